@@ -1,0 +1,131 @@
+//! HTTP/1.1 as the bench speaks it: requests rendered once, answers read by status and `Content-Length`, and a
+//! plain blocking client for what is not measured under load.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::{Context, Result, fail};
+
+/// Longest head of an answer that the bench accepts.
+pub const MAX_HEAD: usize = 16 * 1024;
+
+/// What the head of an answer tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Head {
+    pub status: u16,
+    /// Bytes up to and with the blank line.
+    pub head: usize,
+    /// Bytes of the body.
+    pub body: usize,
+}
+
+/// Parses the head of an answer; `None` while its blank line has not arrived.
+pub fn parse_head(bytes: &[u8]) -> Result<Option<Head>> {
+    let mut at = 0;
+    let mut status = None;
+    let mut body = None;
+    while let Some(length) = bytes[at..].iter().position(|byte| *byte == b'\n') {
+        let line = bytes[at..at + length].trim_ascii_end();
+        at += length + 1;
+        if line.is_empty() {
+            let status = status.ok_or("an answer without a status line")?;
+            // Without a length the end of an answer would be guesswork, so chunked answers are refused.
+            let body =
+                body.or((status == 204).then_some(0)).ok_or("an answer without Content-Length")?;
+            return Ok(Some(Head { status, head: at, body }));
+        }
+        if status.is_none() {
+            status = Some(parse_status(line)?);
+        } else if let Some(length) = content_length(line)? {
+            body = Some(length);
+        }
+    }
+    if bytes.len() > MAX_HEAD { fail("an answer's head is over 16 KiB") } else { Ok(None) }
+}
+
+fn parse_status(line: &[u8]) -> Result<u16> {
+    let digits = line.strip_prefix(b"HTTP/1.1 ").and_then(|rest| rest.get(..3));
+    let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+    digits
+        .and_then(|digits| digits.parse().ok())
+        .ok_or_else(|| "an answer that is not HTTP/1.1".into())
+}
+
+fn content_length(line: &[u8]) -> Result<Option<usize>> {
+    const NAME: &[u8] = b"content-length:";
+    match line.split_at_checked(NAME.len()) {
+        Some((name, value)) if name.eq_ignore_ascii_case(NAME) => {
+            let value = std::str::from_utf8(value.trim_ascii()).context("Content-Length")?;
+            Ok(Some(value.parse().context("Content-Length")?))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The bytes of one keep-alive request; an empty body sends no `Content-Type`.
+pub fn render(method: &str, path: &str, key: &str, body: &str) -> Vec<u8> {
+    let mut text =
+        format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n");
+    if !body.is_empty() {
+        text += &format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
+    }
+    text += "\r\n";
+    text += body;
+    text.into_bytes()
+}
+
+/// A blocking keep-alive connection with bounded waits.
+pub struct Client {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl Client {
+    /// Connects; reads and writes end after `patience`.
+    pub fn connect(address: SocketAddr, patience: Duration) -> Result<Self> {
+        let stream = TcpStream::connect_timeout(&address, patience).context("connecting")?;
+        stream.set_nodelay(true).context("TCP_NODELAY")?;
+        stream.set_read_timeout(Some(patience)).context("read timeout")?;
+        stream.set_write_timeout(Some(patience)).context("write timeout")?;
+        Ok(Self { stream, buffer: vec![0; 256 * 1024] })
+    }
+
+    /// Sends rendered bytes and gives the status and the body of the answer.
+    pub fn send(&mut self, request: &[u8]) -> Result<(u16, &[u8])> {
+        self.stream.write_all(request).context("sending")?;
+        let mut filled = 0;
+        loop {
+            if filled == self.buffer.len() {
+                self.buffer.resize(filled * 2, 0);
+            }
+            let read = self.stream.read(&mut self.buffer[filled..]).context("receiving")?;
+            if read == 0 {
+                return fail("the server closed the connection");
+            }
+            filled += read;
+            if let Some(head) = parse_head(&self.buffer[..filled])?
+                && filled >= head.head + head.body
+            {
+                return Ok((head.status, &self.buffer[head.head..head.head + head.body]));
+            }
+        }
+    }
+
+    /// The body of a GET that must answer 200.
+    pub fn get(&mut self, path: &str, key: &str) -> Result<Vec<u8>> {
+        match self.send(&render("GET", path, key, ""))? {
+            (200, body) => Ok(body.to_vec()),
+            (status, body) => {
+                fail(format!("GET {path} answered {status}: {}", String::from_utf8_lossy(body)))
+            }
+        }
+    }
+
+    /// The JSON of a GET that must answer 200.
+    pub fn get_json(&mut self, path: &str, key: &str) -> Result<Value> {
+        serde_json::from_slice(&self.get(path, key)?).context(format!("the JSON of {path}"))
+    }
+}

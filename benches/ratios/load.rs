@@ -1,0 +1,344 @@
+//! The load generator: one thread, one epoll, pre-rendered requests on keep-alive connections.
+//!
+//! It must cost less than any server it measures, so it renders nothing, keeps no body and allocates nothing per request.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+
+use crate::http::{self, parse_head};
+use crate::plan::{Group, Pace, Run, Span, Tally, nanos};
+use crate::process::cpu_seconds;
+use crate::{Context, Result, fail};
+
+/// Longest silence while answers are due.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+struct Connection {
+    stream: TcpStream,
+    group: usize,
+    /// Which of its group's requests it sends next.
+    next: usize,
+    due: Instant,
+    waiting: bool,
+    /// The head so far, while it has not arrived whole.
+    head: Vec<u8>,
+    /// Status and body bytes still to come, once the head has arrived.
+    body: Option<(u16, usize)>,
+}
+
+struct Counter {
+    tally: Tally,
+    sent: u64,
+    /// Open loop: connections without a request, and due times without a connection.
+    idle: Vec<usize>,
+    backlog: VecDeque<Instant>,
+    scheduled: u64,
+}
+
+struct Engine<'a> {
+    groups: &'a [Group<'a>],
+    counters: Vec<Counter>,
+    connections: Vec<Connection>,
+    span: Span,
+    begin: Instant,
+    epoll: OwnedFd,
+    waiting: usize,
+    buffer: Vec<u8>,
+}
+
+/// Runs the groups side by side against `address`, watching the CPU time of process `pid`.
+pub fn run(address: SocketAddr, pid: u32, groups: &[Group<'_>], span: Span) -> Result<Run> {
+    let mut engine = Engine::connect(address, groups, span)?;
+    engine.drive(pid)
+}
+
+impl<'a> Engine<'a> {
+    fn connect(address: SocketAddr, groups: &'a [Group<'a>], span: Span) -> Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).context("epoll")?;
+        let mut connections = Vec::new();
+        for (group, plan) in groups.iter().enumerate() {
+            for nth in 0..plan.connections {
+                let stream =
+                    TcpStream::connect_timeout(&address, PATIENCE).context("connecting")?;
+                stream.set_nodelay(true).context("TCP_NODELAY")?;
+                stream.set_nonblocking(true).context("non-blocking mode")?;
+                let data = epoll::EventData::new_u64(connections.len() as u64);
+                epoll::add(&epoll, &stream, data, epoll::EventFlags::IN).context("epoll")?;
+                // Spread over the requests, so that connections do not ask for the same row at once.
+                let next = nth * plan.requests.len() / plan.connections;
+                let head = Vec::with_capacity(http::MAX_HEAD);
+                let due = Instant::now();
+                connections.push(Connection {
+                    stream,
+                    group,
+                    next,
+                    due,
+                    waiting: false,
+                    head,
+                    body: None,
+                });
+            }
+        }
+        // Let the server accept them all: a run measures requests, not handshakes.
+        std::thread::sleep(Duration::from_millis(20));
+        let counters = groups.iter().map(|_| Counter::new()).collect();
+        let buffer = vec![0; 256 * 1024];
+        Ok(Self {
+            groups,
+            counters,
+            connections,
+            span,
+            begin: Instant::now(),
+            epoll,
+            waiting: 0,
+            buffer,
+        })
+    }
+
+    fn drive(&mut self, pid: u32) -> Result<Run> {
+        self.begin = Instant::now();
+        self.first_requests()?;
+        self.until(self.begin + self.span.ramp)?;
+        let (marked, cpu, own) =
+            (Instant::now(), cpu_seconds(pid)?, cpu_seconds(std::process::id())?);
+        self.begin = marked;
+        for counter in &mut self.counters {
+            counter.tally = Tally::default();
+            // The schedule starts anew, so that the ramp owes it nothing.
+            counter.scheduled = 0;
+        }
+        self.until(marked + self.span.length)?;
+        let seconds = marked.elapsed().as_secs_f64();
+        let server_cpu = cpu_seconds(pid)? - cpu;
+        let generator_busy = (cpu_seconds(std::process::id())? - own) / seconds;
+        if self.span.drain {
+            self.drain()?;
+        }
+        let finish = |counter: &mut Counter| {
+            let mut tally = std::mem::take(&mut counter.tally);
+            tally.rate = tally.answers as f64 / seconds;
+            tally.latencies.sort_unstable();
+            tally
+        };
+        Ok(Run {
+            groups: self.counters.iter_mut().map(finish).collect(),
+            server_cpu,
+            generator_busy,
+        })
+    }
+
+    fn first_requests(&mut self) -> Result<()> {
+        for at in 0..self.connections.len() {
+            let group = self.connections[at].group;
+            match self.groups[group].pace {
+                Pace::Closed if self.may_send(group) => self.send(at, Instant::now())?,
+                Pace::Closed => {}
+                Pace::Open(_) => self.counters[group].idle.push(at),
+            }
+        }
+        Ok(())
+    }
+
+    fn may_send(&self, group: usize) -> bool {
+        self.span.limit.is_none_or(|limit| self.counters[group].sent < limit)
+    }
+
+    /// Whether nothing is due any more because every group has sent its limit.
+    fn spent(&self) -> bool {
+        self.span.limit.is_some() && self.waiting == 0
+    }
+
+    fn until(&mut self, end: Instant) -> Result<()> {
+        let mut heard = Instant::now();
+        loop {
+            let now = Instant::now();
+            if now >= end || self.spent() {
+                return Ok(());
+            }
+            let wait = self.send_due(now)?.unwrap_or(end).min(end);
+            if self.listen(wait.saturating_duration_since(now), true)? {
+                heard = Instant::now();
+            } else if self.waiting > 0 && heard.elapsed() > PATIENCE {
+                return fail("no answer within 10 s");
+            }
+        }
+    }
+
+    /// Waits for the answers still due; what never comes counts with the time it was waited for.
+    fn drain(&mut self) -> Result<()> {
+        let end = Instant::now() + PATIENCE;
+        while self.waiting > 0 && Instant::now() < end {
+            self.listen(Duration::from_millis(50), false)?;
+        }
+        for connection in self.connections.iter().filter(|connection| connection.waiting) {
+            let tally = &mut self.counters[connection.group].tally;
+            tally.latencies.push(nanos(connection.due.elapsed()));
+        }
+        for counter in &mut self.counters {
+            let late = counter.backlog.drain(..).map(|due| nanos(due.elapsed()));
+            counter.tally.latencies.extend(late);
+        }
+        Ok(())
+    }
+
+    /// Sends what open groups owe by `now`; the moment of the next one, if any group is open.
+    fn send_due(&mut self, now: Instant) -> Result<Option<Instant>> {
+        let mut next = None;
+        for group in 0..self.groups.len() {
+            let Pace::Open(rate) = self.groups[group].pace else {
+                continue;
+            };
+            loop {
+                let counter = &mut self.counters[group];
+                let due = self.begin + Duration::from_secs_f64(counter.scheduled as f64 / rate);
+                if due > now {
+                    next = Some(next.map_or(due, |other: Instant| other.min(due)));
+                    break;
+                }
+                counter.scheduled += 1;
+                match counter.idle.pop() {
+                    Some(at) => self.send(at, due)?,
+                    None => counter.backlog.push_back(due),
+                }
+            }
+        }
+        Ok(next)
+    }
+
+    fn send(&mut self, at: usize, due: Instant) -> Result<()> {
+        let connection = &mut self.connections[at];
+        let requests = self.groups[connection.group].requests;
+        let request = &requests[connection.next];
+        connection.next = (connection.next + 1) % requests.len();
+        // One small request on an empty socket buffer always fits.
+        let written = connection.stream.write(request).context("sending")?;
+        if written != request.len() {
+            return fail("a request did not fit into the socket's buffer");
+        }
+        connection.due = due;
+        connection.waiting = true;
+        self.waiting += 1;
+        self.counters[connection.group].sent += 1;
+        Ok(())
+    }
+
+    /// Handles what has arrived, waiting at most `wait`; whether anything had.
+    fn listen(&mut self, wait: Duration, resend: bool) -> Result<bool> {
+        // A sleeping generator wakes too late for an open loop: with a core of its own it polls.
+        let open = self.groups.iter().any(|group| matches!(group.pace, Pace::Open(_)));
+        let wait =
+            if open && resend { Duration::ZERO } else { wait.min(Duration::from_millis(50)) };
+        let timeout = Timespec::try_from(wait).context("timeout")?;
+        let mut events = Vec::with_capacity(256);
+        match epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&timeout)) {
+            Err(rustix::io::Errno::INTR) => return Ok(false),
+            outcome => outcome.context("epoll")?,
+        };
+        for event in &events {
+            let data = event.data;
+            self.receive(data.u64() as usize, resend)?;
+        }
+        if open && events.is_empty() {
+            // Costs little on a core of its own, and leaves a shared one to the server.
+            std::thread::yield_now();
+        }
+        Ok(!events.is_empty())
+    }
+
+    fn receive(&mut self, at: usize, resend: bool) -> Result<()> {
+        let connection = &mut self.connections[at];
+        let read = match connection.stream.read(&mut self.buffer) {
+            Ok(0) => return fail("the server closed a connection under load"),
+            Ok(read) => read,
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) =>
+            {
+                return Ok(());
+            }
+            Err(error) => return Err(error).context("receiving"),
+        };
+        let Some(status) = connection.take(&self.buffer[..read])? else {
+            return Ok(());
+        };
+        let group = connection.group;
+        if status != self.groups[group].status {
+            let seen = String::from_utf8_lossy(&self.buffer[..read.min(600)]).into_owned();
+            return fail(format!("expected status {}, got: {seen}", self.groups[group].status));
+        }
+        self.answered(at, resend)
+    }
+
+    fn answered(&mut self, at: usize, resend: bool) -> Result<()> {
+        let now = Instant::now();
+        let connection = &mut self.connections[at];
+        connection.waiting = false;
+        self.waiting -= 1;
+        let (group, due) = (connection.group, connection.due);
+        let counter = &mut self.counters[group];
+        // An open loop counts what was due within the time, a closed one what was answered within it.
+        let open = matches!(self.groups[group].pace, Pace::Open(_));
+        let counts = if open { due >= self.begin } else { resend };
+        if counts {
+            counter.tally.answers += 1;
+            counter.tally.latencies.push(nanos(now - due));
+        }
+        if let Some(due) = counter.backlog.pop_front() {
+            return self.send(at, due);
+        }
+        if open {
+            counter.idle.push(at);
+        } else if resend && self.may_send(group) {
+            self.send(at, now)?;
+        }
+        Ok(())
+    }
+}
+
+impl Counter {
+    fn new() -> Self {
+        Self {
+            tally: Tally::default(),
+            sent: 0,
+            idle: Vec::new(),
+            backlog: VecDeque::new(),
+            scheduled: 0,
+        }
+    }
+}
+
+impl Connection {
+    /// Takes the bytes of an answer; its status once it is whole.
+    fn take(&mut self, mut bytes: &[u8]) -> Result<Option<u16>> {
+        if self.body.is_none() {
+            // Nearly always the head comes in one piece and is parsed where it lies.
+            let before = self.head.len();
+            let parsed = if before == 0 {
+                parse_head(bytes)?
+            } else {
+                self.head.extend_from_slice(&bytes[..bytes.len().min(http::MAX_HEAD)]);
+                parse_head(&self.head)?
+            };
+            let Some(head) = parsed else {
+                if before == 0 {
+                    self.head.extend_from_slice(bytes);
+                }
+                return Ok(None);
+            };
+            bytes = &bytes[head.head - before..];
+            self.head.clear();
+            self.body = Some((head.status, head.body));
+        }
+        let Some((status, left)) = self.body else {
+            return Ok(None);
+        };
+        let left = left.checked_sub(bytes.len()).ok_or("more bytes than Content-Length told")?;
+        self.body = (left > 0).then_some((status, left));
+        Ok((left == 0).then_some(status))
+    }
+}

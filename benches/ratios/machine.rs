@@ -1,0 +1,132 @@
+//! The machine: what it is, how often its disk syncs, and what else it was busy with.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::thread::sched_getaffinity;
+
+use crate::process::read;
+use crate::{Context, Result};
+
+/// How often a second 4 KiB overwritten in place reach the disk of `folder`, measured for about `time`.
+pub fn sync_rate(folder: &Path, time: Duration) -> Result<f64> {
+    const PAGE: usize = 4096;
+    const PAGES: u64 = 1024;
+    let path = folder.join("sync-rate");
+    let file = fs::File::create(&path).context("the file of the sync rate")?;
+    // Allocated first: what counts is the sync of data, not of a growing file's length.
+    file.write_all_at(&vec![0; PAGE * PAGES as usize], 0)
+        .context("filling the file of the sync rate")?;
+    file.sync_all().context("syncing")?;
+    let begin = Instant::now();
+    let mut syncs = 0_u64;
+    while begin.elapsed() < time {
+        file.write_all_at(&[syncs as u8; PAGE], syncs % PAGES * PAGE as u64).context("writing")?;
+        file.sync_data().context("syncing")?;
+        syncs += 1;
+    }
+    let rate = syncs as f64 / begin.elapsed().as_secs_f64();
+    fs::remove_file(&path).context("removing the file of the sync rate")?;
+    Ok(rate)
+}
+
+/// What the figures were measured on.
+#[derive(Debug)]
+pub struct Machine {
+    cores: usize,
+    model: String,
+    kernel: String,
+    filesystem: String,
+}
+
+impl Machine {
+    /// Describes this machine and the filesystem of `folder`.
+    pub fn describe(folder: &Path) -> Result<Self> {
+        let info = read("/proc/cpuinfo")?;
+        let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+        let allowed = sched_getaffinity(None).context("the allowed cores")?;
+        Ok(Self {
+            cores: allowed.count() as usize,
+            model: model.map_or("unknown CPU", |(_, name)| name.trim()).to_owned(),
+            kernel: read("/proc/sys/kernel/osrelease")?.trim().to_owned(),
+            filesystem: filesystem(folder)?,
+        })
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cores, model, kernel, filesystem } = self;
+        write!(f, "{cores} cores, {model}, Linux {kernel}, data on {filesystem}")
+    }
+}
+
+/// Type of the filesystem that holds `folder`: the mount with the longest matching path, the last of equals.
+fn filesystem(folder: &Path) -> Result<String> {
+    let folder = folder.canonicalize().context("the data folder")?;
+    let mounts = read("/proc/self/mounts")?;
+    let mount = mounts.lines().filter_map(|line| {
+        let mut fields = line.split(' ').skip(1);
+        Some((fields.next()?, fields.next()?))
+    });
+    let best = mount.filter(|(at, _)| folder.starts_with(at)).max_by_key(|(at, _)| at.len());
+    Ok(best.map_or("an unknown filesystem", |(_, kind)| kind).to_owned())
+}
+
+/// What the machine did beside the bench: figures taken among busy neighbours are to be taken again.
+pub struct Neighbours {
+    begin: Instant,
+    busy: u64,
+    stolen: u64,
+    own: u64,
+}
+
+impl Neighbours {
+    /// Starts to watch.
+    pub fn watch() -> Result<Self> {
+        let [busy, stolen] = machine_ticks()?;
+        Ok(Self { begin: Instant::now(), busy, stolen, own: own_ticks()? })
+    }
+
+    /// Cores kept busy on average by other processes, and cores that the host withheld. Children that have not been
+    /// waited for count as others.
+    pub fn cores(&self) -> Result<(f64, f64)> {
+        let [busy, stolen] = machine_ticks()?;
+        let others = (busy - self.busy).saturating_sub(own_ticks()? - self.own);
+        let ticks =
+            self.begin.elapsed().as_secs_f64() * rustix::param::clock_ticks_per_second() as f64;
+        Ok((others as f64 / ticks, (stolen - self.stolen) as f64 / ticks))
+    }
+}
+
+/// Ticks that all cores together were busy, and that the host stole.
+fn machine_ticks() -> Result<[u64; 2]> {
+    let stat = read("/proc/stat")?;
+    let fields = numbers(stat.lines().next().unwrap_or(""));
+    match fields[..] {
+        // user nice system idle iowait irq softirq steal
+        [user, nice, system, _, _, irq, softirq, steal, ..] => {
+            Ok([user + nice + system + irq + softirq, steal])
+        }
+        _ => crate::fail("/proc/stat has an unknown form"),
+    }
+}
+
+/// Ticks of this process and of the children that it has waited for.
+fn own_ticks() -> Result<u64> {
+    let stat = read("/proc/self/stat")?;
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    // The state is no number and falls out: utime to cstime are the tenth number and the three after it.
+    Ok(numbers(fields).iter().skip(10).take(4).sum())
+}
+
+fn numbers(text: &str) -> Vec<u64> {
+    // tpgid may be -1; what counts is the place of a field.
+    text.split_whitespace()
+        .filter_map(|field| field.parse::<i64>().ok())
+        .map(|field| field.max(0) as u64)
+        .collect()
+}

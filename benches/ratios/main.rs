@@ -1,0 +1,208 @@
+//! The ratios that the README claims: the service beside what the same machine can do, both measured in one run.
+//!
+//! `cargo bench` prints the table; `cargo bench -- --quick` a coarser one. A ratio that misses its goal is shown, never an
+//! error: shared machines vary by half within minutes, which is also why every figure is taken in alternation with the
+//! one that it is divided by.
+
+mod ceiling;
+mod http;
+mod load;
+mod machine;
+mod plan;
+mod process;
+mod report;
+mod rows;
+mod service;
+mod site;
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use machine::{Machine, Neighbours};
+use process::Cores;
+use report::table;
+
+/// A result whose error is a text for people.
+pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
+
+/// Says what was being done when an error came up.
+pub trait Context<T> {
+    fn context(self, doing: impl Display) -> Result<T>;
+}
+
+impl<T, E: Display> Context<T> for std::result::Result<T, E> {
+    fn context(self, doing: impl Display) -> Result<T> {
+        self.map_err(|error| format!("{doing}: {error}").into())
+    }
+}
+
+/// An error with this text.
+pub fn fail<T>(text: impl Into<String>) -> Result<T> {
+    Err(text.into().into())
+}
+
+/// Tells on stderr what is being done; stdout is the table's.
+pub fn progress(text: &str) {
+    eprintln!("{text}");
+}
+
+const USAGE: &str = "\
+cargo bench -- [OPTIONS]
+  --quick          about a minute: short slices, 100,000 rows instead of a million
+  --rows 1,2,7-9   only these rows of the table
+  --markdown       print a Markdown table
+  --reseed         fill the large data file anew
+  --data-dir DIR   where the data files are kept (default: target/bench-data)
+The service is the binary that cargo built, or STEWARD_BIN.";
+
+/// What the command line asked for.
+#[derive(Debug)]
+pub struct Settings {
+    quick: bool,
+    markdown: bool,
+    reseed: bool,
+    chosen: BTreeSet<u8>,
+    pub folder: PathBuf,
+    pub cores: Cores,
+    /// Rows of the large file.
+    pub many: u64,
+    /// How often a ceiling and what stands against it are measured, in turns.
+    pub rounds: usize,
+    /// Length of one such turn.
+    pub slice: Duration,
+}
+
+impl Settings {
+    fn parse(mut args: impl Iterator<Item = String>) -> Result<Self> {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().ok_or("no target folder")?;
+        let mut settings = Self {
+            quick: false,
+            markdown: false,
+            reseed: false,
+            chosen: rows::ALL.into(),
+            folder: target.join("bench-data"),
+            cores: Cores::find()?,
+            many: 1_000_000,
+            rounds: 5,
+            slice: Duration::from_millis(1_500),
+        };
+        while let Some(arg) = args.next() {
+            let mut value = || args.next().ok_or_else(|| format!("{arg} takes a value\n{USAGE}"));
+            match arg.as_str() {
+                "--bench" => {}
+                "--quick" => {
+                    (settings.quick, settings.many) = (true, 100_000);
+                    (settings.rounds, settings.slice) = (3, Duration::from_millis(500));
+                }
+                "--markdown" => settings.markdown = true,
+                "--reseed" => settings.reseed = true,
+                "--rows" => settings.chosen = parse_rows(&value()?)?,
+                "--data-dir" => settings.folder = value()?.into(),
+                _ => return fail(format!("unknown argument {arg}\n{USAGE}")),
+            }
+        }
+        Ok(settings)
+    }
+
+    /// Whether any of these rows was asked for.
+    pub fn wants(&self, rows: &[u8]) -> bool {
+        rows.iter().any(|row| self.chosen.contains(row))
+    }
+}
+
+fn parse_rows(text: &str) -> Result<BTreeSet<u8>> {
+    let mut rows = BTreeSet::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let number = |text: &str| text.trim().parse::<u8>().context(format!("--rows {part}"));
+        rows.extend(number(first)?..=number(last)?);
+    }
+    match rows.iter().find(|row| !rows::ALL.contains(row)) {
+        Some(row) => fail(format!("there is no row {row}; there are {:?}", rows::ALL)),
+        None => Ok(rows),
+    }
+}
+
+fn bench(settings: &Settings) -> Result<()> {
+    let begin = Instant::now();
+    std::fs::create_dir_all(&settings.folder).context("the data folder")?;
+    if settings.reseed {
+        site::remove(&settings.folder.join(format!("rows-{}", settings.many)))?;
+    }
+    // Before the move to one core, which hides the others.
+    let machine = Machine::describe(&settings.folder)?;
+    process::pin(settings.cores.load)?;
+    let neighbours = Neighbours::watch()?;
+    let mut lines = rows::reads(settings)?;
+    lines.extend(rows::writes(settings)?);
+    lines.extend(rows::keys(settings)?);
+    lines.extend(rows::life(settings)?);
+    lines.retain(|line| settings.wants(&[line.row]));
+    let (others, stolen) = neighbours.cores()?;
+    println!("{machine}.\n{}", conditions(settings));
+    println!(
+        "Meanwhile other processes used {others:.2} cores and the host withheld {stolen:.2}.\n"
+    );
+    println!("{}", table(lines, settings.markdown));
+    progress(&format!("took {:.0} s", begin.elapsed().as_secs_f64()));
+    Ok(())
+}
+
+fn conditions(settings: &Settings) -> String {
+    let Settings { cores, rounds, slice, many, .. } = settings;
+    let placed = if cores.shared() {
+        format!(
+            "Servers and load SHARE core {}: only CPU and memory figures mean something",
+            cores.server
+        )
+    } else {
+        format!("Servers on core {}, load on core {}", cores.server, cores.load)
+    };
+    let quick = if settings.quick {
+        " Quick run: shorter slices and fewer rows than the goals speak of."
+    } else {
+        ""
+    };
+    format!(
+        "{placed}; loopback, keep-alive, 64 connections; medians of {rounds} rounds of {:.1} s in alternation; \
+         large file {} rows, page cache {} MiB.{quick}",
+        slice.as_secs_f64(),
+        report::grouped(*many as f64),
+        service::PAGE_CACHE >> 20,
+    )
+}
+
+fn dispatch(args: Vec<OsString>) -> Result<()> {
+    if let [flag, one, list] = &args[..]
+        && flag == ceiling::FLAG
+    {
+        return ceiling::serve(Path::new(one), Path::new(list));
+    }
+    let args: Vec<String> =
+        args.into_iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    if args.iter().any(|arg| arg == "--help" || arg == "-h") {
+        println!("{USAGE}");
+        return Ok(());
+    }
+    // `cargo test --all-targets` runs this too, without the flag: figures are never a test.
+    if !args.iter().any(|arg| arg == "--bench") {
+        println!("nothing measured: run `cargo bench`");
+        return Ok(());
+    }
+    bench(&Settings::parse(args.into_iter())?)
+}
+
+fn main() -> ExitCode {
+    match dispatch(std::env::args_os().skip(1).collect()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Processes: which core they run on, how they end, their CPU time and memory.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::{Context, Result, fail};
+
+/// The core of the servers and the core of the load; the same one when there is no second.
+#[derive(Clone, Copy, Debug)]
+pub struct Cores {
+    pub server: usize,
+    pub load: usize,
+}
+
+impl Cores {
+    /// The first and the last core that this process may use.
+    pub fn find() -> Result<Self> {
+        let allowed = sched_getaffinity(None).context("the allowed cores")?;
+        let mut cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
+        let server = cores.next().ok_or("no core is allowed")?;
+        Ok(Self { server, load: cores.next_back().unwrap_or(server) })
+    }
+
+    /// Whether servers and load share one core, so that only CPU figures mean something.
+    pub fn shared(self) -> bool {
+        self.server == self.load
+    }
+
+    /// Runs `work` with the calling thread on the servers' core, then returns to the load's. Children started
+    /// in `work` inherit the core with all their threads, which no later call could give them.
+    pub fn on_server<T>(self, work: impl FnOnce() -> T) -> Result<T> {
+        pin(self.server)?;
+        let outcome = work();
+        pin(self.load)?;
+        Ok(outcome)
+    }
+}
+
+/// Binds the calling thread, and what it starts, to one core.
+pub fn pin(core: usize) -> Result<()> {
+    let mut set = CpuSet::new();
+    set.set(core);
+    sched_setaffinity(None, &set).context(format!("moving to core {core}"))
+}
+
+/// A child process that ends with this value.
+pub struct Guard(Child);
+
+impl Guard {
+    /// Starts `command` on the servers' core with stdin and stdout piped.
+    pub fn spawn(command: &mut Command, cores: Cores) -> Result<Self> {
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let child = cores.on_server(|| command.spawn())?;
+        Ok(Self(child.context(format!("starting {:?}", command.get_program()))?))
+    }
+
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.0
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Kills the process as a power cut would.
+    pub fn kill(&mut self) -> Result<()> {
+        self.0.kill().context("killing the server")?;
+        self.0.wait().context("waiting for the killed server")?;
+        Ok(())
+    }
+
+    /// Asks the process to end and waits for it, 30 s at most.
+    pub fn stop(&mut self) -> Result<()> {
+        let pid = Pid::from_child(&self.0);
+        kill_process(pid, Signal::TERM).context("asking the server to end")?;
+        let asked = Instant::now();
+        while asked.elapsed() < Duration::from_secs(30) {
+            if self.0.try_wait().context("waiting for the server")?.is_some() {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        fail("the server did not end within 30 s of SIGTERM")
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // Already ended is as good as killed; there is nobody to tell of anything else.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// User and system time of a process so far, in seconds.
+pub fn cpu_seconds(pid: u32) -> Result<f64> {
+    let stat = read(&format!("/proc/{pid}/stat"))?;
+    // The second field is the name in parentheses and may hold spaces; utime and stime are fields 14 and 15.
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks: Vec<u64> =
+        fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
+    match ticks[..] {
+        [user, system] => {
+            Ok((user + system) as f64 / rustix::param::clock_ticks_per_second() as f64)
+        }
+        _ => fail(format!("/proc/{pid}/stat has an unknown form")),
+    }
+}
+
+/// Resident memory of a process.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// Now, in bytes.
+    pub now: u64,
+    /// At its highest since [`forget_peak`] or the start, in bytes.
+    pub peak: u64,
+}
+
+impl Memory {
+    /// Reads `VmRSS` and `VmHWM`.
+    pub fn of(pid: u32) -> Result<Self> {
+        let status = read(&format!("/proc/{pid}/status"))?;
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("");
+            let kib = line.trim().trim_end_matches("kB").trim().parse::<u64>();
+            kib.map(|kib| kib * 1024).context(format!("{name} of process {pid}"))
+        };
+        Ok(Self { now: field("VmRSS:")?, peak: field("VmHWM:")? })
+    }
+}
+
+/// Lets the peak of a process start again from what it holds now.
+pub fn forget_peak(pid: u32) -> Result<()> {
+    fs::write(format!("/proc/{pid}/clear_refs"), "5").context("resetting the memory peak")
+}
+
+/// The text of a file of `/proc`.
+pub fn read(path: &str) -> Result<String> {
+    fs::read_to_string(path).context(path)
+}

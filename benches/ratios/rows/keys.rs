@@ -1,0 +1,191 @@
+//! Rows 8-10: what verifying a key costs, alone, in a herd and under a flood of wrong ones.
+
+use std::time::{Duration, Instant};
+
+use argon2::{Argon2, Block};
+
+use super::rates;
+use crate::http::Client;
+use crate::plan::{Group, Span};
+use crate::process::forget_peak;
+use crate::report::{Line, Unit, megabytes, middle, millis};
+use crate::site::{CONNECTIONS, Shuffle, Site};
+use crate::{Context, Result, Settings, fail, progress};
+
+/// Bounds the answers to a herd.
+const HERD_WITHIN: Duration = Duration::from_secs(20);
+
+/// Measures the keys.
+pub fn keys(settings: &Settings) -> Result<Vec<Line>> {
+    let mut lines = Vec::new();
+    if !settings.wants(&[8, 9, 10]) {
+        return Ok(lines);
+    }
+    progress("keys");
+    let mut site = Site::few(settings, "keys")?;
+    let verify = verify_time(settings)?;
+    if settings.wants(&[8]) {
+        lines.extend(fresh_keys(settings, &site, verify)?);
+    }
+    if settings.wants(&[10]) {
+        lines.extend(flood(settings, &site, verify)?);
+    }
+    if settings.wants(&[9]) {
+        let mut rounds = Vec::new();
+        for _ in 0..settings.rounds {
+            site = site.restarted(settings)?;
+            rounds.push(herd(&site)?);
+        }
+        lines.extend(herd_lines(&rounds, verify));
+    }
+    Ok(lines)
+}
+
+/// Milliseconds of one Argon2id verification with the default parameters on the servers' core, its memory reused.
+fn verify_time(settings: &Settings) -> Result<f64> {
+    const TIMES: usize = 9;
+    let argon2 = Argon2::default();
+    let mut memory = vec![Block::default(); argon2.params().block_count()];
+    let mut one = || {
+        let begin = Instant::now();
+        let mut hash = [0; 32];
+        let secret = b"a secret as long as that of a key";
+        argon2
+            .hash_password_into_with_memory(secret, b"sixteen byte salt", &mut hash, &mut memory)
+            .context("Argon2")?;
+        std::hint::black_box(hash);
+        Ok(millis(begin.elapsed()))
+    };
+    let times: Result<Vec<f64>> =
+        settings.cores.on_server(|| (0..TIMES).map(|_| one()).collect())?;
+    Ok(middle(&times?, |time| *time))
+}
+
+/// Row 8: the first and the second request of new keys, on a connection that is warm already.
+fn fresh_keys(settings: &Settings, site: &Site, verify: f64) -> Result<[Line; 3]> {
+    let mut rounds = Vec::new();
+    let mut paused = Vec::new();
+    for number in 0..settings.rounds * 2 + 1 {
+        let key = site.service.new_key(&format!("fresh {number}"))?;
+        let (known, fresh) = (site.get_with(&site.key), site.get_with(&key));
+        let mut client = site.service.client()?;
+        let warm = (0..200).map(|_| timed(&mut client, &known)).collect::<Result<Vec<f64>>>()?;
+        let first = timed(&mut client, &fresh)?;
+        let second = timed(&mut client, &fresh)?;
+        rounds.push((first, second, middle(&warm, |time| *time)));
+        // The caches are as cold after any pause: what the pause costs is no cost of the key.
+        std::thread::sleep(Duration::from_secs_f64(first / 1e3));
+        paused.push(timed(&mut client, &known)?);
+    }
+    let first = middle(&rounds, |(first, ..)| *first);
+    let second = middle(&rounds, |(_, second, _)| *second);
+    let warm = middle(&rounds, |(.., warm)| *warm);
+    let ratio = middle(&rounds, |(_, second, warm)| second / warm);
+    let paused = middle(&paused, |time| *time);
+    let micros = |of: f64| format!("{:.0} of {:.0} us", second * 1e3, of * 1e3);
+    Ok([
+        Line::new(8, "second request of a key / warm p50", ratio, Unit::Times)
+            .figures(micros(warm))
+            .hoped(1.5),
+        Line::new(8, "the same / a warm key after a like pause", second / paused, Unit::Times)
+            .figures(micros(paused)),
+        Line::new(8, "first request of a key", first / verify, Unit::Verifies)
+            .figures(format!("{first:.1} ms; a verify {verify:.1} ms"))
+            .at_most(2.0, 3.0),
+    ])
+}
+
+/// Milliseconds that one request takes, which must answer 200.
+fn timed(client: &mut Client, request: &[u8]) -> Result<f64> {
+    let begin = Instant::now();
+    match client.send(request)? {
+        (200, _) => Ok(millis(begin.elapsed())),
+        (status, body) => {
+            fail(format!("expected 200, got {status}: {}", String::from_utf8_lossy(body)))
+        }
+    }
+}
+
+/// Row 9: the slowest answer in milliseconds and the rise of memory in megabytes.
+fn herd(site: &Site) -> Result<(f64, f64)> {
+    let gets = site.gets();
+    // Whatever the start left behind is to settle, and the key to stay cold.
+    std::thread::sleep(Duration::from_millis(200));
+    forget_peak(site.service.pid())?;
+    let before = site.memory()?.now;
+    let connections = CONNECTIONS as u64;
+    let span = Span::exactly(connections, HERD_WITHIN);
+    let run = site.run(&[Group::closed(CONNECTIONS, &gets)], span)?;
+    if run.groups[0].answers != connections {
+        return fail("not all of the herd were answered");
+    }
+    let rise = site.memory()?.peak.saturating_sub(before);
+    Ok((millis(run.groups[0].quantile(1.0)), megabytes(rise)))
+}
+
+fn herd_lines(rounds: &[(f64, f64)], verify: f64) -> [Line; 2] {
+    let slowest = middle(rounds, |(slowest, _)| *slowest);
+    [
+        Line::new(9, "64 at once on one cold key: slowest", slowest / verify, Unit::Verifies)
+            .figures(format!("{slowest:.1} ms; a verify {verify:.1} ms"))
+            .at_most(4.0, 8.0),
+        Line::new(
+            9,
+            "64 at once on one cold key: rise of RSS",
+            middle(rounds, |(_, rise)| *rise),
+            Unit::Megabytes,
+        )
+        .at_most(40.0, 80.0),
+    ]
+}
+
+/// Row 10: as many connections with wrong keys as with a right one.
+fn flood(settings: &Settings, site: &Site, verify: f64) -> Result<[Line; 2]> {
+    let (gets, wrong) = (site.gets(), wrong_keys(site));
+    let span = Span::slice(settings.slice);
+    let right = Group::closed(CONNECTIONS / 2, &gets);
+    let flood = Group::closed(CONNECTIONS / 2, &wrong).expecting(401);
+    let mut rounds = Vec::new();
+    let mut costs = Vec::new();
+    for _ in 0..settings.rounds {
+        let alone = site.run(&[right], span)?;
+        rounds.push((site.run(&[right, flood], span)?, alone));
+        costs.push(site.run(&[flood], span)?.cpu_per_answer() * 1e3);
+    }
+    let cost = middle(&costs, |cost| *cost);
+    Ok([
+        Line::new(
+            10,
+            "32 with a cached key beside 32 wrong / alone",
+            super::rate_ratio(&rounds),
+            Unit::Times,
+        )
+        .figures(rates(&rounds))
+        .at_least(0.4, 0.3),
+        Line::new(10, "CPU of a wrong key", cost / verify, Unit::Verifies)
+            .figures(format!("{:.1} us", cost * 1e3))
+            .at_most(0.01, 0.05),
+    ])
+}
+
+/// Keys of the right form: half of them made up, half the right one with a single letter changed.
+fn wrong_keys(site: &Site) -> Vec<Vec<u8>> {
+    const LETTERS: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    const START: usize = "phx_".len();
+    let mut shuffle = Shuffle(11);
+    let mut letter = || char::from(LETTERS[shuffle.below(LETTERS.len() as u64) as usize]);
+    let mut wrong = |number: usize| {
+        let mut key: Vec<char> = site.key.chars().collect();
+        if number.is_multiple_of(2) {
+            key[START..].fill_with(&mut letter);
+        } else {
+            let at = START + number % (key.len() - START);
+            let right = key[at];
+            while key[at] == right {
+                key[at] = letter();
+            }
+        }
+        site.get_with(&key.into_iter().collect::<String>())
+    };
+    (0..4_096).map(&mut wrong).collect()
+}

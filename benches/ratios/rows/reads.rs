@@ -1,0 +1,195 @@
+//! Rows 1, 2, 11-15: reads against the ceiling, against size, beside writers and at a given rate.
+
+use std::time::Duration;
+
+use super::{cost_ratio, costs, rate_ratio, rates};
+use crate::ceiling::Ceiling;
+use crate::load::run;
+use crate::plan::{Group, Run, Span};
+use crate::report::{Line, Unit, grouped, middle, millis};
+use crate::site::{CONNECTIONS, Site};
+use crate::{Result, Settings, progress};
+
+/// Requests a second of the open loop.
+const OPEN_RATE: f64 = 10_000.0;
+
+/// How far into a list row 13 reads.
+const DEEP: u64 = 100_000;
+
+/// One kind of read, everywhere it is measured.
+struct Kind {
+    name: &'static str,
+    /// Bytes of an answer.
+    size: usize,
+    few: Vec<Vec<u8>>,
+    many: Vec<Vec<u8>>,
+    /// Small file against ceiling, large file against small file.
+    ceiling: Vec<(Run, Run)>,
+    growth: Vec<(Run, Run)>,
+}
+
+/// Measures the reads.
+pub fn reads(settings: &Settings) -> Result<Vec<Line>> {
+    let mut lines = Vec::new();
+    if !settings.wants(&[1, 2, 11, 12, 13, 14, 15]) {
+        return Ok(lines);
+    }
+    let few = Site::few(settings, "reads")?;
+    let many = settings.wants(&[11, 12, 13]).then(|| Site::many(settings)).transpose()?;
+    let (one, list) = few.bodies()?;
+    let ceiling = Ceiling::start(&settings.folder, settings.cores, &one, &list)?;
+    if settings.wants(&[1, 2, 11, 12]) {
+        lines.extend(plain(settings, &few, many.as_ref(), &ceiling, [one.len(), list.len()])?);
+    }
+    if let Some(many) = many.as_ref().filter(|_| settings.wants(&[13])) {
+        lines.extend(deep(settings, many)?);
+    }
+    if settings.wants(&[15]) {
+        lines.push(open_loop(settings, &few, &ceiling)?);
+    }
+    // Last, since the writers make the small file larger.
+    if settings.wants(&[14]) {
+        lines.extend(beside_writers(settings, &few)?);
+    }
+    // It is used again, and a clean file is what most rows speak of.
+    many.map_or(Ok(()), |many| many.service.stop())?;
+    Ok(lines)
+}
+
+/// Rows 1, 2, 11, 12.
+fn plain(
+    settings: &Settings,
+    few: &Site,
+    many: Option<&Site>,
+    ceiling: &Ceiling,
+    sizes: [usize; 2],
+) -> Result<Vec<Line>> {
+    let kind = |name, size, few: Vec<Vec<u8>>, many: Option<Vec<Vec<u8>>>| {
+        let many = many.unwrap_or_default();
+        Kind { name, size, few, many, ceiling: Vec::new(), growth: Vec::new() }
+    };
+    let mut one = kind("GET one", sizes[0], few.gets(), many.map(Site::gets));
+    let mut list = kind("list of 100", sizes[1], few.list(0), many.map(|many| many.list(0)));
+    let span = Span::slice(settings.slice);
+    let mut busiest: f64 = 0.0;
+    for round in 1..=settings.rounds {
+        progress(&format!("reads: round {round} of {}", settings.rounds));
+        for kind in [&mut one, &mut list] {
+            let group = [Group::closed(CONNECTIONS, &kind.few)];
+            let top = run(ceiling.address, ceiling.pid(), &group, span)?;
+            busiest = busiest.max(top.generator_busy);
+            let small = few.run(&group, span)?;
+            if let Some(many) = many {
+                let large = many.run(&[Group::closed(CONNECTIONS, &kind.many)], span)?;
+                kind.growth.push((large, small.clone()));
+            }
+            kind.ceiling.push((small, top));
+        }
+    }
+    // At 1 the ceiling is the generator's, and the service looks better than it is.
+    progress(&format!("the load generator was busy at most {:.0} % of its core", busiest * 100.0));
+    let rows = few.count.max(1);
+    let mut lines = Vec::from(against_ceiling(1, &one, [0.80, 0.65], [1.25, 1.6]));
+    lines.extend(against_ceiling(2, &list, [0.60, 0.28], [1.7, 3.6]));
+    if let Some(many) = many {
+        lines.push(growth(11, &list, many.count, rows).at_most(1.2, 1.35));
+        lines.push(growth(12, &one, many.count, rows).at_most(1.3, 1.45));
+    }
+    Ok(lines)
+}
+
+fn against_ceiling(row: u8, kind: &Kind, rate: [f64; 2], cost: [f64; 2]) -> [Line; 2] {
+    let what = format!("{} / constant {} B", kind.name, grouped(kind.size as f64));
+    let rounds = &kind.ceiling;
+    [
+        Line::new(row, format!("{what}: req/s"), rate_ratio(rounds), Unit::Times)
+            .figures(rates(rounds))
+            .at_least(rate[0], rate[1]),
+        Line::new(row, format!("{what}: CPU"), cost_ratio(rounds), Unit::Times)
+            .figures(costs(rounds))
+            .at_most(cost[0], cost[1]),
+    ]
+}
+
+fn growth(row: u8, kind: &Kind, many: u64, few: u64) -> Line {
+    let what =
+        format!("{}: CPU at {} rows / at {}", kind.name, grouped(many as f64), grouped(few as f64));
+    Line::new(row, what, cost_ratio(&kind.growth), Unit::Times).figures(costs(&kind.growth))
+}
+
+/// Row 13, one reader at a time; then what deep readers do to others.
+fn deep(settings: &Settings, many: &Site) -> Result<[Line; 2]> {
+    progress("deep offsets");
+    let offset = DEEP.min(many.count.saturating_sub(100));
+    let (first, far, gets) = (many.list(0), many.list(offset), many.gets());
+    let span = Span::slice(settings.slice / 2);
+    let mut alone = Vec::new();
+    let mut beside = Vec::new();
+    for _ in 0..settings.rounds {
+        let near = many.run(&[Group::closed(1, &first)], span)?;
+        let far_one = many.run(&[Group::closed(1, &far)], span)?;
+        alone.push((millis(near.groups[0].quantile(0.5)), millis(far_one.groups[0].quantile(0.5))));
+        let mixed = many.run(&[Group::closed(16, &gets), Group::closed(2, &far)], span)?;
+        beside.push((millis(mixed.groups[0].quantile(0.99)), mixed.rate()));
+    }
+    let what = format!("list at offset {} / at 0: p50, 1 connection", grouped(offset as f64));
+    let ratio = middle(&alone, |(near, far)| far / near);
+    let figures = format!(
+        "{:.2} of {:.2} ms",
+        middle(&alone, |(_, far)| *far),
+        middle(&alone, |(near, _)| *near)
+    );
+    let held_up = middle(&beside, |(p99, _)| *p99);
+    Ok([
+        Line::new(13, what, ratio, Unit::Times).figures(figures).hoped(3.0),
+        Line::new(13, "p99 of 16 GET one beside 2 such lists", held_up, Unit::Millis)
+            .figures(format!("{} req/s", grouped(middle(&beside, |(_, rate)| *rate)))),
+    ])
+}
+
+/// Row 14.
+fn beside_writers(settings: &Settings, few: &Site) -> Result<[Line; 2]> {
+    progress("reads beside writers");
+    let (gets, creates) = (few.gets(), few.creates());
+    let span = Span::slice(settings.slice);
+    let readers = Group::closed(CONNECTIONS, &gets);
+    let writers = Group::closed(16, &creates).expecting(201);
+    let mut rounds = Vec::new();
+    for _ in 0..settings.rounds {
+        let alone = few.run(&[readers], span)?;
+        rounds.push((few.run(&[readers, writers], span)?, alone));
+    }
+    let writes = middle(&rounds, |(beside, _)| beside.groups[1].rate);
+    let p99 = middle(&rounds, |(beside, _)| millis(beside.groups[0].quantile(0.99)));
+    let alone = middle(&rounds, |(_, alone)| millis(alone.groups[0].quantile(0.99)));
+    Ok([
+        Line::new(14, "reads beside 16 writers / reads alone", rate_ratio(&rounds), Unit::Times)
+            .figures(format!("{}, {} writes/s", rates(&rounds), grouped(writes)))
+            .at_least(0.40, 0.30),
+        Line::new(14, "p99 of reads beside 16 writers", p99, Unit::Millis)
+            .figures(format!("{alone:.2} ms alone"))
+            .at_most(3.0, 8.0),
+    ])
+}
+
+/// Row 15.
+fn open_loop(settings: &Settings, few: &Site, ceiling: &Ceiling) -> Result<Line> {
+    progress("open loop");
+    let gets = few.gets();
+    let group = [Group::closed(CONNECTIONS, &gets).paced(OPEN_RATE)];
+    let span = Span::slice(settings.slice.max(Duration::from_secs(1)));
+    let mut rounds = Vec::new();
+    for _ in 0..settings.rounds {
+        let top = run(ceiling.address, ceiling.pid(), &group, span)?;
+        rounds.push((few.run(&group, span)?, top));
+    }
+    let quantile = |rank: f64, top: bool| {
+        middle(&rounds, |(own, other)| {
+            millis(if top { other } else { own }.groups[0].quantile(rank))
+        })
+    };
+    let what = format!("p99 of GET one at {} req/s, open loop", grouped(OPEN_RATE));
+    let figures =
+        format!("p50 {:.3} ms; ceiling's p99 {:.3} ms", quantile(0.5, false), quantile(0.99, true));
+    Ok(Line::new(15, what, quantile(0.99, false), Unit::Millis).figures(figures).at_most(1.0, 3.0))
+}

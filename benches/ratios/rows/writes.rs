@@ -1,0 +1,101 @@
+//! Rows 3-6: writes against the disk's sync rate, against each other and against a constant answer.
+
+use super::{cost_ratio, costs};
+use crate::ceiling::Ceiling;
+use crate::load::run;
+use crate::machine::sync_rate;
+use crate::plan::{Group, Run, Span};
+use crate::report::{Line, Unit, grouped, middle, millis};
+use crate::site::{CONNECTIONS, Site};
+use crate::{Result, Settings, progress};
+
+/// What one round measured, each beside the others.
+struct Round {
+    /// fdatasyncs a second around the creates at 64 connections, and around those at one.
+    syncs: [f64; 2],
+    group: Run,
+    alone: Run,
+    patch: Run,
+    constant: Run,
+}
+
+/// Measures the writes.
+pub fn writes(settings: &Settings) -> Result<Vec<Line>> {
+    if !settings.wants(&[3, 4, 5, 6]) {
+        return Ok(Vec::new());
+    }
+    let site = Site::few(settings, "writes")?;
+    let (one, list) = site.bodies()?;
+    let ceiling = Ceiling::start(&settings.folder, settings.cores, &one, &list)?;
+    let requests = [site.creates(), site.patches(), site.gets()];
+    let mut rounds = Vec::new();
+    for number in 1..=settings.rounds {
+        progress(&format!("writes: round {number} of {}", settings.rounds));
+        rounds.push(round(settings, &site, &ceiling, &requests)?);
+    }
+    Ok(lines(&rounds))
+}
+
+fn round(
+    settings: &Settings,
+    site: &Site,
+    ceiling: &Ceiling,
+    requests: &[Vec<Vec<u8>>; 3],
+) -> Result<Round> {
+    let [creates, patches, gets] = requests;
+    let span = Span::slice(settings.slice);
+    // On the core of the service, whose writer would otherwise be woken sooner or later than this.
+    let syncs = || settings.cores.on_server(|| sync_rate(&settings.folder, settings.slice / 2))?;
+    let before = syncs()?;
+    let group = site.run(&[Group::closed(CONNECTIONS, creates).expecting(201)], span)?;
+    let between = syncs()?;
+    let alone = site.run(&[Group::closed(1, creates).expecting(201)], span)?;
+    let after = syncs()?;
+    let patch = site.run(&[Group::closed(CONNECTIONS, patches)], span)?;
+    let constant = run(ceiling.address, ceiling.pid(), &[Group::closed(CONNECTIONS, gets)], span)?;
+    let syncs = [f64::midpoint(before, between), f64::midpoint(between, after)];
+    Ok(Round { syncs, group, alone, patch, constant })
+}
+
+fn lines(rounds: &[Round]) -> Vec<Line> {
+    let syncs = |at: usize| grouped(middle(rounds, |round| round.syncs[at]));
+    let group = grouped(middle(rounds, |round| round.group.rate()));
+    let alone = grouped(middle(rounds, |round| round.alone.rate()));
+    let p99 = middle(rounds, |round| millis(round.group.groups[0].quantile(0.99)));
+    let cost = |what: &str, own: fn(&Round) -> &Run| {
+        let pairs: Vec<_> =
+            rounds.iter().map(|round| (own(round).clone(), round.constant.clone())).collect();
+        let rate = grouped(middle(rounds, |round| own(round).rate()));
+        Line::new(6, format!("{what} at 64 / constant GET: CPU"), cost_ratio(&pairs), Unit::Times)
+            .figures(format!("{}; {rate} req/s", costs(&pairs)))
+            .at_most(3.5, 5.0)
+    };
+    vec![
+        Line::new(
+            3,
+            "create at 64 / fdatasync rate",
+            middle(rounds, |round| round.group.rate() / round.syncs[0]),
+            Unit::Times,
+        )
+        .figures(format!("{group} of {} /s, p99 {p99:.1} ms", syncs(0)))
+        .at_least(3.0, 2.0),
+        Line::new(
+            4,
+            "create at 64 / at 1 connection",
+            middle(rounds, |round| round.group.rate() / round.alone.rate()),
+            Unit::Times,
+        )
+        .figures(format!("{group} of {alone} /s"))
+        .at_least(10.0, 6.0),
+        Line::new(
+            5,
+            "create at 1 connection / fdatasync rate",
+            middle(rounds, |round| round.alone.rate() / round.syncs[1]),
+            Unit::Times,
+        )
+        .figures(format!("{alone} of {} /s", syncs(1)))
+        .at_least(0.25, 0.15),
+        cost("create", |round| &round.group),
+        cost("PATCH", |round| &round.patch),
+    ]
+}

@@ -1,0 +1,179 @@
+//! The service under test as a child process. All that the bench assumes of the binary stands here:
+//!
+//! - `steward serve --data FILE --listen 127.0.0.1:0 --page-cache 64MiB` prints a line with `http://127.0.0.1:PORT` on
+//!   stdout once it listens, creates FILE when absent, and ends cleanly on SIGTERM;
+//! - on the first run, stdout being no terminal, the first key is in `FILE.first-key`;
+//! - beside the running server, `steward user list --data FILE --json` prints `{"results": [{"email": ...}]}` and
+//!   `steward key create --data FILE --email E --label L --scope '*' --json` prints an object with `value`;
+//! - `GET /api/projects/` lists a project; dashboards are under `/api/projects/ID/dashboards/`.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::http::{Client, render};
+use crate::process::{Cores, Guard};
+use crate::{Context, Result, fail};
+
+/// How long a server may take until it listens; opening a large file after a crash included.
+pub const LISTENING_WITHIN: Duration = Duration::from_secs(60);
+
+/// The page cache that the service is told to use, in bytes.
+pub const PAGE_CACHE: u64 = 64 << 20;
+const PAGE_CACHE_FLAG: &str = "64MiB";
+
+/// Bytes of stderr kept for an error's report.
+const STDERR_TAIL: usize = 4096;
+
+/// The program under test: `STEWARD_BIN`, or the one that cargo built.
+pub fn binary() -> PathBuf {
+    std::env::var_os("STEWARD_BIN")
+        .map_or_else(|| env!("CARGO_BIN_EXE_steward").into(), PathBuf::from)
+}
+
+/// A running service.
+pub struct Service {
+    guard: Guard,
+    data: PathBuf,
+    started: Instant,
+    pub address: SocketAddr,
+}
+
+impl Service {
+    /// Starts the service on `data` and waits until it listens.
+    pub fn start(data: &Path, cores: Cores) -> Result<Self> {
+        let mut command = Command::new(binary());
+        command.arg("serve").arg("--data").arg(data);
+        command
+            .args(["--listen", "127.0.0.1:0", "--page-cache", PAGE_CACHE_FLAG])
+            .stderr(Stdio::piped());
+        let started = Instant::now();
+        let mut guard = Guard::spawn(&mut command, cores)?;
+        let errors = keep_tail(&mut guard);
+        match address_on(&mut guard, LISTENING_WITHIN) {
+            Ok(address) => Ok(Self { guard, data: data.to_owned(), started, address }),
+            Err(error) => {
+                // The reason stands on stderr, which may trail the end of stdout.
+                std::thread::sleep(Duration::from_millis(100));
+                let tail = errors
+                    .lock()
+                    .map(|tail| tail.iter().copied().collect::<Vec<_>>())
+                    .unwrap_or_default();
+                fail(format!(
+                    "steward on {}: {error}\n{}",
+                    data.display(),
+                    String::from_utf8_lossy(&tail)
+                ))
+            }
+        }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.guard.pid()
+    }
+
+    /// A blocking connection.
+    pub fn client(&self) -> Result<Client> {
+        Client::connect(self.address, Duration::from_secs(30))
+    }
+
+    /// Time from the start of the process to its first 200 for `path` with `key`.
+    pub fn first_answer(&self, path: &str, key: &str) -> Result<Duration> {
+        let request = render("GET", path, key, "");
+        while self.started.elapsed() < LISTENING_WITHIN {
+            if self.client()?.send(&request)?.0 == 200 {
+                return Ok(self.started.elapsed());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        fail(format!("no 200 for {path} within a minute"))
+    }
+
+    /// The first run's key, or a new one where its file is gone.
+    pub fn first_key(&self) -> Result<String> {
+        let mut path = self.data.clone().into_os_string();
+        path.push(".first-key");
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let key = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        match key.into_iter().find(|word| word.starts_with("phx_")) {
+            Some(key) => Ok(key.to_owned()),
+            None => self.new_key("bench"),
+        }
+    }
+
+    /// Makes a key for the first user, through the running server.
+    pub fn new_key(&self, label: &str) -> Result<String> {
+        let users = self.command(&["user", "list"])?;
+        let email = users["results"][0]["email"].as_str().ok_or("`user list` shows no email")?;
+        let key =
+            self.command(&["key", "create", "--email", email, "--label", label, "--scope", "*"])?;
+        Ok(key["value"].as_str().ok_or("`key create` shows no value")?.to_owned())
+    }
+
+    /// Runs an operator command beside the server and gives the JSON that it prints.
+    fn command(&self, words: &[&str]) -> Result<Value> {
+        let mut command = Command::new(binary());
+        let output = command.args(words).arg("--data").arg(&self.data).arg("--json").output();
+        let output = output.context(format!("steward {words:?}"))?;
+        if !output.status.success() {
+            return fail(format!("steward {words:?}: {}", String::from_utf8_lossy(&output.stderr)));
+        }
+        serde_json::from_slice(&output.stdout).context(format!("the JSON of steward {words:?}"))
+    }
+
+    /// Ends the service so that its file is closed clean.
+    pub fn stop(mut self) -> Result<()> {
+        self.guard.stop()
+    }
+
+    /// Kills the service with SIGKILL.
+    pub fn kill(mut self) -> Result<()> {
+        self.guard.kill()
+    }
+}
+
+/// Waits for the line that tells a server's address, then keeps its stdout flowing.
+pub fn address_on(guard: &mut Guard, within: Duration) -> Result<SocketAddr> {
+    let stdout = guard.child().stdout.take().ok_or("stdout is not piped")?;
+    let (found, address) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(|line| line.ok()) {
+            if let Some(address) = address_in(&line) {
+                // Nobody listens for a second one.
+                let _ = found.send(address);
+            }
+        }
+    });
+    address.recv_timeout(within).context("no line with http://127.0.0.1:PORT on stdout")
+}
+
+fn address_in(line: &str) -> Option<SocketAddr> {
+    let rest = line.split_once("http://127.0.0.1:")?.1;
+    let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+    Some(SocketAddr::from(([127, 0, 0, 1], rest[..digits].parse().ok()?)))
+}
+
+/// Reads a server's stderr to its end, so that logging never blocks it, and keeps the last of it.
+fn keep_tail(guard: &mut Guard) -> Arc<Mutex<VecDeque<u8>>> {
+    let tail = Arc::new(Mutex::new(VecDeque::new()));
+    let Some(mut stderr) = guard.child().stderr.take() else {
+        return tail;
+    };
+    let kept = Arc::clone(&tail);
+    std::thread::spawn(move || {
+        let mut buffer = [0; 16 * 1024];
+        while let Ok(read @ 1..) = stderr.read(&mut buffer) {
+            let Ok(mut tail) = kept.lock() else { return };
+            tail.extend(&buffer[..read]);
+            let surplus = tail.len().saturating_sub(STDERR_TAIL);
+            tail.drain(..surplus);
+        }
+    });
+    tail
+}

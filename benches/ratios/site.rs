@@ -1,0 +1,236 @@
+//! A service with known contents: one project with so many dashboards, and the requests that are sent to it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::http::render;
+use crate::load::run;
+use crate::plan::{Group, Run, Span};
+use crate::process::Memory;
+use crate::service::Service;
+use crate::{Context, Result, Settings, fail, progress};
+
+/// Connections of every run that says nothing else.
+pub const CONNECTIONS: usize = 64;
+
+/// Rows of the small files.
+pub const FEW: u64 = 1_000;
+
+/// How long seeding may take; what is there by then is what is measured, and the next run goes on from it.
+const SEEDING_WITHIN: Duration = Duration::from_secs(180);
+
+/// Different bodies, or ids, that requests cycle through.
+const VARIETY: usize = 8_192;
+const IDS: usize = 32_768;
+
+/// A running service, its first key and its project.
+pub struct Site {
+    pub service: Service,
+    pub key: String,
+    /// Dashboards in the project when the site was opened.
+    pub count: u64,
+    data: PathBuf,
+    project: u64,
+    ids: Vec<u64>,
+}
+
+impl Site {
+    /// A new file with [`FEW`] dashboards.
+    pub fn few(settings: &Settings, name: &str) -> Result<Self> {
+        let folder = settings.folder.join(name);
+        remove(&folder)?;
+        Self::open(settings, &folder, FEW)
+    }
+
+    /// The large file, kept from run to run because filling it takes minutes.
+    pub fn many(settings: &Settings) -> Result<Self> {
+        let folder = settings.folder.join(format!("rows-{}", settings.many));
+        Self::open(settings, &folder, settings.many).map_err(|error| {
+            format!("{error}\n(a file of an older build? `--reseed` makes it anew)").into()
+        })
+    }
+
+    fn open(settings: &Settings, folder: &Path, rows: u64) -> Result<Self> {
+        fs::create_dir_all(folder).context("the data folder")?;
+        let data = folder.join("steward.redb");
+        let service = Service::start(&data, settings.cores)?;
+        let key = service.first_key()?;
+        let projects = service.client()?.get_json("/api/projects/", &key)?;
+        let project =
+            projects["results"][0]["id"].as_u64().ok_or("no project in /api/projects/")?;
+        let mut site = Self { service, key, count: 0, data, project, ids: Vec::new() };
+        site.seed(rows)?;
+        site.ids = site.pick_ids()?;
+        Ok(site)
+    }
+
+    fn seed(&mut self, rows: u64) -> Result<()> {
+        const STEP: u64 = 50_000;
+        let begin = Instant::now();
+        let creates = self.creates();
+        self.count = self.read_count()?;
+        while self.count < rows && begin.elapsed() < SEEDING_WITHIN {
+            if rows > STEP {
+                progress(&format!("seeding: {} of {rows} dashboards", self.count));
+            }
+            let group = Group::closed(CONNECTIONS, &creates).expecting(201);
+            self.run(
+                &[group],
+                Span::exactly((rows - self.count).min(STEP), Duration::from_secs(60)),
+            )?;
+            self.count = self.read_count()?;
+        }
+        Ok(())
+    }
+
+    fn read_count(&self) -> Result<u64> {
+        let page = self.service.client()?.get_json(&self.list_path(1, 0), &self.key)?;
+        page["count"].as_u64().ok_or_else(|| "a list without a count".into())
+    }
+
+    /// Ids all over the file: every one of a small file; of a large one any between the lowest and the highest seen,
+    /// since ids are one sequence, unless a probe meets a gap.
+    fn pick_ids(&self) -> Result<Vec<u64>> {
+        let mut client = self.service.client()?;
+        let mut seen = Vec::new();
+        let pages = (self.count / 1_000).clamp(1, 20);
+        for page in 0..pages {
+            let path = self.list_path(1_000, self.count / pages * page);
+            let list = client.get_json(&path, &self.key)?;
+            seen.extend(
+                list["results"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|item| item["id"].as_u64()),
+            );
+        }
+        let (Some(low), Some(high)) = (seen.iter().min().copied(), seen.iter().max().copied())
+        else {
+            return fail("the project lists no dashboard");
+        };
+        let mut shuffle = Shuffle(self.count);
+        if self.count > seen.len() as u64 {
+            let any: Vec<u64> = (0..IDS).map(|_| low + shuffle.below(high - low + 1)).collect();
+            let mut exists = true;
+            for id in any.iter().take(64) {
+                exists &= client.send(&render("GET", &self.one_path(*id), &self.key, ""))?.0 == 200;
+            }
+            if exists {
+                return Ok(any);
+            }
+        }
+        for at in (1..seen.len()).rev() {
+            seen.swap(at, shuffle.below(at as u64 + 1) as usize);
+        }
+        Ok(seen)
+    }
+
+    /// Runs groups against this site.
+    pub fn run(&self, groups: &[Group<'_>], span: Span) -> Result<Run> {
+        run(self.service.address, self.service.pid(), groups, span)
+    }
+
+    /// Ends the service cleanly and starts it again on the same file.
+    pub fn restarted(self, settings: &Settings) -> Result<Self> {
+        self.service.stop()?;
+        Ok(Self { service: Service::start(&self.data, settings.cores)?, ..self })
+    }
+
+    /// Kills the service and starts it again on the same file.
+    pub fn crashed(self, settings: &Settings) -> Result<Self> {
+        self.service.kill()?;
+        Ok(Self { service: Service::start(&self.data, settings.cores)?, ..self })
+    }
+
+    /// Memory of the service.
+    pub fn memory(&self) -> Result<Memory> {
+        Memory::of(self.service.pid())
+    }
+
+    /// Time from the start of the service to its first 200 with the key.
+    pub fn first_answer(&self) -> Result<Duration> {
+        self.service.first_answer(&self.one_path(self.ids[0]), &self.key)
+    }
+
+    /// The bodies that the ceiling is to answer: one dashboard and a list of a hundred.
+    pub fn bodies(&self) -> Result<(Vec<u8>, Vec<u8>)> {
+        let mut client = self.service.client()?;
+        let one = client.get(&self.one_path(self.ids[0]), &self.key)?;
+        Ok((one, client.get(&self.list_path(100, 0), &self.key)?))
+    }
+
+    fn one_path(&self, id: u64) -> String {
+        format!("/api/projects/{}/dashboards/{id}/", self.project)
+    }
+
+    fn list_path(&self, limit: u64, offset: u64) -> String {
+        format!("/api/projects/{}/dashboards/?limit={limit}&offset={offset}", self.project)
+    }
+
+    /// A GET of one dashboard with any key.
+    pub fn get_with(&self, key: &str) -> Vec<u8> {
+        render("GET", &self.one_path(self.ids[0]), key, "")
+    }
+
+    /// GETs of single dashboards all over the file.
+    pub fn gets(&self) -> Vec<Vec<u8>> {
+        self.ids.iter().map(|id| render("GET", &self.one_path(*id), &self.key, "")).collect()
+    }
+
+    /// The list of a hundred at an offset.
+    pub fn list(&self, offset: u64) -> Vec<Vec<u8>> {
+        vec![render("GET", &self.list_path(100, offset), &self.key, "")]
+    }
+
+    /// Creates with bodies of about 200 bytes, their names in no order.
+    pub fn creates(&self) -> Vec<Vec<u8>> {
+        let path = format!("/api/projects/{}/dashboards/", self.project);
+        let mut shuffle = Shuffle(7);
+        let body = |number: u64| {
+            json!({
+                "name": format!("{number:05} weekly revenue by channel"),
+                "description": "Signups, activation and churn of the self-serve plan against the week before",
+                "pinned": false,
+                "tags": ["growth", "weekly"],
+            })
+        };
+        (0..VARIETY)
+            .map(|_| render("POST", &path, &self.key, &body(shuffle.below(100_000)).to_string()))
+            .collect()
+    }
+
+    /// PATCHes of single dashboards all over the file.
+    pub fn patches(&self) -> Vec<Vec<u8>> {
+        let body = |at: usize| json!({"description": format!("Edited in round {at}: revenue against plan")});
+        let ids = self.ids.iter().take(VARIETY).enumerate();
+        ids.map(|(at, id)| render("PATCH", &self.one_path(*id), &self.key, &body(at).to_string()))
+            .collect()
+    }
+}
+
+/// Removes a folder of the bench, if it is there.
+pub fn remove(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).context(folder.display())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A splitmix64 sequence: every run asks in the same random order.
+pub struct Shuffle(pub u64);
+
+impl Shuffle {
+    /// A number under `bound`.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound
+    }
+}

@@ -1,0 +1,332 @@
+//! The gate in front of every route: who is asking, and may they come in here (decisions §1, order of
+//! checks).
+//!
+//! [`authorize`] is a plain rule over a transaction. It runs in the request's snapshot before anything
+//! else is looked at, and once more inside each write, so that rights that ended meanwhile refuse it.
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::ids::{OrganizationId, ProjectId, UserId};
+use crate::resources::api_keys::{self, ApiKey};
+use crate::resources::members::{self, Membership};
+use crate::resources::organizations::{self, Organization};
+use crate::resources::projects;
+use crate::resources::users::{self, User};
+use crate::store::{Snapshot, Tx};
+use crate::time::Timestamp;
+
+use super::matches::Match;
+use super::needs::{Needs, Target};
+
+/// The ids a path names, as they were sent.
+#[derive(Debug, Clone, Default)]
+pub struct PathIds {
+    /// An organization's id, or `@current`.
+    pub organization: Option<String>,
+    /// A project's id, or `@current`.
+    pub project: Option<String>,
+}
+
+/// A question to the gate; asked again inside a write.
+#[derive(Clone)]
+pub struct Ask {
+    /// The key that was presented.
+    pub presented: Match,
+    /// What the route asks of its caller.
+    pub needs: Needs,
+    /// What the path is about.
+    pub target: Target,
+    /// The ids it names.
+    pub ids: PathIds,
+}
+
+/// Who is asking.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The user.
+    pub user: users::Head,
+    /// What the key may do and is limited to.
+    pub key: Limits,
+}
+
+/// What a key is limited to.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// The organizations; empty for no limit.
+    pub organizations: Vec<OrganizationId>,
+    /// The projects; empty for no limit.
+    pub projects: Vec<ProjectId>,
+}
+
+impl Limits {
+    /// The organizations that lists may show, where the key is limited to some.
+    pub fn only_organizations(&self) -> Option<&[OrganizationId]> {
+        (!self.organizations.is_empty()).then_some(self.organizations.as_slice())
+    }
+
+    /// The projects that lists may show, where the key is limited to some.
+    pub fn only_projects(&self) -> Option<&[ProjectId]> {
+        (!self.projects.is_empty()).then_some(self.projects.as_slice())
+    }
+
+    /// Whether the key is limited at all.
+    pub fn any(&self) -> bool {
+        !self.organizations.is_empty() || !self.projects.is_empty()
+    }
+
+    /// Whether lists may show this organization.
+    pub fn reach(&self, organization: OrganizationId) -> bool {
+        self.organizations.is_empty() || self.organizations.contains(&organization)
+    }
+}
+
+/// Whom the gate let in, and where.
+pub struct Granted {
+    /// Who is asking.
+    pub caller: Caller,
+    /// The caller's membership of the organization that the path leads into.
+    pub member: Option<Membership>,
+    /// The project that the path names.
+    pub project: Option<projects::Head>,
+}
+
+/// Lets the caller in, or says why not.
+///
+/// # Errors
+/// 401, 404 and 403 in the order of decisions §1.
+pub fn authorize(tx: &impl Tx, ask: &Ask, now: Timestamp) -> Result<Granted> {
+    let key = live_key(tx, &ask.presented, now)?;
+    let user = active_user(tx, key.user)?;
+    let found = find(tx, ask, &user)?;
+    require_reach(&key, ask.target, &found)?;
+    if let Some(scope) = ask.needs.scope
+        && !key.scopes.allow(scope)
+    {
+        return Err(Error::missing_scope(scope));
+    }
+    let Found { organization, project } = found;
+    let member = match &organization {
+        Some(organization) => {
+            Some(require_membership(tx, ask.target, organization, project.as_ref(), &user)?)
+        }
+        None => None,
+    };
+    if member.as_ref().is_some_and(|member| member.level < ask.needs.level) {
+        return Err(Error::denied("Your organization access level is insufficient."));
+    }
+    let limits = Limits { organizations: key.organizations, projects: key.projects };
+    Ok(Granted { caller: Caller { user, key: limits }, member, project })
+}
+
+/// The stored key, if it is still the one that was found right and has not ended.
+fn live_key(tx: &impl Tx, presented: &Match, now: Timestamp) -> Result<api_keys::Head> {
+    let key = tx
+        .head::<ApiKey>(&presented.key())?
+        .filter(|key| key.hash == presented.hash())
+        .filter(|key| key.expires_at.is_none_or(|end| now < end));
+    key.ok_or_else(Error::authentication_failed)
+}
+
+fn active_user(tx: &impl Tx, id: UserId) -> Result<users::Head> {
+    tx.head::<User>(&id)?.filter(|user| user.is_active).ok_or_else(Error::authentication_failed)
+}
+
+/// What the path's ids lead to.
+struct Found {
+    organization: Option<organizations::Head>,
+    project: Option<projects::Head>,
+}
+
+fn find(tx: &impl Tx, ask: &Ask, user: &users::Head) -> Result<Found> {
+    let organization = match &ask.ids.organization {
+        Some(id) => Some(find_organization(tx, id, user)?),
+        None => None,
+    };
+    let project = match (&ask.ids.project, ask.target) {
+        // Whether the organization has such a project is for the rule to say, after membership.
+        (Some(id), Target::OrganizationProject) => {
+            let within = organization.as_ref().map(|organization| organization.id);
+            find_project(tx, id, user)?.filter(|project| Some(project.organization) == within)
+        }
+        (Some(id), Target::Project) => {
+            Some(find_project(tx, id, user)?.ok_or_else(Error::not_found)?)
+        }
+        (Some(id), _) => {
+            let found = find_project(tx, id, user)?;
+            Some(found.ok_or_else(|| Error::not_found_as("Project not found."))?)
+        }
+        (None, _) => None,
+    };
+    let organization = match (organization, &project) {
+        (None, Some(project)) => tx.head::<Organization>(&project.organization)?,
+        (organization, _) => organization,
+    };
+    Ok(Found { organization, project })
+}
+
+fn find_organization(tx: &impl Tx, id: &str, user: &users::Head) -> Result<organizations::Head> {
+    let id = match id {
+        "@current" => members::current_organization(tx, user)?,
+        id => id.parse().ok(),
+    };
+    let found = match id {
+        Some(id) => tx.head::<Organization>(&id)?,
+        None => None,
+    };
+    found.ok_or_else(|| Error::not_found_as("Organization not found."))
+}
+
+fn find_project(tx: &impl Tx, id: &str, user: &users::Head) -> Result<Option<projects::Head>> {
+    let id = match id {
+        "@current" => current_project(tx, user)?,
+        id => id.parse().ok(),
+    };
+    let Some(id) = id else { return Ok(None) };
+    let found = projects::find_by_id(tx, id)?;
+    match found {
+        Some(project) if tx.exists::<Organization>(&project.organization)? => Ok(Some(project)),
+        _ => Ok(None),
+    }
+}
+
+/// What `@current` stands for as a project.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn current_project(tx: &impl Tx, user: &users::Head) -> Result<Option<ProjectId>> {
+    let member = match members::current_organization(tx, user)? {
+        Some(organization) => members::find(tx, organization, user.id)?,
+        None => None,
+    };
+    projects::current_project(tx, user, member.as_ref())
+}
+
+/// The key's own restrictions (decisions §2; facts-crosscutting §a).
+fn require_reach(key: &api_keys::Head, target: Target, found: &Found) -> Result<()> {
+    if !key.projects.is_empty() {
+        match (target, &found.project) {
+            (Target::Caller, _) => {}
+            (Target::Organizations | Target::Organization, _)
+            | (Target::OrganizationProject, None) => {
+                return Err(Error::denied(
+                    "API keys with scoped projects are only supported on project-based endpoints.",
+                ));
+            }
+            (_, Some(project)) if key.projects.contains(&project.id) => {}
+            (_, project) => {
+                let id = project.as_ref().map_or(0, |project| project.id.0);
+                return Err(Error::denied(format!(
+                    "API key does not have access to the requested project: ID {id}."
+                )));
+            }
+        }
+    }
+    match &found.organization {
+        Some(organization)
+            if !key.organizations.is_empty() && !key.organizations.contains(&organization.id) =>
+        {
+            Err(Error::denied(format!(
+                "API key does not have access to the requested organization: ID {}.",
+                organization.id
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The caller's membership, in the words of the target: a project that the caller may not see is absent
+/// where it is asked for itself, and refused where something in it is.
+fn require_membership(
+    tx: &impl Tx,
+    target: Target,
+    organization: &organizations::Head,
+    project: Option<&projects::Head>,
+    user: &users::Head,
+) -> Result<Membership> {
+    let member = members::find(tx, organization.id, user.id)?.ok_or_else(|| match target {
+        Target::Project => Error::not_found(),
+        Target::InProject => Error::denied("You don't have access to the project."),
+        _ => Error::denied("You do not have permission to perform this action."),
+    })?;
+    if !organization.members_can_use_personal_api_keys && !member.level.administers() {
+        let name = tx.get::<Organization>(&organization.id)?.shown.name;
+        return Err(Error::denied(format!(
+            "Organization '{name}' does not allow using personal API keys. Contact an admin to enable personal API keys for this organization."
+        )));
+    }
+    match (target, project) {
+        (Target::OrganizationProject, None) => Err(Error::not_found()),
+        (_, Some(project)) if !projects::is_visible(tx, &member, project)? => Err(match target {
+            Target::InProject => Error::denied("You don't have access to the project."),
+            _ => Error::not_found(),
+        }),
+        _ => Ok(member),
+    }
+}
+
+/// Where a route leads, as a type: a handler that holds one has a caller who may be there.
+pub trait Place: Clone + Send + Sync + Sized + 'static {
+    /// The place that was granted.
+    ///
+    /// # Errors
+    /// 500 where the route's path does not lead there, which is a defect of the route table.
+    fn of(granted: &Granted) -> Result<Self>;
+}
+
+/// No organization or project in particular.
+#[derive(Debug, Clone, Copy)]
+pub struct Anywhere;
+
+impl Place for Anywhere {
+    fn of(_: &Granted) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+/// In an organization that the caller belongs to.
+#[derive(Debug, Clone)]
+pub struct InOrganization {
+    /// The caller's membership of it.
+    pub member: Membership,
+}
+
+impl Place for InOrganization {
+    fn of(granted: &Granted) -> Result<Self> {
+        let member = granted.member.clone();
+        Ok(Self {
+            member: member.ok_or_else(|| Error::internal("the path names no organization"))?,
+        })
+    }
+}
+
+/// In, or at, a project that the caller may see.
+#[derive(Debug, Clone)]
+pub struct InProject {
+    /// The caller's membership of its organization.
+    pub member: Membership,
+    /// The project.
+    pub project: projects::Head,
+}
+
+impl Place for InProject {
+    fn of(granted: &Granted) -> Result<Self> {
+        let InOrganization { member } = InOrganization::of(granted)?;
+        let project = granted.project.clone();
+        let project = project.ok_or_else(|| Error::internal("the path names no project"))?;
+        Ok(Self { member, project })
+    }
+}
+
+/// Proof that the gate let the caller in to a place, and the snapshot in which it did: the one that the
+/// whole answer is read from.
+pub struct Admitted<P> {
+    /// Who is asking.
+    pub caller: Caller,
+    /// Where.
+    pub place: P,
+    /// What the answer is read from.
+    pub tx: Arc<Snapshot>,
+    /// The question, for asking again inside a write.
+    pub ask: Arc<Ask>,
+}

@@ -1,0 +1,133 @@
+//! A new data file: its first organization, project, owner and key.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::access::hash::Hasher;
+use crate::access::key::TagKey;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::ids::{OrganizationId, ProjectId, UserId, UserUuid};
+use crate::input::{Input, JsonObject, Parsed};
+use crate::resources::activity;
+use crate::resources::api_keys::{self, NewApiKey};
+use crate::resources::members::{self, Level};
+use crate::resources::organizations::{self, NewOrganization};
+use crate::resources::projects::{self, ProjectFields};
+use crate::resources::users::{self, NewUser};
+use crate::secret::{Draw, Purpose, Seed, SigningSecret};
+use crate::state::{App, draw_key};
+use crate::store::{OpenError, Store, WriteTx};
+use crate::time::Timestamp;
+
+/// What a new data file begins with.
+#[derive(Debug, Clone)]
+pub struct First {
+    /// The owner's address.
+    pub email: String,
+    /// The owner's given name.
+    pub first_name: String,
+    /// The organization's name.
+    pub organization: String,
+    /// The project's name.
+    pub project: String,
+}
+
+impl Default for First {
+    fn default() -> Self {
+        Self {
+            email: "owner@example.com".to_owned(),
+            first_name: String::new(),
+            organization: "My organization".to_owned(),
+            project: "Default project".to_owned(),
+        }
+    }
+}
+
+/// What was made, and the key that opens it. The key's value is known only here.
+#[derive(Clone, Serialize)]
+pub struct Made {
+    /// The organization.
+    pub organization_id: OrganizationId,
+    /// The project.
+    pub project_id: ProjectId,
+    /// The owner, as paths name them.
+    pub user_uuid: UserUuid,
+    /// The owner's number.
+    pub user_id: UserId,
+    /// The owner's key, with every scope.
+    pub api_key: String,
+}
+
+/// Makes a data file at `path` that begins with `first`, and serves it. `before_publishing` is told what
+/// was made before the file appears, so that the key is not lost to a cut in between.
+///
+/// Must be called within a tokio runtime.
+///
+/// # Errors
+/// When there is a file already, a name or address in `first` is no good, or the file cannot be made.
+pub fn create(
+    path: &Path,
+    config: Config,
+    first: &First,
+    before_publishing: impl FnOnce(&Made) -> Result<(), OpenError>,
+) -> Result<(App, Made), OpenError> {
+    let seed = Seed::take()?;
+    let mut draw = seed.draw();
+    let now = config.clock.now();
+    let key_seed = Seed::take()?;
+    let (store, made) = Store::create(path, config.page_cache, &mut draw, |tx, secret| {
+        let made = fill(tx, secret, first, &key_seed, now)?;
+        before_publishing(&made)?;
+        Ok(made)
+    })?;
+    Ok((App::new(store, config)?, made))
+}
+
+fn fill(
+    tx: &mut WriteTx<'_>,
+    secret: &SigningSecret,
+    first: &First,
+    seed: &Seed,
+    now: Timestamp,
+) -> Result<Made> {
+    let mut draw = Seed::take()?.draw();
+    let user = create_owner(tx, first, &mut draw, now)?;
+    let named = |name: &str| JsonObject::from_iter([("name".to_owned(), Value::from(name))]);
+    let new = NewOrganization::parse(&named(&first.organization))?;
+    let organization_id = organizations::create(tx, &new, &mut draw, now)?;
+    members::create(tx, organization_id, user.0, Level::Owner, &mut draw, now)?;
+    let owner = members::find(tx, organization_id, user.0)?.ok_or_else(Error::not_found)?;
+    let fields = Parsed::<ProjectFields>::of(&named(&first.project));
+    let project_id = projects::create(tx, &owner, &fields, &mut draw, now)?;
+    let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
+    let (key, hash) = draw_key(&tags, &Hasher::new(1), seed, now)?;
+    let new = NewApiKey {
+        user: user.0,
+        label: "First key".to_owned(),
+        scopes: vec!["*".to_owned()],
+        organizations: Vec::new(),
+        projects: Vec::new(),
+        expires_at: None,
+        id: key.id,
+        mask_value: key.mask(),
+        hash,
+    };
+    api_keys::create(tx, new, now)?;
+    activity::record(tx, None, &mut draw, now)?;
+    Ok(Made { organization_id, project_id, user_uuid: user.1, user_id: user.0, api_key: key.value })
+}
+
+fn create_owner(
+    tx: &mut WriteTx<'_>,
+    first: &First,
+    draw: &mut Draw,
+    now: Timestamp,
+) -> Result<(UserId, UserUuid)> {
+    let sent = json!({ "email": first.email, "first_name": first.first_name });
+    let new = NewUser::parse(&crate::input::object(sent)?)?;
+    let user = users::create(tx, &new, draw, now)?;
+    Ok((user.head.id, user.head.uuid))
+}

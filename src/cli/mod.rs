@@ -1,0 +1,184 @@
+//! The command line.
+
+mod commands;
+mod control;
+mod output;
+mod serve;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use serde_json::Value;
+
+use crate::bootstrap::{self, First};
+use crate::config::Config;
+use crate::error::Error;
+use crate::operator::{Operation, perform};
+use crate::state::App;
+use crate::store::{OpenError, Store};
+
+use commands::{KeyCommand, OrganizationCommand, UserCommand};
+
+/// The admin API of an analytics workspace, served from one binary and one data file.
+///
+/// Start with `steward serve`: it makes the data file where there is none, and tells the first key.
+#[derive(Parser)]
+#[command(name = "steward", version, propagate_version = true)]
+#[command(
+    after_help = "Every command but serve and init works beside a running server, which then does it: \
+    `steward user list` in the folder where `steward serve` runs."
+)]
+struct Cli {
+    /// The data file.
+    #[arg(
+        long,
+        global = true,
+        env = "STEWARD_DATA",
+        value_name = "FILE",
+        default_value = "steward.redb"
+    )]
+    data: PathBuf,
+
+    /// Print one JSON object instead of text.
+    #[arg(long, global = true, env = "STEWARD_JSON")]
+    json: bool,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve the API; make the data file first where there is none.
+    Serve(serve::Serve),
+    /// Make a data file with a first organization, project, owner and key, without serving it.
+    Init(Init),
+    /// Make and list organizations.
+    #[command(subcommand)]
+    Organization(OrganizationCommand),
+    /// Make, list, stop and restart users.
+    #[command(subcommand)]
+    User(UserCommand),
+    /// Make, list and revoke API keys.
+    #[command(subcommand)]
+    Key(KeyCommand),
+    /// Check the data file: checksums, indexes, counts, references and structure.
+    Check,
+}
+
+#[derive(clap::Args)]
+struct Init {
+    /// The owner's e-mail address.
+    #[arg(long)]
+    email: String,
+    /// The organization's name.
+    #[arg(long, value_name = "NAME", default_value = "My organization")]
+    organization: String,
+    /// The project's name.
+    #[arg(long, value_name = "NAME", default_value = "Default project")]
+    project: String,
+    /// The owner's given name.
+    #[arg(long, value_name = "N", default_value = "")]
+    first_name: String,
+}
+
+/// Why a command failed, in one line.
+enum Failure {
+    Open(OpenError),
+    Refused(Error),
+    Other(String),
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Open(error) => error.fmt(f),
+            Self::Refused(error) => error.fmt(f),
+            Self::Other(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        Self::Open(error)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::Other(error.to_string())
+    }
+}
+
+/// Parses the command line and does what it says. 0: done; 1: refused or failed, with one line on
+/// stderr; 2: the command line makes no sense.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let outcome = match runtime {
+        Ok(runtime) => runtime.block_on(run(cli)),
+        Err(error) => Err(error.into()),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(failure) => {
+            eprintln!("steward: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(cli: Cli) -> Result<ExitCode, Failure> {
+    let Cli { data, json, command } = cli;
+    let operation = match command {
+        Command::Serve(serve) => return serve.run(&data, json).await,
+        Command::Init(init) => {
+            output::print(&init.run(&data).await?, json);
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Organization(command) => command.operation(),
+        Command::User(command) => command.operation(),
+        Command::Key(command) => command.operation(),
+        Command::Check => Operation::Check,
+    };
+    let answer = operate(&data, operation).await?;
+    output::print(&answer, json);
+    let problems = answer.get("problem_count").and_then(Value::as_u64).unwrap_or(0);
+    Ok(if problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Init {
+    async fn run(self, data: &std::path::Path) -> Result<Value, Failure> {
+        let Self { email, organization, project, first_name } = self;
+        let first = First { email, first_name, organization, project };
+        let (app, made) = bootstrap::create(data, Config::default(), &first, |_| Ok(()))?;
+        app.close().await;
+        Ok(serde_json::to_value(made).map_err(Error::internal)?)
+    }
+}
+
+/// Opens the file and does it; where a server holds the file, has the server do it.
+async fn operate(data: &std::path::Path, operation: Operation) -> Result<Value, Failure> {
+    let config = Config::default();
+    match Store::open(data, config.page_cache) {
+        Ok(store) => {
+            let app = App::new(store, config)?;
+            let answer = perform(&app, operation).await;
+            app.close().await;
+            Ok(answer?)
+        }
+        Err(OpenError::InUse(path)) => match control::connect(data).await {
+            Ok(server) => control::ask(server, &operation).await,
+            Err(_) => Err(OpenError::InUse(path).into()),
+        },
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,85 @@
+//! How the service is asked to run: flags, and environment variables of the same names.
+
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use clap::Args;
+use ipnet::IpNet;
+
+use crate::time::Clock;
+
+/// How the service runs. Every value has a default that just works.
+#[derive(Debug, Clone, Args)]
+#[non_exhaustive]
+pub struct Config {
+    /// Scheme and host of links in answers, such as <https://admin.example.org>. By default those that the
+    /// client used.
+    #[arg(long, env = "STEWARD_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
+    pub public_url: Option<String>,
+
+    /// The largest request body.
+    #[arg(long, env = "STEWARD_MAX_BODY", value_name = "SIZE", default_value = "1MiB", value_parser = size)]
+    pub max_body: usize,
+
+    /// redb's page cache: what the service may keep of the file in memory.
+    #[arg(long, env = "STEWARD_PAGE_CACHE", value_name = "SIZE", default_value = "64MiB", value_parser = size)]
+    pub page_cache: usize,
+
+    /// How long a client may take to send a request's body.
+    #[arg(long, env = "STEWARD_BODY_TIMEOUT", value_name = "TIME", default_value = "15s", value_parser = duration)]
+    pub body_timeout: Duration,
+
+    /// How long a request may take in all.
+    #[arg(long, env = "STEWARD_REQUEST_TIMEOUT", value_name = "TIME", default_value = "30s", value_parser = duration)]
+    pub request_timeout: Duration,
+
+    /// A network whose X-Forwarded-For, -Proto and -Host headers are believed, such as 10.0.0.0/8 (repeatable).
+    #[arg(
+        long = "trusted-proxy",
+        env = "STEWARD_TRUSTED_PROXY",
+        value_name = "CIDR",
+        value_delimiter = ','
+    )]
+    pub trusted_proxies: Vec<IpNet>,
+
+    /// Where the service takes the time from.
+    #[arg(skip)]
+    pub clock: Clock,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            public_url: None,
+            max_body: 1024 * 1024,
+            page_cache: crate::store::DEFAULT_CACHE,
+            body_timeout: Duration::from_secs(15),
+            request_timeout: Duration::from_secs(30),
+            trusted_proxies: Vec::new(),
+            clock: Clock::System,
+        }
+    }
+}
+
+fn size(text: &str) -> Result<usize, String> {
+    let size: ByteSize = text.parse().map_err(|_| "write a size such as 64MiB".to_owned())?;
+    usize::try_from(size.as_u64()).map_err(|_| "that is more than memory can hold".to_owned())
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = |_| "write a time such as 30s, 15m, 6h or 3d".to_owned();
+    let duration: humantime::Duration = text.parse().map_err(wrong)?;
+    if duration.is_zero() {
+        return Err("no time is too short".to_owned());
+    }
+    Ok(duration.into())
+}
+
+fn public_url(text: &str) -> Result<String, String> {
+    let url: axum::http::Uri =
+        text.parse().map_err(|_| "write a URL such as https://host".to_owned())?;
+    match (url.scheme_str(), url.authority()) {
+        (Some("http" | "https"), Some(_)) => Ok(text.trim_end_matches('/').to_owned()),
+        _ => Err("write a URL with http or https and a host".to_owned()),
+    }
+}

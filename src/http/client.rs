@@ -1,0 +1,294 @@
+//! Who is at the other end: the client's address, and the scheme and host by which it reached us.
+//!
+//! Headers that a proxy sets are honoured only where the TCP peer is a proxy we were told to trust
+//! (`--trusted-proxy`); from anyone else they are just something the client made up.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use axum::extract::{FromRef, FromRequestParts};
+use axum::http::header::HOST;
+use axum::http::request::Parts;
+use axum::http::uri::Authority;
+use axum::http::{Extensions, HeaderMap, HeaderValue};
+use ipnet::IpNet;
+
+const FORWARDED_FOR: &str = "x-forwarded-for";
+const FORWARDED_PROTO: &str = "x-forwarded-proto";
+const FORWARDED_HOST: &str = "x-forwarded-host";
+
+/// The other end of the TCP connection, as a request extension that the accept loop inserts.
+///
+/// A router that is called in-process has none; its client counts as loopback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer(pub SocketAddr);
+
+/// The networks whose `X-Forwarded-*` headers are believed (`--trusted-proxy`); none by default.
+#[derive(Debug, Clone, Default)]
+pub struct TrustedProxies(Arc<[IpNet]>);
+
+impl FromIterator<IpNet> for TrustedProxies {
+    fn from_iter<I: IntoIterator<Item = IpNet>>(networks: I) -> Self {
+        Self(networks.into_iter().collect())
+    }
+}
+
+impl TrustedProxies {
+    fn trusts(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(&address))
+    }
+}
+
+/// The scheme that the client used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// Plain HTTP: what this server itself speaks.
+    Http,
+    /// HTTPS, ended by a trusted proxy.
+    Https,
+}
+
+impl Scheme {
+    /// `http` or `https`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+}
+
+/// The client, as far as it can be believed.
+///
+/// Also an extractor, so that only a handler that needs it pays for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Client {
+    /// Its address; IPv4 is never shown as IPv4-mapped IPv6.
+    pub address: IpAddr,
+    /// The scheme that it used.
+    pub scheme: Scheme,
+    /// The host (and port) that it asked for; `localhost` where it named none that is valid.
+    pub host: Authority,
+}
+
+impl Client {
+    /// The client behind a request.
+    ///
+    /// An absolute request target (`GET http://host/ HTTP/1.1`) outranks the `Host` header
+    /// (RFC 9112 §3.2.2).
+    pub fn of(parts: &Parts, proxies: &TrustedProxies) -> Self {
+        let headers = &parts.headers;
+        let peer = peer_address(&parts.extensions);
+        let asked =
+            || parts.uri.authority().cloned().filter(is_host).or_else(|| host(headers.get(HOST)?));
+        let (scheme, forwarded_host) = if proxies.trusts(peer) {
+            (forwarded_scheme(headers), last_value(headers, FORWARDED_HOST).and_then(parse_host))
+        } else {
+            (Scheme::Http, None)
+        };
+        Self {
+            address: address(&parts.extensions, headers, proxies),
+            scheme,
+            host: forwarded_host
+                .or_else(asked)
+                .unwrap_or_else(|| Authority::from_static("localhost")),
+        }
+    }
+
+    /// Scheme and host for absolute URLs, without a trailing slash: `public_url` (`--public-url`)
+    /// where it is set, else what the client itself used.
+    pub fn base_url<'a>(&self, public_url: Option<&'a str>) -> Cow<'a, str> {
+        match public_url {
+            Some(url) => Cow::Borrowed(url.trim_end_matches('/')),
+            None => Cow::Owned(format!("{}://{}", self.scheme.as_str(), self.host)),
+        }
+    }
+}
+
+impl<S> FromRequestParts<S> for Client
+where
+    S: Send + Sync,
+    TrustedProxies: FromRef<S>,
+{
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        Ok(Self::of(parts, &TrustedProxies::from_ref(state)))
+    }
+}
+
+/// The client's address alone: the peer's, or, where the peer is a trusted proxy, the first address
+/// from the right of `X-Forwarded-For` that is not.
+///
+/// A proxy appends the address it was called from, so each entry is vouched for by the one to its
+/// right. The walk stops at an entry that is no address; the last good one then stands.
+pub fn address(extensions: &Extensions, headers: &HeaderMap, proxies: &TrustedProxies) -> IpAddr {
+    let mut address = peer_address(extensions);
+    let entries = headers.get_all(FORWARDED_FOR).iter().rev();
+    let mut entries = entries.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','));
+    while proxies.trusts(address) {
+        match entries.next().and_then(parse_address) {
+            Some(before) => address = before,
+            None => break,
+        }
+    }
+    address
+}
+
+fn peer_address(extensions: &Extensions) -> IpAddr {
+    extensions
+        .get::<Peer>()
+        .map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |Peer(peer)| peer.ip().to_canonical())
+}
+
+/// Some proxies write the port too, and IPv6 in brackets.
+fn parse_address(entry: &[u8]) -> Option<IpAddr> {
+    let entry = str::from_utf8(entry).ok()?.trim();
+    let bare = entry.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(entry);
+    bare.parse::<IpAddr>()
+        .or_else(|_| entry.parse::<SocketAddr>().map(|socket| socket.ip()))
+        .ok()
+        .map(|address| address.to_canonical())
+}
+
+fn forwarded_scheme(headers: &HeaderMap) -> Scheme {
+    match last_value(headers, FORWARDED_PROTO) {
+        Some(value) if value.eq_ignore_ascii_case(b"https") => Scheme::Https,
+        _ => Scheme::Http,
+    }
+}
+
+/// The last value of a header that may be a list: the one that the trusted peer itself wrote.
+fn last_value<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> {
+    let line = headers.get_all(name).iter().next_back()?.as_bytes();
+    line.rsplit(|byte| *byte == b',').next().map(<[u8]>::trim_ascii)
+}
+
+fn host(value: &HeaderValue) -> Option<Authority> {
+    parse_host(value.as_bytes())
+}
+
+fn parse_host(value: &[u8]) -> Option<Authority> {
+    Authority::try_from(value).ok().filter(is_host)
+}
+
+/// An authority may hold user information and an empty or oversized port; a host may not.
+fn is_host(authority: &Authority) -> bool {
+    let (whole, host) = (authority.as_str(), authority.host());
+    !host.is_empty()
+        && !whole.contains('@')
+        && (whole.len() == host.len() || authority.port_u16().is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::Request;
+
+    use super::*;
+
+    fn parts(peer: Option<&str>, headers: &[(&str, &str)]) -> Parts {
+        let mut request = Request::builder().uri("/x");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let (mut parts, ()) = request.body(()).unwrap().into_parts();
+        if let Some(peer) = peer {
+            parts.extensions.insert(Peer(SocketAddr::new(peer.parse().unwrap(), 4000)));
+        }
+        parts
+    }
+
+    fn proxies() -> TrustedProxies {
+        ["10.0.0.0/8", "fd00::/8"]
+            .map(|network| network.parse::<IpNet>().unwrap())
+            .into_iter()
+            .collect()
+    }
+
+    fn address_of(peer: &str, forwarded: &[&str]) -> String {
+        let headers: Vec<_> = forwarded.iter().map(|line| (FORWARDED_FOR, *line)).collect();
+        Client::of(&parts(Some(peer), &headers), &proxies()).address.to_string()
+    }
+
+    fn base_of(peer: &str, headers: &[(&str, &str)]) -> String {
+        Client::of(&parts(Some(peer), headers), &proxies()).base_url(None).into_owned()
+    }
+
+    #[test]
+    fn a_request_without_a_peer_comes_from_loopback() {
+        let client = Client::of(&parts(None, &[]), &TrustedProxies::default());
+        assert_eq!(client.address, IpAddr::V4(Ipv4Addr::LOCALHOST));
+        assert_eq!(client.base_url(None), "http://localhost");
+    }
+
+    #[test]
+    fn a_peer_that_is_not_trusted_cannot_forward() {
+        let headers = [
+            ("host", "a.example:8000"),
+            (FORWARDED_FOR, "1.2.3.4"),
+            (FORWARDED_PROTO, "https"),
+            (FORWARDED_HOST, "evil.example"),
+        ];
+        let client = Client::of(&parts(Some("203.0.113.9"), &headers), &proxies());
+        assert_eq!(client.address.to_string(), "203.0.113.9");
+        assert_eq!(client.base_url(None), "http://a.example:8000");
+    }
+
+    #[test]
+    fn the_first_address_from_the_right_that_is_not_trusted_is_the_client() {
+        assert_eq!(address_of("10.0.0.1", &["6.6.6.6, 1.2.3.4, 10.0.0.2"]), "1.2.3.4");
+        assert_eq!(address_of("10.0.0.1", &["6.6.6.6", "1.2.3.4,10.0.0.2"]), "1.2.3.4");
+        assert_eq!(address_of("10.0.0.1", &["10.0.0.3, 10.0.0.2"]), "10.0.0.3");
+        assert_eq!(address_of("10.0.0.1", &[]), "10.0.0.1");
+        assert_eq!(address_of("fd00::1", &["[2001:db8::1]:443"]), "2001:db8::1");
+        assert_eq!(address_of("fd00::1", &["1.2.3.4:443"]), "1.2.3.4");
+    }
+
+    #[test]
+    fn garbage_ends_the_walk() {
+        assert_eq!(address_of("10.0.0.1", &["1.2.3.4, unknown, 10.0.0.2"]), "10.0.0.2");
+        assert_eq!(address_of("10.0.0.1", &["1.2.3.4,"]), "10.0.0.1");
+        assert_eq!(address_of("10.0.0.1", &["1.2.3.4.5"]), "10.0.0.1");
+    }
+
+    #[test]
+    fn a_mapped_address_is_its_ipv4_address() {
+        assert_eq!(address_of("::ffff:10.0.0.1", &["::ffff:1.2.3.4"]), "1.2.3.4");
+    }
+
+    #[test]
+    fn a_trusted_proxy_tells_scheme_and_host() {
+        let inner = ("host", "inner:8000");
+        let told = [inner, (FORWARDED_PROTO, "HTTPS"), (FORWARDED_HOST, "api.example.com")];
+        assert_eq!(base_of("10.0.0.1", &told), "https://api.example.com");
+        let lists =
+            [inner, (FORWARDED_PROTO, "http, https"), (FORWARDED_HOST, "evil, api.example.com")];
+        assert_eq!(base_of("10.0.0.1", &lists), "https://api.example.com");
+        let bad = [inner, (FORWARDED_PROTO, "gopher"), (FORWARDED_HOST, "a b")];
+        assert_eq!(base_of("10.0.0.1", &bad), "http://inner:8000");
+    }
+
+    #[test]
+    fn a_host_that_is_not_valid_is_not_shown() {
+        for bad in ["", "user@host", "a/b", "a b", "host:", "host:99999", ":80", "a\"b"] {
+            assert_eq!(base_of("10.0.0.1", &[("host", bad)]), "http://localhost", "{bad:?}");
+        }
+        assert_eq!(base_of("10.0.0.1", &[("host", "[::1]:8000")]), "http://[::1]:8000");
+    }
+
+    #[test]
+    fn an_absolute_target_outranks_the_host_header() {
+        let mut parts = parts(None, &[("host", "b.example")]);
+        parts.uri = "http://a.example/x".parse().unwrap();
+        assert_eq!(Client::of(&parts, &proxies()).base_url(None), "http://a.example");
+    }
+
+    #[test]
+    fn the_public_url_overrides() {
+        let client = Client::of(&parts(None, &[]), &proxies());
+        assert_eq!(client.base_url(Some("https://x.example/")), "https://x.example");
+    }
+}

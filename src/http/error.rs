@@ -1,0 +1,79 @@
+//! How a refusal becomes a response.
+
+use axum::body::Body;
+use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+
+use crate::error::Error;
+
+/// Writes the error body with its four members (decisions §1), its status, and `Retry-After` where
+/// the error carries one. The error itself travels on in the response's extensions, so that
+/// [`around`](super::around) logs its cause, once.
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let body = serde_json::to_vec(&self).unwrap_or_default();
+        let mut response = Response::new(Body::from(body));
+        *response.status_mut() =
+            StatusCode::from_u16(self.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(seconds) = self.retry_after() {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if leaves_body_unread(&self) {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// The rest of such a request may still arrive, so its connection can carry no other.
+fn leaves_body_unread(error: &Error) -> bool {
+    matches!(error.status(), 408 | 413)
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    async fn text(response: Response) -> String {
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        String::from_utf8(bytes.to_vec()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_field_error_has_the_four_members_in_order() {
+        let response =
+            Error::field("name", "blank", "This field may not be blank.").into_response();
+        assert_eq!(response.status(), 400);
+        assert_eq!(response.headers()[CONTENT_TYPE], "application/json");
+        assert!(!response.headers().contains_key(RETRY_AFTER));
+        assert!(!response.headers().contains_key(CONNECTION));
+        assert_eq!(
+            text(response).await,
+            r#"{"type":"validation_error","code":"blank","detail":"This field may not be blank.","attr":"name"}"#
+        );
+    }
+
+    #[tokio::test]
+    async fn an_unavailable_service_says_when_to_try_again_and_keeps_its_cause_to_the_log() {
+        let response = Error::unavailable(7, "the disk is full").into_response();
+        assert_eq!(response.status(), 503);
+        assert_eq!(response.headers()[RETRY_AFTER], "7");
+        let cause = response.extensions().get::<Error>().and_then(|error| error.cause());
+        assert_eq!(cause, Some("the disk is full"));
+        let body = text(response).await;
+        assert!(body.contains(r#""code":"unavailable""#) && !body.contains("disk"), "{body}");
+    }
+
+    #[tokio::test]
+    async fn a_body_left_unread_ends_the_connection() {
+        for error in [Error::body_timeout(), Error::payload_too_large(1)] {
+            assert_eq!(error.into_response().headers()[CONNECTION], "close");
+        }
+    }
+}

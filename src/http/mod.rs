@@ -1,0 +1,33 @@
+//! The HTTP toolkit: what every noun shares on the wire. It knows no noun.
+
+pub mod answer;
+pub mod around;
+pub mod body;
+pub mod client;
+mod error;
+pub mod logging;
+pub mod openapi;
+pub mod page;
+pub mod path;
+pub mod routes;
+pub mod server;
+mod socket;
+
+use axum::extract::FromRef;
+
+use crate::state::App;
+
+use body::BodyLimits;
+use client::TrustedProxies;
+
+impl FromRef<App> for BodyLimits {
+    fn from_ref(app: &App) -> Self {
+        Self { max_bytes: app.config().max_body, timeout: app.config().body_timeout }
+    }
+}
+
+impl FromRef<App> for TrustedProxies {
+    fn from_ref(app: &App) -> Self {
+        app.proxies().clone()
+    }
+}

@@ -1,0 +1,223 @@
+//! Lists: limit and offset in, `count`, `next`, `previous` and `results` out (decisions §1;
+//! facts-crosscutting §c).
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use form_urlencoded::Serializer;
+
+use crate::error::{Error, Result};
+use crate::json::Object;
+use crate::state::App;
+use crate::store::{Order, Window};
+
+use super::answer::{Answer, Answered};
+use super::client::Client;
+
+const DEFAULT_LIMIT: usize = 100;
+const MAX_LIMIT: usize = 1000;
+/// Offsets beyond this are walked off the request threads: passing a row over takes time.
+const SHALLOW: usize = 2000;
+
+/// Which part of a list was asked for, and how to link to the parts beside it.
+#[derive(Debug, Clone)]
+pub struct Page {
+    limit: usize,
+    offset: usize,
+    base: String,
+    path: String,
+    /// The other query parameters, sorted by name.
+    others: Vec<(String, String)>,
+}
+
+impl FromRequestParts<App> for Page {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        let client = Client::of(parts, app.proxies());
+        let base = client.base_url(app.config().public_url.as_deref()).into_owned();
+        Ok(Self::parse(base, parts.uri.path(), parts.uri.query().unwrap_or_default()))
+    }
+}
+
+impl Page {
+    fn parse(base: String, path: &str, query: &str) -> Self {
+        let pairs = form_urlencoded::parse(query.as_bytes()).into_owned();
+        let (paging, mut others): (Vec<_>, Vec<_>) =
+            pairs.partition(|(name, _)| name == "limit" || name == "offset");
+        others.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let number = |wanted: &str| {
+            let last = paging.iter().rev().find(|(name, _)| name == wanted);
+            last.and_then(|(_, text)| python_integer(text))
+        };
+        Self {
+            limit: number("limit")
+                .filter(|limit| *limit > 0)
+                .unwrap_or(DEFAULT_LIMIT)
+                .min(MAX_LIMIT),
+            offset: number("offset").unwrap_or(0),
+            base,
+            path: path.to_owned(),
+            others,
+        }
+    }
+
+    /// The window of the list that was asked for, from its beginning in the given order.
+    pub fn window(&self, order: Order) -> Window {
+        Window { offset: self.offset, limit: self.limit, order }
+    }
+
+    /// The last value of another query parameter.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        let found = self.others.iter().rev().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Runs `list`, which answers the count and the items of a JSON array, and wraps them up. A deep
+    /// offset is walked off the request threads.
+    ///
+    /// # Errors
+    /// What `list` answers.
+    pub async fn answer(
+        self,
+        list: impl FnOnce(&Self) -> Result<(u64, Vec<u8>)> + Send + 'static,
+    ) -> Answered {
+        if self.offset <= SHALLOW {
+            let (count, items) = list(&self)?;
+            return self.envelope(count, &items);
+        }
+        let walked = tokio::task::spawn_blocking(move || {
+            let (count, items) = list(&self)?;
+            self.envelope(count, &items)
+        });
+        walked.await.map_err(Error::internal)?
+    }
+
+    fn envelope(&self, count: u64, items: &[u8]) -> Answered {
+        let total = usize::try_from(count).unwrap_or(usize::MAX);
+        let end = self.offset.saturating_add(self.limit);
+        let next = (end < total).then(|| self.link(end));
+        let previous = (self.offset > 0).then(|| self.link(self.offset.saturating_sub(self.limit)));
+        let mut out = Vec::with_capacity(items.len() + 512);
+        Object::begin(&mut out)
+            .field("count", &count)?
+            .field("next", &next)?
+            .field("previous", &previous)?
+            .with("results", |out| {
+                out.push(b'[');
+                out.extend_from_slice(items);
+                out.push(b']');
+                Ok(())
+            })?
+            .end();
+        Ok(Answer::Shown(out))
+    }
+
+    /// The absolute URL of the page at `offset`: the other parameters as they were, sorted by name, and
+    /// no offset where it would be 0.
+    fn link(&self, offset: usize) -> String {
+        let mut pairs = self.others.clone();
+        pairs.push(("limit".to_owned(), self.limit.to_string()));
+        if offset > 0 {
+            pairs.push(("offset".to_owned(), offset.to_string()));
+        }
+        pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let query = Serializer::new(String::new()).extend_pairs(pairs).finish();
+        format!("{}{}?{query}", self.base, self.path)
+    }
+}
+
+/// A number as Python's `int` reads it: outer whitespace, a plus sign, leading zeros and single
+/// underscores between digits are fine. None for anything else, and for a negative one.
+fn python_integer(text: &str) -> Option<usize> {
+    let text = text.trim();
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    let well_formed = digits
+        .split('_')
+        .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
+    if !well_formed {
+        return None;
+    }
+    let digits = digits.replace('_', "");
+    Some(digits.parse().unwrap_or(usize::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn page(query: &str) -> Page {
+        Page::parse("http://a.example".to_owned(), "/api/x/", query)
+    }
+
+    fn links(query: &str, count: u64) -> Result<(serde_json::Value, serde_json::Value)> {
+        let Answer::Shown(body) = page(query).envelope(count, b"")? else {
+            return Err(Error::internal("a list answers 200"));
+        };
+        let body: serde_json::Value = serde_json::from_slice(&body).map_err(Error::internal)?;
+        Ok((body["next"].clone(), body["previous"].clone()))
+    }
+
+    #[test]
+    fn odd_limits_and_offsets_fall_back() {
+        for (query, limit, offset) in [
+            ("", 100, 0),
+            ("limit=0&offset=-1", 100, 0),
+            ("limit=-5&offset=x", 100, 0),
+            ("limit=2.5&offset=1.5", 100, 0),
+            ("limit=&offset=", 100, 0),
+            ("limit=%202%20&offset=00002", 2, 2),
+            ("limit=1_0&offset=1__0", 10, 0),
+            ("limit=_1&offset=%2B7", 100, 7),
+            ("limit=3&limit=4", 4, 0),
+            ("limit=100000", 1000, 0),
+            ("limit=99999999999999999999999&offset=99999999999999999999999", 1000, usize::MAX),
+        ] {
+            let page = page(query);
+            assert_eq!((page.limit, page.offset), (limit, offset), "{query}");
+        }
+    }
+
+    #[test]
+    fn links_carry_the_other_parameters_sorted_by_name() -> Result<()> {
+        let (next, previous) = links("search=a+b&offset=2&limit=2&b=%C3%A9", 10)?;
+        assert_eq!(next, "http://a.example/api/x/?b=%C3%A9&limit=2&offset=4&search=a+b");
+        assert_eq!(previous, "http://a.example/api/x/?b=%C3%A9&limit=2&search=a+b");
+        Ok(())
+    }
+
+    #[test]
+    fn the_ends_have_no_links() -> Result<()> {
+        assert_eq!(links("limit=5", 5)?, (serde_json::Value::Null, serde_json::Value::Null));
+        let (next, previous) = links("limit=5&offset=50", 5)?;
+        assert_eq!(next, serde_json::Value::Null);
+        assert_eq!(previous, "http://a.example/api/x/?limit=5&offset=45");
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn any_query_makes_a_page_and_links(query in ".*", count in 0u64..50) {
+            let page = page(&query);
+            prop_assert!((1..=1000).contains(&page.limit));
+            prop_assert!(links(&query, count).is_ok());
+        }
+
+        #[test]
+        fn following_next_shows_every_row_once(count in 0usize..300, limit in 1usize..40) {
+            let mut seen = 0;
+            let mut query = format!("limit={limit}");
+            loop {
+                let at = page(&query);
+                prop_assert_eq!(at.offset, seen);
+                seen += at.limit.min(count - at.offset);
+                match links(&query, count as u64)?.0.as_str() {
+                    Some(next) => query = next.split_once('?').expect("a query").1.to_owned(),
+                    None => break,
+                }
+            }
+            prop_assert_eq!(seen, count);
+        }
+    }
+}

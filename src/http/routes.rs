@@ -1,0 +1,233 @@
+//! The one route table. A line of it is a path's two spellings, its gate, its OpenAPI entry and its row
+//! in the authorization test.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{FromRequestParts, Request, State};
+use axum::handler::Handler;
+use axum::http::header::{ALLOW, AUTHORIZATION};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, MethodRouter, on};
+
+use crate::access::gate::{Granted, authorize};
+use crate::access::{Admitted, Ask, Needs, PathIds, Place, Target};
+use crate::error::{Error, Result};
+use crate::input::{Input, Schema};
+use crate::state::App;
+use crate::store::Snapshot;
+
+use super::path::find_parameter;
+
+/// One operation of the API.
+#[derive(Clone)]
+pub struct Row {
+    /// Its method.
+    pub method: Method,
+    /// Its path, with the trailing slash.
+    pub path: &'static str,
+    /// Its name, as PostHog's schema has it: `dashboards_retrieve`.
+    pub operation: &'static str,
+    /// What it asks of its caller.
+    pub needs: Needs,
+    /// The status of its success.
+    pub status: u16,
+    /// The body it takes.
+    pub takes: Option<Body>,
+    /// The schema's name of the body it answers.
+    pub gives: Option<&'static str>,
+}
+
+/// A body that an operation takes.
+#[derive(Clone, Copy)]
+pub struct Body {
+    /// Its name in the schema.
+    pub name: &'static str,
+    /// Its schema.
+    pub schema: fn() -> Schema,
+}
+
+impl Row {
+    /// Says which body the operation takes.
+    pub fn takes<I: Input>(&mut self) -> &mut Self {
+        self.takes = Some(Body { name: I::NAME, schema: I::schema });
+        self
+    }
+
+    /// Says how success looks: its status, and what the answer shows.
+    pub fn answers(&mut self, status: u16, gives: &'static str) -> &mut Self {
+        self.status = status;
+        self.gives = Some(gives);
+        self
+    }
+}
+
+/// The routes of the service, as the nouns declare them.
+#[derive(Default)]
+pub struct Routes {
+    rows: Vec<Row>,
+    paths: BTreeMap<&'static str, MethodRouter<App>>,
+}
+
+macro_rules! methods {
+    ($($name:ident $method:ident $status:literal,)*) => {$(
+        /// Adds an operation of this method.
+        pub fn $name<H, T>(
+            &mut self,
+            path: &'static str,
+            operation: &'static str,
+            needs: Needs,
+            handler: H,
+        ) -> &mut Row
+        where
+            H: Handler<T, App>,
+            T: 'static,
+        {
+            self.add(Method::$method, MethodFilter::$method, $status, path, operation, needs, handler)
+        }
+    )*};
+}
+
+impl Routes {
+    methods! {
+        get GET 200,
+        post POST 201,
+        patch PATCH 200,
+        delete DELETE 204,
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "private, and called from one macro")]
+    fn add<H, T>(
+        &mut self,
+        method: Method,
+        filter: MethodFilter,
+        status: u16,
+        path: &'static str,
+        operation: &'static str,
+        needs: Needs,
+        handler: H,
+    ) -> &mut Row
+    where
+        H: Handler<T, App>,
+        T: 'static,
+    {
+        let target = Target::of(path);
+        let guarded = move |State(app): State<App>, request: Request| {
+            let handler = handler.clone();
+            async move {
+                match enter(&app, needs, target, request).await {
+                    Ok(request) => handler.call(request, app).await,
+                    Err(error) => error.into_response(),
+                }
+            }
+        };
+        let methods = self.paths.remove(path).unwrap_or_default().merge(on(filter, guarded));
+        self.paths.insert(path, methods);
+        let row = Row { method, path, operation, needs, status, takes: None, gives: None };
+        self.rows.push_mut(row)
+    }
+
+    /// Every operation, in the order of declaration.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The router over all of them: each path with and without its trailing slash, other methods answered
+    /// with 405 and `Allow`, other paths with 404.
+    pub fn into_router(self) -> Router<App> {
+        let mut router = Router::new();
+        for (path, methods) in self.paths {
+            let allow = allow(self.rows.iter().filter(|row| row.path == path));
+            let target = Target::of(path);
+            let methods = methods.fallback(move |State(app): State<App>, request: Request| {
+                other_method(app, request, target, allow.clone())
+            });
+            if let Some(bare) = path.strip_suffix('/') {
+                router = router.route(bare, methods.clone());
+            }
+            router = router.route(path, methods);
+        }
+        router.fallback(|| async { Error::not_found_as("API endpoint not found.") })
+    }
+}
+
+fn allow<'r>(rows: impl Iterator<Item = &'r Row>) -> String {
+    let mut methods: Vec<&str> = rows.map(|row| row.method.as_str()).collect();
+    if methods.contains(&"GET") {
+        methods.push("HEAD");
+    }
+    methods.push("OPTIONS");
+    methods.join(", ")
+}
+
+/// OPTIONS is open to everybody; any other method that the path lacks is refused only after the caller's
+/// key, and its way into the path's organization or project, held (decisions §1).
+async fn other_method(app: App, request: Request, target: Target, allow: String) -> Response {
+    let method = request.method().clone();
+    let mut response = if method == Method::OPTIONS {
+        StatusCode::NO_CONTENT.into_response()
+    } else {
+        match enter(&app, Needs::any_key(), target, request).await {
+            Ok(_) => Error::method_not_allowed(method.as_str()).into_response(),
+            Err(error) => return error.into_response(),
+        }
+    };
+    if let Ok(allow) = HeaderValue::try_from(allow) {
+        response.headers_mut().insert(ALLOW, allow);
+    }
+    response
+}
+
+/// Whom the gate let in; left with the request for the handler to take.
+#[derive(Clone)]
+struct Entry {
+    granted: Arc<Granted>,
+    ask: Arc<Ask>,
+    tx: Arc<Snapshot>,
+}
+
+async fn enter(app: &App, needs: Needs, target: Target, request: Request) -> Result<Request> {
+    if needs.public.is_some() {
+        return Ok(request);
+    }
+    let (mut parts, body) = request.into_parts();
+    let text = bearer(&parts).ok_or_else(Error::not_authenticated)?;
+    let tx = app.store().snapshot()?;
+    let presented = app.matches().check(&tx, text).await?;
+    let ids = PathIds {
+        organization: find_parameter(&mut parts, app, "organization_id").await?,
+        project: find_parameter(&mut parts, app, "project_id").await?,
+    };
+    let now = app.now();
+    let ask = Ask { presented, needs, target, ids };
+    let granted = authorize(&*tx, &ask, now)?;
+    app.record_use(&ask.presented, now);
+    parts.extensions.insert(Entry { granted: Arc::new(granted), ask: Arc::new(ask), tx });
+    Ok(Request::from_parts(parts, body))
+}
+
+/// The key of `Authorization: Bearer <key>`; any other form is no key at all (facts-crosscutting §a).
+fn bearer(parts: &Parts) -> Option<&str> {
+    let header = parts.headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let rest = header.strip_prefix("Bearer")?;
+    let token = rest.trim();
+    (rest.starts_with([' ', '\t']) && token.len() >= 2 && !token.starts_with("pha_"))
+        .then_some(token)
+}
+
+impl<P: Place> FromRequestParts<App> for Admitted<P> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self> {
+        let entry: Entry = parts
+            .extensions
+            .remove()
+            .ok_or_else(|| Error::internal("a public route has no caller"))?;
+        let Entry { granted, ask, tx } = entry;
+        let place = P::of(&granted)?;
+        Ok(Self { caller: granted.caller.clone(), place, tx, ask })
+    }
+}

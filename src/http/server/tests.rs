@@ -1,0 +1,260 @@
+//! The accept loop over real sockets.
+
+use axum::extract::{Extension, FromRef};
+use axum::routing::{get, post};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::*;
+use crate::http::body::{Body, BodyLimits};
+
+/// A time that a test waits through.
+const SHORT: Duration = Duration::from_millis(60);
+
+/// A time that only a failing test waits through.
+const LONG: Duration = Duration::from_secs(5);
+
+#[derive(Clone)]
+struct Limits;
+
+impl FromRef<Limits> for BodyLimits {
+    fn from_ref(_: &Limits) -> Self {
+        Self { max_bytes: 1024, timeout: SHORT * 4 }
+    }
+}
+
+fn router() -> Router {
+    Router::new()
+        .route("/", get(|| async { "hello" }))
+        .route(
+            "/peer",
+            get(|Extension(Peer(peer)): Extension<Peer>| async move { peer.to_string() }),
+        )
+        .route(
+            "/slow",
+            get(|| async {
+                sleep(SHORT * 4).await;
+                "done"
+            }),
+        )
+        .route("/stuck", get(std::future::pending::<()>))
+        .route("/body", post(|Body(map): Body| async move { map.len().to_string() }))
+        .with_state(Limits)
+}
+
+fn limits() -> ServerLimits {
+    ServerLimits { grace: LONG, ..ServerLimits::default() }
+}
+
+struct Running {
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<io::Result<()>>,
+}
+
+async fn start(limits: ServerLimits) -> Running {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let task = tokio::spawn(async move {
+        serve(listener, router(), &limits, async { drop(stopped.await) }).await
+    });
+    Running { address, stop, task }
+}
+
+impl Running {
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+}
+
+/// What the server sends until it closes.
+async fn answer(client: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let _reset = timeout(LONG, client.read_to_end(&mut bytes)).await.unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+async fn is_closed(client: &mut TcpStream) -> bool {
+    matches!(timeout(LONG, client.read(&mut [0; 1])).await, Ok(Ok(0)))
+}
+
+/// One answer of a connection that stays open; it must end in `tail`.
+async fn answer_until(client: &mut TcpStream, tail: &str) -> String {
+    let mut bytes = Vec::new();
+    while !bytes.ends_with(tail.as_bytes()) {
+        assert_ne!(timeout(LONG, client.read_buf(&mut bytes)).await.unwrap().unwrap(), 0);
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+
+fn post_with(headers: &str, body: &str) -> String {
+    let json = "Content-Type: application/json";
+    format!("POST /body HTTP/1.1\r\nHost: x\r\n{json}\r\n{headers}\r\n\r\n{body}")
+}
+
+#[tokio::test]
+async fn a_connection_serves_many_requests_and_each_knows_its_peer() {
+    let server = start(limits()).await;
+    let mut client = server.connect().await;
+    client.write_all(&GET.repeat(2)).await.unwrap();
+    let both = answer_until(&mut client, "hello").await;
+    assert!(both.starts_with("HTTP/1.1 200 OK\r\n"), "{both}");
+    client.write_all(b"GET /peer HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    let peer = client.local_addr().unwrap().to_string();
+    answer_until(&mut client, &peer).await;
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_at_once_when_the_server_stops() {
+    let server = start(ServerLimits { grace: LONG * 9, ..limits() }).await;
+    let mut fresh = server.connect().await;
+    let mut kept = server.connect().await;
+    kept.write_all(GET).await.unwrap();
+    answer_until(&mut kept, "hello").await;
+    server.stop.send(()).unwrap();
+    assert!(is_closed(&mut kept).await && is_closed(&mut fresh).await);
+    drop((kept, fresh));
+    server.task.await.unwrap().unwrap();
+    assert!(TcpStream::connect(server.address).await.is_err());
+}
+
+#[tokio::test]
+async fn a_request_under_way_finishes_when_the_server_stops() {
+    let server = start(limits()).await;
+    let mut client = server.connect().await;
+    client.write_all(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    sleep(SHORT / 2).await;
+    server.stop.send(()).unwrap();
+    let text = answer(&mut client).await;
+    assert!(text.contains("connection: close") && text.ends_with("done"), "{text}");
+    drop(client);
+    server.task.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn what_is_not_done_within_the_grace_is_cut() {
+    let server = start(ServerLimits { grace: SHORT, ..limits() }).await;
+    let mut client = server.connect().await;
+    client.write_all(b"GET /stuck HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    sleep(SHORT / 2).await;
+    server.stop.send(()).unwrap();
+    let start = Instant::now();
+    server.task.await.unwrap().unwrap();
+    assert!(start.elapsed() >= SHORT);
+    assert_eq!(answer(&mut client).await, "");
+}
+
+#[tokio::test]
+async fn headers_that_take_too_long_end_the_connection() {
+    let server = start(ServerLimits { header_timeout: SHORT, ..limits() }).await;
+    let (mut silent, mut slow, mut idle) =
+        (server.connect().await, server.connect().await, server.connect().await);
+    slow.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n").await.unwrap();
+    idle.write_all(GET).await.unwrap();
+    answer_until(&mut idle, "hello").await;
+    assert!(is_closed(&mut silent).await);
+    assert!(is_closed(&mut slow).await);
+    assert!(is_closed(&mut idle).await);
+}
+
+#[tokio::test]
+async fn a_connection_over_the_limit_waits_for_a_free_slot() {
+    let server = start(ServerLimits { connections: 1, ..limits() }).await;
+    let first = server.connect().await;
+    let mut second = server.connect().await;
+    second.write_all(GET).await.unwrap();
+    assert!(timeout(SHORT, second.readable()).await.is_err());
+    drop(first);
+    answer_until(&mut second, "hello").await;
+}
+
+#[tokio::test]
+async fn no_connections_at_all_is_an_error() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let none = ServerLimits { connections: 0, ..limits() };
+    let error = serve(listener, router(), &none, std::future::pending()).await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+}
+
+#[tokio::test]
+async fn a_hundred_thousand_headers_are_refused() {
+    let server = start(limits()).await;
+    for count in [101, 100_000] {
+        let mut client = server.connect().await;
+        let head = format!("GET / HTTP/1.1\r\nHost: x\r\n{}\r\n", "A: b\r\n".repeat(count));
+        let _ = client.write_all(head.as_bytes()).await;
+        let text = answer(&mut client).await;
+        assert!(text.starts_with("HTTP/1.1 431 "), "{count}: {text}");
+    }
+    let mut client = server.connect().await;
+    let _ = client
+        .write_all(format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "b".repeat(40_000)).as_bytes())
+        .await;
+    assert!(answer(&mut client).await.starts_with("HTTP/1.1 431 "));
+}
+
+#[tokio::test]
+async fn a_slow_body_is_timed_out_and_its_connection_closed() {
+    let server = start(limits()).await;
+    let mut client = server.connect().await;
+    client.write_all(post_with("Content-Length: 9", "{\"a\"").as_bytes()).await.unwrap();
+    let text = answer(&mut client).await;
+    assert!(text.starts_with("HTTP/1.1 408 ") && text.contains("connection: close"), "{text}");
+}
+
+#[tokio::test]
+async fn a_body_that_is_expected_is_asked_for() {
+    let server = start(limits()).await;
+    let mut client = server.connect().await;
+    let head = post_with("Content-Length: 7\r\nExpect: 100-continue", "");
+    client.write_all(head.as_bytes()).await.unwrap();
+    answer_until(&mut client, "HTTP/1.1 100 Continue\r\n\r\n").await;
+    client.write_all(b"{\"a\":1}").await.unwrap();
+    assert!(answer_until(&mut client, "\r\n\r\n1").await.starts_with("HTTP/1.1 200 "));
+}
+
+#[tokio::test]
+async fn a_body_too_large_is_refused_before_it_is_sent() {
+    let server = start(limits()).await;
+    for expect in ["Expect: 100-continue", "X: y"] {
+        let mut client = server.connect().await;
+        let head = post_with(&format!("Content-Length: 1025\r\n{expect}"), "");
+        client.write_all(head.as_bytes()).await.unwrap();
+        let text = answer(&mut client).await;
+        assert!(text.starts_with("HTTP/1.1 413 ") && text.contains("connection: close"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_sends_its_too_large_body_first_still_reads_why() {
+    let server = start(limits()).await;
+    let chunk = format!("{:x}\r\n{}\r\n", 1 << 20, "x".repeat(1 << 20));
+    for (headers, body) in [
+        (format!("Content-Length: {}", 8 << 20), "x".repeat(8 << 20)),
+        ("Transfer-Encoding: chunked".to_owned(), chunk.repeat(8) + "0\r\n\r\n"),
+    ] {
+        let mut client = server.connect().await;
+        client.write_all(post_with(&headers, &body).as_bytes()).await.unwrap();
+        assert!(answer(&mut client).await.starts_with("HTTP/1.1 413 "));
+    }
+}
+
+#[test]
+fn only_errors_of_the_server_itself_are_backed_off() {
+    assert!(concerns_one_client(&io::ErrorKind::ConnectionAborted.into()));
+    assert!(!concerns_one_client(&io::Error::from_raw_os_error(24)));
+}
+
+#[tokio::test]
+async fn sigterm_is_a_stop_signal() {
+    let mut stop = pin!(stop_signal());
+    assert!(timeout(Duration::ZERO, &mut stop).await.is_err());
+    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM)
+        .unwrap();
+    timeout(LONG, stop).await.unwrap();
+}

@@ -1,0 +1,100 @@
+//! Booleans.
+
+use serde_json::Value;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+
+use super::{Kind, Schema};
+use crate::error::{Error, Result};
+
+const TRUE: [&str; 14] =
+    ["t", "T", "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON", "1"];
+const FALSE: [&str; 14] =
+    ["f", "F", "n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF", "0"];
+const NULL: [&str; 4] = ["null", "Null", "NULL", ""];
+
+/// A boolean, in any of the forms of facts-crosscutting §b (`true`, `"yes"`, `"0"`, `1`, ...).
+///
+/// A [`Nullable`](super::Nullable) flag takes `"null"` and `""` for null. Anything else is refused with
+/// `invalid_input`.
+#[derive(Debug, Clone, Copy)]
+pub struct Flag;
+
+impl Kind for Flag {
+    type Value = bool;
+
+    fn read(value: &Value) -> Result<bool> {
+        let known = match value {
+            Value::Bool(flag) => Some(*flag),
+            Value::String(word) if TRUE.contains(&word.as_str()) => Some(true),
+            Value::String(word) if FALSE.contains(&word.as_str()) => Some(false),
+            Value::Number(number) if number.as_f64() == Some(1.0) => Some(true),
+            Value::Number(number) if number.as_f64() == Some(0.0) => Some(false),
+            _ => None,
+        };
+        known.ok_or_else(|| Error::invalid("invalid_input", "Must be a valid boolean."))
+    }
+
+    fn schema() -> Schema {
+        ObjectBuilder::new().schema_type(Type::Boolean).into()
+    }
+
+    fn reads_as_null(value: &Value) -> bool {
+        value.is_null() || value.as_str().is_some_and(|word| NULL.contains(&word))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::super::Nullable;
+    use super::super::testing::{any_json, read, reads, refuses};
+    use super::*;
+    use crate::patch::Patch;
+
+    #[test]
+    fn every_known_form_is_read() {
+        reads::<Flag>(TRUE.map(|word| (json!(word), true)));
+        reads::<Flag>(FALSE.map(|word| (json!(word), false)));
+        reads::<Flag>([json!(true), json!(1), json!(1.0)].map(|value| (value, true)));
+        reads::<Flag>(
+            [json!(false), json!(0), json!(0.0), json!(-0.0)].map(|value| (value, false)),
+        );
+    }
+
+    #[test]
+    fn every_other_form_is_refused() {
+        let other = ["maybe", "tRUE", " true ", "null", "", "2", "1.0", "Welwyn Garden City"];
+        refuses::<Flag>(
+            other.map(|word| (json!(word), "invalid_input", "Must be a valid boolean.")),
+        );
+        let other = [json!(2), json!(-1), json!(0.5), json!([]), json!({})];
+        refuses::<Flag>(other.map(|value| (value, "invalid_input", "Must be a valid boolean.")));
+        refuses::<Flag>([(json!(null), "null", "This field may not be null.")]);
+    }
+
+    #[test]
+    fn a_nullable_flag_takes_the_words_for_null() {
+        for value in [json!(null), json!("null"), json!("Null"), json!("NULL"), json!("")] {
+            assert_eq!(read::<Nullable<Flag>>(&value), Ok(Patch::Null));
+        }
+        assert_eq!(read::<Nullable<Flag>>(&json!("off")), Ok(Patch::Value(false)));
+        assert!(read::<Nullable<Flag>>(&json!("maybe")).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn flags_agree_with_a_model(value in any_json()) {
+            let model = match value.to_string().as_str() {
+                "true" | "1" | "1.0" | "\"ON\"" => Some(true),
+                "false" | "0" | "0.0" | "-0.0" | "\"False\"" | "\"0\"" => Some(false),
+                _ => None,
+            };
+            // The words beyond these are the table test's.
+            if model.is_some() || !value.is_string() {
+                prop_assert_eq!(read::<Flag>(&value).ok().flatten(), model);
+            }
+        }
+    }
+}

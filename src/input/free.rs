@@ -1,0 +1,162 @@
+//! Free-form JSON, within bounds.
+
+use std::io::{self, Write};
+
+use serde_json::Value;
+use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, SchemaType};
+
+use super::{JsonObject, Kind, Schema, python_type};
+use crate::error::{Error, Result};
+
+const MAX_BYTES: usize = 32 * 1024;
+const MAX_DEPTH: usize = 32;
+
+/// Any JSON of at most 32 KiB as compact text and 32 nested containers: `max_length` otherwise
+/// (decisions §1).
+#[derive(Debug, Clone, Copy)]
+pub struct FreeForm;
+
+impl Kind for FreeForm {
+    type Value = Value;
+
+    fn read(value: &Value) -> Result<Value> {
+        require_bounded(value)?;
+        Ok(value.clone())
+    }
+
+    fn schema() -> Schema {
+        ObjectBuilder::new().schema_type(SchemaType::AnyValue).into()
+    }
+}
+
+/// A [`FreeForm`] that is an object: `not_a_dict` otherwise (facts-crosscutting §b).
+#[derive(Debug, Clone, Copy)]
+pub struct FreeObject;
+
+impl Kind for FreeObject {
+    type Value = JsonObject;
+
+    fn read(value: &Value) -> Result<JsonObject> {
+        let Value::Object(members) = value else {
+            let name = python_type(value);
+            return Err(Error::invalid(
+                "not_a_dict",
+                format!("Expected a dictionary of items but got type \"{name}\"."),
+            ));
+        };
+        require_bounded(value)?;
+        Ok(members.clone())
+    }
+
+    fn schema() -> Schema {
+        ObjectBuilder::new()
+            .additional_properties(Some(AdditionalProperties::FreeForm(true)))
+            .into()
+    }
+}
+
+/// Looks at the depth first: what it lets pass can be serialized without a deep stack.
+fn require_bounded(value: &Value) -> Result<()> {
+    if !nests_within(value, MAX_DEPTH) {
+        return Err(Error::invalid(
+            "max_length",
+            format!("Ensure this field has no more than {MAX_DEPTH} nested containers."),
+        ));
+    }
+    if serde_json::to_writer(Budget(MAX_BYTES), value).is_err() {
+        return Err(Error::invalid(
+            "max_length",
+            format!("Ensure this field has no more than {MAX_BYTES} bytes of JSON."),
+        ));
+    }
+    Ok(())
+}
+
+fn nests_within(value: &Value, depth: usize) -> bool {
+    match value {
+        Value::Array(items) => depth > 0 && items.iter().all(|item| nests_within(item, depth - 1)),
+        Value::Object(members) => {
+            depth > 0 && members.values().all(|member| nests_within(member, depth - 1))
+        }
+        _ => true,
+    }
+}
+
+/// Counts what is written down to nothing, keeps none of it, and fails once it is used up.
+struct Budget(usize);
+
+impl Write for Budget {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::WriteZero)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::super::testing::{any_json, read, reads, refuses};
+    use super::*;
+
+    const BYTES: &str = "Ensure this field has no more than 32768 bytes of JSON.";
+    const DEPTH: &str = "Ensure this field has no more than 32 nested containers.";
+
+    fn nested(depth: usize) -> Value {
+        (1..depth).fold(json!([]), |inner, level| {
+            if level % 2 == 0 { json!([inner]) } else { json!({"a": inner}) }
+        })
+    }
+
+    #[test]
+    fn free_form_is_kept_as_it_came() {
+        for value in
+            [json!(1), json!("x\u{0}"), json!([1, null]), json!({"b": 1, "a": [true]}), nested(32)]
+        {
+            reads::<FreeForm>([(value.clone(), value)]);
+        }
+        let object = json!({"b": 1, "a": 2});
+        let kept = FreeObject::read(&object).unwrap();
+        assert_eq!(serde_json::to_string(&kept).unwrap(), r#"{"b":1,"a":2}"#);
+    }
+
+    #[test]
+    fn free_form_is_bounded() {
+        let text = "a".repeat(MAX_BYTES - 2);
+        reads::<FreeForm>([(json!(text), json!(text))]);
+        refuses::<FreeForm>([
+            (json!("a".repeat(MAX_BYTES - 1)), "max_length", BYTES),
+            (json!("ä".repeat(MAX_BYTES / 2)), "max_length", BYTES),
+            (json!({"k": "a".repeat(MAX_BYTES)}), "max_length", BYTES),
+            (nested(33), "max_length", DEPTH),
+            (json!(null), "null", "This field may not be null."),
+        ]);
+        refuses::<FreeObject>([(json!({"a": nested(32)}), "max_length", DEPTH)]);
+    }
+
+    #[test]
+    fn a_free_object_has_to_be_one() {
+        for (value, name) in
+            [(json!([1]), "list"), (json!("s"), "str"), (json!(1), "int"), (json!(false), "bool")]
+        {
+            let (code, detail, attr) = read::<FreeObject>(&value).unwrap_err();
+            assert_eq!((code, attr.as_deref()), ("not_a_dict", Some("f")));
+            assert_eq!(detail, format!("Expected a dictionary of items but got type \"{name}\"."));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_small_json_is_kept(value in any_json()) {
+            if !value.is_null() && value.to_string().len() <= MAX_BYTES {
+                prop_assert_eq!(read::<FreeForm>(&value), Ok(Some(value.clone())));
+            }
+            prop_assert_eq!(read::<FreeObject>(&value).is_ok(), value.is_object());
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! From a JSON object to a typed input: one list of fields is the struct, its checks, their order and
+//! its schema.
+//!
+//! [`input!`](crate::input!) declares an input. Each field names what it takes, a [`Field`]:
+//!
+//! | declared as | absent | null | type of the field |
+//! |---|---|---|---|
+//! | `K` | `None` | refused | `Option<K::Value>` |
+//! | [`Nullable<K>`] | `Patch::Absent` | `Patch::Null` | [`Patch<K::Value>`](crate::patch::Patch) |
+//! | [`Required<K>`] | refused | refused | `K::Value` |
+//!
+//! where `K` is a [`Kind`]: [`Text`], [`Name`], [`Flag`], [`Integer`], [`Identifier`], [`Decimal`],
+//! [`Choice`], [`TimeZoneName`], [`Email`], [`UuidField`], [`DateTime`], [`FreeForm`], [`FreeObject`],
+//! [`ListOf`], [`UrlList`], [`Tags`], [`Nested`]. Fields are read in the order they are declared in, and
+//! the first bad one is the error; members that are not declared are ignored. Codes, texts and coercions
+//! are those of facts-crosscutting §b.
+//!
+//! ```
+//! use serde_json::json;
+//! use steward::input::{Email, Flag, Input, Name, Nullable, Required, Tags, Text, object};
+//! use steward::patch::Patch;
+//!
+//! steward::input! {
+//!     /// What a report can be told.
+//!     pub struct ReportPatch {
+//!         /// Its title.
+//!         title: Nullable<Text<400>>,
+//!         /// Whether it stands on top of the list.
+//!         pinned: Flag,
+//!         /// Words to find it by.
+//!         tags: Tags,
+//!         /// Who receives it.
+//!         target_email: Required<Email>,
+//!     }
+//! }
+//!
+//! let body = object(json!({"title": null, "pinned": "yes", "tags": ["B", "a "], "target_email": "Ann@Example.com"}))?;
+//! let patch = ReportPatch::parse(&body)?;
+//! assert_eq!(patch.title, Patch::Null);
+//! assert_eq!(patch.pinned, Some(true));
+//! assert_eq!(patch.tags, Some(vec!["a".to_owned(), "b".to_owned()]));
+//! assert_eq!(patch.target_email, "Ann@example.com");
+//!
+//! let error = ReportPatch::parse(&object(json!({"pinned": "maybe"}))?).unwrap_err();
+//! assert_eq!((error.attr(), error.detail()), (Some("pinned"), "Must be a valid boolean."));
+//! # Ok::<(), steward::error::Error>(())
+//! ```
+//!
+//! # A kind of a noun's own
+//!
+//! A noun whose facts demand other texts writes the kind beside its record. Errors are built with
+//! [`Error::invalid`]: the field's name is added on the way out.
+//!
+//! ```
+//! use serde_json::{Value, json};
+//! use steward::error::{Error, Result};
+//! use steward::input::{FreeForm, FreeObject, JsonObject, Kind, Schema};
+//!
+//! /// The headers that a proxy adds.
+//! pub struct Headers;
+//!
+//! impl Kind for Headers {
+//!     type Value = JsonObject;
+//!     fn read(value: &Value) -> Result<JsonObject> {
+//!         match FreeForm::read(value)? {
+//!             Value::Object(headers) if headers.values().all(Value::is_string) => Ok(headers),
+//!             _ => Err(Error::invalid("invalid_input", "Must provide a dictionary of strings or None.")),
+//!         }
+//!     }
+//!     fn schema() -> Schema { FreeObject::schema() }
+//! }
+//!
+//! assert!(Headers::read(&json!({"x-team": "a"})).is_ok());
+//! assert_eq!(Headers::read(&json!([])).unwrap_err().code(), "invalid_input");
+//! ```
+//!
+//! Where the facts also fix what absent or null means, or want `attr` null, the noun implements [`Field`]
+//! itself. A rule over several fields belongs to the noun and runs after the parse.
+//!
+//! This room knows JSON, errors and schemas; no HTTP, no storage and no noun.
+
+mod choice;
+mod datetime;
+mod decimal;
+mod email;
+mod flag;
+mod free;
+mod identifier;
+mod list;
+mod number;
+mod spec;
+mod text;
+
+#[cfg(test)]
+mod testing;
+
+pub use choice::{Choice, Choices, TimeZoneName};
+pub use datetime::DateTime;
+pub use decimal::Decimal;
+pub use email::Email;
+pub use flag::Flag;
+pub use free::{FreeForm, FreeObject};
+pub use identifier::{Identifier, UuidField};
+pub use list::{ListOf, Tags, UrlList};
+pub use number::Integer;
+pub use spec::{Field, Kind, Nested, Nullable, Required};
+pub use text::{Name, Text};
+pub use utoipa::openapi::Schema;
+
+#[doc(hidden)]
+pub use spec::{Property, object_schema, take};
+
+use std::fmt::Debug;
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+
+/// A JSON object, its members in the order they were sent.
+pub type JsonObject = serde_json::Map<String, Value>;
+
+/// A struct made by [`input!`](crate::input!).
+pub trait Input: Clone + Debug + Sized {
+    /// The struct's name, for the schema.
+    const NAME: &'static str;
+
+    /// Reads the declared fields of `body`, in their order.
+    ///
+    /// # Errors
+    /// The first field that breaks its rule, with `attr` set to it.
+    fn parse(body: &JsonObject) -> Result<Self>;
+
+    /// The schema of the object: a property for each field, and which of them are required.
+    fn schema() -> Schema;
+}
+
+/// A body that has been parsed, and whose refusal waits until the rule asks.
+///
+/// Fields are checked after the object's 404 and 403 (decisions §1), yet parsing needs none of the
+/// object: it is done once, ahead of the rule, which then asks at its own point and may run twice.
+#[derive(Debug, Clone)]
+pub struct Parsed<T>(Result<T>);
+
+impl<T: Input> Parsed<T> {
+    /// Parses `body` and keeps the outcome.
+    #[must_use]
+    pub fn of(body: &JsonObject) -> Self {
+        Self(T::parse(body))
+    }
+
+    /// The input.
+    ///
+    /// # Errors
+    /// What [`Input::parse`] refused, as often as it is asked.
+    pub fn get(&self) -> Result<&T> {
+        self.0.as_ref().map_err(Clone::clone)
+    }
+}
+
+/// The members of a body, which has to be an object (facts-crosscutting §b).
+///
+/// # Errors
+/// `null` for JSON null, `invalid_input` for anything else that is no object.
+pub fn object(value: Value) -> Result<JsonObject> {
+    match value {
+        Value::Object(members) => Ok(members),
+        Value::Null => Err(Error::invalid("null", "No data provided")),
+        other => Err(not_a_dictionary(&other)),
+    }
+}
+
+fn not_a_dictionary(value: &Value) -> Error {
+    let name = python_type(value);
+    Error::invalid("invalid_input", format!("Invalid data. Expected a dictionary, but got {name}."))
+}
+
+/// The name that the texts of facts-crosscutting §b give to a JSON type.
+fn python_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "NoneType",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float",
+        Value::Number(_) => "int",
+        Value::String(_) => "str",
+        Value::Array(_) => "list",
+        Value::Object(_) => "dict",
+    }
+}
+
+/// Declares an input: its fields, their checks, their order and their schema. See [`mod@crate::input`].
+///
+/// The struct derives `Debug` and `Clone` and implements [`Input`](crate::input::Input); its fields are
+/// public. Doc comments become the schema's descriptions. A member named by a keyword is written
+/// `r#type`.
+#[macro_export]
+macro_rules! input {
+    (
+        $(#[doc = $doc:literal])*
+        $visibility:vis struct $name:ident {
+            $( $(#[doc = $field_doc:literal])* $field:ident : $spec:ty ),* $(,)?
+        }
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Debug, Clone)]
+        $visibility struct $name {
+            $( $(#[doc = $field_doc])* pub $field: <$spec as $crate::input::Field>::Out, )*
+        }
+
+        impl $crate::input::Input for $name {
+            const NAME: &'static str = stringify!($name);
+
+            fn parse(body: &$crate::input::JsonObject) -> $crate::error::Result<Self> {
+                Ok(Self { $( $field: $crate::input::take::<$spec>(stringify!($field), body)?, )* })
+            }
+
+            fn schema() -> $crate::input::Schema {
+                $crate::input::object_schema(
+                    &[$($doc),*],
+                    vec![$( $crate::input::Property::of::<$spec>(stringify!($field), &[$($field_doc),*]), )*],
+                )
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::testing::{any_json, parts};
+    use super::*;
+    use crate::patch::Patch;
+
+    crate::input! {
+        /// Where to.
+        struct Target {
+            r#type: Required<Name<8>>,
+            port: Integer<1, 65535>,
+        }
+    }
+
+    crate::input! {
+        /// Every way to declare a field.
+        /// On two lines.
+        struct Sample {
+            /// A title.
+            title: Nullable<Text<5>>,
+            pinned: Flag,
+            tags: Tags,
+            owner: Required<Email>,
+            target: Nested<Target>,
+            targets: ListOf<Nested<Target>, 2>,
+        }
+    }
+
+    fn refusal(body: Value) -> (&'static str, String, Option<String>) {
+        parts(&Sample::parse(&object(body).unwrap()).unwrap_err())
+    }
+
+    #[test]
+    fn the_first_bad_field_in_declared_order_is_reported() {
+        let cases = [
+            (
+                json!({"pinned": "maybe", "title": "longer"}),
+                ("max_length", "Ensure this field has no more than 5 characters.", "title"),
+            ),
+            (
+                json!({"tags": null, "pinned": null}),
+                ("null", "This field may not be null.", "pinned"),
+            ),
+            (json!({"tags": ["a", true]}), ("invalid_input", "Not a valid string.", "tags__1")),
+            (json!({}), ("required", "This field is required.", "owner")),
+            (json!({"owner": null}), ("null", "This field may not be null.", "owner")),
+            (
+                json!({"owner": "a@b.io", "target": 5}),
+                (
+                    "invalid_input",
+                    "Invalid data. Expected a dictionary, but got int.",
+                    "target__non_field_errors",
+                ),
+            ),
+            (
+                json!({"owner": "a@b.io", "target": {"port": 1}}),
+                ("required", "This field is required.", "target__type"),
+            ),
+            (
+                json!({"owner": "a@b.io", "targets": [{"type": "S3"}, {"type": "S3", "port": 0}]}),
+                (
+                    "min_value",
+                    "Ensure this value is greater than or equal to 1.",
+                    "targets__1__port",
+                ),
+            ),
+        ];
+        for (body, (code, detail, attr)) in cases {
+            assert_eq!(refusal(body), (code, detail.to_owned(), Some(attr.to_owned())));
+        }
+    }
+
+    #[test]
+    fn absent_null_and_a_value_are_told_apart() {
+        let parse = |body| Sample::parse(&object(body).unwrap()).unwrap();
+        let absent = parse(json!({"owner": "a@b.io", "unknown": 1}));
+        assert_eq!((absent.title, absent.pinned, absent.tags), (Patch::Absent, None, None));
+        assert!(absent.target.is_none() && absent.targets.is_none());
+        assert_eq!(absent.owner, "a@b.io");
+        let sent = parse(json!({
+            "owner": "a@b.io", "title": null, "pinned": "on",
+            "target": {"type": "S3", "port": "80"}, "targets": [],
+        }));
+        assert_eq!((sent.title, sent.pinned), (Patch::Null, Some(true)));
+        let target = sent.target.unwrap();
+        assert_eq!((target.r#type.as_str(), target.port), ("S3", Some(80)));
+        assert_eq!(
+            parse(json!({"owner": "a@b.io", "title": " x "})).title,
+            Patch::Value("x".to_owned())
+        );
+    }
+
+    #[test]
+    fn the_schema_follows_the_fields() {
+        assert_eq!(Sample::NAME, "Sample");
+        let target = json!({
+            "type": "object",
+            "description": "Where to.",
+            "required": ["type"],
+            "properties": {
+                "type": {"type": "string", "minLength": 1, "maxLength": 8},
+                "port": {"type": "integer", "format": "int64", "minimum": 1, "maximum": 65535},
+            },
+        });
+        let expected = json!({
+            "type": "object",
+            "description": "Every way to declare a field.\nOn two lines.",
+            "required": ["owner"],
+            "properties": {
+                "title": {"type": ["string", "null"], "description": "A title.", "maxLength": 5},
+                "pinned": {"type": "boolean"},
+                "tags": {"type": "array", "items": {"type": "string", "maxLength": 255}, "maxItems": 200},
+                "owner": {"type": "string", "format": "email", "maxLength": 254},
+                "target": target,
+                "targets": {"type": "array", "items": target, "maxItems": 2},
+            },
+        });
+        let schema = serde_json::to_value(Sample::schema()).unwrap();
+        assert_eq!(schema, expected);
+        let names: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
+        assert_eq!(names, ["title", "pinned", "tags", "owner", "target", "targets"]);
+    }
+
+    #[test]
+    fn a_refusal_waits_until_it_is_asked_for() {
+        let parsed = Parsed::<Target>::of(&object(json!({"port": 0})).unwrap());
+        let again = parsed.clone();
+        for parsed in [&parsed, &parsed, &again] {
+            assert_eq!(parsed.get().unwrap_err().attr(), Some("type"));
+        }
+        let parsed = Parsed::<Target>::of(&object(json!({"type": "S3"})).unwrap());
+        assert_eq!(parsed.get().unwrap().r#type, "S3");
+    }
+
+    #[test]
+    fn a_body_has_to_be_an_object() {
+        let dictionary = |name| format!("Invalid data. Expected a dictionary, but got {name}.");
+        for (body, code, detail) in [
+            (json!(null), "null", "No data provided".to_owned()),
+            (json!([1]), "invalid_input", dictionary("list")),
+            (json!("x"), "invalid_input", dictionary("str")),
+            (json!(1), "invalid_input", dictionary("int")),
+            (json!(1.5), "invalid_input", dictionary("float")),
+            (json!(true), "invalid_input", dictionary("bool")),
+        ] {
+            assert_eq!(parts(&object(body).unwrap_err()), (code, detail, None));
+        }
+        assert!(object(json!({})).unwrap().is_empty());
+        assert_eq!(python_type(&json!(null)), "NoneType");
+        assert_eq!(python_type(&json!({})), "dict");
+    }
+
+    proptest! {
+        #[test]
+        fn any_body_is_parsed_or_refused_with_a_field(
+            title in any_json(), pinned in any_json(), tags in any_json(),
+            owner in any_json(), target in any_json(), targets in any_json(),
+        ) {
+            let body = json!({
+                "title": title, "pinned": pinned, "tags": tags,
+                "owner": owner, "target": target, "targets": targets,
+            });
+            if let Err(error) = Sample::parse(&object(body).unwrap()) {
+                prop_assert_eq!(error.status(), 400);
+                prop_assert!(error.attr().is_some());
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Integers.
+
+use serde_json::{Number, Value};
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
+
+use super::text::strip;
+use super::{Kind, Schema};
+use crate::error::{Error, Result};
+
+/// An integer from `MIN` to `MAX` (facts-crosscutting §b).
+///
+/// Texts that hold one are taken (`"5"`, `" 5 "`, `"5.0"`), and so are numbers without a fraction.
+/// Refused with `invalid_input`, `max_string_length`, `max_value`, `min_value`.
+#[derive(Debug, Clone, Copy)]
+pub struct Integer<const MIN: i64, const MAX: i64>;
+
+impl<const MIN: i64, const MAX: i64> Kind for Integer<MIN, MAX> {
+    type Value = i64;
+
+    fn read(value: &Value) -> Result<i64> {
+        let number = integer(value)?;
+        if number > i128::from(MAX) {
+            return Err(above(MAX));
+        }
+        match i64::try_from(number) {
+            Ok(number) if number >= MIN => Ok(number),
+            _ => Err(below(MIN)),
+        }
+    }
+
+    fn schema() -> Schema {
+        ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+            .minimum(Some(MIN))
+            .maximum(Some(MAX))
+            .into()
+    }
+}
+
+/// An integer of any size; one beyond 128 bits is brought to their end, which every bound refuses alike.
+pub(super) fn integer(value: &Value) -> Result<i128> {
+    let number = match value {
+        Value::String(text) => {
+            require_short(text)?;
+            from_text(text)
+        }
+        Value::Number(number) => from_number(number),
+        _ => None,
+    };
+    number.ok_or_else(|| Error::invalid("invalid_input", "A valid integer is required."))
+}
+
+/// Refuses a text that no number needs, before anything is done with it.
+pub(super) fn require_short(text: &str) -> Result<()> {
+    if text.chars().count() > 1000 {
+        return Err(Error::invalid("max_string_length", "String value too large."));
+    }
+    Ok(())
+}
+
+pub(super) fn above(max: i64) -> Error {
+    Error::invalid("max_value", format!("Ensure this value is less than or equal to {max}."))
+}
+
+pub(super) fn below(min: i64) -> Error {
+    Error::invalid("min_value", format!("Ensure this value is greater than or equal to {min}."))
+}
+
+/// Cuts off a fraction of nothing but zeros, then asks for an optional sign and digits. Single
+/// underscores between digits are allowed, as Python's `int` does.
+fn from_text(text: &str) -> Option<i128> {
+    let text = strip(text);
+    let whole = match text.split_once('.') {
+        Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
+        Some(_) => return None,
+        None => text,
+    };
+    let (negative, digits) = match whole.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, whole.strip_prefix('+').unwrap_or(whole)),
+    };
+    let mut number: i128 = 0;
+    for group in digits.split('_') {
+        if group.is_empty() {
+            return None;
+        }
+        for digit in group.chars() {
+            number = number.saturating_mul(10).saturating_add(digit.to_digit(10)?.into());
+        }
+    }
+    Some(if negative { -number } else { number })
+}
+
+/// JSON integers beyond 64 bits arrive as floats, so a float without a fraction counts at any size.
+fn from_number(number: &Number) -> Option<i128> {
+    let float = || number.as_f64().filter(|float| float.fract() == 0.0);
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the cast saturates, and bounds refuse the ends"
+    )]
+    number.as_i128().or_else(|| float().map(|float| float as i128))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::super::testing::{any_json, read, reads, refuses};
+    use super::*;
+
+    const WRONG: (&str, &str) = ("invalid_input", "A valid integer is required.");
+
+    #[test]
+    fn integers_are_read_from_numbers_and_texts() {
+        let five = [
+            json!(5),
+            json!("5"),
+            json!(" 5 "),
+            json!("5.0"),
+            json!(5.0),
+            json!("5."),
+            json!("+5"),
+            json!("005.00\n"),
+        ];
+        reads::<Integer<0, 9>>(five.map(|value| (value, 5)));
+        reads::<Integer<-9, 99>>([
+            (json!("-5"), -5),
+            (json!("1_0"), 10),
+            (json!(-0.0), 0),
+            (json!("-0.0"), 0),
+        ]);
+        reads::<Integer<{ i64::MIN }, { i64::MAX }>>([
+            (json!(i64::MIN), i64::MIN),
+            (json!(i64::MAX.to_string()), i64::MAX),
+        ]);
+    }
+
+    #[test]
+    fn what_is_no_integer_is_refused() {
+        let texts = [
+            "abc", "", " ", ".", ".0", "-", "+-5", "- 5", "5.5", "5.0.0", "1__0", "_1", "1_",
+            "1e2", "0x1", "0.5",
+        ];
+        refuses::<Integer<0, 9>>(texts.map(|text| (json!(text), WRONG.0, WRONG.1)));
+        let others = [json!(5.5), json!(true), json!([1]), json!({})];
+        refuses::<Integer<0, 9>>(others.map(|value| (value, WRONG.0, WRONG.1)));
+        refuses::<Integer<0, 9>>([(
+            json!("1".repeat(1001)),
+            "max_string_length",
+            "String value too large.",
+        )]);
+    }
+
+    #[test]
+    fn bounds_hold_at_every_size() {
+        let (max, min) = (
+            "Ensure this value is less than or equal to 9.",
+            "Ensure this value is greater than or equal to 2.",
+        );
+        refuses::<Integer<2, 9>>([
+            (json!(10), "max_value", max),
+            (json!("1".repeat(1000)), "max_value", max),
+            (json!(u64::MAX), "max_value", max),
+            (json!(1e300), "max_value", max),
+            (json!(1), "min_value", min),
+            (json!(i64::MIN), "min_value", min),
+            (json!(format!("-{}", "1".repeat(999))), "min_value", min),
+            (json!(-1e300), "min_value", min),
+        ]);
+        assert_eq!(
+            read::<Integer<{ i64::MIN }, { i64::MAX }>>(&json!(u64::MAX)).unwrap_err().0,
+            "max_value"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn integers_agree_with_a_model(number in any::<i64>(), pad in "[ \t]{0,3}", zeros in "(\\.0{0,3})?") {
+            let text = format!("{pad}{number}{zeros}{pad}");
+            let model = if (-1000..=1000).contains(&number) { Some(number) } else { None };
+            prop_assert_eq!(read::<Integer<-1000, 1000>>(&json!(number)).ok().flatten(), model);
+            prop_assert_eq!(read::<Integer<{ i64::MIN }, { i64::MAX }>>(&json!(text)), Ok(Some(number)));
+        }
+
+        #[test]
+        fn any_json_is_read_or_refused(value in any_json()) {
+            if let Ok(Some(number)) = read::<Integer<-5, 1_000_000>>(&value) {
+                prop_assert!((-5..=1_000_000).contains(&number));
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Texts.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+
+use super::{Kind, Schema};
+use crate::error::{Error, Result};
+
+/// A text of at most `MAX` characters, which may be blank (facts-crosscutting §b).
+///
+/// Numbers are taken by their digits. Outer whitespace is cut off before anything is checked.
+/// Refused with `invalid_input`, `null_characters_not_allowed`, `max_length`.
+#[derive(Debug, Clone, Copy)]
+pub struct Text<const MAX: usize>;
+
+impl<const MAX: usize> Kind for Text<MAX> {
+    type Value = String;
+
+    fn read(value: &Value) -> Result<String> {
+        let text = stripped(value)?;
+        checked(text, MAX)
+    }
+
+    fn schema() -> Schema {
+        ObjectBuilder::new().schema_type(Type::String).max_length(Some(MAX)).into()
+    }
+}
+
+/// A [`Text`] that may not be blank: `blank` otherwise.
+#[derive(Debug, Clone, Copy)]
+pub struct Name<const MAX: usize>;
+
+impl<const MAX: usize> Kind for Name<MAX> {
+    type Value = String;
+
+    fn read(value: &Value) -> Result<String> {
+        let text = stripped(value)?;
+        if text.is_empty() {
+            return Err(Error::invalid("blank", "This field may not be blank."));
+        }
+        checked(text, MAX)
+    }
+
+    fn schema() -> Schema {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .min_length(Some(1))
+            .max_length(Some(MAX))
+            .into()
+    }
+}
+
+/// The text without its outer whitespace. Python's whitespace, which the facts were measured on, has four
+/// separators (U+001C to U+001F) that Unicode's property lacks.
+pub(super) fn strip(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c))
+}
+
+fn stripped(value: &Value) -> Result<Cow<'_, str>> {
+    match value {
+        Value::String(text) => Ok(Cow::Borrowed(strip(text))),
+        Value::Number(number) => Ok(Cow::Owned(number.to_string())),
+        _ => Err(Error::invalid("invalid_input", "Not a valid string.")),
+    }
+}
+
+fn checked(text: Cow<'_, str>, max: usize) -> Result<String> {
+    if text.contains('\0') {
+        return Err(Error::invalid(
+            "null_characters_not_allowed",
+            "Null characters are not allowed.",
+        ));
+    }
+    if text.chars().count() > max {
+        return Err(too_long(max));
+    }
+    Ok(text.into_owned())
+}
+
+pub(super) fn too_long(max: usize) -> Error {
+    Error::invalid("max_length", format!("Ensure this field has no more than {max} characters."))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::super::testing::{any_json, read, reads, refuses};
+    use super::*;
+
+    #[test]
+    fn texts_are_trimmed_and_numbers_become_texts() {
+        let text = |value: &str| value.to_owned();
+        reads::<Text<4>>([
+            (json!(""), text("")),
+            (json!(" \u{1f}\u{a0} "), text("")),
+            (json!("  a b  "), text("a b")),
+            (json!("  äöüß  "), text("äöüß")),
+            (json!(5), text("5")),
+            (json!(1.5), text("1.5")),
+            (json!(5.0), text("5.0")),
+            (json!(-12), text("-12")),
+            (json!("null"), text("null")),
+        ]);
+        reads::<Name<2>>([(json!(" ab "), text("ab")), (json!(0), text("0"))]);
+    }
+
+    #[test]
+    fn texts_are_refused_for_type_then_nul_then_length() {
+        let four = "Ensure this field has no more than 4 characters.";
+        let nul = "Null characters are not allowed.";
+        refuses::<Text<4>>([
+            (json!(true), "invalid_input", "Not a valid string."),
+            (json!([1]), "invalid_input", "Not a valid string."),
+            (json!({}), "invalid_input", "Not a valid string."),
+            (json!(null), "null", "This field may not be null."),
+            (json!("a\u{0}"), "null_characters_not_allowed", nul),
+            (json!("abcd\u{0}"), "null_characters_not_allowed", nul),
+            (json!("abcde"), "max_length", four),
+            (json!(12345), "max_length", four),
+        ]);
+        refuses::<Name<4>>([
+            (json!(""), "blank", "This field may not be blank."),
+            (json!(" \n "), "blank", "This field may not be blank."),
+            (json!(false), "invalid_input", "Not a valid string."),
+            (json!(" abcde "), "max_length", four),
+        ]);
+    }
+
+    proptest! {
+        #[test]
+        fn reading_what_was_read_changes_nothing(value in any_json()) {
+            if let Ok(Some(text)) = read::<Text<50>>(&value) {
+                prop_assert!(text.chars().count() <= 50);
+                prop_assert_eq!(read::<Text<50>>(&json!(text)), Ok(Some(text)));
+            }
+            let not_blank = read::<Text<50>>(&value).is_ok_and(|text| text != Some(String::new()));
+            prop_assert_eq!(read::<Name<50>>(&value).is_ok(), not_blank);
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The `steward` command.
+
+fn main() -> std::process::ExitCode {
+    steward::cli::main()
+}

@@ -1,0 +1,292 @@
+//! What an operator can do with a data file: the same code whether a command opened the file itself or
+//! a running server does it for the command (decisions §5).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::error::{Error, Result};
+use crate::ids::{ApiKeyId, OrganizationId, ProjectId};
+use crate::input::{Input, JsonObject, Parsed};
+use crate::resources::api_keys::{self, ApiKey, NewApiKey};
+use crate::resources::members::{self, Level, Membership};
+use crate::resources::organizations::{self, NewOrganization, Organization};
+use crate::resources::projects::{self, ProjectFields};
+use crate::resources::users::{self, NewUser, User};
+use crate::resources::{kinds, sweeps};
+use crate::secret::Seed;
+use crate::state::App;
+use crate::store::{Order, Snapshot, Tx, Window, WriteTx};
+use crate::time::Timestamp;
+
+/// One thing to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Operation {
+    /// Makes an organization with its first project; makes its owner, where the address is new.
+    OrganizationCreate {
+        /// Its name.
+        name: String,
+        /// The owner's address.
+        owner: String,
+    },
+    /// Lists every organization.
+    OrganizationList,
+    /// Makes a user, and a member of an organization where one is named.
+    UserCreate {
+        /// The address.
+        email: String,
+        /// Given name.
+        first_name: String,
+        /// Family name.
+        last_name: String,
+        /// The organization to join.
+        organization: Option<OrganizationId>,
+        /// At which level.
+        level: Level,
+        /// Whether the user may be there already.
+        existing: bool,
+    },
+    /// Lists every user.
+    UserList,
+    /// Lets a user's keys open things, or no more.
+    UserSetActive {
+        /// The address.
+        email: String,
+        /// Which of the two.
+        active: bool,
+    },
+    /// Makes a key for a user.
+    KeyCreate {
+        /// The user's address.
+        email: String,
+        /// What to call it.
+        label: String,
+        /// What it may do.
+        scopes: Vec<String>,
+        /// The organizations it is limited to.
+        organizations: Vec<OrganizationId>,
+        /// The projects it is limited to.
+        projects: Vec<ProjectId>,
+        /// After how many seconds it ends by itself.
+        expires_in: Option<i64>,
+    },
+    /// Lists every key.
+    KeyList,
+    /// Ends a key.
+    KeyRevoke {
+        /// Its public id.
+        id: ApiKeyId,
+    },
+    /// Checks the data file.
+    Check,
+}
+
+/// Does it; answers what `--json` prints.
+///
+/// # Errors
+/// What a rule refuses; 503 when the file cannot be read or written.
+pub async fn perform(app: &App, operation: Operation) -> Result<Value> {
+    match operation {
+        Operation::OrganizationCreate { name, owner } => {
+            create_organization(app, name, owner).await
+        }
+        Operation::OrganizationList => list_organizations(&*app.store().snapshot()?),
+        Operation::UserCreate { email, first_name, last_name, organization, level, existing } => {
+            let sent = json!({ "email": email, "first_name": first_name, "last_name": last_name });
+            let new = NewUser::parse(&crate::input::object(sent)?)?;
+            create_user(app, new, organization.map(|organization| (organization, level)), existing)
+                .await
+        }
+        Operation::UserList => list_users(&*app.store().snapshot()?),
+        Operation::UserSetActive { email, active } => set_active(app, email, active).await,
+        Operation::KeyCreate { email, label, scopes, organizations, projects, expires_in } => {
+            let wanted = Wanted { label, scopes, organizations, projects, expires_in };
+            create_key(app, email, wanted).await
+        }
+        Operation::KeyList => list_keys(&*app.store().snapshot()?),
+        Operation::KeyRevoke { id } => {
+            app.operate(move |tx, _| api_keys::remove(tx, id))
+                .await
+                .map_err(|error| if error.status() == 404 { missing("key", &id) } else { error })?;
+            Ok(json!({ "id": id }))
+        }
+        Operation::Check => {
+            let findings = app.store().check(kinds(), sweeps::excuses).await?;
+            serde_json::to_value(findings).map_err(Error::internal)
+        }
+    }
+}
+
+fn missing(what: &str, which: &dyn std::fmt::Display) -> Error {
+    Error::not_found_as(format!("There is no {what} {which}."))
+}
+
+fn get_user(tx: &impl Tx, email: &str) -> Result<User> {
+    users::find_by_email(tx, email)?.ok_or_else(|| missing("user", &email))
+}
+
+async fn create_organization(app: &App, name: String, owner: String) -> Result<Value> {
+    let named = JsonObject::from_iter([("name".to_owned(), Value::from(name))]);
+    let new = NewOrganization::parse(&named)?;
+    let owner = NewUser::parse(&crate::input::object(json!({ "email": owner }))?)?;
+    let seed = Seed::take()?;
+    app.operate(move |tx, now| {
+        let mut draw = seed.draw();
+        let id = organizations::create(tx, &new, &mut draw, now)?;
+        let user = match users::find_by_email(tx, &owner.email)? {
+            Some(user) => user,
+            None => users::create(tx, &owner, &mut draw, now)?,
+        };
+        members::create(tx, id, user.head.id, Level::Owner, &mut draw, now)?;
+        let member = members::find(tx, id, user.head.id)?.ok_or_else(Error::not_found)?;
+        let fields = Parsed::<ProjectFields>::of(&JsonObject::new());
+        let project = projects::create(tx, &member, &fields, &mut draw, now)?;
+        Ok(json!({ "id": id, "name": new.name, "project_id": project }))
+    })
+    .await
+}
+
+fn list_organizations(tx: &Snapshot) -> Result<Value> {
+    let mut results = Vec::new();
+    tx.scan::<Organization, _>(&(), EVERYTHING, |row| {
+        let shown = row.into_record()?.shown;
+        results.push(json!({
+            "id": shown.id,
+            "name": shown.name,
+            "members": tx.count::<Membership>(&shown.id)?,
+            "projects": tx.count::<projects::Project>(&shown.id)?,
+            "created_at": shown.created_at,
+        }));
+        Ok(())
+    })?;
+    Ok(json!({ "results": results }))
+}
+
+const EVERYTHING: Window = Window { offset: 0, limit: usize::MAX, order: Order::Ascending };
+
+async fn create_user(
+    app: &App,
+    new: NewUser,
+    join: Option<(OrganizationId, Level)>,
+    existing: bool,
+) -> Result<Value> {
+    let seed = Seed::take()?;
+    app.operate(move |tx, now| {
+        let mut draw = seed.draw();
+        let user = match users::find_by_email(tx, &new.email)? {
+            Some(user) if existing => user,
+            Some(_) => {
+                return Err(Error::field(
+                    "email",
+                    "unique",
+                    "user with this email already exists; --existing takes that one.",
+                ));
+            }
+            None => users::create(tx, &new, &mut draw, now)?,
+        };
+        let membership = match join {
+            Some((organization, level)) => {
+                Some(members::create(tx, organization, user.head.id, level, &mut draw, now)?)
+            }
+            None => None,
+        };
+        Ok(json!({
+            "id": user.head.id,
+            "uuid": user.head.uuid,
+            "email": user.shown.email,
+            "membership_id": membership,
+        }))
+    })
+    .await
+}
+
+fn list_users(tx: &Snapshot) -> Result<Value> {
+    let mut results = Vec::new();
+    tx.scan::<User, _>(&(), EVERYTHING, |row| {
+        let User { head, shown } = row.into_record()?;
+        let organizations: Vec<_> = members::organizations_of(tx, head.id)?
+            .into_iter()
+            .map(|member| json!({ "id": member.organization, "level": member.level.word() }))
+            .collect();
+        results.push(json!({
+            "id": head.id,
+            "uuid": head.uuid,
+            "email": shown.email,
+            "first_name": shown.first_name,
+            "last_name": shown.last_name,
+            "is_active": head.is_active,
+            "organizations": organizations,
+        }));
+        Ok(())
+    })?;
+    Ok(json!({ "results": results }))
+}
+
+async fn set_active(app: &App, email: String, active: bool) -> Result<Value> {
+    app.operate(move |tx, _| {
+        let mut user = get_user(tx, &email)?;
+        user.head.is_active = active;
+        tx.put(&user)?;
+        members::set_listed(tx, user.head.id, active)?;
+        Ok(json!({ "id": user.head.id, "email": user.shown.email, "is_active": active }))
+    })
+    .await
+}
+
+/// What a key shall be.
+#[derive(Clone)]
+struct Wanted {
+    label: String,
+    scopes: Vec<String>,
+    organizations: Vec<OrganizationId>,
+    projects: Vec<ProjectId>,
+    expires_in: Option<i64>,
+}
+
+async fn create_key(app: &App, email: String, wanted: Wanted) -> Result<Value> {
+    let (key, hash) = app.new_key().await?;
+    let (id, mask_value) = (key.id, key.mask());
+    let shown = json!({
+        "id": id,
+        "value": key.value,
+        "label": wanted.label,
+        "scopes": wanted.scopes,
+    });
+    let rule = move |tx: &mut WriteTx<'_>, now: Timestamp| {
+        let Wanted { label, scopes, organizations, projects, expires_in } = wanted.clone();
+        let new = NewApiKey {
+            user: get_user(tx, &email)?.head.id,
+            label,
+            scopes,
+            organizations,
+            projects,
+            expires_at: expires_in.map(|seconds| now.plus_seconds(seconds)),
+            id,
+            mask_value: mask_value.clone(),
+            hash: hash.clone(),
+        };
+        api_keys::create(tx, new, now)
+    };
+    app.operate(rule).await?;
+    Ok(shown)
+}
+
+fn list_keys(tx: &Snapshot) -> Result<Value> {
+    let mut results = Vec::new();
+    tx.scan::<ApiKey, _>(&(), EVERYTHING, |row| {
+        let ApiKey { head, shown } = row.into_record()?;
+        results.push(json!({
+            "id": head.id,
+            "label": shown.label,
+            "mask": shown.mask_value,
+            "email": tx.get::<User>(&head.user)?.shown.email,
+            "scopes": head.scopes,
+            "organizations": head.organizations,
+            "projects": head.projects,
+            "created_at": shown.created_at,
+            "expires_at": head.expires_at,
+            "last_used_at": api_keys::last_used_at(tx, head.id)?,
+        }));
+        Ok(())
+    })?;
+    Ok(json!({ "results": results }))
+}

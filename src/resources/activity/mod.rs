@@ -1,0 +1,212 @@
+//! The activity log: every change leaves one entry in its own transaction (decisions §4, Activity).
+//!
+//! An entry is made from what the write changed: the first record of a loggable kind is what the entry is
+//! about, and its fields before and after are the changes. Secrets are never in it.
+
+mod subject;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use crate::error::Result;
+use crate::ids::{ActivityId, OrganizationId, ProjectId, UserId};
+use crate::resources::members;
+use crate::resources::users;
+use crate::secret::Draw;
+use crate::store::{Index, Indexed, Record, Table, WriteTx};
+use crate::time::Timestamp;
+
+use subject::{Subject, subject};
+
+/// The tenant of entries that belong to no organization.
+pub const NO_ORGANIZATION: OrganizationId = OrganizationId(Uuid::nil());
+
+/// The longest value that an entry repeats, in bytes of JSON; a longer one is left out.
+const LONGEST_VALUE: usize = 2048;
+
+/// One entry of the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// What lists decide by.
+    pub head: Head,
+    /// What they show.
+    pub shown: Shown,
+}
+
+/// What lists decide by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    /// Whose log it is in.
+    pub organization: OrganizationId,
+    /// When it happened.
+    pub created_at: Timestamp,
+    /// The entry's id.
+    pub id: ActivityId,
+    /// The project it was in, if it was in one.
+    pub project: Option<ProjectId>,
+    /// Who did it; none for the operator.
+    pub user: Option<UserId>,
+}
+
+/// What lists show.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Shown {
+    /// The entry's id.
+    pub id: ActivityId,
+    /// What kind of thing was changed.
+    pub scope: String,
+    /// Which one.
+    pub item_id: String,
+    /// `created`, `updated`, `deleted` or `restored`.
+    pub activity: String,
+    /// What exactly.
+    pub detail: Detail,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+/// What exactly was changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Detail {
+    /// The thing's name, where it has one.
+    pub name: Option<String>,
+    /// The fields that an update changed.
+    pub changes: Vec<FieldChange>,
+}
+
+/// One field that an update changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FieldChange {
+    /// What kind of thing the field is of.
+    pub r#type: String,
+    /// Always `changed`.
+    pub action: String,
+    /// The field.
+    pub field: String,
+    /// Its value before; null where it is long or secret.
+    pub before: Value,
+    /// Its value after; null where it is long or secret.
+    pub after: Value,
+}
+
+/// The entries of a project, oldest first.
+pub const BY_PROJECT: Index<Entry, (ProjectId, Timestamp)> =
+    Index::many(Table::ActivityByProject, |entry| {
+        entry.head.project.map(|project| (project, entry.head.created_at))
+    });
+
+impl Record for Entry {
+    const TABLE: Table = Table::Activity;
+    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_PROJECT];
+    type Key = (OrganizationId, Timestamp, ActivityId);
+    type Head = Head;
+    type Shown = Shown;
+
+    fn key(&self) -> Self::Key {
+        (self.head.organization, self.head.created_at, self.head.id)
+    }
+
+    fn parts(&self) -> (&Head, &Shown) {
+        (&self.head, &self.shown)
+    }
+
+    fn join(head: Head, shown: Shown) -> Self {
+        Self { head, shown }
+    }
+}
+
+/// Writes the entry for what the write has changed so far, if any of it is of a loggable kind. `user` is
+/// who did it; none for the operator.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub fn record(
+    tx: &mut WriteTx<'_>,
+    user: Option<&users::Head>,
+    draw: &mut Draw,
+    now: Timestamp,
+) -> Result<()> {
+    let mut subjects = Vec::new();
+    for change in tx.changes() {
+        if let Some(subject) = subject(tx, change)? {
+            subjects.push(subject);
+        }
+    }
+    let mut subjects = subjects.into_iter();
+    let Some(mut first) = subjects.next() else { return Ok(()) };
+    for more in subjects.filter(|more| more.item_id == first.item_id && more.scope == first.scope) {
+        first.before.extend(more.before);
+        first.after.extend(more.after);
+    }
+    let organization = match (first.organization, user) {
+        (None, Some(user)) => members::current_organization(tx, user)?,
+        (organization, _) => organization,
+    };
+    let id = ActivityId(draw.uuid(now));
+    tx.put(&Entry {
+        head: Head {
+            organization: organization.unwrap_or(NO_ORGANIZATION),
+            created_at: now,
+            id,
+            project: first.project,
+            user: user.map(|user| user.id),
+        },
+        shown: describe(first, id, now),
+    })
+}
+
+fn describe(subject: Subject, id: ActivityId, now: Timestamp) -> Shown {
+    let Subject { scope, item_id, change, before, after, hidden, .. } = subject;
+    let name = [&after, &before].into_iter().find_map(|fields| match fields.get("name") {
+        Some(Value::String(name)) => Some(name.clone()),
+        _ => None,
+    });
+    let flipped = |fields: &Map<String, Value>| fields.get("deleted") == Some(&Value::Bool(true));
+    let activity = match (change, flipped(&before), flipped(&after)) {
+        ("updated", false, true) => "deleted",
+        ("updated", true, false) => "restored",
+        (change, ..) => change,
+    };
+    let changes =
+        if change == "updated" { changes(scope, hidden, before, &after) } else { Vec::new() };
+    Shown {
+        id,
+        scope: scope.to_owned(),
+        item_id,
+        activity: activity.to_owned(),
+        detail: Detail { name, changes },
+        created_at: now,
+    }
+}
+
+/// Fields that change with every change.
+const IMPLIED: [&str; 2] = ["updated_at", "last_modified_at"];
+
+fn changes(
+    scope: &str,
+    hidden: &[&str],
+    before: Map<String, Value>,
+    after: &Map<String, Value>,
+) -> Vec<FieldChange> {
+    let told = |field: &str, value: &Value| {
+        if hidden.contains(&field) || value.to_string().len() > LONGEST_VALUE {
+            Value::Null
+        } else {
+            value.clone()
+        }
+    };
+    before
+        .into_iter()
+        .filter(|(field, value)| {
+            !IMPLIED.contains(&field.as_str()) && after.get(field) != Some(value)
+        })
+        .map(|(field, value)| FieldChange {
+            r#type: scope.to_owned(),
+            action: "changed".to_owned(),
+            before: told(&field, &value),
+            after: told(&field, after.get(&field).unwrap_or(&Value::Null)),
+            field,
+        })
+        .collect()
+}

@@ -1,0 +1,248 @@
+//! Personal API keys: what a program presents to act for a user (decisions §2).
+//!
+//! A key is stored as the Argon2id hash of its secret, never itself. Its text is made and checked in
+//! [`access::key`](crate::access::key).
+
+mod scopes;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
+use crate::resources::members;
+use crate::resources::projects;
+use crate::resources::users::User;
+use crate::store::{Index, Indexed, Record, Reference, Table, Tx, WriteTx};
+use crate::time::Timestamp;
+
+pub use scopes::{Scopes, is_scope};
+
+/// A personal API key.
+#[derive(Clone, PartialEq)]
+pub struct ApiKey {
+    /// What every request decides by.
+    pub head: Head,
+    /// What listings show.
+    pub shown: Shown,
+}
+
+/// What every request decides by.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    /// The key's public id.
+    pub id: ApiKeyId,
+    /// Whose key it is.
+    pub user: UserId,
+    /// The Argon2id hash of its secret, as a PHC string.
+    pub hash: String,
+    /// What it may do.
+    pub scopes: Scopes,
+    /// The organizations it is limited to; empty for no limit.
+    pub organizations: Vec<OrganizationId>,
+    /// The projects it is limited to; empty for no limit.
+    pub projects: Vec<ProjectId>,
+    /// When it ends by itself.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// What listings show.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Shown {
+    /// What its maker calls it.
+    pub label: String,
+    /// Its first four characters, `...`, its last four.
+    pub mask_value: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When its secret was last replaced.
+    pub last_rolled_at: Option<Timestamp>,
+}
+
+impl std::fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApiKey").field("id", &self.head.id).finish_non_exhaustive()
+    }
+}
+
+/// The keys of a user, oldest first.
+pub const BY_USER: Index<ApiKey, UserId> =
+    Index::many(Table::ApiKeysByUser, |key| Some(key.head.user));
+
+impl Record for ApiKey {
+    const TABLE: Table = Table::ApiKeys;
+    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_USER];
+    type Key = ApiKeyId;
+    type Head = Head;
+    type Shown = Shown;
+
+    fn key(&self) -> ApiKeyId {
+        self.head.id
+    }
+
+    fn parts(&self) -> (&Head, &Shown) {
+        (&self.head, &self.shown)
+    }
+
+    fn join(head: Head, shown: Shown) -> Self {
+        Self { head, shown }
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        vec![Reference::to::<User>(&self.head.user)]
+    }
+}
+
+/// When a key was last used. Kept apart, because it changes without the key changing.
+#[derive(Serialize, Deserialize)]
+pub struct ApiKeyUse {
+    /// The key.
+    pub key: ApiKeyId,
+    /// The moment, at most an hour old while the key is in use.
+    pub last_used_at: Timestamp,
+}
+
+impl Record for ApiKeyUse {
+    const TABLE: Table = Table::ApiKeyUses;
+    type Key = ApiKeyId;
+    type Head = Self;
+    type Shown = ();
+
+    fn key(&self) -> ApiKeyId {
+        self.key
+    }
+
+    fn parts(&self) -> (&Self, &()) {
+        (self, &())
+    }
+
+    fn join(head: Self, (): ()) -> Self {
+        head
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        vec![Reference::to::<ApiKey>(&self.key)]
+    }
+}
+
+/// A key to make. Its text was made, and its secret hashed, before the write began.
+#[derive(Clone)]
+pub struct NewApiKey {
+    /// Whose key it is.
+    pub user: UserId,
+    /// What its maker calls it.
+    pub label: String,
+    /// What it may do.
+    pub scopes: Vec<String>,
+    /// The organizations it is limited to; empty for no limit.
+    pub organizations: Vec<OrganizationId>,
+    /// The projects it is limited to; empty for no limit.
+    pub projects: Vec<ProjectId>,
+    /// When it ends by itself.
+    pub expires_at: Option<Timestamp>,
+    /// Its public id.
+    pub id: ApiKeyId,
+    /// Its mask.
+    pub mask_value: String,
+    /// The Argon2id hash of its secret, as a PHC string.
+    pub hash: String,
+}
+
+/// Makes a key.
+///
+/// # Errors
+/// 400 at `label`, `scopes`, `scoped_organizations` or `scoped_teams`; 404 when the user is gone.
+pub fn create(tx: &mut WriteTx<'_>, new: NewApiKey, now: Timestamp) -> Result<()> {
+    require_label(&new.label)?;
+    let scopes = Scopes::new(new.scopes)?;
+    for organization in &new.organizations {
+        if members::find(tx, *organization, new.user)?.is_none() {
+            return Err(Error::field(
+                "scoped_organizations",
+                "invalid_input",
+                "You must be a member of all organizations that you are scoping the key to.",
+            ));
+        }
+    }
+    for project in &new.projects {
+        if !reaches_project(tx, new.user, *project)? {
+            return Err(Error::field(
+                "scoped_teams",
+                "invalid_input",
+                "You must be a member of all teams that you are scoping the key to.",
+            ));
+        }
+    }
+    tx.put(&ApiKey {
+        head: Head {
+            id: new.id,
+            user: new.user,
+            hash: new.hash,
+            scopes,
+            organizations: new.organizations,
+            projects: new.projects,
+            expires_at: new.expires_at,
+        },
+        shown: Shown {
+            label: new.label,
+            mask_value: new.mask_value,
+            created_at: now,
+            last_rolled_at: None,
+        },
+    })
+}
+
+fn require_label(label: &str) -> Result<()> {
+    if label.is_empty() {
+        return Err(Error::field("label", "blank", "This field may not be blank."));
+    }
+    if label.chars().count() > 40 {
+        return Err(Error::field(
+            "label",
+            "max_length",
+            "Ensure this field has no more than 40 characters.",
+        ));
+    }
+    Ok(())
+}
+
+fn reaches_project(tx: &impl Tx, user: UserId, id: ProjectId) -> Result<bool> {
+    let Some(project) = projects::find_by_id(tx, id)? else { return Ok(false) };
+    match members::find(tx, project.organization, user)? {
+        Some(member) => projects::is_visible(tx, &member, &project),
+        None => Ok(false),
+    }
+}
+
+/// Ends a key. What it was used for ends with it, at once.
+///
+/// # Errors
+/// 404 when there is none.
+pub fn remove(tx: &mut WriteTx<'_>, id: ApiKeyId) -> Result<()> {
+    tx.remove::<ApiKey>(&id)?.ok_or_else(Error::not_found)?;
+    tx.remove::<ApiKeyUse>(&id)?;
+    Ok(())
+}
+
+/// How long the record of a key's last use stays as it is, in seconds.
+pub const USE_RECORDED_EVERY: i64 = 3600;
+
+/// When a key was last used, as far as recorded.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn last_used_at(tx: &impl Tx, id: ApiKeyId) -> Result<Option<Timestamp>> {
+    Ok(tx.head::<ApiKeyUse>(&id)?.map(|used| used.last_used_at))
+}
+
+/// Records that a key was used, unless that was recorded within the hour or the key is gone.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub fn record_use(tx: &mut WriteTx<'_>, id: ApiKeyId, now: Timestamp) -> Result<()> {
+    let recent =
+        last_used_at(tx, id)?.is_some_and(|moment| now < moment.plus_seconds(USE_RECORDED_EVERY));
+    if recent || !tx.exists::<ApiKey>(&id)? {
+        return Ok(());
+    }
+    tx.put(&ApiKeyUse { key: id, last_used_at: now })
+}

@@ -1,0 +1,140 @@
+//! Scopes: what a key may do, as `object:read`, `object:write` or `*` (facts-crosscutting §a).
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// Every object a scope can name.
+const OBJECTS: &[&str] = &[
+    "access_control",
+    "action",
+    "activity_log",
+    "alert",
+    "annotation",
+    "batch_export",
+    "cohort",
+    "comment",
+    "dashboard",
+    "dashboard_template",
+    "dataset",
+    "early_access_feature",
+    "element",
+    "endpoint",
+    "error_tracking",
+    "evaluation",
+    "event_definition",
+    "experiment",
+    "experiment_saved_metric",
+    "export",
+    "external_data_source",
+    "feature_flag",
+    "file_system",
+    "group",
+    "hog_flow",
+    "hog_function",
+    "insight",
+    "integration",
+    "link",
+    "notebook",
+    "organization",
+    "organization_integration",
+    "organization_member",
+    "persisted_folder",
+    "person",
+    "personal_api_key",
+    "plugin",
+    "project",
+    "property_definition",
+    "query",
+    "revenue_analytics",
+    "session_recording",
+    "session_recording_playlist",
+    "sharing_configuration",
+    "subscription",
+    "survey",
+    "task",
+    "user",
+    "user_interview",
+    "warehouse_table",
+    "warehouse_view",
+    "web_analytics",
+    "webhook",
+];
+
+/// Everything.
+const ALL: &str = "*";
+
+/// Whether `text` is a scope a key can carry.
+pub fn is_scope(text: &str) -> bool {
+    text == ALL
+        || text.split_once(':').is_some_and(|(object, action)| {
+            matches!(action, "read" | "write") && OBJECTS.contains(&object)
+        })
+}
+
+/// The scopes of a key: at least one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Scopes(Vec<String>);
+
+impl Scopes {
+    /// These scopes, each once.
+    ///
+    /// # Errors
+    /// 400 at `scopes` where there is none, or one is no scope.
+    pub fn new(mut scopes: Vec<String>) -> Result<Self> {
+        if let Some(wrong) = scopes.iter().find(|scope| !is_scope(scope)) {
+            let detail = format!("Invalid scope: {wrong}");
+            return Err(Error::field("scopes", "invalid_input", detail));
+        }
+        if scopes.is_empty() {
+            return Err(Error::field("scopes", "empty", "This list may not be empty."));
+        }
+        scopes.sort();
+        scopes.dedup();
+        Ok(Self(scopes))
+    }
+
+    /// Whether the key may do what needs `scope`: `write` implies `read` of the same object, `*`
+    /// implies all, nothing else implies anything.
+    pub fn allow(&self, scope: &str) -> bool {
+        let object = scope.strip_suffix(":read");
+        self.0.iter().any(|held| {
+            held == ALL
+                || held == scope
+                || object.is_some_and(|object| held.strip_suffix(":write") == Some(object))
+        })
+    }
+
+    /// Them.
+    pub fn as_slice(&self) -> &[String] {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allows(held: &str, needed: &str) -> bool {
+        Scopes::new(vec![held.to_owned()]).is_ok_and(|scopes| scopes.allow(needed))
+    }
+
+    #[test]
+    fn write_implies_read_of_the_same_object_and_nothing_else() {
+        assert!(allows("dashboard:write", "dashboard:read"));
+        assert!(allows("*", "organization:write"));
+        assert!(!allows("dashboard:read", "dashboard:write"));
+        assert!(!allows("organization:write", "organization_member:read"));
+    }
+
+    #[test]
+    fn what_is_no_scope_is_refused_by_name() {
+        let error = Scopes::new(vec!["dashboard:admin".to_owned()]).expect_err("no such action");
+        assert_eq!(
+            (error.attr(), error.detail()),
+            (Some("scopes"), "Invalid scope: dashboard:admin")
+        );
+        assert!(Scopes::new(Vec::new()).is_err());
+    }
+}

@@ -1,0 +1,76 @@
+//! `/api/projects/:project_id/dashboards/`.
+
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use crate::access::{Admitted, InProject, Needs};
+use crate::http::answer::{Answer, Answered};
+use crate::http::body::Body;
+use crate::http::page::Page;
+use crate::http::path::Id;
+use crate::http::routes::Routes;
+use crate::ids::DashboardId;
+use crate::state::App;
+use crate::store::Order;
+
+use super::{DashboardPatch, NewDashboard, Once, Sent};
+
+const LIST: &str = "/api/projects/{project_id}/dashboards/";
+const ONE: &str = "/api/projects/{project_id}/dashboards/{id}/";
+
+/// The routes of dashboards.
+pub fn routes(routes: &mut Routes) {
+    let read = Needs::scope("dashboard:read");
+    let write = Needs::scope("dashboard:write");
+    routes.get(LIST, "dashboards_list", read, list).answers(200, "DashboardList");
+    routes
+        .post(LIST, "dashboards_create", write, create)
+        .takes::<NewDashboard>()
+        .answers(201, "Dashboard");
+    routes.get(ONE, "dashboards_retrieve", read, retrieve).answers(200, "Dashboard");
+    routes
+        .patch(ONE, "dashboards_partial_update", write, update)
+        .takes::<DashboardPatch>()
+        .answers(200, "Dashboard");
+    routes.delete(ONE, "dashboards_destroy", write, destroy).status = 405;
+}
+
+async fn list(at: Admitted<InProject>, page: Page) -> Answered {
+    page.answer(move |page| super::list(&*at.tx, &at.place, page.window(Order::Ascending))).await
+}
+
+async fn create(State(app): State<App>, at: Admitted<InProject>, Body(sent): Body) -> Answered {
+    let new = Sent::<NewDashboard>::of(&sent);
+    app.change(&at, move |tx, caller, place: &InProject, now| {
+        let id = super::create(tx, caller, place, &new, now)?;
+        super::body(tx, place, id, Once::default())
+    })
+    .await
+    .map(Answer::Created)
+}
+
+async fn retrieve(at: Admitted<InProject>, Id(id): Id<DashboardId>) -> Answered {
+    super::body(&*at.tx, &at.place, id, Once::default()).map(Answer::Shown)
+}
+
+async fn update(
+    State(app): State<App>,
+    at: Admitted<InProject>,
+    Id(id): Id<DashboardId>,
+    Body(sent): Body,
+) -> Answered {
+    let patch = Sent::<DashboardPatch>::of(&sent);
+    app.change(&at, move |tx, _, place: &InProject, _| {
+        super::update(tx, place, id, &patch)?;
+        super::body(tx, place, id, Once::of(patch.get()?))
+    })
+    .await
+    .map(Answer::Shown)
+}
+
+/// A dashboard is removed only by PATCH; a DELETE is refused whatever the id (API document, Errors).
+async fn destroy(_: Admitted<InProject>) -> Response {
+    const ALLOW: HeaderValue = HeaderValue::from_static("GET, PATCH, HEAD, OPTIONS");
+    (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, ALLOW)]).into_response()
+}

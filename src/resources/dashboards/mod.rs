@@ -1,0 +1,283 @@
+//! Dashboards of a project (API document, Dashboard; facts-dashboards §2-§4).
+//!
+//! A dashboard is kept as two records: [`Dashboard`] is what lists show, [`Details`] the free-form rest,
+//! kept only where it is not all empty.
+
+mod body;
+pub mod http;
+mod input;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::access::levels::{self, Guarded, Rights};
+use crate::access::{Caller, InProject};
+use crate::error::{Error, Result};
+use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
+use crate::resources::projects::Project;
+use crate::store::{Count, Index, Indexed, Key, Record, Reference, Table, Tx, Window, WriteTx};
+use crate::time::Timestamp;
+
+pub use body::Once;
+pub use input::{DashboardPatch, NewDashboard, Sent};
+
+/// What lists show of a dashboard, and what rules decide by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dashboard {
+    /// What rules and lists decide by.
+    pub head: Head,
+    /// Its own fields.
+    pub shown: Shown,
+}
+
+/// What rules and lists decide by.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    /// The organization of its project.
+    pub organization: OrganizationId,
+    /// The project it belongs to.
+    pub project: ProjectId,
+    /// Its number.
+    pub id: DashboardId,
+    /// Who made it.
+    pub created_by: Option<UserId>,
+    /// 21 or 37.
+    pub restriction_level: i64,
+    /// Whether it is soft-deleted.
+    pub deleted: bool,
+    /// Whether there are [`Details`].
+    pub detailed: bool,
+}
+
+/// The dashboard's own fields, in the document's order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Shown {
+    /// Its number.
+    pub id: DashboardId,
+    /// Its name.
+    pub name: Option<String>,
+    /// What it is for.
+    pub description: String,
+    /// Whether it stands on top of lists.
+    pub pinned: bool,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Whether it has a public page.
+    pub is_shared: bool,
+    /// Whether it is soft-deleted.
+    pub deleted: bool,
+    /// `default`, `template` or `duplicate`.
+    pub creation_mode: String,
+    /// Words to find it by, sorted.
+    pub tags: Vec<String>,
+    /// 21: everyone in the project edits; 37: only collaborators do.
+    pub restriction_level: i64,
+}
+
+/// How a dashboard stands in a list: not pinned, name, number.
+type ListKey = (ProjectId, bool, Option<String>);
+
+/// The live dashboards of a project in the order of lists: pinned first, then by name, null last.
+pub const BY_NAME: Index<Dashboard, ListKey> = Index::many(Table::DashboardsByName, |dashboard| {
+    let Shown { pinned, name, deleted, .. } = &dashboard.shown;
+    (!deleted).then(|| (dashboard.head.project, !pinned, name.clone()))
+});
+
+impl Record for Dashboard {
+    const TABLE: Table = Table::Dashboards;
+    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_NAME];
+    const COUNTS: &'static [Count<Self>] = &[Count::per(|dashboard| {
+        (!dashboard.head.deleted).then(|| dashboard.head.project.encoded())
+    })];
+    type Key = (ProjectId, DashboardId);
+    type Head = Head;
+    type Shown = Shown;
+
+    fn key(&self) -> (ProjectId, DashboardId) {
+        (self.head.project, self.head.id)
+    }
+
+    fn parts(&self) -> (&Head, &Shown) {
+        (&self.head, &self.shown)
+    }
+
+    fn join(head: Head, shown: Shown) -> Self {
+        Self { head, shown }
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        vec![Reference::to::<Project>(&(self.head.organization, self.head.project))]
+    }
+}
+
+/// What only a single dashboard shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Details {
+    /// Whose they are.
+    pub key: (ProjectId, DashboardId),
+    /// Its fields.
+    pub shown: DetailsShown,
+}
+
+/// The free-form fields of a dashboard.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct DetailsShown {
+    /// The template it was made from.
+    pub use_template: String,
+    /// The dashboard it was made from.
+    pub use_dashboard: Option<u64>,
+    /// What its tiles are filtered by.
+    pub filters: Map<String, Value>,
+    /// What its queries are given.
+    pub variables: Map<String, Value>,
+}
+
+impl Record for Details {
+    const TABLE: Table = Table::DashboardDetails;
+    type Key = (ProjectId, DashboardId);
+    type Head = (ProjectId, DashboardId);
+    type Shown = DetailsShown;
+
+    fn key(&self) -> Self::Key {
+        self.key
+    }
+
+    fn parts(&self) -> (&Self::Head, &DetailsShown) {
+        (&self.key, &self.shown)
+    }
+
+    fn join(key: Self::Head, shown: DetailsShown) -> Self {
+        Self { key, shown }
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        vec![Reference::to::<Dashboard>(&self.key)]
+    }
+}
+
+impl Head {
+    fn guarded(&self) -> Guarded {
+        Guarded { created_by: self.created_by, restriction_level: self.restriction_level }
+    }
+
+    /// What the caller may do with it.
+    pub fn rights(&self, place: &InProject) -> Rights {
+        levels::rights(&place.member, self.guarded())
+    }
+}
+
+/// Makes a dashboard.
+///
+/// # Errors
+/// 400 for a field.
+pub fn create(
+    tx: &mut WriteTx<'_>,
+    caller: &Caller,
+    place: &InProject,
+    new: &Sent<NewDashboard>,
+    now: Timestamp,
+) -> Result<DashboardId> {
+    let new = new.get()?;
+    input::require_no_source(new)?;
+    let id = DashboardId(tx.next_number(Table::Dashboards)?);
+    let mut dashboard = Dashboard {
+        head: Head {
+            organization: place.project.organization,
+            project: place.project.id,
+            id,
+            created_by: Some(caller.user.id),
+            restriction_level: levels::EVERYONE_EDITS,
+            deleted: false,
+            detailed: false,
+        },
+        shown: Shown {
+            id,
+            name: None,
+            description: String::new(),
+            pinned: false,
+            created_at: now,
+            is_shared: false,
+            deleted: false,
+            creation_mode: "default".to_owned(),
+            tags: Vec::new(),
+            restriction_level: levels::EVERYONE_EDITS,
+        },
+    };
+    let mut details = DetailsShown::default();
+    input::fill(new.clone(), &mut dashboard, &mut details);
+    put(tx, dashboard, details)?;
+    Ok(id)
+}
+
+/// Changes a dashboard; also removes it (`deleted: true`) and brings it back (`{"deleted": false}` alone).
+///
+/// # Errors
+/// 404 for none, or a removed one; 403 for one that the caller may not edit; 400 for a field.
+pub fn update(
+    tx: &mut WriteTx<'_>,
+    place: &InProject,
+    id: DashboardId,
+    patch: &Sent<DashboardPatch>,
+) -> Result<()> {
+    let key = (place.project.id, id);
+    let mut dashboard: Dashboard = tx.get(&key)?;
+    if dashboard.head.deleted && !patch.only_restores() {
+        return Err(Error::not_found());
+    }
+    let rights = dashboard.head.rights(place);
+    rights.require_edit()?;
+    let patch = patch.get()?;
+    input::require_one_source(patch)?;
+    if patch.restriction_level.is_some() {
+        rights.require_restrict()?;
+    }
+    let mut details = details(tx, &dashboard.head)?;
+    input::apply(patch.clone(), &mut dashboard, &mut details);
+    put(tx, dashboard, details)
+}
+
+fn put(tx: &mut WriteTx<'_>, mut dashboard: Dashboard, details: DetailsShown) -> Result<()> {
+    let key = dashboard.key();
+    dashboard.head.detailed = details != DetailsShown::default();
+    tx.put(&dashboard)?;
+    if dashboard.head.detailed {
+        tx.put(&Details { key, shown: details })
+    } else {
+        tx.remove::<Details>(&key).map(drop)
+    }
+}
+
+fn details(tx: &impl Tx, head: &Head) -> Result<DetailsShown> {
+    if !head.detailed {
+        return Ok(DetailsShown::default());
+    }
+    Ok(tx.get::<Details>(&(head.project, head.id))?.shown)
+}
+
+/// Whether the project has a live dashboard with this number.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn is_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<bool> {
+    Ok(tx.head::<Dashboard>(&(project, id))?.is_some_and(|head| !head.deleted))
+}
+
+/// The live dashboards of a project: how many there are in all, and those in `window` as the items of a
+/// JSON array.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn list(tx: &impl Tx, place: &InProject, window: Window) -> Result<(u64, Vec<u8>)> {
+    let project = place.project.id;
+    let mut items = body::Items::new(window.limit);
+    tx.walk(&BY_NAME, &project, window, |row| items.push(tx, place, &row))?;
+    Ok((tx.count::<Dashboard>(&project)?, items.out))
+}
+
+/// The Dashboard of the API document with its detail fields.
+///
+/// # Errors
+/// 404 for none, or a removed one.
+pub fn body(tx: &impl Tx, place: &InProject, id: DashboardId, once: Once) -> Result<Vec<u8>> {
+    body::detail(tx, place, id, once)
+}

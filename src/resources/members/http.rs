@@ -1,0 +1,86 @@
+//! `/api/organizations/:organization_id/members/`.
+
+use axum::extract::State;
+
+use crate::access::{Admitted, InOrganization, Needs};
+use crate::error::Result;
+use crate::http::answer::{Answer, Answered};
+use crate::http::body::Body;
+use crate::http::page::Page;
+use crate::http::path::UserRef;
+use crate::http::routes::Routes;
+use crate::ids::UserId;
+use crate::input::Parsed;
+use crate::resources::{sweeps, users};
+use crate::state::App;
+use crate::store::{Order, Tx};
+
+use super::{Filter, MemberPatch, Membership};
+
+const LIST: &str = "/api/organizations/{organization_id}/members/";
+const ONE: &str = "/api/organizations/{organization_id}/members/{user__uuid}/";
+
+/// The routes of members.
+pub fn routes(routes: &mut Routes) {
+    let read = Needs::scope("organization_member:read");
+    let write = Needs::scope("organization_member:write");
+    routes.get(LIST, "members_list", read, list).answers(200, "MemberList");
+    routes
+        .patch(ONE, "members_partial_update", write, update)
+        .takes::<MemberPatch>()
+        .answers(200, "Member");
+    routes.delete(ONE, "members_destroy", write, destroy);
+}
+
+async fn list(at: Admitted<InOrganization>, page: Page) -> Answered {
+    page.answer(move |page| {
+        let text = |name| page.parameter(name).filter(|text| !text.is_empty()).map(str::to_owned);
+        let filter = Filter { email: text("email"), search: text("search") };
+        let order = match page.parameter("order") {
+            Some("joined_at") => Order::Ascending,
+            _ => Order::Descending,
+        };
+        super::list(&*at.tx, at.place.member.organization, &filter, page.window(order))
+    })
+    .await
+}
+
+async fn update(
+    State(app): State<App>,
+    at: Admitted<InOrganization>,
+    UserRef(named): UserRef,
+    Body(sent): Body,
+) -> Answered {
+    let patch = Parsed::<MemberPatch>::of(&sent);
+    app.change(&at, move |tx, _, place: &InOrganization, now| {
+        let user = resolve(tx, &place.member, named)?;
+        super::update(tx, &place.member, user, &patch, now)?;
+        super::body(tx, place.member.organization, user)
+    })
+    .await
+    .map(Answer::Shown)
+}
+
+async fn destroy(
+    State(app): State<App>,
+    at: Admitted<InOrganization>,
+    UserRef(named): UserRef,
+) -> Answered {
+    app.change(&at, move |tx, _, place: &InOrganization, _| {
+        let user = resolve(tx, &place.member, named)?;
+        sweeps::remove_member(tx, &place.member, user)
+    })
+    .await?;
+    Ok(Answer::Gone)
+}
+
+fn resolve(
+    tx: &impl Tx,
+    caller: &Membership,
+    named: Option<crate::ids::UserUuid>,
+) -> Result<UserId> {
+    match named {
+        Some(uuid) => users::get_by_uuid(tx, uuid),
+        None => Ok(caller.user),
+    }
+}

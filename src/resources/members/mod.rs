@@ -1,0 +1,378 @@
+//! Members: users in organizations, each at a level (API document, Member; facts-org §4).
+
+pub mod http;
+mod level;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::ids::{MembershipId, OrganizationId, UserId};
+use crate::input;
+use crate::input::{Choice, Choices};
+use crate::json::Object;
+use crate::resources::organizations::Organization;
+use crate::resources::users::{self, Embedder, User};
+use crate::secret::Draw;
+use crate::store::{
+    Count, Index, Indexed, Key, Order, Record, Reference, Table, Tx, Window, WriteTx,
+};
+use crate::time::Timestamp;
+
+pub use level::Level;
+
+/// One user in one organization.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Membership {
+    /// The organization.
+    pub organization: OrganizationId,
+    /// The user.
+    pub user: UserId,
+    /// The membership's own id.
+    pub id: MembershipId,
+    /// What the user may do here.
+    pub level: Level,
+    /// When the user joined.
+    pub joined_at: Timestamp,
+    /// When the membership last changed.
+    pub updated_at: Timestamp,
+    /// Whether the user is active; the memberships of others are not listed.
+    pub listed: bool,
+}
+
+/// The organizations of a user.
+pub const BY_USER: Index<Membership, (UserId, OrganizationId)> =
+    Index::many(Table::MembershipsByUser, |member| Some((member.user, member.organization)));
+/// The active members of an organization, in the order in which they joined.
+pub const BY_JOINING: Index<Membership, (OrganizationId, Timestamp)> =
+    Index::many(Table::MembershipsByJoining, |member| {
+        member.listed.then_some((member.organization, member.joined_at))
+    });
+
+impl Record for Membership {
+    const TABLE: Table = Table::Memberships;
+    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_USER, &BY_JOINING];
+    const COUNTS: &'static [Count<Self>] =
+        &[Count::per(|member| member.listed.then(|| member.organization.encoded()))];
+    type Key = (OrganizationId, UserId);
+    type Head = Self;
+    type Shown = ();
+
+    fn key(&self) -> (OrganizationId, UserId) {
+        (self.organization, self.user)
+    }
+
+    fn parts(&self) -> (&Self, &()) {
+        (self, &())
+    }
+
+    fn join(head: Self, (): ()) -> Self {
+        head
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        vec![Reference::to::<Organization>(&self.organization), Reference::to::<User>(&self.user)]
+    }
+}
+
+/// What `level` takes.
+pub struct Levels;
+
+impl Choices for Levels {
+    type Value = Level;
+    const ALL: &'static [Level] = &Level::ALL;
+}
+
+impl From<Level> for Value {
+    fn from(level: Level) -> Self {
+        level.number().into()
+    }
+}
+
+input! {
+    /// What may be changed of a membership.
+    pub struct MemberPatch {
+        /// The new level.
+        level: Choice<Levels>,
+    }
+}
+
+/// Adds a user to an organization.
+///
+/// # Errors
+/// 400 when the user belongs to it already; 404 when either is gone.
+pub fn create(
+    tx: &mut WriteTx<'_>,
+    organization: OrganizationId,
+    user: UserId,
+    level: Level,
+    draw: &mut Draw,
+    now: Timestamp,
+) -> Result<MembershipId> {
+    let known = tx.head::<User>(&user)?.ok_or_else(Error::not_found)?;
+    if !tx.exists::<Organization>(&organization)? {
+        return Err(Error::not_found_as("Organization not found."));
+    }
+    if find(tx, organization, user)?.is_some() {
+        return Err(Error::invalid(
+            "invalid_input",
+            "A user with this email address already belongs to the organization.",
+        ));
+    }
+    let id = MembershipId(draw.uuid(now));
+    tx.put(&Membership {
+        organization,
+        user,
+        id,
+        level,
+        joined_at: now,
+        updated_at: now,
+        listed: known.is_active,
+    })?;
+    Ok(id)
+}
+
+/// The membership of a user in an organization, if there is one.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn find(
+    tx: &impl Tx,
+    organization: OrganizationId,
+    user: UserId,
+) -> Result<Option<Membership>> {
+    tx.head::<Membership>(&(organization, user))
+}
+
+/// Changes a member's level, by the rules of facts-org §4.3 in their order.
+///
+/// # Errors
+/// 404 for no such member; 403 where the caller's level does not reach.
+pub fn update(
+    tx: &mut WriteTx<'_>,
+    caller: &Membership,
+    user: UserId,
+    patch: &input::Parsed<MemberPatch>,
+    now: Timestamp,
+) -> Result<()> {
+    let mut member = get_listed(tx, caller.organization, user)?;
+    require_reach(caller, &member)?;
+    let Some(level) = patch.get()?.level else {
+        return Ok(());
+    };
+    require_grantable(caller, &member, level)?;
+    if member.level == level {
+        return Ok(());
+    }
+    member.level = level;
+    member.updated_at = now;
+    tx.put(&member)
+}
+
+/// Removes a member, by the rules of facts-org §4.4.
+///
+/// # Errors
+/// 404 for no such member; 403 where the caller's level does not reach; 400 for an owner.
+pub fn remove(tx: &mut WriteTx<'_>, caller: &Membership, user: UserId) -> Result<()> {
+    let member = get_listed(tx, caller.organization, user)?;
+    require_reach(caller, &member)?;
+    if member.level == Level::Owner {
+        return Err(Error::invalid("invalid_input", "Cannot leave the organization as its owner!"));
+    }
+    tx.remove::<Membership>(&(member.organization, user))?;
+    Ok(())
+}
+
+/// Shows or hides a user's memberships with the user's being active or not.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub fn set_listed(tx: &mut WriteTx<'_>, user: UserId, listed: bool) -> Result<()> {
+    for key in tx.keys(&BY_USER, &user, usize::MAX)? {
+        let mut member: Membership = tx.get(&key)?;
+        member.listed = listed;
+        tx.put(&member)?;
+    }
+    Ok(())
+}
+
+fn get_listed(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<Membership> {
+    find(tx, organization, user)?.filter(|member| member.listed).ok_or_else(Error::not_found)
+}
+
+/// Oneself is always within reach; others only for admins, and only up to their own level.
+fn require_reach(caller: &Membership, member: &Membership) -> Result<()> {
+    if caller.user == member.user {
+        return Ok(());
+    }
+    if !caller.level.administers() {
+        return Err(Error::denied("You can only edit others if you are an admin."));
+    }
+    if member.level > caller.level {
+        return Err(Error::denied("You can only edit others with level lower or equal to you."));
+    }
+    Ok(())
+}
+
+fn require_grantable(caller: &Membership, member: &Membership, level: Level) -> Result<()> {
+    if caller.user == member.user {
+        return Err(Error::denied("You can't change your own access level."));
+    }
+    if level == Level::Owner && caller.level != Level::Owner {
+        return Err(Error::denied(
+            "You can only make another member owner if you're this organization's owner.",
+        ));
+    }
+    if level > caller.level {
+        return Err(Error::denied(
+            "You can only change access level of others to lower or equal to your current one.",
+        ));
+    }
+    Ok(())
+}
+
+/// Which members a list shows.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Only the one with exactly this address.
+    pub email: Option<String>,
+    /// Only those whose name or address contains this, in whatever case.
+    pub search: Option<String>,
+}
+
+/// The members of an organization that `filter` lets through: how many there are in all, and those in
+/// `window` as the items of a JSON array.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn list(
+    tx: &impl Tx,
+    organization: OrganizationId,
+    filter: &Filter,
+    window: Window,
+) -> Result<(u64, Vec<u8>)> {
+    let mut items = Items::default();
+    if let Some(email) = &filter.email {
+        let member = find_by_address(tx, organization, email)?;
+        let member = match (&filter.search, member) {
+            (Some(search), Some(member)) if !matches(tx, &member, search)? => None,
+            (_, member) => member,
+        };
+        let count = u64::from(member.is_some());
+        if let Some(member) = member.filter(|_| window.offset == 0 && window.limit > 0) {
+            items.push(tx, &member)?;
+        }
+        return Ok((count, items.out));
+    }
+    let Some(search) = &filter.search else {
+        tx.walk(&BY_JOINING, &organization, window, |row| items.push(tx, &row.head))?;
+        return Ok((tx.count::<Membership>(&organization)?, items.out));
+    };
+    let mut count = 0;
+    let all = Window { offset: 0, limit: usize::MAX, order: window.order };
+    tx.walk(&BY_JOINING, &organization, all, |row| {
+        if matches(tx, &row.head, search)? {
+            if (window.offset..window.offset.saturating_add(window.limit)).contains(&count) {
+                items.push(tx, &row.head)?;
+            }
+            count += 1;
+        }
+        Ok(())
+    })?;
+    Ok((count as u64, items.out))
+}
+
+fn find_by_address(
+    tx: &impl Tx,
+    organization: OrganizationId,
+    email: &str,
+) -> Result<Option<Membership>> {
+    match users::find_by_email(tx, email)? {
+        Some(user) if user.shown.email == email => {
+            Ok(find(tx, organization, user.head.id)?.filter(|member| member.listed))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn matches(tx: &impl Tx, member: &Membership, search: &str) -> Result<bool> {
+    let user: User = tx.get(&member.user)?;
+    let users::Shown { first_name, last_name, email, .. } = user.shown;
+    Ok(format!("{first_name} {last_name} {email}").to_lowercase().contains(&search.to_lowercase()))
+}
+
+#[derive(Default)]
+struct Items {
+    out: Vec<u8>,
+    users: Embedder,
+}
+
+impl Items {
+    fn push(&mut self, tx: &impl Tx, member: &Membership) -> Result<()> {
+        if !self.out.is_empty() {
+            self.out.push(b',');
+        }
+        write_body(tx, member, &mut self.users, &mut self.out)
+    }
+}
+
+/// The Member of the API document.
+///
+/// # Errors
+/// 404 when there is no such member.
+pub fn body(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<Vec<u8>> {
+    let member = get_listed(tx, organization, user)?;
+    let mut out = Vec::with_capacity(512);
+    write_body(tx, &member, &mut Embedder::default(), &mut out)?;
+    Ok(out)
+}
+
+fn write_body(
+    tx: &impl Tx,
+    member: &Membership,
+    users: &mut Embedder,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    Object::begin(out)
+        .field("id", &member.id)?
+        .with("user", |out| users.write(tx, Some(member.user), out))?
+        .field("level", &member.level)?
+        .field("joined_at", &member.joined_at)?
+        .field("updated_at", &member.updated_at)?
+        .raw("is_2fa_enabled", b"false")
+        .raw("has_social_auth", b"false")
+        .raw("last_login", b"null")
+        .end();
+    Ok(())
+}
+
+/// The organizations that a user belongs to, oldest first, without those removed meanwhile.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn organizations_of(tx: &impl Tx, user: UserId) -> Result<Vec<Membership>> {
+    let mut memberships = Vec::new();
+    let all = Window { offset: 0, limit: usize::MAX, order: Order::Ascending };
+    tx.walk(&BY_USER, &user, all, |row| {
+        if tx.exists::<Organization>(&row.head.organization)? {
+            memberships.push(row.head);
+        }
+        Ok(())
+    })?;
+    Ok(memberships)
+}
+
+/// What `@current` stands for: the organization the user chose, while it is there and the user
+/// belongs to it, and the user's oldest otherwise.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn current_organization(tx: &impl Tx, user: &users::Head) -> Result<Option<OrganizationId>> {
+    if let Some(chosen) = user.current_organization
+        && find(tx, chosen, user.id)?.is_some()
+        && tx.exists::<Organization>(&chosen)?
+    {
+        return Ok(Some(chosen));
+    }
+    Ok(organizations_of(tx, user.id)?.first().map(|member| member.organization))
+}

@@ -1,0 +1,34 @@
+//! One folder a noun: its record and rules in `mod.rs`, its wire in `http.rs`.
+//!
+//! Rules look only leftwards in one order: users, organizations < members < projects < `api_keys` <
+//! dashboards < activity; sweeps knows what each parent holds.
+
+pub mod activity;
+pub mod api_keys;
+pub mod dashboards;
+pub mod members;
+pub mod organizations;
+pub mod projects;
+pub mod sweeps;
+pub mod users;
+
+use crate::store::{Kind, kind};
+
+/// Every type of record, for `check`.
+pub fn kinds() -> Vec<Box<dyn Kind>> {
+    vec![
+        kind::<users::User>(),
+        kind::<users::Profile>(),
+        kind::<organizations::Organization>(),
+        kind::<members::Membership>(),
+        kind::<projects::Project>(),
+        kind::<projects::Settings>(),
+        kind::<projects::grants::Grant>(),
+        kind::<api_keys::ApiKey>(),
+        kind::<api_keys::ApiKeyUse>(),
+        kind::<dashboards::Dashboard>(),
+        kind::<dashboards::Details>(),
+        kind::<activity::Entry>(),
+        kind::<sweeps::Sweep>(),
+    ]
+}

@@ -1,0 +1,167 @@
+//! `/api/organizations/:organization_id/projects/` and `/api/projects/`.
+
+use axum::extract::State;
+
+use crate::access::{Admitted, Anywhere, Caller, InOrganization, InProject, Needs};
+use crate::error::{Error, Result};
+use crate::http::answer::{Answer, Answered};
+use crate::http::body::Body;
+use crate::http::page::Page;
+use crate::http::routes::Routes;
+use crate::ids::{DashboardId, ProjectId};
+use crate::input::Parsed;
+use crate::resources::members::{self, Level, Membership};
+use crate::resources::{dashboards, sweeps};
+use crate::secret::Seed;
+use crate::state::App;
+use crate::store::{Order, Tx, Window, WriteTx};
+
+use super::{Project, ProjectFields, Viewer, write_summary};
+
+const IN_ORGANIZATION: &str = "/api/organizations/{organization_id}/projects/";
+const ONE_IN_ORGANIZATION: &str = "/api/organizations/{organization_id}/projects/{project_id}/";
+const MINE: &str = "/api/projects/";
+const ONE: &str = "/api/projects/{project_id}/";
+
+/// The routes of projects.
+pub fn routes(routes: &mut Routes) {
+    let read = Needs::scope("project:read");
+    let write = Needs::scope("project:write");
+    routes
+        .get(IN_ORGANIZATION, "organizations_projects_list", read, list_in_organization)
+        .answers(200, "ProjectSummaryList");
+    routes
+        .post(IN_ORGANIZATION, "organizations_projects_create", write, create)
+        .takes::<ProjectFields>()
+        .answers(201, "Project");
+    routes.get(MINE, "projects_list", read, list_mine).answers(200, "ProjectSummaryList");
+    for (path, names) in [
+        (
+            ONE_IN_ORGANIZATION,
+            [
+                "organizations_projects_retrieve",
+                "organizations_projects_partial_update",
+                "organizations_projects_destroy",
+            ],
+        ),
+        (ONE, ["projects_retrieve", "projects_partial_update", "projects_destroy"]),
+    ] {
+        let [retrieves, updates, destroys] = names;
+        routes.get(path, retrieves, read, retrieve).answers(200, "Project");
+        routes.patch(path, updates, write, update).takes::<ProjectFields>().answers(200, "Project");
+        routes.delete(path, destroys, write.level(Level::Admin), destroy);
+    }
+}
+
+async fn list_in_organization(at: Admitted<InOrganization>, page: Page) -> Answered {
+    page.answer(move |page| {
+        let mut items = Items::default();
+        let window = page.window(Order::Ascending);
+        let only = at.caller.key.only_projects();
+        let count = super::list(&*at.tx, &at.place.member, only, window, |_, shown| {
+            items.push(shown);
+            Ok(())
+        })?;
+        Ok((count, items.out))
+    })
+    .await
+}
+
+/// The projects that the caller may see in all their organizations, one organization after the other.
+async fn list_mine(at: Admitted<Anywhere>, page: Page) -> Answered {
+    page.answer(move |page| {
+        let Window { mut offset, mut limit, order } = page.window(Order::Ascending);
+        let only = at.caller.key.only_projects();
+        let (mut total, mut items) = (0, Items::default());
+        for member in visible_memberships(&*at.tx, &at.caller)? {
+            let mut shown = 0;
+            let window = Window { offset, limit, order };
+            let count = super::list(&*at.tx, &member, only, window, |_, project| {
+                shown += 1;
+                items.push(project);
+                Ok(())
+            })?;
+            total += count;
+            offset = offset.saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
+            limit -= shown;
+        }
+        Ok((total, items.out))
+    })
+    .await
+}
+
+async fn create(
+    State(app): State<App>,
+    at: Admitted<InOrganization>,
+    Body(sent): Body,
+) -> Answered {
+    let fields = Parsed::<ProjectFields>::of(&sent);
+    let seed = Seed::take()?;
+    let signer = app.clone();
+    app.change(&at, move |tx, caller, place: &InOrganization, now| {
+        if caller.key.any() && caller.key.only_projects().is_some() {
+            return Err(Error::denied(
+                "API keys with scoped projects are only supported on project-based endpoints.",
+            ));
+        }
+        let id = super::create(tx, &place.member, &fields, &mut seed.draw(), now)?;
+        body(tx, &signer, &place.member, id)
+    })
+    .await
+    .map(Answer::Created)
+}
+
+async fn retrieve(State(app): State<App>, at: Admitted<InProject>) -> Answered {
+    body(&*at.tx, &app, &at.place.member, at.place.project.id).map(Answer::Shown)
+}
+
+async fn update(State(app): State<App>, at: Admitted<InProject>, Body(sent): Body) -> Answered {
+    let fields = Parsed::<ProjectFields>::of(&sent);
+    let signer = app.clone();
+    app.change(&at, move |tx, _, place: &InProject, now| {
+        let id = place.project.id;
+        super::update(tx, &place.member, id, &fields, is_live_dashboard, now)?;
+        body(tx, &signer, &place.member, id)
+    })
+    .await
+    .map(Answer::Shown)
+}
+
+fn is_live_dashboard(tx: &WriteTx<'_>, project: ProjectId, dashboard: u64) -> Result<bool> {
+    dashboards::is_live(tx, project, DashboardId(dashboard))
+}
+
+async fn destroy(State(app): State<App>, at: Admitted<InProject>) -> Answered {
+    app.change(&at, |tx, _, place: &InProject, _| {
+        sweeps::remove_project(tx, place.project.organization, place.project.id)
+    })
+    .await?;
+    app.sweep();
+    Ok(Answer::Gone)
+}
+
+fn body(tx: &impl Tx, app: &App, member: &Membership, id: ProjectId) -> Result<Vec<u8>> {
+    let project: Project = tx.get(&(member.organization, id))?;
+    let live_events_token = app.live_events_token(id, &project.shown.api_token)?;
+    super::body(tx, &Viewer { member, live_events_token }, id)
+}
+
+fn visible_memberships(tx: &impl Tx, caller: &Caller) -> Result<Vec<Membership>> {
+    let mut all = members::organizations_of(tx, caller.user.id)?;
+    all.retain(|member| caller.key.reach(member.organization));
+    Ok(all)
+}
+
+#[derive(Default)]
+struct Items {
+    out: Vec<u8>,
+}
+
+impl Items {
+    fn push(&mut self, shown: &[u8]) {
+        if !self.out.is_empty() {
+            self.out.push(b',');
+        }
+        write_summary(shown, &mut self.out);
+    }
+}

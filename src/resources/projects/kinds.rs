@@ -1,0 +1,139 @@
+//! Fields of a project with texts of their own (facts-org §5.6).
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::input::{Field, FreeForm, FreeObject, JsonObject, Kind, ListOf, Schema, Text};
+
+fn invalid(detail: &'static str) -> Error {
+    Error::invalid("invalid_input", detail)
+}
+
+/// A bounded object, or null where the field allows it.
+fn dictionary(value: &Value) -> Result<JsonObject> {
+    match FreeForm::read(value)? {
+        Value::Object(members) => Ok(members),
+        _ => Err(invalid("Must provide a dictionary or None.")),
+    }
+}
+
+fn only(members: &JsonObject, allowed: &[&str]) -> bool {
+    members.keys().all(|name| allowed.contains(&name.as_str()))
+}
+
+/// `session_recording_linked_flag`: exactly id and key, or those and variant.
+pub struct LinkedFlag;
+
+impl Kind for LinkedFlag {
+    type Value = JsonObject;
+
+    fn read(value: &Value) -> Result<JsonObject> {
+        let members = dictionary(value)?;
+        let wanted: &[&str] =
+            if members.len() == 3 { &["id", "key", "variant"] } else { &["id", "key"] };
+        if members.len() == wanted.len() && only(&members, wanted) {
+            return Ok(members);
+        }
+        Err(invalid(
+            "Must provide a dictionary with only 'id' and 'key' keys. _or_ only 'id', 'key', and 'variant' keys.",
+        ))
+    }
+
+    fn schema() -> Schema {
+        FreeObject::schema()
+    }
+}
+
+/// `session_recording_network_payload_capture_config`.
+pub struct NetworkPayloadCapture;
+
+impl Kind for NetworkPayloadCapture {
+    type Value = JsonObject;
+
+    fn read(value: &Value) -> Result<JsonObject> {
+        let members = dictionary(value)?;
+        if only(&members, &["recordHeaders", "recordBody"]) {
+            return Ok(members);
+        }
+        Err(invalid(
+            "Must provide a dictionary with only 'recordHeaders' and/or 'recordBody' keys.",
+        ))
+    }
+
+    fn schema() -> Schema {
+        FreeObject::schema()
+    }
+}
+
+/// `session_replay_config`, with its `ai_config`.
+pub struct SessionReplay;
+
+impl Kind for SessionReplay {
+    type Value = JsonObject;
+
+    fn read(value: &Value) -> Result<JsonObject> {
+        let members = dictionary(value)?;
+        if !only(&members, &["record_canvas", "ai_config"]) {
+            return Err(invalid(
+                "Must provide a dictionary with only known keys. One or more of record_canvas, ai_config.",
+            ));
+        }
+        match members.get("ai_config") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(config)) if only(config, AI_CONFIG) => {}
+            Some(Value::Object(_)) => {
+                return Err(invalid(
+                    "Must provide a dictionary with only allowed keys: included_event_properties, opt_in, preferred_events, excluded_events, important_user_properties.",
+                ));
+            }
+            Some(_) => return Err(invalid("Must provide a dictionary or None.")),
+        }
+        Ok(members)
+    }
+
+    fn schema() -> Schema {
+        FreeObject::schema()
+    }
+}
+
+const AI_CONFIG: &[&str] = &[
+    "included_event_properties",
+    "opt_in",
+    "preferred_events",
+    "excluded_events",
+    "important_user_properties",
+];
+
+/// `autocapture_exceptions_errors_to_ignore`: a list of texts of at most 300 characters as JSON. Null
+/// is refused as no list, and no refusal names the field.
+pub struct ErrorsToIgnore;
+
+impl Field for ErrorsToIgnore {
+    type Out = Option<Vec<String>>;
+
+    fn take(_: &str, value: Option<&Value>) -> Result<Self::Out> {
+        let Some(value) = value else { return Ok(None) };
+        let Value::Array(items) = value else {
+            return Err(invalid(
+                "Must provide a list for field: autocapture_exceptions_errors_to_ignore.",
+            ));
+        };
+        let texts: Option<Vec<String>> =
+            items.iter().map(|item| item.as_str().map(str::to_owned)).collect();
+        let texts = texts.ok_or_else(|| {
+            invalid(
+                "Must provide a list of strings to field: autocapture_exceptions_errors_to_ignore.",
+            )
+        })?;
+        if value.to_string().chars().count() > 300 {
+            return Err(invalid(
+                "Field autocapture_exceptions_errors_to_ignore must be less than 300 characters. Complex config should be provided in posthog-js initialization.",
+            ));
+        }
+        Ok(Some(texts))
+    }
+
+    fn property() -> Schema {
+        ListOf::<Text<300>, 100>::schema()
+    }
+}

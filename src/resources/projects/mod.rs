@@ -1,0 +1,366 @@
+//! Projects of an organization (API document, Project; facts-org §5).
+//!
+//! A project is kept as two records: [`Project`] is what lists show, [`Settings`] the rest of the full form.
+
+pub mod grants;
+pub mod http;
+mod input;
+mod kinds;
+mod settings;
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::ids::{OrganizationId, ProjectId, UserId};
+use crate::input::Parsed;
+use crate::json::Object;
+use crate::resources::members::Membership;
+use crate::resources::organizations::Organization;
+use crate::resources::users;
+use crate::secret::Draw;
+use crate::store::{
+    Count, Index, Indexed, Key, Order, Record, Reference, Table, Tx, Window, WriteTx,
+};
+use crate::time::Timestamp;
+
+pub use input::ProjectFields;
+pub use settings::Settings;
+
+/// What lists show of a project, and what rules decide by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Project {
+    /// What rules decide by.
+    pub head: Head,
+    /// The summary form of the API document, without what never differs.
+    pub shown: Shown,
+}
+
+/// What rules decide by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    /// The organization it belongs to.
+    pub organization: OrganizationId,
+    /// Its number.
+    pub id: ProjectId,
+    /// Whether plain members need a grant to see it.
+    pub access_control: bool,
+}
+
+/// The summary form of the API document, without `ingested_event`, which never differs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Shown {
+    /// Its number.
+    pub id: ProjectId,
+    /// Its UUID.
+    pub uuid: uuid::Uuid,
+    /// The organization it belongs to.
+    pub organization: OrganizationId,
+    /// The public token that events are sent with.
+    pub api_token: String,
+    /// Its name, not necessarily its alone.
+    pub name: String,
+    /// Whether the snippet was set up.
+    pub completed_snippet_onboarding: bool,
+    /// Which products were set up.
+    pub has_completed_onboarding_for: Value,
+    /// Whether it holds demonstration data.
+    pub is_demo: bool,
+    /// An IANA time zone name.
+    pub timezone: String,
+    /// Whether plain members need a grant to see it.
+    pub access_control: bool,
+}
+
+/// By its number alone, which is unique over all organizations.
+pub const BY_ID: Index<Project, ProjectId> =
+    Index::unique(Table::ProjectsById, |project| Some(project.head.id));
+/// The private ones of an organization: the few that a list may have to pass over.
+pub const PRIVATE: Index<Project, OrganizationId> =
+    Index::many(Table::ProjectsPrivate, |project| {
+        project.head.access_control.then_some(project.head.organization)
+    });
+
+impl Record for Project {
+    const TABLE: Table = Table::Projects;
+    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_ID, &PRIVATE];
+    const COUNTS: &'static [Count<Self>] =
+        &[Count::per(|project| Some(project.head.organization.encoded()))];
+    type Key = (OrganizationId, ProjectId);
+    type Head = Head;
+    type Shown = Shown;
+
+    fn key(&self) -> (OrganizationId, ProjectId) {
+        (self.head.organization, self.head.id)
+    }
+
+    fn parts(&self) -> (&Head, &Shown) {
+        (&self.head, &self.shown)
+    }
+
+    fn join(head: Head, shown: Shown) -> Self {
+        Self { head, shown }
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        vec![
+            Reference::to::<Organization>(&self.head.organization),
+            Reference::to::<Settings>(&self.key()),
+        ]
+    }
+}
+
+/// Makes a project and makes it the maker's current one.
+///
+/// # Errors
+/// 403 for a plain member, unless it is a demonstration; 400 for a field.
+pub fn create(
+    tx: &mut WriteTx<'_>,
+    caller: &Membership,
+    fields: &Parsed<ProjectFields>,
+    draw: &mut Draw,
+    now: Timestamp,
+) -> Result<ProjectId> {
+    let demo = fields.get().is_ok_and(|fields| fields.is_demo == Some(true));
+    if !demo && !caller.level.administers() {
+        return Err(Error::denied("Your organization access level is insufficient."));
+    }
+    let fields = fields.get()?;
+    input::require_creatable(fields)?;
+    require_may_restrict(caller, fields)?;
+    let organization = caller.organization;
+    let id = ProjectId(tx.next_number(Table::Projects)?);
+    let mut project = Project {
+        head: Head { organization, id, access_control: false },
+        shown: Shown {
+            id,
+            uuid: draw.uuid(now),
+            organization,
+            api_token: format!("phc_{}", draw.token()),
+            name: "Default project".to_owned(),
+            completed_snippet_onboarding: false,
+            has_completed_onboarding_for: Value::Null,
+            is_demo: false,
+            timezone: "UTC".to_owned(),
+            access_control: false,
+        },
+    };
+    let filters = settings::default_test_account_filters(tx, organization)?;
+    let mut settings = Settings::new(organization, id, filters, now);
+    input::apply(fields.clone(), &mut project, &mut settings)?;
+    tx.put(&project)?;
+    tx.put(&settings)?;
+    users::set_current(tx, caller.user, organization, Some(id))?;
+    Ok(id)
+}
+
+/// Changes a project.
+///
+/// # Errors
+/// 404 when it is gone; 403 where a plain member sends `access_control`; 400 for a field.
+pub fn update(
+    tx: &mut WriteTx<'_>,
+    caller: &Membership,
+    id: ProjectId,
+    fields: &Parsed<ProjectFields>,
+    is_live_dashboard: fn(&WriteTx<'_>, ProjectId, u64) -> Result<bool>,
+    now: Timestamp,
+) -> Result<()> {
+    let key = (caller.organization, id);
+    let before: (Project, Settings) = (tx.get(&key)?, tx.get(&key)?);
+    let fields = fields.get()?;
+    require_may_restrict(caller, fields)?;
+    if let Some(dashboard) = fields.primary_dashboard.clone().value()
+        && !is_live_dashboard(tx, id, dashboard)?
+    {
+        return Err(Error::field(
+            "primary_dashboard",
+            "invalid_input",
+            "Dashboard does not belong to this team.",
+        ));
+    }
+    let (mut project, mut settings) = before.clone();
+    input::apply(fields.clone(), &mut project, &mut settings)?;
+    if (&project, &settings) == (&before.0, &before.1) {
+        return Ok(());
+    }
+    settings.shown.updated_at = now;
+    tx.put(&project)?;
+    tx.put(&settings)
+}
+
+/// Removes a project: from here on nothing in it can be reached.
+///
+/// # Errors
+/// 404 when it is gone.
+pub fn remove(tx: &mut WriteTx<'_>, organization: OrganizationId, id: ProjectId) -> Result<()> {
+    tx.remove::<Project>(&(organization, id))?.ok_or_else(Error::not_found)?;
+    tx.remove::<Settings>(&(organization, id))?;
+    Ok(())
+}
+
+fn require_may_restrict(caller: &Membership, fields: &ProjectFields) -> Result<()> {
+    if fields.access_control.is_some() && !caller.level.administers() {
+        return Err(Error::denied(
+            "Your organization access level is insufficient to configure project access restrictions.",
+        ));
+    }
+    Ok(())
+}
+
+/// The project with this number, in whichever organization.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn find_by_id(tx: &impl Tx, id: ProjectId) -> Result<Option<Head>> {
+    match tx.lookup(&BY_ID, &id)? {
+        Some(key) => tx.head::<Project>(&key),
+        None => Ok(None),
+    }
+}
+
+/// Whether a member may see a project: any open one, a private one as an admin or by a grant
+/// (decisions §3).
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn is_visible(tx: &impl Tx, member: &Membership, project: &Head) -> Result<bool> {
+    Ok(!project.access_control
+        || member.level.administers()
+        || grants::find(tx, project, member.user)?.is_some())
+}
+
+/// The private projects of an organization that a member may not see.
+fn hidden_from(tx: &impl Tx, member: &Membership) -> Result<HashSet<ProjectId>> {
+    if member.level.administers() {
+        return Ok(HashSet::new());
+    }
+    let granted: HashSet<ProjectId> =
+        grants::of_member(tx, member.organization, member.user)?.into_iter().collect();
+    let private = tx.keys(&PRIVATE, &member.organization, usize::MAX)?;
+    Ok(private.into_iter().map(|(_, id)| id).filter(|id| !granted.contains(id)).collect())
+}
+
+/// The projects of an organization that a member may see, and that `only` names where it is given: how
+/// many there are in all, and the window's summaries handed to `show` one by one.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn list(
+    tx: &impl Tx,
+    member: &Membership,
+    only: Option<&[ProjectId]>,
+    window: Window,
+    mut show: impl FnMut(ProjectId, &[u8]) -> Result<()>,
+) -> Result<u64> {
+    let hidden = hidden_from(tx, member)?;
+    let organization = member.organization;
+    if only.is_none() && hidden.is_empty() {
+        tx.scan::<Project, _>(&organization, window, |row| show(row.head.id, row.shown))?;
+        return tx.count::<Project>(&organization);
+    }
+    let mut count = 0;
+    let last = window.offset.saturating_add(window.limit);
+    let all = Window { offset: 0, limit: usize::MAX, order: Order::Ascending };
+    tx.scan::<Project, _>(&organization, all, |row| {
+        let id = row.head.id;
+        if hidden.contains(&id) || only.is_some_and(|only| !only.contains(&id)) {
+            return Ok(());
+        }
+        if (window.offset..last).contains(&count) {
+            show(id, row.shown)?;
+        }
+        count += 1;
+        Ok(())
+    })?;
+    Ok(count as u64)
+}
+
+/// Appends the summary form of the API document. `shown` is the record's JSON.
+pub fn write_summary(shown: &[u8], out: &mut Vec<u8>) {
+    Object::begin(out).splice(shown).raw("ingested_event", b"false").end();
+}
+
+/// What the project's full form shows of the caller and the moment.
+pub struct Viewer<'v> {
+    /// The caller's membership.
+    pub member: &'v Membership,
+    /// A signed token for the stream of live events.
+    pub live_events_token: String,
+}
+
+/// The full form of the API document.
+///
+/// # Errors
+/// 404 when the project is gone.
+pub fn body(tx: &impl Tx, viewer: &Viewer<'_>, id: ProjectId) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(4096);
+    write_full(tx, viewer, id, &mut out)?;
+    Ok(out)
+}
+
+fn write_full(tx: &impl Tx, viewer: &Viewer<'_>, id: ProjectId, out: &mut Vec<u8>) -> Result<()> {
+    let member = viewer.member;
+    let key = (member.organization, id);
+    let (head, own) = tx
+        .view::<Project, _>(&key, |row| Ok((row.head, row.shown.to_vec())))?
+        .ok_or_else(Error::not_found)?;
+    let settings =
+        tx.view::<Settings, _>(&key, |row| Ok(row.shown.to_vec()))?.ok_or_else(Error::not_found)?;
+    Object::begin(out)
+        .splice(&own)
+        .splice(&settings)
+        .field("effective_membership_level", &effective_level(tx, member, &head)?)?
+        .raw("has_group_types", b"false")
+        .field("live_events_token", &viewer.live_events_token)?
+        .raw("person_on_events_querying_enabled", br#""false""#)
+        .raw("default_modifiers", br#""{}""#)
+        .raw("product_intents", br#""[]""#)
+        .end();
+    Ok(())
+}
+
+/// The caller's level for a project (facts-org §5.3): the organization level, but the grant's for a
+/// plain member of a private one.
+fn effective_level(tx: &impl Tx, member: &Membership, project: &Head) -> Result<Option<i64>> {
+    if !project.access_control || member.level.administers() {
+        return Ok(Some(member.level.number()));
+    }
+    Ok(grants::find(tx, project, member.user)?.map(grants::GrantLevel::number))
+}
+
+/// What `@current` stands for: the project the user chose, while it is there and shown to them, and the
+/// first shown one of the current organization otherwise.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn current_project(
+    tx: &impl Tx,
+    user: &users::Head,
+    member: Option<&Membership>,
+) -> Result<Option<ProjectId>> {
+    let Some(member) = member else { return Ok(None) };
+    if let Some(chosen) = user.current_project
+        && let Some(project) = tx.head::<Project>(&(member.organization, chosen))?
+        && is_visible(tx, member, &project)?
+    {
+        return Ok(Some(chosen));
+    }
+    let mut first = None;
+    let window = Window { offset: 0, limit: 1, order: Order::Ascending };
+    list(tx, member, None, window, |id, _| {
+        first = Some(id);
+        Ok(())
+    })?;
+    Ok(first)
+}
+
+/// Every user who may be asked for in a project belongs to its organization.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn member_of(tx: &impl Tx, project: &Head, user: UserId) -> Result<Option<Membership>> {
+    crate::resources::members::find(tx, project.organization, user)
+}

@@ -1,0 +1,211 @@
+//! What only a single project shows: its many settings and their defaults (facts-org §5.4).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::error::Result;
+use crate::ids::{OrganizationId, ProjectId};
+use crate::resources::members;
+use crate::resources::users::User;
+use crate::store::{Order, Record, Reference, Table, Tx, Window};
+use crate::time::Timestamp;
+
+use super::Project;
+
+/// The settings of one project.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Whose they are.
+    pub key: (OrganizationId, ProjectId),
+    /// The full form's fields that the summary does not have.
+    pub shown: Shown,
+}
+
+/// The full form's fields that the summary does not have, in the document's order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the fields are the API document's, Project, Full form")]
+pub struct Shown {
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub product_description: Option<String>,
+    pub app_urls: Vec<String>,
+    pub slack_incoming_webhook: Option<String>,
+    pub anonymize_ips: bool,
+    pub test_account_filters: Value,
+    pub test_account_filters_default_checked: Option<bool>,
+    pub path_cleaning_filters: Option<Value>,
+    pub data_attributes: Value,
+    pub person_display_name_properties: Option<Vec<String>>,
+    pub correlation_config: Option<Value>,
+    pub autocapture_opt_out: Option<bool>,
+    pub autocapture_exceptions_opt_in: Option<bool>,
+    pub autocapture_web_vitals_opt_in: Option<bool>,
+    pub autocapture_web_vitals_allowed_metrics: Option<Value>,
+    pub autocapture_exceptions_errors_to_ignore: Option<Vec<String>>,
+    pub capture_console_log_opt_in: Option<bool>,
+    pub capture_performance_opt_in: Option<bool>,
+    pub session_recording_opt_in: bool,
+    pub session_recording_sample_rate: Option<String>,
+    pub session_recording_minimum_duration_milliseconds: Option<i64>,
+    pub session_recording_linked_flag: Option<Map<String, Value>>,
+    pub session_recording_network_payload_capture_config: Option<Map<String, Value>>,
+    pub session_replay_config: Option<Map<String, Value>>,
+    pub survey_config: Option<Value>,
+    pub week_start_day: Option<i64>,
+    pub primary_dashboard: Option<u64>,
+    pub live_events_columns: Option<Vec<String>>,
+    pub recording_domains: Option<Vec<String>>,
+    pub inject_web_apps: Option<bool>,
+    pub extra_settings: Option<Value>,
+    pub modifiers: Option<Value>,
+    pub surveys_opt_in: Option<bool>,
+    pub heatmaps_opt_in: Option<bool>,
+    pub flags_persistence_default: Option<bool>,
+}
+
+impl Record for Settings {
+    const TABLE: Table = Table::ProjectSettings;
+    type Key = (OrganizationId, ProjectId);
+    type Head = (OrganizationId, ProjectId);
+    type Shown = Shown;
+
+    fn key(&self) -> Self::Key {
+        self.key
+    }
+
+    fn parts(&self) -> (&Self::Head, &Shown) {
+        (&self.key, &self.shown)
+    }
+
+    fn join(key: Self::Head, shown: Shown) -> Self {
+        Self { key, shown }
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        vec![Reference::to::<Project>(&self.key)]
+    }
+}
+
+impl Settings {
+    /// What a project has right after a create that sent none of it.
+    pub fn new(
+        organization: OrganizationId,
+        project: ProjectId,
+        test_account_filters: Value,
+        now: Timestamp,
+    ) -> Self {
+        let shown = Shown {
+            created_at: now,
+            updated_at: now,
+            product_description: None,
+            app_urls: Vec::new(),
+            slack_incoming_webhook: None,
+            anonymize_ips: false,
+            test_account_filters,
+            test_account_filters_default_checked: None,
+            path_cleaning_filters: Some(json!([])),
+            data_attributes: json!(["data-attr"]),
+            person_display_name_properties: None,
+            correlation_config: Some(json!({})),
+            autocapture_opt_out: None,
+            autocapture_exceptions_opt_in: None,
+            autocapture_web_vitals_opt_in: None,
+            autocapture_web_vitals_allowed_metrics: None,
+            autocapture_exceptions_errors_to_ignore: None,
+            capture_console_log_opt_in: Some(true),
+            capture_performance_opt_in: Some(true),
+            session_recording_opt_in: false,
+            session_recording_sample_rate: None,
+            session_recording_minimum_duration_milliseconds: None,
+            session_recording_linked_flag: None,
+            session_recording_network_payload_capture_config: None,
+            session_replay_config: None,
+            survey_config: None,
+            week_start_day: None,
+            primary_dashboard: None,
+            live_events_columns: None,
+            recording_domains: None,
+            inject_web_apps: None,
+            extra_settings: None,
+            modifiers: None,
+            surveys_opt_in: None,
+            heatmaps_opt_in: None,
+            flags_persistence_default: Some(false),
+        };
+        Self { key: (organization, project), shown }
+    }
+}
+
+/// Providers of mail for everybody: an address there tells nothing of where its owner works.
+const GENERIC_MAIL_DOMAINS: &[&str] = &[
+    "aol.com",
+    "fastmail.com",
+    "gmail.com",
+    "gmx.com",
+    "gmx.de",
+    "gmx.net",
+    "googlemail.com",
+    "hey.com",
+    "hotmail.com",
+    "icloud.com",
+    "live.com",
+    "mac.com",
+    "mail.com",
+    "mail.ru",
+    "me.com",
+    "msn.com",
+    "outlook.com",
+    "pm.me",
+    "proton.me",
+    "protonmail.com",
+    "qq.com",
+    "web.de",
+    "yahoo.com",
+    "yandex.com",
+    "yandex.ru",
+    "zoho.com",
+    "163.com",
+    "126.com",
+];
+
+/// How many members are looked at for an address that is no generic one.
+const MEMBERS_LOOKED_AT: usize = 100;
+
+/// The filters that keep a team's own traffic out (facts-org §5.5).
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub(super) fn default_test_account_filters(
+    tx: &impl Tx,
+    organization: OrganizationId,
+) -> Result<Value> {
+    let mut domain = None;
+    let first = Window { offset: 0, limit: MEMBERS_LOOKED_AT, order: Order::Ascending };
+    tx.walk(&members::BY_JOINING, &organization, first, |row| {
+        if domain.is_none() {
+            let user: User = tx.get(&row.head.user)?;
+            domain = own_domain(&user.shown.email).map(str::to_owned);
+        }
+        Ok(())
+    })?;
+    let person = domain.map(|domain| {
+        json!({
+            "key": "email",
+            "operator": "not_icontains",
+            "value": format!("@{domain}"),
+            "type": "person",
+        })
+    });
+    let event = json!({
+        "key": "$host",
+        "operator": "not_regex",
+        "value": r"^(localhost|127\.0\.0\.1)($|:)",
+        "type": "event",
+    });
+    Ok(person.into_iter().chain([event]).collect())
+}
+
+fn own_domain(email: &str) -> Option<&str> {
+    let (_, domain) = email.rsplit_once('@')?;
+    (!GENERIC_MAIL_DOMAINS.contains(&domain)).then_some(domain)
+}

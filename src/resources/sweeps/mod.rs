@@ -1,0 +1,172 @@
+//! What ends with a parent: removing an organization or a project hides it at once; what it held is
+//! removed afterwards, a bounded piece a transaction (decisions §4, Project).
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::ids::{OrganizationId, ProjectId, UserId};
+use crate::resources::activity::Entry;
+use crate::resources::dashboards::{Dashboard, Details};
+use crate::resources::members::{self, Membership};
+use crate::resources::organizations;
+use crate::resources::projects::grants::{self, Grant};
+use crate::resources::projects::{self, Project, Settings};
+use crate::store::{Key, Order, Record, Reference, Snapshot, Table, Tx, Window, WriteTx};
+
+/// How many records one transaction sweeps at the most.
+const PIECE: usize = 500;
+
+/// A removed parent whose records have yet to be swept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Sweep {
+    /// A project, and the organization it was in.
+    Project(OrganizationId, ProjectId),
+    /// An organization.
+    Organization(OrganizationId),
+}
+
+impl Record for Sweep {
+    const TABLE: Table = Table::Sweeps;
+    /// The organization, and zero or the project.
+    type Key = (OrganizationId, u64);
+    type Head = Self;
+    type Shown = ();
+
+    fn key(&self) -> Self::Key {
+        match self {
+            Self::Organization(organization) => (*organization, 0),
+            Self::Project(organization, project) => (*organization, project.0),
+        }
+    }
+
+    fn parts(&self) -> (&Self, &()) {
+        (self, &())
+    }
+
+    fn join(head: Self, (): ()) -> Self {
+        head
+    }
+}
+
+/// Removes a member with what the member was granted.
+///
+/// # Errors
+/// What [`members::remove`] refuses.
+pub fn remove_member(tx: &mut WriteTx<'_>, caller: &Membership, user: UserId) -> Result<()> {
+    members::remove(tx, caller, user)?;
+    grants::remove_of(tx, caller.organization, user)
+}
+
+/// Removes a project; what it holds is left to the sweeper.
+///
+/// # Errors
+/// 404 when it is gone.
+pub fn remove_project(
+    tx: &mut WriteTx<'_>,
+    organization: OrganizationId,
+    project: ProjectId,
+) -> Result<()> {
+    projects::remove(tx, organization, project)?;
+    tx.put(&Sweep::Project(organization, project))
+}
+
+/// Removes an organization; what it holds is left to the sweeper.
+///
+/// # Errors
+/// 404 when it is gone.
+pub fn remove_organization(tx: &mut WriteTx<'_>, organization: OrganizationId) -> Result<()> {
+    organizations::remove(tx, organization)?;
+    tx.put(&Sweep::Organization(organization))
+}
+
+/// Sweeps one piece; answers whether there may be more.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub fn sweep(tx: &mut WriteTx<'_>) -> Result<bool> {
+    let mut next = None;
+    let first = Window { offset: 0, limit: 1, order: Order::Ascending };
+    tx.scan::<Sweep, _>(&(), first, |row| {
+        next = Some(row.head);
+        Ok(())
+    })?;
+    let Some(sweep) = next else { return Ok(false) };
+    let swept = match sweep {
+        Sweep::Project(organization, project) => sweep_project(tx, organization, project)?,
+        Sweep::Organization(organization) => sweep_organization(tx, organization)?,
+    };
+    if swept == 0 {
+        tx.remove::<Sweep>(&sweep.key())?;
+    }
+    Ok(true)
+}
+
+/// What ends with a project.
+fn sweep_project(
+    tx: &mut WriteTx<'_>,
+    organization: OrganizationId,
+    project: ProjectId,
+) -> Result<usize> {
+    let mut piece = Piece::new(tx);
+    piece.remove::<Details>(&project)?;
+    piece.remove::<Dashboard>(&project)?;
+    piece.remove::<Grant>(&(organization, project))?;
+    Ok(piece.swept)
+}
+
+/// What ends with an organization.
+fn sweep_organization(tx: &mut WriteTx<'_>, organization: OrganizationId) -> Result<usize> {
+    let window = Window { offset: 0, limit: PIECE, order: Order::Ascending };
+    let mut ids = Vec::new();
+    tx.scan::<Project, _>(&organization, window, |row| {
+        ids.push(row.head.id);
+        Ok(())
+    })?;
+    for id in &ids {
+        remove_project(tx, organization, *id)?;
+    }
+    let mut piece = Piece { tx, swept: ids.len() };
+    piece.remove::<Settings>(&organization)?;
+    piece.remove::<Grant>(&organization)?;
+    piece.remove::<Membership>(&organization)?;
+    piece.remove::<Entry>(&organization)?;
+    Ok(piece.swept)
+}
+
+/// What one transaction may still sweep.
+struct Piece<'p, 't> {
+    tx: &'p mut WriteTx<'t>,
+    swept: usize,
+}
+
+impl<'p, 't> Piece<'p, 't> {
+    fn new(tx: &'p mut WriteTx<'t>) -> Self {
+        Self { tx, swept: 0 }
+    }
+
+    fn remove<R: Record>(&mut self, prefix: &impl Key) -> Result<()> {
+        let limit = PIECE.saturating_sub(self.swept);
+        self.swept += self.tx.remove_some::<R>(prefix, limit)?;
+        Ok(())
+    }
+}
+
+/// Whether a reference that leads nowhere is in order: its target was removed, and the sweeper has yet to
+/// come to the record that points at it. For `check`.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn excuses(tx: &Snapshot, reference: &Reference) -> Result<bool> {
+    let mut key = reference.key.as_slice();
+    if reference.table == Table::Dashboards {
+        return Ok(false);
+    }
+    let Some(organization) = OrganizationId::read(&mut key) else { return Ok(false) };
+    if tx.exists::<Sweep>(&(organization, 0))? {
+        return Ok(true);
+    }
+    match ProjectId::read(&mut key) {
+        Some(project) => tx.exists::<Sweep>(&(organization, project.0)),
+        None => Ok(false),
+    }
+}

@@ -1,0 +1,125 @@
+//! `/api/users/@me/`.
+
+use crate::access::{Admitted, Anywhere, Caller, Needs};
+use crate::error::{Error, Result};
+use crate::http::answer::{Answer, Answered};
+use crate::http::body::Body;
+use crate::http::routes::Routes;
+use crate::ids::{OrganizationId, ProjectId};
+use crate::input::Parsed;
+use crate::json::Object;
+use crate::patch::Patch;
+use crate::resources::organizations::http::{write_basic_of, write_full};
+use crate::resources::{members, projects};
+use crate::state::App;
+use crate::store::{Tx, WriteTx};
+
+use super::{UserPatch, splice_own, update as update_user};
+use axum::extract::State;
+
+const ME: &str = "/api/users/@me/";
+
+/// The routes of users.
+pub fn routes(routes: &mut Routes) {
+    routes.get(ME, "users_retrieve", Needs::scope("user:read"), retrieve).answers(200, "User");
+    routes
+        .patch(ME, "users_partial_update", Needs::scope("user:write"), update)
+        .takes::<UserPatch>()
+        .answers(200, "User");
+}
+
+async fn retrieve(at: Admitted<Anywhere>) -> Answered {
+    body(&*at.tx, &at.caller).map(Answer::Shown)
+}
+
+async fn update(State(app): State<App>, at: Admitted<Anywhere>, Body(sent): Body) -> Answered {
+    let patch = Parsed::<UserPatch>::of(&sent);
+    app.change(&at, move |tx, caller, _: &Anywhere, _| {
+        let patch = patch.get()?;
+        let current = current_after(tx, caller, patch)?;
+        update_user(tx, caller.user.id, patch, current)?;
+        let user = tx.head::<super::User>(&caller.user.id)?.ok_or_else(Error::not_found)?;
+        body(tx, &Caller { user, key: caller.key.clone() })
+    })
+    .await
+    .map(Answer::Shown)
+}
+
+/// What `@current` will stand for: what was sent, where the user may go there, and else what it stood for.
+fn current_after(
+    tx: &WriteTx<'_>,
+    caller: &Caller,
+    patch: &UserPatch,
+) -> Result<(Option<OrganizationId>, Option<ProjectId>)> {
+    let mut current = (caller.user.current_organization, caller.user.current_project);
+    if let Patch::Value(id) = patch.set_current_organization {
+        let id = OrganizationId(id);
+        if !caller.key.reach(id) || members::find(tx, id, caller.user.id)?.is_none() {
+            return Err(does_not_exist("set_current_organization", &id));
+        }
+        current.0 = Some(id);
+    }
+    if let Patch::Value(id) = patch.set_current_team {
+        let id = ProjectId(id);
+        let refused = || does_not_exist("set_current_team", &id);
+        let project = projects::find_by_id(tx, id)?.ok_or_else(refused)?;
+        let member = projects::member_of(tx, &project, caller.user.id)?.ok_or_else(refused)?;
+        let reached = caller.key.only_projects().is_none_or(|only| only.contains(&id));
+        if !reached || !projects::is_visible(tx, &member, &project)? {
+            return Err(refused());
+        }
+        current = (Some(project.organization), Some(id));
+    }
+    Ok(current)
+}
+
+fn does_not_exist(attr: &str, id: &impl std::fmt::Display) -> Error {
+    let detail = format!("Invalid pk \"{id}\" - object does not exist.");
+    Error::field(attr, "does_not_exist", detail)
+}
+
+/// The caller, with the organizations and the project that the key shows.
+fn body(tx: &impl Tx, caller: &Caller) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(4096);
+    let current = members::current_organization(tx, &caller.user)?
+        .filter(|organization| caller.key.reach(*organization));
+    let member = match current {
+        Some(organization) => members::find(tx, organization, caller.user.id)?,
+        None => None,
+    };
+    splice_own(tx, caller.user.id, Object::begin(&mut out))?
+        .with("team", |out| write_team(tx, caller, member.as_ref(), out))?
+        .with("organization", |out| {
+            let Some(member) = &member else {
+                out.extend_from_slice(b"null");
+                return Ok(());
+            };
+            write_full(tx, member, &caller.key, out)
+        })?
+        .with("organizations", |out| write_basic_of(tx, caller, out))?
+        .end();
+    Ok(out)
+}
+
+fn write_team(
+    tx: &impl Tx,
+    caller: &Caller,
+    member: Option<&members::Membership>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let project = projects::current_project(tx, &caller.user, member)?
+        .filter(|id| caller.key.only_projects().is_none_or(|only| only.contains(id)));
+    let written = match (project, member) {
+        (Some(project), Some(member)) => {
+            tx.view::<projects::Project, _>(&(member.organization, project), |row| {
+                projects::write_summary(row.shown, out);
+                Ok(())
+            })?
+        }
+        _ => None,
+    };
+    if written.is_none() {
+        out.extend_from_slice(b"null");
+    }
+    Ok(())
+}

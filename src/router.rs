@@ -1,0 +1,45 @@
+//! The only list of nouns, and the order of what surrounds them.
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+
+use crate::access::Needs;
+use crate::error::Error;
+use crate::http::around::Around;
+use crate::http::openapi;
+use crate::http::routes::Routes;
+use crate::resources::{dashboards, members, organizations, projects, users};
+use crate::state::App;
+
+/// Every route of the service.
+pub fn routes() -> Routes {
+    let mut routes = Routes::default();
+    users::http::routes(&mut routes);
+    organizations::http::routes(&mut routes);
+    members::http::routes(&mut routes);
+    projects::http::routes(&mut routes);
+    dashboards::http::routes(&mut routes);
+    routes.get("/_livez", "livez", Needs::nothing("tells only that the process runs"), livez);
+    routes.get("/_readyz", "readyz", Needs::nothing("tells only whether writes are taken"), readyz);
+    openapi::routes(&mut routes);
+    routes
+}
+
+/// The service as a tower service, for a server or for calling it in-process.
+pub fn router(app: App) -> Router {
+    let around = Around::new(app.config().request_timeout, app.proxies().clone());
+    routes().into_router().with_state(app).layer(around)
+}
+
+async fn livez() -> &'static str {
+    "ok\n"
+}
+
+async fn readyz(State(app): State<App>) -> Response {
+    if app.store().ready() {
+        "ok\n".into_response()
+    } else {
+        Error::unavailable(1, "the data file is closed").into_response()
+    }
+}

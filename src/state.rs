@@ -1,0 +1,228 @@
+//! What a handler may use. Nothing here is global to the process: two [`App`]s in one process share
+//! nothing.
+
+use std::sync::Arc;
+
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use serde::Serialize;
+use tokio::sync::Notify;
+
+use crate::access::gate::{Admitted, Caller, Place, authorize};
+use crate::access::hash::Hasher;
+use crate::access::key::{NewKey, TagKey};
+use crate::access::matches::{Match, Matches};
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::http::client::TrustedProxies;
+use crate::ids::ProjectId;
+use crate::resources::{activity, api_keys, sweeps};
+use crate::secret::{Purpose, Seed};
+use crate::store::{OpenError, Store, WriteTx};
+use crate::time::{Clock, Timestamp};
+
+/// A running service: an open data file and what serves it.
+#[derive(Clone)]
+pub struct App(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    clock: Clock,
+    config: Config,
+    tags: TagKey,
+    hasher: Arc<Hasher>,
+    matches: Matches,
+    live_events: EncodingKey,
+    proxies: TrustedProxies,
+    sweep: Arc<Notify>,
+}
+
+impl App {
+    /// Serves an open store. Must be called within a tokio runtime: what was left to sweep is swept in
+    /// the background.
+    ///
+    /// # Errors
+    /// When the file's signing secret cannot be read or the system has no randomness to give.
+    pub fn new(store: Store, config: Config) -> Result<Self, OpenError> {
+        let secret = store.signing_secret()?;
+        let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let hasher = Arc::new(Hasher::new((cores / 2).max(1)));
+        let app = Self(Arc::new(Inner {
+            matches: Matches::new(tags.clone(), Arc::clone(&hasher))?,
+            live_events: EncodingKey::from_secret(&secret.subkey(Purpose::LiveEvents)?),
+            sweep: Arc::new(Notify::new()),
+            proxies: config.trusted_proxies.iter().copied().collect(),
+            clock: config.clock,
+            store,
+            config,
+            tags,
+            hasher,
+        }));
+        app.sweep_in_background();
+        Ok(app)
+    }
+
+    /// The data file.
+    pub fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    /// How the service was asked to run.
+    pub fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    /// The proxies whose word on the client is believed.
+    pub fn proxies(&self) -> &TrustedProxies {
+        &self.0.proxies
+    }
+
+    /// The presented keys that are known to be right.
+    pub fn matches(&self) -> &Matches {
+        &self.0.matches
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
+    /// Changes something for a caller: asks the gate once more inside the write, runs `rule`, and writes
+    /// the activity entry, all in one transaction. Answers once that is on disk.
+    ///
+    /// # Errors
+    /// What the gate or the rule refuses; 503 when the change could not be committed.
+    pub async fn change<P: Place, T: Send + 'static>(
+        &self,
+        admitted: &Admitted<P>,
+        rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let ask = Arc::clone(&admitted.ask);
+        let now = self.now();
+        let seed = Seed::take()?;
+        self.0
+            .store
+            .write(move |tx| {
+                let granted = authorize(tx, &ask, now)?;
+                let answer = rule(tx, &granted.caller, &P::of(&granted)?, now)?;
+                activity::record(tx, Some(&granted.caller.user), &mut seed.draw(), now)?;
+                Ok(answer)
+            })
+            .await
+    }
+
+    /// Changes something for the operator: runs `rule` and writes the activity entry in one transaction.
+    ///
+    /// # Errors
+    /// What the rule refuses; 503 when the change could not be committed.
+    pub async fn operate<T: Send + 'static>(
+        &self,
+        rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let now = self.now();
+        let seed = Seed::take()?;
+        self.0
+            .store
+            .write(move |tx| {
+                let answer = rule(tx, now)?;
+                activity::record(tx, None, &mut seed.draw(), now)?;
+                Ok(answer)
+            })
+            .await
+    }
+
+    /// Draws a new key and hashes its secret, off the request threads.
+    ///
+    /// # Errors
+    /// Fails when the operating system has no randomness to give.
+    pub async fn new_key(&self) -> Result<(NewKey, String)> {
+        let app = self.clone();
+        let drawn = tokio::task::spawn_blocking(move || {
+            draw_key(&app.0.tags, &app.0.hasher, &Seed::take()?, app.now())
+        });
+        drawn.await.map_err(Error::internal)?
+    }
+
+    /// Has a key's use recorded, where that is due. Nobody waits for it, and nothing depends on it.
+    pub fn record_use(&self, presented: &Match, now: Timestamp) {
+        if presented.use_is_due(now) {
+            let (store, key) = (self.0.store.clone(), presented.key());
+            tokio::spawn(async move {
+                let recorded = store.write(move |tx| api_keys::record_use(tx, key, now)).await;
+                if let Err(error) = recorded {
+                    tracing::warn!(%error, "a key's use was not recorded");
+                }
+            });
+        }
+    }
+
+    /// The signed token with which a project's live events are read: valid for seven days from the
+    /// beginning of the day, so that it stays the same for a day (decisions §1, §4).
+    ///
+    /// # Errors
+    /// None in practice: the claims always serialize.
+    pub fn live_events_token(&self, project: ProjectId, api_token: &str) -> Result<String> {
+        #[derive(Serialize)]
+        struct Claims<'c> {
+            team_id: ProjectId,
+            api_token: &'c str,
+            aud: &'static str,
+            exp: i64,
+        }
+        const DAY: i64 = 86_400;
+        let today = self.now().seconds().div_euclid(DAY) * DAY;
+        let claims =
+            Claims { team_id: project, api_token, aud: "posthog:livestream", exp: today + 7 * DAY };
+        let header = Header::new(Algorithm::HS256);
+        jsonwebtoken::encode(&header, &claims, &self.0.live_events).map_err(Error::internal)
+    }
+
+    /// Tells the sweeper that something was removed.
+    pub fn sweep(&self) {
+        self.0.sweep.notify_one();
+    }
+
+    /// Sweeps what removed organizations and projects left behind, a bounded piece a transaction, for as
+    /// long as the service is there.
+    fn sweep_in_background(&self) {
+        let (store, due) = (self.0.store.clone(), Arc::clone(&self.0.sweep));
+        let inner = Arc::downgrade(&self.0);
+        due.notify_one();
+        tokio::spawn(async move {
+            loop {
+                due.notified().await;
+                if inner.strong_count() == 0 {
+                    return;
+                }
+                while let Ok(true) = store.write(sweeps::sweep).await {}
+            }
+        });
+    }
+
+    /// Finishes what is queued and closes the data file clean.
+    pub async fn close(&self) {
+        self.0.store.close().await;
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.sweep.notify_one();
+    }
+}
+
+/// Draws a new key under a data file's tag key and hashes its secret.
+///
+/// # Errors
+/// 500 when Argon2 refuses, which it does not for secrets of this crate.
+pub fn draw_key(
+    tags: &TagKey,
+    hasher: &Hasher,
+    seed: &Seed,
+    now: Timestamp,
+) -> Result<(NewKey, String)> {
+    let mut draw = seed.draw();
+    let new = NewKey::draw(tags, &mut draw, now);
+    let hash = hasher.hash(&new.secret, &draw.salt())?;
+    Ok((new, hash))
+}

@@ -1,0 +1,267 @@
+//! The data file: its lock, its creation, its opening.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use redb::Database;
+
+use crate::error::Error;
+
+use super::schema::FORMAT;
+
+/// Why a data file could not be opened or created. Each is one line that says what to do.
+#[derive(Debug)]
+pub enum OpenError {
+    /// Another process serves or works on the file.
+    InUse(PathBuf),
+    /// There is no file, and none was to be made.
+    Missing(PathBuf),
+    /// There is a file already, and one was to be made.
+    Exists(PathBuf),
+    /// The path names a folder or a device.
+    NotAFile(PathBuf),
+    /// The file is something else's.
+    Foreign(PathBuf),
+    /// The file was written by a newer release.
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format version.
+        found: u64,
+    },
+    /// The file is cut off or otherwise beyond what redb can open.
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// redb's own words.
+        cause: String,
+    },
+    /// The operating system refuses.
+    Io {
+        /// What was tried, as a verb.
+        doing: &'static str,
+        /// On which path.
+        path: PathBuf,
+        /// Its answer.
+        cause: io::Error,
+    },
+    /// A rule refused what was to be put into a new file.
+    Refused(Error),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InUse(path) => {
+                write!(f, "{} is in use by another steward process", path.display())
+            }
+            Self::Missing(path) => write!(
+                f,
+                "{} does not exist; `steward serve` or `steward init` makes it",
+                path.display()
+            ),
+            Self::Exists(path) => {
+                write!(f, "{} exists already and was left as it is", path.display())
+            }
+            Self::NotAFile(path) => {
+                write!(f, "{} is no regular file; --data takes the path of a file", path.display())
+            }
+            Self::Foreign(path) => write!(
+                f,
+                "{} is not a Steward data file and was left untouched; choose another path with --data",
+                path.display()
+            ),
+            Self::Newer { path, found } => write!(
+                f,
+                "{} has format {found}, this release reads up to {FORMAT}; use the release that wrote it, or a newer one",
+                path.display()
+            ),
+            Self::Damaged { path, cause } => write!(
+                f,
+                "{} is damaged and was left untouched ({cause}); restore it from a backup",
+                path.display()
+            ),
+            Self::Io { doing, path, cause } => {
+                write!(f, "cannot {doing} {}: {cause}", path.display())
+            }
+            Self::Refused(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl From<Error> for OpenError {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl OpenError {
+    pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |cause| Self::Io { doing, path, cause }
+    }
+
+    pub(super) fn damaged(path: &Path, cause: &impl fmt::Display) -> Self {
+        Self::Damaged { path: path.to_owned(), cause: cause.to_string() }
+    }
+}
+
+/// What a failure of the storage engine means to a client: damage is a defect, everything else passes.
+pub(super) fn storage_error(error: impl Into<redb::Error>) -> Error {
+    match error.into() {
+        error @ (redb::Error::Corrupted(_)
+        | redb::Error::TableTypeMismatch { .. }
+        | redb::Error::TableDoesNotExist(_)
+        | redb::Error::TableAlreadyOpen(..)) => Error::internal(error),
+        error => Error::unavailable(1, error),
+    }
+}
+
+/// The lock beside a data file. Whoever opens, makes or replaces the file holds it all the while; it
+/// ends with the process, however that ends.
+pub(super) struct Lock(#[expect(dead_code, reason = "holding the open file is the lock")] File);
+
+impl Lock {
+    /// Takes the lock of a file that is there and may be ours, and leaves nothing beside one that is not.
+    pub(super) fn take_for_existing(data: &Path) -> Result<Self, OpenError> {
+        recognize(data)?;
+        Self::take(data)
+    }
+
+    /// Takes the lock, or says that another process has it.
+    pub(super) fn take(data: &Path) -> Result<Self, OpenError> {
+        let path = beside(data, "lock");
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(OpenError::io("create", &path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self(file)),
+            Err(TryLockError::WouldBlock) => Err(OpenError::InUse(data.to_owned())),
+            Err(TryLockError::Error(cause)) => Err(OpenError::io("lock", &path)(cause)),
+        }
+    }
+}
+
+/// `data` with `.suffix` added to its name: where everything that belongs to the file lies.
+pub fn beside(data: &Path, suffix: &str) -> PathBuf {
+    let mut path = data.as_os_str().to_owned();
+    path.push(".");
+    path.push(suffix);
+    path.into()
+}
+
+/// Makes a new data file at `data`: `fill` puts into it what it is to begin with, then the whole
+/// appears at once.
+///
+/// The file grows under a temporary name and is linked into place only when it is complete and on
+/// disk: a cut at any moment leaves either nothing or all of it (a cut during redb's own creation can
+/// leave a file that never opens). Linking refuses to overwrite.
+pub(super) fn create(
+    data: &Path,
+    cache: usize,
+    fill: impl FnOnce(&Database) -> Result<(), OpenError>,
+) -> Result<(), OpenError> {
+    if data.symlink_metadata().is_ok() {
+        return Err(OpenError::Exists(data.to_owned()));
+    }
+    let draft = beside(data, "creating");
+    let outcome = fill_draft(&draft, cache, fill).and_then(|()| publish(&draft, data));
+    let removed = fs::remove_file(&draft);
+    outcome?;
+    removed.map_err(OpenError::io("remove", &draft))?;
+    sync_folder(data)
+}
+
+fn fill_draft(
+    draft: &Path,
+    cache: usize,
+    fill_in: impl FnOnce(&Database) -> Result<(), OpenError>,
+) -> Result<(), OpenError> {
+    match fs::remove_file(draft) {
+        Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+            return Err(OpenError::io("remove", draft)(cause));
+        }
+        _ => {}
+    }
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(draft)
+        .map_err(OpenError::io("create", draft))?;
+    let synced = file.try_clone().map_err(OpenError::io("open", draft))?;
+    let database = builder(cache)
+        .create_file(file)
+        .map_err(|cause| OpenError::io("write", draft)(io::Error::other(cause)))?;
+    fill_in(&database)?;
+    drop(database);
+    synced.sync_all().map_err(OpenError::io("sync", draft))
+}
+
+fn publish(draft: &Path, data: &Path) -> Result<(), OpenError> {
+    fs::hard_link(draft, data).map_err(|cause| match cause.kind() {
+        io::ErrorKind::AlreadyExists => OpenError::Exists(data.to_owned()),
+        _ => OpenError::io("create", data)(cause),
+    })
+}
+
+fn sync_folder(data: &Path) -> Result<(), OpenError> {
+    let folder = match data.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(OpenError::io("sync", folder))
+}
+
+/// Opens the existing file at `data`, which must be a redb file by its first bytes: redb is never let
+/// near anything else.
+pub(super) fn open(data: &Path, cache: usize) -> Result<Database, OpenError> {
+    recognize(data)?;
+    builder(cache).open(data).map_err(|error| match error {
+        redb::DatabaseError::DatabaseAlreadyOpen => OpenError::InUse(data.to_owned()),
+        redb::DatabaseError::Storage(redb::StorageError::Io(cause))
+            if cause.kind() != io::ErrorKind::InvalidData =>
+        {
+            OpenError::io("open", data)(cause)
+        }
+        error => OpenError::damaged(data, &error),
+    })
+}
+
+/// The first bytes of every redb file.
+const REDB_MAGIC: &[u8; 9] = b"redb\x1A\x0A\xA9\x0D\x0A";
+
+fn recognize(data: &Path) -> Result<(), OpenError> {
+    let metadata = fs::metadata(data).map_err(|cause| match cause.kind() {
+        io::ErrorKind::NotFound => OpenError::Missing(data.to_owned()),
+        _ => OpenError::io("open", data)(cause),
+    })?;
+    if !metadata.is_file() {
+        return Err(OpenError::NotAFile(data.to_owned()));
+    }
+    let mut magic = [0; REDB_MAGIC.len()];
+    match File::open(data).and_then(|mut file| file.read_exact(&mut magic)) {
+        Ok(()) if magic == *REDB_MAGIC => Ok(()),
+        Ok(()) => Err(OpenError::Foreign(data.to_owned())),
+        Err(cause) if cause.kind() == io::ErrorKind::UnexpectedEof => {
+            Err(OpenError::Foreign(data.to_owned()))
+        }
+        Err(cause) => Err(OpenError::io("read", data)(cause)),
+    }
+}
+
+fn builder(cache: usize) -> redb::Builder {
+    let mut builder = Database::builder();
+    builder.set_cache_size(cache);
+    builder
+}

@@ -1,0 +1,265 @@
+//! The storage layer: the only folder that names redb.
+//!
+//! Records lie in one table each, with secondary indexes and counts that the store alone keeps in
+//! step ([`record`]). Reading goes through a [`Snapshot`], one a request, so every answer is
+//! consistent. Changing goes through [`Store::write`]: the rule runs on the one writer thread inside
+//! the current transaction, is taken back whole when it fails, and is answered when it is on disk.
+
+mod check;
+mod file;
+pub mod key;
+mod read;
+pub mod record;
+pub mod schema;
+mod undo;
+mod write;
+mod writer;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use arc_swap::ArcSwapOption;
+use redb::Database;
+use tokio::sync::{mpsc, oneshot};
+
+pub use check::{Findings, Kind, kind};
+pub use file::{OpenError, beside};
+pub use key::Key;
+pub use read::{Order, Raw, Snapshot, Tx, Window};
+pub use record::{Count, Index, Indexed, Record, Reference, Row};
+pub use schema::Table;
+pub use undo::Change;
+pub use write::WriteTx;
+
+use crate::error::{Error, Result};
+use crate::secret::{Draw, SigningSecret};
+
+use file::Lock;
+use writer::{Queued, RETRY_AFTER, Shared, Task, Writer};
+
+/// How many writes may wait for the writer; the next one is refused with 503.
+const QUEUE: usize = 4096;
+
+/// redb's page cache where no other size is asked for: 64 MiB.
+pub const DEFAULT_CACHE: usize = 64 * 1024 * 1024;
+
+/// An open data file.
+///
+/// Cheap to clone. The file is closed when [`close`](Store::close) is called or the last clone is dropped.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+    queue: mpsc::Sender<Task>,
+    thread: Arc<Mutex<Option<JoinHandle<()>>>>,
+    path: Arc<Path>,
+}
+
+impl Store {
+    /// Opens the data file at `path` with a page cache of `cache` bytes.
+    ///
+    /// # Errors
+    /// When the file is missing, in use, not ours, newer than this release, or damaged.
+    pub fn open(path: &Path, cache: usize) -> Result<Self, OpenError> {
+        let lock = Lock::take_for_existing(path)?;
+        let database = open_database(path, cache)?;
+        Self::start(path, cache, lock, database)
+    }
+
+    /// Makes a data file at `path`, with what `fill` puts into it, and opens it. The file appears
+    /// whole or not at all.
+    ///
+    /// # Errors
+    /// When there is a file already, another process is making it, `fill` refuses, or the operating
+    /// system does.
+    pub fn create<T>(
+        path: &Path,
+        cache: usize,
+        draw: &mut Draw,
+        fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError>,
+    ) -> Result<(Self, T), OpenError> {
+        let lock = Lock::take(path)?;
+        let mut filled = None;
+        file::create(path, cache, |database| {
+            let transaction = writer::begin(database)?;
+            let mut tx = WriteTx::new(&transaction);
+            tx.create_tables()?;
+            tx.put_plain(Table::Meta, schema::MARK_KEY, schema::MARK)?;
+            tx.put_plain(Table::Meta, schema::FORMAT_KEY, &schema::FORMAT.encoded())?;
+            let secret = SigningSecret::new(draw);
+            let stored = postcard::to_stdvec(&secret).map_err(Error::internal)?;
+            tx.put_plain(Table::Meta, schema::SECRET_KEY, &stored)?;
+            filled = Some(fill(&mut tx, &secret)?);
+            drop(tx);
+            transaction.commit().map_err(file::storage_error)?;
+            Ok(())
+        })?;
+        let database = open_database(path, cache)?;
+        let store = Self::start(path, cache, lock, database)?;
+        let filled = filled.ok_or_else(|| Error::internal("a new file was not filled"))?;
+        Ok((store, filled))
+    }
+
+    fn start(path: &Path, cache: usize, lock: Lock, database: Database) -> Result<Self, OpenError> {
+        let shared = Arc::new(Shared {
+            snapshot: ArcSwapOption::from_pointee(writer::snapshot(&database)?),
+            ready: AtomicBool::new(true),
+        });
+        let (sender, queue) = mpsc::channel(QUEUE);
+        let writer =
+            Writer { path: path.to_owned(), cache, lock, queue, shared: Arc::clone(&shared) };
+        let thread = std::thread::Builder::new()
+            .name("writer".to_owned())
+            .spawn(move || writer.run(database))
+            .map_err(OpenError::io("start the writer of", path))?;
+        Ok(Self {
+            shared,
+            queue: sender,
+            thread: Arc::new(Mutex::new(Some(thread))),
+            path: path.into(),
+        })
+    }
+
+    /// Where the data file lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the file is open and takes writes.
+    pub fn ready(&self) -> bool {
+        self.shared.ready.load(Ordering::Acquire)
+    }
+
+    /// The state that the last commit left. It stays as it is for as long as it is held.
+    ///
+    /// # Errors
+    /// 503 while the file is closed.
+    pub fn snapshot(&self) -> Result<Arc<Snapshot>> {
+        self.shared
+            .snapshot
+            .load_full()
+            .ok_or_else(|| Error::unavailable(RETRY_AFTER, "the data file is closed"))
+    }
+
+    /// Runs `rule` inside the current write transaction and answers once it is on disk.
+    ///
+    /// The rule may run more than once and must not depend on anything but its arguments and `tx`.
+    /// What it wrote is taken back whole when it answers an error or panics.
+    ///
+    /// # Errors
+    /// What the rule answers; 503 when the queue is full, the file is closed, or the commit failed.
+    pub async fn write<T, F>(&self, rule: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut WriteTx<'_>) -> Result<T> + Send + 'static,
+    {
+        let (queued, answer) = Queued::new(rule);
+        self.enqueue(Task::Write(queued))?;
+        answered(answer.await)?
+    }
+
+    /// Runs `work` on the writer thread between two transactions, while no write is under way: the
+    /// bytes of the file are then exactly the last commit. Writes wait; reads do not.
+    ///
+    /// # Errors
+    /// 503 when the queue is full or the file is closed.
+    pub(crate) async fn between_writes<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        self.enqueue(Task::Pause(Box::new(move || {
+            let _ = reply.send(work());
+        })))?;
+        answered(answer.await)
+    }
+
+    fn enqueue(&self, task: Task) -> Result<()> {
+        if !self.ready() {
+            return Err(Error::unavailable(RETRY_AFTER, "the data file is closed"));
+        }
+        self.queue.try_send(task).map_err(|refused| match refused {
+            mpsc::error::TrySendError::Full(_) => {
+                Error::unavailable(RETRY_AFTER, "the write queue is full")
+            }
+            mpsc::error::TrySendError::Closed(_) => {
+                Error::unavailable(RETRY_AFTER, "the data file is closed")
+            }
+        })
+    }
+
+    /// The signing secret of this data file.
+    ///
+    /// # Errors
+    /// 500 or 503 when it cannot be read.
+    pub fn signing_secret(&self) -> Result<SigningSecret> {
+        let stored = self
+            .snapshot()?
+            .plain(Table::Meta, schema::SECRET_KEY)?
+            .ok_or_else(|| record::damaged(Table::Meta, &"no signing secret"))?;
+        postcard::from_bytes(&stored).map_err(|error| record::damaged(Table::Meta, &error))
+    }
+
+    /// Finishes what is queued, closes the file clean and lets go of its lock.
+    pub async fn close(&self) {
+        let _ = self.queue.send(Task::Close).await;
+        let thread = self.thread.lock().map_or(None, |mut thread| thread.take());
+        if let Some(thread) = thread {
+            let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+        }
+    }
+}
+
+fn answered<T>(answer: Result<T, oneshot::error::RecvError>) -> Result<T> {
+    answer.map_err(|_| Error::unavailable(RETRY_AFTER, "the data file was closed meanwhile"))
+}
+
+/// Opens the file and makes sure that it is ours and of a form that this release reads.
+fn open_database(path: &Path, cache: usize) -> Result<Database, OpenError> {
+    let database = file::open(path, cache)?;
+    let foreign = || OpenError::Foreign(path.to_owned());
+    let (mark, format) = {
+        let snapshot = writer::snapshot(&database)?;
+        if !snapshot.holds_steward_tables() {
+            return Err(foreign());
+        }
+        (
+            snapshot.plain(Table::Meta, schema::MARK_KEY)?,
+            snapshot.plain(Table::Meta, schema::FORMAT_KEY)?,
+        )
+    };
+    if mark.as_deref() != Some(schema::MARK) {
+        return Err(foreign());
+    }
+    let found = format.and_then(|bytes| u64::read(&mut bytes.as_slice())).ok_or_else(foreign)?;
+    if found > schema::FORMAT {
+        return Err(OpenError::Newer { path: path.to_owned(), found });
+    }
+    migrate(&database, found, schema::MIGRATIONS, schema::FORMAT)?;
+    Ok(database)
+}
+
+/// Brings a file of form `found` to form `to`, in one transaction.
+fn migrate(
+    database: &Database,
+    found: u64,
+    steps: &[schema::Migration],
+    to: u64,
+) -> Result<(), OpenError> {
+    if found == to {
+        return Ok(());
+    }
+    let done = usize::try_from(found.saturating_sub(1)).unwrap_or(usize::MAX);
+    let transaction = writer::begin(database)?;
+    let mut tx = WriteTx::new(&transaction);
+    tx.create_tables()?;
+    for step in steps.iter().skip(done) {
+        step(&mut tx)?;
+    }
+    tx.put_plain(Table::Meta, schema::FORMAT_KEY, &to.encoded())?;
+    drop(tx);
+    transaction.commit().map_err(file::storage_error)?;
+    tracing::info!(from = found, to, "the data file was brought to a newer format");
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! Every table and index of a data file, and the version of their form.
+//!
+//! All tables map bytes to bytes. Keys are written by [`Key`](super::Key); every value is sealed with
+//! a checksum over key and value ([`record`](super::record)), which each read verifies.
+
+use crate::error::Result;
+
+use super::write::WriteTx;
+
+/// The form of the tables below. A file of an older form is migrated when it is opened, one of a
+/// newer form is refused.
+pub const FORMAT: u64 = 1;
+
+/// What brings a file from form `n` to form `n + 1`, at index `n - 1`; all run in one transaction.
+pub const MIGRATIONS: &[Migration] = &[];
+
+/// One step from a form to the next.
+pub type Migration = fn(&mut WriteTx<'_>) -> Result<()>;
+
+/// Marks a redb file as one of ours, in [`Table::Meta`] under [`MARK_KEY`].
+pub const MARK: &[u8] = b"steward";
+/// Where the mark stands.
+pub const MARK_KEY: &[u8] = b"mark";
+/// Where the format version stands, as eight bytes, most significant first.
+pub const FORMAT_KEY: &[u8] = b"format";
+/// Where the signing secret stands.
+pub const SECRET_KEY: &[u8] = b"signing secret";
+
+macro_rules! tables {
+    ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
+        /// A table of the data file.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Table {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Table {
+            /// All of them.
+            pub const ALL: &[Table] = &[$(Table::$name),*];
+
+            /// The table's name in the file; the number at its end is the version of its form.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Table::$name => $text,)*
+                }
+            }
+        }
+    };
+}
+
+tables! {
+    /// The mark, the format version, the signing secret. Key: a word.
+    Meta = "meta/1",
+    /// The next number of each integer id. Key: the name of the table it numbers.
+    Sequences = "sequences/1",
+    /// Maintained counts. Key: the counted table's name, then the tenant.
+    Counts = "counts/1",
+
+    /// Users. Key: user id.
+    Users = "users/1",
+    /// Unique. Key: e-mail address in lower case.
+    UsersByEmail = "users_by_email/1",
+    /// Unique. Key: the user's UUID.
+    UsersByUuid = "users_by_uuid/1",
+
+    /// What only the user sees of themselves. Key: user id.
+    UserProfiles = "user_profiles/1",
+
+    /// Organizations. Key: organization id.
+    Organizations = "organizations/1",
+    /// Unique. Key: slug.
+    OrganizationsBySlug = "organizations_by_slug/1",
+
+    /// Memberships. Key: organization, user.
+    Memberships = "memberships/1",
+    /// Key: user, organization.
+    MembershipsByUser = "memberships_by_user/1",
+    /// Those of active users. Key: organization, moment of joining, user.
+    MembershipsByJoining = "memberships_by_joining/1",
+
+    /// What a list of projects shows. Key: organization, project.
+    Projects = "projects/1",
+    /// Unique. Key: project.
+    ProjectsById = "projects_by_id/1",
+    /// Projects with `access_control` on. Key: organization, project.
+    ProjectsPrivate = "projects_private/1",
+    /// What only a single project shows. Key: organization, project.
+    ProjectSettings = "project_settings/1",
+    /// Members' grants on projects. Key: organization, project, user.
+    Grants = "grants/1",
+    /// Key: organization, user, project.
+    GrantsByUser = "grants_by_user/1",
+
+    /// API keys. Key: key id.
+    ApiKeys = "api_keys/1",
+    /// Key: user, key id.
+    ApiKeysByUser = "api_keys_by_user/1",
+    /// When a key was last used, at most hourly. Key: key id.
+    ApiKeyUses = "api_key_uses/1",
+
+    /// What a list of dashboards shows. Key: project, dashboard.
+    Dashboards = "dashboards/1",
+    /// Live dashboards. Key: project, not pinned, name (null last), dashboard.
+    DashboardsByName = "dashboards_by_name/1",
+    /// What only a single dashboard shows, where that is not all empty. Key: project, dashboard.
+    DashboardDetails = "dashboard_details/1",
+
+    /// What was changed, by whom. Key: organization, moment, entry id.
+    Activity = "activity/1",
+    /// Key: project, moment, entry id.
+    ActivityByProject = "activity_by_project/1",
+
+    /// Answers to requests that carried an `Idempotency-Key`. Key: user, key.
+    Idempotency = "idempotency/1",
+
+    /// Removed parents whose records have yet to be swept. Key: kind, id.
+    Sweeps = "sweeps/1",
+}

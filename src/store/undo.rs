@@ -1,0 +1,59 @@
+//! What a write changed: to take it back when its rule fails, and to tell the activity log.
+
+use super::schema::Table;
+
+/// One value as it was before a write touched it.
+pub(super) struct Note {
+    pub(super) table: Table,
+    pub(super) key: Vec<u8>,
+    /// The sealed value, or none where there was none.
+    pub(super) before: Option<Vec<u8>>,
+}
+
+/// A record that a write added, changed or removed.
+#[derive(Debug)]
+pub struct Change {
+    /// Where the record is kept.
+    pub table: Table,
+    /// Its primary key.
+    pub key: Vec<u8>,
+    /// Its payload before the write; none where it is new.
+    pub before: Option<Vec<u8>>,
+    /// Its payload now; none where it was removed.
+    pub after: Option<Vec<u8>>,
+}
+
+/// The notes of one write.
+#[derive(Default)]
+pub(super) struct Undo {
+    notes: Vec<Note>,
+    changes: Vec<Change>,
+}
+
+impl Undo {
+    pub(super) fn wrote(&mut self, table: Table, key: &[u8], before: Option<Vec<u8>>) {
+        self.notes.push(Note { table, key: key.to_vec(), before });
+    }
+
+    /// A record changed twice in one write is one change, from its first state to its last.
+    pub(super) fn changed(&mut self, change: Change) {
+        let same = |known: &&mut Change| known.table == change.table && known.key == change.key;
+        match self.changes.iter_mut().find(same) {
+            Some(known) => known.after = change.after,
+            None => self.changes.push(change),
+        }
+    }
+
+    pub(super) fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    pub(super) fn wrote_anything(&self) -> bool {
+        !self.notes.is_empty()
+    }
+
+    /// The notes, last first: the order in which to take them back.
+    pub(super) fn into_notes(self) -> impl Iterator<Item = Note> {
+        self.notes.into_iter().rev()
+    }
+}

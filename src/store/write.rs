@@ -1,0 +1,242 @@
+//! Changing records, with their indexes and counts kept in step.
+
+use std::cell::OnceCell;
+
+use redb::WriteTransaction;
+
+use crate::error::{Error, Result};
+
+use super::file::storage_error;
+use super::key::Key;
+use super::read::{
+    Bytes, Order, PerTable, Raw, Tx, Visit, Window, definition, get_from, read_number, walk_from,
+};
+use super::record::{self, Indexed, Record, Row, damaged, seal};
+use super::schema::Table;
+use super::undo::{Change, Undo};
+
+/// A write under way. It sees what it wrote; nobody else does before it is committed.
+pub struct WriteTx<'t> {
+    tables: PerTable<OnceCell<redb::Table<'t, Bytes, Bytes>>>,
+    transaction: &'t WriteTransaction,
+    undo: Undo,
+}
+
+impl Raw for WriteTx<'_> {
+    fn raw_get(
+        &self,
+        table: Table,
+        key: &[u8],
+        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        get_from(self.table(table)?, table, key, visit)
+    }
+
+    fn raw_walk(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        skip: usize,
+        order: Order,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        walk_from(self.table(table)?, table, prefix, skip, order, visit)
+    }
+}
+
+impl<'t> WriteTx<'t> {
+    pub(super) fn new(transaction: &'t WriteTransaction) -> Self {
+        Self { tables: PerTable::new(OnceCell::new), transaction, undo: Undo::default() }
+    }
+
+    /// Creates every table, so that snapshots find them all.
+    pub(super) fn create_tables(&self) -> Result<()> {
+        Table::ALL.iter().try_for_each(|table| self.table(*table).map(drop))
+    }
+
+    fn table(&self, table: Table) -> Result<&redb::Table<'t, Bytes, Bytes>> {
+        let cell = self.tables.slot(table);
+        if let Some(opened) = cell.get() {
+            return Ok(opened);
+        }
+        let opened = self.transaction.open_table(definition(table)).map_err(storage_error)?;
+        Ok(cell.get_or_init(|| opened))
+    }
+
+    fn table_mut(&mut self, table: Table) -> Result<&mut redb::Table<'t, Bytes, Bytes>> {
+        self.table(table)?;
+        self.tables.slot_mut(table).get_mut().ok_or_else(|| damaged(table, &"not open"))
+    }
+
+    /// Adds `record`, or puts it in the place of the one under its key. Its version becomes one more
+    /// than that one's. Putting what already stands there changes nothing, not even the version.
+    ///
+    /// # Errors
+    /// 500 when a unique index already leads elsewhere: a rule checks that first, in its own words.
+    pub fn put<R: Record>(&mut self, record: &R) -> Result<()> {
+        let key = record.key().encoded();
+        let before = self.plain(R::TABLE, &key)?;
+        let old = before.as_deref().map(Row::<R>::read).transpose()?;
+        let version = old.as_ref().map_or(0, |row| row.version);
+        if before.is_some()
+            && record::payload(version, record)? == *before.as_deref().unwrap_or_default()
+        {
+            return Ok(());
+        }
+        let old = old.map(Row::into_record).transpose()?;
+        let payload = record::payload(version + 1, record)?;
+        self.reindex(&key, old.as_ref(), Some(record))?;
+        self.put_plain(R::TABLE, &key, &payload)?;
+        self.undo.changed(Change { table: R::TABLE, key, before, after: Some(payload) });
+        Ok(())
+    }
+
+    /// Removes the record under `key`, if there is one, and answers it.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read or written.
+    pub fn remove<R: Record>(&mut self, key: &R::Key) -> Result<Option<R>> {
+        let key = key.encoded();
+        let Some(before) = self.plain(R::TABLE, &key)? else {
+            return Ok(None);
+        };
+        let old = Row::<R>::read(&before)?.into_record()?;
+        self.reindex(&key, Some(&old), None)?;
+        self.remove_plain(R::TABLE, &key)?;
+        self.undo.changed(Change { table: R::TABLE, key, before: Some(before), after: None });
+        Ok(Some(old))
+    }
+
+    /// Removes the first `limit` records whose primary key begins with `prefix`; answers how many.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read or written.
+    pub fn remove_some<R: Record>(&mut self, prefix: &impl Key, limit: usize) -> Result<usize> {
+        let mut keys = Vec::new();
+        let window = Window { offset: 0, limit, order: Order::Ascending };
+        self.scan::<R, _>(prefix, window, |row| {
+            keys.push(row.into_record()?.key());
+            Ok(())
+        })?;
+        for key in &keys {
+            self.remove::<R>(key)?;
+        }
+        Ok(keys.len())
+    }
+
+    /// The next number of the sequence that numbers `table`, from 1.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read or written.
+    pub fn next_number(&mut self, table: Table) -> Result<u64> {
+        let key = table.name().to_owned().encoded();
+        let number = read_number(self, Table::Sequences, &key)? + 1;
+        self.put_plain(Table::Sequences, &key, &number.encoded())?;
+        Ok(number)
+    }
+
+    /// Writes into a table that holds no records.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be written.
+    pub fn put_plain(&mut self, table: Table, key: &[u8], payload: &[u8]) -> Result<()> {
+        let before = self
+            .table_mut(table)?
+            .insert(key, seal(key, payload).as_slice())
+            .map_err(storage_error)?
+            .map(|sealed| sealed.value().to_vec());
+        self.undo.wrote(table, key, before);
+        Ok(())
+    }
+
+    /// Removes from a table that holds no records.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be written.
+    pub fn remove_plain(&mut self, table: Table, key: &[u8]) -> Result<()> {
+        let before = self
+            .table_mut(table)?
+            .remove(key)
+            .map_err(storage_error)?
+            .map(|sealed| sealed.value().to_vec());
+        if before.is_some() {
+            self.undo.wrote(table, key, before);
+        }
+        Ok(())
+    }
+
+    /// The records changed since this write began, in the order of their first change.
+    pub fn changes(&self) -> &[Change] {
+        self.undo.changes()
+    }
+
+    fn reindex<R: Record>(&mut self, key: &[u8], old: Option<&R>, new: Option<&R>) -> Result<()> {
+        for index in R::INDEXES {
+            let before = old.and_then(|record| index.entry(record));
+            let after = new.and_then(|record| index.entry(record));
+            if before == after {
+                continue;
+            }
+            if let Some(entry) = before {
+                self.remove_plain(index.table(), &entry)?;
+            }
+            if let Some(entry) = after {
+                self.require_free(*index, &entry)?;
+                self.put_plain(index.table(), &entry, key)?;
+            }
+        }
+        for count in R::COUNTS {
+            let before = old.and_then(|record| count.key(record));
+            let after = new.and_then(|record| count.key(record));
+            if before == after {
+                continue;
+            }
+            if let Some(count) = before {
+                self.change_count(&count, |number| number.saturating_sub(1))?;
+            }
+            if let Some(count) = after {
+                self.change_count(&count, |number| number + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A rule looks before it puts; what reaches this is a defect, and must not overwrite.
+    fn require_free<R: Record>(&self, index: &dyn Indexed<R>, entry: &[u8]) -> Result<()> {
+        if index.unique() && self.plain(index.table(), entry)?.is_some() {
+            let table = index.table().name();
+            return Err(Error::internal(format_args!("{table}: a second record under one key")));
+        }
+        Ok(())
+    }
+
+    fn change_count(&mut self, key: &[u8], change: impl FnOnce(u64) -> u64) -> Result<()> {
+        match change(read_number(self, Table::Counts, key)?) {
+            0 => self.remove_plain(Table::Counts, key),
+            number => self.put_plain(Table::Counts, key, &number.encoded()),
+        }
+    }
+
+    /// Whether anything was written since the write began.
+    pub(super) fn wrote_anything(&self) -> bool {
+        self.undo.wrote_anything()
+    }
+
+    /// Keeps what was written and begins the notes of the next write.
+    pub(super) fn keep(&mut self) {
+        self.undo = Undo::default();
+    }
+
+    /// Takes back everything written since the last [`keep`](Self::keep).
+    pub(super) fn take_back(&mut self) -> Result<()> {
+        for note in std::mem::take(&mut self.undo).into_notes() {
+            let table = self.table_mut(note.table)?;
+            match note.before {
+                Some(sealed) => table.insert(note.key.as_slice(), sealed.as_slice()),
+                None => table.remove(note.key.as_slice()),
+            }
+            .map_err(storage_error)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! Points in time, as they are stored and shown.
+
+use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use time::macros::format_description;
+
+/// A moment in UTC, to the microsecond.
+///
+/// Shown as RFC 3339 with `Z` and six fractional digits, none when the fraction is zero
+/// (decisions §1); kept in record heads as microseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// The moment `micros` microseconds after (before, when negative) 1970-01-01T00:00:00Z.
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros)
+    }
+
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    pub const fn micros(self) -> i64 {
+        self.0
+    }
+
+    /// Whole seconds since 1970-01-01T00:00:00Z.
+    pub const fn seconds(self) -> i64 {
+        self.0.div_euclid(1_000_000)
+    }
+
+    /// Whole milliseconds since 1970-01-01T00:00:00Z, zero for earlier moments.
+    pub fn millis(self) -> u64 {
+        u64::try_from(self.0.div_euclid(1_000)).unwrap_or(0)
+    }
+
+    /// This moment moved by `seconds`, held at the ends of what can be stored.
+    #[must_use]
+    pub const fn plus_seconds(self, seconds: i64) -> Self {
+        Self(self.0.saturating_add(seconds.saturating_mul(1_000_000)))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let moment = OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0) * 1_000)
+            .map_err(|_| fmt::Error)?;
+        let text = if self.0.rem_euclid(1_000_000) == 0 {
+            moment.format(format_description!("[year]-[month]-[day]T[hour]:[minute]:[second]Z"))
+        } else {
+            moment.format(format_description!(
+                "[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:6]Z"
+            ))
+        };
+        f.write_str(&text.map_err(|_| fmt::Error)?)
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            serializer.serialize_i64(self.0)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !deserializer.is_human_readable() {
+            return i64::deserialize(deserializer).map(Self);
+        }
+        let text = String::deserialize(deserializer)?;
+        let moment = OffsetDateTime::parse(&text, &Rfc3339).map_err(de::Error::custom)?;
+        i64::try_from(moment.unix_timestamp_nanos() / 1_000).map(Self).map_err(de::Error::custom)
+    }
+}
+
+/// Where the service takes the time from; rules are handed the moment instead.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum Clock {
+    /// The machine's own clock.
+    #[default]
+    System,
+    /// Always the same moment, for tests that depend on it.
+    Fixed(Timestamp),
+}
+
+impl Clock {
+    /// The present moment by this clock.
+    pub fn now(self) -> Timestamp {
+        match self {
+            #[expect(clippy::disallowed_methods, reason = "this is where the time comes from")]
+            Self::System => {
+                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+            }
+            Self::Fixed(moment) => moment,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_second_is_shown_without_a_fraction() {
+        assert_eq!(Timestamp(1_735_787_045_000_000).to_string(), "2025-01-02T03:04:05Z");
+    }
+
+    #[test]
+    fn a_fraction_is_shown_with_six_digits() {
+        assert_eq!(Timestamp(1_735_787_045_678_900).to_string(), "2025-01-02T03:04:05.678900Z");
+    }
+
+    #[test]
+    fn what_is_shown_reads_back() {
+        let moment = Timestamp(1_735_787_045_678_901);
+        let json = serde_json::to_string(&moment).expect("a timestamp serializes");
+        assert_eq!(serde_json::from_str::<Timestamp>(&json).expect("and reads back"), moment);
+    }
+}
