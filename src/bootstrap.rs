@@ -61,14 +61,22 @@ pub struct Made {
     pub api_key: String,
 }
 
-/// Makes a data file at `path` that begins with `first`, and serves it. `before_publishing` is told what
-/// was made before the file appears, so that the key is not lost to a cut in between.
+/// Makes a data file at `path` that begins with `first`, and opens it for serving.
 ///
 /// Must be called within a tokio runtime.
 ///
 /// # Errors
 /// When there is a file already, a name or address in `first` is no good, or the file cannot be made.
-pub fn create(
+pub fn create(path: &Path, config: Config, first: &First) -> Result<(App, Made), OpenError> {
+    create_telling(path, config, first, |_| Ok(()))
+}
+
+/// Does what [`create`] does. `before_publishing` is told what was made before the file appears, so that
+/// the key is not lost to a cut in between.
+///
+/// # Errors
+/// When there is a file already, a name or address in `first` is no good, or the file cannot be made.
+pub fn create_telling(
     path: &Path,
     config: Config,
     first: &First,

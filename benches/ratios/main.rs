@@ -4,6 +4,22 @@
 //! error: shared machines vary by half within minutes, which is also why every figure is taken in alternation with the
 //! one that it is divided by.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::disallowed_methods,
+    clippy::duration_suboptimal_units,
+    clippy::format_push_string,
+    clippy::indexing_slicing,
+    clippy::missing_errors_doc,
+    clippy::similar_names,
+    clippy::struct_field_names,
+    missing_docs,
+    unreachable_pub,
+    reason = "a program of its own, whose figures are small and whose readers are in the same file"
+)]
+
 mod ceiling;
 mod http;
 mod load;

@@ -55,7 +55,7 @@ impl Guard {
     pub fn spawn(command: &mut Command, cores: Cores) -> Result<Self> {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let child = cores.on_server(|| command.spawn())?;
-        Ok(Self(child.context(format!("starting {:?}", command.get_program()))?))
+        Ok(Self(child.context(format!("starting {}", command.get_program().display()))?))
     }
 
     pub fn child(&mut self) -> &mut Child {

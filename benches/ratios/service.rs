@@ -143,7 +143,7 @@ pub fn address_on(guard: &mut Guard, within: Duration) -> Result<SocketAddr> {
     let stdout = guard.child().stdout.take().ok_or("stdout is not piped")?;
     let (found, address) = mpsc::channel();
     std::thread::spawn(move || {
-        for line in BufReader::new(stdout).lines().map_while(|line| line.ok()) {
+        for line in BufReader::new(stdout).lines().map_while(std::result::Result::ok) {
             if let Some(address) = address_in(&line) {
                 // Nobody listens for a second one.
                 let _ = found.send(address);

@@ -203,7 +203,7 @@ impl Site {
             .collect()
     }
 
-    /// PATCHes of single dashboards all over the file.
+    /// `PATCHes` of single dashboards all over the file.
     pub fn patches(&self) -> Vec<Vec<u8>> {
         let body = |at: usize| json!({"description": format!("Edited in round {at}: revenue against plan")});
         let ids = self.ids.iter().take(VARIETY).enumerate();

@@ -159,7 +159,7 @@ impl Init {
     async fn run(self, data: &std::path::Path) -> Result<Value, Failure> {
         let Self { email, organization, project, first_name } = self;
         let first = First { email, first_name, organization, project };
-        let (app, made) = bootstrap::create(data, Config::default(), &first, |_| Ok(()))?;
+        let (app, made) = bootstrap::create(data, Config::default(), &first)?;
         app.close().await;
         Ok(serde_json::to_value(made).map_err(Error::internal)?)
     }

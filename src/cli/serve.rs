@@ -101,10 +101,15 @@ fn open(data: &Path, config: Config) -> Result<(App, Option<FirstRun>), Failure>
     }
     let key_file = (!std::io::stdout().is_terminal()).then(|| beside(data, "first-key"));
     let created =
-        bootstrap::create(data, config.clone(), &First::default(), |made| match &key_file {
-            Some(path) => write_key(path, &made.api_key),
-            None => Ok(()),
-        });
+        bootstrap::create_telling(
+            data,
+            config.clone(),
+            &First::default(),
+            |made| match &key_file {
+                Some(path) => write_key(path, &made.api_key),
+                None => Ok(()),
+            },
+        );
     match created {
         Ok((app, made)) => Ok((app, Some(FirstRun { made, key_file }))),
         // Another first start was quicker; from here on it is that one's file.

@@ -65,7 +65,7 @@ fn verify_time(settings: &Settings) -> Result<f64> {
 fn fresh_keys(settings: &Settings, site: &Site, verify: f64) -> Result<[Line; 3]> {
     let mut rounds = Vec::new();
     let mut paused = Vec::new();
-    for number in 0..settings.rounds * 2 + 1 {
+    for number in 0..=(settings.rounds * 2) {
         let key = site.service.new_key(&format!("fresh {number}"))?;
         let (known, fresh) = (site.get_with(&site.key), site.get_with(&key));
         let mut client = site.service.client()?;

@@ -8,7 +8,7 @@ use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{HeaderMap, Method, Request};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use steward::bootstrap::{self, First, Made};
+use steward::bootstrap::{First, Made};
 use steward::config::Config;
 use steward::operator::{Operation, perform};
 use steward::resources::members::Level;
@@ -45,8 +45,7 @@ impl Workspace {
             project: "Web".to_owned(),
         };
         let path = folder.path().join("steward.redb");
-        let (app, made) =
-            bootstrap::create(&path, config, &first, |_| Ok(())).expect("a new data file");
+        let (app, made) = steward::create(&path, config, &first).expect("a new data file");
         let router = router(app.clone());
         let owner = Caller { router: router.clone(), key: Some(made.api_key.clone()) };
         Self { app, made, owner, router, folder }
