@@ -2,6 +2,7 @@
 //! nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde::Serialize;
@@ -19,6 +20,9 @@ use crate::resources::{activity, api_keys, sweeps};
 use crate::secret::{Purpose, Seed};
 use crate::store::{OpenError, Store, WriteTx};
 use crate::time::{Clock, Timestamp};
+
+/// How long the sweeper waits when the file takes no writes.
+const SWEEP_RETRY: Duration = Duration::from_secs(1);
 
 /// A running service: an open data file and what serves it.
 #[derive(Clone)]
@@ -191,10 +195,16 @@ impl App {
         tokio::spawn(async move {
             loop {
                 due.notified().await;
+                while inner.strong_count() > 0 {
+                    match store.write(sweeps::sweep).await {
+                        Ok(true) => {}
+                        Ok(false) => break,
+                        Err(_) => tokio::time::sleep(SWEEP_RETRY).await,
+                    }
+                }
                 if inner.strong_count() == 0 {
                     return;
                 }
-                while let Ok(true) = store.write(sweeps::sweep).await {}
             }
         });
     }

@@ -15,6 +15,9 @@ use time::macros::format_description;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
+/// The last microsecond of the year 9999.
+const LAST_MICROS: i64 = 253_402_300_799_999_999;
+
 impl Timestamp {
     /// The moment `micros` microseconds after (before, when negative) 1970-01-01T00:00:00Z.
     pub const fn from_micros(micros: i64) -> Self {
@@ -36,10 +39,11 @@ impl Timestamp {
         u64::try_from(self.0.div_euclid(1_000)).unwrap_or(0)
     }
 
-    /// This moment moved by `seconds`, held at the ends of what can be stored.
+    /// This moment moved by `seconds`, held within the years that can be shown.
     #[must_use]
-    pub const fn plus_seconds(self, seconds: i64) -> Self {
-        Self(self.0.saturating_add(seconds.saturating_mul(1_000_000)))
+    pub fn plus_seconds(self, seconds: i64) -> Self {
+        let moved = self.0.saturating_add(seconds.saturating_mul(1_000_000));
+        Self(moved.clamp(-LAST_MICROS, LAST_MICROS))
     }
 }
 
@@ -115,6 +119,13 @@ mod tests {
     #[test]
     fn a_fraction_is_shown_with_six_digits() {
         assert_eq!(Timestamp(1_735_787_045_678_900).to_string(), "2025-01-02T03:04:05.678900Z");
+    }
+
+    #[test]
+    fn the_farthest_moment_can_still_be_shown() {
+        let end = Timestamp(1_735_787_045_000_000).plus_seconds(i64::MAX);
+        assert_eq!(end.to_string(), "9999-12-31T23:59:59.999999Z");
+        assert!(end.plus_seconds(i64::MIN).to_string().starts_with('-'));
     }
 
     #[test]

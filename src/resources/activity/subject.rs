@@ -1,6 +1,6 @@
 //! What an entry can be about: each loggable kind of record, where it belongs, and what it hides.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId};
@@ -9,7 +9,7 @@ use crate::resources::dashboards::{Dashboard, Details};
 use crate::resources::members::Membership;
 use crate::resources::organizations::Organization;
 use crate::resources::projects::{self, Project, Settings};
-use crate::resources::users::{Profile, User};
+use crate::resources::users::{self, Profile, User};
 use crate::store::{Change, Record, Row, Table, Tx};
 
 /// A changed record, as the log sees it.
@@ -105,7 +105,7 @@ impl Loggable for User {
     const SCOPE: &'static str = "User";
 
     fn item_id(&self) -> String {
-        self.head.uuid.to_string()
+        self.head.id.to_string()
     }
 
     fn place(&self, _: &impl Tx) -> Result<(Option<OrganizationId>, Option<ProjectId>)> {
@@ -117,13 +117,20 @@ impl Loggable for User {
             Ok(Value::Object(fields)) => fields,
             _ => Map::new(),
         };
-        fields.insert("is_active".to_owned(), self.head.is_active.into());
+        let users::Head { is_active, current_organization, current_project, .. } = &self.head;
+        for (name, value) in [
+            ("is_active", json!(is_active)),
+            ("current_organization", json!(current_organization)),
+            ("current_project", json!(current_project)),
+        ] {
+            fields.insert(name.to_owned(), value);
+        }
         Ok(fields)
     }
 }
 
 impl Loggable for Profile {
-    const SCOPE: &'static str = "UserProfile";
+    const SCOPE: &'static str = "User";
 
     fn item_id(&self) -> String {
         self.user.to_string()

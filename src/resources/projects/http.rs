@@ -3,7 +3,7 @@
 use axum::extract::State;
 
 use crate::access::{Admitted, Anywhere, Caller, InOrganization, InProject, Needs};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::http::answer::{Answer, Answered};
 use crate::http::body::Body;
 use crate::http::page::Page;
@@ -98,12 +98,7 @@ async fn create(
     let fields = Parsed::<ProjectFields>::of(&sent);
     let seed = Seed::take()?;
     let signer = app.clone();
-    app.change(&at, move |tx, caller, place: &InOrganization, now| {
-        if caller.key.any() && caller.key.only_projects().is_some() {
-            return Err(Error::denied(
-                "API keys with scoped projects are only supported on project-based endpoints.",
-            ));
-        }
+    app.change(&at, move |tx, _, place: &InOrganization, now| {
         let id = super::create(tx, &place.member, &fields, &mut seed.draw(), now)?;
         body(tx, &signer, &place.member, id)
     })
