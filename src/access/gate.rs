@@ -139,30 +139,30 @@ struct Found {
 }
 
 fn find(tx: &impl Tx, ask: &Ask, user: &users::Head) -> Result<Found> {
-    let organization = match &ask.ids.organization {
-        Some(id) => Some(find_organization(tx, id, user)?),
-        None => None,
-    };
-    let project = match (&ask.ids.project, ask.target) {
-        // Whether the organization has such a project is for the rule to say, after membership.
-        (Some(id), Target::OrganizationProject) => {
-            let within = organization.as_ref().map(|organization| organization.id);
-            find_project(tx, id, user)?.filter(|project| Some(project.organization) == within)
+    let PathIds { organization, project } = &ask.ids;
+    match (organization, project) {
+        (None, None) => Ok(Found { organization: None, project: None }),
+        (Some(id), None) => {
+            Ok(Found { organization: Some(find_organization(tx, id, user)?), project: None })
         }
-        (Some(id), Target::Project) => {
-            Some(find_project(tx, id, user)?.ok_or_else(Error::not_found)?)
+        // Whether the organization has such a project is said only to its members.
+        (Some(id), Some(project)) => {
+            let organization = find_organization(tx, id, user)?;
+            let project = find_project(tx, project, user)?;
+            let project = project.filter(|project| project.organization == organization.id);
+            Ok(Found { organization: Some(organization), project })
         }
-        (Some(id), _) => {
-            let found = find_project(tx, id, user)?;
-            Some(found.ok_or_else(|| Error::not_found_as("Project not found."))?)
+        (None, Some(id)) => {
+            let missing = || match ask.target {
+                Target::Project => Error::not_found(),
+                _ => Error::not_found_as("Project not found."),
+            };
+            let project = find_project(tx, id, user)?.ok_or_else(missing)?;
+            let organization = tx.head::<Organization>(&project.organization)?;
+            let organization = Some(organization.ok_or_else(missing)?);
+            Ok(Found { organization, project: Some(project) })
         }
-        (None, _) => None,
-    };
-    let organization = match (organization, &project) {
-        (None, Some(project)) => tx.head::<Organization>(&project.organization)?,
-        (organization, _) => organization,
-    };
-    Ok(Found { organization, project })
+    }
 }
 
 fn find_organization(tx: &impl Tx, id: &str, user: &users::Head) -> Result<organizations::Head> {
@@ -182,11 +182,9 @@ fn find_project(tx: &impl Tx, id: &str, user: &users::Head) -> Result<Option<pro
         "@current" => current_project(tx, user)?,
         id => id.parse().ok(),
     };
-    let Some(id) = id else { return Ok(None) };
-    let found = projects::find_by_id(tx, id)?;
-    match found {
-        Some(project) if tx.exists::<Organization>(&project.organization)? => Ok(Some(project)),
-        _ => Ok(None),
+    match id {
+        Some(id) => projects::find_by_id(tx, id),
+        None => Ok(None),
     }
 }
 

@@ -1,9 +1,11 @@
 //! Ids in paths. One that is no id at all is one of nothing: 404, never 400 (decisions §1).
 
+use std::borrow::Cow;
 use std::str::FromStr;
 
-use axum::extract::{FromRequestParts, RawPathParams};
+use axum::extract::{FromRequestParts, MatchedPath};
 use axum::http::request::Parts;
+use percent_encoding::percent_decode_str;
 
 use crate::error::{Error, Result};
 
@@ -13,9 +15,8 @@ pub struct Id<T>(pub T);
 impl<S: Send + Sync, T: FromStr> FromRequestParts<S> for Id<T> {
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
-        let text = parameter(parts, state, "id").await?;
-        text.parse().map(Self).map_err(|_| Error::not_found())
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        required(parts, "id")?.parse().map(Self).map_err(|_| Error::not_found())
     }
 }
 
@@ -25,33 +26,25 @@ pub struct UserRef(pub Option<crate::ids::UserUuid>);
 impl<S: Send + Sync> FromRequestParts<S> for UserRef {
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
-        match parameter(parts, state, "user__uuid").await?.as_str() {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        match &*required(parts, "user__uuid")? {
             "@me" => Ok(Self(None)),
             uuid => uuid.parse().map(|uuid| Self(Some(uuid))).map_err(|_| Error::not_found()),
         }
     }
 }
 
-/// The path's parameter of this name, percent-decoded.
-///
-/// # Errors
-/// 404 where it is no UTF-8.
-pub async fn parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String> {
-    find_parameter(parts, state, name).await?.ok_or_else(Error::not_found)
+/// The path's parameter of this name, percent-decoded, if its route has one. It is found by its place in
+/// the route's template, so that nothing else of the path is looked at.
+pub fn parameter<'p>(parts: &'p Parts, name: &str) -> Option<Cow<'p, str>> {
+    let template = parts.extensions.get::<MatchedPath>()?.as_str();
+    let named =
+        |part: &str| part.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) == Some(name);
+    let place = template.split('/').position(named)?;
+    let part = parts.uri.path().split('/').nth(place)?;
+    percent_decode_str(part).decode_utf8().ok()
 }
 
-/// The path's parameter of this name, percent-decoded, if the path has one.
-///
-/// # Errors
-/// 404 where it is no UTF-8.
-pub async fn find_parameter<S: Send + Sync>(
-    parts: &mut Parts,
-    state: &S,
-    name: &str,
-) -> Result<Option<String>> {
-    let all =
-        RawPathParams::from_request_parts(parts, state).await.map_err(|_| Error::not_found())?;
-    let found = all.iter().find(|(known, _)| *known == name);
-    Ok(found.map(|(_, text)| text.to_owned()))
+fn required<'p>(parts: &'p Parts, name: &str) -> Result<Cow<'p, str>> {
+    parameter(parts, name).ok_or_else(Error::not_found)
 }

@@ -20,7 +20,7 @@ use crate::input::{Input, Schema};
 use crate::state::App;
 use crate::store::Snapshot;
 
-use super::path::find_parameter;
+use super::path::parameter;
 
 /// One operation of the API.
 #[derive(Clone)]
@@ -198,8 +198,8 @@ async fn enter(app: &App, needs: Needs, target: Target, request: Request) -> Res
     let tx = app.store().snapshot()?;
     let presented = app.matches().check(&tx, text).await?;
     let ids = PathIds {
-        organization: find_parameter(&mut parts, app, "organization_id").await?,
-        project: find_parameter(&mut parts, app, "project_id").await?,
+        organization: parameter(&parts, "organization_id").map(Into::into),
+        project: parameter(&parts, "project_id").map(Into::into),
     };
     let now = app.now();
     let ask = Ask { presented, needs, target, ids };

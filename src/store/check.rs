@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use super::Store;
 use super::key::Key;
 use super::read::{Snapshot, Tx};
-use super::record::{Record, Reference, Row, count_key};
+use super::record::{Record, Reference, Row, count_key, entry_payload};
 use super::schema::Table;
 
 /// How many problems are told; the rest are only counted.
@@ -83,8 +83,13 @@ impl<R: Record> Kind for Of<R> {
         let mut sums = Sums::default();
         tx.each(R::TABLE, &mut |key, payload| {
             findings.values += 1;
-            match payload.and_then(|payload| Row::<R>::read(payload)?.into_record()) {
-                Ok(record) => check_record(tx, key, &record, excused, &mut sums, findings)?,
+            let read =
+                payload.and_then(|payload| Ok((payload, Row::<R>::read(payload)?.into_record()?)));
+            match read {
+                Ok((payload, record)) => {
+                    let found = Found { key, payload, record: &record };
+                    check_record(tx, &found, excused, &mut sums, findings)?;
+                }
                 Err(error) => findings.problem(R::TABLE, error),
             }
             Ok(())
@@ -97,22 +102,33 @@ impl<R: Record> Kind for Of<R> {
     }
 }
 
+/// A record as it was found.
+struct Found<'f, R> {
+    key: &'f [u8],
+    payload: &'f [u8],
+    record: &'f R,
+}
+
 fn check_record<R: Record>(
     tx: &Snapshot,
-    key: &[u8],
-    record: &R,
+    found: &Found<'_, R>,
     excused: &dyn Fn(&Snapshot, &Reference) -> Result<bool>,
     sums: &mut Sums,
     findings: &mut Findings,
 ) -> Result<()> {
+    let Found { key, payload, record } = *found;
     if record.key().encoded() != key {
         findings.problem(R::TABLE, "a record lies under another record's key");
     }
     for index in R::INDEXES {
         let Some(entry) = index.entry(record) else { continue };
         *sums.entries.entry(index.table()).or_default() += 1;
-        if tx.plain(index.table(), &entry).ok().flatten().as_deref() != Some(key) {
-            findings.problem(index.table(), "a record is missing from the index");
+        let expected = entry_payload(index.form(), key, payload);
+        if tx.plain(index.table(), &entry).ok().flatten() != Some(expected) {
+            findings.problem(
+                index.table(),
+                "a record is missing from the index, or stands there otherwise",
+            );
         }
     }
     for count in R::COUNTS {

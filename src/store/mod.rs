@@ -28,7 +28,7 @@ pub use check::{Findings, Kind, kind};
 pub use file::{OpenError, beside};
 pub use key::Key;
 pub use read::{Order, Raw, Snapshot, Tx, Window};
-pub use record::{Count, Index, Indexed, Record, Reference, Row};
+pub use record::{Count, Form, Index, Indexed, Record, Reference, Row};
 pub use schema::Table;
 pub use undo::Change;
 pub use write::WriteTx;
@@ -107,8 +107,14 @@ impl Store {
             ready: AtomicBool::new(true),
         });
         let (sender, queue) = mpsc::channel(QUEUE);
-        let writer =
-            Writer { path: path.to_owned(), cache, lock, queue, shared: Arc::clone(&shared) };
+        let writer = Writer {
+            path: path.to_owned(),
+            cache,
+            lock,
+            queue,
+            shared: Arc::clone(&shared),
+            expected: 1,
+        };
         let thread = std::thread::Builder::new()
             .name("writer".to_owned())
             .spawn(move || writer.run(database))

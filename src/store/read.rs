@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 
 use super::file::storage_error;
 use super::key::{Key, after};
-use super::record::{self, Index, Record, Row, damaged, open};
+use super::record::{self, Index, Record, Row, damaged, open, split_entry};
 use super::schema::Table;
 
 pub(super) type Bytes = &'static [u8];
@@ -124,8 +124,8 @@ pub trait Tx: Raw {
     /// 500 or 503 when the file cannot be read.
     fn lookup<R: Record, K: Key>(&self, index: &Index<R, K>, key: &K) -> Result<Option<R::Key>> {
         let mut found = None;
-        self.raw_get(index.table(), &key.encoded(), &mut |primary| {
-            found = Some(read_key::<R>(index.table(), primary)?);
+        self.raw_get(index.table(), &key.encoded(), &mut |entry| {
+            found = Some(read_key(index, entry)?);
             Ok(())
         })?;
         Ok(found)
@@ -147,14 +147,20 @@ pub trait Tx: Raw {
             return Ok(());
         }
         let prefix = prefix.encoded();
-        self.raw_walk(index.table(), &prefix, window.offset, window.order, &mut |_, primary| {
-            let mut found = false;
-            self.raw_get(R::TABLE, primary, &mut |payload| {
-                found = true;
-                visit(Row::read(payload)?)
-            })?;
-            if !found {
-                return Err(damaged(index.table(), &"an entry leads to no record"));
+        self.raw_walk(index.table(), &prefix, window.offset, window.order, &mut |_, entry| {
+            match split_entry(index.form(), entry) {
+                Some((_, Some(payload))) => visit(Row::read(payload)?)?,
+                Some((primary, None)) => {
+                    let mut found = false;
+                    self.raw_get(R::TABLE, primary, &mut |payload| {
+                        found = true;
+                        visit(Row::read(payload)?)
+                    })?;
+                    if !found {
+                        return Err(damaged(index.table(), &"an entry leads to no record"));
+                    }
+                }
+                None => return Err(damaged(index.table(), &"an entry holds no record")),
             }
             left -= 1;
             Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
@@ -203,8 +209,8 @@ pub trait Tx: Raw {
             return Ok(keys);
         }
         let prefix = prefix.encoded();
-        self.raw_walk(index.table(), &prefix, 0, Order::Ascending, &mut |_, primary| {
-            keys.push(read_key::<R>(index.table(), primary)?);
+        self.raw_walk(index.table(), &prefix, 0, Order::Ascending, &mut |_, entry| {
+            keys.push(read_key(index, entry)?);
             Ok(if keys.len() == limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         Ok(keys)
@@ -234,8 +240,10 @@ pub trait Tx: Raw {
 
 impl<X: Raw + ?Sized> Tx for X {}
 
-fn read_key<R: Record>(table: Table, bytes: &[u8]) -> Result<R::Key> {
-    R::Key::read(&mut &*bytes).ok_or_else(|| damaged(table, &"an entry holds no key"))
+fn read_key<R: Record, K: Key>(index: &Index<R, K>, entry: &[u8]) -> Result<R::Key> {
+    split_entry(index.form(), entry)
+        .and_then(|(mut primary, _)| R::Key::read(&mut primary))
+        .ok_or_else(|| damaged(index.table(), &"an entry holds no key"))
 }
 
 pub(super) fn read_number<X: Raw + ?Sized>(tx: &X, table: Table, key: &[u8]) -> Result<u64> {

@@ -65,26 +65,48 @@ impl Reference {
 /// A secondary index over the records of type `R`, reached by keys of type `K`.
 pub struct Index<R, K> {
     table: Table,
-    unique: bool,
+    form: Form,
     of: fn(&R) -> Option<K>,
     types: PhantomData<fn() -> (R, K)>,
+}
+
+/// What an index holds under a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// The primary key of the one record.
+    Unique,
+    /// The primary key of each of many records.
+    Many,
+    /// Each of many records whole, behind its primary key: a list is one range, at the price of writing
+    /// the record twice.
+    Covering,
 }
 
 impl<R: Record, K: Key> Index<R, K> {
     /// An index in which each key leads to at most one record. Records for which `of` gives none are
     /// not in it.
     pub const fn unique(table: Table, of: fn(&R) -> Option<K>) -> Self {
-        Self { table, unique: true, of, types: PhantomData }
+        Self { table, form: Form::Unique, of, types: PhantomData }
     }
 
     /// An index in which a key may lead to many records, sorted by key and then by primary key.
     pub const fn many(table: Table, of: fn(&R) -> Option<K>) -> Self {
-        Self { table, unique: false, of, types: PhantomData }
+        Self { table, form: Form::Many, of, types: PhantomData }
+    }
+
+    /// An index as [`many`](Self::many) makes it, which holds the records themselves.
+    pub const fn covering(table: Table, of: fn(&R) -> Option<K>) -> Self {
+        Self { table, form: Form::Covering, of, types: PhantomData }
     }
 
     /// Where the index is kept.
     pub const fn table(&self) -> Table {
         self.table
+    }
+
+    /// What it holds under a key.
+    pub const fn form(&self) -> Form {
+        self.form
     }
 }
 
@@ -92,8 +114,8 @@ impl<R: Record, K: Key> Index<R, K> {
 pub trait Indexed<R>: Sync {
     /// Where the index is kept.
     fn table(&self) -> Table;
-    /// Whether two records under one key are refused.
-    fn unique(&self) -> bool;
+    /// What the index holds under a key.
+    fn form(&self) -> Form;
     /// The key under which `record` stands, if it is in the index.
     fn entry(&self, record: &R) -> Option<Vec<u8>>;
 }
@@ -103,13 +125,13 @@ impl<R: Record, K: Key> Indexed<R> for Index<R, K> {
         self.table
     }
 
-    fn unique(&self) -> bool {
-        self.unique
+    fn form(&self) -> Form {
+        self.form
     }
 
     fn entry(&self, record: &R) -> Option<Vec<u8>> {
         let mut key = (self.of)(record)?.encoded();
-        if !self.unique {
+        if self.form != Form::Unique {
             record.key().write(&mut key);
         }
         Some(key)
@@ -183,6 +205,32 @@ pub(super) fn payload<R: Record>(version: u64, record: &R) -> Result<Vec<u8>> {
     let mut out = postcard::to_stdvec(&(version, head)).map_err(Error::internal)?;
     serde_json::to_writer(&mut out, shown).map_err(Error::internal)?;
     Ok(out)
+}
+
+/// What an index of this form holds for the record with this primary key and payload.
+pub(super) fn entry_payload(form: Form, primary: &[u8], payload: &[u8]) -> Vec<u8> {
+    match form {
+        Form::Unique | Form::Many => primary.to_vec(),
+        Form::Covering => {
+            let mut entry = u64::try_from(primary.len()).unwrap_or(u64::MAX).encoded();
+            entry.extend_from_slice(primary);
+            entry.extend_from_slice(payload);
+            entry
+        }
+    }
+}
+
+/// The primary key that an index entry holds, and the record's payload where it holds that too.
+pub(super) fn split_entry(form: Form, entry: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
+    match form {
+        Form::Unique | Form::Many => Some((entry, None)),
+        Form::Covering => {
+            let mut rest = entry;
+            let length = usize::try_from(u64::read(&mut rest)?).ok()?;
+            let (primary, payload) = rest.split_at_checked(length)?;
+            Some((primary, Some(payload)))
+        }
+    }
 }
 
 const CHECKSUM: usize = 8;

@@ -101,7 +101,7 @@ tables! {
 
     /// What a list of dashboards shows. Key: project, dashboard.
     Dashboards = "dashboards/1",
-    /// Live dashboards. Key: project, not pinned, name (null last), dashboard.
+    /// Live dashboards, whole. Key: project, not pinned, name (null last), dashboard.
     DashboardsByName = "dashboards_by_name/1",
     /// What only a single dashboard shows, where that is not all empty. Key: project, dashboard.
     DashboardDetails = "dashboard_details/1",

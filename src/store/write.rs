@@ -11,7 +11,7 @@ use super::key::Key;
 use super::read::{
     Bytes, Order, PerTable, Raw, Tx, Visit, Window, definition, get_from, read_number, walk_from,
 };
-use super::record::{self, Indexed, Record, Row, damaged, seal};
+use super::record::{self, Form, Indexed, Record, Row, damaged, entry_payload, seal};
 use super::schema::Table;
 use super::undo::{Change, Undo};
 
@@ -85,7 +85,7 @@ impl<'t> WriteTx<'t> {
         }
         let old = old.map(Row::into_record).transpose()?;
         let payload = record::payload(version + 1, record)?;
-        self.reindex(&key, old.as_ref(), Some(record))?;
+        self.reindex(&key, old.as_ref(), Some((record, &payload)))?;
         self.put_plain(R::TABLE, &key, &payload)?;
         self.undo.changed(Change { table: R::TABLE, key, before, after: Some(payload) });
         Ok(())
@@ -170,21 +170,30 @@ impl<'t> WriteTx<'t> {
         self.undo.changes()
     }
 
-    fn reindex<R: Record>(&mut self, key: &[u8], old: Option<&R>, new: Option<&R>) -> Result<()> {
+    fn reindex<R: Record>(
+        &mut self,
+        key: &[u8],
+        old: Option<&R>,
+        new: Option<(&R, &[u8])>,
+    ) -> Result<()> {
         for index in R::INDEXES {
             let before = old.and_then(|record| index.entry(record));
-            let after = new.and_then(|record| index.entry(record));
-            if before == after {
-                continue;
-            }
-            if let Some(entry) = before {
+            let after = new.and_then(|(record, _)| index.entry(record));
+            let moved = before != after;
+            if let Some(entry) = before.filter(|_| moved) {
                 self.remove_plain(index.table(), &entry)?;
             }
-            if let Some(entry) = after {
-                self.require_free(*index, &entry)?;
-                self.put_plain(index.table(), &entry, key)?;
+            if let (Some(entry), Some((_, payload))) = (after, new)
+                && (moved || index.form() == Form::Covering)
+            {
+                if moved {
+                    self.require_free(*index, &entry)?;
+                }
+                let payload = entry_payload(index.form(), key, payload);
+                self.put_plain(index.table(), &entry, &payload)?;
             }
         }
+        let new = new.map(|(record, _)| record);
         for count in R::COUNTS {
             let before = old.and_then(|record| count.key(record));
             let after = new.and_then(|record| count.key(record));
@@ -203,7 +212,7 @@ impl<'t> WriteTx<'t> {
 
     /// A rule looks before it puts; what reaches this is a defect, and must not overwrite.
     fn require_free<R: Record>(&self, index: &dyn Indexed<R>, entry: &[u8]) -> Result<()> {
-        if index.unique() && self.plain(index.table(), entry)?.is_some() {
+        if index.form() == Form::Unique && self.plain(index.table(), entry)?.is_some() {
             let table = index.table().name();
             return Err(Error::internal(format_args!("{table}: a second record under one key")));
         }

@@ -136,6 +136,7 @@ pub fn record(
     let mut subjects = subjects.into_iter();
     let Some(mut first) = subjects.next() else { return Ok(()) };
     for more in subjects.filter(|more| more.item_id == first.item_id && more.scope == first.scope) {
+        first.name = first.name.or(more.name);
         first.before.extend(more.before);
         first.after.extend(more.after);
     }
@@ -157,11 +158,7 @@ pub fn record(
 }
 
 fn describe(subject: Subject, id: ActivityId, now: Timestamp) -> Shown {
-    let Subject { scope, item_id, change, before, after, hidden, .. } = subject;
-    let name = [&after, &before].into_iter().find_map(|fields| match fields.get("name") {
-        Some(Value::String(name)) => Some(name.clone()),
-        _ => None,
-    });
+    let Subject { scope, item_id, name, change, before, after, hidden, .. } = subject;
     let flipped = |fields: &Map<String, Value>| fields.get("deleted") == Some(&Value::Bool(true));
     let activity = match (change, flipped(&before), flipped(&after)) {
         ("updated", false, true) => "deleted",

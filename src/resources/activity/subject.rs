@@ -16,6 +16,7 @@ use crate::store::{Change, Record, Row, Table, Tx};
 pub(super) struct Subject {
     pub(super) scope: &'static str,
     pub(super) item_id: String,
+    pub(super) name: Option<String>,
     /// `created`, `updated` or `deleted`.
     pub(super) change: &'static str,
     pub(super) organization: Option<OrganizationId>,
@@ -38,6 +39,11 @@ trait Loggable: Record {
 
     /// The organization and the project it is in.
     fn place(&self, tx: &impl Tx) -> Result<(Option<OrganizationId>, Option<ProjectId>)>;
+
+    /// What people call it.
+    fn name(&self) -> Option<String> {
+        None
+    }
 
     /// The fields whose changes are told.
     fn fields(&self) -> Result<Map<String, Value>> {
@@ -79,14 +85,15 @@ fn of<R: Loggable>(tx: &impl Tx, change: &Change) -> Result<Subject> {
         item_id = record.item_id();
         place = record.place(tx)?;
     }
+    let name = after.as_ref().or(before.as_ref()).and_then(R::name);
     let fields = |record: Option<R>| match (verb, record) {
         ("updated", Some(record)) => record.fields(),
-        (_, Some(record)) => Ok(name_only(record.fields()?)),
-        (_, None) => Ok(Map::new()),
+        _ => Ok(Map::new()),
     };
     Ok(Subject {
         scope: R::SCOPE,
         item_id,
+        name,
         change: verb,
         organization: place.0,
         project: place.1,
@@ -94,11 +101,6 @@ fn of<R: Loggable>(tx: &impl Tx, change: &Change) -> Result<Subject> {
         after: fields(after)?,
         hidden: R::HIDDEN,
     })
-}
-
-fn name_only(mut fields: Map<String, Value>) -> Map<String, Value> {
-    fields.retain(|field, _| field == "name");
-    fields
 }
 
 impl Loggable for User {
@@ -144,6 +146,10 @@ impl Loggable for Profile {
 impl Loggable for Organization {
     const SCOPE: &'static str = "Organization";
 
+    fn name(&self) -> Option<String> {
+        Some(self.shown.name.clone())
+    }
+
     fn item_id(&self) -> String {
         self.head.id.to_string()
     }
@@ -172,6 +178,10 @@ impl Loggable for Membership {
 impl Loggable for Project {
     const SCOPE: &'static str = "Project";
     const HIDDEN: &'static [&'static str] = &["api_token"];
+
+    fn name(&self) -> Option<String> {
+        Some(self.shown.name.clone())
+    }
 
     fn item_id(&self) -> String {
         self.head.id.to_string()
@@ -206,13 +216,21 @@ impl Loggable for ApiKey {
         Ok((self.head.organizations.first().copied(), None))
     }
 
+    fn name(&self) -> Option<String> {
+        Some(self.shown.label.clone())
+    }
+
     fn fields(&self) -> Result<Map<String, Value>> {
-        Ok(Map::from_iter([("name".to_owned(), self.shown.label.clone().into())]))
+        Ok(Map::from_iter([("label".to_owned(), self.shown.label.clone().into())]))
     }
 }
 
 impl Loggable for Dashboard {
     const SCOPE: &'static str = "Dashboard";
+
+    fn name(&self) -> Option<String> {
+        self.shown.name.clone()
+    }
 
     fn item_id(&self) -> String {
         self.head.id.to_string()

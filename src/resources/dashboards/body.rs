@@ -2,12 +2,12 @@
 
 use crate::access::InProject;
 use crate::error::{Error, Result};
-use crate::ids::DashboardId;
+use crate::ids::{DashboardId, UserId};
 use crate::json::Object;
-use crate::resources::users::Embedder;
+use crate::resources::users;
 use crate::store::{Row, Tx};
 
-use super::{Dashboard, DashboardPatch, Details};
+use super::{Dashboard, DashboardPatch, Details, Head};
 
 /// What shows only in the answer to the request that sent it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,12 +34,15 @@ const ITEM: usize = 800;
 /// The items of a list.
 pub(super) struct Items {
     pub(super) out: Vec<u8>,
-    users: Embedder,
+    /// What the last item showed behind its own members, and of what that was made: a list mostly shows
+    /// the same few makers and levels.
+    last: Option<(Option<UserId>, i64)>,
+    tail: Vec<u8>,
 }
 
 impl Items {
     pub(super) fn new(expected: usize) -> Self {
-        Self { out: Vec::with_capacity(expected.min(100) * ITEM), users: Embedder::default() }
+        Self { out: Vec::with_capacity(expected.min(100) * ITEM), last: None, tail: Vec::new() }
     }
 
     pub(super) fn push(
@@ -48,30 +51,32 @@ impl Items {
         place: &InProject,
         row: &Row<'_, Dashboard>,
     ) -> Result<()> {
+        let made_of = Some((row.head.created_by, row.head.restriction_level));
+        if self.last != made_of {
+            self.tail.clear();
+            write_tail(tx, place, &row.head, &mut self.tail)?;
+            self.last = made_of;
+        }
         if !self.out.is_empty() {
             self.out.push(b',');
         }
-        let item = Object::begin(&mut self.out);
-        splice(tx, place, row, &mut self.users, item)?.end();
+        Object::begin(&mut self.out).splice(row.shown).splice(&self.tail).end();
         Ok(())
     }
 }
 
-/// The members that lists and single answers have in common.
-fn splice<'o>(
-    tx: &impl Tx,
-    place: &InProject,
-    row: &Row<'_, Dashboard>,
-    users: &mut Embedder,
-    item: Object<'o>,
-) -> Result<Object<'o>> {
-    let rights = row.head.rights(place);
-    item.splice(row.shown)
-        .with("created_by", |out| users.write(tx, row.head.created_by, out))?
+/// Appends what lists and single answers show behind the dashboard's own members: its maker, and what
+/// differs by caller.
+fn write_tail(tx: &impl Tx, place: &InProject, head: &Head, out: &mut Vec<u8>) -> Result<()> {
+    let rights = head.rights(place);
+    Object::begin(out)
+        .with("created_by", |out| users::write_embedded(tx, head.created_by, out))?
         .field("effective_restriction_level", &rights.effective_restriction_level)?
         .field("effective_privilege_level", &rights.effective_privilege_level)?
         .field("user_access_level", rights.user_access_level)?
-        .field("access_control_version", rights.access_control_version)
+        .field("access_control_version", rights.access_control_version)?
+        .end();
+    Ok(())
 }
 
 const NO_DETAILS: &[u8] =
@@ -90,14 +95,19 @@ pub(super) fn detail(
         if row.head.deleted && !once.removed {
             return Err(Error::not_found());
         }
-        let item = Object::begin(&mut out);
-        let mut item = splice(tx, place, &row, &mut Embedder::default(), item)?;
+        let mut tail = Vec::with_capacity(ITEM / 2);
+        write_tail(tx, place, &row.head, &mut tail)?;
         let mut details = None;
         if row.head.detailed {
             details = tx.view::<Details, _>(&key, |row| Ok(row.shown.to_vec()))?;
         }
-        item = item.splice(details.as_deref().unwrap_or(NO_DETAILS));
-        item.field("delete_insights", &once.delete_insights)?.raw("tiles", b"[]").end();
+        Object::begin(&mut out)
+            .splice(row.shown)
+            .splice(&tail)
+            .splice(details.as_deref().unwrap_or(NO_DETAILS))
+            .field("delete_insights", &once.delete_insights)?
+            .raw("tiles", b"[]")
+            .end();
         Ok(())
     })?
     .ok_or_else(Error::not_found)?;

@@ -78,10 +78,11 @@ pub struct Shown {
 type ListKey = (ProjectId, bool, Option<String>);
 
 /// The live dashboards of a project in the order of lists: pinned first, then by name, null last.
-pub const BY_NAME: Index<Dashboard, ListKey> = Index::many(Table::DashboardsByName, |dashboard| {
-    let Shown { pinned, name, deleted, .. } = &dashboard.shown;
-    (!deleted).then(|| (dashboard.head.project, !pinned, name.clone()))
-});
+pub const BY_NAME: Index<Dashboard, ListKey> =
+    Index::covering(Table::DashboardsByName, |dashboard| {
+        let Shown { pinned, name, deleted, .. } = &dashboard.shown;
+        (!deleted).then(|| (dashboard.head.project, !pinned, name.clone()))
+    });
 
 impl Record for Dashboard {
     const TABLE: Table = Table::Dashboards;
