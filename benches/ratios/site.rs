@@ -203,7 +203,7 @@ impl Site {
             .collect()
     }
 
-    /// PATCHes of single dashboards all over the file, each dashboard in two turns: what stands there
+    /// Changes of single dashboards all over the file, each in two turns: what stands there
     /// already would not be written.
     pub fn patches(&self) -> Vec<Vec<u8>> {
         let turn = |words: &'static str| {
