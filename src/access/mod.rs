@@ -1,7 +1,7 @@
 //! Who is asking, and may they: keys, the gate in front of every route, and levels.
 //!
 //! Handlers and rules never compare scopes or levels; they ask here, or hold a proof
-//! ([`Admitted`](gate::Admitted)) that the gate let the caller in.
+//! ([`Admitted`]) that the gate let the caller in.
 
 pub mod gate;
 pub mod hash;

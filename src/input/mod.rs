@@ -189,7 +189,7 @@ fn python_type(value: &Value) -> &'static str {
 
 /// Declares an input: its fields, their checks, their order and their schema. See [`mod@crate::input`].
 ///
-/// The struct derives `Debug` and `Clone` and implements [`Input`](crate::input::Input); its fields are
+/// The struct derives `Debug` and `Clone` and implements [`Input`]; its fields are
 /// public. Doc comments become the schema's descriptions. A member named by a keyword is written
 /// `r#type`.
 #[macro_export]

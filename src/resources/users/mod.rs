@@ -60,7 +60,7 @@ pub struct Shown {
     pub is_email_verified: bool,
     /// The public part of the profile's `hedgehog_config`.
     pub hedgehog_config: Option<Map<String, Value>>,
-    /// One of [`ROLES`](input::ROLES).
+    /// What the user is in the organization, such as `engineering`.
     pub role_at_organization: Option<String>,
 }
 
