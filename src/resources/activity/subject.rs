@@ -24,7 +24,7 @@ pub(super) struct Subject {
     pub(super) before: Map<String, Value>,
     pub(super) after: Map<String, Value>,
     /// Fields whose values are secrets.
-    pub(super) hidden: &'static [&'static str],
+    pub(super) hidden: Vec<&'static str>,
 }
 
 /// A kind of record that entries can be about.
@@ -92,7 +92,7 @@ fn of<R: Loggable>(tx: &impl Tx, change: &Change) -> Result<Subject> {
         project: place.1,
         before: fields(before)?,
         after: fields(after)?,
-        hidden: R::HIDDEN,
+        hidden: R::HIDDEN.to_vec(),
     })
 }
 
@@ -105,7 +105,7 @@ impl Loggable for User {
     const SCOPE: &'static str = "User";
 
     fn item_id(&self) -> String {
-        self.head.uuid.to_string()
+        self.head.id.to_string()
     }
 
     fn place(&self, _: &impl Tx) -> Result<(Option<OrganizationId>, Option<ProjectId>)> {
@@ -123,7 +123,7 @@ impl Loggable for User {
 }
 
 impl Loggable for Profile {
-    const SCOPE: &'static str = "UserProfile";
+    const SCOPE: &'static str = "User";
 
     fn item_id(&self) -> String {
         self.user.to_string()
