@@ -43,7 +43,7 @@ pub fn routes(routes: &mut Routes) {
 async fn list(at: Admitted<Anywhere>, page: Page) -> Answered {
     page.answer(move |page| {
         let Window { offset, limit, .. } = page.window(Order::Ascending);
-        let mine = memberships(&*at.tx, &at.caller)?;
+        let mine = at.caller.open_memberships(&*at.tx)?;
         let mut out = Vec::new();
         for member in mine.iter().skip(offset).take(limit) {
             if !out.is_empty() {
@@ -102,13 +102,6 @@ async fn destroy(State(app): State<App>, at: Admitted<InOrganization>) -> Answer
     .await?;
     app.sweep();
     Ok(Answer::Gone)
-}
-
-/// The caller's memberships in the organizations that the key shows.
-fn memberships(tx: &impl Tx, caller: &Caller) -> Result<Vec<Membership>> {
-    let mut all = members::organizations_of(tx, caller.user.id)?;
-    all.retain(|member| caller.key.reach(member.organization));
-    Ok(all)
 }
 
 fn body(tx: &impl Tx, member: &Membership, key: &Limits) -> Result<Vec<u8>> {
@@ -180,7 +173,7 @@ fn write_projects(
 /// 500 or 503 when the file cannot be read.
 pub fn write_basic_of(tx: &impl Tx, caller: &Caller, out: &mut Vec<u8>) -> Result<()> {
     let mut array = Array::begin(out);
-    for member in memberships(tx, caller)? {
+    for member in caller.memberships(tx)? {
         let shown = tx.get::<Organization>(&member.organization)?.shown;
         array.item(|out| {
             Object::begin(out)

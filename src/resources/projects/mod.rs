@@ -356,11 +356,3 @@ pub fn current_project(
     })?;
     Ok(first)
 }
-
-/// Every user who may be asked for in a project belongs to its organization.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
-pub fn member_of(tx: &impl Tx, project: &Head, user: UserId) -> Result<Option<Membership>> {
-    crate::resources::members::find(tx, project.organization, user)
-}
