@@ -12,7 +12,7 @@ use crate::http::routes::Routes;
 use crate::input::Parsed;
 use crate::json::{Array, Object};
 use crate::resources::members::{self, Level, Membership};
-use crate::resources::projects::{self, ProjectFields};
+use crate::resources::projects::{self, NewProject};
 use crate::resources::sweeps;
 use crate::secret::Seed;
 use crate::state::App;
@@ -69,8 +69,8 @@ async fn create(State(app): State<App>, at: Admitted<Anywhere>, Body(sent): Body
         let id = super::create(tx, new.get()?, &mut draw, now)?;
         members::create(tx, id, caller.user.id, Level::Owner, &mut draw, now)?;
         let member = members::find(tx, id, caller.user.id)?.ok_or_else(Error::not_found)?;
-        let fields = Parsed::<ProjectFields>::of(&crate::input::JsonObject::new());
-        projects::create(tx, &member, &fields, &mut draw, now)?;
+        let first = NewProject::of(&crate::input::JsonObject::new());
+        projects::create(tx, &member, &first, &mut draw, now)?;
         body(tx, &member, &caller.key)
     })
     .await

@@ -10,13 +10,13 @@ use crate::http::page::Page;
 use crate::http::routes::Routes;
 use crate::ids::{DashboardId, ProjectId};
 use crate::input::Parsed;
-use crate::resources::members::{self, Level, Membership};
+use crate::resources::members::{Level, Membership};
 use crate::resources::{dashboards, sweeps};
 use crate::secret::Seed;
 use crate::state::App;
 use crate::store::{Order, Tx, Window, WriteTx};
 
-use super::{Project, ProjectFields, Viewer, write_summary};
+use super::{NewProject, Project, ProjectFields, Viewer, write_summary};
 
 const IN_ORGANIZATION: &str = "/api/organizations/{organization_id}/projects/";
 const ONE_IN_ORGANIZATION: &str = "/api/organizations/{organization_id}/projects/{project_id}/";
@@ -95,7 +95,7 @@ async fn create(
     at: Admitted<InOrganization>,
     Body(sent): Body,
 ) -> Answered {
-    let fields = Parsed::<ProjectFields>::of(&sent);
+    let new = NewProject::of(&sent);
     let seed = Seed::take()?;
     let signer = app.clone();
     app.change(&at, move |tx, caller, place: &InOrganization, now| {
@@ -104,7 +104,7 @@ async fn create(
                 "API keys with scoped projects are only supported on project-based endpoints.",
             ));
         }
-        let id = super::create(tx, &place.member, &fields, &mut seed.draw(), now)?;
+        let id = super::create(tx, &place.member, &new, &mut seed.draw(), now)?;
         body(tx, &signer, &place.member, id)
     })
     .await
