@@ -10,5 +10,12 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod members;
+mod organizations;
+mod project_access;
+mod project_configs;
+mod project_fields;
+mod projects;
 mod smoke;
 mod support;
+mod users;
