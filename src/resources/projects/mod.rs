@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::ids::{OrganizationId, ProjectId, UserId};
+use crate::ids::{OrganizationId, ProjectId};
 use crate::input::Parsed;
 use crate::json::Object;
 use crate::resources::members::Membership;
