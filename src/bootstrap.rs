@@ -94,10 +94,11 @@ fn fill(
     now: Timestamp,
 ) -> Result<Made> {
     let mut draw = Seed::take()?.draw();
-    let user = create_owner(tx, first, &mut draw, now)?;
     let named = |name: &str| JsonObject::from_iter([("name".to_owned(), Value::from(name))]);
     let new = NewOrganization::parse(&named(&first.organization))?;
+    // The organization comes first: it is what the log's first entry is about.
     let organization_id = organizations::create(tx, &new, &mut draw, now)?;
+    let user = create_owner(tx, first, &mut draw, now)?;
     members::create(tx, organization_id, user.0, Level::Owner, &mut draw, now)?;
     let owner = members::find(tx, organization_id, user.0)?.ok_or_else(Error::not_found)?;
     let project = NewProject::of(&named(&first.project));
