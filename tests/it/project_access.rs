@@ -104,7 +104,11 @@ async fn what_is_not_the_callers_is_refused_or_not_found() {
     for (path, in_organization) in [(&here, true), (&direct, false)] {
         for method in [Method::GET, Method::PATCH, Method::DELETE] {
             let answer = eve.send(method, path, Some(body.clone())).await;
-            if in_organization { answer.denies(NO_MEMBER) } else { answer.misses("Not found.") }
+            if in_organization {
+                answer.denies(NO_MEMBER);
+            } else {
+                answer.misses("Not found.");
+            }
         }
     }
     eve.get(&workspace.dashboards("")).await.denies("You don't have access to the project.");
