@@ -332,6 +332,16 @@ async fn a_key_limited_to_organizations_reaches_only_those() {
     limited.get(&format!("/api/organizations/{id}/")).await.denies(&refused);
     limited.get("/api/organizations/@current/").await.denies(&refused);
     limited.get(&format!("/api/projects/{}/", second["project_id"])).await.denies(&refused);
+    // What the key is limited to comes before its scopes, and lists keep to it.
+    let limits = json!({ "organizations": [workspace.made.organization_id] });
+    let narrow = workspace.limited_key(OWNER, &["user:read"], limits).await;
+    narrow.get(&format!("/api/organizations/{id}/")).await.denies(&refused);
+    let missing = "API key missing required scope 'organization:read'";
+    narrow.get(&workspace.organization("")).await.denies(missing);
+    let made = limited.post(&workspace.organization("projects/"), json!({})).await.ok();
+    let list = limited.get("/api/projects/").await.ok();
+    assert_eq!(column(&list, "id"), [json!(workspace.made.project_id), made["id"].clone()]);
+    assert_eq!(list["count"], 2);
     let refused = "API keys limited to organizations or projects cannot create an organization.";
     limited.post("/api/organizations/", json!({ "name": "New" })).await.denies(refused);
     limited.post("/api/organizations/", json!({})).await.denies(refused);

@@ -133,9 +133,9 @@ async fn what_is_not_the_callers_is_refused_or_not_found() {
         let below = format!("/api/projects/{id}/dashboards/");
         let below = workspace.owner.get(&below).await;
         if id == theirs {
-            below.denies("You don't have access to the project.")
+            below.denies("You don't have access to the project.");
         } else {
-            below.misses("Project not found.")
+            below.misses("Project not found.");
         }
     }
     let unknown = format!("/api/organizations/{}/projects/{ours}/", uuid::Uuid::max());

@@ -289,6 +289,10 @@ async fn a_limited_key_shows_only_what_it_reaches() {
     refused.refuses_field("set_current_team", "does_not_exist", &unknown(&project.to_string()));
     let refused = narrow.patch(ME, json!({ "set_current_organization": id })).await;
     refused.refuses_field("set_current_organization", "does_not_exist", &unknown(&id));
+    narrow
+        .patch(ME, json!({ "set_current_team": web, "set_current_organization": first }))
+        .await
+        .ok();
     let list = narrow.get("/api/projects/").await.ok();
     assert_eq!((&list["count"], &list["results"][0]["id"]), (&json!(1), &web));
 }
