@@ -252,7 +252,7 @@ async fn an_organization_of_many_projects_is_swept_in_bounded_pieces() {
         (tx.get::<Project>(&key).expect("one"), tx.get::<Settings>(&key).expect("one"))
     };
     let many = workspace.app.store().write(move |tx| {
-        for number in 1_000..1_400 {
+        for number in 1_000..1_300 {
             let (mut project, mut settings) = template.clone();
             project.head.id = ProjectId(number);
             project.shown.id = ProjectId(number);
