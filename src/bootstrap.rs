@@ -10,12 +10,12 @@ use crate::access::key::TagKey;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, UserId, UserUuid};
-use crate::input::{Input, JsonObject, Parsed};
+use crate::input::{Input, JsonObject};
 use crate::resources::activity;
 use crate::resources::api_keys::{self, NewApiKey};
 use crate::resources::members::{self, Level};
 use crate::resources::organizations::{self, NewOrganization};
-use crate::resources::projects::{self, ProjectFields};
+use crate::resources::projects::{self, NewProject};
 use crate::resources::users::{self, NewUser};
 use crate::secret::{Draw, Purpose, Seed, SigningSecret};
 use crate::state::{App, draw_key};
@@ -102,14 +102,15 @@ fn fill(
     now: Timestamp,
 ) -> Result<Made> {
     let mut draw = Seed::take()?.draw();
-    let user = create_owner(tx, first, &mut draw, now)?;
     let named = |name: &str| JsonObject::from_iter([("name".to_owned(), Value::from(name))]);
     let new = NewOrganization::parse(&named(&first.organization))?;
+    // The organization comes first: it is what the log's first entry is about.
     let organization_id = organizations::create(tx, &new, &mut draw, now)?;
+    let user = create_owner(tx, first, &mut draw, now)?;
     members::create(tx, organization_id, user.0, Level::Owner, &mut draw, now)?;
     let owner = members::find(tx, organization_id, user.0)?.ok_or_else(Error::not_found)?;
-    let fields = Parsed::<ProjectFields>::of(&named(&first.project));
-    let project_id = projects::create(tx, &owner, &fields, &mut draw, now)?;
+    let project = NewProject::of(&named(&first.project));
+    let project_id = projects::create(tx, &owner, &project, &mut draw, now)?;
     let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
     let (key, hash) = draw_key(&tags, &Hasher::new(1), seed, now)?;
     let new = NewApiKey {

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId};
-use crate::input::{Input, JsonObject, Parsed};
+use crate::input::{Input, JsonObject};
 use crate::resources::api_keys::{self, ApiKey, NewApiKey};
 use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::{self, NewOrganization, Organization};
-use crate::resources::projects::{self, ProjectFields};
+use crate::resources::projects::{self, NewProject};
 use crate::resources::users::{self, NewUser, User};
 use crate::resources::{kinds, sweeps};
 use crate::secret::Seed;
@@ -138,8 +138,8 @@ async fn create_organization(app: &App, name: String, owner: String) -> Result<V
         };
         members::create(tx, id, user.head.id, Level::Owner, &mut draw, now)?;
         let member = members::find(tx, id, user.head.id)?.ok_or_else(Error::not_found)?;
-        let fields = Parsed::<ProjectFields>::of(&JsonObject::new());
-        let project = projects::create(tx, &member, &fields, &mut draw, now)?;
+        let first = NewProject::of(&JsonObject::new());
+        let project = projects::create(tx, &member, &first, &mut draw, now)?;
         Ok(json!({ "id": id, "name": new.name, "project_id": project }))
     })
     .await

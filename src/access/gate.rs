@@ -50,6 +50,43 @@ pub struct Caller {
     pub key: Limits,
 }
 
+impl Caller {
+    /// The caller's memberships in the organizations that the key shows, oldest first: those it is
+    /// limited to, and those of the projects it is limited to.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read.
+    pub fn memberships(&self, tx: &impl Tx) -> Result<Vec<Membership>> {
+        let mut shown = members::organizations_of(tx, self.user.id)?;
+        if let Some(only) = self.key.only_organizations() {
+            shown.retain(|member| only.contains(&member.organization));
+        }
+        if let Some(only) = self.key.only_projects() {
+            let mut within = Vec::new();
+            for id in only {
+                within.extend(projects::find_by_id(tx, *id)?.map(|project| project.organization));
+            }
+            shown.retain(|member| within.contains(&member.organization));
+        }
+        Ok(shown)
+    }
+
+    /// Those of them whose organization lets the caller's keys in: what lists may show.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read.
+    pub fn open_memberships(&self, tx: &impl Tx) -> Result<Vec<Membership>> {
+        let mut open = Vec::new();
+        for member in self.memberships(tx)? {
+            let organization = tx.head::<Organization>(&member.organization)?;
+            if organization.is_some_and(|organization| lets_keys_in(&organization, &member)) {
+                open.push(member);
+            }
+        }
+        Ok(open)
+    }
+}
+
 /// What a key is limited to.
 #[derive(Debug, Clone)]
 pub struct Limits {
@@ -73,11 +110,6 @@ impl Limits {
     /// Whether the key is limited at all.
     pub fn any(&self) -> bool {
         !self.organizations.is_empty() || !self.projects.is_empty()
-    }
-
-    /// Whether lists may show this organization.
-    pub fn reach(&self, organization: OrganizationId) -> bool {
-        self.organizations.is_empty() || self.organizations.contains(&organization)
     }
 }
 
@@ -233,6 +265,11 @@ fn require_reach(key: &api_keys::Head, target: Target, found: &Found) -> Result<
     }
 }
 
+/// Whether the organization lets the member's keys in: it may keep out those of plain members.
+fn lets_keys_in(organization: &organizations::Head, member: &Membership) -> bool {
+    organization.members_can_use_personal_api_keys || member.level.administers()
+}
+
 /// The caller's membership, in the words of the target: a project that the caller may not see is absent
 /// where it is asked for itself, and refused where something in it is.
 fn require_membership(
@@ -247,7 +284,7 @@ fn require_membership(
         Target::InProject => Error::denied("You don't have access to the project."),
         _ => Error::denied("You do not have permission to perform this action."),
     })?;
-    if !organization.members_can_use_personal_api_keys && !member.level.administers() {
+    if !lets_keys_in(organization, &member) {
         let name = tx.get::<Organization>(&organization.id)?.shown.name;
         return Err(Error::denied(format!(
             "Organization '{name}' does not allow using personal API keys. Contact an admin to enable personal API keys for this organization."

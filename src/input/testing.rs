@@ -7,19 +7,19 @@ use super::{Field, Kind};
 use crate::error::Error;
 
 /// Code, detail and attr of a refusal.
-pub type Parts = (&'static str, String, Option<String>);
+pub(super) type Parts = (&'static str, String, Option<String>);
 
-pub fn parts(error: &Error) -> Parts {
+pub(super) fn parts(error: &Error) -> Parts {
     (error.code(), error.detail().to_owned(), error.attr().map(str::to_owned))
 }
 
 /// Reads `value` as the field `f`.
-pub fn read<F: Field>(value: &Value) -> Result<F::Out, Parts> {
+pub(super) fn read<F: Field>(value: &Value) -> Result<F::Out, Parts> {
     F::take("f", Some(value)).map_err(|error| parts(&error))
 }
 
 /// Asserts that each value is refused, as the field `f`, with its code and text.
-pub fn refuses<K: Kind>(cases: impl IntoIterator<Item = (Value, &'static str, &'static str)>) {
+pub(super) fn refuses<K: Kind>(cases: impl IntoIterator<Item = (Value, &'static str, &'static str)>) {
     for (value, code, detail) in cases {
         let refusal = read::<K>(&value).err();
         assert_eq!(refusal, Some((code, detail.to_owned(), Some("f".to_owned()))), "{value}");
@@ -27,7 +27,7 @@ pub fn refuses<K: Kind>(cases: impl IntoIterator<Item = (Value, &'static str, &'
 }
 
 /// Asserts that each value is read as what stands beside it.
-pub fn reads<K: Kind>(cases: impl IntoIterator<Item = (Value, K::Value)>)
+pub(super) fn reads<K: Kind>(cases: impl IntoIterator<Item = (Value, K::Value)>)
 where
     K::Value: PartialEq,
 {
@@ -37,7 +37,7 @@ where
 }
 
 /// Any JSON, with the texts that coercions look at among its strings.
-pub fn any_json() -> impl Strategy<Value = Value> {
+pub(super) fn any_json() -> impl Strategy<Value = Value> {
     let text = prop_oneof![
         any::<String>(),
         "[ \t]*[+-]?[0-9]{0,22}[._]?[0-9]{0,4}(e[+-]?[0-9]{1,20})?[ \n]*",

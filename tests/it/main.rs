@@ -10,5 +10,15 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod activity;
+mod members;
+mod organizations;
+mod private_projects;
+mod project_access;
+mod project_configs;
+mod project_fields;
+mod projects;
+mod removal;
 mod smoke;
 mod support;
+mod users;

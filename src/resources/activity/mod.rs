@@ -139,6 +139,7 @@ pub fn record(
         first.name = first.name.or(more.name);
         first.before.extend(more.before);
         first.after.extend(more.after);
+        first.hidden.extend(more.hidden);
     }
     let organization = match (first.organization, user) {
         (None, Some(user)) => members::current_organization(tx, user)?,
@@ -166,7 +167,7 @@ fn describe(subject: Subject, id: ActivityId, now: Timestamp) -> Shown {
         (change, ..) => change,
     };
     let changes =
-        if change == "updated" { changes(scope, hidden, before, &after) } else { Vec::new() };
+        if change == "updated" { changes(scope, &hidden, before, &after) } else { Vec::new() };
     Shown {
         id,
         scope: scope.to_owned(),

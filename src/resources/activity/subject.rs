@@ -25,7 +25,7 @@ pub(super) struct Subject {
     pub(super) before: Map<String, Value>,
     pub(super) after: Map<String, Value>,
     /// Fields whose values are secrets.
-    pub(super) hidden: &'static [&'static str],
+    pub(super) hidden: Vec<&'static str>,
 }
 
 /// A kind of record that entries can be about.
@@ -99,7 +99,7 @@ fn of<R: Loggable>(tx: &impl Tx, change: &Change) -> Result<Subject> {
         project: place.1,
         before: fields(before)?,
         after: fields(after)?,
-        hidden: R::HIDDEN,
+        hidden: R::HIDDEN.to_vec(),
     })
 }
 

@@ -12,7 +12,7 @@ use crate::http::routes::Routes;
 use crate::input::Parsed;
 use crate::json::{Array, Object};
 use crate::resources::members::{self, Level, Membership};
-use crate::resources::projects::{self, ProjectFields};
+use crate::resources::projects::{self, NewProject};
 use crate::resources::sweeps;
 use crate::secret::Seed;
 use crate::state::App;
@@ -43,7 +43,7 @@ pub fn routes(routes: &mut Routes) {
 async fn list(at: Admitted<Anywhere>, page: Page) -> Answered {
     page.answer(move |page| {
         let Window { offset, limit, .. } = page.window(Order::Ascending);
-        let mine = memberships(&*at.tx, &at.caller)?;
+        let mine = at.caller.open_memberships(&*at.tx)?;
         let mut out = Vec::new();
         for member in mine.iter().skip(offset).take(limit) {
             if !out.is_empty() {
@@ -69,8 +69,8 @@ async fn create(State(app): State<App>, at: Admitted<Anywhere>, Body(sent): Body
         let id = super::create(tx, new.get()?, &mut draw, now)?;
         members::create(tx, id, caller.user.id, Level::Owner, &mut draw, now)?;
         let member = members::find(tx, id, caller.user.id)?.ok_or_else(Error::not_found)?;
-        let fields = Parsed::<ProjectFields>::of(&crate::input::JsonObject::new());
-        projects::create(tx, &member, &fields, &mut draw, now)?;
+        let first = NewProject::of(&crate::input::JsonObject::new());
+        projects::create(tx, &member, &first, &mut draw, now)?;
         body(tx, &member, &caller.key)
     })
     .await
@@ -102,13 +102,6 @@ async fn destroy(State(app): State<App>, at: Admitted<InOrganization>) -> Answer
     .await?;
     app.sweep();
     Ok(Answer::Gone)
-}
-
-/// The caller's memberships in the organizations that the key shows.
-fn memberships(tx: &impl Tx, caller: &Caller) -> Result<Vec<Membership>> {
-    let mut all = members::organizations_of(tx, caller.user.id)?;
-    all.retain(|member| caller.key.reach(member.organization));
-    Ok(all)
 }
 
 fn body(tx: &impl Tx, member: &Membership, key: &Limits) -> Result<Vec<u8>> {
@@ -180,7 +173,7 @@ fn write_projects(
 /// 500 or 503 when the file cannot be read.
 pub fn write_basic_of(tx: &impl Tx, caller: &Caller, out: &mut Vec<u8>) -> Result<()> {
     let mut array = Array::begin(out);
-    for member in memberships(tx, caller)? {
+    for member in caller.memberships(tx)? {
         let shown = tx.get::<Organization>(&member.organization)?.shown;
         array.item(|out| {
             Object::begin(out)

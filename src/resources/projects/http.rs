@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 
-use crate::access::{Admitted, Anywhere, Caller, InOrganization, InProject, Needs};
+use crate::access::{Admitted, Anywhere, InOrganization, InProject, Needs};
 use crate::error::Result;
 use crate::http::answer::{Answer, Answered};
 use crate::http::body::Body;
@@ -10,13 +10,13 @@ use crate::http::page::Page;
 use crate::http::routes::Routes;
 use crate::ids::{DashboardId, ProjectId};
 use crate::input::Parsed;
-use crate::resources::members::{self, Level, Membership};
+use crate::resources::members::{Level, Membership};
 use crate::resources::{dashboards, sweeps};
 use crate::secret::Seed;
 use crate::state::App;
 use crate::store::{Order, Tx, Window, WriteTx};
 
-use super::{Project, ProjectFields, Viewer, write_summary};
+use super::{NewProject, Project, ProjectFields, Viewer, write_summary};
 
 const IN_ORGANIZATION: &str = "/api/organizations/{organization_id}/projects/";
 const ONE_IN_ORGANIZATION: &str = "/api/organizations/{organization_id}/projects/{project_id}/";
@@ -73,7 +73,7 @@ async fn list_mine(at: Admitted<Anywhere>, page: Page) -> Answered {
         let Window { mut offset, mut limit, order } = page.window(Order::Ascending);
         let only = at.caller.key.only_projects();
         let (mut total, mut items) = (0, Items::default());
-        for member in visible_memberships(&*at.tx, &at.caller)? {
+        for member in at.caller.open_memberships(&*at.tx)? {
             let mut shown = 0;
             let window = Window { offset, limit, order };
             let count = super::list(&*at.tx, &member, only, window, |_, project| {
@@ -95,11 +95,11 @@ async fn create(
     at: Admitted<InOrganization>,
     Body(sent): Body,
 ) -> Answered {
-    let fields = Parsed::<ProjectFields>::of(&sent);
+    let new = NewProject::of(&sent);
     let seed = Seed::take()?;
     let signer = app.clone();
     app.change(&at, move |tx, _, place: &InOrganization, now| {
-        let id = super::create(tx, &place.member, &fields, &mut seed.draw(), now)?;
+        let id = super::create(tx, &place.member, &new, &mut seed.draw(), now)?;
         body(tx, &signer, &place.member, id)
     })
     .await
@@ -139,12 +139,6 @@ fn body(tx: &impl Tx, app: &App, member: &Membership, id: ProjectId) -> Result<V
     let project: Project = tx.get(&(member.organization, id))?;
     let live_events_token = app.live_events_token(id, &project.shown.api_token)?;
     super::body(tx, &Viewer { member, live_events_token }, id)
-}
-
-fn visible_memberships(tx: &impl Tx, caller: &Caller) -> Result<Vec<Membership>> {
-    let mut all = members::organizations_of(tx, caller.user.id)?;
-    all.retain(|member| caller.key.reach(member.organization));
-    Ok(all)
 }
 
 #[derive(Default)]

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
-    Choice, Choices, Decimal, Flag, FreeForm, Identifier, Integer, ListOf, Name, Nullable, Text,
-    TimeZoneName, UrlList,
+    Choice, Choices, Decimal, Flag, FreeForm, Identifier, Integer, JsonObject, Kind, ListOf, Name,
+    Nullable, Parsed, Text, TimeZoneName, UrlList,
 };
 use crate::patch::{Patch, set};
 
@@ -107,6 +107,25 @@ input! {
         heatmaps_opt_in: Nullable<Flag>,
         /// Whether flags persist by default.
         flags_persistence_default: Nullable<Flag>,
+    }
+}
+
+/// A project to make.
+#[derive(Debug, Clone)]
+pub struct NewProject {
+    /// Its fields.
+    pub fields: Parsed<ProjectFields>,
+    /// Whether it was called a demonstration, which decides who may make it even where another field is
+    /// bad: the level is checked first.
+    pub is_demo: bool,
+}
+
+impl NewProject {
+    /// Reads what was sent.
+    #[must_use]
+    pub fn of(sent: &JsonObject) -> Self {
+        let is_demo = sent.get("is_demo").map(Flag::read);
+        Self { fields: Parsed::of(sent), is_demo: matches!(is_demo, Some(Ok(true))) }
     }
 }
 
@@ -269,6 +288,5 @@ fn merge_survey(sent: Patch<Value>, slot: &mut Option<Value>) -> Result<()> {
 
 /// What grows by merging keeps to the bounds of a free-form field.
 fn require_bounded(attr: &str, value: &Value) -> Result<()> {
-    use crate::input::Kind;
     FreeForm::read(value).map(drop).map_err(|error| error.within(attr))
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::ids::{OrganizationId, ProjectId, UserId};
+use crate::ids::{OrganizationId, ProjectId};
 use crate::input::Parsed;
 use crate::json::Object;
 use crate::resources::members::Membership;
@@ -26,7 +26,7 @@ use crate::store::{
 };
 use crate::time::Timestamp;
 
-pub use input::ProjectFields;
+pub use input::{NewProject, ProjectFields};
 pub use settings::Settings;
 
 /// What lists show of a project, and what rules decide by.
@@ -119,15 +119,14 @@ impl Record for Project {
 pub fn create(
     tx: &mut WriteTx<'_>,
     caller: &Membership,
-    fields: &Parsed<ProjectFields>,
+    new: &NewProject,
     draw: &mut Draw,
     now: Timestamp,
 ) -> Result<ProjectId> {
-    let demo = fields.get().is_ok_and(|fields| fields.is_demo == Some(true));
-    if !demo && !caller.level.administers() {
+    if !new.is_demo && !caller.level.administers() {
         return Err(Error::denied("Your organization access level is insufficient."));
     }
-    let fields = fields.get()?;
+    let fields = new.fields.get()?;
     input::require_creatable(fields)?;
     require_may_restrict(caller, fields)?;
     let organization = caller.organization;
@@ -355,12 +354,4 @@ pub fn current_project(
         Ok(())
     })?;
     Ok(first)
-}
-
-/// Every user who may be asked for in a project belongs to its organization.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
-pub fn member_of(tx: &impl Tx, project: &Head, user: UserId) -> Result<Option<Membership>> {
-    crate::resources::members::find(tx, project.organization, user)
 }

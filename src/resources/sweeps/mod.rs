@@ -116,7 +116,8 @@ fn sweep_project(
 
 /// What ends with an organization.
 fn sweep_organization(tx: &mut WriteTx<'_>, organization: OrganizationId) -> Result<usize> {
-    let window = Window { offset: 0, limit: PIECE, order: Order::Ascending };
+    // A project is two records.
+    let window = Window { offset: 0, limit: PIECE / 2, order: Order::Ascending };
     let mut ids = Vec::new();
     tx.scan::<Project, _>(&organization, window, |row| {
         ids.push(row.head.id);
@@ -125,7 +126,7 @@ fn sweep_organization(tx: &mut WriteTx<'_>, organization: OrganizationId) -> Res
     for id in &ids {
         remove_project(tx, organization, *id)?;
     }
-    let mut piece = Piece { tx, swept: ids.len() };
+    let mut piece = Piece { tx, swept: 2 * ids.len() };
     piece.remove::<Settings>(&organization)?;
     piece.remove::<Grant>(&organization)?;
     piece.remove::<Membership>(&organization)?;

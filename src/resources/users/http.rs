@@ -52,20 +52,20 @@ fn current_after(
     patch: &UserPatch,
 ) -> Result<(Option<OrganizationId>, Option<ProjectId>)> {
     let mut current = (caller.user.current_organization, caller.user.current_project);
+    let reached = caller.memberships(tx)?;
+    let member_of = |id| reached.iter().find(|member| member.organization == id);
     if let Patch::Value(id) = patch.set_current_organization {
         let id = OrganizationId(id);
-        if !caller.key.reach(id) || members::find(tx, id, caller.user.id)?.is_none() {
-            return Err(does_not_exist("set_current_organization", &id));
-        }
+        member_of(id).ok_or_else(|| does_not_exist("set_current_organization", &id))?;
         current.0 = Some(id);
     }
     if let Patch::Value(id) = patch.set_current_team {
         let id = ProjectId(id);
         let refused = || does_not_exist("set_current_team", &id);
         let project = projects::find_by_id(tx, id)?.ok_or_else(refused)?;
-        let member = projects::member_of(tx, &project, caller.user.id)?.ok_or_else(refused)?;
+        let member = member_of(project.organization).ok_or_else(refused)?;
         let reached = caller.key.only_projects().is_none_or(|only| only.contains(&id));
-        if !reached || !projects::is_visible(tx, &member, &project)? {
+        if !reached || !projects::is_visible(tx, member, &project)? {
             return Err(refused());
         }
         current = (Some(project.organization), Some(id));
@@ -81,12 +81,9 @@ fn does_not_exist(attr: &str, id: &impl std::fmt::Display) -> Error {
 /// The caller, with the organizations and the project that the key shows.
 fn body(tx: &impl Tx, caller: &Caller) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(4096);
-    let current = members::current_organization(tx, &caller.user)?
-        .filter(|organization| caller.key.reach(*organization));
-    let member = match current {
-        Some(organization) => members::find(tx, organization, caller.user.id)?,
-        None => None,
-    };
+    let current = members::current_organization(tx, &caller.user)?;
+    let mut reached = caller.memberships(tx)?.into_iter();
+    let member = reached.find(|member| Some(member.organization) == current);
     splice_own(tx, caller.user.id, Object::begin(&mut out))?
         .with("team", |out| write_team(tx, caller, member.as_ref(), out))?
         .with("organization", |out| {

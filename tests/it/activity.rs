@@ -1,0 +1,328 @@
+//! The activity log: one entry with every change, in the same transaction, and no secret in it. There is
+//! no reading it over HTTP yet: entries are read from the data file.
+
+use serde_json::{Value, json};
+use steward::operator::Operation;
+use steward::resources::activity::{Entry, NO_ORGANIZATION};
+use steward::resources::members::Level;
+use steward::store::{Order, Tx, Window};
+
+use crate::support::{Caller, OWNER, Workspace};
+
+const ME: &str = "/api/users/@me/";
+
+/// Every entry, oldest first.
+fn entries(workspace: &Workspace) -> Vec<Entry> {
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let all = Window { offset: 0, limit: usize::MAX, order: Order::Ascending };
+    let mut entries = Vec::new();
+    let read = tx.scan::<Entry, _>(&(), all, |row| {
+        entries.push(row.into_record()?);
+        Ok(())
+    });
+    read.expect("entries");
+    entries.sort_by_key(|entry| (entry.head.created_at, entry.head.id));
+    entries
+}
+
+/// The one entry that was written since there were `known`.
+#[track_caller]
+fn new_entry(workspace: &Workspace, known: &[Entry]) -> Entry {
+    let mut new = entries(workspace);
+    new.retain(|entry| !known.contains(entry));
+    assert_eq!(new.len(), 1, "{new:?}");
+    new.remove(0)
+}
+
+/// What an entry says: scope, item, activity, name, and the changes as `field: [before, after]`.
+fn told(entry: &Entry) -> Value {
+    let shown = &entry.shown;
+    let mut changes = json!({});
+    for change in &shown.detail.changes {
+        assert_eq!(
+            (change.r#type.as_str(), change.action.as_str()),
+            (shown.scope.as_str(), "changed")
+        );
+        changes[&change.field] = json!([change.before, change.after]);
+    }
+    json!([shown.scope, shown.item_id, shown.activity, shown.detail.name, changes])
+}
+
+/// One step: who sends what where, and what the entry says of it.
+struct Step<'s> {
+    caller: &'s Caller,
+    method: &'s str,
+    path: String,
+    sent: Value,
+    told: Value,
+}
+
+/// Takes the step, asserts the one entry it leaves, and answers that and the body.
+async fn take(workspace: &Workspace, step: Step<'_>) -> (Entry, Value) {
+    let Step { caller, method, path, sent, told: expected } = step;
+    let user = caller.get(ME).await.ok()["id"].clone();
+    let known = entries(workspace);
+    let method = method.parse().expect("a method");
+    let body = caller.send(method, &path, Some(sent)).await.ok();
+    let entry = new_entry(workspace, &known);
+    let mut said = told(&entry);
+    if expected[1].is_null() {
+        said[1] = Value::Null;
+    }
+    assert_eq!(said, expected, "{path}");
+    assert_eq!(json!(entry.head.user), user);
+    assert_eq!(entry.shown.created_at, entry.head.created_at);
+    assert_eq!(entry.shown.id, entry.head.id);
+    (entry, body)
+}
+
+#[tokio::test]
+async fn every_change_of_an_organization_leaves_one_entry() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let id = workspace.made.organization_id;
+    let (made, body) = take(
+        &workspace,
+        Step {
+            caller: owner,
+            method: "POST",
+            path: "/api/organizations/".to_owned(),
+            sent: json!({ "name": "New" }),
+            told: json!(["Organization", null, "created", "New", {}]),
+        },
+    )
+    .await;
+    assert_eq!(
+        (json!(made.head.organization), json!(made.shown.item_id)),
+        (body["id"].clone(), body["id"].clone())
+    );
+    assert_eq!(json!(made.head.created_at), body["created_at"]);
+
+    let (changed, body) = take(
+        &workspace,
+        Step {
+            caller: owner,
+            method: "PATCH",
+            path: workspace.organization(""),
+            sent: json!({ "name": "Corp 2", "members_can_invite": false, "enforce_2fa": null }),
+            told: json!(["Organization", id, "updated", "Corp 2", {
+                "name": ["Corp", "Corp 2"], "members_can_invite": [true, false],
+            }]),
+        },
+    )
+    .await;
+    assert_eq!((changed.head.organization, changed.head.project), (id, None));
+    assert_eq!(json!(changed.head.created_at), body["updated_at"]);
+
+    let known = entries(&workspace);
+    owner.patch(&workspace.organization(""), json!({ "name": "Corp 2" })).await.ok();
+    owner.patch(&workspace.organization(""), json!({ "name": "" })).await.refuses_field(
+        "name",
+        "blank",
+        "This field may not be blank.",
+    );
+    assert_eq!(entries(&workspace), known, "what changes nothing leaves no entry");
+}
+
+#[tokio::test]
+async fn every_change_of_a_member_leaves_one_entry() {
+    let workspace = Workspace::new().await;
+    let ann = workspace.member("ann", Level::Member).await;
+    let list = workspace.owner.get(&workspace.organization("members/?search=ann")).await.ok();
+    let (id, uuid) = (list["results"][0]["id"].clone(), list["results"][0]["user"]["uuid"].clone());
+    let path = workspace.organization(&format!("members/{}/", uuid.as_str().expect("a uuid")));
+    let step = |sent: Value, method, told| Step {
+        caller: &workspace.owner,
+        method,
+        path: path.clone(),
+        sent,
+        told,
+    };
+    let raised = json!(["OrganizationMembership", id, "updated", null, { "level": [1, 8] }]);
+    let (entry, _) = take(&workspace, step(json!({ "level": 8 }), "PATCH", raised)).await;
+    assert_eq!(entry.head.organization, workspace.made.organization_id);
+    let known = entries(&workspace);
+    workspace.owner.patch(&path, json!({ "level": 8 })).await.ok();
+    ann.patch(&path, json!({ "level": 8 })).await.denies("You can't change your own access level.");
+    assert_eq!(entries(&workspace), known);
+    let removed = json!(["OrganizationMembership", id, "deleted", null, {}]);
+    take(&workspace, step(json!({}), "DELETE", removed)).await;
+}
+
+#[tokio::test]
+async fn every_change_of_a_project_leaves_one_entry_without_its_secrets() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let sent = json!({ "name": "New", "slack_incoming_webhook": "https://hooks.example/SECRET-1" });
+    let (made, body) = take(
+        &workspace,
+        Step {
+            caller: owner,
+            method: "POST",
+            path: workspace.organization("projects/"),
+            sent,
+            told: json!(["Project", null, "created", "New", {}]),
+        },
+    )
+    .await;
+    let id = body["id"].clone();
+    assert_eq!(
+        (json!(made.head.project), made.shown.item_id.clone()),
+        (id.clone(), id.to_string())
+    );
+    assert_eq!(made.head.organization, workspace.made.organization_id);
+
+    let path = format!("/api/projects/{id}/");
+    let step =
+        |method, sent: Value, told| Step { caller: owner, method, path: path.clone(), sent, told };
+    let item = id.to_string();
+    // The two records of a project change in one entry, and neither tells its secret.
+    for (sent, told) in [
+        (
+            json!({ "name": "Newer", "slack_incoming_webhook": "https://hooks.example/SECRET-2", "week_start_day": 1 }),
+            json!(["Project", item, "updated", "Newer", {
+                "name": ["New", "Newer"], "slack_incoming_webhook": [null, null], "week_start_day": [null, 1],
+            }]),
+        ),
+        (
+            json!({ "slack_incoming_webhook": "https://hooks.example/SECRET-3" }),
+            json!(["Project", item, "updated", null, { "slack_incoming_webhook": [null, null] }]),
+        ),
+        (
+            json!({ "access_control": true, "extra_settings": { "long": "x".repeat(4000) } }),
+            json!(["Project", item, "updated", "Newer", {
+                "access_control": [false, true], "extra_settings": [null, null],
+            }]),
+        ),
+    ] {
+        take(&workspace, step("PATCH", sent, told)).await;
+    }
+    let gone = json!(["Project", item, "deleted", "Newer", {}]);
+    take(&workspace, step("DELETE", json!({}), gone)).await;
+
+    let token = body["api_token"].as_str().expect("a token");
+    for entry in entries(&workspace) {
+        let text = serde_json::to_string(&entry.shown).expect("JSON");
+        for secret in ["SECRET", token, "phc_", "phx_", "argon2"] {
+            assert!(!text.contains(secret), "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_change_of_a_user_leaves_one_entry_where_the_user_is() {
+    let workspace = Workspace::new().await;
+    let id = json!("1");
+    let step = |sent: Value, told| Step {
+        caller: &workspace.owner,
+        method: "PATCH",
+        path: ME.to_owned(),
+        sent,
+        told,
+    };
+    for (sent, changes) in [
+        (json!({ "first_name": "Ola" }), json!({ "first_name": ["Olga", "Ola"] })),
+        (json!({ "theme_mode": "dark" }), json!({ "theme_mode": [null, "dark"] })),
+        (
+            json!({ "last_name": "Nord", "anonymize_data": true }),
+            json!({ "last_name": ["", "Nord"], "anonymize_data": [false, true] }),
+        ),
+    ] {
+        let told = json!(["User", id, "updated", null, changes]);
+        let (entry, _) = take(&workspace, step(sent, told)).await;
+        assert_eq!(entry.head.organization, workspace.made.organization_id);
+    }
+}
+
+#[tokio::test]
+async fn every_change_of_a_dashboard_leaves_one_entry() {
+    let workspace = Workspace::new().await;
+    let ann = workspace.member("ann", Level::Member).await;
+    let step =
+        |method, path: String, sent: Value, told| Step { caller: &ann, method, path, sent, told };
+    let told = json!(["Dashboard", null, "created", "A", {}]);
+    let (made, body) =
+        take(&workspace, step("POST", workspace.dashboards(""), json!({ "name": "A" }), told))
+            .await;
+    let item = body["id"].to_string();
+    assert_eq!(
+        (made.shown.item_id.as_str(), made.head.project),
+        (item.as_str(), Some(workspace.made.project_id))
+    );
+    for (sent, activity, changes) in [
+        (json!({ "pinned": true }), "updated", json!({ "pinned": [false, true] })),
+        (json!({ "deleted": true }), "deleted", json!({ "deleted": [false, true] })),
+        (json!({ "deleted": false }), "restored", json!({ "deleted": [true, false] })),
+    ] {
+        let path = workspace.dashboards(&format!("{item}/"));
+        take(
+            &workspace,
+            step("PATCH", path, sent, json!(["Dashboard", item, activity, "A", changes])),
+        )
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn what_the_operator_changes_has_nobodys_name_and_no_key_in_it() {
+    let workspace = Workspace::new().await;
+    let known = entries(&workspace);
+    let id = workspace.made.organization_id;
+    assert_eq!(
+        known.iter().map(told).collect::<Vec<_>>(),
+        [json!(["Organization", id, "created", "Corp", {}])]
+    );
+    assert_eq!((known[0].head.user, known[0].head.organization), (None, id));
+    let key = workspace.key(OWNER, &["*"]).await.key.expect("a key");
+    let entry = new_entry(&workspace, &known);
+    let id = entry.shown.item_id.clone();
+    assert_eq!(told(&entry), json!(["PersonalAPIKey", id, "created", "test", {}]));
+    assert_eq!((entry.head.user, entry.head.organization), (None, NO_ORGANIZATION));
+    let secret = &key[key.len() - 30..];
+    assert!(!serde_json::to_string(&entry.shown).expect("JSON").contains(secret));
+
+    workspace.member("ann", Level::Member).await;
+    let known = entries(&workspace);
+    let email = "ann@corp.example".to_owned();
+    workspace.operate(Operation::UserSetActive { email, active: false }).await;
+    let entry = new_entry(&workspace, &known);
+    assert_eq!(told(&entry)[4], json!({ "is_active": [true, false] }));
+    assert_eq!(entry.head.user, None);
+    workspace.check().await;
+}
+
+#[tokio::test]
+async fn a_change_and_its_entry_are_in_the_same_commit() {
+    let workspace = Workspace::new().await;
+    let path = workspace.organization("");
+    let owner = workspace.owner.clone();
+    let changing = tokio::spawn(async move {
+        for number in 0..20 {
+            owner.patch(&path, json!({ "name": format!("Name {number}") })).await.ok();
+        }
+    });
+    // Whatever snapshot is taken: the last entry tells the name that the organization has in it.
+    let mut names = std::collections::BTreeSet::new();
+    loop {
+        let done = changing.is_finished();
+        let tx = workspace.app.store().snapshot().expect("a snapshot");
+        let organization = workspace.made.organization_id;
+        let found = tx.get::<steward::resources::organizations::Organization>(&organization);
+        let name = found.expect("the organization").shown.name;
+        let last = Window { offset: 0, limit: 1, order: Order::Descending };
+        let mut logged = None;
+        let read = tx.scan::<Entry, _>(&organization, last, |row| {
+            logged = row.into_record()?.shown.detail.name;
+            Ok(())
+        });
+        read.expect("an entry");
+        assert_eq!(logged.as_deref(), Some(name.as_str()));
+        names.insert(name);
+        if done {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    changing.await.expect("changed");
+    assert!(names.contains("Name 19") && names.len() > 2, "{names:?}");
+}

@@ -1,0 +1,387 @@
+//! `/api/organizations/:organization_id/members/`: users in an organization, each at a level.
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use steward::operator::Operation;
+use steward::resources::members::Level;
+
+use crate::support::{Caller, OWNER, Workspace, redacted};
+
+const OWN_LEVEL: &str = "You can't change your own access level.";
+const NOT_ADMIN: &str = "You can only edit others if you are an admin.";
+const TOO_HIGH: &str = "You can only edit others with level lower or equal to you.";
+const OWNER_ONLY: &str =
+    "You can only make another member owner if you're this organization's owner.";
+const LEAVING_OWNER: &str = "Cannot leave the organization as its owner!";
+
+/// A workspace with an admin and a member, and the paths of all.
+struct Staff {
+    workspace: Workspace,
+    admin: Caller,
+    member: Caller,
+}
+
+impl Staff {
+    async fn new() -> Self {
+        let workspace = Workspace::new().await;
+        let admin = workspace.member("adam", Level::Admin).await;
+        let member = workspace.member("ann", Level::Member).await;
+        Self { workspace, admin, member }
+    }
+
+    /// The list, with this query.
+    fn list(&self, query: &str) -> String {
+        self.workspace.organization(&format!("members/{query}"))
+    }
+
+    /// The path of the member with this address.
+    async fn one(&self, email: &str) -> String {
+        let found = self.workspace.owner.get(&self.list(&format!("?email={email}"))).await.ok();
+        self.list(&format!("{}/", found["results"][0]["user"]["uuid"].as_str().expect("a member")))
+    }
+
+    async fn set_active(&self, email: &str, active: bool) {
+        self.workspace.operate(Operation::UserSetActive { email: email.to_owned(), active }).await;
+    }
+}
+
+fn emails(list: &Value) -> Vec<&str> {
+    let results = list["results"].as_array().expect("results");
+    results.iter().map(|item| item["user"]["email"].as_str().expect("an address")).collect()
+}
+
+const ADAM: &str = "adam@corp.example";
+const ANN: &str = "ann@corp.example";
+
+#[tokio::test]
+async fn a_member_shows_exactly_these_fields() {
+    let staff = Staff::new().await;
+    let list = staff.member.get(&staff.list("")).await.ok();
+    let me = staff.member.get("/api/users/@me/").await.ok();
+    assert_eq!(list["results"][0]["user"]["uuid"], me["uuid"]);
+    assert_ne!(list["results"][0]["id"], me["uuid"]);
+    assert_eq!(list["results"][0]["joined_at"], list["results"][0]["updated_at"]);
+    let expected = json!({
+        "id": "[id]",
+        "user": {
+            "id": 3,
+            "uuid": "[uuid]",
+            "distinct_id": "[distinct_id]",
+            "first_name": "ann",
+            "last_name": "",
+            "email": ANN,
+            "is_email_verified": false,
+            "hedgehog_config": null,
+            "role_at_organization": null,
+        },
+        "level": 1,
+        "joined_at": "[joined_at]",
+        "updated_at": "[updated_at]",
+        "is_2fa_enabled": false,
+        "has_social_auth": false,
+        "last_login": null,
+    });
+    assert_eq!(redacted(list["results"][0].clone()), expected);
+    let patched = staff.admin.patch(&staff.one(ANN).await, json!({})).await;
+    patched.is(200, list["results"][0].clone());
+}
+
+#[tokio::test]
+async fn members_are_listed_newest_first_or_as_asked() {
+    let staff = Staff::new().await;
+    let newest = [ANN, ADAM, OWNER];
+    let oldest = [OWNER, ADAM, ANN];
+    for (query, expected) in [
+        ("", newest),
+        ("?order=-joined_at", newest),
+        ("?order=level", newest),
+        ("?order=joined_at", oldest),
+        ("?order=level&order=joined_at", oldest),
+    ] {
+        let list = staff.member.get(&staff.list(query)).await.ok();
+        assert_eq!(emails(&list), expected, "{query}");
+        assert_eq!((&list["count"], &list["next"]), (&json!(3), &Value::Null), "{query}");
+    }
+    let bare = staff.list("");
+    let list = staff.member.get(&bare).await.ok();
+    staff.member.get(bare.trim_end_matches('/')).await.is(200, list);
+}
+
+#[tokio::test]
+async fn members_are_found_by_address_and_by_search() {
+    let staff = Staff::new().await;
+    for (query, expected) in [
+        ("?email=ann@corp.example", vec![ANN]),
+        ("?email=ANN@corp.example", vec![]),
+        ("?email=ann@corp", vec![]),
+        ("?email=nobody@corp.example", vec![]),
+        ("?email=", vec![ANN, ADAM, OWNER]),
+        ("?search=", vec![ANN, ADAM, OWNER]),
+        ("?search=OLGA", vec![OWNER]),
+        ("?search=corp.EXAMPLE", vec![ANN, ADAM, OWNER]),
+        ("?search=a&order=joined_at", vec![OWNER, ADAM, ANN]),
+        ("?search=zzz", vec![]),
+        ("?email=ann@corp.example&search=ann", vec![ANN]),
+        ("?email=ann@corp.example&search=adam", vec![]),
+        ("?email=ann@corp.example&offset=1", vec![]),
+    ] {
+        let list = staff.member.get(&staff.list(query)).await.ok();
+        assert_eq!(emails(&list), expected, "{query}");
+        let count = if query.contains("offset") { 1 } else { expected.len() };
+        assert_eq!(list["count"], json!(count), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_members_is_paged() {
+    let staff = Staff::new().await;
+    for query in ["", "search=corp&"] {
+        let mut path = staff.list(&format!("?{query}limit=1"));
+        let mut seen = Vec::new();
+        loop {
+            let page = staff.member.get(&path).await.ok();
+            assert_eq!(page["count"], 3);
+            seen.extend(emails(&page).into_iter().map(str::to_owned));
+            let Some(next) = page["next"].as_str() else { break };
+            path = next[next.find("/api/").expect("a path")..].to_owned();
+        }
+        assert_eq!(seen, [ANN, ADAM, OWNER], "{query}");
+    }
+    let beyond = staff.member.get(&staff.list("?offset=9&limit=2")).await.ok();
+    assert_eq!(
+        (&beyond["count"], &beyond["results"], &beyond["next"]),
+        (&json!(3), &json!([]), &Value::Null)
+    );
+    assert!(beyond["previous"].as_str().expect("a link").ends_with("?limit=2&offset=7"));
+}
+
+#[tokio::test]
+async fn deactivated_users_are_left_out() {
+    let staff = Staff::new().await;
+    let ann = staff.one(ANN).await;
+    staff.set_active(ANN, false).await;
+    let list = staff.admin.get(&staff.list("")).await.ok();
+    assert_eq!((emails(&list), &list["count"]), (vec![ADAM, OWNER], &json!(2)));
+    for query in ["?email=ann@corp.example", "?search=ann"] {
+        assert_eq!(staff.admin.get(&staff.list(query)).await.ok()["count"], 0, "{query}");
+    }
+    staff.admin.patch(&ann, json!({ "level": 8 })).await.misses("Not found.");
+    staff.admin.delete(&ann).await.misses("Not found.");
+    let organization = staff.admin.get(&staff.workspace.organization("")).await.ok();
+    assert_eq!(organization["member_count"], 2);
+    staff.set_active(ANN, true).await;
+    let list = staff.admin.get(&staff.list("")).await.ok();
+    assert_eq!((emails(&list), &list["count"]), (vec![ANN, ADAM, OWNER], &json!(3)));
+    staff.workspace.check().await;
+}
+
+#[tokio::test]
+async fn a_single_member_is_not_served() {
+    let staff = Staff::new().await;
+    let (eve, _) = staff.workspace.outsider("eve").await;
+    for path in [staff.one(ANN).await, staff.list("@me/"), staff.list("nobody/")] {
+        let refused = staff.member.get(&path).await;
+        assert_eq!(refused.headers["allow"], "PATCH, DELETE, OPTIONS");
+        refused.refuses(
+            405,
+            "invalid_request",
+            "method_not_allowed",
+            "Method \"GET\" not allowed.",
+            None,
+        );
+        eve.get(&path).await.denies("You do not have permission to perform this action.");
+    }
+    let post = staff.workspace.owner.post(&staff.list(""), json!({})).await;
+    post.refuses(
+        405,
+        "invalid_request",
+        "method_not_allowed",
+        "Method \"POST\" not allowed.",
+        None,
+    );
+}
+
+#[tokio::test]
+async fn outsiders_and_keys_without_the_scope_are_refused() {
+    let staff = Staff::new().await;
+    let (eve, _) = staff.workspace.outsider("eve").await;
+    let ann = staff.one(ANN).await;
+    let outside = "You do not have permission to perform this action.";
+    eve.get(&staff.list("")).await.denies(outside);
+    eve.patch(&ann, json!({ "level": 99 })).await.denies(outside);
+    eve.delete(&ann).await.denies(outside);
+    let reads =
+        staff.workspace.key(OWNER, &["organization_member:read", "organization:write"]).await;
+    reads.get(&staff.list("")).await.ok();
+    let missing = "API key missing required scope 'organization_member:write'";
+    reads.patch(&ann, json!({ "level": 8 })).await.denies(missing);
+    reads.delete(&ann).await.denies(missing);
+}
+
+#[tokio::test]
+async fn levels_are_changed_by_the_rules_in_their_order() {
+    let staff = Staff::new().await;
+    staff.workspace.member("otto", Level::Owner).await;
+    let otto = staff.one("otto@corp.example").await;
+    let (adam, ann) = (staff.one(ADAM).await, staff.one(ANN).await);
+    let me = staff.list("@me/");
+    let owner = &staff.workspace.owner;
+    let member = &staff.member;
+    let admin = &staff.admin;
+    let bad = json!({ "level": 99 });
+    // Editing others at all comes before what was sent.
+    for (caller, path, sent, detail) in [
+        (member, &adam, &bad, NOT_ADMIN),
+        (member, &otto, &json!({}), NOT_ADMIN),
+        (admin, &otto, &bad, TOO_HIGH),
+        (admin, &otto, &json!({ "level": 15 }), TOO_HIGH),
+        (member, &me, &json!({ "level": 1 }), OWN_LEVEL),
+        (member, &ann, &json!({ "level": 15 }), OWN_LEVEL),
+        (admin, &me, &json!({ "level": 15 }), OWN_LEVEL),
+        (owner, &me, &json!({ "level": 1 }), OWN_LEVEL),
+        (admin, &ann, &json!({ "level": 15 }), OWNER_ONLY),
+    ] {
+        caller.patch(path, sent.clone()).await.denies(detail);
+    }
+    for (sent, code, detail) in [
+        (json!(2), "invalid_choice", "\"2\" is not a valid choice."),
+        (json!("owner"), "invalid_choice", "\"owner\" is not a valid choice."),
+        (json!(0), "invalid_choice", "\"0\" is not a valid choice."),
+        (json!(-8), "invalid_choice", "\"-8\" is not a valid choice."),
+        (json!(8.0), "invalid_choice", "\"8.0\" is not a valid choice."),
+        (json!(true), "invalid_choice", "\"True\" is not a valid choice."),
+        (json!(""), "invalid_choice", "\"\" is not a valid choice."),
+        (json!(null), "null", "This field may not be null."),
+    ] {
+        let sent = json!({ "level": sent });
+        admin.patch(&ann, sent.clone()).await.refuses_field("level", code, detail);
+        // One's own level: what was sent is looked at first.
+        admin.patch(&me, sent).await.refuses_field("level", code, detail);
+    }
+    let unknown = staff.list(&format!("{}/", uuid::Uuid::max()));
+    for path in [unknown, staff.list("abc/"), staff.list("1/")] {
+        owner.patch(&path, bad.clone()).await.misses("Not found.");
+        member.patch(&path, bad.clone()).await.misses("Not found.");
+        owner.delete(&path).await.misses("Not found.");
+    }
+    let levels = owner.get(&staff.list("?order=joined_at")).await.ok();
+    let levels: Vec<_> = levels["results"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["level"].clone())
+        .collect();
+    assert_eq!(levels, [json!(15), json!(8), json!(1), json!(15)]);
+}
+
+#[tokio::test]
+async fn a_user_of_another_organization_is_not_found_here() {
+    let staff = Staff::new().await;
+    let (eve, _) = staff.workspace.outsider("eve").await;
+    let uuid = eve.get("/api/users/@me/").await.ok()["uuid"].as_str().expect("a uuid").to_owned();
+    let path = staff.list(&format!("{uuid}/"));
+    staff.workspace.owner.patch(&path, json!({ "level": 8 })).await.misses("Not found.");
+    staff.workspace.owner.delete(&path).await.misses("Not found.");
+}
+
+#[tokio::test]
+async fn admins_raise_and_lower_others_and_owners_make_owners() {
+    let staff = Staff::new().await;
+    let (adam, ann) = (staff.one(ADAM).await, staff.one(ANN).await);
+    let before = staff.admin.patch(&ann, json!({})).await.ok();
+    let raised = staff.admin.patch(&ann, json!({ "level": "8" })).await.ok();
+    let mut expected = before.clone();
+    expected["level"] = json!(8);
+    expected["updated_at"] = raised["updated_at"].clone();
+    assert_ne!(raised["updated_at"], before["updated_at"]);
+    assert_eq!(raised, expected);
+    staff.admin.patch(&ann, json!({ "level": 8 })).await.is(200, raised.clone());
+    assert_eq!(
+        staff.admin.get(&staff.list("?email=ann@corp.example")).await.ok()["results"][0],
+        raised
+    );
+
+    // Ann, an admin now, lowers the other one; who can no longer lower her.
+    assert_eq!(staff.member.patch(&adam, json!({ "level": 1 })).await.ok()["level"], 1);
+    staff.admin.patch(&ann, json!({ "level": 1 })).await.denies(NOT_ADMIN);
+
+    // Giving ownership adds an owner; the giver stays one.
+    let owner = &staff.workspace.owner;
+    assert_eq!(owner.patch(&ann, json!({ "level": 15 })).await.ok()["level"], 15);
+    assert_eq!(owner.get(&staff.workspace.organization("")).await.ok()["membership_level"], 15);
+    assert_eq!(
+        staff.member.get(&staff.workspace.organization("")).await.ok()["membership_level"],
+        15
+    );
+    let first = staff.one(OWNER).await;
+    assert_eq!(staff.member.patch(&first, json!({ "level": 8 })).await.ok()["level"], 8);
+    // The last owner can neither step down nor be lowered.
+    staff.member.patch(&ann, json!({ "level": 8 })).await.denies(OWN_LEVEL);
+    owner.patch(&ann, json!({ "level": 8 })).await.denies(TOO_HIGH);
+    staff.workspace.check().await;
+}
+
+#[tokio::test]
+async fn two_owners_who_lower_each_other_at_once_leave_one() {
+    let staff = Staff::new().await;
+    let otto = staff.workspace.member("otto", Level::Owner).await;
+    let (olga, other) = (staff.one(OWNER).await, staff.one("otto@corp.example").await);
+    let lower = || json!({ "level": 1 });
+    let (one, two) =
+        tokio::join!(staff.workspace.owner.patch(&other, lower()), otto.patch(&olga, lower()));
+    let mut statuses = [one.status, two.status];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 403]);
+    let list = staff.member.get(&staff.list("")).await.ok();
+    let owners =
+        list["results"].as_array().expect("a list").iter().filter(|one| one["level"] == 15);
+    assert_eq!(owners.count(), 1);
+}
+
+#[tokio::test]
+async fn members_are_removed_by_the_rules_in_their_order() {
+    let staff = Staff::new().await;
+    let second = staff.workspace.member("otto", Level::Owner).await;
+    let (olga, adam, ann) = (staff.one(OWNER).await, staff.one(ADAM).await, staff.one(ANN).await);
+    staff.member.delete(&adam).await.denies(NOT_ADMIN);
+    staff.member.delete(&olga).await.denies(NOT_ADMIN);
+    staff.admin.delete(&olga).await.denies(TOO_HIGH);
+    second.delete(&olga).await.refuses_body("invalid_input", LEAVING_OWNER);
+    second.delete(&staff.list("@me/")).await.refuses_body("invalid_input", LEAVING_OWNER);
+    assert_eq!(staff.member.get(&staff.list("")).await.ok()["count"], 4);
+
+    staff.admin.delete(&ann).await.is_empty(204);
+    staff.admin.delete(&ann).await.misses("Not found.");
+    let outside = "You do not have permission to perform this action.";
+    staff.member.get(&staff.list("")).await.denies(outside);
+    staff
+        .member
+        .get(&staff.workspace.dashboards(""))
+        .await
+        .denies("You don't have access to the project.");
+    let me = staff.member.get("/api/users/@me/").await.ok();
+    assert_eq!((&me["organization"], &me["team"]), (&Value::Null, &Value::Null));
+    staff.admin.delete(&staff.list("@me/")).await.is_empty(204);
+    staff.admin.get(&staff.list("")).await.denies(outside);
+
+    // An owner who was lowered can be removed.
+    second.patch(&olga, json!({ "level": 8 })).await.ok();
+    second.send(Method::DELETE, olga.trim_end_matches('/'), None).await.is_empty(204);
+    let list = second.get(&staff.list("")).await.ok();
+    assert_eq!((emails(&list), &list["count"]), (vec!["otto@corp.example"], &json!(1)));
+    staff.workspace.check().await;
+}
+
+#[tokio::test]
+async fn a_member_who_leaves_moves_on_to_another_organization() {
+    let staff = Staff::new().await;
+    let own = staff.member.post("/api/organizations/", json!({ "name": "Own" })).await.ok();
+    let back = json!({ "set_current_organization": staff.workspace.made.organization_id });
+    staff.member.patch("/api/users/@me/", back).await.ok();
+    staff.member.delete("/api/organizations/@current/members/@me/").await.is_empty(204);
+    let me = staff.member.get("/api/users/@me/").await.ok();
+    assert_eq!(
+        (&me["organization"]["id"], &me["team"]["id"]),
+        (&own["id"], &own["teams"][0]["id"])
+    );
+}

@@ -1,0 +1,202 @@
+//! Who may make, see, change and remove projects.
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use steward::resources::members::Level;
+
+use crate::support::{Caller, OWNER, Workspace};
+
+const TOO_LOW: &str = "Your organization access level is insufficient.";
+const RESTRICTING: &str =
+    "Your organization access level is insufficient to configure project access restrictions.";
+const NO_MEMBER: &str = "You do not have permission to perform this action.";
+
+/// The path of a project, or of the list, in the first organization.
+fn projects(workspace: &Workspace, rest: &str) -> String {
+    workspace.organization(&format!("projects/{rest}"))
+}
+
+/// Both paths of a project of the first organization.
+fn both(workspace: &Workspace, id: &Value) -> [String; 2] {
+    [projects(workspace, &format!("{id}/")), format!("/api/projects/{id}/")]
+}
+
+fn column(list: &Value, name: &str) -> Vec<Value> {
+    list["results"].as_array().expect("results").iter().map(|item| item[name].clone()).collect()
+}
+
+async fn make(caller: &Caller, workspace: &Workspace, fields: Value) -> Value {
+    let made = caller.post(&projects(workspace, ""), fields).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    made.body
+}
+
+#[tokio::test]
+async fn admins_make_projects_and_members_only_demonstrations() {
+    let workspace = Workspace::new().await;
+    let path = projects(&workspace, "");
+    let admin = workspace.member("adam", Level::Admin).await;
+    let member = workspace.member("ann", Level::Member).await;
+    let made = make(&admin, &workspace, json!({ "name": "Web" })).await;
+    assert_eq!((&made["name"], &made["effective_membership_level"]), (&json!("Web"), &json!(8)));
+    assert_eq!(admin.get("/api/users/@me/").await.ok()["team"]["id"], made["id"]);
+
+    for sent in
+        [json!({}), json!({ "name": "" }), json!({ "is_demo": false }), json!({ "is_demo": "x" })]
+    {
+        member.post(&path, sent).await.denies(TOO_LOW);
+    }
+    let demo = make(&member, &workspace, json!({ "is_demo": "true" })).await;
+    assert_eq!((&demo["is_demo"], &demo["effective_membership_level"]), (&json!(true), &json!(1)));
+    assert_eq!(member.get("/api/users/@me/").await.ok()["team"]["id"], demo["id"]);
+    let blank = member.post(&path, json!({ "is_demo": true, "name": "" })).await;
+    blank.refuses_field("name", "blank", "This field may not be blank.");
+    let private = json!({ "is_demo": true, "access_control": true });
+    member.post(&path, private).await.denies(RESTRICTING);
+    assert_eq!(workspace.owner.get(&path).await.ok()["count"], 3);
+    workspace.check().await;
+}
+
+#[tokio::test]
+async fn only_admins_say_who_sees_a_project_and_only_admins_remove_one() {
+    let workspace = Workspace::new().await;
+    let member = workspace.member("ann", Level::Member).await;
+    let admin = workspace.member("adam", Level::Admin).await;
+    let id = json!(workspace.made.project_id);
+    for path in both(&workspace, &id) {
+        let before = member.get(&path).await.ok();
+        for sent in [true, false] {
+            let sent = json!({ "access_control": sent, "name": "Changed" });
+            member.patch(&path, sent).await.denies(RESTRICTING);
+        }
+        let null = member.patch(&path, json!({ "access_control": null })).await;
+        null.refuses_field("access_control", "null", "This field may not be null.");
+        member.get(&path).await.is(200, before);
+        member.delete(&path).await.denies(TOO_LOW);
+        assert_eq!(
+            admin.patch(&path, json!({ "access_control": true })).await.ok()["access_control"],
+            true
+        );
+        admin.patch(&path, json!({ "access_control": "no" })).await.ok();
+    }
+    let [path, _] = both(&workspace, &id);
+    admin.delete(path.trim_end_matches('/')).await.is_empty(204);
+    admin.delete(&path).await.misses("Not found.");
+    let made = make(&admin, &workspace, json!({})).await;
+    assert!(made["id"].as_u64() > id.as_u64(), "a number is never issued twice");
+    let [_, path] = both(&workspace, &made["id"]);
+    admin.delete(&path).await.is_empty(204);
+    admin.get(&path).await.misses("Not found.");
+    assert_eq!(admin.get("/api/projects/").await.ok()["count"], 0);
+    admin.get("/api/projects/@current/").await.misses("Not found.");
+}
+
+#[tokio::test]
+async fn what_is_not_the_callers_is_refused_or_not_found() {
+    let workspace = Workspace::new().await;
+    let (eve, foreign) = workspace.outsider("eve").await;
+    let ours = json!(workspace.made.project_id);
+    let body = json!({ "name": "" });
+    // In an organization that the caller does not belong to.
+    let [here, direct] = both(&workspace, &ours);
+    eve.get(&projects(&workspace, "")).await.denies(NO_MEMBER);
+    eve.post(&projects(&workspace, ""), body.clone()).await.denies(NO_MEMBER);
+    for (path, in_organization) in [(&here, true), (&direct, false)] {
+        for method in [Method::GET, Method::PATCH, Method::DELETE] {
+            let answer = eve.send(method, path, Some(body.clone())).await;
+            if in_organization {
+                answer.denies(NO_MEMBER);
+            } else {
+                answer.misses("Not found.");
+            }
+        }
+    }
+    eve.get(&workspace.dashboards("")).await.denies("You don't have access to the project.");
+    assert_eq!(
+        column(&eve.get("/api/projects/").await.ok(), "id"),
+        [foreign["project_id"].clone()]
+    );
+    // Projects that are not there, or not in the organization.
+    let theirs = foreign["project_id"].to_string();
+    for id in ["999", "0", "-1", "abc", "1.0", "18446744073709551616", "%20", theirs.as_str()] {
+        let [here, direct] =
+            [projects(&workspace, &format!("{id}/")), format!("/api/projects/{id}/")];
+        for method in [Method::GET, Method::PATCH, Method::DELETE] {
+            for path in [&here, &direct] {
+                workspace
+                    .owner
+                    .send(method.clone(), path, Some(body.clone()))
+                    .await
+                    .misses("Not found.");
+            }
+        }
+        let below = format!("/api/projects/{id}/dashboards/");
+        let below = workspace.owner.get(&below).await;
+        if id == theirs {
+            below.denies("You don't have access to the project.");
+        } else {
+            below.misses("Project not found.");
+        }
+    }
+    let unknown = format!("/api/organizations/{}/projects/{ours}/", uuid::Uuid::max());
+    workspace.owner.get(&unknown).await.misses("Organization not found.");
+}
+
+#[tokio::test]
+async fn projects_ask_for_their_scopes_and_methods() {
+    let workspace = Workspace::new().await;
+    let reads = workspace.key(OWNER, &["project:read"]).await;
+    let other = workspace.key(OWNER, &["organization:write"]).await;
+    let [here, direct] = both(&workspace, &json!(workspace.made.project_id));
+    let list = projects(&workspace, "");
+    for path in [&list, &here, &direct, &"/api/projects/".to_owned()] {
+        reads.get(path).await.ok();
+        other.get(path).await.denies("API key missing required scope 'project:read'");
+    }
+    let missing = "API key missing required scope 'project:write'";
+    reads.post(&list, json!({})).await.denies(missing);
+    for path in [&here, &direct] {
+        reads.patch(path, json!({})).await.denies(missing);
+        reads.delete(path).await.denies(missing);
+        let put = workspace.owner.send(Method::PUT, path, None).await;
+        assert_eq!(put.headers["allow"], "GET, PATCH, DELETE, HEAD, OPTIONS");
+        put.refuses(
+            405,
+            "invalid_request",
+            "method_not_allowed",
+            "Method \"PUT\" not allowed.",
+            None,
+        );
+    }
+    let post = workspace.owner.post("/api/projects/", json!({})).await;
+    post.refuses(
+        405,
+        "invalid_request",
+        "method_not_allowed",
+        "Method \"POST\" not allowed.",
+        None,
+    );
+    let array = workspace.owner.post(&list, json!([])).await;
+    array.refuses_body("invalid_input", "Invalid data. Expected a dictionary, but got list.");
+}
+
+#[tokio::test]
+async fn a_limited_key_lists_and_reaches_only_its_projects() {
+    let workspace = Workspace::new().await;
+    let web = json!(workspace.made.project_id);
+    let other = make(&workspace.owner, &workspace, json!({})).await["id"].clone();
+    let limited = workspace.limited_key(OWNER, &["*"], json!({ "projects": [web] })).await;
+    let list = limited.get("/api/projects/").await.ok();
+    assert_eq!((column(&list, "id"), &list["count"]), (vec![web.clone()], &json!(1)));
+    let refused = format!("API key does not have access to the requested project: ID {other}.");
+    for path in both(&workspace, &other) {
+        limited.get(&path).await.denies(&refused);
+        limited.patch(&path, json!({})).await.denies(&refused);
+        limited.delete(&path).await.denies(&refused);
+    }
+    limited.get(&format!("/api/projects/{other}/dashboards/")).await.denies(&refused);
+    limited.get("/api/projects/999/").await.misses("Not found.");
+    for path in both(&workspace, &web) {
+        limited.patch(&path, json!({ "anonymize_ips": true })).await.ok();
+    }
+}

@@ -1,0 +1,362 @@
+//! `/api/users/@me/`: what users see and change of themselves.
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use steward::operator::Operation;
+use steward::resources::members::Level;
+use steward::resources::sweeps;
+
+use crate::support::{OWNER, Workspace, redacted};
+
+const ME: &str = "/api/users/@me/";
+
+/// A second organization of the owner; answers its id and its project's.
+async fn second(workspace: &Workspace) -> (String, Value) {
+    let made = Operation::OrganizationCreate { name: "Second".to_owned(), owner: OWNER.to_owned() };
+    let made = workspace.operate(made).await;
+    (made["id"].as_str().expect("an id").to_owned(), made["project_id"].clone())
+}
+
+/// What the answer shows of where the caller is: organization, project.
+fn place(me: &Value) -> (Value, Value) {
+    (me["organization"]["id"].clone(), me["team"]["id"].clone())
+}
+
+fn unknown(id: &str) -> String {
+    format!("Invalid pk \"{id}\" - object does not exist.")
+}
+
+#[tokio::test]
+async fn a_user_shows_exactly_these_fields() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let me = owner.get(ME).await.ok();
+    owner.get("/api/users/@me").await.is(200, me.clone());
+    assert_eq!(me["organization"], owner.get(&workspace.organization("")).await.ok());
+    assert_eq!(me["team"], owner.get("/api/projects/").await.ok()["results"][0]);
+    assert_eq!(me["uuid"], json!(workspace.made.user_uuid));
+    let mut rest = redacted(me);
+    for name in ["organization", "team"] {
+        rest.as_object_mut().expect("an object").remove(name);
+    }
+    let expected = json!({
+        "date_joined": "[date_joined]",
+        "uuid": "[uuid]",
+        "distinct_id": "[distinct_id]",
+        "first_name": "Olga",
+        "last_name": "",
+        "email": OWNER,
+        "pending_email": null,
+        "is_email_verified": false,
+        "notification_settings": {},
+        "anonymize_data": false,
+        "toolbar_mode": "toolbar",
+        "has_password": false,
+        "id": 1,
+        "is_staff": false,
+        "is_impersonated": false,
+        "is_impersonated_until": null,
+        "sensitive_session_expires_at": null,
+        "organizations": [{
+            "id": "[id]",
+            "name": "Corp",
+            "slug": "[slug]",
+            "logo_media_id": null,
+            "membership_level": 15,
+            "members_can_use_personal_api_keys": true,
+        }],
+        "events_column_config": { "active": "DEFAULT" },
+        "is_2fa_enabled": false,
+        "has_social_auth": false,
+        "has_sso_enforcement": false,
+        "has_seen_product_intro_for": null,
+        "scene_personalisation": [],
+        "theme_mode": null,
+        "hedgehog_config": null,
+        "role_at_organization": null,
+    });
+    assert_eq!(rest, expected);
+}
+
+#[tokio::test]
+async fn users_change_their_own_fields_and_others_see_the_public_ones() {
+    let workspace = Workspace::new().await;
+    let hedgehog = json!({
+        "use_as_profile": true, "color": "blue", "accessories": ["hat"], "walking": true,
+    });
+    let changed = json!({
+        "first_name": "Ola",
+        "last_name": "Nord",
+        "notification_settings": { "weekly": true },
+        "anonymize_data": true,
+        "toolbar_mode": "disabled",
+        "events_column_config": { "active": ["a"] },
+        "has_seen_product_intro_for": { "surveys": true },
+        "theme_mode": "dark",
+        "hedgehog_config": hedgehog,
+        "role_at_organization": "engineering",
+    });
+    let mut expected = workspace.owner.get(ME).await.ok();
+    let (id, uuid, distinct_id) =
+        (expected["id"].clone(), expected["uuid"].clone(), expected["distinct_id"].clone());
+    for (name, value) in changed.as_object().expect("fields") {
+        expected[name] = value.clone();
+    }
+    workspace.owner.patch(ME, changed).await.is(200, expected.clone());
+    workspace.owner.get(ME).await.is(200, expected.clone());
+    workspace.owner.patch(ME, json!({})).await.is(200, expected);
+
+    let member = workspace.member("ann", Level::Member).await;
+    let path = workspace.organization(&format!("members/?email={OWNER}"));
+    let public = json!({
+        "id": id,
+        "uuid": uuid,
+        "distinct_id": distinct_id,
+        "first_name": "Ola",
+        "last_name": "Nord",
+        "email": OWNER,
+        "is_email_verified": false,
+        "hedgehog_config": { "use_as_profile": true, "color": "blue", "accessories": ["hat"] },
+        "role_at_organization": "engineering",
+    });
+    assert_eq!(member.get(&path).await.ok()["results"][0]["user"], public);
+
+    let nullable =
+        ["has_seen_product_intro_for", "theme_mode", "hedgehog_config", "role_at_organization"];
+    let nulls: Value = nullable.iter().map(|name| ((*name).to_owned(), Value::Null)).collect();
+    let cleared = workspace.owner.patch(ME, nulls).await.ok();
+    assert!(nullable.iter().all(|name| cleared[name].is_null()), "{cleared}");
+    assert!(member.get(&path).await.ok()["results"][0]["user"]["hedgehog_config"].is_null());
+}
+
+#[tokio::test]
+async fn the_address_and_what_else_is_read_only_stays() {
+    let workspace = Workspace::new().await;
+    let before = workspace.owner.get(ME).await.ok();
+    let sent = json!({
+        "email": "new@corp.example", "pending_email": "x", "id": 9, "uuid": "x", "distinct_id": "x",
+        "is_staff": true, "is_email_verified": true, "date_joined": "x", "organization": {},
+        "organizations": [], "team": {}, "has_password": true, "unknown": 1,
+    });
+    workspace.owner.patch(ME, sent).await.is(200, before.clone());
+    workspace.owner.get(ME).await.is(200, before);
+}
+
+#[tokio::test]
+async fn a_bad_field_of_a_user_is_refused_and_nothing_is_changed() {
+    let workspace = Workspace::new().await;
+    let before = workspace.owner.get(ME).await.ok();
+    let (null, long) =
+        ("This field may not be null.", "Ensure this field has no more than 150 characters.");
+    let dict = "Expected a dictionary of items but got type \"list\".";
+    let nul = "Null characters are not allowed.";
+    for (attr, value, code, detail) in [
+        ("first_name", json!(null), "null", null),
+        ("first_name", json!("a".repeat(151)), "max_length", long),
+        ("first_name", json!("\0a"), "null_characters_not_allowed", nul),
+        ("last_name", json!({}), "invalid_input", "Not a valid string."),
+        ("last_name", json!("a".repeat(151)), "max_length", long),
+        ("notification_settings", json!([]), "not_a_dict", dict),
+        ("notification_settings", json!(null), "null", null),
+        ("anonymize_data", json!("maybe"), "invalid_input", "Must be a valid boolean."),
+        ("toolbar_mode", json!("x"), "invalid_choice", "\"x\" is not a valid choice."),
+        ("events_column_config", json!(null), "null", null),
+        ("has_seen_product_intro_for", json!([]), "not_a_dict", dict),
+        ("theme_mode", json!("blue"), "invalid_choice", "\"blue\" is not a valid choice."),
+        ("hedgehog_config", json!([]), "not_a_dict", dict),
+        (
+            "role_at_organization",
+            json!("king"),
+            "invalid_choice",
+            "\"king\" is not a valid choice.",
+        ),
+        ("set_current_organization", json!("x"), "invalid_input", "Must be a valid UUID."),
+        ("set_current_team", json!("x"), "invalid_input", "A valid integer is required."),
+    ] {
+        let mut sent = json!({ "first_name": "Changed" });
+        sent[attr] = value;
+        workspace.owner.patch(ME, sent).await.refuses_field(attr, code, detail);
+    }
+    workspace.owner.get(ME).await.is(200, before);
+    let name = "ä".repeat(150);
+    let kept =
+        workspace.owner.patch(ME, json!({ "first_name": name, "last_name": "  " })).await.ok();
+    assert_eq!((&kept["first_name"], &kept["last_name"]), (&json!(name), &json!("")));
+}
+
+#[tokio::test]
+async fn users_choose_what_current_stands_for() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (first, web) = (json!(workspace.made.organization_id), json!(workspace.made.project_id));
+    let (id, project) = second(&workspace).await;
+    let extra = format!("/api/organizations/{id}/projects/");
+    let extra = owner.post(&extra, json!({ "name": "Extra" })).await.ok()["id"].clone();
+    assert_eq!(place(&owner.get(ME).await.ok()), (json!(id), extra.clone()));
+
+    let back = owner.patch(ME, json!({ "set_current_organization": first })).await.ok();
+    assert_eq!(place(&back), (first.clone(), web.clone()));
+    assert_eq!(owner.get("/api/organizations/@current/").await.ok()["id"], first);
+    assert_eq!(owner.get("/api/projects/@current/").await.ok()["id"], web);
+    let there = owner.patch(ME, json!({ "set_current_team": project })).await.ok();
+    assert_eq!(place(&there), (json!(id), project.clone()));
+    let text = json!({ "set_current_team": extra.to_string() });
+    assert_eq!(place(&owner.patch(ME, text).await.ok()), (json!(id), extra.clone()));
+    let nothing = json!({ "set_current_organization": null, "set_current_team": null });
+    assert_eq!(place(&owner.patch(ME, nothing).await.ok()), (json!(id), extra));
+}
+
+#[tokio::test]
+async fn what_the_user_may_not_see_does_not_exist_as_current() {
+    let workspace = Workspace::new().await;
+    let (_, foreign) = workspace.outsider("eve").await;
+    let member = workspace.member("ann", Level::Member).await;
+    let secret = json!({ "access_control": true });
+    let private = workspace.owner.post(&workspace.organization("projects/"), secret).await.ok();
+    let before = member.get(ME).await.ok();
+    let nowhere = uuid::Uuid::max().to_string();
+    for (attr, id) in [
+        ("set_current_organization", foreign["id"].clone()),
+        ("set_current_organization", json!(nowhere)),
+        ("set_current_team", foreign["project_id"].clone()),
+        ("set_current_team", private["id"].clone()),
+        ("set_current_team", json!(999)),
+        ("set_current_team", json!(0)),
+    ] {
+        let detail = unknown(&id.as_str().map_or_else(|| id.to_string(), str::to_owned));
+        let mut sent = json!({ "first_name": "Changed" });
+        sent[attr] = id;
+        member.patch(ME, sent).await.refuses_field(attr, "does_not_exist", &detail);
+    }
+    let negative = member.patch(ME, json!({ "set_current_team": -1 })).await;
+    assert_eq!((negative.status, &negative.body["code"]), (400, &json!("does_not_exist")));
+    member.get(ME).await.is(200, before);
+}
+
+#[tokio::test]
+async fn a_removed_organization_does_not_exist_as_current_before_it_is_swept() {
+    let workspace = Workspace::new().await;
+    let (id, project) = second(&workspace).await;
+    let removed: steward::ids::OrganizationId = id.parse().expect("an id");
+    let store = workspace.app.store();
+    store.write(move |tx| sweeps::remove_organization(tx, removed)).await.expect("removed");
+    let me = workspace.owner.get(ME).await.ok();
+    let first = (json!(workspace.made.organization_id), json!(workspace.made.project_id));
+    assert_eq!(place(&me), first);
+    assert_eq!(me["organizations"].as_array().expect("a list").len(), 1);
+    let organization = workspace.owner.patch(ME, json!({ "set_current_organization": id })).await;
+    organization.refuses_field("set_current_organization", "does_not_exist", &unknown(&id));
+    let team = workspace.owner.patch(ME, json!({ "set_current_team": project })).await;
+    team.refuses_field("set_current_team", "does_not_exist", &unknown(&project.to_string()));
+}
+
+#[tokio::test]
+async fn a_limited_key_shows_only_what_it_reaches() {
+    let workspace = Workspace::new().await;
+    let (id, project) = second(&workspace).await;
+    let (first, web) = (json!(workspace.made.organization_id), json!(workspace.made.project_id));
+    workspace
+        .owner
+        .post(&workspace.organization("projects/"), json!({ "name": "Extra" }))
+        .await
+        .ok();
+    workspace.owner.patch(ME, json!({ "set_current_team": web })).await.ok();
+    let names = |me: &Value| -> Vec<Value> {
+        let all = me["organizations"].as_array().expect("a list");
+        all.iter().map(|organization| organization["name"].clone()).collect()
+    };
+
+    let here = workspace.limited_key(OWNER, &["*"], json!({ "organizations": [first] })).await;
+    let me = here.get(ME).await.ok();
+    assert_eq!((place(&me), names(&me)), ((first.clone(), web.clone()), vec!["Corp".into()]));
+    assert_eq!(me["organization"]["teams"].as_array().expect("teams").len(), 2);
+    let refused = here.patch(ME, json!({ "set_current_organization": id })).await;
+    refused.refuses_field("set_current_organization", "does_not_exist", &unknown(&id));
+
+    let there = workspace.limited_key(OWNER, &["*"], json!({ "organizations": [id] })).await;
+    let me = there.get(ME).await.ok();
+    assert_eq!((place(&me), names(&me)), ((Value::Null, Value::Null), vec!["Second".into()]));
+    assert!(me["organization"].is_null() && me["team"].is_null());
+
+    let narrow = workspace.limited_key(OWNER, &["*"], json!({ "projects": [web] })).await;
+    let me = narrow.get(ME).await.ok();
+    assert_eq!((place(&me), names(&me)), ((first.clone(), web.clone()), vec!["Corp".into()]));
+    for list in ["teams", "projects"] {
+        let shown = me["organization"][list].as_array().expect("a list");
+        assert_eq!((shown.len(), &shown[0]["id"]), (1, &web), "{list}");
+    }
+    let refused = narrow.patch(ME, json!({ "set_current_team": project })).await;
+    refused.refuses_field("set_current_team", "does_not_exist", &unknown(&project.to_string()));
+    let refused = narrow.patch(ME, json!({ "set_current_organization": id })).await;
+    refused.refuses_field("set_current_organization", "does_not_exist", &unknown(&id));
+    narrow
+        .patch(ME, json!({ "set_current_team": web, "set_current_organization": first }))
+        .await
+        .ok();
+    let list = narrow.get("/api/projects/").await.ok();
+    assert_eq!((&list["count"], &list["results"][0]["id"]), (&json!(1), &web));
+}
+
+#[tokio::test]
+async fn a_user_of_no_organization_is_nowhere() {
+    let workspace = Workspace::new().await;
+    let alone = Operation::UserCreate {
+        email: "solo@Else.Example".to_owned(),
+        first_name: String::new(),
+        last_name: String::new(),
+        organization: None,
+        level: Level::Member,
+        existing: false,
+    };
+    workspace.operate(alone).await;
+    let solo = workspace.key("SOLO@else.example", &["*"]).await;
+    let me = solo.get(ME).await.ok();
+    assert_eq!(me["email"], "solo@else.example");
+    assert_eq!(
+        (&me["organization"], &me["team"], &me["organizations"]),
+        (&Value::Null, &Value::Null, &json!([]))
+    );
+    solo.get("/api/organizations/@current/").await.misses("Organization not found.");
+    solo.get("/api/projects/@current/").await.misses("Not found.");
+    solo.get("/api/projects/@current/dashboards/").await.misses("Project not found.");
+    let empty = json!({ "count": 0, "next": null, "previous": null, "results": [] });
+    solo.get("/api/organizations/").await.is(200, empty.clone());
+    solo.get("/api/projects/").await.is(200, empty);
+}
+
+#[tokio::test]
+async fn a_deactivated_user_is_unknown_until_activated() {
+    let workspace = Workspace::new().await;
+    let member = workspace.member("ann", Level::Member).await;
+    let set = |active| Operation::UserSetActive { email: "ann@corp.example".to_owned(), active };
+    workspace.operate(set(false)).await;
+    member.get(ME).await.refuses(
+        401,
+        "authentication_error",
+        "authentication_failed",
+        "Personal API key found in request Authorization header is invalid.",
+        None,
+    );
+    workspace.operate(set(true)).await;
+    member.get(ME).await.ok();
+}
+
+#[tokio::test]
+async fn only_oneself_can_be_asked_for_and_only_with_the_scope() {
+    let workspace = Workspace::new().await;
+    let reads = workspace.key(OWNER, &["user:read"]).await;
+    reads.get(ME).await.ok();
+    reads.patch(ME, json!({})).await.denies("API key missing required scope 'user:write'");
+    let other = workspace.key(OWNER, &["organization:write"]).await;
+    other.get(ME).await.denies("API key missing required scope 'user:read'");
+    let one = format!("/api/users/{}/", workspace.made.user_uuid);
+    reads.get(&one).await.misses("API endpoint not found.");
+    let gone = workspace.owner.send(Method::DELETE, ME, None).await;
+    gone.refuses(
+        405,
+        "invalid_request",
+        "method_not_allowed",
+        "Method \"DELETE\" not allowed.",
+        None,
+    );
+}
