@@ -140,7 +140,7 @@ impl Routes {
     pub fn into_router(self) -> Router<App> {
         let mut router = Router::new();
         for (path, methods) in self.paths {
-            let allow = allow(self.rows.iter().filter(|row| row.path == path));
+            let allow = allow(self.rows.iter().filter(|row| row.path == path && row.status != 405));
             let target = Target::of(path);
             let methods = methods.fallback(move |State(app): State<App>, request: Request| {
                 other_method(app, request, target, allow.clone())
