@@ -10,5 +10,8 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod dashboard_fields;
+mod dashboard_removal;
+mod dashboards;
 mod smoke;
 mod support;
