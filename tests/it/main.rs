@@ -13,5 +13,7 @@
 mod dashboard_fields;
 mod dashboard_removal;
 mod dashboards;
+mod levels;
+mod paging;
 mod smoke;
 mod support;
