@@ -13,7 +13,9 @@
 mod dashboard_fields;
 mod dashboard_removal;
 mod dashboards;
+mod errors;
 mod levels;
+mod order;
 mod paging;
 mod smoke;
 mod support;
