@@ -10,10 +10,12 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod authz;
 mod dashboard_fields;
 mod dashboard_removal;
 mod dashboards;
 mod errors;
+mod keys;
 mod levels;
 mod order;
 mod paging;
