@@ -140,7 +140,7 @@ impl Routes {
     pub fn into_router(self) -> Router<App> {
         let mut router = Router::new();
         for (path, methods) in self.paths {
-            let allow = allow(self.rows.iter().filter(|row| row.path == path));
+            let allow = allow(self.rows.iter().filter(|row| row.path == path && row.status != 405));
             let target = Target::of(path);
             let methods = methods.fallback(move |State(app): State<App>, request: Request| {
                 other_method(app, request, target, allow.clone())
@@ -194,7 +194,9 @@ async fn enter(app: &App, needs: Needs, target: Target, request: Request) -> Res
         return Ok(request);
     }
     let (mut parts, body) = request.into_parts();
-    let text = bearer(&parts).ok_or_else(Error::not_authenticated)?;
+    let sent =
+        parts.headers.get(AUTHORIZATION).map(|sent| String::from_utf8_lossy(sent.as_bytes()));
+    let text = sent.as_deref().and_then(bearer).ok_or_else(Error::not_authenticated)?;
     let tx = app.store().snapshot()?;
     let presented = app.matches().check(&tx, text).await?;
     let ids = PathIds {
@@ -210,8 +212,7 @@ async fn enter(app: &App, needs: Needs, target: Target, request: Request) -> Res
 }
 
 /// The key of `Authorization: Bearer <key>`; any other form is no key at all (facts-crosscutting §a).
-fn bearer(parts: &Parts) -> Option<&str> {
-    let header = parts.headers.get(AUTHORIZATION)?.to_str().ok()?;
+fn bearer(header: &str) -> Option<&str> {
     let rest = header.strip_prefix("Bearer")?;
     let token = rest.trim();
     (rest.starts_with([' ', '\t']) && token.len() >= 2 && !token.starts_with("pha_"))

@@ -19,7 +19,9 @@ pub(super) fn read<F: Field>(value: &Value) -> Result<F::Out, Parts> {
 }
 
 /// Asserts that each value is refused, as the field `f`, with its code and text.
-pub(super) fn refuses<K: Kind>(cases: impl IntoIterator<Item = (Value, &'static str, &'static str)>) {
+pub(super) fn refuses<K: Kind>(
+    cases: impl IntoIterator<Item = (Value, &'static str, &'static str)>,
+) {
     for (value, code, detail) in cases {
         let refusal = read::<K>(&value).err();
         assert_eq!(refusal, Some((code, detail.to_owned(), Some("f".to_owned()))), "{value}");

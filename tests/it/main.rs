@@ -11,8 +11,17 @@
 )]
 
 mod activity;
+mod authz;
+mod dashboard_fields;
+mod dashboard_removal;
+mod dashboards;
+mod errors;
+mod keys;
+mod levels;
 mod members;
+mod order;
 mod organizations;
+mod paging;
 mod private_projects;
 mod project_access;
 mod project_configs;

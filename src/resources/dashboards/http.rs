@@ -51,7 +51,7 @@ async fn create(State(app): State<App>, at: Admitted<InProject>, Body(sent): Bod
 }
 
 async fn retrieve(at: Admitted<InProject>, Id(id): Id<DashboardId>) -> Answered {
-    super::body(&*at.tx, &at.place, id, Once::default()).map(Answer::Shown)
+    super::body(&*at.tx, &at.place, id?, Once::default()).map(Answer::Shown)
 }
 
 async fn update(
@@ -60,7 +60,7 @@ async fn update(
     Id(id): Id<DashboardId>,
     Body(sent): Body,
 ) -> Answered {
-    let patch = Sent::<DashboardPatch>::of(&sent);
+    let (id, patch) = (id?, Sent::<DashboardPatch>::of(&sent));
     app.change(&at, move |tx, _, place: &InProject, _| {
         super::update(tx, place, id, &patch)?;
         super::body(tx, place, id, Once::of(patch.get()?))

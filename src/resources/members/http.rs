@@ -51,7 +51,7 @@ async fn update(
     UserRef(named): UserRef,
     Body(sent): Body,
 ) -> Answered {
-    let patch = Parsed::<MemberPatch>::of(&sent);
+    let (named, patch) = (named?, Parsed::<MemberPatch>::of(&sent));
     app.change(&at, move |tx, _, place: &InOrganization, now| {
         let user = resolve(tx, &place.member, named)?;
         super::update(tx, &place.member, user, &patch, now)?;
@@ -66,6 +66,7 @@ async fn destroy(
     at: Admitted<InOrganization>,
     UserRef(named): UserRef,
 ) -> Answered {
+    let named = named?;
     app.change(&at, move |tx, _, place: &InOrganization, _| {
         let user = resolve(tx, &place.member, named)?;
         sweeps::remove_member(tx, &place.member, user)

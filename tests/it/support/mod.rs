@@ -145,6 +145,11 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// Someone with this key who calls this router.
+    pub fn of(router: Router, key: &str) -> Self {
+        Self { router, key: Some(key.to_owned()) }
+    }
+
     pub async fn get(&self, path: &str) -> Answer {
         self.send(Method::GET, path, None).await
     }
@@ -168,6 +173,21 @@ impl Caller {
         }
         let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
         self.raw(request.body(body).expect("a request")).await
+    }
+
+    /// Sends a request with these headers and this body, and the key added.
+    pub async fn fetch(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Body>,
+    ) -> Answer {
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.raw(request.body(body.into()).expect("a request")).await
     }
 
     /// Sends a request as it is, with the key added.

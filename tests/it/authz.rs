@@ -1,0 +1,382 @@
+//! The authorization matrix: every row of the route table against everyone who may not come in. A new
+//! route is covered the moment it is declared.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use steward::access::{Needs, Target};
+use steward::http::routes::Row;
+use steward::operator::Operation;
+use steward::resources::members::Level;
+use steward::router::routes;
+
+use crate::support::{Answer, Caller, OWNER, Workspace};
+
+/// Real objects for the parameters of paths.
+#[derive(Clone)]
+struct Objects {
+    organization: String,
+    project: String,
+    dashboard: String,
+    user: String,
+}
+
+impl Objects {
+    /// An organization of the owner's, with a project, a dashboard and a member of its own.
+    async fn make(workspace: &Workspace, name: &str) -> Self {
+        let owner = OWNER.to_owned();
+        let made =
+            workspace.operate(Operation::OrganizationCreate { name: name.to_owned(), owner }).await;
+        let organization = made["id"].as_str().expect("an id").to_owned();
+        let email = format!("{name}@corp.example");
+        let user = join(workspace, &organization, &email, Level::Member).await;
+        let project = made["project_id"].to_string();
+        let dashboards = format!("/api/projects/{project}/dashboards/");
+        let dashboard = workspace.owner.post(&dashboards, json!({})).await.ok()["id"].to_string();
+        Self { organization, project, dashboard, user }
+    }
+
+    /// `path` with its parameters filled.
+    fn fill(&self, path: &str) -> String {
+        let filled = path
+            .replace("{organization_id}", &self.organization)
+            .replace("{project_id}", &self.project)
+            .replace("{user__uuid}", &self.user)
+            .replace("/dashboards/{id}", &format!("/dashboards/{}", self.dashboard));
+        assert!(!filled.contains('{'), "teach the matrix how to fill {path}");
+        filled
+    }
+}
+
+/// What the gate makes of a caller.
+#[derive(Debug, PartialEq)]
+enum Verdict {
+    /// 401 for want of credentials.
+    NoKey,
+    /// 401 for credentials that open nothing.
+    BadKey,
+    /// 403 with this text.
+    Denied(String),
+    /// 404 with this text.
+    Missing(&'static str),
+    /// The gate has nothing against the caller.
+    LetIn,
+}
+
+impl Verdict {
+    /// Asserts the whole answer; one that was let in shows nothing of `hidden`.
+    fn check(&self, row: &Row, case: &str, answer: &Answer, hidden: &str) {
+        let error = |status: u16, kind: &str, code: &str, detail: &str| {
+            let body = json!({ "type": kind, "code": code, "detail": detail, "attr": null });
+            assert_eq!((answer.status, &answer.body), (status, &body), "{} {case}", row.operation);
+        };
+        match self {
+            Self::NoKey => error(
+                401,
+                "authentication_error",
+                "not_authenticated",
+                "Authentication credentials were not provided.",
+            ),
+            Self::BadKey => error(
+                401,
+                "authentication_error",
+                "authentication_failed",
+                "Personal API key found in request Authorization header is invalid.",
+            ),
+            Self::Denied(detail) => error(403, "authentication_error", "permission_denied", detail),
+            Self::Missing(detail) => error(404, "invalid_request", "not_found", detail),
+            Self::LetIn => {
+                let text = String::from_utf8_lossy(&answer.bytes);
+                // A body of `{}` may lack what the operation requires.
+                let settled = answer.status == row.status || answer.status == 400;
+                assert!(settled, "{} {case}: {} {text}", row.operation, answer.status);
+                assert!(!text.contains(hidden), "{} {case}: {text}", row.operation);
+            }
+        }
+    }
+}
+
+/// Keys that open nothing, and why.
+async fn dead_keys(workspace: &Workspace) -> Vec<(&'static str, Caller)> {
+    let key = &workspace.made.api_key;
+    let email = "off@corp.example";
+    join(workspace, &workspace.made.organization_id.to_string(), email, Level::Owner).await;
+    let inactive = workspace.key(email, &["*"]).await;
+    let off = Operation::UserSetActive { email: email.to_owned(), active: false };
+    workspace.operate(off).await;
+    let expired = workspace.limited_key(OWNER, &["*"], json!({"expires_in": 0})).await;
+    vec![
+        ("with a key cut off", workspace.with_key(&key[..key.len() - 1])),
+        ("with an expired key", expired),
+        ("with a revoked key", revoked(workspace).await),
+        ("with a deactivated user's key", inactive),
+    ]
+}
+
+/// Makes a user who belongs to the organization; answers the user's UUID.
+async fn join(workspace: &Workspace, organization: &str, email: &str, level: Level) -> String {
+    let organization = Some(organization.parse().expect("an id"));
+    let made = workspace
+        .operate(Operation::UserCreate {
+            email: email.to_owned(),
+            first_name: String::new(),
+            last_name: String::new(),
+            organization,
+            level,
+            existing: false,
+        })
+        .await;
+    made["uuid"].as_str().expect("a UUID").to_owned()
+}
+
+/// A key that worked until a moment ago.
+async fn revoked(workspace: &Workspace) -> Caller {
+    let email = OWNER.to_owned();
+    let made = workspace
+        .operate(Operation::KeyCreate {
+            email,
+            label: "short-lived".to_owned(),
+            scopes: vec!["*".to_owned()],
+            organizations: Vec::new(),
+            projects: Vec::new(),
+            expires_in: None,
+        })
+        .await;
+    let caller = workspace.with_key(made["value"].as_str().expect("a key"));
+    caller.get("/api/users/@me/").await.ok();
+    let id = serde_json::from_value(made["id"].clone()).expect("an id");
+    workspace.operate(Operation::KeyRevoke { id }).await;
+    caller
+}
+
+fn missing_scope(needs: Needs) -> Verdict {
+    needs.scope.map_or(Verdict::LetIn, |scope| {
+        Verdict::Denied(format!("API key missing required scope '{scope}'"))
+    })
+}
+
+/// The verdict on someone who does not belong to the organization.
+fn on_a_stranger(target: Target) -> Verdict {
+    match target {
+        Target::Caller | Target::Organizations => Verdict::LetIn,
+        Target::Project => Verdict::Missing("Not found."),
+        Target::InProject => Verdict::Denied("You don't have access to the project.".to_owned()),
+        Target::Organization | Target::OrganizationProject => {
+            Verdict::Denied("You do not have permission to perform this action.".to_owned())
+        }
+    }
+}
+
+/// The verdict on a key limited to another organization.
+fn on_elsewhere(row: &Row, at: &Objects) -> Verdict {
+    match Target::of(row.path) {
+        Target::Organizations if row.method == Method::POST => on_a_limited_maker(),
+        Target::Caller | Target::Organizations => Verdict::LetIn,
+        _ => Verdict::Denied(format!(
+            "API key does not have access to the requested organization: ID {}.",
+            at.organization
+        )),
+    }
+}
+
+fn on_a_limited_maker() -> Verdict {
+    let text = "API keys limited to organizations or projects cannot create an organization.";
+    Verdict::Denied(text.to_owned())
+}
+
+/// The verdict on a key limited to another project of the organization.
+fn on_beside(target: Target, at: &Objects) -> Verdict {
+    match target {
+        Target::Caller => Verdict::LetIn,
+        Target::Organizations | Target::Organization => Verdict::Denied(
+            "API keys with scoped projects are only supported on project-based endpoints."
+                .to_owned(),
+        ),
+        Target::OrganizationProject | Target::Project | Target::InProject => Verdict::Denied(
+            format!("API key does not have access to the requested project: ID {}.", at.project),
+        ),
+    }
+}
+
+/// The verdict on someone without the scope who names an organization and a project that are not there.
+fn on_nothing(row: &Row) -> Verdict {
+    match Target::of(row.path) {
+        Target::Caller | Target::Organizations => missing_scope(row.needs),
+        Target::Organization | Target::OrganizationProject => {
+            Verdict::Missing("Organization not found.")
+        }
+        Target::Project => Verdict::Missing("Not found."),
+        Target::InProject => Verdict::Missing("Project not found."),
+    }
+}
+
+/// The verdict on a member at this level.
+fn on_level(row: &Row, level: Level) -> Verdict {
+    if level < row.needs.level {
+        Verdict::Denied("Your organization access level is insufficient.".to_owned())
+    } else {
+        Verdict::LetIn
+    }
+}
+
+async fn fire(caller: &Caller, row: &Row, path: &str) -> Answer {
+    let takes = row.method == Method::POST || row.method == Method::PATCH;
+    caller.send(row.method.clone(), path, takes.then(|| json!({}))).await
+}
+
+#[tokio::test]
+async fn every_route_that_is_not_public_asks_for_a_live_key() {
+    let workspace = Workspace::new().await;
+    let at = Objects::make(&workspace, "here").await;
+    let dead = dead_keys(&workspace).await;
+    let anonymous = workspace.anonymous();
+    let mut fired = BTreeSet::new();
+    for row in routes().rows() {
+        assert!(fired.insert(row.operation.to_owned()), "{} is named twice", row.operation);
+        let path = at.fill(row.path);
+        let without = fire(&anonymous, row, &path).await;
+        if row.needs.public.is_some() {
+            Verdict::LetIn.check(row, "without a key", &without, &at.organization);
+            continue;
+        }
+        Verdict::NoKey.check(row, "without a key", &without, &at.organization);
+        for (case, caller) in &dead {
+            let answer = fire(caller, row, &path).await;
+            Verdict::BadKey.check(row, case, &answer, &at.organization);
+        }
+    }
+    // What is documented was fired at, and the other way round.
+    let document = anonymous.get("/api/schema/").await.ok();
+    let paths = document["paths"].as_object().expect("paths").values();
+    let operations = paths.flat_map(|path| path.as_object().expect("methods").values());
+    let name = |operation: &Value| operation["operationId"].as_str().expect("a name").to_owned();
+    let mut documented: BTreeSet<String> = operations.map(name).collect();
+    documented.insert("schema_retrieve".to_owned());
+    assert_eq!(fired, documented);
+}
+
+#[tokio::test]
+async fn nobody_comes_in_who_may_not() {
+    let workspace = Workspace::new().await;
+    let at = Objects::make(&workspace, "here").await;
+    let beside = workspace
+        .owner
+        .post(&at.fill("/api/organizations/{organization_id}/projects/"), json!({}))
+        .await
+        .ok();
+    let nothing = Objects {
+        organization: "01890000-0000-7000-8000-000000000000".to_owned(),
+        project: "999999".to_owned(),
+        ..at.clone()
+    };
+    let narrow = workspace.key(OWNER, &["notebook:write"]).await;
+    let (stranger, _) = workspace.outsider("eve").await;
+    let elsewhere = json!({"organizations": [workspace.made.organization_id]});
+    let elsewhere = workspace.limited_key(OWNER, &["*"], elsewhere).await;
+    let limits = json!({"projects": [beside["id"]]});
+    let beside = workspace.limited_key(OWNER, &["*"], limits).await;
+    let shown = workspace.owner.get(&at.fill("/api/projects/{project_id}/")).await.ok();
+    let token = shown["api_token"].as_str().expect("a token");
+    let hidden = at.organization.as_str();
+    for row in routes().rows().iter().filter(|row| row.needs.public.is_none()) {
+        let (target, path) = (Target::of(row.path), at.fill(row.path));
+        let unknown = nothing.fill(row.path);
+        for (case, caller, path, verdict, hidden) in [
+            ("at nothing", &narrow, &unknown, on_nothing(row), hidden),
+            ("with another scope", &narrow, &path, missing_scope(row.needs), hidden),
+            ("from another organization", &stranger, &path, on_a_stranger(target), hidden),
+            ("limited to another organization", &elsewhere, &path, on_elsewhere(row, &at), hidden),
+            // Its own organization is shown to such a key, but no other project of it.
+            ("limited to another project", &beside, &path, on_beside(target, &at), token),
+        ] {
+            verdict.check(row, case, &fire(caller, row, path).await, hidden);
+        }
+    }
+    let shown = workspace.owner.get(&at.fill("/api/projects/{project_id}/dashboards/{id}/")).await;
+    assert_eq!(shown.status, 200, "nothing was removed");
+}
+
+#[tokio::test]
+async fn a_level_too_low_is_refused_where_a_route_names_one() {
+    let workspace = Workspace::new().await;
+    let at = Objects::make(&workspace, "here").await;
+    join(&workspace, &at.organization, "ada@corp.example", Level::Admin).await;
+    let member = workspace.key("here@corp.example", &["*"]).await;
+    let admin = workspace.key("ada@corp.example", &["*"]).await;
+    let mut asked = 0;
+    for row in routes().rows().iter().filter(|row| row.needs.level > Level::Member) {
+        for (caller, level) in [(&member, Level::Member), (&admin, Level::Admin)] {
+            // What an admin may remove is left for the others.
+            if row.method == Method::DELETE && level >= row.needs.level {
+                continue;
+            }
+            let answer = fire(caller, row, &at.fill(row.path)).await;
+            on_level(row, level).check(row, level.word(), &answer, "no such text");
+            asked += 1;
+        }
+    }
+    assert!(asked > 0);
+}
+
+#[tokio::test]
+async fn reading_is_not_enough_to_write() {
+    let workspace = Workspace::new().await;
+    let at = Objects::make(&workspace, "here").await;
+    let scopes: BTreeSet<&str> = routes().rows().iter().filter_map(|row| row.needs.scope).collect();
+    let reads: Vec<&str> =
+        scopes.iter().copied().filter(|scope| scope.ends_with(":read")).collect();
+    let reader = workspace.key(OWNER, &reads).await;
+    let writes = |row: &&Row| row.needs.scope.is_some_and(|scope| scope.ends_with(":write"));
+    for row in routes().rows().iter().filter(writes) {
+        let answer = fire(&reader, row, &at.fill(row.path)).await;
+        missing_scope(row.needs).check(row, "with read", &answer, &at.organization);
+    }
+    assert!(scopes.len() > reads.len());
+}
+
+#[tokio::test]
+async fn a_hidden_project_is_closed_to_a_member_on_every_route() {
+    let workspace = Workspace::new().await;
+    let at = Objects::make(&workspace, "here").await;
+    let project = at.fill("/api/projects/{project_id}/");
+    workspace.owner.patch(&project, json!({"access_control": true})).await.ok();
+    let member = workspace.key("here@corp.example", &["*"]).await;
+    let mut asked = 0;
+    for row in routes().rows() {
+        let verdict = match Target::of(row.path) {
+            Target::OrganizationProject | Target::Project => Verdict::Missing("Not found."),
+            Target::InProject => {
+                Verdict::Denied("You don't have access to the project.".to_owned())
+            }
+            _ => continue,
+        };
+        let answer = fire(&member, row, &at.fill(row.path)).await;
+        verdict.check(row, "a hidden project", &answer, &at.organization);
+        asked += 1;
+    }
+    assert!(asked > 0);
+}
+
+#[tokio::test]
+async fn the_one_scope_that_a_route_names_opens_it() {
+    let workspace = Workspace::new().await;
+    let shared = Objects::make(&workspace, "shared").await;
+    let mut keys: BTreeMap<&str, Caller> = BTreeMap::new();
+    for row in routes().rows() {
+        let Some(scope) = row.needs.scope else { continue };
+        if !keys.contains_key(scope) {
+            keys.insert(scope, workspace.key(OWNER, &[scope]).await);
+        }
+        // What one removes the others still need.
+        let at = match row.method {
+            Method::DELETE => Objects::make(&workspace, row.operation).await,
+            _ => shared.clone(),
+        };
+        let answer = fire(&keys[scope], row, &at.fill(row.path)).await;
+        let lacks_fields = answer.status == 400 && answer.body["type"] == "validation_error";
+        let opened = answer.status == row.status || lacks_fields;
+        assert!(opened, "{}: {} {}", row.operation, answer.status, answer.body);
+    }
+    workspace.check().await;
+}
