@@ -8,6 +8,7 @@
 mod check;
 mod file;
 pub mod key;
+mod overlay;
 mod read;
 pub mod record;
 pub mod schema;
@@ -63,6 +64,7 @@ impl Store {
     /// When the file is missing, in use, not ours, newer than this release, or damaged.
     pub fn open(path: &Path, cache: usize) -> Result<Self, OpenError> {
         let lock = Lock::take_for_existing(path)?;
+        file::remove_draft(path)?;
         let database = open_database(path, cache)?;
         Self::start(path, cache, lock, database)
     }
@@ -79,6 +81,7 @@ impl Store {
         draw: &mut Draw,
         fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError>,
     ) -> Result<(Self, T), OpenError> {
+        file::require_absent(path)?;
         let lock = Lock::take(path)?;
         let mut filled = None;
         file::create(path, cache, |database| {
@@ -215,29 +218,32 @@ fn answered<T>(answer: Result<T, oneshot::error::RecvError>) -> Result<T> {
     answer.map_err(|_| Error::unavailable(RETRY_AFTER, "the data file was closed meanwhile"))
 }
 
-/// Opens the file and makes sure that it is ours and of a form that this release reads.
+/// Opens the file, once it is known to be ours and of a form that this release reads.
 fn open_database(path: &Path, cache: usize) -> Result<Database, OpenError> {
+    let found = file::inspect(path, cache, |shown| format_of(shown, path))?;
     let database = file::open(path, cache)?;
+    migrate(&database, found, schema::MIGRATIONS, schema::FORMAT)?;
+    Ok(database)
+}
+
+/// The format version of a file that is one of ours.
+fn format_of(database: &Database, path: &Path) -> Result<u64, OpenError> {
     let foreign = || OpenError::Foreign(path.to_owned());
-    let (mark, format) = {
-        let snapshot = writer::snapshot(&database)?;
-        if !snapshot.holds_steward_tables() {
-            return Err(foreign());
-        }
-        (
-            snapshot.plain(Table::Meta, schema::MARK_KEY)?,
-            snapshot.plain(Table::Meta, schema::FORMAT_KEY)?,
-        )
-    };
-    if mark.as_deref() != Some(schema::MARK) {
+    let snapshot = writer::snapshot(database)?;
+    let unreadable = |error: Error| OpenError::damaged(path, &error);
+    if !snapshot.holds_steward_tables().map_err(unreadable)? {
         return Err(foreign());
     }
-    let found = format.and_then(|bytes| u64::read(&mut bytes.as_slice())).ok_or_else(foreign)?;
+    let meta = |key| snapshot.plain(Table::Meta, key).map_err(unreadable);
+    if meta(schema::MARK_KEY)?.as_deref() != Some(schema::MARK) {
+        return Err(foreign());
+    }
+    let format = meta(schema::FORMAT_KEY)?.ok_or_else(foreign)?;
+    let found = u64::read(&mut format.as_slice()).ok_or_else(foreign)?;
     if found > schema::FORMAT {
         return Err(OpenError::Newer { path: path.to_owned(), found });
     }
-    migrate(&database, found, schema::MIGRATIONS, schema::FORMAT)?;
-    Ok(database)
+    Ok(found)
 }
 
 /// Brings a file of form `found` to form `to`, in one transaction.

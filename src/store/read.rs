@@ -3,7 +3,7 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::OnceLock;
 
-use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition};
+use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition, TableError};
 
 use crate::error::{Error, Result};
 
@@ -336,8 +336,12 @@ impl Snapshot {
 
 impl Snapshot {
     /// Whether the file has our tables at all, which one of another program has not.
-    pub(super) fn holds_steward_tables(&self) -> bool {
-        self.table(Table::Meta).is_ok()
+    pub(super) fn holds_steward_tables(&self) -> Result<bool> {
+        match self.transaction.open_table(definition(Table::Meta)) {
+            Ok(_) => Ok(true),
+            Err(TableError::Storage(error)) => Err(storage_error(error)),
+            Err(_) => Ok(false),
+        }
     }
 
     /// Hands every key of `table` to `visit`, with its payload or what is wrong with it.
