@@ -236,11 +236,16 @@ fn publish(draft: &Path, data: &Path) -> Result<(), OpenError> {
     })
 }
 
-fn sync_folder(data: &Path) -> Result<(), OpenError> {
-    let folder = match data.parent() {
+/// The folder in which `data` lies.
+pub(super) fn folder_of(data: &Path) -> &Path {
+    match data.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
-    };
+    }
+}
+
+fn sync_folder(data: &Path) -> Result<(), OpenError> {
+    let folder = folder_of(data);
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(OpenError::io("sync", folder))
 }
 
