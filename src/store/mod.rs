@@ -48,7 +48,8 @@ pub const DEFAULT_CACHE: usize = 64 * 1024 * 1024;
 
 /// An open data file.
 ///
-/// Cheap to clone. The file is closed when [`close`](Store::close) is called or the last clone is dropped.
+/// Cheap to clone. [`close`](Store::close) waits until the file is closed; where the last clone is dropped
+/// without it, the writer thread closes the file a moment later.
 #[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
@@ -105,23 +106,25 @@ impl Store {
     }
 
     fn start(path: &Path, cache: usize, lock: Lock, database: Database) -> Result<Self, OpenError> {
+        let (queue, tasks) = mpsc::channel(QUEUE);
+        let first = writer::snapshot(&database, Some(queue.downgrade()))?;
         let shared = Arc::new(Shared {
-            snapshot: ArcSwapOption::from_pointee(writer::snapshot(&database)?),
+            snapshot: ArcSwapOption::from_pointee(first),
             ready: AtomicBool::new(true),
         });
-        let (sender, queue) = mpsc::channel(QUEUE);
-        let writer =
-            Writer { path: path.to_owned(), cache, lock, queue, shared: Arc::clone(&shared) };
+        let writer = Writer {
+            path: path.to_owned(),
+            cache,
+            lock,
+            queue: tasks,
+            sender: queue.downgrade(),
+            shared: Arc::clone(&shared),
+        };
         let thread = std::thread::Builder::new()
             .name("writer".to_owned())
             .spawn(move || writer.run(database))
             .map_err(OpenError::io("start the writer of", path))?;
-        Ok(Self {
-            shared,
-            queue: sender,
-            thread: Arc::new(Mutex::new(Some(thread))),
-            path: path.into(),
-        })
+        Ok(Self { shared, queue, thread: Arc::new(Mutex::new(Some(thread))), path: path.into() })
     }
 
     /// Where the data file lies.
@@ -229,8 +232,11 @@ fn open_database(path: &Path, cache: usize) -> Result<Database, OpenError> {
 /// The format version of a file that is one of ours.
 fn format_of(database: &Database, path: &Path) -> Result<u64, OpenError> {
     let foreign = || OpenError::Foreign(path.to_owned());
-    let snapshot = writer::snapshot(database)?;
-    let unreadable = |error: Error| OpenError::damaged(path, &error);
+    let snapshot = writer::snapshot(database, None)?;
+    let unreadable = |error: Error| match error.status() {
+        503 => OpenError::Refused(error),
+        _ => OpenError::damaged(path, &error),
+    };
     if !snapshot.holds_steward_tables().map_err(unreadable)? {
         return Err(foreign());
     }

@@ -4,6 +4,7 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::OnceLock;
 
 use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition, TableError};
+use tokio::sync::mpsc;
 
 use crate::error::{Error, Result};
 
@@ -11,6 +12,7 @@ use super::file::storage_error;
 use super::key::{Key, after};
 use super::record::{self, Index, Record, Row, damaged, open};
 use super::schema::Table;
+use super::writer::Task;
 
 pub(super) type Bytes = &'static [u8];
 
@@ -316,11 +318,27 @@ impl<T> PerTable<T> {
 pub struct Snapshot {
     tables: PerTable<OnceLock<ReadOnlyTable<Bytes, Bytes>>>,
     transaction: ReadTransaction,
+    writer: Option<mpsc::WeakSender<Task>>,
 }
 
 impl Snapshot {
-    pub(super) fn new(transaction: ReadTransaction) -> Self {
-        Self { tables: PerTable::new(OnceLock::new), transaction }
+    /// `writer` is told when a read fails.
+    pub(super) fn new(
+        transaction: ReadTransaction,
+        writer: Option<mpsc::WeakSender<Task>>,
+    ) -> Self {
+        Self { tables: PerTable::new(OnceLock::new), transaction, writer }
+    }
+
+    /// After one failed read redb refuses all others, and without a write nobody else would notice. A full
+    /// queue means that the writer is about to notice by itself.
+    fn told<T>(&self, read: Result<T>) -> Result<T> {
+        if read.as_ref().is_err_and(|error| error.status() == 503)
+            && let Some(writer) = self.writer.as_ref().and_then(mpsc::WeakSender::upgrade)
+        {
+            let _ = writer.try_send(Task::Probe);
+        }
+        read
     }
 
     /// Tables are opened once a snapshot, by whoever needs them first, and shared by all its readers.
@@ -361,7 +379,7 @@ impl Raw for Snapshot {
         key: &[u8],
         visit: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        get_from(self.table(table)?, table, key, visit)
+        self.told(self.table(table).and_then(|opened| get_from(opened, table, key, visit)))
     }
 
     fn raw_walk(
@@ -372,6 +390,7 @@ impl Raw for Snapshot {
         order: Order,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        walk_from(self.table(table)?, table, prefix, skip, order, visit)
+        let walk = |opened| walk_from(opened, table, prefix, skip, order, visit);
+        self.told(self.table(table).and_then(walk))
     }
 }
