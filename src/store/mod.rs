@@ -12,6 +12,8 @@ mod overlay;
 mod read;
 pub mod record;
 pub mod schema;
+#[cfg(test)]
+mod tests;
 mod undo;
 mod write;
 mod writer;

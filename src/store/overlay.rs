@@ -87,7 +87,8 @@ impl StorageBackend for Overlay {
 
 /// Copies the part of `bytes`, which begins at `start`, that lies within `out`, which begins at `offset`.
 fn copy_overlap(start: u64, bytes: &[u8], offset: u64, out: &mut [u8]) {
-    let within = |from: u64, to: u64| usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
+    let within =
+        |from: u64, to: u64| usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
     let target = out.get_mut(within(offset, start)..).unwrap_or_default();
     let source = bytes.get(within(start, offset)..).unwrap_or_default();
     for (target, source) in target.iter_mut().zip(source) {
