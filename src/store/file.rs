@@ -13,7 +13,6 @@ use crate::error::Error;
 
 use super::overlay::Overlay;
 use super::schema::FORMAT;
-use super::writer::RETRY_AFTER;
 
 /// Why a data file could not be opened or created. Each is one line that says what to do.
 #[derive(Debug)]
@@ -111,18 +110,6 @@ impl OpenError {
 
     pub(super) fn damaged(path: &Path, cause: &impl fmt::Display) -> Self {
         Self::Damaged { path: path.to_owned(), cause: cause.to_string() }
-    }
-}
-
-/// What a failure of the storage engine means to a client: where the file cannot be reached it passes,
-/// everything else is damage or a defect.
-pub(super) fn storage_error(error: impl Into<redb::Error>) -> Error {
-    match error.into() {
-        error @ (redb::Error::Io(_)
-        | redb::Error::PreviousIo
-        | redb::Error::DatabaseClosed
-        | redb::Error::LockPoisoned(_)) => Error::unavailable(RETRY_AFTER, error),
-        error => Error::internal(error),
     }
 }
 

@@ -6,8 +6,10 @@
 //! the current transaction, is taken back whole when it fails, and is answered when it is on disk.
 
 mod check;
+mod engine;
 mod file;
 pub mod key;
+mod migrate;
 mod overlay;
 mod read;
 pub mod record;
@@ -39,8 +41,10 @@ pub use write::WriteTx;
 use crate::error::{Error, Result};
 use crate::secret::{Draw, SigningSecret};
 
+use engine::{RETRY_AFTER, begin, storage_error};
 use file::Lock;
-use writer::{Queued, RETRY_AFTER, Shared, Task, Writer};
+use migrate::open_database;
+use writer::{Queued, Shared, Task, Writer};
 
 /// How many writes may wait for the writer; the next one is refused with 503.
 const QUEUE: usize = 4096;
@@ -88,7 +92,7 @@ impl Store {
         let lock = Lock::take(path)?;
         let mut filled = None;
         file::create(path, cache, |database| {
-            let transaction = writer::begin(database)?;
+            let transaction = begin(database)?;
             let mut tx = WriteTx::new(&transaction);
             tx.create_tables()?;
             tx.put_plain(Table::Meta, schema::MARK_KEY, schema::MARK)?;
@@ -98,7 +102,7 @@ impl Store {
             tx.put_plain(Table::Meta, schema::SECRET_KEY, &stored)?;
             filled = Some(fill(&mut tx, &secret)?);
             drop(tx);
-            transaction.commit().map_err(file::storage_error)?;
+            transaction.commit().map_err(storage_error)?;
             Ok(())
         })?;
         let database = open_database(path, cache)?;
@@ -109,7 +113,7 @@ impl Store {
 
     fn start(path: &Path, cache: usize, lock: Lock, database: Database) -> Result<Self, OpenError> {
         let (queue, tasks) = mpsc::channel(QUEUE);
-        let first = writer::snapshot(&database, Some(queue.downgrade()))?;
+        let first = writer::snapshot(&database, &queue.downgrade())?;
         let shared = Arc::new(Shared {
             snapshot: ArcSwapOption::from_pointee(first),
             ready: AtomicBool::new(true),
@@ -221,59 +225,4 @@ impl Store {
 
 fn answered<T>(answer: Result<T, oneshot::error::RecvError>) -> Result<T> {
     answer.map_err(|_| Error::unavailable(RETRY_AFTER, "the data file was closed meanwhile"))
-}
-
-/// Opens the file, once it is known to be ours and of a form that this release reads.
-fn open_database(path: &Path, cache: usize) -> Result<Database, OpenError> {
-    let found = file::inspect(path, cache, |shown| format_of(shown, path))?;
-    let database = file::open(path, cache)?;
-    migrate(&database, found, schema::MIGRATIONS, schema::FORMAT)?;
-    Ok(database)
-}
-
-/// The format version of a file that is one of ours.
-fn format_of(database: &Database, path: &Path) -> Result<u64, OpenError> {
-    let foreign = || OpenError::Foreign(path.to_owned());
-    let snapshot = writer::snapshot(database, None)?;
-    let unreadable = |error: Error| match error.status() {
-        503 => OpenError::Refused(error),
-        _ => OpenError::damaged(path, &error),
-    };
-    if !snapshot.holds_steward_tables().map_err(unreadable)? {
-        return Err(foreign());
-    }
-    let meta = |key| snapshot.plain(Table::Meta, key).map_err(unreadable);
-    if meta(schema::MARK_KEY)?.as_deref() != Some(schema::MARK) {
-        return Err(foreign());
-    }
-    let format = meta(schema::FORMAT_KEY)?.ok_or_else(foreign)?;
-    let found = u64::read(&mut format.as_slice()).ok_or_else(foreign)?;
-    if found > schema::FORMAT {
-        return Err(OpenError::Newer { path: path.to_owned(), found });
-    }
-    Ok(found)
-}
-
-/// Brings a file of form `found` to form `to`, in one transaction.
-fn migrate(
-    database: &Database,
-    found: u64,
-    steps: &[schema::Migration],
-    to: u64,
-) -> Result<(), OpenError> {
-    if found == to {
-        return Ok(());
-    }
-    let done = usize::try_from(found.saturating_sub(1)).unwrap_or(usize::MAX);
-    let transaction = writer::begin(database)?;
-    let mut tx = WriteTx::new(&transaction);
-    tx.create_tables()?;
-    for step in steps.iter().skip(done) {
-        step(&mut tx)?;
-    }
-    tx.put_plain(Table::Meta, schema::FORMAT_KEY, &to.encoded())?;
-    drop(tx);
-    transaction.commit().map_err(file::storage_error)?;
-    tracing::info!(from = found, to, "the data file was brought to a newer format");
-    Ok(())
 }

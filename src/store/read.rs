@@ -3,22 +3,14 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::OnceLock;
 
-use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition, TableError};
-use tokio::sync::mpsc;
+use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableError};
 
 use crate::error::{Error, Result};
 
-use super::file::storage_error;
+use super::engine::{Bytes, definition, storage_error};
 use super::key::{Key, after};
 use super::record::{self, Index, Record, Row, damaged, open};
 use super::schema::Table;
-use super::writer::Task;
-
-pub(super) type Bytes = &'static [u8];
-
-pub(super) const fn definition(table: Table) -> TableDefinition<'static, Bytes, Bytes> {
-    TableDefinition::new(table.name())
-}
 
 /// What a walk does with one key and its opened payload.
 pub(super) type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'v;
@@ -314,29 +306,25 @@ impl<T> PerTable<T> {
     }
 }
 
+/// Called when the file could not be read.
+pub(super) type Alarm = Box<dyn Fn() + Send + Sync>;
+
 /// A consistent view of the file as one commit left it.
 pub struct Snapshot {
     tables: PerTable<OnceLock<ReadOnlyTable<Bytes, Bytes>>>,
     transaction: ReadTransaction,
-    writer: Option<mpsc::WeakSender<Task>>,
+    alarm: Alarm,
 }
 
 impl Snapshot {
-    /// `writer` is told when a read fails.
-    pub(super) fn new(
-        transaction: ReadTransaction,
-        writer: Option<mpsc::WeakSender<Task>>,
-    ) -> Self {
-        Self { tables: PerTable::new(OnceLock::new), transaction, writer }
+    pub(super) fn new(transaction: ReadTransaction, alarm: Alarm) -> Self {
+        Self { tables: PerTable::new(OnceLock::new), transaction, alarm }
     }
 
-    /// After one failed read redb refuses all others, and without a write nobody else would notice. A full
-    /// queue means that the writer is about to notice by itself.
+    /// After one failed read redb refuses all others, and without a write nobody else would notice.
     fn told<T>(&self, read: Result<T>) -> Result<T> {
-        if read.as_ref().is_err_and(|error| error.status() == 503)
-            && let Some(writer) = self.writer.as_ref().and_then(mpsc::WeakSender::upgrade)
-        {
-            let _ = writer.try_send(Task::Probe);
+        if read.as_ref().is_err_and(|error| error.status() == 503) {
+            (self.alarm)();
         }
         read
     }

@@ -6,11 +6,9 @@ use redb::WriteTransaction;
 
 use crate::error::{Error, Result};
 
-use super::file::storage_error;
+use super::engine::{Bytes, definition, storage_error};
 use super::key::Key;
-use super::read::{
-    Bytes, Order, PerTable, Raw, Tx, Visit, Window, definition, get_from, read_number, walk_from,
-};
+use super::read::{Order, PerTable, Raw, Tx, Visit, Window, get_from, read_number, walk_from};
 use super::record::{self, Indexed, Record, Row, damaged, seal};
 use super::schema::Table;
 use super::undo::{Change, Undo};

@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
-use redb::{Database, Durability};
+use redb::Database;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{Error, Result};
 
-use super::file::{self, Lock, storage_error};
+use super::engine::{RETRY_AFTER, begin, begin_read, storage_error};
+use super::file::{self, Lock};
 use super::read::Snapshot;
 use super::write::WriteTx;
 
@@ -27,8 +28,6 @@ const BATCH_TIME: Duration = Duration::from_millis(10);
 const REOPEN_FIRST: Duration = Duration::from_millis(50);
 /// The longest wait between two attempts to open the file again.
 const REOPEN_LAST: Duration = Duration::from_secs(5);
-/// What a client is told to wait, in seconds, where the store cannot serve.
-pub(super) const RETRY_AFTER: u32 = 1;
 
 /// What the writer thread and everybody else share.
 pub(super) struct Shared {
@@ -206,7 +205,7 @@ impl Writer {
 
     /// Shows the committed state to readers.
     fn publish(&self, database: &Database) -> Result<()> {
-        let snapshot = snapshot(database, Some(self.sender.clone()))?;
+        let snapshot = snapshot(database, &self.sender)?;
         self.shared.snapshot.store(Some(Arc::new(snapshot)));
         Ok(())
     }
@@ -298,24 +297,14 @@ fn probe(database: &Database) -> Result<()> {
     begin(database)?.abort().map_err(storage_error)
 }
 
-/// Begins a transaction that is on disk when it is committed and opens at once after a crash.
-///
-/// Two-phase: stored bytes come from outside, and a one-phase commit trusts checksums that an
-/// attacker could arrange. Quick repair: a large file opens in a millisecond after SIGKILL.
-pub(super) fn begin(database: &Database) -> Result<redb::WriteTransaction> {
-    let mut transaction = database.begin_write().map_err(storage_error)?;
-    transaction.set_durability(Durability::Immediate).map_err(storage_error)?;
-    transaction.set_two_phase_commit(true);
-    transaction.set_quick_repair(true);
-    Ok(transaction)
-}
-
-/// The present state of `database`.
-pub(super) fn snapshot(
-    database: &Database,
-    writer: Option<mpsc::WeakSender<Task>>,
-) -> Result<Snapshot> {
-    use redb::ReadableDatabase;
-    let transaction = database.begin_read().map_err(storage_error)?;
-    Ok(Snapshot::new(transaction, writer))
+/// The present state of `database`. Where a read of it fails, the writer is told; a full queue means that
+/// it is about to notice by itself.
+pub(super) fn snapshot(database: &Database, writer: &mpsc::WeakSender<Task>) -> Result<Snapshot> {
+    let writer = writer.clone();
+    let alarm = move || {
+        if let Some(writer) = writer.upgrade() {
+            let _ = writer.try_send(Task::Probe);
+        }
+    };
+    Ok(Snapshot::new(begin_read(database)?, Box::new(alarm)))
 }

@@ -13,7 +13,7 @@ use redb::{Database, ReadableDatabase};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use super::read::definition;
+use super::engine::definition;
 use super::*;
 use crate::secret::Seed;
 

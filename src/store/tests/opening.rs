@@ -4,6 +4,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use redb::ReadableDatabase;
 
+use super::engine::begin_read;
+use super::migrate::{Step, format_of, migrate};
 use super::*;
 
 /// Asserts that the file is refused with this text and not one byte of it changes.
@@ -178,23 +180,18 @@ async fn a_file_that_was_never_closed_opens_with_all_that_was_committed() {
 #[tokio::test]
 async fn an_older_file_is_brought_up_to_date_once() {
     let count_up = |tx: &mut WriteTx<'_>| tx.next_number(Table::Sweeps).map(drop);
-    let steps: [schema::Migration; 3] =
+    let steps: [Step; 3] =
         [|_| Err(Error::internal("a step that was done long ago")), count_up, count_up];
     let scratch = Scratch::closed().await;
     set_format(&scratch, 2);
     let migrated = || {
         let database = Database::open(scratch.path()).expect("the file");
-        let found = writer::snapshot(&database, None).expect("a snapshot");
-        let found = found.plain(Table::Meta, schema::FORMAT_KEY).expect("read").expect("there");
+        let now = || Snapshot::new(begin_read(&database).expect("a snapshot"), Box::new(|| ()));
+        let found = now().plain(Table::Meta, schema::FORMAT_KEY).expect("read").expect("there");
         let found = u64::read(&mut found.as_slice()).expect("a number");
         migrate(&database, found, &steps, 4).expect("migrated");
-        let snapshot = writer::snapshot(&database, None).expect("a snapshot");
-        read::read_number(
-            &*Box::new(snapshot),
-            Table::Sequences,
-            &Table::Sweeps.name().to_owned().encoded(),
-        )
-        .expect("read")
+        let key = Table::Sweeps.name().to_owned().encoded();
+        read::read_number(&now(), Table::Sequences, &key).expect("read")
     };
     assert_eq!((migrated(), migrated()), (2, 2));
 }
@@ -202,8 +199,7 @@ async fn an_older_file_is_brought_up_to_date_once() {
 #[tokio::test]
 async fn a_migration_that_fails_changes_nothing() {
     let scratch = Scratch::closed().await;
-    let steps: [schema::Migration; 2] =
-        [|tx| tx.put(&thing(9)), |_| Err(Error::internal("a step that fails"))];
+    let steps: [Step; 2] = [|tx| tx.put(&thing(9)), |_| Err(Error::internal("a step that fails"))];
     let database = Database::open(scratch.path()).expect("the file");
     migrate(&database, 1, &steps, 3).expect_err("a step failed");
     drop(database);

@@ -1,7 +1,9 @@
 //! Indexes, counts and versions against a model, over writes that stay and writes that do not.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
+use futures_util::future::join_all;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -132,39 +134,103 @@ fn assert_shows(tx: &Snapshot, model: &Model) -> Result<()> {
     Ok(())
 }
 
+/// What became of each write, one after the other or all in one batch.
+async fn run(
+    store: &Store,
+    writes: Vec<(Vec<Step>, End)>,
+    batched: bool,
+) -> Vec<(End, Result<(), u16>)> {
+    let one = |(steps, end): (Vec<Step>, End)| async move {
+        (end, write(store, steps, end).await.map_err(|error| error.status()))
+    };
+    if !batched {
+        let mut ends = Vec::new();
+        for write in writes {
+            ends.push(one(write).await);
+        }
+        return ends;
+    }
+    let (blocker, held) = Blocker::hold(store);
+    blocker.holds().await;
+    let released = async { blocker.release() };
+    let (ends, ()) = tokio::join!(join_all(writes.into_iter().map(one)), released);
+    held.await.expect("the task").expect("released");
+    ends
+}
+
 #[test]
-fn indexes_counts_and_versions_follow_the_records_and_a_refused_write_leaves_no_trace() {
+fn indexes_counts_and_versions_follow_the_writes_that_stay_and_those_alone() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let (_scratch, store) = Scratch::new();
-    let mut runner = TestRunner::new(ProptestConfig { cases: 24, ..ProptestConfig::default() });
-    let outcome = runner.run(&writes(), |writes| {
+    let mut runner = TestRunner::new(ProptestConfig { cases: 32, ..ProptestConfig::default() });
+    let outcome = runner.run(&(writes(), any::<bool>()), |(writes, batched)| {
         runtime.block_on(async {
-            let mut model = Model::new();
             store.write(|tx| tx.remove_some::<Thing>(&(), usize::MAX)).await.expect("emptied");
-            for (steps, end) in writes {
-                let before = dump(&store);
-                let mut imagined = model.clone();
-                steps.iter().for_each(|step| step.imagine(&mut imagined));
-                let status = write(&store, steps, end).await.map_err(|error| error.status());
-                match end {
-                    End::Stays => {
-                        assert_eq!(status, Ok(()));
-                        model = imagined;
-                    }
-                    End::Refused => assert_eq!(status, Err(403)),
-                    End::Panics => assert_eq!(status, Err(500)),
+            let mut model = Model::new();
+            for (steps, _) in writes.iter().filter(|(_, end)| *end == End::Stays) {
+                for step in steps {
+                    step.imagine(&mut model);
                 }
-                if end != End::Stays {
-                    assert_eq!(dump(&store), before);
-                }
-                let snapshot = store.snapshot().expect("an open file");
-                assert_shows(&snapshot, &model).expect("a readable file");
             }
+            for (end, status) in run(&store, writes, batched).await {
+                let expected = match end {
+                    End::Stays => Ok(()),
+                    End::Refused => Err(403),
+                    End::Panics => Err(500),
+                };
+                assert_eq!(status, expected);
+            }
+            let snapshot = store.snapshot().expect("an open file");
+            assert_shows(&snapshot, &model).expect("a readable file");
             assert_clean(&check(&store).await);
         });
         Ok(())
     });
     outcome.expect("the model holds");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_taken_back_leaves_no_trace(
+        kept in vec(steps(), 0..8),
+        undone in vec(steps(), 0..16),
+        numbers in 0u8..3,
+    ) {
+        let scratch = Scratch::empty();
+        let database = Database::create(scratch.path()).expect("a file");
+        let transaction = begin(&database).expect("a transaction");
+        let mut tx = WriteTx::new(&transaction);
+        tx.create_tables().expect("tables");
+        for step in &kept {
+            step.perform(&mut tx).expect("written");
+        }
+        tx.keep().expect("whole");
+        let before = values(&tx);
+        for step in &undone {
+            step.perform(&mut tx).expect("written");
+        }
+        for _ in 0..numbers {
+            tx.next_number(Table::Projects).expect("a number");
+        }
+        tx.take_back().expect("taken back");
+        prop_assert_eq!(values(&tx), before);
+        prop_assert!(tx.changes().is_empty() && !tx.wrote_anything());
+    }
+}
+
+/// Every value that a write under way sees.
+fn values(tx: &WriteTx<'_>) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
+    let mut all = Vec::new();
+    for table in Table::ALL {
+        let mut note = |key: &[u8], payload: &[u8]| {
+            all.push((*table, key.to_vec(), payload.to_vec()));
+            Ok(ControlFlow::Continue(()))
+        };
+        tx.raw_walk(*table, &[], 0, Order::Ascending, &mut note).expect("a sound table");
+    }
+    all
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 
+use super::writer::Write;
 use super::*;
 
 #[tokio::test]
@@ -46,6 +47,18 @@ async fn in_a_batch_whose_middle_fails_its_neighbours_stay_and_share_one_commit(
     let there: Vec<_> = (1..=4).map(|id| snapshot.find::<Thing>(&(1, id)).expect("read")).collect();
     assert_eq!(there, [Some(thing(1)), None, None, Some(thing(4))]);
     assert_clean(&check(&store).await);
+}
+
+/// A refusal may rest on what a neighbour of the batch wrote, and falls with it.
+#[tokio::test]
+async fn a_refusal_too_waits_for_what_becomes_of_the_transaction() {
+    let scratch = Scratch::empty();
+    let database = Database::create(scratch.path()).expect("a file");
+    let transaction = begin(&database).expect("a transaction");
+    let (mut queued, answer) = Queued::new(|_: &mut WriteTx<'_>| Err::<(), _>(Error::denied("no")));
+    assert!(!queued.run(&mut WriteTx::new(&transaction)));
+    queued.answer(Err(Error::unavailable(RETRY_AFTER, "the commit failed")));
+    assert_unavailable(&answer.await.expect("an answer"));
 }
 
 #[tokio::test]
