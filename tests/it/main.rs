@@ -12,3 +12,4 @@
 
 mod smoke;
 mod support;
+mod tidy;
