@@ -198,6 +198,7 @@ pub fn imports(source: &Source) -> Vec<Violation> {
             found.push(violation(source, at, "a noun names another by crate::resources"));
         }
     }
+    found.dedup();
     found
 }
 
