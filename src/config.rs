@@ -76,8 +76,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 fn public_url(text: &str) -> Result<String, String> {
-    let url: axum::http::Uri =
-        text.parse().map_err(|_| "write a URL such as https://host".to_owned())?;
+    let url: http::Uri = text.parse().map_err(|_| "write a URL such as https://host".to_owned())?;
     match (url.scheme_str(), url.authority()) {
         (Some("http" | "https"), Some(_)) => Ok(text.trim_end_matches('/').to_owned()),
         _ => Err("write a URL with http or https and a host".to_owned()),

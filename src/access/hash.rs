@@ -3,7 +3,7 @@
 //! One run takes 19 MiB and about 14 ms. Allocating that anew for each would leave the heap several times
 //! as large; so blocks are handed back and used again.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
@@ -16,29 +16,29 @@ use super::key::PresentedSecret;
 
 /// Runs Argon2id off the request threads.
 pub struct Hasher {
-    permits: Semaphore,
+    permits: Arc<Semaphore>,
     idle: Mutex<Vec<Vec<Block>>>,
 }
 
 impl Hasher {
     /// A hasher that runs at most `at_once` at a time.
     pub fn new(at_once: usize) -> Self {
-        Self { permits: Semaphore::new(at_once), idle: Mutex::new(Vec::new()) }
+        Self { permits: Arc::new(Semaphore::new(at_once)), idle: Mutex::new(Vec::new()) }
     }
 
     /// Whether `secret` is the one that `hash`, a PHC string, was made from. Waits its turn.
     ///
     /// # Errors
     /// 500 when `hash` is no PHC string.
-    pub async fn verify(
-        self: &std::sync::Arc<Self>,
-        secret: PresentedSecret,
-        hash: &str,
-    ) -> Result<bool> {
+    pub async fn verify(self: &Arc<Self>, secret: PresentedSecret, hash: &str) -> Result<bool> {
         let expected = PasswordHash::new(hash).map_err(Error::internal)?;
-        let _turn = self.permits.acquire().await.map_err(Error::internal)?;
-        let hasher = std::sync::Arc::clone(self);
-        let verified = tokio::task::spawn_blocking(move || hasher.matches(&secret, &expected));
+        let turn = Arc::clone(&self.permits).acquire_owned().await.map_err(Error::internal)?;
+        let hasher = Arc::clone(self);
+        let verified = tokio::task::spawn_blocking(move || {
+            // The run goes on when its client has gone, and so must its turn.
+            let _turn = turn;
+            hasher.matches(&secret, &expected)
+        });
         verified.await.map_err(Error::internal)?
     }
 
@@ -87,5 +87,45 @@ impl Hasher {
             .map_err(Error::internal);
         idle().push(blocks);
         derived
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::access::key::{NewKey, TagKey};
+    use crate::secret::Seed;
+    use crate::time::Timestamp;
+
+    fn secret() -> PresentedSecret {
+        let tags = TagKey::new(&[7; 32]).expect("a tag key");
+        let mut draw = Seed::take().expect("randomness").draw();
+        NewKey::draw(&tags, &mut draw, Timestamp::from_micros(0)).secret
+    }
+
+    #[tokio::test]
+    async fn a_secret_matches_its_own_hash_alone() {
+        let (hasher, mine, other) = (Arc::new(Hasher::new(2)), secret(), secret());
+        let hash = hasher.hash(&mine, &[3; 16]).expect("a hash");
+        assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
+        assert!(hasher.verify(mine, &hash).await.expect("verified"));
+        assert!(!hasher.verify(other, &hash).await.expect("verified"));
+        assert_eq!(hasher.verify(secret(), "no hash").await.expect_err("no hash").status(), 500);
+    }
+
+    #[tokio::test]
+    async fn a_client_that_goes_away_frees_no_turn_before_its_run_has_ended() {
+        let hasher = Arc::new(Hasher::new(1));
+        let hash = hasher.hash(&secret(), &[3; 16]).expect("a hash");
+        assert!(hasher.verify(secret(), &hash).now_or_never().is_none());
+        assert_eq!(hasher.permits.available_permits(), 0);
+        while hasher.permits.available_permits() == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(hasher.idle.lock().expect("whole").len(), 1);
     }
 }

@@ -3,21 +3,22 @@
 //! Walks one snapshot: every checksum, every index against its table, every count, every reference;
 //! then lets redb check its own structure on a temporary copy of the file's bytes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use redb::Database;
 use serde::Serialize;
-use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
 
-use super::Store;
+use super::file::{builder, folder_of};
 use super::key::Key;
 use super::read::{Snapshot, Tx};
-use super::record::{Record, Reference, Row, count_key, entry_payload};
+use super::record::{Record, Reference, Row, entry_payload};
 use super::schema::Table;
+use super::{DEFAULT_CACHE, Store};
 
 /// How many problems are told; the rest are only counted.
 const TOLD: usize = 100;
@@ -42,15 +43,19 @@ impl Findings {
     }
 }
 
+/// Whether a reference that leads nowhere is in order.
+type Excused = dyn Fn(&Snapshot, &Reference) -> Result<bool>;
+
 /// A type of record, for `check` to walk.
 pub trait Kind: Send + Sync {
-    /// Where its records are kept.
-    fn table(&self) -> Table;
+    /// Where its records and their index entries are kept.
+    fn tables(&self) -> Vec<Table>;
     #[doc(hidden)]
     fn check(
         &self,
         tx: &Snapshot,
-        excused: &dyn Fn(&Snapshot, &Reference) -> Result<bool>,
+        excused: &Excused,
+        counts: &mut Counts,
         findings: &mut Findings,
     ) -> Result<()>;
 }
@@ -62,43 +67,53 @@ pub fn kind<R: Record>() -> Box<dyn Kind> {
 
 struct Of<R>(std::marker::PhantomData<fn() -> R>);
 
-/// What the records of one type add up to.
+/// What the counts have to be by the records, under their keys, with the table that each is of.
 #[derive(Default)]
-struct Sums {
-    entries: HashMap<Table, u64>,
-    counts: HashMap<Vec<u8>, u64>,
-}
+pub struct Counts(BTreeMap<Vec<u8>, (Table, u64)>);
+
+/// How many entries each index has to have by the records.
+type Entries = HashMap<Table, u64>;
 
 impl<R: Record> Kind for Of<R> {
-    fn table(&self) -> Table {
-        R::TABLE
+    fn tables(&self) -> Vec<Table> {
+        let indexes = R::INDEXES.iter().map(|index| index.table());
+        std::iter::once(R::TABLE).chain(indexes).collect()
     }
 
     fn check(
         &self,
         tx: &Snapshot,
-        excused: &dyn Fn(&Snapshot, &Reference) -> Result<bool>,
+        excused: &Excused,
+        counts: &mut Counts,
         findings: &mut Findings,
     ) -> Result<()> {
-        let mut sums = Sums::default();
+        let mut entries = Entries::new();
         tx.each(R::TABLE, &mut |key, payload| {
             findings.values += 1;
             let read =
                 payload.and_then(|payload| Ok((payload, Row::<R>::read(payload)?.into_record()?)));
             match read {
                 Ok((payload, record)) => {
+                    if record.key().encoded() != key {
+                        let what = "a record lies under another record's key";
+                        findings.problem(R::TABLE, what);
+                    }
                     let found = Found { key, payload, record: &record };
-                    check_record(tx, &found, excused, &mut sums, findings)?;
+                    check_entries_of(tx, &found, &mut entries, findings);
+                    check_references(tx, &record, excused, findings)?;
+                    for key in R::COUNTS.iter().filter_map(|count| count.key(&record)) {
+                        counts.0.entry(key).or_insert((R::TABLE, 0)).1 += 1;
+                    }
                 }
                 Err(error) => findings.problem(R::TABLE, error),
             }
             Ok(())
         })?;
         for index in R::INDEXES {
-            let expected = sums.entries.get(&index.table()).copied().unwrap_or(0);
-            check_entries(tx, index.table(), expected, findings)?;
+            let expected = entries.get(&index.table()).copied().unwrap_or(0);
+            check_number(tx, index.table(), expected, findings)?;
         }
-        check_counts::<R>(tx, sums.counts, findings)
+        Ok(())
     }
 }
 
@@ -109,98 +124,84 @@ struct Found<'f, R> {
     record: &'f R,
 }
 
-fn check_record<R: Record>(
+/// Whether every index has its entry for a record, as it should stand there.
+fn check_entries_of<R: Record>(
     tx: &Snapshot,
     found: &Found<'_, R>,
-    excused: &dyn Fn(&Snapshot, &Reference) -> Result<bool>,
-    sums: &mut Sums,
+    entries: &mut Entries,
+    findings: &mut Findings,
+) {
+    for index in R::INDEXES {
+        let Some(entry) = index.entry(found.record) else { continue };
+        *entries.entry(index.table()).or_default() += 1;
+        let expected = entry_payload(index.form(), found.key, found.payload);
+        match tx.plain(index.table(), &entry).ok().flatten() {
+            Some(stands) if stands == expected => {}
+            Some(_) => findings.problem(index.table(), "an entry differs from its record"),
+            None => findings.problem(index.table(), "a record is missing from the index"),
+        }
+    }
+}
+
+fn check_references<R: Record>(
+    tx: &Snapshot,
+    record: &R,
+    excused: &Excused,
     findings: &mut Findings,
 ) -> Result<()> {
-    let Found { key, payload, record } = *found;
-    if record.key().encoded() != key {
-        findings.problem(R::TABLE, "a record lies under another record's key");
-    }
-    for index in R::INDEXES {
-        let Some(entry) = index.entry(record) else { continue };
-        *sums.entries.entry(index.table()).or_default() += 1;
-        let expected = entry_payload(index.form(), key, payload);
-        if tx.plain(index.table(), &entry).ok().flatten() != Some(expected) {
-            findings.problem(
-                index.table(),
-                "a record is missing from the index, or stands there otherwise",
-            );
-        }
-    }
-    for count in R::COUNTS {
-        if let Some(key) = count.key(record) {
-            *sums.counts.entry(key).or_default() += 1;
-        }
-    }
     for reference in record.references() {
         let found = tx.plain(reference.table, &reference.key).is_ok_and(|found| found.is_some());
         if !found && !excused(tx, &reference)? {
-            findings.problem(
-                R::TABLE,
-                format_args!("a record points at nothing in {}", reference.table.name()),
-            );
+            let target = reference.table.name();
+            findings.problem(R::TABLE, format_args!("a record points at nothing in {target}"));
         }
     }
     Ok(())
 }
 
 /// Every expected entry was looked up from its record, so a differing number means entries too many.
-fn check_entries(
-    tx: &Snapshot,
-    index: Table,
-    expected: u64,
-    findings: &mut Findings,
-) -> Result<()> {
-    let mut found = 0;
-    tx.each(index, &mut |_, payload| {
-        found += 1;
-        if let Err(error) = payload {
-            findings.problem(index, error);
-        }
-        Ok(())
-    })?;
-    findings.values += found;
+fn check_number(tx: &Snapshot, index: Table, expected: u64, findings: &mut Findings) -> Result<()> {
+    let found = check_sums(tx, index, findings)?;
     if found != expected {
         findings.problem(index, format_args!("{found} entries where {expected} belong"));
     }
     Ok(())
 }
 
-fn check_counts<R: Record>(
-    tx: &Snapshot,
-    mut expected: HashMap<Vec<u8>, u64>,
-    findings: &mut Findings,
-) -> Result<()> {
-    let prefix = count_key(R::TABLE, &[]);
-    tx.each(Table::Counts, &mut |key, payload| {
-        if !key.starts_with(&prefix) {
-            return Ok(());
-        }
-        findings.values += 1;
-        let stored = payload.ok().and_then(|mut payload| u64::read(&mut payload));
-        let counted = expected.remove(key);
-        if stored != counted {
-            findings.problem(
-                Table::Counts,
-                format_args!(
-                    "{} of {} stored where there are {}",
-                    stored.unwrap_or(0),
-                    R::TABLE.name(),
-                    counted.unwrap_or(0)
-                ),
-            );
+/// Verifies the checksum of every value of `table`; answers how many there are.
+fn check_sums(tx: &Snapshot, table: Table, findings: &mut Findings) -> Result<u64> {
+    let mut found = 0;
+    tx.each(table, &mut |_, payload| {
+        found += 1;
+        if let Err(error) = payload {
+            findings.problem(table, error);
         }
         Ok(())
     })?;
-    if !expected.is_empty() {
-        findings.problem(
-            Table::Counts,
-            format_args!("{} counts of {} are missing", expected.len(), R::TABLE.name()),
-        );
+    findings.values += found;
+    Ok(found)
+}
+
+fn check_counts(tx: &Snapshot, mut expected: Counts, findings: &mut Findings) -> Result<()> {
+    check_sums(tx, Table::Counts, findings)?;
+    tx.each(Table::Counts, &mut |key, payload| {
+        let Some(stored) = payload.ok().map(|mut payload| u64::read(&mut payload)) else {
+            expected.0.remove(key);
+            return Ok(());
+        };
+        let counted = expected.0.remove(key).map(|(_, counted)| counted);
+        if stored.is_none() || stored != counted {
+            let table = String::read(&mut &*key).unwrap_or_default();
+            let (stored, counted) = (stored.unwrap_or(0), counted.unwrap_or(0));
+            let what = format_args!("{stored} of {table} stored where there are {counted}");
+            findings.problem(Table::Counts, what);
+        }
+        Ok(())
+    })?;
+    for (table, counted) in expected.0.into_values() {
+        let table = table.name();
+        findings
+            .problem(Table::Counts, format_args!("no count of {table} where there are {counted}"));
     }
     Ok(())
 }
@@ -212,59 +213,64 @@ impl Store {
     /// Writes wait while the file's bytes are copied; everything else runs beside them.
     ///
     /// # Errors
-    /// When the file cannot be read at all, or its folder has no room for the copy.
+    /// When the file is closed, or its folder has no room for the copy.
     pub async fn check(
         &self,
         kinds: Vec<Box<dyn Kind>>,
         excused: fn(&Snapshot, &Reference) -> Result<bool>,
     ) -> Result<Findings> {
         let snapshot = self.snapshot()?;
-        let walk = move || check_snapshot(&snapshot, &kinds, excused);
-        let mut findings = tokio::task::spawn_blocking(walk).await.map_err(Error::internal)??;
+        let walk = move || check_snapshot(&snapshot, &kinds, &excused);
+        let mut findings = tokio::task::spawn_blocking(walk).await.map_err(Error::internal)?;
         let path = self.path().to_owned();
         let copy = self.between_writes(move || copy_of(&path)).await?.map_err(Error::internal)?;
-        let sound = tokio::task::spawn_blocking(move || structure_is_sound(&copy))
-            .await
-            .map_err(Error::internal)?;
+        let sound = tokio::task::spawn_blocking(move || structure_is_sound(copy)).await;
         match sound {
-            Ok(true) => {}
-            Ok(false) => {
+            Ok(Ok(true)) => {}
+            Ok(Ok(false)) => {
                 findings.problem(Table::Meta, "redb repaired the structure of a copy of the file");
             }
-            Err(error) => findings.problem(Table::Meta, format_args!("redb: {error}")),
+            Ok(Err(error)) => findings.problem(Table::Meta, format_args!("redb: {error}")),
+            Err(_) => findings.problem(Table::Meta, "redb panicked over the structure"),
         }
         Ok(findings)
     }
 }
 
-fn check_snapshot(
-    tx: &Snapshot,
-    kinds: &[Box<dyn Kind>],
-    excused: fn(&Snapshot, &Reference) -> Result<bool>,
-) -> Result<Findings> {
+fn check_snapshot(tx: &Snapshot, kinds: &[Box<dyn Kind>], excused: &Excused) -> Findings {
     let mut findings = Findings::default();
+    let mut counts = Counts::default();
+    let mut others = Table::ALL.to_vec();
+    others.retain(|table| *table != Table::Counts);
     for kind in kinds {
-        kind.check(tx, &excused, &mut findings)?;
+        let tables = kind.tables();
+        others.retain(|table| !tables.contains(table));
+        let table = tables.first().copied().unwrap_or(Table::Meta);
+        reported(table, &mut findings, |found| kind.check(tx, excused, &mut counts, found));
     }
-    for table in [Table::Meta, Table::Sequences] {
-        tx.each(table, &mut |_, payload| {
-            findings.values += 1;
-            if let Err(error) = payload {
-                findings.problem(table, error);
-            }
-            Ok(())
-        })?;
+    reported(Table::Counts, &mut findings, |found| check_counts(tx, counts, found));
+    for table in others {
+        reported(table, &mut findings, |found| check_sums(tx, table, found).map(drop));
     }
-    Ok(findings)
+    findings
 }
 
-fn copy_of(path: &Path) -> std::io::Result<NamedTempFile> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut copy = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-    std::io::copy(&mut std::fs::File::open(path)?, &mut copy)?;
+/// Walks on where a table cannot be walked to its end. redb panics over some of what it does not expect.
+fn reported(table: Table, findings: &mut Findings, walk: impl FnOnce(&mut Findings) -> Result<()>) {
+    match catch_unwind(AssertUnwindSafe(|| walk(findings))) {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => findings.problem(table, error),
+        Err(_) => findings.problem(table, "redb panicked over the table"),
+    }
+}
+
+/// A copy without a name, so that nothing of it is left behind however this ends.
+fn copy_of(path: &Path) -> std::io::Result<File> {
+    let mut copy = tempfile::tempfile_in(folder_of(path))?;
+    std::io::copy(&mut File::open(path)?, &mut copy)?;
     Ok(copy)
 }
 
-fn structure_is_sound(copy: &NamedTempFile) -> Result<bool, redb::DatabaseError> {
-    Database::builder().open(copy.path())?.check_integrity()
+fn structure_is_sound(copy: File) -> Result<bool, redb::DatabaseError> {
+    builder(DEFAULT_CACHE).create_file(copy)?.check_integrity()
 }

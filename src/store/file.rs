@@ -4,12 +4,14 @@ use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use redb::Database;
+use redb::{Database, DatabaseError, StorageError};
 
 use crate::error::Error;
 
+use super::overlay::Overlay;
 use super::schema::FORMAT;
 
 /// Why a data file could not be opened or created. Each is one line that says what to do.
@@ -111,17 +113,6 @@ impl OpenError {
     }
 }
 
-/// What a failure of the storage engine means to a client: damage is a defect, everything else passes.
-pub(super) fn storage_error(error: impl Into<redb::Error>) -> Error {
-    match error.into() {
-        error @ (redb::Error::Corrupted(_)
-        | redb::Error::TableTypeMismatch { .. }
-        | redb::Error::TableDoesNotExist(_)
-        | redb::Error::TableAlreadyOpen(..)) => Error::internal(error),
-        error => Error::unavailable(1, error),
-    }
-}
-
 /// The lock beside a data file. Whoever opens, makes or replaces the file holds it all the while; it
 /// ends with the process, however that ends.
 pub(super) struct Lock(#[expect(dead_code, reason = "holding the open file is the lock")] File);
@@ -170,15 +161,38 @@ pub(super) fn create(
     cache: usize,
     fill: impl FnOnce(&Database) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
-    if data.symlink_metadata().is_ok() {
-        return Err(OpenError::Exists(data.to_owned()));
-    }
-    let draft = beside(data, "creating");
+    require_absent(data)?;
+    remove_draft(data)?;
+    let draft = draft(data);
     let outcome = fill_draft(&draft, cache, fill).and_then(|()| publish(&draft, data));
-    let removed = fs::remove_file(&draft);
+    let removed = remove_draft(data);
     outcome?;
-    removed.map_err(OpenError::io("remove", &draft))?;
+    removed?;
     sync_folder(data)
+}
+
+/// Refuses to make what is there already.
+pub(super) fn require_absent(data: &Path) -> Result<(), OpenError> {
+    match data.symlink_metadata() {
+        Ok(_) => Err(OpenError::Exists(data.to_owned())),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Where a new data file grows.
+fn draft(data: &Path) -> PathBuf {
+    beside(data, "creating")
+}
+
+/// Removes what a cut during creation left: a draft, or a second name of the file itself.
+pub(super) fn remove_draft(data: &Path) -> Result<(), OpenError> {
+    let draft = draft(data);
+    match fs::remove_file(&draft) {
+        Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+            Err(OpenError::io("remove", &draft)(cause))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn fill_draft(
@@ -186,12 +200,6 @@ fn fill_draft(
     cache: usize,
     fill_in: impl FnOnce(&Database) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
-    match fs::remove_file(draft) {
-        Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
-            return Err(OpenError::io("remove", draft)(cause));
-        }
-        _ => {}
-    }
     let file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -215,27 +223,58 @@ fn publish(draft: &Path, data: &Path) -> Result<(), OpenError> {
     })
 }
 
-fn sync_folder(data: &Path) -> Result<(), OpenError> {
-    let folder = match data.parent() {
+/// The folder in which `data` lies.
+pub(super) fn folder_of(data: &Path) -> &Path {
+    match data.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
-    };
+    }
+}
+
+fn sync_folder(data: &Path) -> Result<(), OpenError> {
+    let folder = folder_of(data);
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(OpenError::io("sync", folder))
 }
 
-/// Opens the existing file at `data`, which must be a redb file by its first bytes: redb is never let
-/// near anything else.
+/// Lets `look` into the existing file at `data` without a change to it, whatever it is and whatever state
+/// it is in. redb is never let near a file that is not one of its own by the first bytes.
+pub(super) fn inspect<T>(
+    data: &Path,
+    cache: usize,
+    look: impl FnOnce(&Database) -> Result<T, OpenError>,
+) -> Result<T, OpenError> {
+    recognize(data)?;
+    let file = OpenOptions::new().read(true).write(true).open(data);
+    let file = file.map_err(OpenError::io("open", data))?;
+    let shown = guarded(data, || builder(cache).create_with_backend(Overlay::new(file)?))?;
+    look(&shown)
+}
+
+/// Opens the existing file at `data`.
 pub(super) fn open(data: &Path, cache: usize) -> Result<Database, OpenError> {
     recognize(data)?;
-    builder(cache).open(data).map_err(|error| match error {
-        redb::DatabaseError::DatabaseAlreadyOpen => OpenError::InUse(data.to_owned()),
-        redb::DatabaseError::Storage(redb::StorageError::Io(cause))
-            if cause.kind() != io::ErrorKind::InvalidData =>
-        {
+    guarded(data, || builder(cache).open(data))
+}
+
+/// Opens with redb, which panics over some of what it does not expect in a file.
+fn guarded(
+    data: &Path,
+    open: impl FnOnce() -> Result<Database, DatabaseError>,
+) -> Result<Database, OpenError> {
+    let opened = catch_unwind(AssertUnwindSafe(open))
+        .map_err(|_| OpenError::damaged(data, &"redb cannot make sense of it"))?;
+    opened.map_err(|error| match error {
+        DatabaseError::DatabaseAlreadyOpen => OpenError::InUse(data.to_owned()),
+        DatabaseError::Storage(StorageError::Io(cause)) if !beyond_reading(&cause) => {
             OpenError::io("open", data)(cause)
         }
         error => OpenError::damaged(data, &error),
     })
+}
+
+/// Whether it is what was read that is at fault, and not the reading.
+fn beyond_reading(cause: &io::Error) -> bool {
+    matches!(cause.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
 }
 
 /// The first bytes of every redb file.
@@ -260,7 +299,7 @@ fn recognize(data: &Path) -> Result<(), OpenError> {
     }
 }
 
-fn builder(cache: usize) -> redb::Builder {
+pub(super) fn builder(cache: usize) -> redb::Builder {
     let mut builder = Database::builder();
     builder.set_cache_size(cache);
     builder

@@ -6,11 +6,16 @@
 //! the current transaction, is taken back whole when it fails, and is answered when it is on disk.
 
 mod check;
+mod engine;
 mod file;
 pub mod key;
+mod migrate;
+mod overlay;
 mod read;
 pub mod record;
 pub mod schema;
+#[cfg(test)]
+mod tests;
 mod undo;
 mod write;
 mod writer;
@@ -36,8 +41,10 @@ pub use write::WriteTx;
 use crate::error::{Error, Result};
 use crate::secret::{Draw, SigningSecret};
 
+use engine::{RETRY_AFTER, begin, storage_error};
 use file::Lock;
-use writer::{Queued, RETRY_AFTER, Shared, Task, Writer};
+use migrate::open_database;
+use writer::{Queued, Shared, Task, Writer};
 
 /// How many writes may wait for the writer; the next one is refused with 503.
 const QUEUE: usize = 4096;
@@ -47,7 +54,8 @@ pub const DEFAULT_CACHE: usize = 64 * 1024 * 1024;
 
 /// An open data file.
 ///
-/// Cheap to clone. The file is closed when [`close`](Store::close) is called or the last clone is dropped.
+/// Cheap to clone. [`close`](Store::close) waits until the file is closed; where the last clone is dropped
+/// without it, the writer thread closes the file a moment later.
 #[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
@@ -63,6 +71,7 @@ impl Store {
     /// When the file is missing, in use, not ours, newer than this release, or damaged.
     pub fn open(path: &Path, cache: usize) -> Result<Self, OpenError> {
         let lock = Lock::take_for_existing(path)?;
+        file::remove_draft(path)?;
         let database = open_database(path, cache)?;
         Self::start(path, cache, lock, database)
     }
@@ -79,10 +88,11 @@ impl Store {
         draw: &mut Draw,
         fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError>,
     ) -> Result<(Self, T), OpenError> {
+        file::require_absent(path)?;
         let lock = Lock::take(path)?;
         let mut filled = None;
         file::create(path, cache, |database| {
-            let transaction = writer::begin(database)?;
+            let transaction = begin(database)?;
             let mut tx = WriteTx::new(&transaction);
             tx.create_tables()?;
             tx.put_plain(Table::Meta, schema::MARK_KEY, schema::MARK)?;
@@ -92,7 +102,7 @@ impl Store {
             tx.put_plain(Table::Meta, schema::SECRET_KEY, &stored)?;
             filled = Some(fill(&mut tx, &secret)?);
             drop(tx);
-            transaction.commit().map_err(file::storage_error)?;
+            transaction.commit().map_err(storage_error)?;
             Ok(())
         })?;
         let database = open_database(path, cache)?;
@@ -102,16 +112,18 @@ impl Store {
     }
 
     fn start(path: &Path, cache: usize, lock: Lock, database: Database) -> Result<Self, OpenError> {
+        let (queue, tasks) = mpsc::channel(QUEUE);
+        let first = writer::snapshot(&database, &queue.downgrade())?;
         let shared = Arc::new(Shared {
-            snapshot: ArcSwapOption::from_pointee(writer::snapshot(&database)?),
+            snapshot: ArcSwapOption::from_pointee(first),
             ready: AtomicBool::new(true),
         });
-        let (sender, queue) = mpsc::channel(QUEUE);
         let writer = Writer {
             path: path.to_owned(),
             cache,
             lock,
-            queue,
+            queue: tasks,
+            sender: queue.downgrade(),
             shared: Arc::clone(&shared),
             expected: 1,
         };
@@ -119,12 +131,7 @@ impl Store {
             .name("writer".to_owned())
             .spawn(move || writer.run(database))
             .map_err(OpenError::io("start the writer of", path))?;
-        Ok(Self {
-            shared,
-            queue: sender,
-            thread: Arc::new(Mutex::new(Some(thread))),
-            path: path.into(),
-        })
+        Ok(Self { shared, queue, thread: Arc::new(Mutex::new(Some(thread))), path: path.into() })
     }
 
     /// Where the data file lies.
@@ -219,53 +226,4 @@ impl Store {
 
 fn answered<T>(answer: Result<T, oneshot::error::RecvError>) -> Result<T> {
     answer.map_err(|_| Error::unavailable(RETRY_AFTER, "the data file was closed meanwhile"))
-}
-
-/// Opens the file and makes sure that it is ours and of a form that this release reads.
-fn open_database(path: &Path, cache: usize) -> Result<Database, OpenError> {
-    let database = file::open(path, cache)?;
-    let foreign = || OpenError::Foreign(path.to_owned());
-    let (mark, format) = {
-        let snapshot = writer::snapshot(&database)?;
-        if !snapshot.holds_steward_tables() {
-            return Err(foreign());
-        }
-        (
-            snapshot.plain(Table::Meta, schema::MARK_KEY)?,
-            snapshot.plain(Table::Meta, schema::FORMAT_KEY)?,
-        )
-    };
-    if mark.as_deref() != Some(schema::MARK) {
-        return Err(foreign());
-    }
-    let found = format.and_then(|bytes| u64::read(&mut bytes.as_slice())).ok_or_else(foreign)?;
-    if found > schema::FORMAT {
-        return Err(OpenError::Newer { path: path.to_owned(), found });
-    }
-    migrate(&database, found, schema::MIGRATIONS, schema::FORMAT)?;
-    Ok(database)
-}
-
-/// Brings a file of form `found` to form `to`, in one transaction.
-fn migrate(
-    database: &Database,
-    found: u64,
-    steps: &[schema::Migration],
-    to: u64,
-) -> Result<(), OpenError> {
-    if found == to {
-        return Ok(());
-    }
-    let done = usize::try_from(found.saturating_sub(1)).unwrap_or(usize::MAX);
-    let transaction = writer::begin(database)?;
-    let mut tx = WriteTx::new(&transaction);
-    tx.create_tables()?;
-    for step in steps.iter().skip(done) {
-        step(&mut tx)?;
-    }
-    tx.put_plain(Table::Meta, schema::FORMAT_KEY, &to.encoded())?;
-    drop(tx);
-    transaction.commit().map_err(file::storage_error)?;
-    tracing::info!(from = found, to, "the data file was brought to a newer format");
-    Ok(())
 }

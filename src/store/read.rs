@@ -3,20 +3,14 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::OnceLock;
 
-use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition};
+use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableError};
 
 use crate::error::{Error, Result};
 
-use super::file::storage_error;
+use super::engine::{Bytes, definition, storage_error};
 use super::key::{Key, after};
 use super::record::{self, Index, Record, Row, damaged, open, split_entry};
 use super::schema::Table;
-
-pub(super) type Bytes = &'static [u8];
-
-pub(super) const fn definition(table: Table) -> TableDefinition<'static, Bytes, Bytes> {
-    TableDefinition::new(table.name())
-}
 
 /// What a walk does with one key and its opened payload.
 pub(super) type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'v;
@@ -320,15 +314,27 @@ impl<T> PerTable<T> {
     }
 }
 
+/// Called when the file could not be read.
+pub(super) type Alarm = Box<dyn Fn() + Send + Sync>;
+
 /// A consistent view of the file as one commit left it.
 pub struct Snapshot {
     tables: PerTable<OnceLock<ReadOnlyTable<Bytes, Bytes>>>,
     transaction: ReadTransaction,
+    alarm: Alarm,
 }
 
 impl Snapshot {
-    pub(super) fn new(transaction: ReadTransaction) -> Self {
-        Self { tables: PerTable::new(OnceLock::new), transaction }
+    pub(super) fn new(transaction: ReadTransaction, alarm: Alarm) -> Self {
+        Self { tables: PerTable::new(OnceLock::new), transaction, alarm }
+    }
+
+    /// After one failed read redb refuses all others, and without a write nobody else would notice.
+    fn told<T>(&self, read: Result<T>) -> Result<T> {
+        if read.as_ref().is_err_and(|error| error.status() == 503) {
+            (self.alarm)();
+        }
+        read
     }
 
     /// Tables are opened once a snapshot, by whoever needs them first, and shared by all its readers.
@@ -344,8 +350,12 @@ impl Snapshot {
 
 impl Snapshot {
     /// Whether the file has our tables at all, which one of another program has not.
-    pub(super) fn holds_steward_tables(&self) -> bool {
-        self.table(Table::Meta).is_ok()
+    pub(super) fn holds_steward_tables(&self) -> Result<bool> {
+        match self.transaction.open_table(definition(Table::Meta)) {
+            Ok(_) => Ok(true),
+            Err(TableError::Storage(error)) => Err(storage_error(error)),
+            Err(_) => Ok(false),
+        }
     }
 
     /// Hands every key of `table` to `visit`, with its payload or what is wrong with it.
@@ -365,7 +375,7 @@ impl Raw for Snapshot {
         key: &[u8],
         visit: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        get_from(self.table(table)?, table, key, visit)
+        self.told(self.table(table).and_then(|opened| get_from(opened, table, key, visit)))
     }
 
     fn raw_walk(
@@ -376,6 +386,7 @@ impl Raw for Snapshot {
         order: Order,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        walk_from(self.table(table)?, table, prefix, skip, order, visit)
+        let walk = |opened| walk_from(opened, table, prefix, skip, order, visit);
+        self.told(self.table(table).and_then(walk))
     }
 }

@@ -3,19 +3,9 @@
 //! All tables map bytes to bytes. Keys are written by [`Key`](super::Key); every value is sealed with
 //! a checksum over key and value ([`record`](super::record)), which each read verifies.
 
-use crate::error::Result;
-
-use super::write::WriteTx;
-
 /// The form of the tables below. A file of an older form is migrated when it is opened, one of a
 /// newer form is refused.
 pub const FORMAT: u64 = 1;
-
-/// What brings a file from form `n` to form `n + 1`, at index `n - 1`; all run in one transaction.
-pub const MIGRATIONS: &[Migration] = &[];
-
-/// One step from a form to the next.
-pub type Migration = fn(&mut WriteTx<'_>) -> Result<()>;
 
 /// Marks a redb file as one of ours, in [`Table::Meta`] under [`MARK_KEY`].
 pub const MARK: &[u8] = b"steward";

@@ -6,11 +6,9 @@ use redb::WriteTransaction;
 
 use crate::error::{Error, Result};
 
-use super::file::storage_error;
+use super::engine::{Bytes, definition, storage_error};
 use super::key::Key;
-use super::read::{
-    Bytes, Order, PerTable, Raw, Tx, Visit, Window, definition, get_from, read_number, walk_from,
-};
+use super::read::{Order, PerTable, Raw, Tx, Visit, Window, get_from, read_number, walk_from};
 use super::record::{self, Form, Indexed, Record, Row, damaged, entry_payload, seal};
 use super::schema::Table;
 use super::undo::{Change, Undo};
@@ -20,6 +18,8 @@ pub struct WriteTx<'t> {
     tables: PerTable<OnceCell<redb::Table<'t, Bytes, Bytes>>>,
     transaction: &'t WriteTransaction,
     undo: Undo,
+    /// Whether redb failed or panicked halfway through a change: nobody knows what it left.
+    torn: bool,
 }
 
 impl Raw for WriteTx<'_> {
@@ -46,7 +46,12 @@ impl Raw for WriteTx<'_> {
 
 impl<'t> WriteTx<'t> {
     pub(super) fn new(transaction: &'t WriteTransaction) -> Self {
-        Self { tables: PerTable::new(OnceCell::new), transaction, undo: Undo::default() }
+        Self {
+            tables: PerTable::new(OnceCell::new),
+            transaction,
+            undo: Undo::default(),
+            torn: false,
+        }
     }
 
     /// Creates every table, so that snapshots find them all.
@@ -140,11 +145,7 @@ impl<'t> WriteTx<'t> {
     /// # Errors
     /// 500 or 503 when the file cannot be written.
     pub fn put_plain(&mut self, table: Table, key: &[u8], payload: &[u8]) -> Result<()> {
-        let before = self
-            .table_mut(table)?
-            .insert(key, seal(key, payload).as_slice())
-            .map_err(storage_error)?
-            .map(|sealed| sealed.value().to_vec());
+        let before = self.swap(table, key, Some(&seal(key, payload)))?;
         self.undo.wrote(table, key, before);
         Ok(())
     }
@@ -154,15 +155,25 @@ impl<'t> WriteTx<'t> {
     /// # Errors
     /// 500 or 503 when the file cannot be written.
     pub fn remove_plain(&mut self, table: Table, key: &[u8]) -> Result<()> {
-        let before = self
-            .table_mut(table)?
-            .remove(key)
-            .map_err(storage_error)?
-            .map(|sealed| sealed.value().to_vec());
+        let before = self.swap(table, key, None)?;
         if before.is_some() {
             self.undo.wrote(table, key, before);
         }
         Ok(())
+    }
+
+    /// Puts a sealed value under `key`, or nothing; answers what was there.
+    fn swap(&mut self, table: Table, key: &[u8], sealed: Option<&[u8]>) -> Result<Option<Vec<u8>>> {
+        self.table(table)?;
+        self.torn = true;
+        let opened = self.table_mut(table)?;
+        let before = match sealed {
+            Some(sealed) => opened.insert(key, sealed),
+            None => opened.remove(key),
+        };
+        let before = before.map_err(storage_error)?.map(|before| before.value().to_vec());
+        self.torn = false;
+        Ok(before)
     }
 
     /// The records changed since this write began, in the order of their first change.
@@ -170,25 +181,30 @@ impl<'t> WriteTx<'t> {
         self.undo.changes()
     }
 
+    /// Looks at every unique index before it writes to any, so that what is refused changed nothing.
     fn reindex<R: Record>(
         &mut self,
         key: &[u8],
         old: Option<&R>,
         new: Option<(&R, &[u8])>,
     ) -> Result<()> {
+        let mut due = Vec::with_capacity(R::INDEXES.len());
         for index in R::INDEXES {
             let before = old.and_then(|record| index.entry(record));
             let after = new.and_then(|(record, _)| index.entry(record));
             let moved = before != after;
-            if let Some(entry) = before.filter(|_| moved) {
+            if let Some(entry) = after.as_ref().filter(|_| moved) {
+                self.require_free(*index, entry)?;
+            }
+            if moved || index.form() == Form::Covering {
+                due.push((index, before.filter(|_| moved), after));
+            }
+        }
+        for (index, before, after) in due {
+            if let Some(entry) = before {
                 self.remove_plain(index.table(), &entry)?;
             }
-            if let (Some(entry), Some((_, payload))) = (after, new)
-                && (moved || index.form() == Form::Covering)
-            {
-                if moved {
-                    self.require_free(*index, &entry)?;
-                }
+            if let (Some(entry), Some((_, payload))) = (after, new) {
                 let payload = entry_payload(index.form(), key, payload);
                 self.put_plain(index.table(), &entry, &payload)?;
             }
@@ -197,14 +213,13 @@ impl<'t> WriteTx<'t> {
         for count in R::COUNTS {
             let before = old.and_then(|record| count.key(record));
             let after = new.and_then(|record| count.key(record));
-            if before == after {
-                continue;
-            }
-            if let Some(count) = before {
-                self.change_count(&count, |number| number.saturating_sub(1))?;
-            }
-            if let Some(count) = after {
-                self.change_count(&count, |number| number + 1)?;
+            if before != after {
+                if let Some(count) = before {
+                    self.count_down(&count)?;
+                }
+                if let Some(count) = after {
+                    self.count_up(&count)?;
+                }
             }
         }
         Ok(())
@@ -219,10 +234,16 @@ impl<'t> WriteTx<'t> {
         Ok(())
     }
 
-    fn change_count(&mut self, key: &[u8], change: impl FnOnce(u64) -> u64) -> Result<()> {
-        match change(read_number(self, Table::Counts, key)?) {
-            0 => self.remove_plain(Table::Counts, key),
-            number => self.put_plain(Table::Counts, key, &number.encoded()),
+    fn count_up(&mut self, key: &[u8]) -> Result<()> {
+        let number = read_number(self, Table::Counts, key)? + 1;
+        self.put_plain(Table::Counts, key, &number.encoded())
+    }
+
+    fn count_down(&mut self, key: &[u8]) -> Result<()> {
+        match read_number(self, Table::Counts, key)?.checked_sub(1) {
+            None => Err(damaged(Table::Counts, &"a record is there and was never counted")),
+            Some(0) => self.remove_plain(Table::Counts, key),
+            Some(number) => self.put_plain(Table::Counts, key, &number.encoded()),
         }
     }
 
@@ -232,19 +253,24 @@ impl<'t> WriteTx<'t> {
     }
 
     /// Keeps what was written and begins the notes of the next write.
-    pub(super) fn keep(&mut self) {
+    pub(super) fn keep(&mut self) -> Result<()> {
+        self.require_whole()?;
         self.undo = Undo::default();
+        Ok(())
     }
 
     /// Takes back everything written since the last [`keep`](Self::keep).
     pub(super) fn take_back(&mut self) -> Result<()> {
+        self.require_whole()?;
         for note in std::mem::take(&mut self.undo).into_notes() {
-            let table = self.table_mut(note.table)?;
-            match note.before {
-                Some(sealed) => table.insert(note.key.as_slice(), sealed.as_slice()),
-                None => table.remove(note.key.as_slice()),
-            }
-            .map_err(storage_error)?;
+            self.swap(note.table, &note.key, note.before.as_deref())?;
+        }
+        Ok(())
+    }
+
+    fn require_whole(&self) -> Result<()> {
+        if self.torn {
+            return Err(Error::internal("redb failed halfway through a change"));
         }
         Ok(())
     }

@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
-use redb::{Database, Durability};
+use redb::Database;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{Error, Result};
 
-use super::file::{self, Lock, storage_error};
+use super::engine::{RETRY_AFTER, begin, begin_read, storage_error};
+use super::file::{self, Lock};
 use super::read::Snapshot;
 use super::write::WriteTx;
 
@@ -30,8 +31,6 @@ const GATHER: Duration = Duration::from_micros(100);
 const REOPEN_FIRST: Duration = Duration::from_millis(50);
 /// The longest wait between two attempts to open the file again.
 const REOPEN_LAST: Duration = Duration::from_secs(5);
-/// What a client is told to wait, in seconds, where the store cannot serve.
-pub(super) const RETRY_AFTER: u32 = 1;
 
 /// What the writer thread and everybody else share.
 pub(super) struct Shared {
@@ -47,6 +46,8 @@ pub(super) enum Task {
     Write(Box<dyn Write>),
     /// Run something between two transactions, while no write is under way.
     Pause(Box<dyn FnOnce() + Send>),
+    /// Find out whether the file still serves: a read failed.
+    Probe,
     /// Finish, close the file and end.
     Close,
 }
@@ -105,45 +106,55 @@ pub(super) struct Writer {
     pub(super) cache: usize,
     pub(super) lock: Lock,
     pub(super) queue: mpsc::Receiver<Task>,
+    /// The other end of `queue`, for snapshots to tell that a read failed.
+    pub(super) sender: mpsc::WeakSender<Task>,
     pub(super) shared: Arc<Shared>,
     /// How many writes the last batch had.
     pub(super) expected: usize,
 }
 
 impl Writer {
-    /// Serves the queue until it is told to close or nobody can ask any more.
-    pub(super) fn run(mut self, mut database: Database) {
-        while let Some(task) = self.queue.blocking_recv() {
-            let outcome = match task {
-                Task::Write(first) => self.batch(&database, first),
-                Task::Pause(work) => {
-                    work();
-                    Ok(None)
-                }
-                Task::Close => break,
-            };
-            match outcome {
-                Ok(None) => {}
-                Ok(Some(Task::Pause(work))) => work(),
-                Ok(Some(_)) => break,
-                Err(cause) => match self.reopen(database, &cause) {
-                    Some(reopened) => database = reopened,
-                    None => return,
-                },
-            }
-        }
+    /// Serves the queue until it is told to close or nobody can ask any more, then closes the file.
+    pub(super) fn run(mut self, database: Database) {
+        let left = self.serve(database);
         self.shared.ready.store(false, Ordering::Release);
         self.shared.snapshot.store(None);
-        drop(database);
+        drop(left);
         drop(self.lock);
     }
 
-    /// Runs `first` and what else is queued in one transaction. A task that is no write ends the
-    /// batch and is handed back.
-    fn batch(&mut self, database: &Database, first: Box<dyn Write>) -> Result<Option<Task>> {
-        let mut ran = Vec::new();
+    fn serve(&mut self, mut database: Database) -> Option<Database> {
         let mut next = None;
-        let committed = self.transact(database, first, &mut ran, &mut next);
+        while let Some(task) = next.take().or_else(|| self.queue.blocking_recv()) {
+            // What panics here is redb, and what it holds in memory afterwards proves nothing.
+            let outcome = catch_unwind(AssertUnwindSafe(|| match task {
+                Task::Write(first) => self.batch(&database, first, &mut next).map(|()| true),
+                Task::Pause(work) => {
+                    work();
+                    Ok(true)
+                }
+                Task::Probe => probe(&database).map(|()| true),
+                Task::Close => Ok(false),
+            }));
+            match outcome.unwrap_or_else(|_| Err(Error::internal("redb panicked"))) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(cause) => database = self.reopen(database, next.take(), &cause)?,
+            }
+        }
+        Some(database)
+    }
+
+    /// Runs `first` and what else is queued in one transaction. A task that is no write ends the
+    /// batch and is handed back in `next`.
+    fn batch(
+        &mut self,
+        database: &Database,
+        first: Box<dyn Write>,
+        next: &mut Option<Task>,
+    ) -> Result<()> {
+        let mut ran = Vec::new();
+        let committed = self.transact(database, first, &mut ran, next);
         let answer = match &committed {
             Ok(()) => Ok(()),
             Err(cause) => Err(Error::unavailable(RETRY_AFTER, cause)),
@@ -151,7 +162,7 @@ impl Writer {
         for write in ran {
             write.answer(answer.clone());
         }
-        committed.map(|()| next)
+        committed
     }
 
     fn transact(
@@ -172,7 +183,7 @@ impl Writer {
                 ran.push(write);
                 if stays {
                     changed |= tx.wrote_anything();
-                    tx.keep();
+                    tx.keep()?;
                 } else {
                     tx.take_back()?;
                 }
@@ -211,20 +222,30 @@ impl Writer {
 
     /// Shows the committed state to readers.
     fn publish(&self, database: &Database) -> Result<()> {
-        self.shared.snapshot.store(Some(Arc::new(snapshot(database)?)));
+        let snapshot = snapshot(database, &self.sender)?;
+        self.shared.snapshot.store(Some(Arc::new(snapshot)));
         Ok(())
     }
 
     /// Closes the file and opens it again, as often as it takes. Meanwhile nothing is served: after an
     /// input/output error the handle refuses all writes, and what it holds in memory proves nothing.
-    fn reopen(&mut self, database: Database, cause: &Error) -> Option<Database> {
+    /// None when the store is closed before it is open again.
+    fn reopen(
+        &mut self,
+        database: Database,
+        next: Option<Task>,
+        cause: &Error,
+    ) -> Option<Database> {
         tracing::error!(%cause, "the data file failed; opening it again");
         self.shared.ready.store(false, Ordering::Release);
         self.shared.snapshot.store(None);
         drop(database);
+        if next.is_some_and(|task| refuse(task) == Ended::Yes) {
+            return None;
+        }
         let mut wait = REOPEN_FIRST;
         loop {
-            if self.refuse_for(wait) {
+            if self.refuse_for(wait) == Ended::Yes {
                 return None;
             }
             match self.try_open() {
@@ -245,20 +266,21 @@ impl Writer {
         Ok(database)
     }
 
-    /// Refuses what is queued for a while; answers whether the store was closed meanwhile.
-    fn refuse_for(&mut self, wait: Duration) -> bool {
+    /// Refuses what is queued for a while.
+    fn refuse_for(&mut self, wait: Duration) -> Ended {
         let until = Instant::now() + wait;
         loop {
             match self.queue.try_recv() {
-                Ok(Task::Write(write)) => {
-                    write.answer(Err(Error::unavailable(RETRY_AFTER, "the data file is closed")));
+                Ok(task) => {
+                    if refuse(task) == Ended::Yes {
+                        return Ended::Yes;
+                    }
                 }
-                Ok(Task::Pause(work)) => work(),
-                Ok(Task::Close) | Err(mpsc::error::TryRecvError::Disconnected) => return true,
+                Err(mpsc::error::TryRecvError::Disconnected) => return Ended::Yes,
                 Err(mpsc::error::TryRecvError::Empty) => {
                     let left = until.saturating_duration_since(Instant::now());
                     if left.is_zero() {
-                        return false;
+                        return Ended::No;
                     }
                     std::thread::sleep(left.min(Duration::from_millis(10)));
                 }
@@ -267,20 +289,39 @@ impl Writer {
     }
 }
 
-/// Begins a transaction that is on disk when it is committed and opens at once after a crash.
-///
-/// Two-phase: stored bytes come from outside, and a one-phase commit trusts checksums that an
-/// attacker could arrange. Quick repair: a large file opens in a millisecond after SIGKILL.
-pub(super) fn begin(database: &Database) -> Result<redb::WriteTransaction> {
-    let mut transaction = database.begin_write().map_err(storage_error)?;
-    transaction.set_durability(Durability::Immediate).map_err(storage_error)?;
-    transaction.set_two_phase_commit(true);
-    transaction.set_quick_repair(true);
-    Ok(transaction)
+/// Whether the store was closed.
+#[derive(PartialEq, Eq)]
+enum Ended {
+    Yes,
+    No,
 }
 
-/// The present state of `database`.
-pub(super) fn snapshot(database: &Database) -> Result<Snapshot> {
-    use redb::ReadableDatabase;
-    database.begin_read().map(Snapshot::new).map_err(storage_error)
+/// Refuses a task while the file is closed.
+fn refuse(task: Task) -> Ended {
+    match task {
+        Task::Write(write) => {
+            write.answer(Err(Error::unavailable(RETRY_AFTER, "the data file is closed")));
+        }
+        // Whoever waits for its answer is told 503 by its absence.
+        Task::Pause(_) | Task::Probe => {}
+        Task::Close => return Ended::Yes,
+    }
+    Ended::No
+}
+
+/// Fails where the handle refuses to go on.
+fn probe(database: &Database) -> Result<()> {
+    begin(database)?.abort().map_err(storage_error)
+}
+
+/// The present state of `database`. Where a read of it fails, the writer is told; a full queue means that
+/// it is about to notice by itself.
+pub(super) fn snapshot(database: &Database, writer: &mpsc::WeakSender<Task>) -> Result<Snapshot> {
+    let writer = writer.clone();
+    let alarm = move || {
+        if let Some(writer) = writer.upgrade() {
+            let _ = writer.try_send(Task::Probe);
+        }
+    };
+    Ok(Snapshot::new(begin_read(database)?, Box::new(alarm)))
 }

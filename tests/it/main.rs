@@ -30,4 +30,5 @@ mod projects;
 mod removal;
 mod smoke;
 mod support;
+mod tidy;
 mod users;

@@ -3,14 +3,13 @@
 use axum::extract::State;
 
 use crate::access::gate::Limits;
-use crate::access::{Admitted, Anywhere, Caller, InOrganization, Needs};
+use crate::access::{Admitted, Anywhere, InOrganization, Needs};
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, Answered};
 use crate::http::body::Body;
 use crate::http::page::Page;
 use crate::http::routes::Routes;
 use crate::input::Parsed;
-use crate::json::{Array, Object};
 use crate::resources::members::{self, Level, Membership};
 use crate::resources::projects::{self, NewProject};
 use crate::resources::sweeps;
@@ -18,7 +17,8 @@ use crate::secret::Seed;
 use crate::state::App;
 use crate::store::{Order, Tx, Window};
 
-use super::{NewOrganization, Organization, OrganizationPatch, splice_own};
+use super::body::write_full;
+use super::{NewOrganization, OrganizationPatch};
 
 const LIST: &str = "/api/organizations/";
 const ONE: &str = "/api/organizations/{organization_id}/";
@@ -108,88 +108,4 @@ fn body(tx: &impl Tx, member: &Membership, key: &Limits) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(2048);
     write_full(tx, member, key, &mut out)?;
     Ok(out)
-}
-
-/// Appends the full form: the organization's own fields, and what differs by member.
-///
-/// # Errors
-/// 404 when the organization is gone.
-pub fn write_full(
-    tx: &impl Tx,
-    member: &Membership,
-    key: &Limits,
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    let id = member.organization;
-    splice_own(tx, id, Object::begin(out))?
-        .field("membership_level", &member.level)?
-        .with("teams", |out| {
-            write_projects(tx, member, key, out, |project, summary, out| {
-                Object::begin(out)
-                    .splice(summary)
-                    .raw("ingested_event", b"false")
-                    .field("project_id", &project)?
-                    .end();
-                Ok(())
-            })
-        })?
-        .with("projects", |out| {
-            write_projects(tx, member, key, out, |project, summary, out| {
-                let name: projects::Shown =
-                    serde_json::from_slice(summary).map_err(Error::internal)?;
-                Object::begin(out)
-                    .field("id", &project)?
-                    .field("organization_id", &id)?
-                    .field("name", &name.name)?
-                    .end();
-                Ok(())
-            })
-        })?
-        .field("metadata", &serde_json::json!({ "instance_tag": "none" }))?
-        .field("member_count", &tx.count::<Membership>(&id)?)?
-        .end();
-    Ok(())
-}
-
-fn write_projects(
-    tx: &impl Tx,
-    member: &Membership,
-    key: &Limits,
-    out: &mut Vec<u8>,
-    mut write: impl FnMut(crate::ids::ProjectId, &[u8], &mut Vec<u8>) -> Result<()>,
-) -> Result<()> {
-    let all = Window { offset: 0, limit: usize::MAX, order: Order::Ascending };
-    let mut array = Array::begin(out);
-    projects::list(tx, member, key.only_projects(), all, |id, summary| {
-        array.item(|out| write(id, summary, out))
-    })?;
-    array.end();
-    Ok(())
-}
-
-/// Appends the basic form of each organization that the caller belongs to and the key shows.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
-pub fn write_basic_of(tx: &impl Tx, caller: &Caller, out: &mut Vec<u8>) -> Result<()> {
-    let mut array = Array::begin(out);
-    for member in caller.memberships(tx)? {
-        let shown = tx.get::<Organization>(&member.organization)?.shown;
-        array.item(|out| {
-            Object::begin(out)
-                .field("id", &shown.id)?
-                .field("name", &shown.name)?
-                .field("slug", &shown.slug)?
-                .field("logo_media_id", &shown.logo_media_id)?
-                .field("membership_level", &member.level)?
-                .field(
-                    "members_can_use_personal_api_keys",
-                    &shown.members_can_use_personal_api_keys,
-                )?
-                .end();
-            Ok(())
-        })?;
-    }
-    array.end();
-    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Organizations: the tenants (decisions §4; facts-org §6.1).
 
+pub mod body;
 pub mod http;
 
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,7 @@
 //! `/api/users/@me/`.
 
+use axum::extract::State;
+
 use crate::access::{Admitted, Anywhere, Caller, Needs};
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, Answered};
@@ -9,13 +11,12 @@ use crate::ids::{OrganizationId, ProjectId};
 use crate::input::Parsed;
 use crate::json::Object;
 use crate::patch::Patch;
-use crate::resources::organizations::http::{write_basic_of, write_full};
+use crate::resources::organizations::body::{write_basic_of, write_full};
 use crate::resources::{members, projects};
 use crate::state::App;
 use crate::store::{Tx, WriteTx};
 
-use super::{UserPatch, splice_own, update as update_user};
-use axum::extract::State;
+use super::{UserPatch, splice_own};
 
 const ME: &str = "/api/users/@me/";
 
@@ -37,7 +38,7 @@ async fn update(State(app): State<App>, at: Admitted<Anywhere>, Body(sent): Body
     app.change(&at, move |tx, caller, _: &Anywhere, _| {
         let patch = patch.get()?;
         let current = current_after(tx, caller, patch)?;
-        update_user(tx, caller.user.id, patch, current)?;
+        super::update(tx, caller.user.id, patch, current)?;
         let user = tx.head::<super::User>(&caller.user.id)?.ok_or_else(Error::not_found)?;
         body(tx, &Caller { user, key: caller.key.clone() })
     })

@@ -1,0 +1,75 @@
+//! Opening a file of whatever form: refused where it is not ours or newer, brought up to date where it is older.
+
+use std::path::Path;
+
+use redb::Database;
+
+use crate::error::{Error, Result};
+
+use super::engine::{begin, begin_read, storage_error};
+use super::file::{self, OpenError};
+use super::key::Key;
+use super::read::{Snapshot, Tx};
+use super::schema::{self, Table};
+use super::write::WriteTx;
+
+/// One step from a form to the next.
+pub(super) type Step = fn(&mut WriteTx<'_>) -> Result<()>;
+
+/// What brings a file from form `n` to form `n + 1`, at index `n - 1`; all run in one transaction.
+const STEPS: &[Step] = &[];
+
+/// Opens the file, once it is known to be ours and of a form that this release reads.
+pub(super) fn open_database(path: &Path, cache: usize) -> Result<Database, OpenError> {
+    let found = file::inspect(path, cache, |shown| format_of(shown, path))?;
+    let database = file::open(path, cache)?;
+    migrate(&database, found, STEPS, schema::FORMAT)?;
+    Ok(database)
+}
+
+/// The format version of a file that is one of ours.
+pub(super) fn format_of(database: &Database, path: &Path) -> Result<u64, OpenError> {
+    let foreign = || OpenError::Foreign(path.to_owned());
+    let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
+    let unreadable = |error: Error| match error.status() {
+        503 => OpenError::Refused(error),
+        _ => OpenError::damaged(path, &error),
+    };
+    if !snapshot.holds_steward_tables().map_err(unreadable)? {
+        return Err(foreign());
+    }
+    let meta = |key| snapshot.plain(Table::Meta, key).map_err(unreadable);
+    if meta(schema::MARK_KEY)?.as_deref() != Some(schema::MARK) {
+        return Err(foreign());
+    }
+    let format = meta(schema::FORMAT_KEY)?.ok_or_else(foreign)?;
+    let found = u64::read(&mut format.as_slice()).ok_or_else(foreign)?;
+    if found > schema::FORMAT {
+        return Err(OpenError::Newer { path: path.to_owned(), found });
+    }
+    Ok(found)
+}
+
+/// Brings a file of form `found` to form `to`, in one transaction.
+pub(super) fn migrate(
+    database: &Database,
+    found: u64,
+    steps: &[Step],
+    to: u64,
+) -> Result<(), OpenError> {
+    if found == to {
+        return Ok(());
+    }
+    let done = usize::try_from(found.saturating_sub(1)).unwrap_or(usize::MAX);
+    let transaction = begin(database)?;
+    let mut tx = WriteTx::new(&transaction);
+    tx.create_tables()?;
+    for step in steps.iter().skip(done) {
+        step(&mut tx)?;
+    }
+    tx.put_plain(Table::Meta, schema::FORMAT_KEY, &to.encoded())?;
+    drop(tx);
+    transaction.commit().map_err(storage_error)?;
+    tracing::info!(from = found, to, "the data file was brought to a newer format");
+    Ok(())
+}

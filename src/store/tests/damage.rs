@@ -1,0 +1,195 @@
+//! What `check` finds, and what reads refuse.
+
+use redb::ReadableTable;
+
+use super::record::{count_key, open, payload, seal};
+use super::*;
+
+/// Opens the file and answers the lines that `check` reports.
+async fn problems(scratch: &Scratch) -> Vec<String> {
+    let store = scratch.open().expect("a file that opens");
+    let findings = check(&store).await;
+    store.close().await;
+    assert_eq!(findings.problem_count, findings.problems.len() as u64);
+    findings.problems
+}
+
+fn key(id: u64) -> Vec<u8> {
+    thing(id).key().encoded()
+}
+
+fn rank_key(id: u64) -> Vec<u8> {
+    BY_RANK.entry(&thing(id)).expect("a ranked thing")
+}
+
+#[tokio::test]
+async fn a_sound_file_has_no_problems() {
+    let scratch = Scratch::closed().await;
+    assert_eq!(problems(&scratch).await, [""; 0]);
+    assert_eq!(scratch.names(), ["steward.redb", "steward.redb.lock"]);
+}
+
+#[tokio::test]
+async fn a_flipped_bit_is_refused_by_reads_and_found() {
+    let scratch = Scratch::closed().await;
+    let mut bytes = scratch.bytes();
+    let places: Vec<_> =
+        (0..bytes.len()).filter(|at| bytes[*at..].starts_with(b"note 2")).collect();
+    assert!(!places.is_empty());
+    for at in places {
+        bytes[at] ^= 1;
+    }
+    scratch.overwrite(&bytes);
+    let store = scratch.open().expect("a file that opens");
+    let read = store.snapshot().expect("open").get::<Thing>(&(1, 2));
+    assert_eq!(read.expect_err("damage").status(), 500);
+    let removed = store.write(|tx| tx.remove::<Thing>(&(1, 2)).map(drop)).await;
+    assert_eq!(removed.expect_err("damage").status(), 500);
+    let sound = store.snapshot().expect("open").get::<Thing>(&(1, 1));
+    assert_eq!(sound.expect("its neighbour"), thing(1));
+    store.close().await;
+    let found = problems(&scratch).await;
+    assert!(found[0].starts_with("projects/1: the data file is damaged: projects/1: checksum"));
+}
+
+#[tokio::test]
+async fn a_value_under_another_key_is_refused() {
+    let scratch = Scratch::closed().await;
+    scratch.behind_the_back(Table::Projects, |table| {
+        let other = table.get(key(1).as_slice()).expect("read").expect("there").value().to_vec();
+        table.insert(key(2).as_slice(), other.as_slice()).expect("written");
+    });
+    let store = scratch.open().expect("a file that opens");
+    let read = store.snapshot().expect("open").get::<Thing>(&(1, 2));
+    assert_eq!(read.expect_err("damage").status(), 500);
+}
+
+#[tokio::test]
+async fn a_record_under_a_key_not_its_own_is_found() {
+    let scratch = Scratch::closed().await;
+    scratch.behind_the_back(Table::Projects, |table| {
+        let sealed = seal(&key(9), &payload(1, &thing(3)).expect("bytes"));
+        table.insert(key(9).as_slice(), sealed.as_slice()).expect("written");
+    });
+    let found = problems(&scratch).await;
+    assert!(found.contains(&"projects/1: a record lies under another record's key".to_owned()));
+}
+
+#[tokio::test]
+async fn an_index_entry_that_is_missing_is_found() {
+    let scratch = Scratch::closed().await;
+    scratch.behind_the_back(Table::ProjectsById, |table| {
+        table.remove(2u64.encoded().as_slice()).expect("removed");
+    });
+    let expected = [
+        "projects_by_id/1: a record is missing from the index",
+        "projects_by_id/1: 2 entries where 3 belong",
+    ];
+    assert_eq!(problems(&scratch).await, expected);
+}
+
+#[tokio::test]
+async fn an_index_entry_too_many_is_found() {
+    let scratch = Scratch::closed().await;
+    scratch.behind_the_back(Table::ProjectsPrivate, |table| {
+        let sealed = seal(&rank_key(8), &key(1));
+        table.insert(rank_key(8).as_slice(), sealed.as_slice()).expect("written");
+    });
+    assert_eq!(problems(&scratch).await, ["projects_private/1: 4 entries where 3 belong"]);
+}
+
+#[tokio::test]
+async fn an_index_entry_that_leads_elsewhere_is_found() {
+    let scratch = Scratch::closed().await;
+    scratch.behind_the_back(Table::ProjectsPrivate, |table| {
+        let sealed = seal(&rank_key(1), &key(2));
+        table.insert(rank_key(1).as_slice(), sealed.as_slice()).expect("written");
+    });
+    assert_eq!(problems(&scratch).await, ["projects_private/1: an entry differs from its record"]);
+}
+
+#[tokio::test]
+async fn an_index_entry_that_leads_nowhere_fails_the_list() {
+    let scratch = Scratch::closed().await;
+    scratch.behind_the_back(Table::Projects, |table| {
+        table.remove(key(2).as_slice()).expect("removed");
+    });
+    let store = scratch.open().expect("a file that opens");
+    let all = Window { offset: 0, limit: 9, order: Order::Ascending };
+    let walked = store.snapshot().expect("open").walk(&BY_RANK, &1u64, all, |_| Ok(()));
+    assert_eq!(walked.expect_err("damage").status(), 500);
+}
+
+#[tokio::test]
+async fn a_count_that_is_off_missing_or_of_nothing_is_found() {
+    let count = |owner: u64| count_key(Table::Projects, &owner.encoded());
+    let scratch = Scratch::closed().await;
+    scratch.behind_the_back(Table::Counts, |table| {
+        for (owner, number) in [(1u64, 4u64), (2, 1)] {
+            let sealed = seal(&count(owner), &number.encoded());
+            table.insert(count(owner).as_slice(), sealed.as_slice()).expect("written");
+        }
+    });
+    let expected = [
+        "counts/1: 4 of projects/1 stored where there are 3",
+        "counts/1: 1 of projects/1 stored where there are 0",
+    ];
+    assert_eq!(problems(&scratch).await, expected);
+    scratch.behind_the_back(Table::Counts, |table| {
+        table.remove(count(1).as_slice()).expect("removed");
+        table.remove(count(2).as_slice()).expect("removed");
+        let sealed = seal(&count_key(Table::Activity, &[]), &7u64.encoded());
+        table
+            .insert(count_key(Table::Activity, &[]).as_slice(), sealed.as_slice())
+            .expect("written");
+    });
+    let expected = [
+        "counts/1: 7 of activity/1 stored where there are 0",
+        "counts/1: no count of projects/1 where there are 3",
+    ];
+    assert_eq!(problems(&scratch).await, expected);
+    let store = scratch.open().expect("a file that opens");
+    let removed = store.write(|tx| tx.remove::<Thing>(&(1, 1)).map(drop)).await;
+    assert_eq!(removed.expect_err("a count below none").status(), 500);
+}
+
+#[tokio::test]
+async fn a_reference_that_leads_nowhere_is_found_unless_it_is_excused() {
+    let (_scratch, store) = Scratch::new();
+    let orphan = Thing { head: Head { owner: 77, ..thing(1).head }, ..thing(1) };
+    store.write(move |tx| tx.put(&orphan)).await.expect("put");
+    let found = check(&store).await;
+    assert_eq!(found.problems, ["projects/1: a record points at nothing in users/1"]);
+    let kinds = || vec![kind::<Owner>(), kind::<Thing>()];
+    let excused = |_: &Snapshot, reference: &Reference| Ok(reference.key == 77u64.encoded());
+    assert_clean(&store.check(kinds(), excused).await.expect("checked"));
+}
+
+#[tokio::test]
+async fn damage_in_a_table_without_records_is_found() {
+    let scratch = Scratch::closed().await;
+    for table in [Table::Meta, Table::Sequences, Table::Counts, Table::Idempotency] {
+        scratch.behind_the_back(table, |opened| {
+            opened.insert(b"stray".as_slice(), b"not sealed".as_slice()).expect("written");
+        });
+        let found = problems(&scratch).await;
+        let line = format!("{0}: the data file is damaged: {0}: checksum", table.name());
+        assert!(found.len() == 1 && found[0].starts_with(&line), "{found:?}");
+        scratch.behind_the_back(table, |opened| {
+            opened.remove(b"stray".as_slice()).expect("removed");
+        });
+    }
+}
+
+#[test]
+fn a_seal_holds_for_its_key_and_payload_alone() {
+    let sealed = seal(b"key", b"payload");
+    assert_eq!(open(Table::Meta, b"key", &sealed).expect("whole"), b"payload");
+    assert!(open(Table::Meta, b"kez", &sealed).is_err());
+    for at in 0..sealed.len() {
+        let mut flipped = sealed.clone();
+        flipped[at] ^= 0x10;
+        assert!(open(Table::Meta, b"key", &flipped).is_err());
+        assert!(open(Table::Meta, b"key", &sealed[..at]).is_err());
+    }
+}

@@ -1,0 +1,107 @@
+//! A file that fails while it is served. Cutting it to nothing makes every read of it fail, as a bad disk
+//! would; putting its bytes back mends it.
+
+use std::fs::OpenOptions;
+use std::time::Duration;
+
+use super::*;
+
+fn cut(scratch: &Scratch) {
+    let file = OpenOptions::new().write(true).open(scratch.path()).expect("the file");
+    file.set_len(0).expect("cut");
+}
+
+async fn until(what: impl Fn() -> bool) {
+    let waited = tokio::time::timeout(Duration::from_secs(10), async {
+        while !what() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
+    waited.await.expect("it happens");
+}
+
+/// A store whose file holds thing 1 and was then cut.
+async fn failing() -> (Scratch, Store, Vec<u8>) {
+    let (scratch, store) = Scratch::new();
+    store.write(|tx| tx.put(&thing(1))).await.expect("put");
+    let bytes = scratch.bytes();
+    cut(&scratch);
+    (scratch, store, bytes)
+}
+
+async fn assert_recovers(scratch: &Scratch, store: &Store, bytes: &[u8]) {
+    scratch.overwrite(bytes);
+    until(|| store.ready()).await;
+    store.write(|tx| tx.put(&thing(2))).await.expect("put");
+    let snapshot = store.snapshot().expect("open");
+    assert_eq!(snapshot.get::<Thing>(&(1, 1)).expect("read"), thing(1));
+    assert_eq!(snapshot.get::<Thing>(&(1, 2)).expect("read"), thing(2));
+    assert_clean(&check(store).await);
+}
+
+#[tokio::test]
+async fn after_a_failed_write_everything_is_refused_until_the_file_is_open_again() {
+    let (scratch, store, bytes) = failing().await;
+    let held = store.snapshot().expect("open");
+    assert_unavailable(&store.write(|tx| tx.put(&thing(2))).await);
+    until(|| !store.ready()).await;
+    assert_unavailable(&store.write(|_| Ok(())).await);
+    assert_unavailable(&store.between_writes(|| ()).await);
+    assert_unavailable(&store.snapshot().map(drop));
+    assert_unavailable(&held.get::<Thing>(&(1, 1)));
+    assert_recovers(&scratch, &store, &bytes).await;
+    assert_unavailable(&held.get::<Thing>(&(1, 1)));
+    assert!(store.ready());
+}
+
+#[tokio::test]
+async fn a_failed_read_is_noticed_without_a_write() {
+    let (scratch, store, bytes) = failing().await;
+    let snapshot = store.snapshot().expect("open");
+    assert_unavailable(&snapshot.get::<Thing>(&(1, 1)));
+    until(|| !store.ready()).await;
+    assert_recovers(&scratch, &store, &bytes).await;
+}
+
+#[tokio::test]
+async fn what_waits_while_the_file_fails_is_refused_whole() {
+    let (scratch, store, bytes) = failing().await;
+    let (blocker, held) = Blocker::hold(&store);
+    blocker.holds().await;
+    let (first, refused, paused, ()) = tokio::join!(
+        store.write(|tx| tx.put(&thing(3))),
+        store.write(|_| Err::<(), _>(Error::denied("a refusal that rests on the file"))),
+        store.between_writes(|| ()),
+        async { blocker.release() },
+    );
+    assert_unavailable(&first);
+    assert!(refused.is_err());
+    assert_unavailable(&paused);
+    let _ = held.await.expect("the task");
+    assert_recovers(&scratch, &store, &bytes).await;
+    assert!(!store.snapshot().expect("open").exists::<Thing>(&(1, 3)).expect("read"));
+}
+
+#[tokio::test]
+async fn a_store_can_be_closed_while_its_file_cannot_be_opened() {
+    let (_scratch, store, _) = failing().await;
+    assert_unavailable(&store.write(|tx| tx.put(&thing(2))).await);
+    until(|| !store.ready()).await;
+    let closed = tokio::time::timeout(Duration::from_secs(10), store.close());
+    closed.await.expect("closed");
+}
+
+#[tokio::test]
+async fn a_store_can_be_closed_in_the_batch_that_fails() {
+    let (_scratch, store, _) = failing().await;
+    let (blocker, held) = Blocker::hold(&store);
+    blocker.holds().await;
+    let ended = tokio::time::timeout(Duration::from_secs(10), async {
+        tokio::join!(store.write(|tx| tx.put(&thing(2))), store.close(), async {
+            blocker.release();
+        })
+    });
+    let (written, (), ()) = ended.await.expect("closed");
+    assert_unavailable(&written);
+    let _ = held.await.expect("the task");
+}

@@ -1,0 +1,222 @@
+//! Making and opening files: ours, others', newer, older, cut off.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+use redb::ReadableDatabase;
+
+use super::engine::begin_read;
+use super::migrate::{Step, format_of, migrate};
+use super::*;
+
+/// Asserts that the file is refused with this text and not one byte of it changes.
+#[track_caller]
+fn assert_refused(scratch: &Scratch, text: &str) {
+    let before = scratch.bytes();
+    let refused = scratch.open().err().expect("a refusal").to_string();
+    assert!(refused.contains(text) && !refused.contains('\n'), "{refused}");
+    assert!(scratch.bytes() == before, "the file was changed: {refused}");
+}
+
+fn set_format(scratch: &Scratch, format: u64) {
+    scratch.behind_the_back(Table::Meta, |table| {
+        let sealed = record::seal(schema::FORMAT_KEY, &format.encoded());
+        table.insert(schema::FORMAT_KEY, sealed.as_slice()).expect("written");
+    });
+}
+
+fn format(scratch: &Scratch) -> u64 {
+    let database = Database::open(scratch.path()).expect("the file");
+    format_of(&database, &scratch.path()).expect("one of ours")
+}
+
+#[tokio::test]
+async fn a_new_file_is_whole_private_and_alone() {
+    let (scratch, store) = Scratch::new();
+    assert_clean(&check(&store).await);
+    assert_eq!(scratch.names(), ["steward.redb", "steward.redb.lock"]);
+    let mode = std::fs::metadata(scratch.path()).expect("metadata").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn a_file_that_is_there_is_not_made_anew() {
+    let scratch = Scratch::empty();
+    scratch.overwrite(b"precious");
+    let refused = scratch.create().err().expect("a refusal");
+    assert!(matches!(refused, OpenError::Exists(_)));
+    assert_eq!(scratch.bytes(), b"precious");
+    assert_eq!(scratch.names(), ["steward.redb"]);
+}
+
+#[test]
+fn a_refused_creation_leaves_nothing_but_the_lock() {
+    let scratch = Scratch::empty();
+    let mut draw = Seed::take().expect("randomness").draw();
+    let refused = Store::create(&scratch.path(), NO_CACHE, &mut draw, |tx, _| {
+        tx.put(&Owner { id: 1 })?;
+        Err::<(), _>(Error::denied("no").into())
+    });
+    assert!(matches!(refused, Err(OpenError::Refused(_))));
+    assert_eq!(scratch.names(), ["steward.redb.lock"]);
+    scratch.create().expect("room for another try");
+}
+
+#[tokio::test]
+async fn what_a_cut_during_creation_left_is_in_nobodys_way() {
+    let scratch = Scratch::empty();
+    let draft = beside(&scratch.path(), "creating");
+    std::fs::write(&draft, b"half a file").expect("written");
+    scratch.create().expect("a data file").close().await;
+    std::fs::hard_link(scratch.path(), &draft).expect("a second name");
+    let store = scratch.open().expect("the data file");
+    assert_eq!(scratch.names(), ["steward.redb", "steward.redb.lock"]);
+    assert_clean(&check(&store).await);
+}
+
+#[test]
+fn of_many_first_starts_at_once_one_makes_the_file() {
+    let scratch = Scratch::empty();
+    let start = || match scratch.create() {
+        Ok(store) => Some(store),
+        Err(OpenError::Exists(_) | OpenError::InUse(_)) => None,
+        Err(error) => panic!("{error}"),
+    };
+    let made: Vec<_> = std::thread::scope(|scope| {
+        let starts: Vec<_> = (0..4).map(|_| scope.spawn(start)).collect();
+        starts.into_iter().filter_map(|start| start.join().expect("a start")).collect()
+    });
+    assert_eq!(made.len(), 1);
+    assert!(made[0].snapshot().expect("open").exists::<Owner>(&1).expect("read"));
+}
+
+#[tokio::test]
+async fn a_file_in_use_is_refused_by_every_path_to_it() {
+    let (scratch, _store) = Scratch::new();
+    assert!(matches!(scratch.open(), Err(OpenError::InUse(_))));
+    let link = scratch.folder.path().join("link.redb");
+    std::os::unix::fs::symlink(scratch.path(), &link).expect("a link");
+    assert!(matches!(Store::open(&link, NO_CACHE), Err(OpenError::InUse(_))));
+}
+
+#[test]
+fn what_is_no_redb_file_is_left_alone() {
+    let scratch = Scratch::empty();
+    assert!(matches!(scratch.open(), Err(OpenError::Missing(_))));
+    for bytes in [b"".as_slice(), b"redb", b"SQLite format 3\0 and so on", &[0; 9000]] {
+        scratch.overwrite(bytes);
+        assert_refused(&scratch, "is not a Steward data file and was left untouched");
+    }
+    std::fs::remove_file(scratch.path()).expect("removed");
+    std::fs::create_dir(scratch.path()).expect("a folder");
+    assert!(matches!(scratch.open(), Err(OpenError::NotAFile(_))));
+    assert_eq!(scratch.names(), ["steward.redb"]);
+}
+
+/// redb marks every file that it opens, also one that turns out to be another program's.
+#[test]
+fn another_programs_redb_file_is_left_alone_closed_clean_or_not() {
+    let scratch = Scratch::empty();
+    let theirs: redb::TableDefinition<'_, u64, u64> = redb::TableDefinition::new("theirs");
+    let database = Database::create(scratch.path()).expect("their file");
+    let transaction = database.begin_write().expect("a transaction");
+    transaction.open_table(theirs).expect("their table").insert(1, 2).expect("written");
+    transaction.commit().expect("committed");
+    let unclean = scratch.bytes();
+    assert!(matches!(scratch.open(), Err(OpenError::InUse(_))));
+    drop(database);
+    assert_refused(&scratch, "is not a Steward data file and was left untouched");
+    scratch.overwrite(&unclean);
+    assert_refused(&scratch, "is not a Steward data file and was left untouched");
+    let database = Database::open(scratch.path()).expect("their file");
+    let table = database.begin_read().expect("a snapshot").open_table(theirs).expect("their table");
+    assert_eq!(table.get(1).expect("read").expect("there").value(), 2);
+}
+
+#[tokio::test]
+async fn a_newer_file_is_refused_with_what_to_do_and_left_alone() {
+    let scratch = Scratch::closed().await;
+    set_format(&scratch, schema::FORMAT + 1);
+    assert_refused(&scratch, "has format 2, this release reads up to 1; use the release that");
+}
+
+#[tokio::test]
+async fn a_file_cut_off_anywhere_is_refused_and_left_alone() {
+    let (scratch, store) = Scratch::new();
+    store.write(|tx| tx.put(&thing(1))).await.expect("put");
+    let unclean = scratch.bytes();
+    store.close().await;
+    for whole in [scratch.bytes(), unclean] {
+        let length = whole.len();
+        for cut in [9, 10, 63, 64, 319, 320, 4095, 4096, 4097, 8192, length / 2, length - 1] {
+            scratch.overwrite(&whole[..cut]);
+            assert_refused(&scratch, "damaged and was left untouched");
+        }
+        for cut in (2..length / 4096).map(|pages| pages * 4096) {
+            scratch.overwrite(&whole[..cut]);
+            let before = scratch.bytes();
+            // Where only unused pages are missing, redb can do without them.
+            if scratch.open().is_err() {
+                assert!(scratch.bytes() == before, "cut at {cut}");
+            } else {
+                // The writer thread lets go of the file.
+                while matches!(scratch.open(), Err(OpenError::InUse(_))) {}
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_was_never_closed_opens_with_all_that_was_committed() {
+    let (scratch, store) = Scratch::new();
+    store.write(|tx| tx.put(&thing(1))).await.expect("put");
+    let copy = Scratch::empty();
+    copy.overwrite(&scratch.bytes());
+    assert!(!closed_clean(&copy.path()));
+    let opened = copy.open().expect("a file to recover");
+    assert_eq!(dump(&opened), dump(&store));
+    assert_clean(&check(&opened).await);
+}
+
+#[tokio::test]
+async fn an_older_file_is_brought_up_to_date_once() {
+    let count_up = |tx: &mut WriteTx<'_>| tx.next_number(Table::Sweeps).map(drop);
+    let steps: [Step; 3] =
+        [|_| Err(Error::internal("a step that was done long ago")), count_up, count_up];
+    let scratch = Scratch::closed().await;
+    set_format(&scratch, 2);
+    let migrated = || {
+        let database = Database::open(scratch.path()).expect("the file");
+        let now = || Snapshot::new(begin_read(&database).expect("a snapshot"), Box::new(|| ()));
+        let found = now().plain(Table::Meta, schema::FORMAT_KEY).expect("read").expect("there");
+        let found = u64::read(&mut found.as_slice()).expect("a number");
+        migrate(&database, found, &steps, 4).expect("migrated");
+        let key = Table::Sweeps.name().to_owned().encoded();
+        read::read_number(&now(), Table::Sequences, &key).expect("read")
+    };
+    assert_eq!((migrated(), migrated()), (2, 2));
+}
+
+#[tokio::test]
+async fn a_migration_that_fails_changes_nothing() {
+    let scratch = Scratch::closed().await;
+    let steps: [Step; 2] = [|tx| tx.put(&thing(9)), |_| Err(Error::internal("a step that fails"))];
+    let database = Database::open(scratch.path()).expect("the file");
+    migrate(&database, 1, &steps, 3).expect_err("a step failed");
+    drop(database);
+    assert_eq!(format(&scratch), 1);
+    let store = scratch.open().expect("the file");
+    assert!(!store.snapshot().expect("open").exists::<Thing>(&(1, 9)).expect("read"));
+}
+
+#[tokio::test]
+async fn the_lock_outlives_the_database() {
+    let (scratch, store) = Scratch::new();
+    let lock = beside(&scratch.path(), "lock");
+    let inode = std::fs::metadata(&lock).expect("the lock").ino();
+    assert!(matches!(Lock::take(&scratch.path()), Err(OpenError::InUse(_))));
+    store.close().await;
+    let held = Lock::take(&scratch.path()).expect("let go of");
+    assert!(matches!(scratch.open(), Err(OpenError::InUse(_))));
+    drop(held);
+    assert_eq!(std::fs::metadata(&lock).expect("the lock").ino(), inode);
+}

@@ -1,0 +1,289 @@
+//! Indexes, counts and versions against a model, over writes that stay and writes that do not.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use futures_util::future::join_all;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+
+use super::*;
+
+type Model = BTreeMap<(u64, u64), (u64, Thing)>;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Put(Thing),
+    Remove(u64, u64),
+}
+
+/// How a write ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Stays,
+    Refused,
+    Panics,
+}
+
+fn steps() -> impl Strategy<Value = Step> {
+    let thing = (0u64..2, 0u64..5, option::of(0u64..4), option::of("[ab]{0,2}"), "[xy]?");
+    prop_oneof![
+        3 => thing.prop_map(|(owner, id, code, rank, note)| {
+            Step::Put(Thing { head: Head { owner, id, code, rank }, note })
+        }),
+        1 => (0u64..2, 0u64..5).prop_map(|(owner, id)| Step::Remove(owner, id)),
+    ]
+}
+
+fn writes() -> impl Strategy<Value = Vec<(Vec<Step>, End)>> {
+    let end = prop_oneof![3 => Just(End::Stays), 1 => Just(End::Refused), 1 => Just(End::Panics)];
+    vec((vec(steps(), 0..8), end), 1..6)
+}
+
+impl Step {
+    /// What the step does to the model; a put that a unique index refuses does nothing.
+    fn imagine(&self, model: &mut Model) {
+        match self {
+            Self::Remove(owner, id) => {
+                model.remove(&(*owner, *id));
+            }
+            Self::Put(thing) => {
+                let takes = |(key, (_, other)): (&(u64, u64), &(u64, Thing))| {
+                    *key != thing.key() && other.head.code == thing.head.code
+                };
+                if thing.head.code.is_some() && model.iter().any(takes) {
+                    return;
+                }
+                let (version, before) = model.get(&thing.key()).cloned().unzip();
+                if before.as_ref() != Some(thing) {
+                    let version = version.unwrap_or(0) + 1;
+                    model.insert(thing.key(), (version, thing.clone()));
+                }
+            }
+        }
+    }
+
+    fn perform(&self, tx: &mut WriteTx<'_>) -> Result<()> {
+        match self {
+            Self::Remove(owner, id) => tx.remove::<Thing>(&(*owner, *id)).map(drop),
+            Self::Put(thing) => match tx.put(thing) {
+                Err(error) if error.cause().is_some_and(|text| text.contains("second record")) => {
+                    Ok(())
+                }
+                other => other,
+            },
+        }
+    }
+}
+
+async fn write(store: &Store, steps: Vec<Step>, end: End) -> Result<()> {
+    let rule = move |tx: &mut WriteTx<'_>| {
+        steps.iter().try_for_each(|step| step.perform(tx))?;
+        match end {
+            End::Stays => Ok(()),
+            End::Refused => Err(Error::denied("no")),
+            End::Panics => panic!("a rule that panics"),
+        }
+    };
+    store.write(rule).await
+}
+
+/// What the file shows of the model's facts, by every way to ask for them.
+fn assert_shows(tx: &Snapshot, model: &Model) -> Result<()> {
+    let everything = Window { offset: 0, limit: usize::MAX, order: Order::Ascending };
+    let mut shown = Model::new();
+    tx.scan::<Thing, _>(&(), everything, |row| {
+        let version = row.version;
+        let thing = row.into_record()?;
+        shown.insert(thing.key(), (version, thing));
+        Ok(())
+    })?;
+    assert_eq!(&shown, model);
+    for owner in 0..2 {
+        let mut of_owner: Vec<_> = model
+            .values()
+            .map(|(_, thing)| &thing.head)
+            .filter(|head| head.owner == owner)
+            .collect();
+        assert_eq!(tx.count::<Thing>(&owner)?, of_owner.len() as u64);
+        of_owner.retain(|head| head.rank.is_some());
+        of_owner.sort_by_key(|head| (&head.rank, head.id));
+        let ranked: Vec<_> = of_owner.iter().map(|head| head.id).collect();
+        for order in [Order::Ascending, Order::Descending] {
+            let mut expected = ranked.clone();
+            if order == Order::Descending {
+                expected.reverse();
+            }
+            let expected: Vec<_> = expected.into_iter().skip(1).take(2).collect();
+            for index in [&BY_RANK, &WHOLE_BY_RANK] {
+                let mut walked = Vec::new();
+                let window = Window { offset: 1, limit: 2, order };
+                tx.walk(index, &owner, window, |row| {
+                    let version = row.version;
+                    let thing = row.into_record()?;
+                    assert_eq!(model.get(&thing.key()), Some(&(version, thing.clone())));
+                    walked.push(thing.head.id);
+                    Ok(())
+                })?;
+                assert_eq!(walked, expected);
+            }
+        }
+        let keys: Vec<_> = ranked.iter().map(|id| (owner, *id)).collect();
+        assert_eq!(tx.keys(&BY_RANK, &owner, usize::MAX)?, keys);
+    }
+    for code in 0..4 {
+        let holder = model.values().find(|(_, thing)| thing.head.code == Some(code));
+        assert_eq!(tx.lookup(&BY_CODE, &code)?, holder.map(|(_, thing)| thing.key()));
+    }
+    Ok(())
+}
+
+/// What became of each write, one after the other or all in one batch.
+async fn run(
+    store: &Store,
+    writes: Vec<(Vec<Step>, End)>,
+    batched: bool,
+) -> Vec<(End, Result<(), u16>)> {
+    let one = |(steps, end): (Vec<Step>, End)| async move {
+        (end, write(store, steps, end).await.map_err(|error| error.status()))
+    };
+    if !batched {
+        let mut ends = Vec::new();
+        for write in writes {
+            ends.push(one(write).await);
+        }
+        return ends;
+    }
+    let (blocker, held) = Blocker::hold(store);
+    blocker.holds().await;
+    let released = async { blocker.release() };
+    let (ends, ()) = tokio::join!(join_all(writes.into_iter().map(one)), released);
+    held.await.expect("the task").expect("released");
+    ends
+}
+
+#[test]
+fn indexes_counts_and_versions_follow_the_writes_that_stay_and_those_alone() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let (_scratch, store) = Scratch::new();
+    let mut runner = TestRunner::new(ProptestConfig { cases: 32, ..ProptestConfig::default() });
+    let outcome = runner.run(&(writes(), any::<bool>()), |(writes, batched)| {
+        runtime.block_on(async {
+            store.write(|tx| tx.remove_some::<Thing>(&(), usize::MAX)).await.expect("emptied");
+            let mut model = Model::new();
+            for (steps, _) in writes.iter().filter(|(_, end)| *end == End::Stays) {
+                for step in steps {
+                    step.imagine(&mut model);
+                }
+            }
+            for (end, status) in run(&store, writes, batched).await {
+                let expected = match end {
+                    End::Stays => Ok(()),
+                    End::Refused => Err(403),
+                    End::Panics => Err(500),
+                };
+                assert_eq!(status, expected);
+            }
+            let snapshot = store.snapshot().expect("an open file");
+            assert_shows(&snapshot, &model).expect("a readable file");
+            assert_clean(&check(&store).await);
+        });
+        Ok(())
+    });
+    outcome.expect("the model holds");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_taken_back_leaves_no_trace(
+        kept in vec(steps(), 0..8),
+        undone in vec(steps(), 0..16),
+        numbers in 0u8..3,
+    ) {
+        let scratch = Scratch::empty();
+        let database = Database::create(scratch.path()).expect("a file");
+        let transaction = begin(&database).expect("a transaction");
+        let mut tx = WriteTx::new(&transaction);
+        tx.create_tables().expect("tables");
+        for step in &kept {
+            step.perform(&mut tx).expect("written");
+        }
+        tx.keep().expect("whole");
+        let before = values(&tx);
+        for step in &undone {
+            step.perform(&mut tx).expect("written");
+        }
+        for _ in 0..numbers {
+            tx.next_number(Table::Projects).expect("a number");
+        }
+        tx.take_back().expect("taken back");
+        prop_assert_eq!(values(&tx), before);
+        prop_assert!(tx.changes().is_empty() && !tx.wrote_anything());
+    }
+}
+
+/// Every value that a write under way sees.
+fn values(tx: &WriteTx<'_>) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
+    let mut all = Vec::new();
+    for table in Table::ALL {
+        let mut note = |key: &[u8], payload: &[u8]| {
+            all.push((*table, key.to_vec(), payload.to_vec()));
+            Ok(ControlFlow::Continue(()))
+        };
+        tx.raw_walk(*table, &[], 0, Order::Ascending, &mut note).expect("a sound table");
+    }
+    all
+}
+
+#[tokio::test]
+async fn a_second_record_under_a_unique_key_is_refused_and_the_first_stays() {
+    let (_scratch, store) = Scratch::new();
+    store.write(|tx| tx.put(&thing(1))).await.expect("the first");
+    let second = Thing { head: Head { id: 2, ..thing(1).head }, ..thing(1) };
+    let before = dump(&store);
+    let refused = store.write(move |tx| tx.put(&second)).await.expect_err("a conflict");
+    assert_eq!(refused.status(), 500);
+    assert_eq!(dump(&store), before);
+}
+
+#[tokio::test]
+async fn putting_what_stands_there_changes_nothing() {
+    let (_scratch, store) = Scratch::new();
+    store.write(|tx| tx.put(&thing(1))).await.expect("put");
+    let before = dump(&store);
+    let changes = store.write(|tx| tx.put(&thing(1)).map(|()| tx.changes().len())).await;
+    assert_eq!(changes.expect("put again"), 0);
+    assert_eq!(dump(&store), before);
+}
+
+#[tokio::test]
+async fn a_record_changed_twice_is_one_change_from_its_first_state_to_its_last() {
+    let (_scratch, store) = Scratch::new();
+    store.write(|tx| tx.put(&thing(1))).await.expect("put");
+    let seen = store.write(|tx| {
+        for note in ["a", "b"] {
+            tx.put(&Thing { note: note.to_owned(), ..thing(1) })?;
+        }
+        let note = |payload: &Option<Vec<u8>>| {
+            Row::<Thing>::read(payload.as_deref().unwrap_or_default())?.into_record()
+        };
+        let changes = tx.changes().iter();
+        changes.map(|change| Ok((note(&change.before)?.note, note(&change.after)?.note))).collect()
+    });
+    let seen: Vec<(String, String)> = seen.await.expect("changed");
+    assert_eq!(seen, [("note 1".to_owned(), "b".to_owned())]);
+}
+
+#[tokio::test]
+async fn numbers_go_up_and_a_refused_write_gives_its_number_back() {
+    let (_scratch, store) = Scratch::new();
+    let next = |tx: &mut WriteTx<'_>| tx.next_number(Table::Projects);
+    assert_eq!(store.write(next).await.expect("a number"), 1);
+    let refused = store.write(move |tx| next(tx).and_then(|_| Err::<(), _>(Error::denied("no"))));
+    refused.await.expect_err("refused");
+    assert_eq!(store.write(next).await.expect("a number"), 2);
+}

@@ -1,0 +1,160 @@
+//! The queue, the batch and the snapshot.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+
+use super::writer::Write;
+use super::*;
+
+#[tokio::test]
+async fn in_a_batch_whose_middle_fails_its_neighbours_stay_and_share_one_commit() {
+    let (_scratch, store) = Scratch::new();
+    let (blocker, held) = Blocker::hold(&store);
+    blocker.holds().await;
+    let (watched, seen) = (store.clone(), Arc::new(AtomicBool::new(true)));
+    let last_saw = Arc::clone(&seen);
+    let (first, refused, panicked, last, ()) = tokio::join!(
+        store.write(|tx| tx.put(&thing(1))),
+        store.write(|tx| {
+            tx.put(&Thing { note: "changed".to_owned(), ..thing(1) })?;
+            tx.put(&thing(2))?;
+            Err::<(), _>(Error::denied("no"))
+        }),
+        store.write(|tx| {
+            tx.remove::<Thing>(&(1, 1))?;
+            tx.put(&thing(3))?;
+            panic!("a rule that panics");
+            #[expect(unreachable_code, reason = "gives the rule its type")]
+            Ok(())
+        }),
+        store.write(move |tx| {
+            let committed = watched.snapshot()?.exists::<Thing>(&(1, 1))?;
+            last_saw.store(committed, Ordering::Relaxed);
+            assert!(tx.find::<Thing>(&(1, 1))? == Some(thing(1)));
+            tx.put(&thing(4))
+        }),
+        async { blocker.release() },
+    );
+    held.await.expect("the task").expect("released");
+    first.expect("the first");
+    assert_eq!(refused.expect_err("refused").status(), 403);
+    assert_eq!(panicked.expect_err("panicked").status(), 500);
+    last.expect("the last");
+    assert!(!seen.load(Ordering::Relaxed), "the first was committed before the last ran");
+    let snapshot = store.snapshot().expect("an open file");
+    let there: Vec<_> = (1..=4).map(|id| snapshot.find::<Thing>(&(1, id)).expect("read")).collect();
+    assert_eq!(there, [Some(thing(1)), None, None, Some(thing(4))]);
+    assert_clean(&check(&store).await);
+}
+
+/// A refusal may rest on what a neighbour of the batch wrote, and falls with it.
+#[tokio::test]
+async fn a_refusal_too_waits_for_what_becomes_of_the_transaction() {
+    let scratch = Scratch::empty();
+    let database = Database::create(scratch.path()).expect("a file");
+    let transaction = begin(&database).expect("a transaction");
+    let (mut queued, answer) = Queued::new(|_: &mut WriteTx<'_>| Err::<(), _>(Error::denied("no")));
+    assert!(!queued.run(&mut WriteTx::new(&transaction)));
+    queued.answer(Err(Error::unavailable(RETRY_AFTER, "the commit failed")));
+    assert_unavailable(&answer.await.expect("an answer"));
+}
+
+#[tokio::test]
+async fn a_held_snapshot_stays_as_it_was() {
+    let (_scratch, store) = Scratch::new();
+    store.write(|tx| tx.put(&thing(1))).await.expect("put");
+    let held = store.snapshot().expect("an open file");
+    store.write(|tx| tx.remove::<Thing>(&(1, 1)).map(drop)).await.expect("removed");
+    store.write(|tx| tx.put(&thing(2))).await.expect("put");
+    assert_eq!(held.find::<Thing>(&(1, 1)).expect("read"), Some(thing(1)));
+    assert_eq!(held.find::<Thing>(&(1, 2)).expect("read"), None);
+    assert_eq!(held.count::<Thing>(&1u64).expect("read"), 1);
+    let now = store.snapshot().expect("an open file");
+    assert_eq!(now.find::<Thing>(&(1, 1)).expect("read"), None);
+    assert_eq!(now.find::<Thing>(&(1, 2)).expect("read"), Some(thing(2)));
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses_the_next_write_and_serves_those_before_it() {
+    let (_scratch, store) = Scratch::new();
+    let (blocker, held) = Blocker::hold(&store);
+    blocker.holds().await;
+    let mut queued: Vec<_> = (0..QUEUE).map(|_| Box::pin(store.write(|_| Ok(())))).collect();
+    assert!(queued.iter_mut().all(|write| write.now_or_never().is_none()));
+    assert_unavailable(&store.write(|_| Ok(())).await);
+    assert_unavailable(&store.between_writes(|| ()).await);
+    blocker.release();
+    held.await.expect("the task").expect("released");
+    for write in queued {
+        write.await.expect("served");
+    }
+    store.write(|_| Ok(())).await.expect("room again");
+}
+
+#[tokio::test]
+async fn a_write_that_nobody_waits_for_any_more_is_not_run() {
+    let (_scratch, store) = Scratch::new();
+    let (blocker, held) = Blocker::hold(&store);
+    blocker.holds().await;
+    let mut abandoned = Box::pin(store.write(|tx| tx.put(&thing(1))));
+    assert!((&mut abandoned).now_or_never().is_none());
+    drop(abandoned);
+    blocker.release();
+    held.await.expect("the task").expect("released");
+    store.write(|tx| tx.put(&thing(2))).await.expect("put");
+    let snapshot = store.snapshot().expect("an open file");
+    assert!(!snapshot.exists::<Thing>(&(1, 1)).expect("read"));
+}
+
+#[tokio::test]
+async fn closing_finishes_what_is_queued_and_refuses_what_comes_later() {
+    let (scratch, store) = Scratch::new();
+    let (blocker, held) = Blocker::hold(&store);
+    blocker.holds().await;
+    let (queued, (), ()) =
+        tokio::join!(store.write(|tx| tx.put(&thing(1))), store.close(), async {
+            blocker.release();
+        });
+    held.await.expect("the task").expect("released");
+    queued.expect("what was queued");
+    assert!(!store.ready());
+    assert_unavailable(&store.write(|_| Ok(())).await);
+    assert_unavailable(&store.between_writes(|| ()).await);
+    assert_unavailable(&store.snapshot().map(drop));
+    store.close().await;
+    assert!(closed_clean(&scratch.path()));
+    let reopened = scratch.open().expect("let go of");
+    assert!(reopened.snapshot().expect("open").exists::<Thing>(&(1, 1)).expect("read"));
+}
+
+#[tokio::test]
+async fn a_store_that_is_dropped_closes_its_file_clean() {
+    let (scratch, store) = Scratch::new();
+    let held = store.snapshot().expect("an open file");
+    drop(store);
+    let reopened = loop {
+        match scratch.open() {
+            Err(OpenError::InUse(_)) => tokio::time::sleep(Duration::from_millis(1)).await,
+            other => break other.expect("a file let go of"),
+        }
+    };
+    let read = held.exists::<Owner>(&1);
+    assert_unavailable(&read);
+    reopened.close().await;
+    assert!(closed_clean(&scratch.path()));
+}
+
+#[tokio::test]
+async fn work_between_writes_finds_exactly_the_last_commit_in_the_file() {
+    let (scratch, store) = Scratch::new();
+    store.write(|tx| tx.put(&thing(1))).await.expect("put");
+    let path = scratch.path();
+    let bytes = store.between_writes(move || std::fs::read(path)).await.expect("idle");
+    let copy = Scratch::empty();
+    copy.overwrite(&bytes.expect("read"));
+    let opened = copy.open().expect("a whole file");
+    assert_eq!(dump(&opened), dump(&store));
+    assert_clean(&check(&opened).await);
+}

@@ -1,0 +1,71 @@
+//! Reads the sources and holds the map of ARCHITECTURE.md, so that it cannot rot.
+
+mod rules;
+mod samples;
+mod source;
+
+use std::fs;
+use std::path::Path;
+
+use rules::Violation;
+use source::Source;
+
+/// Every source file under `src/`, by its path from there.
+fn sources() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut folders = vec![root.clone()];
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder of sources") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).expect("a source");
+                let path = path.strip_prefix(&root).expect("within src").to_str().expect("UTF-8");
+                found.push(Source::new(path, &text));
+            }
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    assert!(found.len() > 60, "only {} sources were found", found.len());
+    found
+}
+
+#[track_caller]
+fn assert_none(violations: impl IntoIterator<Item = Violation>) {
+    let lines: Vec<_> = violations.into_iter().map(|violation| violation.to_string()).collect();
+    assert!(lines.is_empty(), "\n{}", lines.join("\n"));
+}
+
+#[test]
+fn each_crate_is_named_only_where_it_belongs() {
+    assert_none(sources().iter().flat_map(rules::crates));
+}
+
+#[test]
+fn rules_never_wait_nor_read_the_clock_nor_draw() {
+    assert_none(sources().iter().flat_map(rules::purity));
+}
+
+#[test]
+fn each_folder_looks_only_where_it_may() {
+    assert_none(sources().iter().flat_map(rules::imports));
+}
+
+#[test]
+fn every_noun_stands_in_the_order() {
+    let sources = sources();
+    let nouns = sources.iter().find(|source| source.path == "resources/mod.rs");
+    assert_none(rules::nouns(nouns.expect("the list of nouns")));
+}
+
+#[test]
+fn who_knows_one_nouns_http_knows_all() {
+    assert_none(sources().iter().flat_map(rules::wire));
+}
+
+#[test]
+fn no_file_is_unfinished_or_too_long() {
+    assert_none(sources().iter().flat_map(rules::size));
+}

@@ -1,0 +1,107 @@
+//! Each rule finds what it is there to find.
+
+use super::rules::{Violation, crates, imports, nouns, purity, size, wire};
+use super::source::Source;
+
+/// The lines at which a rule is broken by a file of this path and text.
+fn broken(rule: fn(&Source) -> Vec<Violation>, path: &str, text: &str) -> Vec<usize> {
+    rule(&Source::new(path, text)).iter().map(|violation| violation.line).collect()
+}
+
+const NONE: [usize; 0] = [];
+
+#[test]
+fn a_violation_tells_its_file_and_line() {
+    let found = crates(&Source::new("ids.rs", "use std;\nuse redb::Database;\n"));
+    let told = found.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(told, ["src/ids.rs:2: redb may be named only in store"]);
+}
+
+#[test]
+fn a_crate_named_out_of_place_is_found() {
+    let text = "// redb, axum and clap\nuse redb::Table;\nlet x: axum::Router;\nuse clap::Args;\n";
+    assert_eq!(broken(crates, "ids.rs", text), [2, 3, 4]);
+    assert_eq!(broken(crates, "store/read.rs", text), [3, 4]);
+    assert_eq!(broken(crates, "config.rs", text), [2, 3]);
+    assert_eq!(broken(crates, "cli/serve.rs", text), [2]);
+    assert_eq!(broken(crates, "cli/mod.rs", text), [2, 3]);
+    assert_eq!(broken(crates, "resources/users/http.rs", text), [2, 4]);
+    assert_eq!(broken(crates, "resources/users/mod.rs", text), [2, 3, 4]);
+    assert_eq!(broken(crates, "access/gate.rs", text), [2, 3, 4]);
+}
+
+#[test]
+fn a_rule_that_waits_or_reads_the_clock_or_draws_is_found() {
+    let text =
+        "x.await;\n// .await\nClock::System;\nSystemTime::now();\nSeed::take();\nawaited();\n";
+    assert_eq!(broken(purity, "resources/users/mod.rs", text), [1, 3, 4, 5]);
+    assert_eq!(broken(purity, "resources/projects/grants.rs", text), [1, 3, 4, 5]);
+    assert_eq!(broken(purity, "resources/users/http.rs", text), NONE);
+    assert_eq!(broken(purity, "resources/users/tests.rs", text), NONE);
+    assert_eq!(broken(purity, "state.rs", text), NONE);
+}
+
+#[test]
+fn an_import_from_above_is_found() {
+    let text = "use crate::error::Error;\nuse crate::state::App;\n";
+    assert_eq!(broken(imports, "store/read.rs", text), [2]);
+    assert_eq!(broken(imports, "resources/users/mod.rs", text), [2]);
+    assert_eq!(broken(imports, "resources/users/http.rs", text), NONE);
+    assert_eq!(broken(imports, "http/page.rs", "use crate::resources::users;\n"), [1]);
+    assert_eq!(broken(imports, "attic.rs", ""), [1]);
+}
+
+#[test]
+fn a_noun_that_looks_rightwards_is_found() {
+    let text = "use crate::resources::{\n    members,\n};\nuse crate::resources::users::User;\n";
+    assert_eq!(broken(imports, "resources/projects/mod.rs", text), NONE);
+    assert_eq!(broken(imports, "resources/members/mod.rs", text), NONE);
+    assert_eq!(broken(imports, "resources/organizations/mod.rs", text), [1, 4]);
+    assert_eq!(broken(imports, "resources/organizations/body.rs", text), NONE);
+    let inline = "fn f() {\n    crate::resources::sweeps::sweep(tx)\n}\n";
+    assert_eq!(broken(imports, "resources/activity/mod.rs", inline), [2]);
+    assert_eq!(broken(imports, "access/gate.rs", inline), [2]);
+    assert_eq!(broken(imports, "access/gate.rs", "use crate::resources::api_keys;"), NONE);
+    assert_eq!(broken(imports, "resources/members/mod.rs", "use crate::access::Caller;"), [1]);
+    assert_eq!(broken(imports, "resources/members/level.rs", "use super::super::users;"), [1]);
+    assert_eq!(broken(imports, "resources/members/mod.rs", "use crate::resources;"), [1]);
+}
+
+#[test]
+fn a_siblings_wire_is_out_of_reach() {
+    let wire = "use crate::resources::users::http::body;\n";
+    let shown = "use crate::resources::users::body::write;\n";
+    assert_eq!(broken(imports, "resources/members/http.rs", wire), [1]);
+    assert_eq!(broken(imports, "resources/members/mod.rs", wire), [1]);
+    assert_eq!(broken(imports, "router.rs", wire), NONE);
+    assert_eq!(broken(imports, "resources/members/http.rs", shown), NONE);
+    assert_eq!(broken(imports, "resources/members/mod.rs", shown), [1]);
+}
+
+#[test]
+fn a_noun_without_a_place_is_found() {
+    let text = "pub mod users;\npub mod gadgets;\nmod private;\n";
+    assert_eq!(broken(nouns, "resources/mod.rs", text), [2]);
+}
+
+#[test]
+fn an_http_file_of_another_shape_is_found() {
+    let good = "use a;\n\nconst LIST: &str = \"/a/\";\n\npub fn routes(routes: &mut Routes) {\n    \
+                routes.get(LIST, list);\n}\n\nasync fn list() {}\n\nfn shared() {}\n";
+    let path = "resources/users/http.rs";
+    assert_eq!(broken(wire, path, good), NONE);
+    assert_eq!(broken(wire, "resources/users/mod.rs", ""), NONE);
+    assert_eq!(broken(wire, path, ""), [1]);
+    assert_eq!(broken(wire, path, &format!("fn early() {{}}\n{good}")), [1]);
+    let late =
+        "async fn lost() {}\nuse b;\nconst B: u8 = 1;\npub fn open() {}\nfn f() { \"/b/\" }\n";
+    assert_eq!(broken(wire, path, &format!("{good}{late}")), [12, 13, 14, 15, 16]);
+}
+
+#[test]
+fn an_unfinished_or_long_file_is_found() {
+    let text = "todo!();\n// FIXME\nunimplemented!();\n// todo! is no code\n";
+    assert_eq!(broken(size, "ids.rs", text), [1, 3, 2]);
+    assert_eq!(broken(size, "ids.rs", &"\n".repeat(400)), NONE);
+    assert_eq!(broken(size, "ids.rs", &"\n".repeat(401)).len(), 1);
+}

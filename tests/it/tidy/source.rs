@@ -1,0 +1,207 @@
+//! A source file as the rules see it: code without comments, texts and tests, and the paths it names.
+
+/// A source file.
+pub struct Source {
+    /// Its path from `src/`.
+    pub path: String,
+    /// All of it.
+    pub text: String,
+    /// How many lines it has.
+    pub lines: usize,
+    /// Its code, with comments blanked out; texts are left, for what is said about them.
+    pub with_texts: String,
+    /// Its code, with comments and texts blanked out and its tests cut off.
+    pub code: String,
+}
+
+impl Source {
+    pub fn new(path: &str, text: &str) -> Self {
+        let code = blank(text, true);
+        let tests = code.find("#[cfg(test)]\nmod tests {").unwrap_or(code.len());
+        Self {
+            path: path.to_owned(),
+            text: text.to_owned(),
+            lines: text.lines().count(),
+            with_texts: blank(text, false)[..tests].to_owned(),
+            code: code[..tests].to_owned(),
+        }
+    }
+
+    /// Whether the file holds nothing but tests.
+    pub fn is_test(&self) -> bool {
+        self.path
+            .split('/')
+            .any(|part| part == "tests" || part == "tests.rs" || part == "testing.rs")
+    }
+
+    /// The file's folder, or its name where it lies in none: `store`, `router.rs`.
+    pub fn room(&self) -> &str {
+        self.path.split('/').next().expect("a first part")
+    }
+
+    /// The noun whose folder the file lies in, and the file's path in there.
+    pub fn noun(&self) -> Option<(&str, &str)> {
+        self.path.strip_prefix("resources/")?.split_once('/')
+    }
+
+    /// Whether the file is a noun's `http.rs`.
+    pub fn is_wire(&self) -> bool {
+        self.noun().is_some_and(|(_, file)| file == "http.rs")
+    }
+
+    /// The line of the byte at `at`, from 1.
+    pub fn line(&self, at: usize) -> usize {
+        self.code[..at].matches('\n').count() + 1
+    }
+
+    /// Every identifier with where it stands.
+    pub fn words(&self) -> impl Iterator<Item = (usize, &str)> {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let start = from + self.code[from..].find(is_word)?;
+            let length = self.code[start..].find(|c| !is_word(c));
+            from = length.map_or(self.code.len(), |length| start + length);
+            Some((start, &self.code[start..from]))
+        })
+    }
+
+    /// Every place where `text` stands in the code.
+    pub fn places(&self, text: &str) -> Vec<usize> {
+        self.code.match_indices(text).map(|(at, _)| at).collect()
+    }
+
+    /// Every path that begins with `crate::`, its groups spelled out: `crate::a::{b, c::D}` is
+    /// `a::b` and `a::c::D`.
+    pub fn crate_paths(&self) -> Vec<(usize, String)> {
+        let mut found = Vec::new();
+        for at in self.places("crate::") {
+            if !self.code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_') {
+                for path in spelled_out(&self.code[at + "crate::".len()..]) {
+                    found.push((at, path));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The paths of the use tree, or the one path, that `text` begins with.
+fn spelled_out(text: &str) -> Vec<String> {
+    if let Some(group) = text.strip_prefix('{') {
+        return items(group).into_iter().flat_map(spelled_out).collect();
+    }
+    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '*';
+    let end = text.find(|c| !is_name(c)).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    match rest.strip_prefix("::") {
+        None => vec![name.to_owned()],
+        Some(rest) => spelled_out(rest).iter().map(|path| format!("{name}::{path}")).collect(),
+    }
+}
+
+/// The items of a group, up to the brace that ends it.
+fn items(group: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut found) = (0, 0, Vec::new());
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' | '}' if depth == 0 => {
+                found.push(group[start..at].trim());
+                start = at + 1;
+                if c == '}' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    found.retain(|item| !item.is_empty());
+    found
+}
+
+/// `text` with its comments, and its texts where asked for, replaced by spaces, byte for byte.
+fn blank(text: &str, texts: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let (length, blanked) = if rest.starts_with("//") {
+            (rest.find('\n').unwrap_or(rest.len()), true)
+        } else if rest.starts_with("/*") {
+            (rest.find("*/").map_or(rest.len(), |end| end + 2), true)
+        } else if let Some(length) = literal(rest, out.chars().next_back()) {
+            (length, texts)
+        } else {
+            (first.len_utf8(), false)
+        };
+        let (piece, after) = rest.split_at(length);
+        if blanked {
+            out.extend(piece.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }));
+        } else {
+            out.push_str(piece);
+        }
+        rest = after;
+    }
+    out
+}
+
+/// The length of the text or character literal that `rest` begins with.
+fn literal(rest: &str, before: Option<char>) -> Option<usize> {
+    let within_a_word = before.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    if let Some(raw) = rest.strip_prefix('r').filter(|_| !within_a_word || before == Some('b')) {
+        let hashes = raw.len() - raw.trim_start_matches('#').len();
+        if raw[hashes..].starts_with('"') {
+            let end = format!("\"{}", "#".repeat(hashes));
+            let body = 1 + hashes + 1;
+            return Some(rest[body..].find(&end).map_or(rest.len(), |at| body + at + end.len()));
+        }
+    }
+    if rest.starts_with('"') {
+        return Some(quoted(rest, '"').unwrap_or(rest.len()));
+    }
+    // A quote may also begin a lifetime, which no other quote ends so soon.
+    let character = rest.strip_prefix('\'')?;
+    let escaped = character.starts_with('\\');
+    let closed = character.chars().nth(1) == Some('\'');
+    if escaped || closed { quoted(rest, '\'') } else { None }
+}
+
+/// The length of the literal between two `quote`s that `rest` begins with.
+fn quoted(rest: &str, quote: char) -> Option<usize> {
+    let mut escaped = false;
+    for (at, c) in rest.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            c if c == quote => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[test]
+fn comments_texts_and_tests_are_not_code() {
+    let text = "use a; // redb\n/* redb\n*/ let b = \"redb \\\" redb\"; let c = r#\"redb \" \"#;\n\
+                let d = ('\"', '\\'', b'r', &'static str); let e = br\"redb\";\n\
+                #[cfg(test)]\nmod tests {\n    use redb;\n}\n";
+    let source = Source::new("x.rs", text);
+    let words: Vec<_> = source.words().map(|(_, word)| word).collect();
+    let expected =
+        ["use", "a", "let", "b", "let", "c", "let", "d", "b", "static", "str", "let", "e", "b"];
+    assert_eq!(words, expected);
+    let (e, _) = source.words().filter(|(_, word)| *word == "e").last().expect("e");
+    assert_eq!(source.line(e), 4);
+    assert_eq!(source.lines, 8);
+    assert!(source.with_texts.contains("\"redb \\\" redb\"") && !source.with_texts.contains("//"));
+}
+
+#[test]
+fn groups_of_paths_are_spelled_out() {
+    let text = "use crate::{a, b::{self, C}};\nuse crate::d::{\n    e::F,\n    g::*,\n};\n\
+                let h = crate::i::j(k);\nuse mycrate::l;";
+    let paths = Source::new("x.rs", text).crate_paths();
+    let paths: Vec<_> = paths.iter().map(|(_, path)| path.as_str()).collect();
+    assert_eq!(paths, ["a", "b::self", "b::C", "d::e::F", "d::g::*", "i::j"]);
+}
