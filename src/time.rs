@@ -15,6 +15,11 @@ use time::macros::format_description;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
+/// 0000-01-01T00:00:00Z: RFC 3339 has four digits for a year.
+const FIRST: i64 = -62_167_219_200_000_000;
+/// 9999-12-31T23:59:59.999999Z.
+const LAST: i64 = 253_402_300_799_999_999;
+
 impl Timestamp {
     /// The moment `micros` microseconds after (before, when negative) 1970-01-01T00:00:00Z.
     pub const fn from_micros(micros: i64) -> Self {
@@ -36,10 +41,14 @@ impl Timestamp {
         u64::try_from(self.0.div_euclid(1_000)).unwrap_or(0)
     }
 
-    /// This moment moved by `seconds`, held at the ends of what can be stored.
+    /// This moment moved by `seconds`, held at the ends of what can be shown.
     #[must_use]
     pub const fn plus_seconds(self, seconds: i64) -> Self {
-        Self(self.0.saturating_add(seconds.saturating_mul(1_000_000)))
+        match self.0.saturating_add(seconds.saturating_mul(1_000_000)) {
+            ..FIRST => Self(FIRST),
+            moved @ FIRST..=LAST => Self(moved),
+            _ => Self(LAST),
+        }
     }
 }
 
@@ -120,7 +129,16 @@ mod tests {
     #[test]
     fn what_is_shown_reads_back() {
         let moment = Timestamp(1_735_787_045_678_901);
-        let json = serde_json::to_string(&moment).expect("a timestamp serializes");
-        assert_eq!(serde_json::from_str::<Timestamp>(&json).expect("and reads back"), moment);
+        for moment in [moment, moment.plus_seconds(i64::MAX), moment.plus_seconds(i64::MIN)] {
+            let json = serde_json::to_string(&moment).expect("a timestamp serializes");
+            assert_eq!(serde_json::from_str::<Timestamp>(&json).expect("and reads back"), moment);
+        }
+    }
+
+    #[test]
+    fn a_moment_moved_too_far_is_held_at_the_last_one_that_can_be_shown() {
+        let last = Timestamp(0).plus_seconds(i64::MAX);
+        assert_eq!(last.to_string(), "9999-12-31T23:59:59.999999Z");
+        assert_eq!(Timestamp(0).plus_seconds(i64::MIN).to_string(), "0000-01-01T00:00:00Z");
     }
 }
