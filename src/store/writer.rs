@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
-use redb::{Database, Durability};
+use redb::{Database, Durability, ReadableDatabase};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{Error, Result};
@@ -36,6 +36,23 @@ pub(super) struct Shared {
     pub(super) snapshot: ArcSwapOption<Snapshot>,
     /// Whether the file is open and its last commit succeeded.
     pub(super) ready: AtomicBool,
+}
+
+impl Shared {
+    /// From now on nothing is read or written.
+    fn close(&self) {
+        self.ready.store(false, Ordering::Release);
+        self.snapshot.store(None);
+    }
+}
+
+/// Closes the store when the writer thread ends, also by a panic.
+struct Closing(Arc<Shared>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 /// What the writer thread is asked to do.
@@ -108,6 +125,7 @@ pub(super) struct Writer {
 impl Writer {
     /// Serves the queue until it is told to close or nobody can ask any more.
     pub(super) fn run(mut self, mut database: Database) {
+        let _closing = Closing(Arc::clone(&self.shared));
         while let Some(task) = self.queue.blocking_recv() {
             let outcome = match task {
                 Task::Write(first) => self.batch(&database, first),
@@ -127,8 +145,7 @@ impl Writer {
                 },
             }
         }
-        self.shared.ready.store(false, Ordering::Release);
-        self.shared.snapshot.store(None);
+        self.shared.close();
         drop(database);
         drop(self.lock);
     }
@@ -141,7 +158,11 @@ impl Writer {
         let committed = self.transact(database, first, &mut ran, &mut next);
         let answer = match &committed {
             Ok(()) => Ok(()),
-            Err(cause) => Err(Error::unavailable(RETRY_AFTER, cause)),
+            Err(cause) => {
+                // Before the answer: whoever has it finds the store closed.
+                self.shared.close();
+                Err(Error::unavailable(RETRY_AFTER, cause))
+            }
         };
         for write in ran {
             write.answer(answer.clone());
@@ -202,8 +223,7 @@ impl Writer {
     /// input/output error the handle refuses all writes, and what it holds in memory proves nothing.
     fn reopen(&mut self, database: Database, cause: &Error) -> Option<Database> {
         tracing::error!(%cause, "the data file failed; opening it again");
-        self.shared.ready.store(false, Ordering::Release);
-        self.shared.snapshot.store(None);
+        self.shared.close();
         drop(database);
         let mut wait = REOPEN_FIRST;
         loop {
@@ -263,7 +283,25 @@ pub(super) fn begin(database: &Database) -> Result<redb::WriteTransaction> {
 }
 
 /// The present state of `database`.
-pub(super) fn snapshot(database: &Database) -> Result<Snapshot> {
-    use redb::ReadableDatabase;
+pub(super) fn snapshot(database: &impl ReadableDatabase) -> Result<Snapshot> {
     database.begin_read().map(Snapshot::new).map_err(storage_error)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::secret::Seed;
+    use crate::store::{DEFAULT_CACHE, Store};
+
+    #[tokio::test]
+    async fn a_store_whose_writer_panicked_is_not_ready() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        let mut draw = Seed::take().unwrap().draw();
+        let (store, ()) = Store::create(&path, DEFAULT_CACHE, &mut draw, |_, _| Ok(())).unwrap();
+        let panicked = store.between_writes(|| panic!("redb cannot go on")).await;
+        assert_eq!(panicked.map(drop).unwrap_err().status(), 503);
+        store.close().await;
+        assert!(!store.ready());
+        assert_eq!(store.snapshot().map(drop).unwrap_err().status(), 503);
+    }
 }
