@@ -3,10 +3,11 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use redb::Database;
+use redb::{Database, ReadOnlyDatabase};
 
 use crate::error::Error;
 
@@ -124,7 +125,13 @@ pub(super) fn storage_error(error: impl Into<redb::Error>) -> Error {
 
 /// The lock beside a data file. Whoever opens, makes or replaces the file holds it all the while; it
 /// ends with the process, however that ends.
-pub(super) struct Lock(#[expect(dead_code, reason = "holding the open file is the lock")] File);
+pub(super) struct Lock {
+    #[expect(dead_code, reason = "holding the open file is the lock")]
+    file: File,
+    path: PathBuf,
+    /// Whether there was no lock file before.
+    fresh: bool,
+}
 
 impl Lock {
     /// Takes the lock of a file that is there and may be ours, and leaves nothing beside one that is not.
@@ -136,18 +143,46 @@ impl Lock {
     /// Takes the lock, or says that another process has it.
     pub(super) fn take(data: &Path) -> Result<Self, OpenError> {
         let path = beside(data, "lock");
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(OpenError::io("create", &path))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self(file)),
-            Err(TryLockError::WouldBlock) => Err(OpenError::InUse(data.to_owned())),
-            Err(TryLockError::Error(cause)) => Err(OpenError::io("lock", &path)(cause)),
+        loop {
+            let (file, fresh) = open_lock(&path).map_err(OpenError::io("create", &path))?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Err(OpenError::InUse(data.to_owned())),
+                Err(TryLockError::Error(cause)) => return Err(OpenError::io("lock", &path)(cause)),
+            }
+            // Between the two steps whoever held it may have withdrawn it.
+            if lies_at(&file, &path).map_err(OpenError::io("lock", &path))? {
+                return Ok(Self { file, path, fresh });
+            }
         }
+    }
+
+    /// Lets go of it, and leaves no lock file where there was none.
+    pub(super) fn withdraw(self) {
+        if self.fresh {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// The lock file, and whether it was made for this.
+fn open_lock(path: &Path) -> io::Result<(File, bool)> {
+    let mut options = OpenOptions::new();
+    options.write(true).mode(0o600);
+    match options.clone().create_new(true).open(path) {
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
+        made => return made.map(|file| (file, true)),
+    }
+    options.create(true).truncate(false).open(path).map(|file| (file, false))
+}
+
+/// Whether the open `file` is the one that `path` names.
+fn lies_at(file: &File, path: &Path) -> io::Result<bool> {
+    let held = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(named) => Ok((held.dev(), held.ino()) == (named.dev(), named.ino())),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(cause) => Err(cause),
     }
 }
 
@@ -170,15 +205,31 @@ pub(super) fn create(
     cache: usize,
     fill: impl FnOnce(&Database) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
-    if data.symlink_metadata().is_ok() {
-        return Err(OpenError::Exists(data.to_owned()));
-    }
-    let draft = beside(data, "creating");
+    require_absent(data)?;
+    let draft = draft_of(data);
     let outcome = fill_draft(&draft, cache, fill).and_then(|()| publish(&draft, data));
     let removed = fs::remove_file(&draft);
     outcome?;
     removed.map_err(OpenError::io("remove", &draft))?;
     sync_folder(data)
+}
+
+/// Refuses where there is anything at `data`.
+pub(super) fn require_absent(data: &Path) -> Result<(), OpenError> {
+    match data.symlink_metadata() {
+        Ok(_) => Err(OpenError::Exists(data.to_owned())),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Where a new data file grows.
+fn draft_of(data: &Path) -> PathBuf {
+    beside(data, "creating")
+}
+
+/// Removes the draft's name that a cut right after publishing left on the data file.
+pub(super) fn remove_draft(data: &Path) {
+    let _ = fs::remove_file(draft_of(data));
 }
 
 fn fill_draft(
@@ -227,10 +278,37 @@ fn sync_folder(data: &Path) -> Result<(), OpenError> {
 /// near anything else.
 pub(super) fn open(data: &Path, cache: usize) -> Result<Database, OpenError> {
     recognize(data)?;
-    builder(cache).open(data).map_err(|error| match error {
+    opened(data, || builder(cache).open(data))
+}
+
+/// Opens the existing file at `data` for a look that leaves every byte of it as it is; [`open`] writes
+/// at once. None where it was not closed clean, which redb reads only after a repair.
+pub(super) fn look(data: &Path) -> Result<Option<ReadOnlyDatabase>, OpenError> {
+    recognize(data)?;
+    opened(data, || match builder(LOOK_CACHE).open_read_only(data) {
+        Err(redb::DatabaseError::RepairAborted) => Ok(None),
+        looked => looked.map(Some),
+    })
+}
+
+/// What a look may keep in memory, in bytes.
+const LOOK_CACHE: usize = 1024 * 1024;
+
+/// What redb came to; on some damaged files it panics.
+fn opened<T>(
+    data: &Path,
+    open: impl FnOnce() -> Result<T, redb::DatabaseError>,
+) -> Result<T, OpenError> {
+    let outcome = catch_unwind(AssertUnwindSafe(open))
+        .map_err(|_| OpenError::damaged(data, &"redb cannot make sense of it"))?;
+    outcome.map_err(|error| match error {
         redb::DatabaseError::DatabaseAlreadyOpen => OpenError::InUse(data.to_owned()),
         redb::DatabaseError::Storage(redb::StorageError::Io(cause))
-            if cause.kind() != io::ErrorKind::InvalidData =>
+            // The end of the file where more was expected is no answer of the operating system.
+            if !matches!(
+                cause.kind(),
+                io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+            ) =>
         {
             OpenError::io("open", data)(cause)
         }

@@ -63,8 +63,16 @@ impl Store {
     /// When the file is missing, in use, not ours, newer than this release, or damaged.
     pub fn open(path: &Path, cache: usize) -> Result<Self, OpenError> {
         let lock = Lock::take_for_existing(path)?;
-        let database = open_database(path, cache)?;
-        Self::start(path, cache, lock, database)
+        match open_database(path, cache) {
+            Ok(database) => {
+                file::remove_draft(path);
+                Self::start(path, cache, lock, database)
+            }
+            Err(error) => {
+                lock.withdraw();
+                Err(error)
+            }
+        }
     }
 
     /// Makes a data file at `path`, with what `fill` puts into it, and opens it. The file appears
@@ -79,9 +87,10 @@ impl Store {
         draw: &mut Draw,
         fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError>,
     ) -> Result<(Self, T), OpenError> {
+        file::require_absent(path)?;
         let lock = Lock::take(path)?;
         let mut filled = None;
-        file::create(path, cache, |database| {
+        let created = file::create(path, cache, |database| {
             let transaction = writer::begin(database)?;
             let mut tx = WriteTx::new(&transaction);
             tx.create_tables()?;
@@ -94,7 +103,11 @@ impl Store {
             drop(tx);
             transaction.commit().map_err(file::storage_error)?;
             Ok(())
-        })?;
+        });
+        if let Err(error) = created {
+            lock.withdraw();
+            return Err(error);
+        }
         let database = open_database(path, cache)?;
         let store = Self::start(path, cache, lock, database)?;
         let filled = filled.ok_or_else(|| Error::internal("a new file was not filled"))?;
@@ -217,27 +230,41 @@ fn answered<T>(answer: Result<T, oneshot::error::RecvError>) -> Result<T> {
 
 /// Opens the file and makes sure that it is ours and of a form that this release reads.
 fn open_database(path: &Path, cache: usize) -> Result<Database, OpenError> {
+    if let Some(database) = file::look(path)? {
+        require_ours(path, &writer::snapshot(&database)?)?;
+    }
     let database = file::open(path, cache)?;
-    let foreign = || OpenError::Foreign(path.to_owned());
-    let (mark, format) = {
-        let snapshot = writer::snapshot(&database)?;
-        if !snapshot.holds_steward_tables() {
-            return Err(foreign());
+    let found = require_ours(path, &writer::snapshot(&database)?)?;
+    migrate(&database, found, schema::MIGRATIONS, schema::FORMAT)?;
+    require_tables(path, &writer::snapshot(&database)?)?;
+    Ok(database)
+}
+
+/// A write makes the table that it misses, and rules would take its emptiness for the truth.
+fn require_tables(path: &Path, snapshot: &Snapshot) -> Result<(), OpenError> {
+    match Table::ALL.iter().find(|table| !snapshot.holds(**table)) {
+        None => Ok(()),
+        Some(table) => {
+            Err(OpenError::damaged(path, &format_args!("it has no table {}", table.name())))
         }
-        (
-            snapshot.plain(Table::Meta, schema::MARK_KEY)?,
-            snapshot.plain(Table::Meta, schema::FORMAT_KEY)?,
-        )
-    };
-    if mark.as_deref() != Some(schema::MARK) {
+    }
+}
+
+/// The format of a file that is ours and that this release reads.
+fn require_ours(path: &Path, snapshot: &Snapshot) -> Result<u64, OpenError> {
+    let foreign = || OpenError::Foreign(path.to_owned());
+    if !snapshot.holds(Table::Meta) {
         return Err(foreign());
     }
+    if snapshot.plain(Table::Meta, schema::MARK_KEY)?.as_deref() != Some(schema::MARK) {
+        return Err(foreign());
+    }
+    let format = snapshot.plain(Table::Meta, schema::FORMAT_KEY)?;
     let found = format.and_then(|bytes| u64::read(&mut bytes.as_slice())).ok_or_else(foreign)?;
     if found > schema::FORMAT {
         return Err(OpenError::Newer { path: path.to_owned(), found });
     }
-    migrate(&database, found, schema::MIGRATIONS, schema::FORMAT)?;
-    Ok(database)
+    Ok(found)
 }
 
 /// Brings a file of form `found` to form `to`, in one transaction.

@@ -335,9 +335,9 @@ impl Snapshot {
 }
 
 impl Snapshot {
-    /// Whether the file has our tables at all, which one of another program has not.
-    pub(super) fn holds_steward_tables(&self) -> bool {
-        self.table(Table::Meta).is_ok()
+    /// Whether the file has this table.
+    pub(super) fn holds(&self, table: Table) -> bool {
+        self.table(table).is_ok()
     }
 
     /// Hands every key of `table` to `visit`, with its payload or what is wrong with it.
