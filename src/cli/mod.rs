@@ -7,7 +7,9 @@ mod serve;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
+use clap::builder::FalseyValueParser;
 use clap::{Parser, Subcommand};
 use serde_json::Value;
 
@@ -41,7 +43,7 @@ struct Cli {
     data: PathBuf,
 
     /// Print one JSON object instead of text.
-    #[arg(long, global = true, env = "STEWARD_JSON")]
+    #[arg(long, global = true, env = "STEWARD_JSON", value_parser = FalseyValueParser::new())]
     json: bool,
 
     #[command(subcommand)]
@@ -165,20 +167,31 @@ impl Init {
     }
 }
 
+/// How long a command waits for another one to be done with the file, or for a server that has just
+/// taken it to hear commands.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long it waits before it tries again.
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// Opens the file and does it; where a server holds the file, has the server do it.
 async fn operate(data: &std::path::Path, operation: Operation) -> Result<Value, Failure> {
     let config = Config::default();
-    match Store::open(data, config.page_cache) {
-        Ok(store) => {
-            let app = App::new(store, config)?;
-            let answer = perform(&app, operation).await;
-            app.close().await;
-            Ok(answer?)
+    let begun = Instant::now();
+    loop {
+        let held = match Store::open(data, config.page_cache) {
+            Ok(store) => {
+                let app = App::new(store, config)?;
+                let answer = perform(&app, operation).await;
+                app.close().await;
+                return Ok(answer?);
+            }
+            Err(held @ OpenError::InUse(_)) => held,
+            Err(error) => return Err(error.into()),
+        };
+        match control::connect(data).await {
+            Ok(server) => return control::ask(server, &operation).await,
+            Err(_) if begun.elapsed() < PATIENCE => tokio::time::sleep(PAUSE).await,
+            Err(_) => return Err(held.into()),
         }
-        Err(OpenError::InUse(path)) => match control::connect(data).await {
-            Ok(server) => control::ask(server, &operation).await,
-            Err(_) => Err(OpenError::InUse(path).into()),
-        },
-        Err(error) => Err(error.into()),
     }
 }
