@@ -10,5 +10,10 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod cli;
+mod durability;
+mod faults;
+mod first_run;
 mod smoke;
 mod support;
+mod transport;
