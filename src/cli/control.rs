@@ -125,8 +125,17 @@ async fn answer(stream: UnixStream, app: &App) -> io::Result<()> {
 }
 
 /// Reaches the server that holds the data file.
+///
+/// `PermissionDenied` where another user answers: that one would not listen, and under a shared folder
+/// it may be somebody who waits to be told secrets.
 pub(super) async fn connect(data: &Path) -> io::Result<UnixStream> {
-    UnixStream::connect(socket_path(data)?).await
+    let server = UnixStream::connect(socket_path(data)?).await?;
+    let user = server.peer_cred()?.uid();
+    if user == geteuid().as_raw() {
+        return Ok(server);
+    }
+    let text = format!("the server runs as user {user}; run the command as that user");
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
 }
 
 /// Has the server do it.

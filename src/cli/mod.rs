@@ -5,6 +5,7 @@ mod control;
 mod output;
 mod serve;
 
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -114,8 +115,8 @@ impl From<Error> for Failure {
     }
 }
 
-impl From<std::io::Error> for Failure {
-    fn from(error: std::io::Error) -> Self {
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
         Self::Other(error.to_string())
     }
 }
@@ -190,6 +191,9 @@ async fn operate(data: &std::path::Path, operation: Operation) -> Result<Value, 
         };
         match control::connect(data).await {
             Ok(server) => return control::ask(server, &operation).await,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(error.into());
+            }
             Err(_) if begun.elapsed() < PATIENCE => tokio::time::sleep(PAUSE).await,
             Err(_) => return Err(held.into()),
         }
