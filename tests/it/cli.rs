@@ -2,12 +2,15 @@
 //! holds it.
 
 use std::fs;
+use std::os::unix::fs::chown;
 use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
 use std::thread;
 
+use rustix::process::geteuid;
 use serde_json::{Value, json};
 
-use crate::support::process::{OWNER, Run, Server, Site, until};
+use crate::support::process::{OWNER, Run, Server, Site, cleared, until};
 
 /// A workspace to operate on, and perhaps a server that holds it.
 struct Place {
@@ -513,6 +516,26 @@ fn a_command_whose_server_goes_away_says_that_it_may_have_been_done() {
         scope.spawn(|| drop(listener.accept()));
         site.run(&["user", "list"]).fails("the server went away before it answered");
     });
+}
+
+/// Needs the right to run something as another user.
+#[test]
+fn the_server_of_another_user_is_told_nothing() {
+    if !geteuid().is_root() {
+        return;
+    }
+    const NOBODY: u32 = 65534;
+    let site = Site::empty();
+    let program = site.program_for_all();
+    let folder = site.path("theirs");
+    fs::create_dir(&folder).unwrap();
+    chown(&folder, Some(NOBODY), Some(NOBODY)).unwrap();
+    let mut command = cleared(&program);
+    command.current_dir(&folder).uid(NOBODY).gid(NOBODY);
+    let server = Server::start(command.args(["serve", "--listen", "127.0.0.1:0"])).unwrap();
+    site.run(&["user", "list", "--data", "theirs/steward.redb"])
+        .fails("the server runs as user 65534; run the command as that user");
+    server.stop();
 }
 
 #[test]

@@ -15,7 +15,7 @@ use rustix::process::geteuid;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
 
-use crate::support::process::{Run, STEWARD, Server, Site, cleared, until};
+use crate::support::process::{Run, Server, Site, cleared, until};
 
 /// The line between the text's empty ones that is to be tried.
 fn line_to_try(greeting: &str) -> &str {
@@ -267,13 +267,9 @@ fn a_folder_that_does_not_exist_is_named() {
 fn a_folder_that_cannot_be_written_is_named_and_left_empty() {
     let site = Site::empty();
     let as_nobody = geteuid().is_root();
-    let program = site.path("steward");
-    if fs::hard_link(STEWARD, &program).is_err() {
-        fs::copy(STEWARD, &program).unwrap();
-    }
+    let program = site.program_for_all();
     let folder = site.path("fixed");
     fs::create_dir(&folder).unwrap();
-    fs::set_permissions(site.folder(), fs::Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
     let run = |args: &[&str]| {
         let mut command = cleared(&program);

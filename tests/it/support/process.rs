@@ -143,6 +143,17 @@ impl Site {
         self.folder.path().join(name)
     }
 
+    /// The binary in this folder, and both within reach of every user.
+    pub fn program_for_all(&self) -> PathBuf {
+        let program = self.path("steward");
+        if fs::hard_link(STEWARD, &program).is_err() {
+            fs::copy(STEWARD, &program).expect("a copy");
+        }
+        let open = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(self.folder(), open).expect("the folder is opened");
+        program
+    }
+
     /// `steward`, in this folder.
     pub fn steward(&self, args: &[&str]) -> Command {
         let mut command = steward();
