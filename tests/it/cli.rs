@@ -521,10 +521,10 @@ fn a_command_whose_server_goes_away_says_that_it_may_have_been_done() {
 /// Needs the right to run something as another user.
 #[test]
 fn the_server_of_another_user_is_told_nothing() {
+    const NOBODY: u32 = 65534;
     if !geteuid().is_root() {
         return;
     }
-    const NOBODY: u32 = 65534;
     let site = Site::empty();
     let program = site.program_for_all();
     let folder = site.path("theirs");
