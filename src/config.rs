@@ -66,11 +66,12 @@ fn size(text: &str) -> Result<usize, String> {
     usize::try_from(size.as_u64()).map_err(|_| "that is more than memory can hold".to_owned())
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+/// A time that is not zero.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let wrong = |_| "write a time such as 30s, 15m, 6h or 3d".to_owned();
     let duration: humantime::Duration = text.parse().map_err(wrong)?;
     if duration.is_zero() {
-        return Err("no time is too short".to_owned());
+        return Err("zero is too short a time".to_owned());
     }
     Ok(duration.into())
 }

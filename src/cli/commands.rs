@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Subcommand;
 
+use crate::config::duration;
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId};
 use crate::operator::Operation;
 use crate::resources::api_keys::is_scope;
@@ -80,7 +81,7 @@ pub(super) enum KeyCommand {
         #[arg(long = "project", value_name = "ID", value_parser = project)]
         projects: Vec<ProjectId>,
         /// Let it end by itself after this time, such as 90d.
-        #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+        #[arg(long, value_name = "TIME", value_parser = duration)]
         expires_in: Option<Duration>,
     },
     /// List all keys, masked.

@@ -125,21 +125,37 @@ async fn answer(stream: UnixStream, app: &App) -> io::Result<()> {
 }
 
 /// Reaches the server that holds the data file.
+///
+/// `PermissionDenied` where another user answers: that one would not listen, and under a shared folder
+/// it may be somebody who waits to be told secrets.
 pub(super) async fn connect(data: &Path) -> io::Result<UnixStream> {
-    UnixStream::connect(socket_path(data)?).await
+    let server = UnixStream::connect(socket_path(data)?).await?;
+    let user = server.peer_cred()?.uid();
+    if user == geteuid().as_raw() {
+        return Ok(server);
+    }
+    let text = format!("the server runs as user {user}; run the command as that user");
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
 }
 
 /// Has the server do it.
 pub(super) async fn ask(server: UnixStream, operation: &Operation) -> Result<Value, Failure> {
+    let reply = exchange(server, operation).await.and_then(|line| Ok(serde_json::from_str(&line)?));
+    match reply {
+        Ok(Reply::Done(answer)) => Ok(answer),
+        Ok(Reply::Refused(text)) => Err(Failure::Other(text)),
+        Err(_) => Err(Failure::Other(
+            "the server went away before it answered; look whether it was done".to_owned(),
+        )),
+    }
+}
+
+async fn exchange(server: UnixStream, operation: &Operation) -> io::Result<String> {
     let (read, mut write) = server.into_split();
-    let mut text = serde_json::to_vec(operation).map_err(io::Error::from)?;
+    let mut text = serde_json::to_vec(operation)?;
     text.push(b'\n');
     write.write_all(&text).await?;
     let mut line = String::new();
     BufReader::new(read).read_line(&mut line).await?;
-    match serde_json::from_str(&line) {
-        Ok(Reply::Done(answer)) => Ok(answer),
-        Ok(Reply::Refused(text)) => Err(Failure::Other(text)),
-        Err(_) => Err(Failure::Other("the server did not answer".to_owned())),
-    }
+    Ok(line)
 }

@@ -5,9 +5,12 @@ mod control;
 mod output;
 mod serve;
 
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
+use clap::builder::FalseyValueParser;
 use clap::{Parser, Subcommand};
 use serde_json::Value;
 
@@ -41,7 +44,7 @@ struct Cli {
     data: PathBuf,
 
     /// Print one JSON object instead of text.
-    #[arg(long, global = true, env = "STEWARD_JSON")]
+    #[arg(long, global = true, env = "STEWARD_JSON", value_parser = FalseyValueParser::new())]
     json: bool,
 
     #[command(subcommand)]
@@ -112,8 +115,8 @@ impl From<Error> for Failure {
     }
 }
 
-impl From<std::io::Error> for Failure {
-    fn from(error: std::io::Error) -> Self {
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
         Self::Other(error.to_string())
     }
 }
@@ -165,20 +168,34 @@ impl Init {
     }
 }
 
+/// How long a command waits for another one to be done with the file, or for a server that has just
+/// taken it to hear commands.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long it waits before it tries again.
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// Opens the file and does it; where a server holds the file, has the server do it.
 async fn operate(data: &std::path::Path, operation: Operation) -> Result<Value, Failure> {
     let config = Config::default();
-    match Store::open(data, config.page_cache) {
-        Ok(store) => {
-            let app = App::new(store, config)?;
-            let answer = perform(&app, operation).await;
-            app.close().await;
-            Ok(answer?)
+    let begun = Instant::now();
+    loop {
+        let held = match Store::open(data, config.page_cache) {
+            Ok(store) => {
+                let app = App::new(store, config)?;
+                let answer = perform(&app, operation).await;
+                app.close().await;
+                return Ok(answer?);
+            }
+            Err(held @ OpenError::InUse(_)) => held,
+            Err(error) => return Err(error.into()),
+        };
+        match control::connect(data).await {
+            Ok(server) => return control::ask(server, &operation).await,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(error.into());
+            }
+            Err(_) if begun.elapsed() < PATIENCE => tokio::time::sleep(PAUSE).await,
+            Err(_) => return Err(held.into()),
         }
-        Err(OpenError::InUse(path)) => match control::connect(data).await {
-            Ok(server) => control::ask(server, &operation).await,
-            Err(_) => Err(OpenError::InUse(path).into()),
-        },
-        Err(error) => Err(error.into()),
     }
 }

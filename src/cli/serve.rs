@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use crate::bootstrap::{self, First, Made};
-use crate::config::Config;
+use crate::config::{Config, duration};
 use crate::http::logging::{self, Format};
 use crate::http::server::{self, ServerLimits, stop_signal};
 use crate::router::router;
@@ -45,7 +45,7 @@ pub(super) struct Serve {
     connections: u32,
 
     /// How long a client may take to send a request's head; also ends idle connections.
-    #[arg(long, env = "STEWARD_HEADER_TIMEOUT", value_name = "TIME", default_value = "15s", value_parser = humantime::parse_duration)]
+    #[arg(long, env = "STEWARD_HEADER_TIMEOUT", value_name = "TIME", default_value = "15s", value_parser = duration)]
     header_timeout: Duration,
 
     /// How long requests under way may take after a stop signal.
@@ -63,6 +63,7 @@ impl Serve {
             Failure::Other(format!("cannot listen on {}: {error}", self.listen))
         })?;
         let url = format!("http://{}", listener.local_addr()?);
+        let stop = stop_signal();
         let (app, first) = open(data, self.config)?;
         let control = Control::open(data)
             .map_err(|error| Failure::Other(format!("cannot open the control socket: {error}")))?;
@@ -75,7 +76,7 @@ impl Serve {
             ..ServerLimits::default()
         };
         tracing::info!(url, data = %data.display(), "serving");
-        let served = server::serve(listener, router(app.clone()), &limits, stop_signal()).await;
+        let served = server::serve(listener, router(app.clone()), &limits, stop).await;
         tracing::info!("stopping");
         control.abort();
         let _ = control.await;
@@ -167,11 +168,16 @@ fn greeting(data: &Path, url: &str, first: Option<&FirstRun>) -> String {
         )
     };
     let key = if let Some(path) = key_file {
-        let path = path.display();
-        format!("Its first key is in {path}. {}", try_it(&format!("$(cat '{path}')")))
+        let path = &path.display().to_string();
+        format!("Its first key is in {path}. {}", try_it(&format!("$(cat {})", shell_word(path))))
     } else {
         let key = &made.api_key;
         format!("Its first key, shown only this once:\n\n  {key}\n\n{}", try_it(key))
     };
     format!("Made a new workspace in {}.\n{key}{serving}", data.display())
+}
+
+/// `text` as a shell reads one word.
+fn shell_word(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
 }

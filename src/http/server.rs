@@ -114,24 +114,31 @@ pub async fn serve(
     Ok(())
 }
 
-/// Ready when the process is told to stop: SIGTERM, or Ctrl-C (SIGINT).
+/// Ready when the process is told to stop: SIGTERM, or Ctrl-C (SIGINT), from the moment of the call on.
 ///
-/// A signal that cannot be listened for is logged, and keeps its usual effect: it ends the process.
-pub async fn stop_signal() {
-    tokio::select! {
-        () = signalled(SignalKind::terminate()) => {}
-        () = signalled(SignalKind::interrupt()) => {}
+/// Must be called within a tokio runtime. A signal that cannot be listened for is logged, and keeps its usual effect: it ends the process.
+pub fn stop_signal() -> impl Future<Output = ()> {
+    let terminate = signalled(SignalKind::terminate());
+    let interrupt = signalled(SignalKind::interrupt());
+    async {
+        tokio::select! {
+            () = terminate => {}
+            () = interrupt => {}
+        }
     }
 }
 
-async fn signalled(kind: SignalKind) {
-    match signal(kind) {
-        Ok(mut signals) => {
-            signals.recv().await;
-        }
-        Err(error) => {
-            tracing::warn!(%error, signal = kind.as_raw_value(), "a stop signal is not heard");
-            std::future::pending::<()>().await;
+fn signalled(kind: SignalKind) -> impl Future<Output = ()> {
+    let heard = signal(kind);
+    async move {
+        match heard {
+            Ok(mut signals) => {
+                signals.recv().await;
+            }
+            Err(error) => {
+                tracing::warn!(%error, signal = kind.as_raw_value(), "a stop signal is not heard");
+                std::future::pending::<()>().await;
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -115,7 +115,13 @@ impl OpenError {
 
 /// The lock beside a data file. Whoever opens, makes or replaces the file holds it all the while; it
 /// ends with the process, however that ends.
-pub(super) struct Lock(#[expect(dead_code, reason = "holding the open file is the lock")] File);
+pub(super) struct Lock {
+    #[expect(dead_code, reason = "holding the open file is the lock")]
+    file: File,
+    path: PathBuf,
+    /// Whether there was no lock file before.
+    fresh: bool,
+}
 
 impl Lock {
     /// Takes the lock of a file that is there and may be ours, and leaves nothing beside one that is not.
@@ -127,18 +133,46 @@ impl Lock {
     /// Takes the lock, or says that another process has it.
     pub(super) fn take(data: &Path) -> Result<Self, OpenError> {
         let path = beside(data, "lock");
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(OpenError::io("create", &path))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self(file)),
-            Err(TryLockError::WouldBlock) => Err(OpenError::InUse(data.to_owned())),
-            Err(TryLockError::Error(cause)) => Err(OpenError::io("lock", &path)(cause)),
+        loop {
+            let (file, fresh) = open_lock(&path).map_err(OpenError::io("create", &path))?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Err(OpenError::InUse(data.to_owned())),
+                Err(TryLockError::Error(cause)) => return Err(OpenError::io("lock", &path)(cause)),
+            }
+            // Between the two steps whoever held it may have withdrawn it.
+            if lies_at(&file, &path).map_err(OpenError::io("lock", &path))? {
+                return Ok(Self { file, path, fresh });
+            }
         }
+    }
+
+    /// Lets go of it, and leaves no lock file where there was none.
+    pub(super) fn withdraw(self) {
+        if self.fresh {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// The lock file, and whether it was made for this.
+fn open_lock(path: &Path) -> io::Result<(File, bool)> {
+    let mut options = OpenOptions::new();
+    options.write(true).mode(0o600);
+    match options.clone().create_new(true).open(path) {
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
+        made => return made.map(|file| (file, true)),
+    }
+    options.create(true).truncate(false).open(path).map(|file| (file, false))
+}
+
+/// Whether the open `file` is the one that `path` names.
+fn lies_at(file: &File, path: &Path) -> io::Result<bool> {
+    let held = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(named) => Ok((held.dev(), held.ino()) == (named.dev(), named.ino())),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(cause) => Err(cause),
     }
 }
 

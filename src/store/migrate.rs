@@ -21,7 +21,13 @@ const STEPS: &[Step] = &[];
 
 /// Opens the file, once it is known to be ours and of a form that this release reads.
 pub(super) fn open_database(path: &Path, cache: usize) -> Result<Database, OpenError> {
-    let found = file::inspect(path, cache, |shown| format_of(shown, path))?;
+    let found = file::inspect(path, cache, |shown| {
+        let found = format_of(shown, path)?;
+        if found == schema::FORMAT {
+            require_tables(shown, path)?;
+        }
+        Ok(found)
+    })?;
     let database = file::open(path, cache)?;
     migrate(&database, found, STEPS, schema::FORMAT)?;
     Ok(database)
@@ -35,7 +41,7 @@ pub(super) fn format_of(database: &Database, path: &Path) -> Result<u64, OpenErr
         503 => OpenError::Refused(error),
         _ => OpenError::damaged(path, &error),
     };
-    if !snapshot.holds_steward_tables().map_err(unreadable)? {
+    if !snapshot.holds(Table::Meta).map_err(unreadable)? {
         return Err(foreign());
     }
     let meta = |key| snapshot.plain(Table::Meta, key).map_err(unreadable);
@@ -48,6 +54,20 @@ pub(super) fn format_of(database: &Database, path: &Path) -> Result<u64, OpenErr
         return Err(OpenError::Newer { path: path.to_owned(), found });
     }
     Ok(found)
+}
+
+/// A write makes the table that it misses, and rules would take its emptiness for the truth.
+fn require_tables(database: &Database, path: &Path) -> Result<(), OpenError> {
+    let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
+    for table in Table::ALL {
+        if !snapshot.holds(*table)? {
+            return Err(OpenError::damaged(
+                path,
+                &format_args!("it has no table {}", table.name()),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Brings a file of form `found` to form `to`, in one transaction.

@@ -71,9 +71,14 @@ impl Store {
     /// When the file is missing, in use, not ours, newer than this release, or damaged.
     pub fn open(path: &Path, cache: usize) -> Result<Self, OpenError> {
         let lock = Lock::take_for_existing(path)?;
-        file::remove_draft(path)?;
-        let database = open_database(path, cache)?;
-        Self::start(path, cache, lock, database)
+        let opened = file::remove_draft(path).and_then(|()| open_database(path, cache));
+        match opened {
+            Ok(database) => Self::start(path, cache, lock, database),
+            Err(error) => {
+                lock.withdraw();
+                Err(error)
+            }
+        }
     }
 
     /// Makes a data file at `path`, with what `fill` puts into it, and opens it. The file appears
@@ -91,7 +96,7 @@ impl Store {
         file::require_absent(path)?;
         let lock = Lock::take(path)?;
         let mut filled = None;
-        file::create(path, cache, |database| {
+        let created = file::create(path, cache, |database| {
             let transaction = begin(database)?;
             let mut tx = WriteTx::new(&transaction);
             tx.create_tables()?;
@@ -104,7 +109,11 @@ impl Store {
             drop(tx);
             transaction.commit().map_err(storage_error)?;
             Ok(())
-        })?;
+        });
+        if let Err(error) = created {
+            lock.withdraw();
+            return Err(error);
+        }
         let database = open_database(path, cache)?;
         let store = Self::start(path, cache, lock, database)?;
         let filled = filled.ok_or_else(|| Error::internal("a new file was not filled"))?;

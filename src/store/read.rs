@@ -349,9 +349,9 @@ impl Snapshot {
 }
 
 impl Snapshot {
-    /// Whether the file has our tables at all, which one of another program has not.
-    pub(super) fn holds_steward_tables(&self) -> Result<bool> {
-        match self.transaction.open_table(definition(Table::Meta)) {
+    /// Whether the file has this table, which one of another program has not.
+    pub(super) fn holds(&self, table: Table) -> Result<bool> {
+        match self.transaction.open_table(definition(table)) {
             Ok(_) => Ok(true),
             Err(TableError::Storage(error)) => Err(storage_error(error)),
             Err(_) => Ok(false),

@@ -40,6 +40,23 @@ pub(super) struct Shared {
     pub(super) ready: AtomicBool,
 }
 
+impl Shared {
+    /// From now on nothing is read or written.
+    fn close(&self) {
+        self.ready.store(false, Ordering::Release);
+        self.snapshot.store(None);
+    }
+}
+
+/// Closes the store when the writer thread ends, also by a panic.
+struct Closing(Arc<Shared>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
 /// What the writer thread is asked to do.
 pub(super) enum Task {
     /// Run a write with the next batch.
@@ -116,9 +133,9 @@ pub(super) struct Writer {
 impl Writer {
     /// Serves the queue until it is told to close or nobody can ask any more, then closes the file.
     pub(super) fn run(mut self, database: Database) {
+        let _closing = Closing(Arc::clone(&self.shared));
         let left = self.serve(database);
-        self.shared.ready.store(false, Ordering::Release);
-        self.shared.snapshot.store(None);
+        self.shared.close();
         drop(left);
         drop(self.lock);
     }
@@ -157,7 +174,11 @@ impl Writer {
         let committed = self.transact(database, first, &mut ran, next);
         let answer = match &committed {
             Ok(()) => Ok(()),
-            Err(cause) => Err(Error::unavailable(RETRY_AFTER, cause)),
+            Err(cause) => {
+                // Before the answer: whoever has it finds the store closed.
+                self.shared.close();
+                Err(Error::unavailable(RETRY_AFTER, cause))
+            }
         };
         for write in ran {
             write.answer(answer.clone());
@@ -237,8 +258,7 @@ impl Writer {
         cause: &Error,
     ) -> Option<Database> {
         tracing::error!(%cause, "the data file failed; opening it again");
-        self.shared.ready.store(false, Ordering::Release);
-        self.shared.snapshot.store(None);
+        self.shared.close();
         drop(database);
         if next.is_some_and(|task| refuse(task) == Ended::Yes) {
             return None;

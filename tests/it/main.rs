@@ -1,6 +1,8 @@
 //! The tests of the service, through its API, on a real data file each.
 
 #![allow(
+    clippy::needless_pass_by_value,
+    clippy::unused_async,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
@@ -12,10 +14,14 @@
 
 mod activity;
 mod authz;
+mod cli;
 mod dashboard_fields;
 mod dashboard_removal;
 mod dashboards;
+mod durability;
 mod errors;
+mod faults;
+mod first_run;
 mod keys;
 mod levels;
 mod members;
@@ -28,7 +34,7 @@ mod project_configs;
 mod project_fields;
 mod projects;
 mod removal;
-mod smoke;
 mod support;
 mod tidy;
+mod transport;
 mod users;

@@ -1,5 +1,7 @@
 //! The test kit: a fresh workspace a test, and callers that are objects.
 
+pub mod process;
+
 use std::sync::Arc;
 
 use axum::Router;
