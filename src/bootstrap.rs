@@ -82,10 +82,10 @@ pub fn create_telling(
     first: &First,
     before_publishing: impl FnOnce(&Made) -> Result<(), OpenError>,
 ) -> Result<(App, Made), OpenError> {
-    let seed = Seed::take()?;
+    let seed = Seed::take();
     let mut draw = seed.draw();
     let now = config.clock.now();
-    let key_seed = Seed::take()?;
+    let key_seed = Seed::take();
     let (store, made) = Store::create(path, config.page_cache, &mut draw, |tx, secret| {
         let made = fill(tx, secret, first, &key_seed, now)?;
         before_publishing(&made)?;
@@ -101,7 +101,7 @@ fn fill(
     seed: &Seed,
     now: Timestamp,
 ) -> Result<Made> {
-    let mut draw = Seed::take()?.draw();
+    let mut draw = Seed::take().draw();
     let named = |name: &str| JsonObject::from_iter([("name".to_owned(), Value::from(name))]);
     let new = NewOrganization::parse(&named(&first.organization))?;
     // The organization comes first: it is what the log's first entry is about.

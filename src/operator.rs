@@ -128,7 +128,7 @@ async fn create_organization(app: &App, name: String, owner: String) -> Result<V
     let named = JsonObject::from_iter([("name".to_owned(), Value::from(name))]);
     let new = NewOrganization::parse(&named)?;
     let owner = NewUser::parse(&crate::input::object(json!({ "email": owner }))?)?;
-    let seed = Seed::take()?;
+    let seed = Seed::take();
     app.operate(move |tx, now| {
         let mut draw = seed.draw();
         let id = organizations::create(tx, &new, &mut draw, now)?;
@@ -169,7 +169,7 @@ async fn create_user(
     join: Option<(OrganizationId, Level)>,
     existing: bool,
 ) -> Result<Value> {
-    let seed = Seed::take()?;
+    let seed = Seed::take();
     app.operate(move |tx, now| {
         let mut draw = seed.draw();
         let user = match users::find_by_email(tx, &new.email)? {

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use hkdf::Hkdf;
-use rand::rngs::{StdRng, SysRng};
-use rand::{Rng, SeedableRng, TryRng};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use uuid::Uuid;
@@ -20,28 +20,17 @@ use crate::time::Timestamp;
 pub struct Seed([u8; 32]);
 
 impl Seed {
-    /// A fresh seed from the operating system's generator.
-    ///
-    /// # Errors
-    /// Fails when the operating system has no randomness to give.
-    pub fn take() -> Result<Self> {
-        random_bytes().map(Self)
+    /// A fresh seed.
+    pub fn take() -> Self {
+        let mut seed = [0; 32];
+        rand::rng().fill_bytes(&mut seed);
+        Self(seed)
     }
 
     /// The values of this seed, from the first on.
     pub fn draw(&self) -> Draw {
         Draw(StdRng::from_seed(self.0))
     }
-}
-
-/// 32 bytes from the operating system's generator.
-///
-/// # Errors
-/// Fails when the operating system has no randomness to give.
-pub fn random_bytes() -> Result<[u8; 32]> {
-    let mut bytes = [0; 32];
-    SysRng.try_fill_bytes(&mut bytes).map_err(Error::internal)?;
-    Ok(bytes)
 }
 
 /// A stream of random values, drawn from a [`Seed`].

@@ -45,14 +45,14 @@ impl App {
     /// the background.
     ///
     /// # Errors
-    /// When the file's signing secret cannot be read or the system has no randomness to give.
+    /// When the file's signing secret cannot be read.
     pub fn new(store: Store, config: Config) -> Result<Self, OpenError> {
         let secret = store.signing_secret()?;
         let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let hasher = Arc::new(Hasher::new((cores / 2).max(1)));
         let app = Self(Arc::new(Inner {
-            matches: Matches::new(tags.clone(), Arc::clone(&hasher))?,
+            matches: Matches::new(tags.clone(), Arc::clone(&hasher)),
             live_events: EncodingKey::from_secret(&secret.subkey(Purpose::LiveEvents)?),
             sweep: Arc::new(Notify::new()),
             proxies: config.trusted_proxies.iter().copied().collect(),
@@ -103,7 +103,7 @@ impl App {
     ) -> Result<T> {
         let ask = Arc::clone(&admitted.ask);
         let now = self.now();
-        let seed = Seed::take()?;
+        let seed = Seed::take();
         self.0
             .store
             .write(move |tx| {
@@ -124,7 +124,7 @@ impl App {
         rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let now = self.now();
-        let seed = Seed::take()?;
+        let seed = Seed::take();
         self.0
             .store
             .write(move |tx| {
@@ -138,11 +138,11 @@ impl App {
     /// Draws a new key and hashes its secret, off the request threads.
     ///
     /// # Errors
-    /// Fails when the operating system has no randomness to give.
+    /// 500 when Argon2 refuses, which it does not for secrets of this crate.
     pub async fn new_key(&self) -> Result<(NewKey, String)> {
         let app = self.clone();
         let drawn = tokio::task::spawn_blocking(move || {
-            draw_key(&app.0.tags, &app.0.hasher, &Seed::take()?, app.now())
+            draw_key(&app.0.tags, &app.0.hasher, &Seed::take(), app.now())
         });
         drawn.await.map_err(Error::internal)?
     }

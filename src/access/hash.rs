@@ -103,7 +103,7 @@ mod tests {
 
     fn secret() -> PresentedSecret {
         let tags = TagKey::new(&[7; 32]).expect("a tag key");
-        let mut draw = Seed::take().expect("randomness").draw();
+        let mut draw = Seed::take().draw();
         NewKey::draw(&tags, &mut draw, Timestamp::from_micros(0)).secret
     }
 

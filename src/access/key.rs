@@ -120,7 +120,7 @@ mod tests {
 
     fn key() -> (TagKey, NewKey) {
         let tags = TagKey::new(&[7; 32]).expect("a tag key");
-        let seed = Seed::take().expect("randomness");
+        let seed = Seed::take();
         let new =
             NewKey::draw(&tags, &mut seed.draw(), Timestamp::from_micros(1_700_000_000_000_000));
         (tags, new)

@@ -12,7 +12,7 @@ use quick_cache::sync::Cache;
 use crate::error::{Error, Result};
 use crate::ids::ApiKeyId;
 use crate::resources::api_keys::{ApiKey, USE_RECORDED_EVERY};
-use crate::secret::random_bytes;
+use crate::secret::Seed;
 use crate::store::{Snapshot, Tx};
 use crate::time::Timestamp;
 
@@ -67,11 +67,9 @@ pub struct Matches {
 
 impl Matches {
     /// Nothing known yet.
-    ///
-    /// # Errors
-    /// Fails when the operating system has no randomness to give.
-    pub fn new(tags: TagKey, hasher: Arc<Hasher>) -> Result<Self> {
-        Ok(Self { tags, hasher, digest_key: random_bytes()?, known: Cache::new(REMEMBERED) })
+    pub fn new(tags: TagKey, hasher: Arc<Hasher>) -> Self {
+        let digest_key = Seed::take().draw().bytes();
+        Self { tags, hasher, digest_key, known: Cache::new(REMEMBERED) }
     }
 
     /// Finds out whether `text` is a key of this file. Many who ask for the same key at once wait for

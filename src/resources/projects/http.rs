@@ -96,7 +96,7 @@ async fn create(
     Body(sent): Body,
 ) -> Answered {
     let new = NewProject::of(&sent);
-    let seed = Seed::take()?;
+    let seed = Seed::take();
     let signer = app.clone();
     app.change(&at, move |tx, _, place: &InOrganization, now| {
         let id = super::create(tx, &place.member, &new, &mut seed.draw(), now)?;

@@ -127,7 +127,7 @@ impl Scratch {
     }
 
     fn create(&self) -> Result<Store, OpenError> {
-        let mut draw = Seed::take()?.draw();
+        let mut draw = Seed::take().draw();
         let created = Store::create(&self.path(), NO_CACHE, &mut draw, |tx, _| {
             (0..3).try_for_each(|id| tx.put(&Owner { id }))?;
             Ok(())

@@ -51,7 +51,7 @@ fn a_file_that_is_there_is_not_made_anew() {
 #[test]
 fn a_refused_creation_leaves_nothing() {
     let scratch = Scratch::empty();
-    let mut draw = Seed::take().expect("randomness").draw();
+    let mut draw = Seed::take().draw();
     let refused = Store::create(&scratch.path(), NO_CACHE, &mut draw, |tx, _| {
         tx.put(&Owner { id: 1 })?;
         Err::<(), _>(Error::denied("no").into())
