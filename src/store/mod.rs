@@ -27,6 +27,7 @@ use std::thread::JoinHandle;
 
 use arc_swap::ArcSwapOption;
 use redb::Database;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 pub use check::{Findings, Kind, kind};
@@ -135,6 +136,7 @@ impl Store {
             sender: queue.downgrade(),
             shared: Arc::clone(&shared),
             expected: 1,
+            runtime: Handle::try_current().ok(),
         };
         let thread = std::thread::Builder::new()
             .name("writer".to_owned())

@@ -98,8 +98,6 @@ tables! {
 
     /// What was changed, by whom. Key: organization, moment, entry id.
     Activity = "activity/1",
-    /// Key: project, moment, entry id.
-    ActivityByProject = "activity_by_project/1",
 
     /// Answers to requests that carried an `Idempotency-Key`. Key: user, key.
     Idempotency = "idempotency/1",

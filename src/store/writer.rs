@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use redb::Database;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{Error, Result};
@@ -24,9 +25,11 @@ use super::write::WriteTx;
 const BATCH_WRITES: usize = 512;
 /// How long one transaction gathers writes at the most.
 const BATCH_TIME: Duration = Duration::from_millis(10);
-/// How long a transaction waits for more writes, where the one before it had several: those who were
-/// answered together mostly ask again together, and one sync for all of them costs less than two.
-const GATHER: Duration = Duration::from_micros(100);
+/// How long a transaction waits at the most for as many writes as were under way when the last one
+/// ended: those who were answered mostly ask again at once, and one sync for all costs less than two.
+const GATHER: Duration = Duration::from_micros(500);
+/// How long it sleeps in between.
+const GATHER_STEP: Duration = Duration::from_micros(50);
 /// The first wait before the file is opened again; it doubles up to [`REOPEN_LAST`].
 const REOPEN_FIRST: Duration = Duration::from_millis(50);
 /// The longest wait between two attempts to open the file again.
@@ -126,8 +129,10 @@ pub(super) struct Writer {
     /// The other end of `queue`, for snapshots to tell that a read failed.
     pub(super) sender: mpsc::WeakSender<Task>,
     pub(super) shared: Arc<Shared>,
-    /// How many writes the last batch had.
+    /// How many writes were under way when the last batch ended.
     pub(super) expected: usize,
+    /// Where answers are sent from: waking its own tasks is cheaper than being woken for each.
+    pub(super) runtime: Option<Handle>,
 }
 
 impl Writer {
@@ -180,8 +185,11 @@ impl Writer {
                 Err(Error::unavailable(RETRY_AFTER, cause))
             }
         };
-        for write in ran {
-            write.answer(answer.clone());
+        self.expected = ran.len() + self.queue.len();
+        let send = move || ran.into_iter().for_each(|write| write.answer(answer.clone()));
+        match &self.runtime {
+            Some(runtime) => drop(runtime.spawn(async move { send() })),
+            None => send(),
         }
         committed
     }
@@ -196,7 +204,7 @@ impl Writer {
         let begun = Instant::now();
         let transaction = begin(database)?;
         let mut tx = WriteTx::new(&transaction);
-        let (mut changed, mut gathered) = (false, false);
+        let mut changed = false;
         let mut write = first;
         loop {
             if !write.abandoned() {
@@ -212,7 +220,7 @@ impl Writer {
             if ran.len() >= BATCH_WRITES || begun.elapsed() >= BATCH_TIME {
                 break;
             }
-            match self.next_of_batch(ran.len(), &mut gathered) {
+            match self.next_of_batch(ran.len(), begun) {
                 Some(Task::Write(queued)) => write = queued,
                 other => {
                     *next = other;
@@ -220,7 +228,6 @@ impl Writer {
                 }
             }
         }
-        self.expected = ran.len();
         drop(tx);
         if !changed {
             return transaction.abort().map_err(storage_error);
@@ -229,16 +236,17 @@ impl Writer {
         self.publish(database)
     }
 
-    /// What else is queued; waits for it once, where fewer came than were expected.
-    fn next_of_batch(&mut self, ran: usize, gathered: &mut bool) -> Option<Task> {
-        if let Ok(task) = self.queue.try_recv() {
-            return Some(task);
+    /// What else is queued; waits for it a little, while fewer came than are expected.
+    fn next_of_batch(&mut self, ran: usize, begun: Instant) -> Option<Task> {
+        loop {
+            if let Ok(task) = self.queue.try_recv() {
+                return Some(task);
+            }
+            if ran >= self.expected || begun.elapsed() >= GATHER {
+                return None;
+            }
+            std::thread::sleep(GATHER_STEP);
         }
-        if ran >= self.expected || std::mem::replace(gathered, true) {
-            return None;
-        }
-        std::thread::sleep(GATHER);
-        self.queue.try_recv().ok()
     }
 
     /// Shows the committed state to readers.

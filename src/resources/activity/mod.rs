@@ -14,7 +14,7 @@ use crate::ids::{ActivityId, OrganizationId, ProjectId, UserId};
 use crate::resources::members;
 use crate::resources::users;
 use crate::secret::Draw;
-use crate::store::{Index, Indexed, Record, Table, WriteTx};
+use crate::store::{Record, Table, WriteTx};
 use crate::time::Timestamp;
 
 use subject::{Subject, subject};
@@ -90,15 +90,8 @@ pub struct FieldChange {
     pub after: Value,
 }
 
-/// The entries of a project, oldest first.
-pub const BY_PROJECT: Index<Entry, (ProjectId, Timestamp)> =
-    Index::many(Table::ActivityByProject, |entry| {
-        entry.head.project.map(|project| (project, entry.head.created_at))
-    });
-
 impl Record for Entry {
     const TABLE: Table = Table::Activity;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_PROJECT];
     type Key = (OrganizationId, Timestamp, ActivityId);
     type Head = Head;
     type Shown = Shown;
