@@ -26,11 +26,11 @@ pub struct Config {
     pub page_cache: usize,
 
     /// How long a client may take to send a request's body.
-    #[arg(long, env = "STEWARD_BODY_TIMEOUT", value_name = "TIME", default_value = "15s", value_parser = duration)]
+    #[arg(long, env = "STEWARD_BODY_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub body_timeout: Duration,
 
     /// How long a request may take in all.
-    #[arg(long, env = "STEWARD_REQUEST_TIMEOUT", value_name = "TIME", default_value = "30s", value_parser = duration)]
+    #[arg(long, env = "STEWARD_REQUEST_TIMEOUT", value_name = "TIME", default_value = "20s", value_parser = duration)]
     pub request_timeout: Duration,
 
     /// A network whose X-Forwarded-For, -Proto and -Host headers are believed, such as 10.0.0.0/8 (repeatable).
@@ -53,8 +53,8 @@ impl Default for Config {
             public_url: None,
             max_body: 1024 * 1024,
             page_cache: crate::store::DEFAULT_CACHE,
-            body_timeout: Duration::from_secs(15),
-            request_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(10),
+            request_timeout: Duration::from_secs(20),
             trusted_proxies: Vec::new(),
             clock: Clock::System,
         }

@@ -45,7 +45,7 @@ pub(super) struct Serve {
     connections: u32,
 
     /// How long a client may take to send a request's head; also ends idle connections.
-    #[arg(long, env = "STEWARD_HEADER_TIMEOUT", value_name = "TIME", default_value = "15s", value_parser = duration)]
+    #[arg(long, env = "STEWARD_HEADER_TIMEOUT", value_name = "TIME", default_value = "30s", value_parser = duration)]
     header_timeout: Duration,
 
     /// How long requests under way may take after a stop signal.

@@ -41,7 +41,7 @@ pub struct ServerLimits {
     /// Connections at one time; further ones wait in the kernel's queue. Default 4096.
     pub connections: usize,
     /// The time for a request's line and headers to arrive, and so also the time that a connection
-    /// may be idle. Default 15 s.
+    /// may be idle. Default 30 s.
     pub header_timeout: Duration,
     /// The size of a request's line and headers, in bytes. Default 32 KiB.
     pub header_bytes: usize,
@@ -55,7 +55,9 @@ impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             connections: 4096,
-            header_timeout: Duration::from_secs(15),
+            // Not under the time a request may take: tokio wakes itself, at the price of a system call,
+            // for each timer that is due before all others, and answers that go out together start many.
+            header_timeout: Duration::from_secs(30),
             header_bytes: 32 * 1024,
             write_timeout: Duration::from_secs(30),
             grace: Duration::from_secs(30),

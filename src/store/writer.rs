@@ -25,10 +25,10 @@ use super::write::WriteTx;
 const BATCH_WRITES: usize = 512;
 /// How long one transaction gathers writes at the most.
 const BATCH_TIME: Duration = Duration::from_millis(10);
-/// How long a transaction waits at the most for as many writes as were under way when the last one
-/// ended: those who were answered mostly ask again at once, and one sync for all costs less than two.
-const GATHER: Duration = Duration::from_micros(500);
-/// How long it sleeps in between.
+/// How often a transaction waits for another write, while it has fewer than were under way when the last
+/// one ended: those who were answered mostly ask again at once, and one sync for all costs less than two.
+const GATHER_STEPS: usize = 8;
+/// How long it waits each time.
 const GATHER_STEP: Duration = Duration::from_micros(50);
 /// The first wait before the file is opened again; it doubles up to [`REOPEN_LAST`].
 const REOPEN_FIRST: Duration = Duration::from_millis(50);
@@ -220,7 +220,7 @@ impl Writer {
             if ran.len() >= BATCH_WRITES || begun.elapsed() >= BATCH_TIME {
                 break;
             }
-            match self.next_of_batch(ran.len(), begun) {
+            match self.next_of_batch(ran.len()) {
                 Some(Task::Write(queued)) => write = queued,
                 other => {
                     *next = other;
@@ -237,16 +237,17 @@ impl Writer {
     }
 
     /// What else is queued; waits for it a little, while fewer came than are expected.
-    fn next_of_batch(&mut self, ran: usize, begun: Instant) -> Option<Task> {
-        loop {
+    fn next_of_batch(&mut self, ran: usize) -> Option<Task> {
+        for _ in 0..GATHER_STEPS {
             if let Ok(task) = self.queue.try_recv() {
                 return Some(task);
             }
-            if ran >= self.expected || begun.elapsed() >= GATHER {
+            if ran >= self.expected {
                 return None;
             }
             std::thread::sleep(GATHER_STEP);
         }
+        None
     }
 
     /// Shows the committed state to readers.
