@@ -88,7 +88,7 @@ pub(super) fn migrate(
         step(&mut tx)?;
     }
     tx.put_plain(Table::Meta, schema::FORMAT_KEY, &to.encoded())?;
-    drop(tx);
+    tx.finish()?;
     transaction.commit().map_err(storage_error)?;
     tracing::info!(from = found, to, "the data file was brought to a newer format");
     Ok(())

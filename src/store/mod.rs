@@ -10,6 +10,7 @@ mod engine;
 mod file;
 pub mod key;
 mod migrate;
+mod numbers;
 mod overlay;
 mod read;
 pub mod record;
@@ -107,7 +108,7 @@ impl Store {
             let stored = postcard::to_stdvec(&secret).map_err(Error::internal)?;
             tx.put_plain(Table::Meta, schema::SECRET_KEY, &stored)?;
             filled = Some(fill(&mut tx, &secret)?);
-            drop(tx);
+            tx.finish()?;
             transaction.commit().map_err(storage_error)?;
             Ok(())
         });

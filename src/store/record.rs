@@ -233,6 +233,12 @@ pub(super) fn split_entry(form: Form, entry: &[u8]) -> Option<(&[u8], Option<&[u
     }
 }
 
+/// Whether two payloads of one type of record say the same of it.
+pub(super) fn differ_in_version_only(a: &[u8], b: &[u8]) -> bool {
+    let unversioned = |payload| postcard::take_from_bytes::<u64>(payload).map(|(_, rest)| rest);
+    matches!((unversioned(a), unversioned(b)), (Ok(a), Ok(b)) if a == b)
+}
+
 const CHECKSUM: usize = 8;
 
 /// `payload` led by the checksum of `key` and it.

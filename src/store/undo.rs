@@ -6,8 +6,15 @@ use super::schema::Table;
 pub(super) struct Note {
     pub(super) table: Table,
     pub(super) key: Vec<u8>,
+    pub(super) before: Before,
+}
+
+/// What stood there.
+pub(super) enum Before {
     /// The sealed value, or none where there was none.
-    pub(super) before: Option<Vec<u8>>,
+    Sealed(Option<Vec<u8>>),
+    /// A number that is kept aside.
+    Number(u64),
 }
 
 /// A record that a write added, changed or removed.
@@ -31,7 +38,7 @@ pub(super) struct Undo {
 }
 
 impl Undo {
-    pub(super) fn wrote(&mut self, table: Table, key: &[u8], before: Option<Vec<u8>>) {
+    pub(super) fn wrote(&mut self, table: Table, key: &[u8], before: Before) {
         self.notes.push(Note { table, key: key.to_vec(), before });
     }
 

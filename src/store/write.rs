@@ -8,16 +8,18 @@ use crate::error::{Error, Result};
 
 use super::engine::{Bytes, definition, storage_error};
 use super::key::Key;
+use super::numbers::Numbers;
 use super::read::{Order, PerTable, Raw, Tx, Visit, Window, get_from, read_number, walk_from};
 use super::record::{self, Form, Indexed, Record, Row, damaged, entry_payload, seal};
 use super::schema::Table;
-use super::undo::{Change, Undo};
+use super::undo::{Before, Change, Undo};
 
 /// A write under way. It sees what it wrote; nobody else does before it is committed.
 pub struct WriteTx<'t> {
     tables: PerTable<OnceCell<redb::Table<'t, Bytes, Bytes>>>,
     transaction: &'t WriteTransaction,
     undo: Undo,
+    numbers: Numbers,
     /// Whether redb failed or panicked halfway through a change: nobody knows what it left.
     torn: bool,
 }
@@ -29,7 +31,11 @@ impl Raw for WriteTx<'_> {
         key: &[u8],
         visit: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        get_from(self.table(table)?, table, key, visit)
+        match self.numbers.get(table, key) {
+            None => get_from(self.table(table)?, table, key, visit),
+            Some(0) => Ok(()),
+            Some(number) => visit(&number.encoded()),
+        }
     }
 
     fn raw_walk(
@@ -50,6 +56,7 @@ impl<'t> WriteTx<'t> {
             tables: PerTable::new(OnceCell::new),
             transaction,
             undo: Undo::default(),
+            numbers: Numbers::default(),
             torn: false,
         }
     }
@@ -83,13 +90,12 @@ impl<'t> WriteTx<'t> {
         let before = self.plain(R::TABLE, &key)?;
         let old = before.as_deref().map(Row::<R>::read).transpose()?;
         let version = old.as_ref().map_or(0, |row| row.version);
-        if before.is_some()
-            && record::payload(version, record)? == *before.as_deref().unwrap_or_default()
+        let payload = record::payload(version + 1, record)?;
+        if before.as_deref().is_some_and(|before| record::differ_in_version_only(before, &payload))
         {
             return Ok(());
         }
         let old = old.map(Row::into_record).transpose()?;
-        let payload = record::payload(version + 1, record)?;
         self.reindex(&key, old.as_ref(), Some((record, &payload)))?;
         self.put_plain(R::TABLE, &key, &payload)?;
         self.undo.changed(Change { table: R::TABLE, key, before, after: Some(payload) });
@@ -136,8 +142,15 @@ impl<'t> WriteTx<'t> {
     pub fn next_number(&mut self, table: Table) -> Result<u64> {
         let key = table.name().to_owned().encoded();
         let number = read_number(self, Table::Sequences, &key)? + 1;
-        self.put_plain(Table::Sequences, &key, &number.encoded())?;
+        self.set_number(Table::Sequences, &key, number)?;
         Ok(number)
+    }
+
+    fn set_number(&mut self, table: Table, key: &[u8], number: u64) -> Result<()> {
+        let before = read_number(self, table, key)?;
+        self.numbers.set(table, key, number);
+        self.undo.wrote(table, key, Before::Number(before));
+        Ok(())
     }
 
     /// Writes into a table that holds no records.
@@ -146,7 +159,7 @@ impl<'t> WriteTx<'t> {
     /// 500 or 503 when the file cannot be written.
     pub fn put_plain(&mut self, table: Table, key: &[u8], payload: &[u8]) -> Result<()> {
         let before = self.swap(table, key, Some(&seal(key, payload)))?;
-        self.undo.wrote(table, key, before);
+        self.undo.wrote(table, key, Before::Sealed(before));
         Ok(())
     }
 
@@ -157,7 +170,7 @@ impl<'t> WriteTx<'t> {
     pub fn remove_plain(&mut self, table: Table, key: &[u8]) -> Result<()> {
         let before = self.swap(table, key, None)?;
         if before.is_some() {
-            self.undo.wrote(table, key, before);
+            self.undo.wrote(table, key, Before::Sealed(before));
         }
         Ok(())
     }
@@ -236,14 +249,13 @@ impl<'t> WriteTx<'t> {
 
     fn count_up(&mut self, key: &[u8]) -> Result<()> {
         let number = read_number(self, Table::Counts, key)? + 1;
-        self.put_plain(Table::Counts, key, &number.encoded())
+        self.set_number(Table::Counts, key, number)
     }
 
     fn count_down(&mut self, key: &[u8]) -> Result<()> {
         match read_number(self, Table::Counts, key)?.checked_sub(1) {
             None => Err(damaged(Table::Counts, &"a record is there and was never counted")),
-            Some(0) => self.remove_plain(Table::Counts, key),
-            Some(number) => self.put_plain(Table::Counts, key, &number.encoded()),
+            Some(number) => self.set_number(Table::Counts, key, number),
         }
     }
 
@@ -263,7 +275,21 @@ impl<'t> WriteTx<'t> {
     pub(super) fn take_back(&mut self) -> Result<()> {
         self.require_whole()?;
         for note in std::mem::take(&mut self.undo).into_notes() {
-            self.swap(note.table, &note.key, note.before.as_deref())?;
+            match note.before {
+                Before::Sealed(sealed) => {
+                    drop(self.swap(note.table, &note.key, sealed.as_deref())?);
+                }
+                Before::Number(number) => self.numbers.set(note.table, &note.key, number),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the numbers that were kept aside: the last step before the commit.
+    pub(super) fn finish(mut self) -> Result<()> {
+        for (table, key, number) in self.numbers.take() {
+            let sealed = (number > 0).then(|| seal(&key, &number.encoded()));
+            self.swap(table, &key, sealed.as_deref())?;
         }
         Ok(())
     }

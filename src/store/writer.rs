@@ -228,10 +228,11 @@ impl Writer {
                 }
             }
         }
-        drop(tx);
         if !changed {
+            drop(tx);
             return transaction.abort().map_err(storage_error);
         }
+        tx.finish()?;
         transaction.commit().map_err(storage_error)?;
         self.publish(database)
     }

@@ -71,8 +71,6 @@ async fn take(workspace: &Workspace, step: Step<'_>) -> (Entry, Value) {
     }
     assert_eq!(said, expected, "{path}");
     assert_eq!(json!(entry.head.user), user);
-    assert_eq!(entry.shown.created_at, entry.head.created_at);
-    assert_eq!(entry.shown.id, entry.head.id);
     (entry, body)
 }
 

@@ -49,11 +49,9 @@ pub struct Head {
     pub user: Option<UserId>,
 }
 
-/// What lists show.
+/// What lists show, besides id and moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Shown {
-    /// The entry's id.
-    pub id: ActivityId,
     /// What kind of thing was changed.
     pub scope: String,
     /// Which one.
@@ -62,8 +60,6 @@ pub struct Shown {
     pub activity: String,
     /// What exactly.
     pub detail: Detail,
-    /// When.
-    pub created_at: Timestamp,
 }
 
 /// What exactly was changed.
@@ -147,11 +143,11 @@ pub fn record(
             project: first.project,
             user: user.map(|user| user.id),
         },
-        shown: describe(first, id, now),
+        shown: describe(first),
     })
 }
 
-fn describe(subject: Subject, id: ActivityId, now: Timestamp) -> Shown {
+fn describe(subject: Subject) -> Shown {
     let Subject { scope, item_id, name, change, before, after, hidden, .. } = subject;
     let flipped = |fields: &Map<String, Value>| fields.get("deleted") == Some(&Value::Bool(true));
     let activity = match (change, flipped(&before), flipped(&after)) {
@@ -162,12 +158,10 @@ fn describe(subject: Subject, id: ActivityId, now: Timestamp) -> Shown {
     let changes =
         if change == "updated" { changes(scope, &hidden, before, &after) } else { Vec::new() };
     Shown {
-        id,
         scope: scope.to_owned(),
         item_id,
         activity: activity.to_owned(),
         detail: Detail { name, changes },
-        created_at: now,
     }
 }
 

@@ -239,13 +239,15 @@ pub fn update(
 
 fn put(tx: &mut WriteTx<'_>, mut dashboard: Dashboard, details: DetailsShown) -> Result<()> {
     let key = dashboard.key();
+    let was_detailed = dashboard.head.detailed;
     dashboard.head.detailed = details != DetailsShown::default();
     tx.put(&dashboard)?;
     if dashboard.head.detailed {
-        tx.put(&Details { key, shown: details })
-    } else {
-        tx.remove::<Details>(&key).map(drop)
+        tx.put(&Details { key, shown: details })?;
+    } else if was_detailed {
+        tx.remove::<Details>(&key)?;
     }
+    Ok(())
 }
 
 fn details(tx: &impl Tx, head: &Head) -> Result<DetailsShown> {
