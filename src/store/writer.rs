@@ -27,7 +27,7 @@ const BATCH_WRITES: usize = 512;
 const BATCH_TIME: Duration = Duration::from_millis(10);
 /// How often a transaction waits for another write, while it has fewer than were under way when the last
 /// one ended: those who were answered mostly ask again at once, and one sync for all costs less than two.
-const GATHER_STEPS: usize = 8;
+const GATHER_STEPS: usize = 20;
 /// How long it waits each time.
 const GATHER_STEP: Duration = Duration::from_micros(50);
 /// The first wait before the file is opened again; it doubles up to [`REOPEN_LAST`].
