@@ -12,7 +12,7 @@ use crate::time::Clock;
 #[derive(Debug, Clone, Args)]
 #[non_exhaustive]
 pub struct Config {
-    /// Scheme and host of links in answers, such as <https://admin.example.org>. By default those that the
+    /// Scheme and host of links in answers, such as `https://admin.example.org`. By default those that the
     /// client used.
     #[arg(long, env = "STEWARD_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
     pub public_url: Option<String>,
@@ -81,5 +81,37 @@ fn public_url(text: &str) -> Result<String, String> {
     match (url.scheme_str(), url.authority()) {
         (Some("http" | "https"), Some(_)) => Ok(text.trim_end_matches('/').to_owned()),
         _ => Err("write a URL with http or https and a host".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        config: Config,
+    }
+
+    #[test]
+    fn a_bare_command_line_asks_for_the_defaults() {
+        let config = Command::parse_from(["steward"]).config;
+        assert_eq!(format!("{config:?}"), format!("{:?}", Config::default()));
+    }
+
+    #[test]
+    fn sizes_and_times_are_written_with_units() {
+        assert_eq!(size("64MiB"), Ok(64 << 20));
+        assert_eq!(duration("15m"), Ok(Duration::from_mins(15)));
+        assert!(size("lots").is_err() && duration("0s").is_err() && duration("soon").is_err());
+    }
+
+    #[test]
+    fn a_public_url_has_a_scheme_and_a_host() {
+        assert_eq!(public_url("https://a.example/"), Ok("https://a.example".to_owned()));
+        assert!(public_url("a.example").is_err() && public_url("ftp://a.example").is_err());
     }
 }

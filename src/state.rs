@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde::Serialize;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
-use crate::access::gate::{Admitted, Caller, Place, authorize};
+use crate::access::gate::{Caller, Changing, Place, authorize};
 use crate::access::hash::Hasher;
 use crate::access::key::{NewKey, TagKey};
 use crate::access::matches::{Match, Matches};
@@ -21,6 +21,8 @@ use crate::secret::{Purpose, Seed};
 use crate::store::{OpenError, Store, WriteTx};
 use crate::time::{Clock, Timestamp};
 
+/// How long the record of a key's use waits, to keep out of the way of what the key is used for.
+const USE_RECORDED_AFTER: Duration = Duration::from_millis(100);
 /// How long the sweeper waits when the file takes no writes.
 const SWEEP_RETRY: Duration = Duration::from_secs(1);
 
@@ -38,6 +40,7 @@ struct Inner {
     live_events: EncodingKey,
     proxies: TrustedProxies,
     sweep: Arc<Notify>,
+    walks: Arc<Semaphore>,
 }
 
 impl App {
@@ -55,6 +58,7 @@ impl App {
             matches: Matches::new(tags.clone(), Arc::clone(&hasher)),
             live_events: EncodingKey::from_secret(&secret.subkey(Purpose::LiveEvents)?),
             sweep: Arc::new(Notify::new()),
+            walks: Arc::new(Semaphore::new(cores)),
             proxies: config.trusted_proxies.iter().copied().collect(),
             clock: config.clock,
             store,
@@ -86,6 +90,11 @@ impl App {
         &self.0.matches
     }
 
+    /// Turns for lists that are long or look far: as many at a time as there are cores.
+    pub fn walks(&self) -> &Arc<Semaphore> {
+        &self.0.walks
+    }
+
     /// The present moment.
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
@@ -98,10 +107,10 @@ impl App {
     /// What the gate or the rule refuses; 503 when the change could not be committed.
     pub async fn change<P: Place, T: Send + 'static>(
         &self,
-        admitted: &Admitted<P>,
+        asked: &Changing<P>,
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let ask = Arc::clone(&admitted.ask);
+        let ask = Arc::clone(&asked.ask);
         let now = self.now();
         let seed = Seed::take();
         self.0
@@ -140,11 +149,9 @@ impl App {
     /// # Errors
     /// 500 when Argon2 refuses, which it does not for secrets of this crate.
     pub async fn new_key(&self) -> Result<(NewKey, String)> {
-        let app = self.clone();
-        let drawn = tokio::task::spawn_blocking(move || {
-            draw_key(&app.0.tags, &app.0.hasher, &Seed::take(), app.now())
-        });
-        drawn.await.map_err(Error::internal)?
+        let (tags, now) = (self.0.tags.clone(), self.now());
+        let draw = move |hasher: &Hasher| draw_key(&tags, hasher, &Seed::take(), now);
+        self.0.hasher.in_turn(draw).await
     }
 
     /// Has a key's use recorded, where that is due. Nobody waits for it, and nothing depends on it.
@@ -152,6 +159,7 @@ impl App {
         if presented.use_is_due(now) {
             let (store, key) = (self.0.store.clone(), presented.key());
             tokio::spawn(async move {
+                tokio::time::sleep(USE_RECORDED_AFTER).await;
                 let recorded = store.write(move |tx| api_keys::record_use(tx, key, now)).await;
                 if let Err(error) = recorded {
                     tracing::warn!(%error, "a key's use was not recorded");
@@ -160,8 +168,8 @@ impl App {
         }
     }
 
-    /// The signed token with which a project's live events are read: valid for seven days from the
-    /// beginning of the day, so that it stays the same for a day (decisions §1, §4).
+    /// The signed token with which a project's live events are read: valid for at least seven days, and
+    /// the same for a day (decisions §1, §4).
     ///
     /// # Errors
     /// None in practice: the claims always serialize.
@@ -176,7 +184,7 @@ impl App {
         const DAY: i64 = 86_400;
         let today = self.now().seconds().div_euclid(DAY) * DAY;
         let claims =
-            Claims { team_id: project, api_token, aud: "posthog:livestream", exp: today + 7 * DAY };
+            Claims { team_id: project, api_token, aud: "posthog:livestream", exp: today + 8 * DAY };
         let header = Header::new(Algorithm::HS256);
         jsonwebtoken::encode(&header, &claims, &self.0.live_events).map_err(Error::internal)
     }

@@ -4,6 +4,7 @@
 //! [`authorize`] is a plain rule over a transaction. It runs in the request's snapshot before anything
 //! else is looked at, and once more inside each write, so that rights that ended meanwhile refuse it.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -56,7 +57,7 @@ impl Caller {
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
-    pub fn memberships(&self, tx: &impl Tx) -> Result<Vec<Membership>> {
+    fn memberships(&self, tx: &impl Tx) -> Result<Vec<Membership>> {
         let mut shown = members::organizations_of(tx, self.user.id)?;
         if let Some(only) = self.key.only_organizations() {
             shown.retain(|member| only.contains(&member.organization));
@@ -130,7 +131,7 @@ pub struct Granted {
 pub fn authorize(tx: &impl Tx, ask: &Ask, now: Timestamp) -> Result<Granted> {
     let key = live_key(tx, &ask.presented, now)?;
     let user = active_user(tx, key.user)?;
-    let found = find(tx, ask, &user)?;
+    let found = find(tx, ask, &user, &key.projects)?;
     require_reach(&key, ask.target, &found)?;
     if let Some(scope) = ask.needs.scope
         && !key.scopes.allow(scope)
@@ -170,7 +171,7 @@ struct Found {
     project: Option<projects::Head>,
 }
 
-fn find(tx: &impl Tx, ask: &Ask, user: &users::Head) -> Result<Found> {
+fn find(tx: &impl Tx, ask: &Ask, user: &users::Head, only: &[ProjectId]) -> Result<Found> {
     let PathIds { organization, project } = &ask.ids;
     match (organization, project) {
         (None, None) => Ok(Found { organization: None, project: None }),
@@ -180,7 +181,7 @@ fn find(tx: &impl Tx, ask: &Ask, user: &users::Head) -> Result<Found> {
         // Whether the organization has such a project is said only to its members.
         (Some(id), Some(project)) => {
             let organization = find_organization(tx, id, user)?;
-            let project = find_project(tx, project, user)?;
+            let project = find_project(tx, project, user, only)?;
             let project = project.filter(|project| project.organization == organization.id);
             Ok(Found { organization: Some(organization), project })
         }
@@ -189,7 +190,7 @@ fn find(tx: &impl Tx, ask: &Ask, user: &users::Head) -> Result<Found> {
                 Target::Project => Error::not_found(),
                 _ => Error::not_found_as("Project not found."),
             };
-            let project = find_project(tx, id, user)?.ok_or_else(missing)?;
+            let project = find_project(tx, id, user, only)?.ok_or_else(missing)?;
             let organization = tx.head::<Organization>(&project.organization)?;
             let organization = Some(organization.ok_or_else(missing)?);
             Ok(Found { organization, project: Some(project) })
@@ -209,27 +210,33 @@ fn find_organization(tx: &impl Tx, id: &str, user: &users::Head) -> Result<organ
     found.ok_or_else(|| Error::not_found_as("Organization not found."))
 }
 
-fn find_project(tx: &impl Tx, id: &str, user: &users::Head) -> Result<Option<projects::Head>> {
-    let id = match id {
-        "@current" => current_project(tx, user)?,
-        id => id.parse().ok(),
-    };
+fn find_project(
+    tx: &impl Tx,
+    id: &str,
+    user: &users::Head,
+    only: &[ProjectId],
+) -> Result<Option<projects::Head>> {
     match id {
-        Some(id) => projects::find_by_id(tx, id),
-        None => Ok(None),
+        "@current" => current_project(tx, user, only),
+        id => match id.parse() {
+            Ok(id) => projects::find_by_id(tx, id),
+            Err(_) => Ok(None),
+        },
     }
 }
 
 /// What `@current` stands for as a project.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
-pub fn current_project(tx: &impl Tx, user: &users::Head) -> Result<Option<ProjectId>> {
+fn current_project(
+    tx: &impl Tx,
+    user: &users::Head,
+    only: &[ProjectId],
+) -> Result<Option<projects::Head>> {
     let member = match members::current_organization(tx, user)? {
         Some(organization) => members::find(tx, organization, user.id)?,
         None => None,
     };
-    projects::current_project(tx, user, member.as_ref())
+    let only = (!only.is_empty()).then_some(only);
+    projects::current_project(tx, user, member.as_ref(), only)
 }
 
 /// The key's own restrictions (decisions §2; facts-crosscutting §a).
@@ -362,6 +369,13 @@ pub struct Admitted<P> {
     pub place: P,
     /// What the answer is read from.
     pub tx: Arc<Snapshot>,
-    /// The question, for asking again inside a write.
+}
+
+/// Proof that the gate let the caller in to a place, for a change there. It holds no snapshot: a body may
+/// be slow to come, and the change asks the gate anew.
+pub struct Changing<P> {
+    /// The question, for asking again inside the write.
     pub ask: Arc<Ask>,
+    /// Where it leads.
+    pub place: PhantomData<P>,
 }

@@ -32,14 +32,25 @@ impl Hasher {
     /// 500 when `hash` is no PHC string.
     pub async fn verify(self: &Arc<Self>, secret: PresentedSecret, hash: &str) -> Result<bool> {
         let expected = PasswordHash::new(hash).map_err(Error::internal)?;
+        self.in_turn(move |hasher| hasher.matches(&secret, &expected)).await
+    }
+
+    /// Runs `work`, which may hash, off the request threads when it is its turn.
+    ///
+    /// # Errors
+    /// What `work` answers.
+    pub async fn in_turn<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let turn = Arc::clone(&self.permits).acquire_owned().await.map_err(Error::internal)?;
         let hasher = Arc::clone(self);
-        let verified = tokio::task::spawn_blocking(move || {
+        let done = tokio::task::spawn_blocking(move || {
             // The run goes on when its client has gone, and so must its turn.
             let _turn = turn;
-            hasher.matches(&secret, &expected)
+            work(&hasher)
         });
-        verified.await.map_err(Error::internal)?
+        done.await.map_err(Error::internal)?
     }
 
     fn matches(&self, secret: &PresentedSecret, expected: &PasswordHash) -> Result<bool> {

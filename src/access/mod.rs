@@ -10,5 +10,7 @@ pub mod levels;
 pub mod matches;
 mod needs;
 
-pub use gate::{Admitted, Anywhere, Ask, Caller, InOrganization, InProject, PathIds, Place};
+pub use gate::{
+    Admitted, Anywhere, Ask, Caller, Changing, InOrganization, InProject, PathIds, Place,
+};
 pub use needs::{Needs, Target};

@@ -14,7 +14,7 @@ pub enum Answer {
     /// 201 with JSON text.
     Created(Vec<u8>),
     /// 204.
-    Gone,
+    NoContent,
 }
 
 /// What a handler answers: the success, or the refusal in the error envelope.
@@ -27,7 +27,7 @@ impl IntoResponse for Answer {
         match self {
             Self::Shown(body) => ([JSON], body).into_response(),
             Self::Created(body) => (StatusCode::CREATED, [JSON], body).into_response(),
-            Self::Gone => StatusCode::NO_CONTENT.into_response(),
+            Self::NoContent => StatusCode::NO_CONTENT.into_response(),
         }
     }
 }

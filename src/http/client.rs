@@ -4,11 +4,9 @@
 //! (`--trusted-proxy`); from anyone else they are just something the client made up.
 
 use std::borrow::Cow;
-use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use axum::extract::{FromRef, FromRequestParts};
 use axum::http::header::HOST;
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
@@ -105,18 +103,6 @@ impl Client {
             Some(url) => Cow::Borrowed(url.trim_end_matches('/')),
             None => Cow::Owned(format!("{}://{}", self.scheme.as_str(), self.host)),
         }
-    }
-}
-
-impl<S> FromRequestParts<S> for Client
-where
-    S: Send + Sync,
-    TrustedProxies: FromRef<S>,
-{
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
-        Ok(Self::of(parts, &TrustedProxies::from_ref(state)))
     }
 }
 

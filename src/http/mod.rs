@@ -18,16 +18,9 @@ use axum::extract::FromRef;
 use crate::state::App;
 
 use body::BodyLimits;
-use client::TrustedProxies;
 
 impl FromRef<App> for BodyLimits {
     fn from_ref(app: &App) -> Self {
         Self { max_bytes: app.config().max_body, timeout: app.config().body_timeout }
-    }
-}
-
-impl FromRef<App> for TrustedProxies {
-    fn from_ref(app: &App) -> Self {
-        app.proxies().clone()
     }
 }

@@ -1,9 +1,12 @@
 //! Lists: limit and offset in, `count`, `next`, `previous` and `results` out (decisions §1;
 //! facts-crosscutting §c).
 
+use std::sync::Arc;
+
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use form_urlencoded::Serializer;
+use tokio::sync::Semaphore;
 
 use crate::error::{Error, Result};
 use crate::json::Object;
@@ -23,6 +26,10 @@ const SHALLOW: usize = 2000;
 pub struct Page {
     limit: usize,
     offset: usize,
+    /// Whether the list looks at more rows than it shows.
+    walks: bool,
+    /// Turns for what is kept off the request threads.
+    turns: Arc<Semaphore>,
     base: String,
     path: String,
     /// The other query parameters, sorted by name.
@@ -35,12 +42,13 @@ impl FromRequestParts<App> for Page {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
         let client = Client::of(parts, app.proxies());
         let base = client.base_url(app.config().public_url.as_deref()).into_owned();
-        Ok(Self::parse(base, parts.uri.path(), parts.uri.query().unwrap_or_default()))
+        let query = parts.uri.query().unwrap_or_default();
+        Ok(Self::parse(base, parts.uri.path(), query, Arc::clone(app.walks())))
     }
 }
 
 impl Page {
-    fn parse(base: String, path: &str, query: &str) -> Self {
+    fn parse(base: String, path: &str, query: &str, turns: Arc<Semaphore>) -> Self {
         let pairs = form_urlencoded::parse(query.as_bytes()).into_owned();
         let (paging, mut others): (Vec<_>, Vec<_>) =
             pairs.partition(|(name, _)| name == "limit" || name == "offset");
@@ -55,6 +63,8 @@ impl Page {
                 .unwrap_or(DEFAULT_LIMIT)
                 .min(MAX_LIMIT),
             offset: number("offset").unwrap_or(0),
+            walks: false,
+            turns,
             base,
             path: path.to_owned(),
             others,
@@ -66,6 +76,12 @@ impl Page {
         Window { offset: self.offset, limit: self.limit, order }
     }
 
+    /// The page of a list that looks at every row where `walks` holds, as a search does.
+    #[must_use]
+    pub fn walking(self, walks: bool) -> Self {
+        Self { walks, ..self }
+    }
+
     /// The last value of another query parameter.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         let found = self.others.iter().rev().find(|(known, _)| known == name);
@@ -73,7 +89,7 @@ impl Page {
     }
 
     /// Runs `list`, which answers the count and the items of a JSON array, and wraps them up. A deep
-    /// offset is walked off the request threads.
+    /// offset, a long page and a list that walks are kept off the request threads, a few at a time.
     ///
     /// # Errors
     /// What `list` answers.
@@ -81,11 +97,13 @@ impl Page {
         self,
         list: impl FnOnce(&Self) -> Result<(u64, Vec<u8>)> + Send + 'static,
     ) -> Answered {
-        if self.offset <= SHALLOW {
+        if self.offset <= SHALLOW && self.limit <= DEFAULT_LIMIT && !self.walks {
             let (count, items) = list(&self)?;
             return self.envelope(count, &items);
         }
+        let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(Error::internal)?;
         let walked = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
             let (count, items) = list(&self)?;
             self.envelope(count, &items)
         });
@@ -148,7 +166,8 @@ mod tests {
     use super::*;
 
     fn page(query: &str) -> Page {
-        Page::parse("http://a.example".to_owned(), "/api/x/", query)
+        let turns = Arc::new(Semaphore::new(1));
+        Page::parse("http://a.example".to_owned(), "/api/x/", query, turns)
     }
 
     fn links(query: &str, count: u64) -> Result<(serde_json::Value, serde_json::Value)> {

@@ -2,6 +2,7 @@
 //! in the authorization test.
 
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use axum::Router;
@@ -14,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
 use crate::access::gate::{Granted, authorize};
-use crate::access::{Admitted, Ask, Needs, PathIds, Place, Target};
+use crate::access::{Admitted, Ask, Changing, Needs, PathIds, Place, Target};
 use crate::error::{Error, Result};
 use crate::input::{Input, Schema};
 use crate::state::App;
@@ -37,7 +38,7 @@ pub struct Row {
     pub status: u16,
     /// The body it takes.
     pub takes: Option<Body>,
-    /// The schema's name of the body it answers.
+    /// What it answers, in a word.
     pub gives: Option<&'static str>,
 }
 
@@ -51,6 +52,10 @@ pub struct Body {
 }
 
 impl Row {
+    fn is_public(&self) -> bool {
+        self.needs.public.is_some()
+    }
+
     /// Says which body the operation takes.
     pub fn takes<I: Input>(&mut self) -> &mut Self {
         self.takes = Some(Body { name: I::NAME, schema: I::schema });
@@ -142,8 +147,10 @@ impl Routes {
         for (path, methods) in self.paths {
             let allow = allow(self.rows.iter().filter(|row| row.path == path && row.status != 405));
             let target = Target::of(path);
+            let public = self.rows.iter().filter(|row| row.path == path).all(Row::is_public);
+            let needs = if public { Needs::nothing("public") } else { Needs::any_key() };
             let methods = methods.fallback(move |State(app): State<App>, request: Request| {
-                other_method(app, request, target, allow.clone())
+                other_method(app, request, needs, target, allow.clone())
             });
             if let Some(bare) = path.strip_suffix('/') {
                 router = router.route(bare, methods.clone());
@@ -165,14 +172,20 @@ fn allow<'r>(rows: impl Iterator<Item = &'r Row>) -> String {
 
 /// OPTIONS is open to everybody; any other method that the path lacks is refused only after the caller's
 /// key, and its way into the path's organization or project, held (decisions §1).
-async fn other_method(app: App, request: Request, target: Target, allow: String) -> Response {
+async fn other_method(
+    app: App,
+    request: Request,
+    needs: Needs,
+    target: Target,
+    allow: String,
+) -> Response {
     let method = request.method().clone();
     let mut response = if method == Method::OPTIONS {
         StatusCode::NO_CONTENT.into_response()
     } else {
-        match enter(&app, Needs::any_key(), target, request).await {
+        match enter(&app, needs, target, request).await {
             Ok(_) => Error::method_not_allowed(method.as_str()).into_response(),
-            Err(error) => return error.into_response(),
+            Err(error) => error.into_response(),
         }
     };
     if let Ok(allow) = HeaderValue::try_from(allow) {
@@ -223,12 +236,24 @@ impl<P: Place> FromRequestParts<App> for Admitted<P> {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self> {
-        let entry: Entry = parts
-            .extensions
-            .remove()
-            .ok_or_else(|| Error::internal("a public route has no caller"))?;
-        let Entry { granted, ask, tx } = entry;
-        let place = P::of(&granted)?;
-        Ok(Self { caller: granted.caller.clone(), place, tx, ask })
+        let Entry { granted, tx, .. } = Entry::take(parts)?;
+        Ok(Self { caller: granted.caller.clone(), place: P::of(&granted)?, tx })
+    }
+}
+
+impl<P: Place> FromRequestParts<App> for Changing<P> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self> {
+        let Entry { granted, ask, .. } = Entry::take(parts)?;
+        P::of(&granted)?;
+        Ok(Self { ask, place: PhantomData })
+    }
+}
+
+impl Entry {
+    fn take(parts: &mut Parts) -> Result<Self> {
+        let entry = parts.extensions.remove();
+        entry.ok_or_else(|| Error::internal("a public route has no caller"))
     }
 }

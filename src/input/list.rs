@@ -57,9 +57,14 @@ impl<const MAX: usize> Kind for UrlList<MAX> {
 }
 
 /// The tags of an object: trimmed, in lower case, each once, sorted, blank ones left out; at most 200 sent,
-/// each of at most 255 characters (facts-dashboards §3). Refused as a [`ListOf`] texts.
+/// each of at most 255 characters, all together of at most 8 KiB (facts-dashboards §3). Refused as a [`ListOf`] texts.
 #[derive(Debug, Clone, Copy)]
 pub struct Tags;
+
+impl Tags {
+    /// Lists repeat all tags of an object: what they add to an item is bounded.
+    const MAX_BYTES: usize = 8 * 1024;
+}
 
 impl Kind for Tags {
     type Value = Vec<String>;
@@ -67,6 +72,10 @@ impl Kind for Tags {
     fn read(value: &Value) -> Result<Self::Value> {
         let mut tags: BTreeSet<String> = ListOf::<Tag, 200>::read(value)?.into_iter().collect();
         tags.remove("");
+        if tags.iter().map(String::len).sum::<usize>() > Self::MAX_BYTES {
+            let detail = format!("Ensure all tags have no more than {} bytes.", Self::MAX_BYTES);
+            return Err(Error::invalid("max_length", detail));
+        }
         Ok(tags.into_iter().collect())
     }
 

@@ -15,9 +15,10 @@ use crate::error::{Error, Result};
 
 use super::file::{builder, folder_of};
 use super::key::Key;
-use super::read::{Snapshot, Tx};
+use super::read::Tx;
 use super::record::{Record, Reference, Row, entry_payload};
 use super::schema::Table;
+use super::snapshot::Snapshot;
 use super::{DEFAULT_CACHE, Store};
 
 /// How many problems are told; the rest are only counted.

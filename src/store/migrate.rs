@@ -9,8 +9,9 @@ use crate::error::{Error, Result};
 use super::engine::{begin, begin_read, storage_error};
 use super::file::{self, OpenError};
 use super::key::Key;
-use super::read::{Snapshot, Tx};
+use super::read::Tx;
 use super::schema::{self, Table};
+use super::snapshot::Snapshot;
 use super::write::WriteTx;
 
 /// One step from a form to the next.

@@ -15,6 +15,7 @@ mod overlay;
 mod read;
 pub mod record;
 pub mod schema;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -34,9 +35,10 @@ use tokio::sync::{mpsc, oneshot};
 pub use check::{Findings, Kind, kind};
 pub use file::{OpenError, beside};
 pub use key::Key;
-pub use read::{Order, Raw, Snapshot, Tx, Window};
+pub use read::{Order, Raw, Tx, Window};
 pub use record::{Count, Form, Index, Indexed, Record, Reference, Row};
 pub use schema::Table;
+pub use snapshot::Snapshot;
 pub use undo::Change;
 pub use write::WriteTx;
 

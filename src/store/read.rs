@@ -1,22 +1,18 @@
 //! Reading records: what a snapshot and a write under way have in common, and the snapshot.
 
 use std::ops::{Bound, ControlFlow};
-use std::sync::OnceLock;
 
-use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableError};
+use redb::ReadableTable;
 
 use crate::error::{Error, Result};
 
-use super::engine::{Bytes, definition, storage_error};
+use super::engine::{Bytes, storage_error};
 use super::key::{Key, after};
 use super::record::{self, Index, Record, Row, damaged, open, split_entry};
 use super::schema::Table;
 
 /// What a walk does with one key and its opened payload.
 pub(super) type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'v;
-
-/// What an inspection does with one key, and its opened payload or what is wrong with it.
-pub(super) type Inspect<'v> = dyn FnMut(&[u8], Result<&[u8]>) -> Result<()> + 'v;
 
 /// The direction of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +32,24 @@ pub struct Window {
     pub limit: usize,
     /// From which end.
     pub order: Order,
+}
+
+impl Window {
+    /// Everything, in this order.
+    pub const fn all(order: Order) -> Self {
+        Self { offset: 0, limit: usize::MAX, order }
+    }
+
+    /// Whether there is anything to show of a list of `count` rows: one that begins behind its end need
+    /// not be walked to it.
+    pub fn begins_within(&self, count: u64) -> bool {
+        u64::try_from(self.offset).is_ok_and(|offset| offset < count)
+    }
+
+    /// Whether the row at this position is within.
+    pub const fn shows(&self, position: usize) -> bool {
+        position >= self.offset && position - self.offset < self.limit
+    }
 }
 
 /// Raw access, which both kinds of transaction offer.
@@ -188,6 +202,37 @@ pub trait Tx: Raw {
         )
     }
 
+    /// Walks the records whose primary key begins with `prefix` and whose head `keep` lets through, within
+    /// `window` of those.
+    ///
+    /// # Errors
+    /// What `visit` answers; 500 or 503 when the file cannot be read.
+    fn scan_kept<R: Record, P: Key>(
+        &self,
+        prefix: &P,
+        window: Window,
+        mut keep: impl FnMut(&R::Head) -> bool,
+        mut visit: impl FnMut(Row<'_, R>) -> Result<()>,
+    ) -> Result<()> {
+        let (mut skip, mut left) = (window.offset, window.limit);
+        if left == 0 {
+            return Ok(());
+        }
+        self.raw_walk(R::TABLE, &prefix.encoded(), 0, window.order, &mut |_, payload| {
+            let row = Row::read(payload)?;
+            if !keep(&row.head) {
+                return Ok(ControlFlow::Continue(()));
+            }
+            if skip > 0 {
+                skip -= 1;
+                return Ok(ControlFlow::Continue(()));
+            }
+            visit(row)?;
+            left -= 1;
+            Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })
+    }
+
     /// The primary keys an index holds under `prefix`, at most `limit`, in ascending order.
     ///
     /// # Errors
@@ -218,7 +263,7 @@ pub trait Tx: Raw {
         read_number(self, Table::Counts, &record::count_key(R::TABLE, &tenant.encoded()))
     }
 
-    /// The payload under `key` of a table that holds no records.
+    /// The payload under `key`, whatever it is of.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
@@ -311,82 +356,5 @@ impl<T> PerTable<T> {
     #[expect(clippy::indexing_slicing, reason = "there is a slot for each table")]
     pub(super) fn slot_mut(&mut self, table: Table) -> &mut T {
         &mut self.0[table as usize]
-    }
-}
-
-/// Called when the file could not be read.
-pub(super) type Alarm = Box<dyn Fn() + Send + Sync>;
-
-/// A consistent view of the file as one commit left it.
-pub struct Snapshot {
-    tables: PerTable<OnceLock<ReadOnlyTable<Bytes, Bytes>>>,
-    transaction: ReadTransaction,
-    alarm: Alarm,
-}
-
-impl Snapshot {
-    pub(super) fn new(transaction: ReadTransaction, alarm: Alarm) -> Self {
-        Self { tables: PerTable::new(OnceLock::new), transaction, alarm }
-    }
-
-    /// After one failed read redb refuses all others, and without a write nobody else would notice.
-    fn told<T>(&self, read: Result<T>) -> Result<T> {
-        if read.as_ref().is_err_and(|error| error.status() == 503) {
-            (self.alarm)();
-        }
-        read
-    }
-
-    /// Tables are opened once a snapshot, by whoever needs them first, and shared by all its readers.
-    fn table(&self, table: Table) -> Result<&ReadOnlyTable<Bytes, Bytes>> {
-        let cell = self.tables.slot(table);
-        if let Some(opened) = cell.get() {
-            return Ok(opened);
-        }
-        let opened = self.transaction.open_table(definition(table)).map_err(storage_error)?;
-        Ok(cell.get_or_init(|| opened))
-    }
-}
-
-impl Snapshot {
-    /// Whether the file has this table, which one of another program has not.
-    pub(super) fn holds(&self, table: Table) -> Result<bool> {
-        match self.transaction.open_table(definition(table)) {
-            Ok(_) => Ok(true),
-            Err(TableError::Storage(error)) => Err(storage_error(error)),
-            Err(_) => Ok(false),
-        }
-    }
-
-    /// Hands every key of `table` to `visit`, with its payload or what is wrong with it.
-    pub(super) fn each(&self, table: Table, visit: &mut Inspect<'_>) -> Result<()> {
-        for entry in self.table(table)?.range::<&[u8]>(..).map_err(storage_error)? {
-            let (key, sealed) = entry.map_err(storage_error)?;
-            visit(key.value(), open(table, key.value(), sealed.value()))?;
-        }
-        Ok(())
-    }
-}
-
-impl Raw for Snapshot {
-    fn raw_get(
-        &self,
-        table: Table,
-        key: &[u8],
-        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
-        self.told(self.table(table).and_then(|opened| get_from(opened, table, key, visit)))
-    }
-
-    fn raw_walk(
-        &self,
-        table: Table,
-        prefix: &[u8],
-        skip: usize,
-        order: Order,
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
-        let walk = |opened| walk_from(opened, table, prefix, skip, order, visit);
-        self.told(self.table(table).and_then(walk))
     }
 }

@@ -253,9 +253,10 @@ pub(super) fn seal(key: &[u8], payload: &[u8]) -> Vec<u8> {
 pub(super) fn open<'a>(table: Table, key: &[u8], sealed: &'a [u8]) -> Result<&'a [u8]> {
     match sealed.split_first_chunk::<CHECKSUM>() {
         Some((sum, payload)) if *sum == checksum(key, payload) => Ok(payload),
-        _ => {
-            Err(damaged(table, &format_args!("checksum mismatch under key {}", key.escape_ascii())))
-        }
+        _ => Err(damaged(
+            table,
+            &format_args!("checksum mismatch under the key with hash {:016x}", xxh3_64(key)),
+        )),
     }
 }
 

@@ -102,6 +102,6 @@ tables! {
     /// Answers to requests that carried an `Idempotency-Key`. Key: user, key.
     Idempotency = "idempotency/1",
 
-    /// Removed parents whose records have yet to be swept. Key: kind, id.
+    /// Removed parents whose records have yet to be swept. Key: organization, then the project or 0.
     Sweeps = "sweeps/1",
 }

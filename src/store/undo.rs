@@ -17,8 +17,7 @@ pub(super) enum Before {
     Number(u64),
 }
 
-/// A record that a write added, changed or removed.
-#[derive(Debug)]
+/// A record that a write added, changed or removed. Payloads may hold hashes and addresses: no Debug.
 pub struct Change {
     /// Where the record is kept.
     pub table: Table,

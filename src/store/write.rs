@@ -38,6 +38,7 @@ impl Raw for WriteTx<'_> {
         }
     }
 
+    /// Sees no number that is kept aside: nobody walks counts or sequences inside a write.
     fn raw_walk(
         &self,
         table: Table,
@@ -153,21 +154,15 @@ impl<'t> WriteTx<'t> {
         Ok(())
     }
 
-    /// Writes into a table that holds no records.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be written.
-    pub fn put_plain(&mut self, table: Table, key: &[u8], payload: &[u8]) -> Result<()> {
+    /// Writes a value and notes what stood there; keeps no index, no count and no change.
+    pub(super) fn put_plain(&mut self, table: Table, key: &[u8], payload: &[u8]) -> Result<()> {
         let before = self.swap(table, key, Some(&seal(key, payload)))?;
         self.undo.wrote(table, key, Before::Sealed(before));
         Ok(())
     }
 
-    /// Removes from a table that holds no records.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be written.
-    pub fn remove_plain(&mut self, table: Table, key: &[u8]) -> Result<()> {
+    /// Removes a value and notes it; keeps no index, no count and no change.
+    pub(super) fn remove_plain(&mut self, table: Table, key: &[u8]) -> Result<()> {
         let before = self.swap(table, key, None)?;
         if before.is_some() {
             self.undo.wrote(table, key, Before::Sealed(before));

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 
 use super::engine::{RETRY_AFTER, begin, begin_read, storage_error};
 use super::file::{self, Lock};
-use super::read::Snapshot;
+use super::snapshot::Snapshot;
 use super::write::WriteTx;
 
 /// How many writes one transaction takes at the most.

@@ -334,3 +334,22 @@ async fn a_request_id_is_taken_where_it_is_one_and_made_otherwise() {
         assert_eq!(id.get_version_num(), 7);
     }
 }
+
+/// A JSON library can be built to take a member of this name for JSON text, which it parses again: a few
+/// kilobytes then nest deep enough to end the process.
+#[tokio::test]
+async fn a_member_with_a_name_of_the_parsers_own_is_an_ordinary_member() {
+    let workspace = Workspace::new().await;
+    let mut text = "1".to_owned();
+    for _ in 0..12 {
+        let inner = serde_json::to_string(&text).expect("a text");
+        text = format!("{{\"$serde_json::private::RawValue\":{inner}}}");
+    }
+    let body: Value = serde_json::from_str(&text).expect("JSON");
+    let answer = workspace.owner.post(&workspace.dashboards(""), json!({ "name": body })).await;
+    answer.refuses_field("name", "invalid_input", "Not a valid string.");
+    let filters = json!({ "$serde_json::private::RawValue": "[1]" });
+    let answer =
+        workspace.owner.post(&workspace.dashboards(""), json!({ "filters": filters })).await;
+    assert_eq!(answer.ok()["filters"], filters);
+}

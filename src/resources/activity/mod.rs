@@ -11,7 +11,6 @@ use uuid::Uuid;
 
 use crate::error::Result;
 use crate::ids::{ActivityId, OrganizationId, ProjectId, UserId};
-use crate::resources::members;
 use crate::resources::users;
 use crate::secret::Draw;
 use crate::store::{Record, Table, WriteTx};
@@ -19,7 +18,8 @@ use crate::time::Timestamp;
 
 use subject::{Subject, subject};
 
-/// The tenant of entries that belong to no organization.
+/// The tenant of entries that belong to no organization: what users change of themselves is no
+/// organization's to read.
 pub const NO_ORGANIZATION: OrganizationId = OrganizationId(Uuid::nil());
 
 /// The longest value that an entry repeats, in bytes of JSON; a longer one is left out.
@@ -130,14 +130,10 @@ pub fn record(
         first.after.extend(more.after);
         first.hidden.extend(more.hidden);
     }
-    let organization = match (first.organization, user) {
-        (None, Some(user)) => members::current_organization(tx, user)?,
-        (organization, _) => organization,
-    };
     let id = ActivityId(draw.uuid(now));
     tx.put(&Entry {
         head: Head {
-            organization: organization.unwrap_or(NO_ORGANIZATION),
+            organization: first.organization.unwrap_or(NO_ORGANIZATION),
             created_at: now,
             id,
             project: first.project,

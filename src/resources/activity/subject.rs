@@ -1,11 +1,13 @@
 //! What an entry can be about: each loggable kind of record, where it belongs, and what it hides.
 
+use std::borrow::Borrow;
+
 use serde_json::{Map, Value, json};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::api_keys::ApiKey;
-use crate::resources::dashboards::{Dashboard, Details};
+use crate::resources::dashboards::{Dashboard, Details, DetailsShown};
 use crate::resources::members::Membership;
 use crate::resources::organizations::Organization;
 use crate::resources::projects::{self, Project, Settings};
@@ -41,16 +43,25 @@ trait Loggable: Record {
     fn place(&self, tx: &impl Tx) -> Result<(Option<OrganizationId>, Option<ProjectId>)>;
 
     /// What people call it.
-    fn name(&self) -> Option<String> {
+    fn name(&self, _: &impl Tx) -> Result<Option<String>> {
+        Ok(None)
+    }
+
+    /// Its fields where there is no record, for a kind that is kept only where it says something.
+    fn blank() -> Option<Self::Shown> {
         None
     }
 
     /// The fields whose changes are told.
     fn fields(&self) -> Result<Map<String, Value>> {
-        match serde_json::to_value(self.parts().1).map_err(crate::error::Error::internal)? {
-            Value::Object(fields) => Ok(fields),
-            _ => Ok(Map::new()),
-        }
+        object_of::<Self>(self.parts().1)
+    }
+}
+
+fn object_of<R: Record>(shown: impl Borrow<R::Shown>) -> Result<Map<String, Value>> {
+    match serde_json::to_value(shown.borrow()).map_err(Error::internal)? {
+        Value::Object(fields) => Ok(fields),
+        _ => Ok(Map::new()),
     }
 }
 
@@ -75,19 +86,22 @@ fn of<R: Loggable>(tx: &impl Tx, change: &Change) -> Result<Subject> {
         payload.as_deref().map(|payload| Row::<R>::read(payload)?.into_record()).transpose()
     };
     let (before, after) = (read(&change.before)?, read(&change.after)?);
+    let blank = R::blank().map(object_of::<R>).transpose()?;
     let verb = match (&before, &after) {
+        _ if blank.is_some() => "updated",
         (None, _) => "created",
         (Some(_), None) => "deleted",
         (Some(_), Some(_)) => "updated",
     };
-    let (mut item_id, mut place) = (String::new(), (None, None));
+    let (mut item_id, mut place, mut name) = (String::new(), (None, None), None);
     if let Some(record) = after.as_ref().or(before.as_ref()) {
         item_id = record.item_id();
         place = record.place(tx)?;
+        name = record.name(tx)?;
     }
-    let name = after.as_ref().or(before.as_ref()).and_then(R::name);
     let fields = |record: Option<R>| match (verb, record) {
         ("updated", Some(record)) => record.fields(),
+        ("updated", None) => Ok(blank.clone().unwrap_or_default()),
         _ => Ok(Map::new()),
     };
     Ok(Subject {
@@ -115,10 +129,7 @@ impl Loggable for User {
     }
 
     fn fields(&self) -> Result<Map<String, Value>> {
-        let mut fields = match serde_json::to_value(&self.shown) {
-            Ok(Value::Object(fields)) => fields,
-            _ => Map::new(),
-        };
+        let mut fields = object_of::<Self>(&self.shown)?;
         let users::Head { is_active, current_organization, current_project, .. } = &self.head;
         for (name, value) in [
             ("is_active", json!(is_active)),
@@ -146,8 +157,8 @@ impl Loggable for Profile {
 impl Loggable for Organization {
     const SCOPE: &'static str = "Organization";
 
-    fn name(&self) -> Option<String> {
-        Some(self.shown.name.clone())
+    fn name(&self, _: &impl Tx) -> Result<Option<String>> {
+        Ok(Some(self.shown.name.clone()))
     }
 
     fn item_id(&self) -> String {
@@ -179,8 +190,8 @@ impl Loggable for Project {
     const SCOPE: &'static str = "Project";
     const HIDDEN: &'static [&'static str] = &["api_token"];
 
-    fn name(&self) -> Option<String> {
-        Some(self.shown.name.clone())
+    fn name(&self, _: &impl Tx) -> Result<Option<String>> {
+        Ok(Some(self.shown.name.clone()))
     }
 
     fn item_id(&self) -> String {
@@ -195,6 +206,10 @@ impl Loggable for Project {
 impl Loggable for Settings {
     const SCOPE: &'static str = "Project";
     const HIDDEN: &'static [&'static str] = &["slack_incoming_webhook"];
+
+    fn name(&self, tx: &impl Tx) -> Result<Option<String>> {
+        Ok(tx.find::<Project>(&self.key)?.map(|project| project.shown.name))
+    }
 
     fn item_id(&self) -> String {
         self.key.1.to_string()
@@ -216,8 +231,8 @@ impl Loggable for ApiKey {
         Ok((self.head.organizations.first().copied(), None))
     }
 
-    fn name(&self) -> Option<String> {
-        Some(self.shown.label.clone())
+    fn name(&self, _: &impl Tx) -> Result<Option<String>> {
+        Ok(Some(self.shown.label.clone()))
     }
 
     fn fields(&self) -> Result<Map<String, Value>> {
@@ -228,8 +243,8 @@ impl Loggable for ApiKey {
 impl Loggable for Dashboard {
     const SCOPE: &'static str = "Dashboard";
 
-    fn name(&self) -> Option<String> {
-        self.shown.name.clone()
+    fn name(&self, _: &impl Tx) -> Result<Option<String>> {
+        Ok(self.shown.name.clone())
     }
 
     fn item_id(&self) -> String {
@@ -243,6 +258,14 @@ impl Loggable for Dashboard {
 
 impl Loggable for Details {
     const SCOPE: &'static str = "Dashboard";
+
+    fn name(&self, tx: &impl Tx) -> Result<Option<String>> {
+        Ok(tx.find::<Dashboard>(&self.key)?.and_then(|dashboard| dashboard.shown.name))
+    }
+
+    fn blank() -> Option<DetailsShown> {
+        Some(DetailsShown::default())
+    }
 
     fn item_id(&self) -> String {
         self.key.1.to_string()

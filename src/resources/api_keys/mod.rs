@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
+use crate::input::{Kind, Name};
 use crate::resources::members;
 use crate::resources::projects;
 use crate::resources::users::User;
@@ -152,7 +153,7 @@ pub struct NewApiKey {
 /// # Errors
 /// 400 at `label`, `scopes`, `scoped_organizations` or `scoped_teams`; 404 when the user is gone.
 pub fn create(tx: &mut WriteTx<'_>, new: NewApiKey, now: Timestamp) -> Result<()> {
-    require_label(&new.label)?;
+    let label = Name::<40>::read(&new.label.into()).map_err(|error| error.within("label"))?;
     let scopes = Scopes::new(new.scopes)?;
     for organization in &new.organizations {
         if members::find(tx, *organization, new.user)?.is_none() {
@@ -182,27 +183,8 @@ pub fn create(tx: &mut WriteTx<'_>, new: NewApiKey, now: Timestamp) -> Result<()
             projects: new.projects,
             expires_at: new.expires_at,
         },
-        shown: Shown {
-            label: new.label,
-            mask_value: new.mask_value,
-            created_at: now,
-            last_rolled_at: None,
-        },
+        shown: Shown { label, mask_value: new.mask_value, created_at: now, last_rolled_at: None },
     })
-}
-
-fn require_label(label: &str) -> Result<()> {
-    if label.is_empty() {
-        return Err(Error::field("label", "blank", "This field may not be blank."));
-    }
-    if label.chars().count() > 40 {
-        return Err(Error::field(
-            "label",
-            "max_length",
-            "Ensure this field has no more than 40 characters.",
-        ));
-    }
-    Ok(())
 }
 
 fn reaches_project(tx: &impl Tx, user: UserId, id: ProjectId) -> Result<bool> {

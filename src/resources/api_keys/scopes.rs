@@ -35,6 +35,7 @@ const OBJECTS: &[&str] = &[
     "insight",
     "integration",
     "link",
+    "logs",
     "notebook",
     "organization",
     "organization_integration",
@@ -61,6 +62,8 @@ const OBJECTS: &[&str] = &[
     "webhook",
 ];
 
+/// What the names of the objects of language models begin with.
+const OBJECTS_OF_MODELS: &str = "llm_";
 /// Everything.
 const ALL: &str = "*";
 
@@ -68,7 +71,8 @@ const ALL: &str = "*";
 pub fn is_scope(text: &str) -> bool {
     text == ALL
         || text.split_once(':').is_some_and(|(object, action)| {
-            matches!(action, "read" | "write") && OBJECTS.contains(&object)
+            matches!(action, "read" | "write")
+                && (OBJECTS.contains(&object) || object.starts_with(OBJECTS_OF_MODELS))
         })
 }
 
@@ -104,11 +108,6 @@ impl Scopes {
                 || held == scope
                 || object.is_some_and(|object| held.strip_suffix(":write") == Some(object))
         })
-    }
-
-    /// Them.
-    pub fn as_slice(&self) -> &[String] {
-        &self.0
     }
 }
 

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::access::{Admitted, InProject, Needs};
+use crate::access::{Admitted, Changing, InProject, Needs};
 use crate::http::answer::{Answer, Answered};
 use crate::http::body::Body;
 use crate::http::page::Page;
@@ -40,7 +40,7 @@ async fn list(at: Admitted<InProject>, page: Page) -> Answered {
     page.answer(move |page| super::list(&*at.tx, &at.place, page.window(Order::Ascending))).await
 }
 
-async fn create(State(app): State<App>, at: Admitted<InProject>, Body(sent): Body) -> Answered {
+async fn create(State(app): State<App>, at: Changing<InProject>, Body(sent): Body) -> Answered {
     let new = Sent::<NewDashboard>::of(&sent);
     app.change(&at, move |tx, caller, place: &InProject, now| {
         let id = super::create(tx, caller, place, &new, now)?;
@@ -56,7 +56,7 @@ async fn retrieve(at: Admitted<InProject>, Id(id): Id<DashboardId>) -> Answered 
 
 async fn update(
     State(app): State<App>,
-    at: Admitted<InProject>,
+    at: Changing<InProject>,
     Id(id): Id<DashboardId>,
     Body(sent): Body,
 ) -> Answered {

@@ -273,8 +273,11 @@ pub fn is_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<bool
 pub fn list(tx: &impl Tx, place: &InProject, window: Window) -> Result<(u64, Vec<u8>)> {
     let project = place.project.id;
     let mut items = body::Items::new(window.limit);
-    tx.walk(&BY_NAME, &project, window, |row| items.push(tx, place, &row))?;
-    Ok((tx.count::<Dashboard>(&project)?, items.out))
+    let count = tx.count::<Dashboard>(&project)?;
+    if window.begins_within(count) {
+        tx.walk(&BY_NAME, &project, window, |row| items.push(tx, place, &row))?;
+    }
+    Ok((count, items.out))
 }
 
 /// The Dashboard of the API document with its detail fields.

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 
-use crate::access::{Admitted, InOrganization, Needs};
+use crate::access::{Admitted, Changing, InOrganization, Needs};
 use crate::error::Result;
 use crate::http::answer::{Answer, Answered};
 use crate::http::body::Body;
@@ -33,21 +33,22 @@ pub fn routes(routes: &mut Routes) {
 }
 
 async fn list(at: Admitted<InOrganization>, page: Page) -> Answered {
-    page.answer(move |page| {
-        let text = |name| page.parameter(name).filter(|text| !text.is_empty()).map(str::to_owned);
-        let filter = Filter { email: text("email"), search: text("search") };
-        let order = match page.parameter("order") {
-            Some("joined_at") => Order::Ascending,
-            _ => Order::Descending,
-        };
-        super::list(&*at.tx, at.place.member.organization, &filter, page.window(order))
-    })
-    .await
+    let text = |name| page.parameter(name).filter(|text| !text.is_empty()).map(str::to_owned);
+    let filter = Filter { email: text("email"), search: text("search") };
+    let order = match page.parameter("order") {
+        Some("joined_at") => Order::Ascending,
+        _ => Order::Descending,
+    };
+    page.walking(filter.search.is_some())
+        .answer(move |page| {
+            super::list(&*at.tx, at.place.member.organization, &filter, page.window(order))
+        })
+        .await
 }
 
 async fn update(
     State(app): State<App>,
-    at: Admitted<InOrganization>,
+    at: Changing<InOrganization>,
     UserRef(named): UserRef,
     Body(sent): Body,
 ) -> Answered {
@@ -63,7 +64,7 @@ async fn update(
 
 async fn destroy(
     State(app): State<App>,
-    at: Admitted<InOrganization>,
+    at: Changing<InOrganization>,
     UserRef(named): UserRef,
 ) -> Answered {
     let named = named?;
@@ -72,7 +73,7 @@ async fn destroy(
         sweeps::remove_member(tx, &place.member, user)
     })
     .await?;
-    Ok(Answer::Gone)
+    Ok(Answer::NoContent)
 }
 
 fn resolve(

@@ -1,7 +1,5 @@
 //! Organization levels: 1 member, 8 admin, 15 owner (decisions §3).
 
-use std::fmt;
-
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// What a member may do in an organization. Levels compare by how much they allow.
@@ -41,12 +39,6 @@ impl Level {
     /// Whether the level runs the organization: admins and owners do.
     pub fn administers(self) -> bool {
         self >= Self::Admin
-    }
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
     }
 }
 

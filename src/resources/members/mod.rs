@@ -265,14 +265,17 @@ pub fn list(
         return Ok((count, items.out));
     }
     let Some(search) = &filter.search else {
-        tx.walk(&BY_JOINING, &organization, window, |row| items.push(tx, &row.head))?;
-        return Ok((tx.count::<Membership>(&organization)?, items.out));
+        let count = tx.count::<Membership>(&organization)?;
+        if window.begins_within(count) {
+            tx.walk(&BY_JOINING, &organization, window, |row| items.push(tx, &row.head))?;
+        }
+        return Ok((count, items.out));
     };
     let mut count = 0;
-    let all = Window { offset: 0, limit: usize::MAX, order: window.order };
+    let all = Window::all(window.order);
     tx.walk(&BY_JOINING, &organization, all, |row| {
         if matches(tx, &row.head, search)? {
-            if (window.offset..window.offset.saturating_add(window.limit)).contains(&count) {
+            if window.shows(count) {
                 items.push(tx, &row.head)?;
             }
             count += 1;
@@ -352,7 +355,7 @@ fn write_body(
 /// 500 or 503 when the file cannot be read.
 pub fn organizations_of(tx: &impl Tx, user: UserId) -> Result<Vec<Membership>> {
     let mut memberships = Vec::new();
-    let all = Window { offset: 0, limit: usize::MAX, order: Order::Ascending };
+    let all = Window::all(Order::Ascending);
     tx.walk(&BY_USER, &user, all, |row| {
         if tx.exists::<Organization>(&row.head.organization)? {
             memberships.push(row.head);

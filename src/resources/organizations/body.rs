@@ -59,7 +59,7 @@ fn write_projects(
     out: &mut Vec<u8>,
     mut write: impl FnMut(ProjectId, &[u8], &mut Vec<u8>) -> Result<()>,
 ) -> Result<()> {
-    let all = Window { offset: 0, limit: usize::MAX, order: Order::Ascending };
+    let all = Window::all(Order::Ascending);
     let mut array = Array::begin(out);
     projects::list(tx, member, key.only_projects(), all, |id, summary| {
         array.item(|out| write(id, summary, out))
@@ -74,7 +74,7 @@ fn write_projects(
 /// 500 or 503 when the file cannot be read.
 pub fn write_basic_of(tx: &impl Tx, caller: &Caller, out: &mut Vec<u8>) -> Result<()> {
     let mut array = Array::begin(out);
-    for member in caller.memberships(tx)? {
+    for member in caller.open_memberships(tx)? {
         let shown = tx.get::<Organization>(&member.organization)?.shown;
         array.item(|out| {
             Object::begin(out)

@@ -3,7 +3,7 @@
 use axum::extract::State;
 
 use crate::access::gate::Limits;
-use crate::access::{Admitted, Anywhere, InOrganization, Needs};
+use crate::access::{Admitted, Anywhere, Changing, InOrganization, Needs};
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, Answered};
 use crate::http::body::Body;
@@ -56,7 +56,7 @@ async fn list(at: Admitted<Anywhere>, page: Page) -> Answered {
     .await
 }
 
-async fn create(State(app): State<App>, at: Admitted<Anywhere>, Body(sent): Body) -> Answered {
+async fn create(State(app): State<App>, at: Changing<Anywhere>, Body(sent): Body) -> Answered {
     let new = Parsed::<NewOrganization>::of(&sent);
     let seed = Seed::take();
     app.change(&at, move |tx, caller, _: &Anywhere, now| {
@@ -83,7 +83,7 @@ async fn retrieve(at: Admitted<InOrganization>) -> Answered {
 
 async fn update(
     State(app): State<App>,
-    at: Admitted<InOrganization>,
+    at: Changing<InOrganization>,
     Body(sent): Body,
 ) -> Answered {
     let patch = Parsed::<OrganizationPatch>::of(&sent);
@@ -95,13 +95,13 @@ async fn update(
     .map(Answer::Shown)
 }
 
-async fn destroy(State(app): State<App>, at: Admitted<InOrganization>) -> Answered {
+async fn destroy(State(app): State<App>, at: Changing<InOrganization>) -> Answered {
     app.change(&at, |tx, _, place: &InOrganization, _| {
         sweeps::remove_organization(tx, place.member.organization)
     })
     .await?;
     app.sweep();
-    Ok(Answer::Gone)
+    Ok(Answer::NoContent)
 }
 
 fn body(tx: &impl Tx, member: &Membership, key: &Limits) -> Result<Vec<u8>> {

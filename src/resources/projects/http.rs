@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 
-use crate::access::{Admitted, Anywhere, InOrganization, InProject, Needs};
+use crate::access::{Admitted, Anywhere, Changing, InOrganization, InProject, Needs};
 use crate::error::Result;
 use crate::http::answer::{Answer, Answered};
 use crate::http::body::Body;
@@ -67,32 +67,28 @@ async fn list_in_organization(at: Admitted<InOrganization>, page: Page) -> Answe
     .await
 }
 
-/// The projects that the caller may see in all their organizations, one organization after the other.
+/// The projects that the caller may see in all their organizations, by number.
 async fn list_mine(at: Admitted<Anywhere>, page: Page) -> Answered {
     page.answer(move |page| {
-        let Window { mut offset, mut limit, order } = page.window(Order::Ascending);
+        let Window { offset, limit, .. } = page.window(Order::Ascending);
+        let memberships = at.caller.open_memberships(&*at.tx)?;
         let only = at.caller.key.only_projects();
-        let (mut total, mut items) = (0, Items::default());
-        for member in at.caller.open_memberships(&*at.tx)? {
-            let mut shown = 0;
-            let window = Window { offset, limit, order };
-            let count = super::list(&*at.tx, &member, only, window, |_, project| {
-                shown += 1;
-                items.push(project);
+        let mine = super::visible(&*at.tx, &memberships, only)?;
+        let mut items = Items::default();
+        for key in mine.iter().skip(offset).take(limit) {
+            at.tx.view::<Project, _>(key, |row| {
+                items.push(row.shown);
                 Ok(())
             })?;
-            total += count;
-            offset = offset.saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
-            limit -= shown;
         }
-        Ok((total, items.out))
+        Ok((mine.len() as u64, items.out))
     })
     .await
 }
 
 async fn create(
     State(app): State<App>,
-    at: Admitted<InOrganization>,
+    at: Changing<InOrganization>,
     Body(sent): Body,
 ) -> Answered {
     let new = NewProject::of(&sent);
@@ -110,7 +106,7 @@ async fn retrieve(State(app): State<App>, at: Admitted<InProject>) -> Answered {
     body(&*at.tx, &app, &at.place.member, at.place.project.id).map(Answer::Shown)
 }
 
-async fn update(State(app): State<App>, at: Admitted<InProject>, Body(sent): Body) -> Answered {
+async fn update(State(app): State<App>, at: Changing<InProject>, Body(sent): Body) -> Answered {
     let fields = Parsed::<ProjectFields>::of(&sent);
     let signer = app.clone();
     app.change(&at, move |tx, _, place: &InProject, now| {
@@ -126,13 +122,13 @@ fn is_live_dashboard(tx: &WriteTx<'_>, project: ProjectId, dashboard: u64) -> Re
     dashboards::is_live(tx, project, DashboardId(dashboard))
 }
 
-async fn destroy(State(app): State<App>, at: Admitted<InProject>) -> Answered {
+async fn destroy(State(app): State<App>, at: Changing<InProject>) -> Answered {
     app.change(&at, |tx, _, place: &InProject, _| {
         sweeps::remove_project(tx, place.project.organization, place.project.id)
     })
     .await?;
     app.sweep();
-    Ok(Answer::Gone)
+    Ok(Answer::NoContent)
 }
 
 fn body(tx: &impl Tx, app: &App, member: &Membership, id: ProjectId) -> Result<Vec<u8>> {

@@ -11,7 +11,7 @@ use crate::input::{
 use crate::patch::{Patch, set};
 
 use super::kinds::{ErrorsToIgnore, LinkedFlag, NetworkPayloadCapture, SessionReplay};
-use super::{Project, Settings, Shown, settings};
+use super::{Project, Settings, settings};
 
 /// What `week_start_day` takes: Sunday or Monday.
 pub struct WeekStart;
@@ -190,18 +190,13 @@ pub(super) fn apply(
         flags_persistence_default,
     } = fields;
 
-    let Shown { id: _, uuid: _, organization: _, api_token: _, .. } = project.shown;
     let summary = &mut project.shown;
     set(&mut summary.name, name);
     set(&mut summary.completed_snippet_onboarding, completed_snippet_onboarding);
     set(&mut summary.is_demo, is_demo);
     set(&mut summary.timezone, timezone);
     set(&mut summary.access_control, access_control);
-    match has_completed_onboarding_for {
-        Patch::Absent => {}
-        Patch::Null => summary.has_completed_onboarding_for = Value::Null,
-        Patch::Value(value) => summary.has_completed_onboarding_for = value,
-    }
+    has_completed_onboarding_for.apply(&mut summary.has_completed_onboarding_for);
     project.head.access_control = summary.access_control;
 
     let full: &mut settings::Shown = &mut settings.shown;

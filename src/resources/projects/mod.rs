@@ -7,8 +7,7 @@ pub mod http;
 mod input;
 mod kinds;
 mod settings;
-
-use std::collections::HashSet;
+mod visibility;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,13 +20,12 @@ use crate::resources::members::Membership;
 use crate::resources::organizations::Organization;
 use crate::resources::users;
 use crate::secret::Draw;
-use crate::store::{
-    Count, Index, Indexed, Key, Order, Record, Reference, Table, Tx, Window, WriteTx,
-};
+use crate::store::{Count, Index, Indexed, Key, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 pub use input::{NewProject, ProjectFields};
 pub use settings::Settings;
+pub use visibility::{current_project, is_visible, list, visible};
 
 /// What lists show of a project, and what rules decide by.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +63,7 @@ pub struct Shown {
     /// Whether the snippet was set up.
     pub completed_snippet_onboarding: bool,
     /// Which products were set up.
-    pub has_completed_onboarding_for: Value,
+    pub has_completed_onboarding_for: Option<Value>,
     /// Whether it holds demonstration data.
     pub is_demo: bool,
     /// An IANA time zone name.
@@ -140,7 +138,7 @@ pub fn create(
             api_token: format!("phc_{}", draw.token()),
             name: "Default project".to_owned(),
             completed_snippet_onboarding: false,
-            has_completed_onboarding_for: Value::Null,
+            has_completed_onboarding_for: None,
             is_demo: false,
             timezone: "UTC".to_owned(),
             access_control: false,
@@ -220,63 +218,6 @@ pub fn find_by_id(tx: &impl Tx, id: ProjectId) -> Result<Option<Head>> {
     }
 }
 
-/// Whether a member may see a project: any open one, a private one as an admin or by a grant
-/// (decisions §3).
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
-pub fn is_visible(tx: &impl Tx, member: &Membership, project: &Head) -> Result<bool> {
-    Ok(!project.access_control
-        || member.level.administers()
-        || grants::find(tx, project, member.user)?.is_some())
-}
-
-/// The private projects of an organization that a member may not see.
-fn hidden_from(tx: &impl Tx, member: &Membership) -> Result<HashSet<ProjectId>> {
-    if member.level.administers() {
-        return Ok(HashSet::new());
-    }
-    let granted: HashSet<ProjectId> =
-        grants::of_member(tx, member.organization, member.user)?.into_iter().collect();
-    let private = tx.keys(&PRIVATE, &member.organization, usize::MAX)?;
-    Ok(private.into_iter().map(|(_, id)| id).filter(|id| !granted.contains(id)).collect())
-}
-
-/// The projects of an organization that a member may see, and that `only` names where it is given: how
-/// many there are in all, and the window's summaries handed to `show` one by one.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
-pub fn list(
-    tx: &impl Tx,
-    member: &Membership,
-    only: Option<&[ProjectId]>,
-    window: Window,
-    mut show: impl FnMut(ProjectId, &[u8]) -> Result<()>,
-) -> Result<u64> {
-    let hidden = hidden_from(tx, member)?;
-    let organization = member.organization;
-    if only.is_none() && hidden.is_empty() {
-        tx.scan::<Project, _>(&organization, window, |row| show(row.head.id, row.shown))?;
-        return tx.count::<Project>(&organization);
-    }
-    let mut count = 0;
-    let last = window.offset.saturating_add(window.limit);
-    let all = Window { offset: 0, limit: usize::MAX, order: Order::Ascending };
-    tx.scan::<Project, _>(&organization, all, |row| {
-        let id = row.head.id;
-        if hidden.contains(&id) || only.is_some_and(|only| !only.contains(&id)) {
-            return Ok(());
-        }
-        if (window.offset..last).contains(&count) {
-            show(id, row.shown)?;
-        }
-        count += 1;
-        Ok(())
-    })?;
-    Ok(count as u64)
-}
-
 /// Appends the summary form of the API document. `shown` is the record's JSON.
 pub fn write_summary(shown: &[u8], out: &mut Vec<u8>) {
     Object::begin(out).splice(shown).raw("ingested_event", b"false").end();
@@ -328,30 +269,4 @@ fn effective_level(tx: &impl Tx, member: &Membership, project: &Head) -> Result<
         return Ok(Some(member.level.number()));
     }
     Ok(grants::find(tx, project, member.user)?.map(grants::GrantLevel::number))
-}
-
-/// What `@current` stands for: the project the user chose, while it is there and shown to them, and the
-/// first shown one of the current organization otherwise.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
-pub fn current_project(
-    tx: &impl Tx,
-    user: &users::Head,
-    member: Option<&Membership>,
-) -> Result<Option<ProjectId>> {
-    let Some(member) = member else { return Ok(None) };
-    if let Some(chosen) = user.current_project
-        && let Some(project) = tx.head::<Project>(&(member.organization, chosen))?
-        && is_visible(tx, member, &project)?
-    {
-        return Ok(Some(chosen));
-    }
-    let mut first = None;
-    let window = Window { offset: 0, limit: 1, order: Order::Ascending };
-    list(tx, member, None, window, |id, _| {
-        first = Some(id);
-        Ok(())
-    })?;
-    Ok(first)
 }

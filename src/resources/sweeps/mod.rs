@@ -159,6 +159,7 @@ impl<'p, 't> Piece<'p, 't> {
 /// 500 or 503 when the file cannot be read.
 pub fn excuses(tx: &Snapshot, reference: &Reference) -> Result<bool> {
     let mut key = reference.key.as_slice();
+    // The keys of dashboards begin with the project, not with the organization.
     if reference.table == Table::Dashboards {
         return Ok(false);
     }

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 
-use crate::access::{Admitted, Anywhere, Caller, Needs};
+use crate::access::{Admitted, Anywhere, Caller, Changing, Needs};
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, Answered};
 use crate::http::body::Body;
@@ -33,7 +33,7 @@ async fn retrieve(at: Admitted<Anywhere>) -> Answered {
     body(&*at.tx, &at.caller).map(Answer::Shown)
 }
 
-async fn update(State(app): State<App>, at: Admitted<Anywhere>, Body(sent): Body) -> Answered {
+async fn update(State(app): State<App>, at: Changing<Anywhere>, Body(sent): Body) -> Answered {
     let patch = Parsed::<UserPatch>::of(&sent);
     app.change(&at, move |tx, caller, _: &Anywhere, _| {
         let patch = patch.get()?;
@@ -53,7 +53,7 @@ fn current_after(
     patch: &UserPatch,
 ) -> Result<(Option<OrganizationId>, Option<ProjectId>)> {
     let mut current = (caller.user.current_organization, caller.user.current_project);
-    let reached = caller.memberships(tx)?;
+    let reached = caller.open_memberships(tx)?;
     let member_of = |id| reached.iter().find(|member| member.organization == id);
     if let Patch::Value(id) = patch.set_current_organization {
         let id = OrganizationId(id);
@@ -83,7 +83,7 @@ fn does_not_exist(attr: &str, id: &impl std::fmt::Display) -> Error {
 fn body(tx: &impl Tx, caller: &Caller) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(4096);
     let current = members::current_organization(tx, &caller.user)?;
-    let mut reached = caller.memberships(tx)?.into_iter();
+    let mut reached = caller.open_memberships(tx)?.into_iter();
     let member = reached.find(|member| Some(member.organization) == current);
     splice_own(tx, caller.user.id, Object::begin(&mut out))?
         .with("team", |out| write_team(tx, caller, member.as_ref(), out))?
@@ -105,16 +105,15 @@ fn write_team(
     member: Option<&members::Membership>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let project = projects::current_project(tx, &caller.user, member)?
-        .filter(|id| caller.key.only_projects().is_none_or(|only| only.contains(id)));
-    let written = match (project, member) {
-        (Some(project), Some(member)) => {
-            tx.view::<projects::Project, _>(&(member.organization, project), |row| {
+    let only = caller.key.only_projects();
+    let written = match projects::current_project(tx, &caller.user, member, only)? {
+        Some(project) => {
+            tx.view::<projects::Project, _>(&(project.organization, project.id), |row| {
                 projects::write_summary(row.shown, out);
                 Ok(())
             })?
         }
-        _ => None,
+        None => None,
     };
     if written.is_none() {
         out.extend_from_slice(b"null");

@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value};
 
+use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
-    Choice, Choices, Email, Flag, FreeForm, FreeObject, Identifier, Nullable, Required, Text,
-    UuidField,
+    Choice, Choices, Email, Flag, FreeForm, FreeObject, Identifier, Kind, Nullable, Required,
+    Schema, Text, UuidField,
 };
 use crate::patch::set;
 
@@ -37,6 +38,33 @@ pub struct ThemeMode;
 impl Choices for ThemeMode {
     type Value = &'static str;
     const ALL: &'static [&'static str] = &["light", "dark", "system"];
+}
+
+/// `hedgehog_config`: an object whose public part, which every embedded User repeats, stays small.
+pub struct Hedgehog;
+
+impl Hedgehog {
+    /// The largest public part, in bytes of JSON.
+    const MAX_PUBLIC: usize = 1024;
+}
+
+impl Kind for Hedgehog {
+    type Value = Map<String, Value>;
+
+    fn read(value: &Value) -> Result<Self::Value> {
+        let config = FreeObject::read(value)?;
+        if Value::Object(public_hedgehog(&config)).to_string().len() > Self::MAX_PUBLIC {
+            let parts = PUBLIC_HEDGEHOG.join(", ");
+            let detail =
+                format!("Ensure {parts} have no more than {} bytes of JSON.", Self::MAX_PUBLIC);
+            return Err(Error::invalid("max_length", detail));
+        }
+        Ok(config)
+    }
+
+    fn schema() -> Schema {
+        FreeObject::schema()
+    }
 }
 
 input! {
@@ -71,7 +99,7 @@ input! {
         /// Light, dark, or as the system has it.
         theme_mode: Nullable<Choice<ThemeMode>>,
         /// The user's hedgehog.
-        hedgehog_config: Nullable<FreeObject>,
+        hedgehog_config: Nullable<Hedgehog>,
         /// What the user is in the organization.
         role_at_organization: Nullable<Choice<Role>>,
         /// The organization that `@current` shall stand for.

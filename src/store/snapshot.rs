@@ -1,0 +1,92 @@
+//! A consistent view of the file as one commit left it.
+
+use std::sync::OnceLock;
+
+use redb::{ReadOnlyTable, ReadTransaction, TableError};
+
+use crate::error::Result;
+
+use super::engine::{Bytes, definition, storage_error};
+use super::read::{Order, PerTable, Raw, Visit, get_from, walk_from};
+use super::record::open;
+use super::schema::Table;
+
+/// What an inspection does with one key, and its opened payload or what is wrong with it.
+pub(super) type Inspect<'v> = dyn FnMut(&[u8], Result<&[u8]>) -> Result<()> + 'v;
+
+/// Called when the file could not be read.
+pub(super) type Alarm = Box<dyn Fn() + Send + Sync>;
+
+/// A consistent view of the file as one commit left it.
+pub struct Snapshot {
+    tables: PerTable<OnceLock<ReadOnlyTable<Bytes, Bytes>>>,
+    transaction: ReadTransaction,
+    alarm: Alarm,
+}
+
+impl Snapshot {
+    pub(super) fn new(transaction: ReadTransaction, alarm: Alarm) -> Self {
+        Self { tables: PerTable::new(OnceLock::new), transaction, alarm }
+    }
+
+    /// After one failed read redb refuses all others, and without a write nobody else would notice.
+    fn told<T>(&self, read: Result<T>) -> Result<T> {
+        if read.as_ref().is_err_and(|error| error.status() == 503) {
+            (self.alarm)();
+        }
+        read
+    }
+
+    /// Tables are opened once a snapshot, by whoever needs them first, and shared by all its readers.
+    fn table(&self, table: Table) -> Result<&ReadOnlyTable<Bytes, Bytes>> {
+        let cell = self.tables.slot(table);
+        if let Some(opened) = cell.get() {
+            return Ok(opened);
+        }
+        let opened = self.transaction.open_table(definition(table)).map_err(storage_error)?;
+        Ok(cell.get_or_init(|| opened))
+    }
+}
+
+impl Snapshot {
+    /// Whether the file has this table, which one of another program has not.
+    pub(super) fn holds(&self, table: Table) -> Result<bool> {
+        match self.transaction.open_table(definition(table)) {
+            Ok(_) => Ok(true),
+            Err(TableError::Storage(error)) => Err(storage_error(error)),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Hands every key of `table` to `visit`, with its payload or what is wrong with it.
+    pub(super) fn each(&self, table: Table, visit: &mut Inspect<'_>) -> Result<()> {
+        for entry in self.table(table)?.range::<&[u8]>(..).map_err(storage_error)? {
+            let (key, sealed) = entry.map_err(storage_error)?;
+            visit(key.value(), open(table, key.value(), sealed.value()))?;
+        }
+        Ok(())
+    }
+}
+
+impl Raw for Snapshot {
+    fn raw_get(
+        &self,
+        table: Table,
+        key: &[u8],
+        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        self.told(self.table(table).and_then(|opened| get_from(opened, table, key, visit)))
+    }
+
+    fn raw_walk(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        skip: usize,
+        order: Order,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        let walk = |opened| walk_from(opened, table, prefix, skip, order, visit);
+        self.told(self.table(table).and_then(walk))
+    }
+}
