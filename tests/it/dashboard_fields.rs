@@ -325,3 +325,19 @@ async fn the_first_bad_field_in_the_documents_order_is_reported() {
         }
     }
 }
+
+#[tokio::test]
+async fn all_tags_of_a_dashboard_together_stay_small() {
+    let workspace = Workspace::new().await;
+    let tags = |count: usize| {
+        let tags: Vec<_> = (0..count).map(|at| format!("{at:0>3}{}", "x".repeat(252))).collect();
+        json!({ "tags": tags })
+    };
+    let path = workspace.dashboards("");
+    let refused = workspace.owner.post(&path, tags(33)).await;
+    refused.refuses_field("tags", "max_length", "Ensure all tags have no more than 8192 bytes.");
+    assert_eq!(
+        workspace.owner.post(&path, tags(32)).await.ok()["tags"].as_array().unwrap().len(),
+        32
+    );
+}

@@ -353,3 +353,12 @@ async fn a_member_with_a_name_of_the_parsers_own_is_an_ordinary_member() {
         workspace.owner.post(&workspace.dashboards(""), json!({ "filters": filters })).await;
     assert_eq!(answer.ok()["filters"], filters);
 }
+
+#[tokio::test]
+async fn a_public_path_refuses_other_methods_without_asking_for_a_key() {
+    let workspace = Workspace::new().await;
+    let answer = workspace.anonymous().post("/_livez", json!({})).await;
+    let detail = "Method \"POST\" not allowed.";
+    answer.refuses(405, "invalid_request", "method_not_allowed", detail, None);
+    assert_eq!(answer.headers[ALLOW], "GET, HEAD, OPTIONS");
+}

@@ -344,3 +344,24 @@ async fn many_first_uses_of_a_key_at_once_all_answer() {
         assert_eq!(answer.expect("no panic"), 200);
     }
 }
+
+#[tokio::test]
+async fn a_label_is_trimmed_and_may_not_be_blank() {
+    let workspace = Workspace::new().await;
+    let create = |label: &str| Operation::KeyCreate {
+        email: OWNER.to_owned(),
+        label: label.to_owned(),
+        scopes: vec!["logs:read".to_owned(), "llm_gateway:read".to_owned()],
+        organizations: Vec::new(),
+        projects: Vec::new(),
+        expires_in: None,
+    };
+    let refused = perform(&workspace.app, create("  ")).await.expect_err("no label");
+    assert_eq!((refused.attr(), refused.code()), (Some("label"), "blank"));
+    let made = workspace.operate(create("  laptop ")).await;
+    let keys = workspace.operate(Operation::KeyList).await;
+    let listed = keys["results"].as_array().expect("keys").iter();
+    let labels: Vec<_> =
+        listed.filter(|key| key["id"] == made["id"]).map(|key| &key["label"]).collect();
+    assert_eq!(labels, ["laptop"]);
+}

@@ -289,3 +289,19 @@ async fn projects_are_listed_by_number_and_paged() {
     let path = format!("/api/organizations/{}/projects/", second["id"].as_str().expect("an id"));
     assert_eq!(column(&owner.get(&path).await.ok(), "id"), [second["project_id"].clone()]);
 }
+
+#[tokio::test]
+async fn my_projects_are_listed_by_number_whatever_their_organization() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    owner.post("/api/organizations/", json!({ "name": "Second" })).await.ok();
+    owner.post(&workspace.organization("projects/"), json!({ "name": "Third" })).await.ok();
+    let page = owner.get("/api/projects/?limit=2").await.ok();
+    let ids = |page: &Value| {
+        let results = page["results"].as_array().expect("projects").iter();
+        results.map(|project| project["id"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!((ids(&page), &page["count"]), (vec![json!(1), json!(2)], &json!(3)));
+    assert_eq!(ids(&owner.get("/api/projects/?limit=2&offset=2").await.ok()), [json!(3)]);
+    assert_eq!(ids(&owner.get("/api/projects/?offset=99").await.ok()), [] as [Value; 0]);
+}

@@ -360,3 +360,49 @@ async fn only_oneself_can_be_asked_for_and_only_with_the_scope() {
         None,
     );
 }
+
+#[tokio::test]
+async fn a_key_limited_to_a_project_finds_itself_in_that_project() {
+    let workspace = Workspace::new().await;
+    workspace
+        .owner
+        .post(&workspace.organization("projects/"), json!({ "name": "Later" }))
+        .await
+        .ok();
+    let first = json!(workspace.made.project_id);
+    let limited =
+        workspace.limited_key(OWNER, &["*"], json!({ "projects": [first.clone()] })).await;
+    assert_eq!(limited.get(ME).await.ok()["team"]["id"], first);
+    assert_eq!(limited.get("/api/projects/@current/").await.ok()["id"], first);
+    assert_ne!(workspace.owner.get(ME).await.ok()["team"]["id"], first);
+}
+
+#[tokio::test]
+async fn an_organization_that_keeps_keys_out_is_shown_to_none() {
+    let workspace = Workspace::new().await;
+    let ann = workspace.member("ann", Level::Member).await;
+    let closed = json!({ "members_can_use_personal_api_keys": false });
+    workspace.owner.patch(&workspace.organization(""), closed).await.ok();
+    let me = ann.get(ME).await.ok();
+    assert_eq!((&me["organization"], &me["team"]), (&json!(null), &json!(null)));
+    assert_eq!(me["organizations"], json!([]));
+    let id = workspace.made.organization_id;
+    let refused = ann.patch(ME, json!({ "set_current_organization": id })).await;
+    let detail = format!("Invalid pk \"{id}\" - object does not exist.");
+    refused.refuses_field("set_current_organization", "does_not_exist", &detail);
+    assert_eq!(workspace.owner.get(ME).await.ok()["organization"]["id"], json!(id));
+}
+
+#[tokio::test]
+async fn the_public_part_of_a_hedgehog_stays_small() {
+    let workspace = Workspace::new().await;
+    let config =
+        |name: &str, length: usize| json!({ "hedgehog_config": { name: "x".repeat(length) } });
+    workspace.owner.patch(ME, config("color", 1025)).await.refuses_field(
+        "hedgehog_config",
+        "max_length",
+        "Ensure use_as_profile, color, accessories have no more than 1024 bytes of JSON.",
+    );
+    workspace.owner.patch(ME, config("color", 900)).await.ok();
+    workspace.owner.patch(ME, config("private", 20_000)).await.ok();
+}
