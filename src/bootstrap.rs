@@ -8,12 +8,11 @@ use serde_json::{Value, json};
 use crate::access::hash::Hasher;
 use crate::access::key::TagKey;
 use crate::config::Config;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, UserId, UserUuid};
 use crate::input::{Input, JsonObject};
 use crate::resources::activity;
 use crate::resources::api_keys::{self, NewApiKey};
-use crate::resources::members::{self, Level};
 use crate::resources::organizations::{self, NewOrganization};
 use crate::resources::projects::{self, NewProject};
 use crate::resources::users::{self, NewUser};
@@ -82,12 +81,10 @@ pub fn create_telling(
     first: &First,
     before_publishing: impl FnOnce(&Made) -> Result<(), OpenError>,
 ) -> Result<(App, Made), OpenError> {
-    let seed = Seed::take();
-    let mut draw = seed.draw();
     let now = config.clock.now();
-    let key_seed = Seed::take();
+    let mut draw = Seed::take().draw();
     let (store, made) = Store::create(path, config.page_cache, &mut draw, |tx, secret| {
-        let made = fill(tx, secret, first, &key_seed, now)?;
+        let made = fill(tx, secret, first, now)?;
         before_publishing(&made)?;
         Ok(made)
     })?;
@@ -98,7 +95,6 @@ fn fill(
     tx: &mut WriteTx<'_>,
     secret: &SigningSecret,
     first: &First,
-    seed: &Seed,
     now: Timestamp,
 ) -> Result<Made> {
     let mut draw = Seed::take().draw();
@@ -107,12 +103,11 @@ fn fill(
     // The organization comes first: it is what the log's first entry is about.
     let organization_id = organizations::create(tx, &new, &mut draw, now)?;
     let user = create_owner(tx, first, &mut draw, now)?;
-    members::create(tx, organization_id, user.0, Level::Owner, &mut draw, now)?;
-    let owner = members::find(tx, organization_id, user.0)?.ok_or_else(Error::not_found)?;
     let project = NewProject::of(&named(&first.project));
-    let project_id = projects::create(tx, &owner, &project, &mut draw, now)?;
+    let (_, project_id) =
+        projects::create_first(tx, organization_id, user.0, &project, &mut draw, now)?;
     let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
-    let (key, hash) = draw_key(&tags, &Hasher::new(1), seed, now)?;
+    let (key, hash) = draw_key(&tags, &Hasher::new(1), &mut draw, now)?;
     let new = NewApiKey {
         user: user.0,
         label: "First key".to_owned(),

@@ -142,10 +142,8 @@ async fn create_organization(app: &App, name: String, owner: String) -> Result<V
             Some(user) => user,
             None => users::create(tx, &owner, &mut draw, now)?,
         };
-        members::create(tx, id, user.head.id, Level::Owner, &mut draw, now)?;
-        let member = members::find(tx, id, user.head.id)?.ok_or_else(Error::not_found)?;
         let first = NewProject::of(&JsonObject::new());
-        let project = projects::create(tx, &member, &first, &mut draw, now)?;
+        let (_, project) = projects::create_first(tx, id, user.head.id, &first, &mut draw, now)?;
         Ok(json!({ "id": id, "name": new.name, "project_id": project }))
     })
     .await
@@ -191,7 +189,7 @@ async fn create_user(
         };
         let membership = match join {
             Some((organization, level)) => {
-                Some(members::create(tx, organization, user.head.id, level, &mut draw, now)?)
+                Some(members::create(tx, organization, user.head.id, level, &mut draw, now)?.id)
             }
             None => None,
         };

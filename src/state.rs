@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::http::client::TrustedProxies;
 use crate::ids::ProjectId;
 use crate::resources::{activity, api_keys, sweeps};
-use crate::secret::{Purpose, Seed};
+use crate::secret::{Draw, Purpose, Seed};
 use crate::store::{OpenError, Store, WriteTx};
 use crate::time::{Clock, Timestamp};
 
@@ -150,7 +150,7 @@ impl App {
     /// 500 when Argon2 refuses, which it does not for secrets of this crate.
     pub async fn new_key(&self) -> Result<(NewKey, String)> {
         let (tags, now) = (self.0.tags.clone(), self.now());
-        let draw = move |hasher: &Hasher| draw_key(&tags, hasher, &Seed::take(), now);
+        let draw = move |hasher: &Hasher| draw_key(&tags, hasher, &mut Seed::take().draw(), now);
         self.0.hasher.in_turn(draw).await
     }
 
@@ -236,11 +236,10 @@ impl Drop for Inner {
 pub fn draw_key(
     tags: &TagKey,
     hasher: &Hasher,
-    seed: &Seed,
+    draw: &mut Draw,
     now: Timestamp,
 ) -> Result<(NewKey, String)> {
-    let mut draw = seed.draw();
-    let new = NewKey::draw(tags, &mut draw, now);
+    let new = NewKey::draw(tags, draw, now);
     let hash = hasher.hash(&new.secret, &draw.salt())?;
     Ok((new, hash))
 }

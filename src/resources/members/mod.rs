@@ -108,7 +108,7 @@ pub fn create(
     level: Level,
     draw: &mut Draw,
     now: Timestamp,
-) -> Result<MembershipId> {
+) -> Result<Membership> {
     let known = tx.head::<User>(&user)?.ok_or_else(Error::not_found)?;
     if !tx.exists::<Organization>(&organization)? {
         return Err(Error::not_found_as("Organization not found."));
@@ -119,17 +119,17 @@ pub fn create(
             "A user with this email address already belongs to the organization.",
         ));
     }
-    let id = MembershipId(draw.uuid(now));
-    tx.put(&Membership {
+    let member = Membership {
         organization,
         user,
-        id,
+        id: MembershipId(draw.uuid(now)),
         level,
         joined_at: now,
         updated_at: now,
         listed: known.is_active,
-    })?;
-    Ok(id)
+    };
+    tx.put(&member)?;
+    Ok(member)
 }
 
 /// The membership of a user in an organization, if there is one.

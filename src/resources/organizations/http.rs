@@ -10,7 +10,7 @@ use crate::http::body::Body;
 use crate::http::page::Page;
 use crate::http::routes::Routes;
 use crate::input::Parsed;
-use crate::resources::members::{self, Level, Membership};
+use crate::resources::members::{Level, Membership};
 use crate::resources::projects::{self, NewProject};
 use crate::resources::sweeps;
 use crate::secret::Seed;
@@ -67,10 +67,8 @@ async fn create(State(app): State<App>, at: Changing<Anywhere>, Body(sent): Body
         }
         let mut draw = seed.draw();
         let id = super::create(tx, new.get()?, &mut draw, now)?;
-        members::create(tx, id, caller.user.id, Level::Owner, &mut draw, now)?;
-        let member = members::find(tx, id, caller.user.id)?.ok_or_else(Error::not_found)?;
         let first = NewProject::of(&crate::input::JsonObject::new());
-        projects::create(tx, &member, &first, &mut draw, now)?;
+        let (member, _) = projects::create_first(tx, id, caller.user.id, &first, &mut draw, now)?;
         body(tx, &member, &caller.key)
     })
     .await

@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::ids::{OrganizationId, ProjectId};
+use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::input::Parsed;
 use crate::json::Object;
-use crate::resources::members::Membership;
+use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::users;
 use crate::secret::Draw;
@@ -151,6 +151,23 @@ pub fn create(
     tx.put(&settings)?;
     users::set_current(tx, caller.user, organization, Some(id))?;
     Ok(id)
+}
+
+/// Gives a new organization its owner and its first project.
+///
+/// # Errors
+/// 404 when the organization or the user is gone; 400 for a field of the project.
+pub fn create_first(
+    tx: &mut WriteTx<'_>,
+    organization: OrganizationId,
+    owner: UserId,
+    new: &NewProject,
+    draw: &mut Draw,
+    now: Timestamp,
+) -> Result<(Membership, ProjectId)> {
+    let owner = members::create(tx, organization, owner, Level::Owner, draw, now)?;
+    let project = create(tx, &owner, new, draw, now)?;
+    Ok((owner, project))
 }
 
 /// Changes a project.
