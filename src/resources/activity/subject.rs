@@ -1,7 +1,6 @@
 //! What an entry can be about: each loggable kind of record, where it belongs, and what it hides.
 
-use std::borrow::Borrow;
-
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
@@ -53,16 +52,15 @@ trait Loggable: Record {
     }
 
     /// The fields whose changes are told.
-    fn fields(&self) -> Result<Map<String, Value>> {
-        object_of::<Self>(self.parts().1)
+    fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
+        shown_fields(row)
     }
 }
 
-fn object_of<R: Record>(shown: impl Borrow<R::Shown>) -> Result<Map<String, Value>> {
-    match serde_json::to_value(shown.borrow()).map_err(Error::internal)? {
-        Value::Object(fields) => Ok(fields),
-        _ => Ok(Map::new()),
-    }
+/// What is shown of a record, read from its JSON as it stands: nothing where it is never shown.
+fn shown_fields<R: Record>(row: &Row<'_, R>) -> Result<Map<String, Value>> {
+    let shown: Option<Map<_, _>> = serde_json::from_slice(row.shown).map_err(Error::internal)?;
+    Ok(shown.unwrap_or_default())
 }
 
 /// What a change means to the log; none where it is of no loggable kind.
@@ -82,25 +80,22 @@ pub(super) fn subject(tx: &impl Tx, change: &Change) -> Result<Option<Subject>> 
 }
 
 fn of<R: Loggable>(tx: &impl Tx, change: &Change) -> Result<Subject> {
-    let read = |payload: &Option<Vec<u8>>| -> Result<Option<R>> {
-        payload.as_deref().map(|payload| Row::<R>::read(payload)?.into_record()).transpose()
-    };
-    let (before, after) = (read(&change.before)?, read(&change.after)?);
-    let blank = R::blank().map(object_of::<R>).transpose()?;
-    let verb = match (&before, &after) {
+    let blank = R::blank().map(|shown| fields_of(&shown)).transpose()?;
+    let verb = match (&change.before, &change.after) {
         _ if blank.is_some() => "updated",
         (None, _) => "created",
         (Some(_), None) => "deleted",
         (Some(_), Some(_)) => "updated",
     };
     let (mut item_id, mut place, mut name) = (String::new(), (None, None), None);
-    if let Some(record) = after.as_ref().or(before.as_ref()) {
+    if let Some(payload) = change.after.as_ref().or(change.before.as_ref()) {
+        let record = Row::<R>::read(payload)?.into_record()?;
         item_id = record.item_id();
         place = record.place(tx)?;
         name = record.name(tx)?;
     }
-    let fields = |record: Option<R>| match (verb, record) {
-        ("updated", Some(record)) => record.fields(),
+    let fields = |payload: &Option<Vec<u8>>| match (verb, payload) {
+        ("updated", Some(payload)) => R::fields(&Row::read(payload)?),
         ("updated", None) => Ok(blank.clone().unwrap_or_default()),
         _ => Ok(Map::new()),
     };
@@ -111,10 +106,17 @@ fn of<R: Loggable>(tx: &impl Tx, change: &Change) -> Result<Subject> {
         change: verb,
         organization: place.0,
         project: place.1,
-        before: fields(before)?,
-        after: fields(after)?,
+        before: fields(&change.before)?,
+        after: fields(&change.after)?,
         hidden: R::HIDDEN.to_vec(),
     })
+}
+
+fn fields_of(shown: &impl Serialize) -> Result<Map<String, Value>> {
+    match serde_json::to_value(shown).map_err(Error::internal)? {
+        Value::Object(fields) => Ok(fields),
+        _ => Ok(Map::new()),
+    }
 }
 
 impl Loggable for User {
@@ -128,9 +130,9 @@ impl Loggable for User {
         Ok((None, None))
     }
 
-    fn fields(&self) -> Result<Map<String, Value>> {
-        let mut fields = object_of::<Self>(&self.shown)?;
-        let users::Head { is_active, current_organization, current_project, .. } = &self.head;
+    fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
+        let mut fields = shown_fields(row)?;
+        let users::Head { is_active, current_organization, current_project, .. } = &row.head;
         for (name, value) in [
             ("is_active", json!(is_active)),
             ("current_organization", json!(current_organization)),
@@ -181,8 +183,8 @@ impl Loggable for Membership {
         Ok((Some(self.organization), None))
     }
 
-    fn fields(&self) -> Result<Map<String, Value>> {
-        Ok(Map::from_iter([("level".to_owned(), self.level.into())]))
+    fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
+        Ok(Map::from_iter([("level".to_owned(), row.head.level.into())]))
     }
 }
 
@@ -235,8 +237,10 @@ impl Loggable for ApiKey {
         Ok(Some(self.shown.label.clone()))
     }
 
-    fn fields(&self) -> Result<Map<String, Value>> {
-        Ok(Map::from_iter([("label".to_owned(), self.shown.label.clone().into())]))
+    fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
+        let mut fields = shown_fields(row)?;
+        fields.retain(|name, _| name == "label");
+        Ok(fields)
     }
 }
 
