@@ -1,6 +1,6 @@
 //! What an entry can be about: each loggable kind of record, where it belongs, and what it hides.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
@@ -29,6 +29,9 @@ pub(super) struct Subject {
     pub(super) hidden: Vec<&'static str>,
 }
 
+/// The organization and the project that something is in.
+type Place = (Option<OrganizationId>, Option<ProjectId>);
+
 /// A kind of record that entries can be about.
 trait Loggable: Record {
     const SCOPE: &'static str;
@@ -36,14 +39,14 @@ trait Loggable: Record {
     const HIDDEN: &'static [&'static str] = &[];
 
     /// What the entry calls it.
-    fn item_id(&self) -> String;
+    fn item_id(head: &Self::Head) -> String;
 
     /// The organization and the project it is in.
-    fn place(&self, tx: &impl Tx) -> Result<(Option<OrganizationId>, Option<ProjectId>)>;
+    fn place(head: &Self::Head, tx: &impl Tx) -> Result<Place>;
 
     /// What people call it.
-    fn name(&self, _: &impl Tx) -> Result<Option<String>> {
-        Ok(None)
+    fn name(row: &Row<'_, Self>, _: &impl Tx) -> Result<Option<String>> {
+        shown_name(row)
     }
 
     /// Its fields where there is no record, for a kind that is kept only where it says something.
@@ -61,6 +64,16 @@ trait Loggable: Record {
 fn shown_fields<R: Record>(row: &Row<'_, R>) -> Result<Map<String, Value>> {
     let shown: Option<Map<_, _>> = serde_json::from_slice(row.shown).map_err(Error::internal)?;
     Ok(shown.unwrap_or_default())
+}
+
+/// The name that is shown of a record, if one is: the rest of its JSON is passed over.
+fn shown_name<R: Record>(row: &Row<'_, R>) -> Result<Option<String>> {
+    #[derive(Deserialize)]
+    struct Named {
+        name: Option<String>,
+    }
+    let named: Option<Named> = serde_json::from_slice(row.shown).map_err(Error::internal)?;
+    Ok(named.and_then(|named| named.name))
 }
 
 /// What a change means to the log; none where it is of no loggable kind.
@@ -89,10 +102,10 @@ fn of<R: Loggable>(tx: &impl Tx, change: &Change) -> Result<Subject> {
     };
     let (mut item_id, mut place, mut name) = (String::new(), (None, None), None);
     if let Some(payload) = change.after.as_ref().or(change.before.as_ref()) {
-        let record = Row::<R>::read(payload)?.into_record()?;
-        item_id = record.item_id();
-        place = record.place(tx)?;
-        name = record.name(tx)?;
+        let row = Row::<R>::read(payload)?;
+        item_id = R::item_id(&row.head);
+        place = R::place(&row.head, tx)?;
+        name = R::name(&row, tx)?;
     }
     let fields = |payload: &Option<Vec<u8>>| match (verb, payload) {
         ("updated", Some(payload)) => R::fields(&Row::read(payload)?),
@@ -122,11 +135,11 @@ fn fields_of(shown: &impl Serialize) -> Result<Map<String, Value>> {
 impl Loggable for User {
     const SCOPE: &'static str = "User";
 
-    fn item_id(&self) -> String {
-        self.head.id.to_string()
+    fn item_id(head: &Self::Head) -> String {
+        head.id.to_string()
     }
 
-    fn place(&self, _: &impl Tx) -> Result<(Option<OrganizationId>, Option<ProjectId>)> {
+    fn place(_: &Self::Head, _: &impl Tx) -> Result<Place> {
         Ok((None, None))
     }
 
@@ -147,11 +160,11 @@ impl Loggable for User {
 impl Loggable for Profile {
     const SCOPE: &'static str = "User";
 
-    fn item_id(&self) -> String {
-        self.user.to_string()
+    fn item_id(head: &Self::Head) -> String {
+        head.to_string()
     }
 
-    fn place(&self, _: &impl Tx) -> Result<(Option<OrganizationId>, Option<ProjectId>)> {
+    fn place(_: &Self::Head, _: &impl Tx) -> Result<Place> {
         Ok((None, None))
     }
 }
@@ -159,28 +172,24 @@ impl Loggable for Profile {
 impl Loggable for Organization {
     const SCOPE: &'static str = "Organization";
 
-    fn name(&self, _: &impl Tx) -> Result<Option<String>> {
-        Ok(Some(self.shown.name.clone()))
+    fn item_id(head: &Self::Head) -> String {
+        head.id.to_string()
     }
 
-    fn item_id(&self) -> String {
-        self.head.id.to_string()
-    }
-
-    fn place(&self, _: &impl Tx) -> Result<(Option<OrganizationId>, Option<ProjectId>)> {
-        Ok((Some(self.head.id), None))
+    fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
+        Ok((Some(head.id), None))
     }
 }
 
 impl Loggable for Membership {
     const SCOPE: &'static str = "OrganizationMembership";
 
-    fn item_id(&self) -> String {
-        self.id.to_string()
+    fn item_id(head: &Self::Head) -> String {
+        head.id.to_string()
     }
 
-    fn place(&self, _: &impl Tx) -> Result<(Option<OrganizationId>, Option<ProjectId>)> {
-        Ok((Some(self.organization), None))
+    fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
+        Ok((Some(head.organization), None))
     }
 
     fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
@@ -192,16 +201,12 @@ impl Loggable for Project {
     const SCOPE: &'static str = "Project";
     const HIDDEN: &'static [&'static str] = &["api_token"];
 
-    fn name(&self, _: &impl Tx) -> Result<Option<String>> {
-        Ok(Some(self.shown.name.clone()))
+    fn item_id(head: &Self::Head) -> String {
+        head.id.to_string()
     }
 
-    fn item_id(&self) -> String {
-        self.head.id.to_string()
-    }
-
-    fn place(&self, _: &impl Tx) -> Result<(Option<OrganizationId>, Option<ProjectId>)> {
-        Ok((Some(self.head.organization), Some(self.head.id)))
+    fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
+        Ok((Some(head.organization), Some(head.id)))
     }
 }
 
@@ -209,32 +214,33 @@ impl Loggable for Settings {
     const SCOPE: &'static str = "Project";
     const HIDDEN: &'static [&'static str] = &["slack_incoming_webhook"];
 
-    fn name(&self, tx: &impl Tx) -> Result<Option<String>> {
-        Ok(tx.find::<Project>(&self.key)?.map(|project| project.shown.name))
+    fn name(row: &Row<'_, Self>, tx: &impl Tx) -> Result<Option<String>> {
+        Ok(tx.view::<Project, _>(&row.head, |row| shown_name(&row))?.flatten())
     }
 
-    fn item_id(&self) -> String {
-        self.key.1.to_string()
+    fn item_id(head: &Self::Head) -> String {
+        head.1.to_string()
     }
 
-    fn place(&self, _: &impl Tx) -> Result<(Option<OrganizationId>, Option<ProjectId>)> {
-        Ok((Some(self.key.0), Some(self.key.1)))
+    fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
+        Ok((Some(head.0), Some(head.1)))
     }
 }
 
 impl Loggable for ApiKey {
     const SCOPE: &'static str = "PersonalAPIKey";
 
-    fn item_id(&self) -> String {
-        self.head.id.to_string()
+    fn item_id(head: &Self::Head) -> String {
+        head.id.to_string()
     }
 
-    fn place(&self, _: &impl Tx) -> Result<(Option<OrganizationId>, Option<ProjectId>)> {
-        Ok((self.head.organizations.first().copied(), None))
+    fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
+        Ok((head.organizations.first().copied(), None))
     }
 
-    fn name(&self, _: &impl Tx) -> Result<Option<String>> {
-        Ok(Some(self.shown.label.clone()))
+    fn name(row: &Row<'_, Self>, _: &impl Tx) -> Result<Option<String>> {
+        let label = shown_fields(row)?.remove("label");
+        Ok(label.and_then(|label| label.as_str().map(str::to_owned)))
     }
 
     fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
@@ -247,36 +253,32 @@ impl Loggable for ApiKey {
 impl Loggable for Dashboard {
     const SCOPE: &'static str = "Dashboard";
 
-    fn name(&self, _: &impl Tx) -> Result<Option<String>> {
-        Ok(self.shown.name.clone())
+    fn item_id(head: &Self::Head) -> String {
+        head.id.to_string()
     }
 
-    fn item_id(&self) -> String {
-        self.head.id.to_string()
-    }
-
-    fn place(&self, _: &impl Tx) -> Result<(Option<OrganizationId>, Option<ProjectId>)> {
-        Ok((Some(self.head.organization), Some(self.head.project)))
+    fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
+        Ok((Some(head.organization), Some(head.project)))
     }
 }
 
 impl Loggable for Details {
     const SCOPE: &'static str = "Dashboard";
 
-    fn name(&self, tx: &impl Tx) -> Result<Option<String>> {
-        Ok(tx.find::<Dashboard>(&self.key)?.and_then(|dashboard| dashboard.shown.name))
+    fn name(row: &Row<'_, Self>, tx: &impl Tx) -> Result<Option<String>> {
+        Ok(tx.view::<Dashboard, _>(&row.head, |row| shown_name(&row))?.flatten())
     }
 
     fn blank() -> Option<DetailsShown> {
         Some(DetailsShown::default())
     }
 
-    fn item_id(&self) -> String {
-        self.key.1.to_string()
+    fn item_id(head: &Self::Head) -> String {
+        head.1.to_string()
     }
 
-    fn place(&self, tx: &impl Tx) -> Result<(Option<OrganizationId>, Option<ProjectId>)> {
-        let project = projects::find_by_id(tx, self.key.0)?;
-        Ok((project.map(|project| project.organization), Some(self.key.0)))
+    fn place(head: &Self::Head, tx: &impl Tx) -> Result<Place> {
+        let project = projects::find_by_id(tx, head.0)?;
+        Ok((project.map(|project| project.organization), Some(head.0)))
     }
 }
