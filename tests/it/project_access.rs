@@ -1,35 +1,16 @@
 //! Who may make, see, change and remove projects.
 
 use axum::http::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 use steward::resources::members::Level;
 
-use crate::support::{Caller, OWNER, Workspace};
+use crate::projects::{both, column, make, projects};
+use crate::support::{OWNER, Workspace};
 
 const TOO_LOW: &str = "Your organization access level is insufficient.";
 const RESTRICTING: &str =
     "Your organization access level is insufficient to configure project access restrictions.";
 const NO_MEMBER: &str = "You do not have permission to perform this action.";
-
-/// The path of a project, or of the list, in the first organization.
-fn projects(workspace: &Workspace, rest: &str) -> String {
-    workspace.organization(&format!("projects/{rest}"))
-}
-
-/// Both paths of a project of the first organization.
-fn both(workspace: &Workspace, id: &Value) -> [String; 2] {
-    [projects(workspace, &format!("{id}/")), format!("/api/projects/{id}/")]
-}
-
-fn column(list: &Value, name: &str) -> Vec<Value> {
-    list["results"].as_array().expect("results").iter().map(|item| item[name].clone()).collect()
-}
-
-async fn make(caller: &Caller, workspace: &Workspace, fields: Value) -> Value {
-    let made = caller.post(&projects(workspace, ""), fields).await;
-    assert_eq!(made.status, 201, "{}", made.body);
-    made.body
-}
 
 #[tokio::test]
 async fn admins_make_projects_and_members_only_demonstrations() {

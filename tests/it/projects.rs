@@ -11,20 +11,22 @@ const ON_CREATE: &str = "Primary dashboard cannot be set on project creation.";
 const NOT_OURS: &str = "Dashboard does not belong to this team.";
 
 /// The path of a project, or of the list, in the first organization.
-fn projects(workspace: &Workspace, rest: &str) -> String {
+pub fn projects(workspace: &Workspace, rest: &str) -> String {
     workspace.organization(&format!("projects/{rest}"))
 }
 
 /// Both paths of a project of the first organization.
-fn both(workspace: &Workspace, id: &Value) -> [String; 2] {
+pub fn both(workspace: &Workspace, id: &Value) -> [String; 2] {
     [projects(workspace, &format!("{id}/")), format!("/api/projects/{id}/")]
 }
 
-fn column(list: &Value, name: &str) -> Vec<Value> {
+/// One field of each item of a list.
+pub fn column(list: &Value, name: &str) -> Vec<Value> {
     list["results"].as_array().expect("results").iter().map(|item| item[name].clone()).collect()
 }
 
-async fn make(caller: &Caller, workspace: &Workspace, fields: Value) -> Value {
+/// Makes a project in the first organization.
+pub async fn make(caller: &Caller, workspace: &Workspace, fields: Value) -> Value {
     let made = caller.post(&projects(workspace, ""), fields).await;
     assert_eq!(made.status, 201, "{}", made.body);
     made.body
