@@ -241,10 +241,10 @@ pub(super) fn differ_in_version_only(a: &[u8], b: &[u8]) -> bool {
 
 const CHECKSUM: usize = 8;
 
-/// `payload` led by the checksum of `key` and it.
-pub(super) fn seal(key: &[u8], payload: &[u8]) -> Vec<u8> {
+/// `payload` led by the checksum of its place and it.
+pub(super) fn seal(table: Table, key: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(CHECKSUM + payload.len());
-    out.extend_from_slice(&checksum(key, payload));
+    out.extend_from_slice(&checksum(table, key, payload));
     out.extend_from_slice(payload);
     out
 }
@@ -252,7 +252,7 @@ pub(super) fn seal(key: &[u8], payload: &[u8]) -> Vec<u8> {
 /// The payload of a sealed value, once its checksum holds.
 pub(super) fn open<'a>(table: Table, key: &[u8], sealed: &'a [u8]) -> Result<&'a [u8]> {
     match sealed.split_first_chunk::<CHECKSUM>() {
-        Some((sum, payload)) if *sum == checksum(key, payload) => Ok(payload),
+        Some((sum, payload)) if *sum == checksum(table, key, payload) => Ok(payload),
         _ => Err(damaged(
             table,
             &format_args!("checksum mismatch under the key with hash {:016x}", xxh3_64(key)),
@@ -260,9 +260,10 @@ pub(super) fn open<'a>(table: Table, key: &[u8], sealed: &'a [u8]) -> Result<&'a
     }
 }
 
-/// Bound to the key, so that a value found under another key is refused too.
-fn checksum(key: &[u8], payload: &[u8]) -> [u8; CHECKSUM] {
-    xxh3_64_with_seed(payload, xxh3_64(key)).to_le_bytes()
+/// Bound to table and key, so that a value found in another place is refused too.
+fn checksum(table: Table, key: &[u8], payload: &[u8]) -> [u8; CHECKSUM] {
+    let place = xxh3_64_with_seed(key, xxh3_64(table.name().as_bytes()));
+    xxh3_64_with_seed(payload, place).to_le_bytes()
 }
 
 /// What a read answers when the file does not hold what it should.

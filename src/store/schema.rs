@@ -1,7 +1,7 @@
 //! Every table and index of a data file, and the version of their form.
 //!
 //! All tables map bytes to bytes. Keys are written by [`Key`](super::Key); every value is sealed with
-//! a checksum over key and value ([`record`](super::record)), which each read verifies.
+//! a checksum over table, key and value ([`record`](super::record)), which each read verifies.
 
 /// The form of the tables below. A file of an older form is migrated when it is opened, one of a
 /// newer form is refused.

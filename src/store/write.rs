@@ -156,7 +156,7 @@ impl<'t> WriteTx<'t> {
 
     /// Writes a value and notes what stood there; keeps no index, no count and no change.
     pub(super) fn put_plain(&mut self, table: Table, key: &[u8], payload: &[u8]) -> Result<()> {
-        let before = self.swap(table, key, Some(&seal(key, payload)))?;
+        let before = self.swap(table, key, Some(&seal(table, key, payload)))?;
         self.undo.wrote(table, key, Before::Sealed(before));
         Ok(())
     }
@@ -283,7 +283,7 @@ impl<'t> WriteTx<'t> {
     /// Writes the numbers that were kept aside: the last step before the commit.
     pub(super) fn finish(mut self) -> Result<()> {
         for (table, key, number) in self.numbers.take() {
-            let sealed = (number > 0).then(|| seal(&key, &number.encoded()));
+            let sealed = (number > 0).then(|| seal(table, &key, &number.encoded()));
             self.swap(table, &key, sealed.as_deref())?;
         }
         Ok(())

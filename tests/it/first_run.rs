@@ -15,6 +15,8 @@ use rustix::process::geteuid;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
 
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
 use crate::support::process::{Run, Server, Site, cleared, until};
 
 /// The line between the text's empty ones that is to be tried.
@@ -226,7 +228,8 @@ fn a_file_of_a_newer_format_is_refused_with_what_to_do() {
     let database = redb::Database::open(site.data()).unwrap();
     let transaction = database.begin_write().unwrap();
     let (key, newer) = (b"format", 99_u64.to_be_bytes());
-    let sum = xxhash_rust::xxh3::xxh3_64_with_seed(&newer, xxhash_rust::xxh3::xxh3_64(key));
+    let place = xxh3_64_with_seed(key, xxh3_64(b"meta/1"));
+    let sum = xxh3_64_with_seed(&newer, place);
     let sealed = [sum.to_le_bytes(), newer].concat();
     transaction.open_table(META).unwrap().insert(&key[..], sealed.as_slice()).unwrap();
     transaction.commit().unwrap();

@@ -68,7 +68,7 @@ async fn a_value_under_another_key_is_refused() {
 async fn a_record_under_a_key_not_its_own_is_found() {
     let scratch = Scratch::closed().await;
     scratch.behind_the_back(Table::Projects, |table| {
-        let sealed = seal(&key(9), &payload(1, &thing(3)).expect("bytes"));
+        let sealed = seal(Table::Projects, &key(9), &payload(1, &thing(3)).expect("bytes"));
         table.insert(key(9).as_slice(), sealed.as_slice()).expect("written");
     });
     let found = problems(&scratch).await;
@@ -92,7 +92,7 @@ async fn an_index_entry_that_is_missing_is_found() {
 async fn an_index_entry_too_many_is_found() {
     let scratch = Scratch::closed().await;
     scratch.behind_the_back(Table::ProjectsPrivate, |table| {
-        let sealed = seal(&rank_key(8), &key(1));
+        let sealed = seal(Table::ProjectsPrivate, &rank_key(8), &key(1));
         table.insert(rank_key(8).as_slice(), sealed.as_slice()).expect("written");
     });
     assert_eq!(problems(&scratch).await, ["projects_private/1: 4 entries where 3 belong"]);
@@ -102,7 +102,7 @@ async fn an_index_entry_too_many_is_found() {
 async fn an_index_entry_that_leads_elsewhere_is_found() {
     let scratch = Scratch::closed().await;
     scratch.behind_the_back(Table::ProjectsPrivate, |table| {
-        let sealed = seal(&rank_key(1), &key(2));
+        let sealed = seal(Table::ProjectsPrivate, &rank_key(1), &key(2));
         table.insert(rank_key(1).as_slice(), sealed.as_slice()).expect("written");
     });
     assert_eq!(problems(&scratch).await, ["projects_private/1: an entry differs from its record"]);
@@ -126,7 +126,7 @@ async fn a_count_that_is_off_missing_or_of_nothing_is_found() {
     let scratch = Scratch::closed().await;
     scratch.behind_the_back(Table::Counts, |table| {
         for (owner, number) in [(1u64, 4u64), (2, 1)] {
-            let sealed = seal(&count(owner), &number.encoded());
+            let sealed = seal(Table::Counts, &count(owner), &number.encoded());
             table.insert(count(owner).as_slice(), sealed.as_slice()).expect("written");
         }
     });
@@ -138,7 +138,7 @@ async fn a_count_that_is_off_missing_or_of_nothing_is_found() {
     scratch.behind_the_back(Table::Counts, |table| {
         table.remove(count(1).as_slice()).expect("removed");
         table.remove(count(2).as_slice()).expect("removed");
-        let sealed = seal(&count_key(Table::Activity, &[]), &7u64.encoded());
+        let sealed = seal(Table::Counts, &count_key(Table::Activity, &[]), &7u64.encoded());
         table
             .insert(count_key(Table::Activity, &[]).as_slice(), sealed.as_slice())
             .expect("written");
@@ -182,10 +182,11 @@ async fn damage_in_a_table_without_records_is_found() {
 }
 
 #[test]
-fn a_seal_holds_for_its_key_and_payload_alone() {
-    let sealed = seal(b"key", b"payload");
+fn a_seal_holds_for_its_table_key_and_payload_alone() {
+    let sealed = seal(Table::Meta, b"key", b"payload");
     assert_eq!(open(Table::Meta, b"key", &sealed).expect("whole"), b"payload");
     assert!(open(Table::Meta, b"kez", &sealed).is_err());
+    assert!(open(Table::Counts, b"key", &sealed).is_err());
     for at in 0..sealed.len() {
         let mut flipped = sealed.clone();
         flipped[at] ^= 0x10;
