@@ -204,7 +204,7 @@ impl Writer {
         let begun = Instant::now();
         let transaction = begin(database)?;
         let mut tx = WriteTx::new(&transaction);
-        let mut changed = false;
+        let (mut changed, mut waits) = (false, GATHER_STEPS);
         let mut write = first;
         loop {
             if !write.abandoned() {
@@ -220,7 +220,7 @@ impl Writer {
             if ran.len() >= BATCH_WRITES || begun.elapsed() >= BATCH_TIME {
                 break;
             }
-            match self.next_of_batch(ran.len()) {
+            match self.next_of_batch(ran.len(), &mut waits) {
                 Some(Task::Write(queued)) => write = queued,
                 other => {
                     *next = other;
@@ -238,17 +238,17 @@ impl Writer {
     }
 
     /// What else is queued; waits for it a little, while fewer came than are expected.
-    fn next_of_batch(&mut self, ran: usize) -> Option<Task> {
-        for _ in 0..GATHER_STEPS {
+    fn next_of_batch(&mut self, ran: usize, waits: &mut usize) -> Option<Task> {
+        loop {
             if let Ok(task) = self.queue.try_recv() {
                 return Some(task);
             }
-            if ran >= self.expected {
+            if ran >= self.expected || *waits == 0 {
                 return None;
             }
+            *waits -= 1;
             std::thread::sleep(GATHER_STEP);
         }
-        None
     }
 
     /// Shows the committed state to readers.
