@@ -108,9 +108,22 @@ impl Limits {
         (!self.projects.is_empty()).then_some(self.projects.as_slice())
     }
 
-    /// Whether the key is limited at all.
-    pub fn any(&self) -> bool {
-        !self.organizations.is_empty() || !self.projects.is_empty()
+    /// Whether the key shows this project, as far as its limits go.
+    pub fn reach_project(&self, id: ProjectId) -> bool {
+        self.projects.is_empty() || self.projects.contains(&id)
+    }
+
+    /// Lets only keys make an organization that are not limited to some (decisions §2).
+    ///
+    /// # Errors
+    /// 403 for the others.
+    pub fn require_may_found(&self) -> Result<()> {
+        if self.organizations.is_empty() && self.projects.is_empty() {
+            return Ok(());
+        }
+        Err(Error::denied(
+            "API keys limited to organizations or projects cannot create an organization.",
+        ))
     }
 }
 

@@ -386,6 +386,9 @@ async fn an_organization_that_keeps_keys_out_is_shown_to_none() {
     let me = ann.get(ME).await.ok();
     assert_eq!((&me["organization"], &me["team"]), (&json!(null), &json!(null)));
     assert_eq!(me["organizations"], json!([]));
+    let only = json!({ "projects": [workspace.made.project_id] });
+    let limited = workspace.limited_key("ann@corp.example", &["*"], only).await;
+    assert_eq!(limited.get(ME).await.ok()["team"], json!(null));
     let id = workspace.made.organization_id;
     let refused = ann.patch(ME, json!({ "set_current_organization": id })).await;
     let detail = format!("Invalid pk \"{id}\" - object does not exist.");

@@ -4,7 +4,7 @@ use axum::extract::State;
 
 use crate::access::gate::Limits;
 use crate::access::{Admitted, Anywhere, Changing, InOrganization, Needs};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::http::answer::{Answer, Answered};
 use crate::http::body::Body;
 use crate::http::page::Page;
@@ -60,11 +60,7 @@ async fn create(State(app): State<App>, at: Changing<Anywhere>, Body(sent): Body
     let new = Parsed::<NewOrganization>::of(&sent);
     let seed = Seed::take();
     app.change(&at, move |tx, caller, _: &Anywhere, now| {
-        if caller.key.any() {
-            return Err(Error::denied(
-                "API keys limited to organizations or projects cannot create an organization.",
-            ));
-        }
+        caller.key.require_may_found()?;
         let mut draw = seed.draw();
         let id = super::create(tx, new.get()?, &mut draw, now)?;
         let first = NewProject::of(&crate::input::JsonObject::new());

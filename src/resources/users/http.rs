@@ -65,8 +65,7 @@ fn current_after(
         let refused = || does_not_exist("set_current_team", &id);
         let project = projects::find_by_id(tx, id)?.ok_or_else(refused)?;
         let member = member_of(project.organization).ok_or_else(refused)?;
-        let reached = caller.key.only_projects().is_none_or(|only| only.contains(&id));
-        if !reached || !projects::is_visible(tx, member, &project)? {
+        if !caller.key.reach_project(id) || !projects::is_visible(tx, member, &project)? {
             return Err(refused());
         }
         current = (Some(project.organization), Some(id));
@@ -83,12 +82,12 @@ fn does_not_exist(attr: &str, id: &impl std::fmt::Display) -> Error {
 fn body(tx: &impl Tx, caller: &Caller) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(4096);
     let current = members::current_organization(tx, &caller.user)?;
-    let mut reached = caller.open_memberships(tx)?.into_iter();
-    let member = reached.find(|member| Some(member.organization) == current);
+    let open = caller.open_memberships(tx)?;
+    let member = open.iter().find(|member| Some(member.organization) == current);
     splice_own(tx, caller.user.id, Object::begin(&mut out))?
-        .with("team", |out| write_team(tx, caller, member.as_ref(), out))?
+        .with("team", |out| write_team(tx, caller, &open, member, out))?
         .with("organization", |out| {
-            let Some(member) = &member else {
+            let Some(member) = member else {
                 out.extend_from_slice(b"null");
                 return Ok(());
             };
@@ -102,11 +101,16 @@ fn body(tx: &impl Tx, caller: &Caller) -> Result<Vec<u8>> {
 fn write_team(
     tx: &impl Tx,
     caller: &Caller,
+    open: &[members::Membership],
     member: Option<&members::Membership>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let only = caller.key.only_projects();
-    let written = match projects::current_project(tx, &caller.user, member, only)? {
+    let lets_in = |project: &projects::Head| {
+        open.iter().any(|member| member.organization == project.organization)
+    };
+    let project = projects::current_project(tx, &caller.user, member, only)?.filter(lets_in);
+    let written = match project {
         Some(project) => {
             tx.view::<projects::Project, _>(&(project.organization, project.id), |row| {
                 projects::write_summary(row.shown, out);
