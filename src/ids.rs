@@ -81,6 +81,12 @@ uuid_ids! {
     ApiKeyId;
     /// An entry of the activity log.
     ActivityId;
+    /// A domain of an organization.
+    DomainId;
+    /// An invite to an organization.
+    InviteId;
+    /// A mail that waits to be sent. An invite's has the invite's own id.
+    LetterId;
 }
 
 integer_ids! {

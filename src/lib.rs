@@ -48,6 +48,7 @@ pub mod http;
 pub mod ids;
 pub mod input;
 pub mod json;
+pub mod mail;
 pub mod operator;
 pub mod patch;
 pub mod resources;

@@ -87,6 +87,10 @@ pub enum Purpose {
     KeyTag,
     /// `live_events_token`.
     LiveEvents,
+    /// The tokens in the mails of invites, which prove the address.
+    InviteMail,
+    /// The tokens in the links to invites that are handed over by other ways.
+    InviteLink,
 }
 
 impl Purpose {
@@ -94,6 +98,8 @@ impl Purpose {
         match self {
             Self::KeyTag => b"steward key tag 1",
             Self::LiveEvents => b"steward live events token 1",
+            Self::InviteMail => b"steward invite mail token 1",
+            Self::InviteLink => b"steward invite link token 1",
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Points in time, as they are stored and shown.
 
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
+use tokio::sync::watch;
 
 /// A moment in UTC, to the microsecond.
 ///
@@ -39,6 +41,13 @@ impl Timestamp {
     /// Whole milliseconds since 1970-01-01T00:00:00Z, zero for earlier moments.
     pub fn millis(self) -> u64 {
         u64::try_from(self.0.div_euclid(1_000)).unwrap_or(0)
+    }
+
+    /// This moment moved on by `time`, held at the last one that can be shown.
+    #[must_use]
+    pub fn plus(self, time: Duration) -> Self {
+        let micros = i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_add(micros).min(LAST))
     }
 
     /// This moment moved by `seconds`, held at the ends of what can be shown.
@@ -89,25 +98,55 @@ impl<'de> Deserialize<'de> for Timestamp {
 }
 
 /// Where the service takes the time from; rules are handed the moment instead.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub enum Clock {
     /// The machine's own clock.
     #[default]
     System,
-    /// Always the same moment, for tests that depend on it.
-    Fixed(Timestamp),
+    /// A clock that is set by hand, for tests that depend on the time.
+    Manual(ManualClock),
+}
+
+/// A clock that stands still until it is moved. Its clones are the same clock.
+#[derive(Debug, Clone)]
+pub struct ManualClock(Arc<watch::Sender<Timestamp>>);
+
+impl ManualClock {
+    /// A clock that shows `moment`.
+    pub fn at(moment: Timestamp) -> Self {
+        Self(Arc::new(watch::Sender::new(moment)))
+    }
+
+    /// Moves the clock on. Whoever waits for a moment that has come by now goes on.
+    pub fn advance(&self, by: Duration) {
+        self.0.send_modify(|moment| *moment = moment.plus(by));
+    }
 }
 
 impl Clock {
+    /// Waits until this clock shows `moment` or a later one.
+    pub async fn reaches(&self, moment: Timestamp) {
+        match self {
+            Self::System => {
+                let micros = u64::try_from(moment.0.saturating_sub(self.now().0)).unwrap_or(0);
+                tokio::time::sleep(Duration::from_micros(micros)).await;
+            }
+            Self::Manual(clock) => {
+                // The sender is held by `self`, so the wait cannot fail.
+                let _ = clock.0.subscribe().wait_for(|shown| *shown >= moment).await;
+            }
+        }
+    }
+
     /// The present moment by this clock.
-    pub fn now(self) -> Timestamp {
+    pub fn now(&self) -> Timestamp {
         match self {
             #[expect(clippy::disallowed_methods, reason = "this is where the time comes from")]
             Self::System => {
                 let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
             }
-            Self::Fixed(moment) => moment,
+            Self::Manual(clock) => *clock.0.borrow(),
         }
     }
 }

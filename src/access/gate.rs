@@ -4,9 +4,6 @@
 //! [`authorize`] is a plain rule over a transaction. It runs in the request's snapshot before anything
 //! else is looked at, and once more inside each write, so that rights that ended meanwhile refuse it.
 
-use std::marker::PhantomData;
-use std::sync::Arc;
-
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::resources::api_keys::{self, ApiKey};
@@ -14,7 +11,7 @@ use crate::resources::members::{self, Membership};
 use crate::resources::organizations::{self, Organization};
 use crate::resources::projects;
 use crate::resources::users::{self, User};
-use crate::store::{Snapshot, Tx};
+use crate::store::Tx;
 use crate::time::Timestamp;
 
 use super::matches::Match;
@@ -125,6 +122,19 @@ impl Limits {
             "API keys limited to organizations or projects cannot create an organization.",
         ))
     }
+
+    /// Lets only keys join an organization that are not limited to some (decisions §2).
+    ///
+    /// # Errors
+    /// 403 for the others.
+    pub fn require_may_join(&self) -> Result<()> {
+        if self.organizations.is_empty() && self.projects.is_empty() {
+            return Ok(());
+        }
+        Err(Error::denied(
+            "API keys limited to organizations or projects cannot join an organization.",
+        ))
+    }
 }
 
 /// Whom the gate let in, and where.
@@ -160,6 +170,9 @@ pub fn authorize(tx: &impl Tx, ask: &Ask, now: Timestamp) -> Result<Granted> {
     };
     if member.as_ref().is_some_and(|member| member.level < ask.needs.level) {
         return Err(Error::denied("Your organization access level is insufficient."));
+    }
+    if let (true, Some(member)) = (ask.needs.inviting, &member) {
+        require_may_invite(tx, member)?;
     }
     let limits = Limits { organizations: key.organizations, projects: key.projects };
     Ok(Granted { caller: Caller { user, key: limits }, member, project })
@@ -290,6 +303,16 @@ fn lets_keys_in(organization: &organizations::Head, member: &Membership) -> bool
     organization.members_can_use_personal_api_keys || member.level.administers()
 }
 
+/// Lets admins invite, and plain members where the organization does (facts-org §3.2).
+fn require_may_invite(tx: &impl Tx, member: &Membership) -> Result<()> {
+    if member.level.administers()
+        || tx.get::<Organization>(&member.organization)?.shown.members_can_invite
+    {
+        return Ok(());
+    }
+    Err(Error::denied("You do not have permission to perform this action."))
+}
+
 /// The caller's membership, in the words of the target: a project that the caller may not see is absent
 /// where it is asked for itself, and refused where something in it is.
 fn require_membership(
@@ -318,77 +341,4 @@ fn require_membership(
         }),
         _ => Ok(member),
     }
-}
-
-/// Where a route leads, as a type: a handler that holds one has a caller who may be there.
-pub trait Place: Clone + Send + Sync + Sized + 'static {
-    /// The place that was granted.
-    ///
-    /// # Errors
-    /// 500 where the route's path does not lead there, which is a defect of the route table.
-    fn of(granted: &Granted) -> Result<Self>;
-}
-
-/// No organization or project in particular.
-#[derive(Debug, Clone, Copy)]
-pub struct Anywhere;
-
-impl Place for Anywhere {
-    fn of(_: &Granted) -> Result<Self> {
-        Ok(Self)
-    }
-}
-
-/// In an organization that the caller belongs to.
-#[derive(Debug, Clone)]
-pub struct InOrganization {
-    /// The caller's membership of it.
-    pub member: Membership,
-}
-
-impl Place for InOrganization {
-    fn of(granted: &Granted) -> Result<Self> {
-        let member = granted.member.clone();
-        Ok(Self {
-            member: member.ok_or_else(|| Error::internal("the path names no organization"))?,
-        })
-    }
-}
-
-/// In, or at, a project that the caller may see.
-#[derive(Debug, Clone)]
-pub struct InProject {
-    /// The caller's membership of its organization.
-    pub member: Membership,
-    /// The project.
-    pub project: projects::Head,
-}
-
-impl Place for InProject {
-    fn of(granted: &Granted) -> Result<Self> {
-        let InOrganization { member } = InOrganization::of(granted)?;
-        let project = granted.project.clone();
-        let project = project.ok_or_else(|| Error::internal("the path names no project"))?;
-        Ok(Self { member, project })
-    }
-}
-
-/// Proof that the gate let the caller in to a place, and the snapshot in which it did: the one that the
-/// whole answer is read from.
-pub struct Admitted<P> {
-    /// Who is asking.
-    pub caller: Caller,
-    /// Where.
-    pub place: P,
-    /// What the answer is read from.
-    pub tx: Arc<Snapshot>,
-}
-
-/// Proof that the gate let the caller in to a place, for a change there. It holds no snapshot: a body may
-/// be slow to come, and the change asks the gate anew.
-pub struct Changing<P> {
-    /// The question, for asking again inside the write.
-    pub ask: Arc<Ask>,
-    /// Where it leads.
-    pub place: PhantomData<P>,
 }

@@ -9,8 +9,8 @@ pub mod key;
 pub mod levels;
 pub mod matches;
 mod needs;
+pub mod place;
 
-pub use gate::{
-    Admitted, Anywhere, Ask, Caller, Changing, InOrganization, InProject, PathIds, Place,
-};
+pub use gate::{Ask, Caller, PathIds};
 pub use needs::{Needs, Target};
+pub use place::{Admitted, Anywhere, Changing, InOrganization, InProject, Place, Visitor};

@@ -10,24 +10,43 @@ pub struct Needs {
     pub scope: Option<&'static str>,
     /// The least level in the organization.
     pub level: Level,
+    /// Whether plain members come in only where the organization lets them invite.
+    pub inviting: bool,
     /// Why the route is open to everybody, where it is.
     pub public: Option<&'static str>,
+    /// Whether an open route looks at a key where one is sent.
+    pub optional: bool,
 }
 
 impl Needs {
     /// A key with this scope.
     pub const fn scope(scope: &'static str) -> Self {
-        Self { scope: Some(scope), level: Level::Member, public: None }
+        Self { scope: Some(scope), ..Self::any_key() }
     }
 
     /// A key, whatever its scopes.
     pub const fn any_key() -> Self {
-        Self { scope: None, level: Level::Member, public: None }
+        Self { scope: None, level: Level::Member, inviting: false, public: None, optional: false }
     }
 
     /// Nothing, for this reason.
     pub const fn nothing(why: &'static str) -> Self {
-        Self { scope: None, level: Level::Member, public: Some(why) }
+        Self { public: Some(why), ..Self::any_key() }
+    }
+
+    /// What it asks, of those who send a key; nothing of the others, for this reason.
+    #[must_use]
+    pub const fn or_nobody(mut self, why: &'static str) -> Self {
+        self.public = Some(why);
+        self.optional = true;
+        self
+    }
+
+    /// The right to invite besides: admins have it, plain members by the organization's leave.
+    #[must_use]
+    pub const fn inviting(mut self) -> Self {
+        self.inviting = true;
+        self
     }
 
     /// At least this level besides.

@@ -64,7 +64,8 @@ impl Serve {
         })?;
         let url = format!("http://{}", listener.local_addr()?);
         let stop = stop_signal();
-        let (app, first) = open(data, self.config)?;
+        let config = Config { listening_at: url.clone(), ..self.config };
+        let (app, first) = open(data, config)?;
         let control = Control::open(data)
             .map_err(|error| Failure::Other(format!("cannot open the control socket: {error}")))?;
         greet(data, &url, first.as_ref(), json);

@@ -2,6 +2,7 @@
 //! in the authorization test.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
 use crate::access::gate::{Granted, authorize};
-use crate::access::{Admitted, Ask, Changing, Needs, PathIds, Place, Target};
+use crate::access::{Admitted, Ask, Changing, Needs, PathIds, Place, Target, Visitor};
 use crate::error::{Error, Result};
 use crate::input::{Input, Schema};
 use crate::state::App;
@@ -100,6 +101,7 @@ impl Routes {
     methods! {
         get GET 200,
         post POST 201,
+        put PUT 200,
         patch PATCH 200,
         delete DELETE 204,
     }
@@ -203,13 +205,20 @@ struct Entry {
 }
 
 async fn enter(app: &App, needs: Needs, target: Target, request: Request) -> Result<Request> {
-    if needs.public.is_some() {
+    if needs.public.is_some() && !needs.optional {
         return Ok(request);
     }
     let (mut parts, body) = request.into_parts();
     let sent =
         parts.headers.get(AUTHORIZATION).map(|sent| String::from_utf8_lossy(sent.as_bytes()));
-    let text = sent.as_deref().and_then(bearer).ok_or_else(Error::not_authenticated)?;
+    let Some(text) = sent.as_deref().and_then(bearer) else {
+        drop(sent);
+        return if needs.optional {
+            Ok(Request::from_parts(parts, body))
+        } else {
+            Err(Error::not_authenticated())
+        };
+    };
     let tx = app.store().snapshot()?;
     let presented = app.matches().check(&tx, text).await?;
     let ids = PathIds {
@@ -248,6 +257,16 @@ impl<P: Place> FromRequestParts<App> for Changing<P> {
         let Entry { granted, ask, .. } = Entry::take(parts)?;
         P::of(&granted)?;
         Ok(Self { ask, place: PhantomData })
+    }
+}
+
+impl FromRequestParts<App> for Visitor {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Infallible> {
+        let entry = parts.extensions.remove::<Entry>();
+        let caller = entry.as_ref().map(|entry| entry.granted.caller.clone());
+        Ok(Self { ask: entry.map(|entry| entry.ask), caller })
     }
 }
 

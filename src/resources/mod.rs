@@ -12,6 +12,7 @@ pub mod projects;
 pub mod sweeps;
 pub mod users;
 
+use crate::mail::outbox::Letter;
 use crate::store::{Kind, kind};
 
 /// Every type of record, for `check`.
@@ -28,6 +29,7 @@ pub fn kinds() -> Vec<Box<dyn Kind>> {
         kind::<api_keys::ApiKeyUse>(),
         kind::<dashboards::Dashboard>(),
         kind::<dashboards::Details>(),
+        kind::<Letter>(),
         kind::<activity::Entry>(),
         kind::<sweeps::Sweep>(),
     ]

@@ -5,7 +5,7 @@
 
 /// The form of the tables below. A file of an older form is migrated when it is opened, one of a
 /// newer form is refused.
-pub const FORMAT: u64 = 1;
+pub const FORMAT: u64 = 2;
 
 /// Marks a redb file as one of ours, in [`Table::Meta`] under [`MARK_KEY`].
 pub const MARK: &[u8] = b"steward";
@@ -81,6 +81,33 @@ tables! {
     Grants = "grants/1",
     /// Key: organization, user, project.
     GrantsByUser = "grants_by_user/1",
+
+    /// Domains. Key: organization, domain id.
+    Domains = "domains/1",
+    /// Unique over all organizations. Key: the domain's name.
+    DomainsByName = "domains_by_name/1",
+    /// Key: organization, name, domain id.
+    DomainsOfOrganization = "domains_of_organization/1",
+
+    /// Invites. Key: organization, invite id.
+    Invites = "invites/1",
+    /// Unique. Key: invite id.
+    InvitesById = "invites_by_id/1",
+    /// Unique. Key: organization, address in lower case.
+    InvitesByAddress = "invites_by_address/1",
+    /// Key: organization, serial number, invite id.
+    InvitesBySerial = "invites_by_serial/1",
+
+    /// Mails that wait to be sent. Key: letter id.
+    Outbox = "outbox/1",
+    /// Key: the moment of the next attempt, letter id.
+    OutboxByDue = "outbox_by_due/1",
+    /// Mails that were sent within the hour. Key: moment, letter id.
+    MailSent = "mail_sent/1",
+    /// Key: address in lower case, moment, letter id.
+    MailSentByAddress = "mail_sent_by_address/1",
+    /// Key: organization, moment, letter id.
+    MailSentByOrganization = "mail_sent_by_organization/1",
 
     /// API keys. Key: key id.
     ApiKeys = "api_keys/1",

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use steward::config::Config;
-use steward::time::{Clock, Timestamp};
+use steward::time::{Clock, ManualClock, Timestamp};
 
 use crate::support::{Caller, Workspace};
 
@@ -29,7 +29,7 @@ const USER: [&str; 9] = [
 /// A workspace where it is always [`MOMENT`].
 pub async fn at_the_moment() -> Workspace {
     let mut config = Config::default();
-    config.clock = Clock::Fixed(Timestamp::from_micros(1_700_000_000_250_000));
+    config.clock = Clock::Manual(ManualClock::at(Timestamp::from_micros(1_700_000_000_250_000)));
     Workspace::with(config).await
 }
 

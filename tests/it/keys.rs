@@ -11,7 +11,7 @@ use steward::resources::members::Level;
 use steward::router::router;
 use steward::state::App;
 use steward::store::Store;
-use steward::time::{Clock, Timestamp};
+use steward::time::{Clock, ManualClock, Timestamp};
 
 use crate::support::{Answer, Caller, OWNER, Workspace};
 
@@ -154,7 +154,7 @@ async fn a_key_that_was_revoked_a_moment_ago_is_refused() {
 #[tokio::test]
 async fn a_key_ends_at_the_moment_it_expires() {
     let mut config = Config::default();
-    config.clock = Clock::Fixed(Timestamp::from_micros(1_700_000_000_000_000));
+    config.clock = Clock::Manual(ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000)));
     let workspace = Workspace::with(config).await;
     for (expires_in, open) in [(-1, false), (0, false), (1, true)] {
         let key = workspace.limited_key(OWNER, &["*"], json!({"expires_in": expires_in})).await;
@@ -290,7 +290,7 @@ async fn a_keys_use_is_recorded_once_an_hour() {
     let began = 1_700_000_000;
     let at = |second: i64| {
         let mut config = Config::default();
-        config.clock = Clock::Fixed(Timestamp::from_micros(second * 1_000_000));
+        config.clock = Clock::Manual(ManualClock::at(Timestamp::from_micros(second * 1_000_000)));
         config
     };
     let workspace = Workspace::with(at(began)).await;

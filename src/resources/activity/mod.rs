@@ -1,7 +1,8 @@
 //! The activity log: every change leaves one entry in its own transaction (decisions §4, Activity).
 //!
-//! An entry is made from what the write changed: the first record of a loggable kind is what the entry is
-//! about, and its fields before and after are the changes. Secrets are never in it.
+//! An entry is made from what the write changed: the first record of a loggable kind that remains in an
+//! organization is what it is about, and its fields before and after are the changes. A write that made
+//! several of that kind at once leaves an entry for each. Secrets are never in it.
 
 mod subject;
 
@@ -105,8 +106,8 @@ impl Record for Entry {
     }
 }
 
-/// Writes the entry for what the write has changed so far, if any of it is of a loggable kind. `user` is
-/// who did it; none for the operator.
+/// Writes the entry for what the write has changed so far, if any of it is of a loggable kind; one for
+/// each where it did the same to several of one kind. `user` is who did it; none for the operator.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
@@ -122,25 +123,49 @@ pub fn record(
             subjects.push(subject);
         }
     }
-    let mut subjects = subjects.into_iter();
-    let Some(mut first) = subjects.next() else { return Ok(()) };
-    for more in subjects.filter(|more| more.item_id == first.item_id && more.scope == first.scope) {
-        first.name = first.name.or(more.name);
-        first.before.extend(more.before);
-        first.after.extend(more.after);
-        first.hidden.extend(more.hidden);
+    for subject in told(subjects) {
+        let id = ActivityId(draw.uuid(now));
+        tx.put(&Entry {
+            head: Head {
+                organization: subject.organization.unwrap_or(NO_ORGANIZATION),
+                created_at: now,
+                id,
+                project: subject.project,
+                user: user.map(|user| user.id),
+            },
+            shown: describe(subject),
+        })?;
     }
-    let id = ActivityId(draw.uuid(now));
-    tx.put(&Entry {
-        head: Head {
-            organization: first.organization.unwrap_or(NO_ORGANIZATION),
-            created_at: now,
-            id,
-            project: first.project,
-            user: user.map(|user| user.id),
-        },
-        shown: describe(first),
-    })
+    Ok(())
+}
+
+/// What the entries are about: the leading subject, and others of its kind with which the same was done.
+/// The first one leads, except that what was made in an organization goes before who was made for it, and
+/// what remains before what was removed.
+fn told(mut subjects: Vec<Subject>) -> Vec<Subject> {
+    let rank = |subject: &Subject| match (subject.change, subject.organization) {
+        ("deleted", _) => 2,
+        ("created", None) => 1,
+        _ => 0,
+    };
+    let first = (0..subjects.len()).min_by_key(|at| subjects.get(*at).map(rank));
+    let mut told: Vec<Subject> = first.map(|first| subjects.remove(first)).into_iter().collect();
+    for more in subjects {
+        let same =
+            told.iter_mut().find(|one| one.scope == more.scope && one.item_id == more.item_id);
+        if let Some(one) = same {
+            one.name = one.name.take().or(more.name);
+            one.before.extend(more.before);
+            one.after.extend(more.after);
+            one.hidden.extend(more.hidden);
+        } else if told
+            .first()
+            .is_some_and(|lead| (lead.scope, lead.change) == (more.scope, more.change))
+        {
+            told.push(more);
+        }
+    }
+    told
 }
 
 fn describe(subject: Subject) -> Shown {

@@ -135,8 +135,10 @@ fn another_programs_redb_file_is_left_alone_closed_clean_or_not() {
 #[tokio::test]
 async fn a_newer_file_is_refused_with_what_to_do_and_left_alone() {
     let scratch = Scratch::closed().await;
-    set_format(&scratch, schema::FORMAT + 1);
-    assert_refused(&scratch, "has format 2, this release reads up to 1; use the release that");
+    let (newer, ours) = (schema::FORMAT + 1, schema::FORMAT);
+    set_format(&scratch, newer);
+    let text = format!("has format {newer}, this release reads up to {ours}; use the release that");
+    assert_refused(&scratch, &text);
 }
 
 #[tokio::test]
@@ -199,6 +201,7 @@ async fn an_older_file_is_brought_up_to_date_once() {
 #[tokio::test]
 async fn a_migration_that_fails_changes_nothing() {
     let scratch = Scratch::closed().await;
+    set_format(&scratch, 1);
     let steps: [Step; 2] = [|tx| tx.put(&thing(9)), |_| Err(Error::internal("a step that fails"))];
     let database = Database::open(scratch.path()).expect("the file");
     migrate(&database, 1, &steps, 3).expect_err("a step failed");

@@ -29,7 +29,9 @@ const CRATES: &[(&[&str], &[&str])] = &[
         &["axum", "hyper", "hyper_util", "tower", "tower_http"],
         &["http", "*/http.rs", "router.rs", "cli/serve.rs"],
     ),
-    (&["clap"], &["cli", "config.rs"]),
+    (&["clap"], &["cli", "config"]),
+    (&["lettre"], &["mail"]),
+    (&["hickory_resolver"], &["dns.rs"]),
 ];
 
 /// Crates are named only where they belong.
@@ -80,6 +82,7 @@ const ORDER: &[&[&str]] = &[
     &["collaborators", "sharing", "access_controls"],
     &["dashboards"],
     &["domains", "invites", "batch_exports"],
+    &["signup"],
     &["activity"],
     &["sweeps"],
 ];
@@ -99,12 +102,29 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("input", &["error", "json", "patch", "time"]),
     ("store", &["error", "secret", "time"]),
     ("ids", &["store"]),
+    ("dns", &["config", "error"]),
+    ("mail", &["config", "error", "ids", "secret", "store", "time"]),
     ("config", &["store", "time"]),
     ("access", &["error", "ids", "resources", "secret", "store", "time"]),
-    ("resources", &["access", "error", "ids", "input", "json", "patch", "secret", "store", "time"]),
+    (
+        "resources",
+        &["access", "error", "ids", "input", "json", "mail", "patch", "secret", "store", "time"],
+    ),
     (
         "state",
-        &["access", "config", "error", "http", "ids", "resources", "secret", "store", "time"],
+        &[
+            "access",
+            "config",
+            "dns",
+            "error",
+            "http",
+            "ids",
+            "mail",
+            "resources",
+            "secret",
+            "store",
+            "time",
+        ],
     ),
     ("http", &["access", "config", "error", "ids", "input", "json", "state", "store", "time"]),
     (

@@ -22,7 +22,7 @@ fn a_crate_named_out_of_place_is_found() {
     let text = "// redb, axum and clap\nuse redb::Table;\nlet x: axum::Router;\nuse clap::Args;\n";
     assert_eq!(broken(crates, "ids.rs", text), [2, 3, 4]);
     assert_eq!(broken(crates, "store/read.rs", text), [3, 4]);
-    assert_eq!(broken(crates, "config.rs", text), [2, 3]);
+    assert_eq!(broken(crates, "config/mod.rs", text), [2, 3]);
     assert_eq!(broken(crates, "cli/serve.rs", text), [2]);
     assert_eq!(broken(crates, "cli/mod.rs", text), [2, 3]);
     assert_eq!(broken(crates, "resources/users/http.rs", text), [2, 4]);

@@ -1,5 +1,9 @@
 //! How the service is asked to run: flags, and environment variables of the same names.
 
+mod mail;
+mod smtp_url;
+
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytesize::ByteSize;
@@ -7,6 +11,9 @@ use clap::Args;
 use ipnet::IpNet;
 
 use crate::time::Clock;
+
+pub use mail::MailConfig;
+pub use smtp_url::SmtpUrl;
 
 /// How the service runs. Every value has a default that just works.
 #[derive(Debug, Clone, Args)]
@@ -42,9 +49,54 @@ pub struct Config {
     )]
     pub trusted_proxies: Vec<IpNet>,
 
+    /// How long an invite can be accepted. Invites keep what was set when they were made.
+    #[arg(long, env = "STEWARD_INVITE_TTL", value_name = "TIME", default_value = "3d", value_parser = duration)]
+    pub invite_ttl: Duration,
+
+    /// A DNS server to ask when a domain is verified, such as 9.9.9.9:53 (repeatable). By default those of the
+    /// system.
+    #[arg(
+        long = "dns-resolver",
+        env = "STEWARD_DNS_RESOLVER",
+        value_name = "ADDR:PORT",
+        value_delimiter = ','
+    )]
+    pub dns_resolvers: Vec<SocketAddr>,
+
+    /// What stands before a domain's name where its TXT record is looked up.
+    #[arg(
+        long,
+        env = "STEWARD_DNS_CHALLENGE_PREFIX",
+        value_name = "LABEL",
+        default_value = "_posthog-challenge"
+    )]
+    pub dns_challenge_prefix: String,
+
+    /// How long a DNS look-up may take in all.
+    #[arg(long, env = "STEWARD_DNS_TIMEOUT", value_name = "TIME", default_value = "5s", value_parser = duration)]
+    pub dns_timeout: Duration,
+
+    /// How mail is sent.
+    #[command(flatten)]
+    pub mail: MailConfig,
+
+    /// Where the service listens, for links in mails where there is no public URL.
+    #[arg(skip = DEFAULT_URL)]
+    pub listening_at: String,
+
     /// Where the service takes the time from.
     #[arg(skip)]
     pub clock: Clock,
+}
+
+/// Where the service listens unless told otherwise.
+const DEFAULT_URL: &str = "http://127.0.0.1:8000";
+
+impl Config {
+    /// What links in mails begin with: never what a client sent.
+    pub fn link_base(&self) -> &str {
+        self.public_url.as_deref().unwrap_or(&self.listening_at)
+    }
 }
 
 impl Default for Config {
@@ -56,6 +108,12 @@ impl Default for Config {
             body_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(20),
             trusted_proxies: Vec::new(),
+            invite_ttl: Duration::from_hours(72),
+            dns_resolvers: Vec::new(),
+            dns_challenge_prefix: "_posthog-challenge".to_owned(),
+            dns_timeout: Duration::from_secs(5),
+            mail: MailConfig::default(),
+            listening_at: DEFAULT_URL.to_owned(),
             clock: Clock::System,
         }
     }

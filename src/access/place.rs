@@ -1,0 +1,92 @@
+//! Where a route leads, and the proofs that the gate let a caller in there.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::resources::members::Membership;
+use crate::resources::projects;
+use crate::store::Snapshot;
+
+use super::gate::{Ask, Caller, Granted};
+
+/// Where a route leads, as a type: a handler that holds one has a caller who may be there.
+pub trait Place: Clone + Send + Sync + Sized + 'static {
+    /// The place that was granted.
+    ///
+    /// # Errors
+    /// 500 where the route's path does not lead there, which is a defect of the route table.
+    fn of(granted: &Granted) -> Result<Self>;
+}
+
+/// No organization or project in particular.
+#[derive(Debug, Clone, Copy)]
+pub struct Anywhere;
+
+impl Place for Anywhere {
+    fn of(_: &Granted) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+/// In an organization that the caller belongs to.
+#[derive(Debug, Clone)]
+pub struct InOrganization {
+    /// The caller's membership of it.
+    pub member: Membership,
+}
+
+impl Place for InOrganization {
+    fn of(granted: &Granted) -> Result<Self> {
+        let member = granted.member.clone();
+        Ok(Self {
+            member: member.ok_or_else(|| Error::internal("the path names no organization"))?,
+        })
+    }
+}
+
+/// In, or at, a project that the caller may see.
+#[derive(Debug, Clone)]
+pub struct InProject {
+    /// The caller's membership of its organization.
+    pub member: Membership,
+    /// The project.
+    pub project: projects::Head,
+}
+
+impl Place for InProject {
+    fn of(granted: &Granted) -> Result<Self> {
+        let InOrganization { member } = InOrganization::of(granted)?;
+        let project = granted.project.clone();
+        let project = project.ok_or_else(|| Error::internal("the path names no project"))?;
+        Ok(Self { member, project })
+    }
+}
+
+/// Proof that the gate let the caller in to a place, and the snapshot in which it did: the one that the
+/// whole answer is read from.
+pub struct Admitted<P> {
+    /// Who is asking.
+    pub caller: Caller,
+    /// Where.
+    pub place: P,
+    /// What the answer is read from.
+    pub tx: Arc<Snapshot>,
+}
+
+/// Proof that the gate let the caller in to a place, for a change there. It holds no snapshot: a body may
+/// be slow to come, and the change asks the gate anew.
+pub struct Changing<P> {
+    /// The question, for asking again inside the write.
+    pub ask: Arc<Ask>,
+    /// Where it leads.
+    pub place: PhantomData<P>,
+}
+
+/// Somebody at a route that is open to everybody, who may have sent a key.
+pub struct Visitor {
+    /// The question, for asking again inside a write; none where no key was sent.
+    pub ask: Option<Arc<Ask>>,
+    /// Who is asking, where a key was sent.
+    pub caller: Option<Caller>,
+}

@@ -1,0 +1,6 @@
+//! Mail: the outbox in the data file, and SMTP (decisions §4, Invite).
+//!
+//! A mail is written to the [outbox] in the transaction of what it tells of. It says what it is about and
+//! to whom it goes; its text is composed when it is sent, so that no token lies in the file.
+
+pub mod outbox;
