@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::http::client::TrustedProxies;
 use crate::ids::ProjectId;
+use crate::resources::invites::Links;
 use crate::resources::{activity, api_keys, sweeps, users};
 use crate::secret::{Draw, Purpose, Seed};
 use crate::store::{OpenError, Store, WriteTx};
@@ -39,6 +40,7 @@ struct Inner {
     hasher: Arc<Hasher>,
     matches: Matches,
     live_events: EncodingKey,
+    links: Links,
     proxies: TrustedProxies,
     sweep: Arc<Notify>,
     walks: Arc<Semaphore>,
@@ -58,6 +60,7 @@ impl App {
         let app = Self(Arc::new(Inner {
             matches: Matches::new(tags.clone(), Arc::clone(&hasher)),
             live_events: EncodingKey::from_secret(&secret.subkey(Purpose::LiveEvents)?),
+            links: Links::new(config.link_base(), &secret)?,
             sweep: Arc::new(Notify::new()),
             walks: Arc::new(Semaphore::new(cores)),
             proxies: config.trusted_proxies.iter().copied().collect(),
@@ -89,6 +92,16 @@ impl App {
     /// The presented keys that are known to be right.
     pub fn matches(&self) -> &Matches {
         &self.0.matches
+    }
+
+    /// The links by which invites are accepted.
+    pub fn links(&self) -> &Links {
+        &self.0.links
+    }
+
+    /// Whether there is a mail server to hand mails to.
+    pub fn sends_mail(&self) -> bool {
+        self.0.config.mail.smtp_url.is_some()
     }
 
     /// Turns for lists that are long or look far: as many at a time as there are cores.

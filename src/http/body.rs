@@ -50,6 +50,25 @@ where
     }
 }
 
+/// A request's body as JSON, whatever its shape; an empty object for an empty body.
+///
+/// Refuses as [`read_json`] does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AnyBody(pub Value);
+
+impl<S> FromRequest<S> for AnyBody
+where
+    S: Send + Sync,
+    BodyLimits: FromRef<S>,
+{
+    type Rejection = Error;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self> {
+        let sent = read_json(request, BodyLimits::from_ref(state)).await?;
+        Ok(Self(sent.unwrap_or_else(|| Value::Object(Map::new()))))
+    }
+}
+
 /// The request's body as JSON, whatever its shape; `None` where it is empty.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Ids in paths. One that is no id at all is one of nothing: 404, never 400 (decisions §1).
+//! Ids in paths, and the query. An id that is none is one of nothing: 404, never 400 (decisions §1).
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -21,6 +21,26 @@ impl<S: Send + Sync, T: FromStr> FromRequestParts<S> for Id<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         let id = parameter(parts, "id").and_then(|text| text.parse().ok());
         Ok(Self(id.ok_or_else(Error::not_found)))
+    }
+}
+
+/// The parameters of the query.
+pub struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// The last value of a parameter.
+    pub fn last(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().rev().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Query {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let query = parts.uri.query().unwrap_or_default();
+        Ok(Self(form_urlencoded::parse(query.as_bytes()).into_owned().collect()))
     }
 }
 

@@ -1,14 +1,16 @@
 //! One folder a noun: its record and rules in `mod.rs`, its wire in `http.rs`.
 //!
 //! Rules look only leftwards in one order: users, organizations < members < projects < `api_keys` <
-//! dashboards < activity; sweeps knows what each parent holds.
+//! dashboards < invites < signup < activity; sweeps knows what each parent holds.
 
 pub mod activity;
 pub mod api_keys;
 pub mod dashboards;
+pub mod invites;
 pub mod members;
 pub mod organizations;
 pub mod projects;
+pub mod signup;
 pub mod sweeps;
 pub mod users;
 
@@ -29,6 +31,7 @@ pub fn kinds() -> Vec<Box<dyn Kind>> {
         kind::<api_keys::ApiKeyUse>(),
         kind::<dashboards::Dashboard>(),
         kind::<dashboards::Details>(),
+        kind::<invites::Invite>(),
         kind::<Letter>(),
         kind::<activity::Entry>(),
         kind::<sweeps::Sweep>(),

@@ -19,6 +19,7 @@ struct Objects {
     organization: String,
     project: String,
     dashboard: String,
+    invite: String,
     user: String,
 }
 
@@ -34,7 +35,11 @@ impl Objects {
         let project = made["project_id"].to_string();
         let dashboards = format!("/api/projects/{project}/dashboards/");
         let dashboard = workspace.owner.post(&dashboards, json!({})).await.ok()["id"].to_string();
-        Self { organization, project, dashboard, user }
+        let invites = format!("/api/organizations/{organization}/invites/");
+        let sent = json!({ "target_email": format!("{name}@new.example") });
+        let invite = workspace.owner.post(&invites, sent).await.ok()["id"].clone();
+        let invite = invite.as_str().expect("an id").to_owned();
+        Self { organization, project, dashboard, invite, user }
     }
 
     /// `path` with its parameters filled.
@@ -43,7 +48,9 @@ impl Objects {
             .replace("{organization_id}", &self.organization)
             .replace("{project_id}", &self.project)
             .replace("{user__uuid}", &self.user)
-            .replace("/dashboards/{id}", &format!("/dashboards/{}", self.dashboard));
+            .replace("/dashboards/{id}", &format!("/dashboards/{}", self.dashboard))
+            .replace("/invites/{id}", &format!("/invites/{}", self.invite))
+            .replace("/signup/{id}", &format!("/signup/{}", self.invite));
         assert!(!filled.contains('{'), "teach the matrix how to fill {path}");
         filled
     }

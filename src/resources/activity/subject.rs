@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::api_keys::ApiKey;
 use crate::resources::dashboards::{Dashboard, Details, DetailsShown};
+use crate::resources::invites::Invite;
 use crate::resources::members::Membership;
 use crate::resources::organizations::Organization;
 use crate::resources::projects::{self, Project, Settings};
@@ -85,6 +86,7 @@ pub(super) fn subject(tx: &impl Tx, change: &Change) -> Result<Option<Subject>> 
         Table::Memberships => of::<Membership>(tx, change).map(Some),
         Table::Projects => of::<Project>(tx, change).map(Some),
         Table::ProjectSettings => of::<Settings>(tx, change).map(Some),
+        Table::Invites => of::<Invite>(tx, change).map(Some),
         Table::ApiKeys => of::<ApiKey>(tx, change).map(Some),
         Table::Dashboards => of::<Dashboard>(tx, change).map(Some),
         Table::DashboardDetails => of::<Details>(tx, change).map(Some),
@@ -247,6 +249,22 @@ impl Loggable for ApiKey {
         let mut fields = shown_fields(row)?;
         fields.retain(|name, _| name == "label");
         Ok(fields)
+    }
+}
+
+impl Loggable for Invite {
+    const SCOPE: &'static str = "OrganizationInvite";
+
+    fn item_id(head: &Self::Head) -> String {
+        head.id.to_string()
+    }
+
+    fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
+        Ok((Some(head.organization), None))
+    }
+
+    fn name(row: &Row<'_, Self>, _: &impl Tx) -> Result<Option<String>> {
+        Ok(Some(row.head.address.clone()))
     }
 }
 

@@ -95,6 +95,23 @@ pub fn of_member(
     Ok(keys.into_iter().map(|(_, project, _)| project).collect())
 }
 
+/// Gives a member access to a project, or more than they had.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub fn give(
+    tx: &mut WriteTx<'_>,
+    project: &Head,
+    user: UserId,
+    level: GrantLevel,
+    _now: crate::time::Timestamp,
+) -> Result<()> {
+    if find(tx, project, user)?.is_some_and(|known| known >= level) {
+        return Ok(());
+    }
+    tx.put(&Grant { organization: project.organization, project: project.id, user, level })
+}
+
 /// Removes the grants of a member who leaves.
 ///
 /// # Errors

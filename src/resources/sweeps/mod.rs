@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::resources::activity::Entry;
 use crate::resources::dashboards::{Dashboard, Details};
+use crate::resources::invites::Invite;
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations;
 use crate::resources::projects::grants::{self, Grant};
@@ -128,6 +129,7 @@ fn sweep_organization(tx: &mut WriteTx<'_>, organization: OrganizationId) -> Res
     }
     let mut piece = Piece { tx, swept: 2 * ids.len() };
     piece.remove::<Settings>(&organization)?;
+    piece.remove::<Invite>(&organization)?;
     piece.remove::<Grant>(&organization)?;
     piece.remove::<Membership>(&organization)?;
     piece.remove::<Entry>(&organization)?;

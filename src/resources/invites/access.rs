@@ -1,0 +1,208 @@
+//! What an invite gives on private projects (facts-org §3.3).
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::Value;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaType, Type};
+
+use crate::error::{Error, Result};
+use crate::ids::ProjectId;
+use crate::input::{Kind, Schema};
+use crate::resources::members::Membership;
+use crate::resources::projects::grants::{self, GrantLevel};
+use crate::resources::projects::{Head, Project};
+use crate::store::Tx;
+
+/// A level on one project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectAccess {
+    /// The project.
+    pub id: ProjectId,
+    /// The level there.
+    pub level: AccessLevel,
+}
+
+/// A level on a project, shown as it was sent: a number or a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AccessLevel {
+    granted: Option<GrantLevel>,
+    is_number: bool,
+}
+
+impl AccessLevel {
+    /// All of them.
+    const ALL: [Self; 5] = [
+        Self::word(None),
+        Self::word(Some(GrantLevel::Member)),
+        Self::word(Some(GrantLevel::Admin)),
+        Self::number(GrantLevel::Member),
+        Self::number(GrantLevel::Admin),
+    ];
+
+    /// The level in a word.
+    pub const fn word(granted: Option<GrantLevel>) -> Self {
+        Self { granted, is_number: false }
+    }
+
+    const fn number(granted: GrantLevel) -> Self {
+        Self { granted: Some(granted), is_number: true }
+    }
+
+    /// What it grants; nothing for `none`.
+    pub const fn granted(self) -> Option<GrantLevel> {
+        self.granted
+    }
+
+    fn shown(self) -> Value {
+        match (self.granted, self.is_number) {
+            (None, _) => "none".into(),
+            (Some(level), true) => level.number().into(),
+            (Some(GrantLevel::Member), false) => "member".into(),
+            (Some(GrantLevel::Admin), false) => "admin".into(),
+        }
+    }
+
+    fn read(value: &Value) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.shown() == *value)
+    }
+}
+
+impl Serialize for AccessLevel {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.shown().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for AccessLevel {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        Self::read(&value).ok_or_else(|| de::Error::custom("no such level"))
+    }
+}
+
+/// What `private_project_access` takes.
+pub struct Accesses;
+
+impl Accesses {
+    const MAX: usize = 500;
+}
+
+impl Kind for Accesses {
+    type Value = Vec<ProjectAccess>;
+
+    fn read(value: &Value) -> Result<Self::Value> {
+        let Value::Array(items) = value else {
+            return Err(invalid("The field must be a list of dictionaries."));
+        };
+        if items.len() > Self::MAX {
+            let detail = format!("Ensure this field has no more than {} elements.", Self::MAX);
+            return Err(Error::invalid("max_length", detail));
+        }
+        items.iter().map(read_one).collect()
+    }
+
+    fn schema() -> Schema {
+        let levels: Vec<Value> = AccessLevel::ALL.into_iter().map(AccessLevel::shown).collect();
+        let level =
+            ObjectBuilder::new().schema_type(SchemaType::AnyValue).enum_values(Some(levels));
+        let item = ObjectBuilder::new()
+            .property("id", ObjectBuilder::new().schema_type(Type::Integer))
+            .property("level", level)
+            .required("id")
+            .required("level");
+        ArrayBuilder::new().items(item).max_items(Some(Self::MAX)).into()
+    }
+}
+
+fn read_one(item: &Value) -> Result<ProjectAccess> {
+    let Value::Object(members) = item else {
+        return Err(invalid("Each item in the list must be a dictionary."));
+    };
+    let (Some(id), Some(level)) = (members.get("id"), members.get("level")) else {
+        return Err(invalid("Each dictionary must contain \"id\" and \"level\" keys."));
+    };
+    if !id.is_u64() && !id.is_i64() {
+        return Err(invalid("The \"id\" field must be an integer."));
+    }
+    let level = AccessLevel::read(level)
+        .ok_or_else(|| invalid("The \"level\" field must be a valid access level."))?;
+    // No project has the number 0: what is negative leads to none either.
+    Ok(ProjectAccess { id: ProjectId(id.as_u64().unwrap_or(0)), level })
+}
+
+fn invalid(detail: &'static str) -> Error {
+    Error::invalid("invalid_input", detail)
+}
+
+fn refused(detail: &'static str) -> Error {
+    Error::field("private_project_access", "invalid_input", detail)
+}
+
+/// Lets through what the inviter may give: admins whatever is in the organization, plain members what is
+/// open, and what is private up to their own level there (facts-org §3.3).
+///
+/// # Errors
+/// 400 for the first that is beyond that.
+pub(super) fn require_grantable(
+    tx: &impl Tx,
+    caller: &Membership,
+    sent: &[ProjectAccess],
+) -> Result<()> {
+    for access in sent {
+        match reach(tx, caller, access.id)? {
+            Reach::Nothing => {
+                return Err(refused(
+                    "Project does not exist on this organization, or it is private and you do not have access to it.",
+                ));
+            }
+            Reach::UpTo(own) if access.level.granted() > Some(own) => {
+                return Err(refused(
+                    "You cannot invite to a private project with a higher level than your own.",
+                ));
+            }
+            Reach::UpTo(_) | Reach::Everything => {}
+        }
+    }
+    Ok(())
+}
+
+/// What of another invite's accesses the inviter may give, each no higher than that.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub(super) fn within(
+    tx: &impl Tx,
+    caller: &Membership,
+    others: &[ProjectAccess],
+) -> Result<Vec<ProjectAccess>> {
+    let mut kept = Vec::with_capacity(others.len());
+    for ProjectAccess { id, level } in others.iter().copied() {
+        let level = match reach(tx, caller, id)? {
+            Reach::Nothing => continue,
+            Reach::UpTo(own) => AccessLevel::word(level.granted().min(Some(own))),
+            Reach::Everything => level,
+        };
+        kept.push(ProjectAccess { id, level });
+    }
+    Ok(kept)
+}
+
+/// How far an inviter's right to give access to a project goes.
+enum Reach {
+    Nothing,
+    UpTo(GrantLevel),
+    Everything,
+}
+
+fn reach(tx: &impl Tx, caller: &Membership, id: ProjectId) -> Result<Reach> {
+    let Some(project) = tx.head::<Project>(&(caller.organization, id))? else {
+        return Ok(Reach::Nothing);
+    };
+    if caller.level.administers() || is_open(&project) {
+        return Ok(Reach::Everything);
+    }
+    Ok(grants::find(tx, &project, caller.user)?.map_or(Reach::Nothing, Reach::UpTo))
+}
+
+fn is_open(project: &Head) -> bool {
+    !project.access_control
+}

@@ -1,0 +1,64 @@
+//! How an invite is shown.
+
+use crate::error::{Error, Result};
+use crate::ids::{InviteId, OrganizationId};
+use crate::json::Object;
+use crate::resources::users::Embedder;
+use crate::store::{Row, Tx};
+use crate::time::Timestamp;
+
+use super::{Invite, Links};
+
+/// The items of a list.
+#[derive(Default)]
+pub(super) struct Items {
+    pub(super) out: Vec<u8>,
+    users: Embedder,
+}
+
+impl Items {
+    pub(super) fn push(
+        &mut self,
+        tx: &impl Tx,
+        row: &Row<'_, Invite>,
+        now: Timestamp,
+    ) -> Result<()> {
+        if !self.out.is_empty() {
+            self.out.push(b',');
+        }
+        begin(tx, row, &mut self.users, now, &mut self.out)?.end();
+        Ok(())
+    }
+}
+
+/// The answer to the invite's making: only there is the link shown, and only where no mail takes it to the
+/// address.
+pub(super) fn created(
+    tx: &impl Tx,
+    key: (OrganizationId, InviteId),
+    links: &Links,
+    now: Timestamp,
+) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(1024);
+    let invite: Invite = tx.get(&key)?;
+    let link = (!invite.shown.emailing_attempt_made).then(|| links.to_hand_over(key.1));
+    tx.view::<Invite, _>(&key, |row| {
+        begin(tx, &row, &mut Embedder::default(), now, &mut out)?.field("accept_url", &link)?.end();
+        Ok(())
+    })?
+    .ok_or_else(Error::not_found)?;
+    Ok(out)
+}
+
+fn begin<'o>(
+    tx: &impl Tx,
+    row: &Row<'_, Invite>,
+    users: &mut Embedder,
+    now: Timestamp,
+    out: &'o mut Vec<u8>,
+) -> Result<Object<'o>> {
+    Object::begin(out)
+        .splice(row.shown)
+        .field("is_expired", &row.head.is_expired(now))?
+        .with("created_by", |out| users.write(tx, row.head.created_by, out))
+}

@@ -1,0 +1,90 @@
+//! `/api/organizations/:organization_id/invites/`.
+
+use axum::extract::State;
+
+use crate::access::{Admitted, Changing, InOrganization, Needs};
+use crate::http::answer::{Answer, Answered};
+use crate::http::body::{AnyBody, Body};
+use crate::http::page::Page;
+use crate::http::path::Id;
+use crate::http::routes::Routes;
+use crate::ids::InviteId;
+use crate::secret::Seed;
+use crate::state::App;
+use crate::store::Order;
+
+use super::{InviteFields, NewInvite, NewInvites, Terms};
+
+const LIST: &str = "/api/organizations/{organization_id}/invites/";
+const BULK: &str = "/api/organizations/{organization_id}/invites/bulk/";
+const ONE: &str = "/api/organizations/{organization_id}/invites/{id}/";
+
+/// The routes of invites.
+pub fn routes(routes: &mut Routes) {
+    let read = Needs::scope("organization_member:read");
+    let write = Needs::scope("organization_member:write");
+    routes.get(LIST, "invites_list", read, list).answers(200, "InviteList");
+    routes
+        .post(LIST, "invites_create", write.inviting(), create)
+        .takes::<InviteFields>()
+        .answers(201, "Invite");
+    routes
+        .post(BULK, "invites_bulk_create", write.inviting(), create_all)
+        .takes::<InviteFields>()
+        .answers(200, "No body");
+    routes.delete(ONE, "invites_destroy", write, destroy);
+}
+
+async fn list(State(app): State<App>, at: Admitted<InOrganization>, page: Page) -> Answered {
+    let now = app.now();
+    page.answer(move |page| {
+        let organization = at.place.member.organization;
+        super::list(&*at.tx, organization, page.window(Order::Descending), now)
+    })
+    .await
+}
+
+async fn create(
+    State(app): State<App>,
+    at: Changing<InOrganization>,
+    Body(sent): Body,
+) -> Answered {
+    let (new, seed) = (NewInvite::of(&sent), Seed::take());
+    let (terms, links) = (terms(&app), app.links().clone());
+    app.change(&at, move |tx, _, InOrganization { member }: &InOrganization, now| {
+        let id = super::create(tx, member, terms, &new, &mut seed.draw(), now)?;
+        super::body(tx, member.organization, id, &links, now)
+    })
+    .await
+    .map(Answer::Created)
+}
+
+async fn create_all(
+    State(app): State<App>,
+    at: Changing<InOrganization>,
+    AnyBody(sent): AnyBody,
+) -> Answered {
+    let (new, seed, terms) = (NewInvites::of(sent), Seed::take(), terms(&app));
+    app.change(&at, move |tx, _, place: &InOrganization, now| {
+        super::create_all(tx, &place.member, terms, &new, &mut seed.draw(), now)
+    })
+    .await?;
+    Ok(Answer::Empty)
+}
+
+async fn destroy(
+    State(app): State<App>,
+    at: Changing<InOrganization>,
+    Id(id): Id<InviteId>,
+) -> Answered {
+    let id = id?;
+    app.change(&at, move |tx, _, place: &InOrganization, _| {
+        super::remove(tx, place.member.organization, id)
+    })
+    .await?;
+    Ok(Answer::NoContent)
+}
+
+fn terms(app: &App) -> Terms {
+    Terms { ttl: app.config().invite_ttl, sends_mail: app.sends_mail() }
+}
