@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::ids::{ApiKeyId, OrganizationId, ProjectId};
+use crate::ids::{ApiKeyId, InviteId, OrganizationId, ProjectId};
 use crate::input::{Input, JsonObject};
 use crate::resources::api_keys::{self, ApiKey, NewApiKey};
+use crate::resources::invites;
 use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::{self, NewOrganization, Organization};
 use crate::resources::projects::{self, NewProject};
@@ -76,6 +77,11 @@ pub enum Operation {
         /// Its public id.
         id: ApiKeyId,
     },
+    /// Tells the link by which an invite is accepted.
+    InviteLink {
+        /// Its id.
+        id: InviteId,
+    },
     /// Checks the data file.
     Check,
 }
@@ -109,6 +115,7 @@ pub async fn perform(app: &App, operation: Operation) -> Result<Value> {
                 .map_err(|error| if error.status() == 404 { missing("key", &id) } else { error })?;
             Ok(json!({ "id": id }))
         }
+        Operation::InviteLink { id } => invite_link(app, id),
         Operation::Check => {
             let findings = app.store().check(kinds(), sweeps::excuses).await?;
             serde_json::to_value(findings).map_err(Error::internal)
@@ -293,4 +300,14 @@ fn list_keys(tx: &Snapshot) -> Result<Value> {
         Ok(())
     })?;
     Ok(json!({ "results": results }))
+}
+
+fn invite_link(app: &App, id: InviteId) -> Result<Value> {
+    let invite = invites::find_by_id(&*app.store().snapshot()?, id)?;
+    let invite = invite.ok_or_else(|| missing("invite", &id))?;
+    Ok(json!({
+        "id": id,
+        "target_email": invite.shown.target_email,
+        "accept_url": app.links().to_hand_over(id),
+    }))
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::Subcommand;
 
-use crate::config::duration;
-use crate::ids::{ApiKeyId, OrganizationId, ProjectId};
+use crate::config::{Config, duration, public_url};
+use crate::ids::{ApiKeyId, InviteId, OrganizationId, ProjectId};
 use crate::operator::Operation;
 use crate::resources::api_keys::is_scope;
 use crate::resources::members::Level;
@@ -93,6 +93,18 @@ pub(super) enum KeyCommand {
     },
 }
 
+#[derive(Subcommand)]
+pub(super) enum InviteCommand {
+    /// Print the link by which an invite is accepted, to hand over where no mail is sent.
+    Link {
+        /// The invite's id, as `GET /api/organizations/:id/invites/` shows it.
+        id: InviteId,
+        /// What the link begins with, such as `https://admin.example.org`; beside a server, what the server says.
+        #[arg(long, env = "STEWARD_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
+        public_url: Option<String>,
+    },
+}
+
 fn level(text: &str) -> Result<Level, String> {
     let found = Level::ALL.into_iter().find(|level| level.word() == text);
     found.ok_or_else(|| "write member, admin or owner".to_owned())
@@ -115,6 +127,14 @@ impl OrganizationCommand {
             Self::Create { name, owner } => Operation::OrganizationCreate { name, owner },
             Self::List => Operation::OrganizationList,
         }
+    }
+}
+
+impl InviteCommand {
+    /// The operation, and how to run it where no server does.
+    pub(super) fn operation(self) -> (Operation, Config) {
+        let Self::Link { id, public_url } = self;
+        (Operation::InviteLink { id }, Config { public_url, ..Config::default() })
     }
 }
 

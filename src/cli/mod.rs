@@ -21,7 +21,7 @@ use crate::operator::{Operation, perform};
 use crate::state::App;
 use crate::store::{OpenError, Store};
 
-use commands::{KeyCommand, OrganizationCommand, UserCommand};
+use commands::{InviteCommand, KeyCommand, OrganizationCommand, UserCommand};
 
 /// The admin API of an analytics workspace, served from one binary and one data file.
 ///
@@ -66,6 +66,9 @@ enum Command {
     /// Make, list and revoke API keys.
     #[command(subcommand)]
     Key(KeyCommand),
+    /// Tell how invites are accepted.
+    #[command(subcommand)]
+    Invite(InviteCommand),
     /// Check the data file: checksums, indexes, counts, references and structure.
     Check,
 }
@@ -141,6 +144,7 @@ pub fn main() -> ExitCode {
 
 async fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let Cli { data, json, command } = cli;
+    let mut config = Config::default();
     let operation = match command {
         Command::Serve(serve) => return serve.run(&data, json).await,
         Command::Init(init) => {
@@ -150,9 +154,14 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Organization(command) => command.operation(),
         Command::User(command) => command.operation(),
         Command::Key(command) => command.operation(),
+        Command::Invite(command) => {
+            let (operation, asked) = command.operation();
+            config = asked;
+            operation
+        }
         Command::Check => Operation::Check,
     };
-    let answer = operate(&data, operation).await?;
+    let answer = operate(&data, config, operation).await?;
     output::print(&answer, json);
     let problems = answer.get("problem_count").and_then(Value::as_u64).unwrap_or(0);
     Ok(if problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -175,8 +184,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Opens the file and does it; where a server holds the file, has the server do it.
-async fn operate(data: &std::path::Path, operation: Operation) -> Result<Value, Failure> {
-    let config = Config::default();
+async fn operate(
+    data: &std::path::Path,
+    config: Config,
+    operation: Operation,
+) -> Result<Value, Failure> {
     let begun = Instant::now();
     loop {
         let held = match Store::open(data, config.page_cache) {

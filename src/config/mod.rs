@@ -134,7 +134,8 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Ok(duration.into())
 }
 
-fn public_url(text: &str) -> Result<String, String> {
+/// An absolute URL without its trailing slash.
+pub(crate) fn public_url(text: &str) -> Result<String, String> {
     let url: http::Uri = text.parse().map_err(|_| "write a URL such as https://host".to_owned())?;
     match (url.scheme_str(), url.authority()) {
         (Some("http" | "https"), Some(_)) => Ok(text.trim_end_matches('/').to_owned()),

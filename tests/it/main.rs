@@ -37,6 +37,7 @@ mod project_configs;
 mod project_fields;
 mod projects;
 mod removal;
+mod signup;
 mod support;
 mod tidy;
 mod transport;

@@ -1,0 +1,397 @@
+//! Accepting invites: newcomers and users, tokens that open nothing, and what a member has from the moment
+//! of joining.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use steward::operator::Operation;
+use steward::resources::members::Level;
+
+use crate::invites::{invite, invites, with_clock, with_mail};
+use crate::support::{Answer, Caller, Workspace, redacted};
+
+const UNKNOWN: &str = "The provided invite ID is not valid.";
+const EXPIRED: &str = "This invite has expired. Please ask your admin for a new one.";
+const OTHER: &str = "This invite is intended for another email address.";
+const ME: &str = "/api/users/@me/";
+
+/// An invite's path below `/api/signup/`, and its token.
+pub struct Offer {
+    pub path: String,
+    pub token: String,
+}
+
+impl Offer {
+    /// What the link that an invite's making answered leads to.
+    pub fn of(made: &Value) -> Self {
+        let (_, token) =
+            made["accept_url"].as_str().expect("a link").split_once("?token=").expect("a token");
+        Self { path: path(made), token: token.to_owned() }
+    }
+
+    /// Accepts it with the right token and these fields.
+    pub async fn accept(&self, caller: &Caller, fields: Value) -> Answer {
+        let mut sent = json!({ "token": self.token });
+        sent.as_object_mut()
+            .expect("an object")
+            .extend(fields.as_object().expect("fields").clone());
+        caller.post(&self.path, sent).await
+    }
+}
+
+fn path(made: &Value) -> String {
+    format!("/api/signup/{}/", made["id"].as_str().expect("an id"))
+}
+
+/// Invites an address into the first organization; what it leads to.
+pub async fn offer(workspace: &Workspace, email: &str, level: i64) -> Offer {
+    let sent = json!({ "target_email": email, "first_name": "Ann", "level": level });
+    Offer::of(&invite(&workspace.owner, workspace, sent).await)
+}
+
+/// Asserts the refusal of an invite that is not there.
+#[track_caller]
+fn is_unknown(answer: &Answer) {
+    answer.refuses_body("invalid_input", UNKNOWN);
+}
+
+async fn member_emails(workspace: &Workspace) -> Vec<String> {
+    let list = workspace.owner.get(&workspace.organization("members/")).await.ok();
+    let email = |one: &Value| one["user"]["email"].as_str().expect("an address").to_owned();
+    list["results"].as_array().expect("a list").iter().map(email).collect()
+}
+
+#[tokio::test]
+async fn somebody_new_joins_with_the_token_and_gets_a_key() {
+    let workspace = Workspace::new().await;
+    let anonymous = workspace.anonymous();
+    let offer = offer(&workspace, "Ann@x.example", 8).await;
+    let shown = anonymous.get(&offer.path).await.ok();
+    let expected = json!({
+        "id": shown["id"], "target_email": "Ann@x.example", "first_name": "Ann", "organization_name": "Corp",
+    });
+    assert_eq!(shown, expected);
+    anonymous.get(&format!("{}?token={}", offer.path, offer.token)).await.is(200, expected);
+
+    let fields = json!({
+        "first_name": "Anna", "last_name": "Lee", "role_at_organization": "gardener", "password": "secret",
+        "email": "mallory@x.example", "level": 15,
+    });
+    let answer = offer.accept(&anonymous, fields).await;
+    assert_eq!(answer.status, 201);
+    let body = answer.ok();
+    let key = workspace.with_key(body["personal_api_key"]["value"].as_str().expect("a key"));
+    let member =
+        workspace.owner.get(&workspace.organization("members/?email=Ann@x.example")).await.ok();
+    let member = member["results"][0].clone();
+    let mut expected = member["user"].clone();
+    expected["organization"] = json!({ "id": workspace.made.organization_id, "name": "Corp" });
+    expected["redirect_url"] = json!("/");
+    expected["personal_api_key"] = json!({
+        "id": body["personal_api_key"]["id"], "value": key.key, "label": "Default", "scopes": ["*"],
+    });
+    assert_eq!(body, expected);
+    assert_eq!(
+        redacted(member["user"].clone()),
+        json!({
+            "id": 2, "uuid": "[uuid]", "distinct_id": "[distinct_id]", "first_name": "Anna", "last_name": "Lee",
+            "email": "Ann@x.example", "is_email_verified": false, "hedgehog_config": null,
+            "role_at_organization": "gardener",
+        })
+    );
+    assert_eq!(member["level"], 8);
+    let me = key.get(ME).await.ok();
+    assert_eq!(me["organization"]["id"], json!(workspace.made.organization_id));
+    assert_eq!(me["team"]["id"], json!(workspace.made.project_id));
+    key.post(&workspace.organization("projects/"), json!({})).await.ok();
+
+    // The invite is used up.
+    is_unknown(&anonymous.get(&offer.path).await);
+    is_unknown(&offer.accept(&anonymous, json!({ "first_name": "Again" })).await);
+    assert_eq!(crate::invites::listed(&workspace, "id").await, [] as [Value; 0]);
+    workspace.check().await;
+}
+
+#[tokio::test]
+async fn tokens_that_are_wrong_used_or_foreign_are_told_apart_by_nothing() {
+    let workspace = Workspace::new().await;
+    let other = Workspace::new().await;
+    let anonymous = workspace.anonymous();
+    let ann = offer(&workspace, "ann@x.example", 1).await;
+    let bob = offer(&workspace, "bob@x.example", 1).await;
+    let foreign = offer(&other, "ann@x.example", 1).await;
+    let fields = json!({ "first_name": "Ann" });
+    let nowhere = "/api/signup/01890000-0000-7000-8000-000000000000/";
+    let mut wrong = ann.token.clone();
+    wrong.replace_range(..1, if wrong.starts_with('0') { "1" } else { "0" });
+    let uppercase = ann.token.to_uppercase();
+    for (path, token) in [
+        (ann.path.as_str(), wrong.as_str()),
+        (ann.path.as_str(), &bob.token),
+        (ann.path.as_str(), &foreign.token),
+        (ann.path.as_str(), &ann.token[1..]),
+        (ann.path.as_str(), &uppercase),
+        (ann.path.as_str(), "x"),
+        (nowhere, &ann.token),
+        ("/api/signup/abc/", &ann.token),
+        ("/api/signup/1/", &ann.token),
+        (foreign.path.as_str(), &foreign.token),
+    ] {
+        let offer = Offer { path: path.to_owned(), token: token.to_owned() };
+        is_unknown(&offer.accept(&anonymous, fields.clone()).await);
+        is_unknown(&offer.accept(&anonymous, json!({})).await);
+        is_unknown(&offer.accept(&workspace.owner, fields.clone()).await);
+        is_unknown(&anonymous.get(&format!("{path}?token={token}")).await);
+    }
+    for (sent, code, detail) in [
+        (json!({ "first_name": "A" }), "required", "This field is required."),
+        (json!({ "token": null }), "null", "This field may not be null."),
+        (json!({ "token": "" }), "blank", "This field may not be blank."),
+        (json!({ "token": [] }), "invalid_input", "Not a valid string."),
+        (
+            json!({ "token": "x".repeat(201) }),
+            "max_length",
+            "Ensure this field has no more than 200 characters.",
+        ),
+    ] {
+        for path in [&ann.path, nowhere] {
+            anonymous.post(path, sent.clone()).await.refuses_field("token", code, detail);
+        }
+    }
+    // A replaced invite's token is worth nothing, and one that was taken back neither.
+    let again = offer(&workspace, "ann@x.example", 1).await;
+    is_unknown(&ann.accept(&anonymous, fields.clone()).await);
+    let id = again.path.trim_start_matches("/api/signup/");
+    workspace.owner.delete(&invites(&workspace, id)).await.is_empty(204);
+    is_unknown(&again.accept(&anonymous, fields).await);
+    assert_eq!(member_emails(&workspace).await.len(), 1);
+}
+
+#[tokio::test]
+async fn an_expired_invite_is_not_accepted() {
+    let (config, clock) = with_clock();
+    let workspace = Workspace::with(config).await;
+    let anonymous = workspace.anonymous();
+    let offer = offer(&workspace, "ann@x.example", 1).await;
+    clock.advance(Duration::from_hours(72) - Duration::from_micros(1));
+    anonymous.get(&offer.path).await.ok();
+    clock.advance(Duration::from_micros(1));
+    anonymous.get(&offer.path).await.refuses_body("expired", EXPIRED);
+    offer.accept(&anonymous, json!({ "first_name": "A" })).await.refuses_body("expired", EXPIRED);
+    // Only its token's holder is told so on accepting.
+    let wrong = Offer { token: "x".to_owned(), ..offer };
+    is_unknown(&wrong.accept(&anonymous, json!({ "first_name": "A" })).await);
+}
+
+#[tokio::test]
+async fn what_a_newcomer_says_of_themselves_is_checked() {
+    let workspace = Workspace::new().await;
+    let anonymous = workspace.anonymous();
+    let offer = offer(&workspace, "ann@x.example", 1).await;
+    for (fields, attr, code, detail) in [
+        (json!({}), "first_name", "required", "This field is required."),
+        (json!({ "first_name": " " }), "first_name", "blank", "This field may not be blank."),
+        (
+            json!({ "first_name": "x".repeat(129) }),
+            "first_name",
+            "max_length",
+            "Ensure this field has no more than 128 characters.",
+        ),
+        (
+            json!({ "first_name": "A", "last_name": {} }),
+            "last_name",
+            "invalid_input",
+            "Not a valid string.",
+        ),
+        (
+            json!({ "first_name": "A", "role_at_organization": "x".repeat(129) }),
+            "role_at_organization",
+            "max_length",
+            "Ensure this field has no more than 128 characters.",
+        ),
+    ] {
+        offer.accept(&anonymous, fields).await.refuses_field(attr, code, detail);
+    }
+    let array = anonymous.post(&offer.path, json!([])).await;
+    array.refuses_body("invalid_input", "Invalid data. Expected a dictionary, but got list.");
+    let body = offer
+        .accept(&anonymous, json!({ "first_name": "A", "role_at_organization": "" }))
+        .await
+        .ok();
+    assert_eq!((&body["last_name"], &body["role_at_organization"]), (&json!(""), &Value::Null));
+}
+
+#[tokio::test]
+async fn a_user_accepts_with_their_own_key_and_nothing_else() {
+    let workspace = Workspace::new().await;
+    let (eve, own) = workspace.outsider("eve").await;
+    let offer = offer(&workspace, "EVE@other.example", 1).await;
+    let id = offer.path.trim_start_matches("/api/signup/").trim_end_matches('/');
+    let anonymous = workspace.anonymous();
+    let login = format!("/login?next=/signup/{id}");
+    anonymous.get(&offer.path).await.refuses_body("account_exists", &login);
+    offer
+        .accept(&anonymous, json!({ "first_name": "E" }))
+        .await
+        .refuses_body("account_exists", &login);
+    let (mallory, _) = workspace.outsider("mallory").await;
+    for caller in [&mallory, &workspace.owner] {
+        caller.get(&offer.path).await.refuses_body("invalid_recipient", OTHER);
+        offer.accept(caller, json!({})).await.refuses_body("invalid_recipient", OTHER);
+    }
+    // Her keys that may not.
+    let email = "eve@other.example";
+    let reads = workspace.key(email, &["user:read", "organization:write"]).await;
+    offer.accept(&reads, json!({})).await.denies("API key missing required scope 'user:write'");
+    reads.get(&offer.path).await.ok();
+    let limited = "API keys limited to organizations or projects cannot join an organization.";
+    for limits in
+        [json!({ "organizations": [own["id"]] }), json!({ "projects": [own["project_id"]] })]
+    {
+        let key = workspace.limited_key(email, &["*"], limits).await;
+        offer.accept(&key, json!({})).await.denies(limited);
+    }
+    let dead = workspace.with_key("phx_no_such_key");
+    assert_eq!(offer.accept(&dead, json!({})).await.status, 401);
+    assert_eq!(dead.get(&offer.path).await.status, 401);
+
+    assert_eq!(eve.get(&offer.path).await.ok()["organization_name"], "Corp");
+    let key = workspace.key(email, &["user:write"]).await;
+    // What a newcomer would say is not looked at.
+    let answer = offer.accept(&key, json!({ "first_name": [], "password": 1 })).await;
+    assert_eq!(answer.status, 201);
+    let body = answer.ok();
+    assert_eq!(
+        redacted(body),
+        json!({
+            "id": 2, "uuid": "[uuid]", "distinct_id": "[distinct_id]", "first_name": "", "last_name": "",
+            "email": email, "is_email_verified": false, "hedgehog_config": null, "role_at_organization": null,
+            "organization": { "id": "[id]", "name": "Corp" }, "redirect_url": "/", "personal_api_key": null,
+        })
+    );
+    let me = eve.get(ME).await.ok();
+    assert_eq!(
+        me["organization"]["id"],
+        json!(workspace.made.organization_id),
+        "it is the current one"
+    );
+    assert_eq!(me["organizations"].as_array().expect("a list").len(), 2);
+    is_unknown(&offer.accept(&eve, json!({})).await);
+    workspace.check().await;
+}
+
+#[tokio::test]
+async fn who_became_a_member_otherwise_cannot_join_again() {
+    let workspace = Workspace::new().await;
+    let (eve, _) = workspace.outsider("eve").await;
+    let offer = offer(&workspace, "eve@other.example", 15).await;
+    workspace
+        .operate(Operation::UserCreate {
+            email: "eve@other.example".to_owned(),
+            first_name: String::new(),
+            last_name: String::new(),
+            organization: Some(workspace.made.organization_id),
+            level: Level::Member,
+            existing: true,
+        })
+        .await;
+    let text = "You already are a member of this organization.";
+    eve.get(&offer.path).await.refuses_body("user_already_member", text);
+    offer.accept(&eve, json!({})).await.refuses_body("user_already_member", text);
+    assert_eq!(eve.get(&workspace.organization("")).await.ok()["membership_level"], 1);
+}
+
+#[tokio::test]
+async fn of_two_accepts_at_once_one_joins() {
+    let workspace = Workspace::new().await;
+    let anonymous = workspace.anonymous();
+    let ann = offer(&workspace, "ann@x.example", 1).await;
+    let fields = || json!({ "first_name": "Ann" });
+    let (one, two) =
+        tokio::join!(ann.accept(&anonymous, fields()), ann.accept(&anonymous, fields()));
+    let (joined, refused) = if one.status == 201 { (one, two) } else { (two, one) };
+    assert_eq!(joined.status, 201);
+    is_unknown(&refused);
+    assert_eq!(member_emails(&workspace).await, ["ann@x.example", crate::support::OWNER]);
+
+    // The same address into two organizations at once: one account.
+    let (eve, _) = workspace.outsider("eve").await;
+    let bob = offer(&workspace, "bob@x.example", 1).await;
+    let sent = json!({ "target_email": "Bob@x.example" });
+    let path = "/api/organizations/@current/invites/";
+    let other = Offer::of(&eve.post(path, sent).await.ok());
+    let (one, two) =
+        tokio::join!(bob.accept(&anonymous, fields()), other.accept(&anonymous, fields()));
+    let mut statuses = [one.status, two.status];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [201, 400]);
+    let refused = if one.status == 400 { one } else { two };
+    assert_eq!(refused.body["code"], "account_exists");
+    workspace.check().await;
+}
+
+#[tokio::test]
+async fn grants_on_private_projects_take_effect_with_joining() {
+    let workspace = Workspace::new().await;
+    let anonymous = workspace.anonymous();
+    let mut ids = Vec::new();
+    for name in ["One", "Two", "Three", "Gone"] {
+        let sent = json!({ "name": name, "access_control": true });
+        let made = workspace.owner.post(&workspace.organization("projects/"), sent).await.ok();
+        ids.push(made["id"].clone());
+    }
+    let sent = json!({
+        "target_email": "ann@x.example",
+        "private_project_access": [
+            { "id": ids[0], "level": 1 }, { "id": ids[1], "level": "none" }, { "id": ids[3], "level": "admin" },
+            { "id": ids[0], "level": "admin" }, { "id": ids[0], "level": "member" },
+        ],
+    });
+    let offer = Offer::of(&invite(&workspace.owner, &workspace, sent).await);
+    workspace.owner.delete(&format!("/api/projects/{}/", ids[3])).await.is_empty(204);
+    let body = offer.accept(&anonymous, json!({ "first_name": "Ann" })).await.ok();
+    let ann = workspace.with_key(body["personal_api_key"]["value"].as_str().expect("a key"));
+    let list = ann.get(&workspace.organization("projects/")).await.ok();
+    let names: Vec<_> =
+        list["results"].as_array().expect("a list").iter().map(|one| one["name"].clone()).collect();
+    assert_eq!((names, &list["count"]), (vec![json!("Web"), json!("One")], &json!(2)));
+    let one = ann.get(&format!("/api/projects/{}/", ids[0])).await.ok();
+    assert_eq!(one["effective_membership_level"], 8);
+    ann.get(&format!("/api/projects/{}/", ids[1])).await.misses("Not found.");
+    workspace.check().await;
+}
+
+#[tokio::test]
+async fn the_operator_prints_an_invites_link() {
+    let workspace = Workspace::with(with_mail()).await;
+    let made =
+        invite(&workspace.owner, &workspace, json!({ "target_email": "ann@x.example" })).await;
+    assert_eq!(made["accept_url"], Value::Null);
+    let id = serde_json::from_value(made["id"].clone()).expect("an id");
+    let link = workspace.operate(Operation::InviteLink { id }).await;
+    let expected = json!({ "id": made["id"], "target_email": "ann@x.example", "accept_url": link["accept_url"] });
+    assert_eq!(link, expected);
+    let offer = Offer::of(&link);
+    let body = offer.accept(&workspace.anonymous(), json!({ "first_name": "Ann" })).await.ok();
+    assert_eq!(body["is_email_verified"], false, "a link proves no address");
+    let gone = steward::operator::perform(&workspace.app, Operation::InviteLink { id }).await;
+    let gone = gone.expect_err("it was used");
+    assert_eq!((gone.status(), gone.detail()), (404, format!("There is no invite {id}.").as_str()));
+}
+
+#[tokio::test]
+async fn links_lead_to_where_the_service_is_and_never_to_a_host_that_was_sent() {
+    let mut config = steward::Config::default();
+    config.public_url = Some("https://admin.corp.example/".to_owned());
+    let workspace = Workspace::with(config).await;
+    let headers = [
+        ("content-type", "application/json"),
+        ("host", "evil.example"),
+        ("x-forwarded-host", "evil.example"),
+    ];
+    let body = json!({ "target_email": "ann@x.example" }).to_string();
+    let path = invites(&workspace, "");
+    let made = workspace.owner.fetch(axum::http::Method::POST, &path, &headers, body).await.ok();
+    let link = made["accept_url"].as_str().expect("a link");
+    assert!(link.starts_with("https://admin.corp.example/signup/"), "{link}");
+}
