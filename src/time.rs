@@ -38,6 +38,13 @@ impl Timestamp {
         self.0.div_euclid(1_000_000)
     }
 
+    /// The minute, for people to read: `2026-11-20 13:04 UTC`.
+    pub fn minute(self) -> String {
+        let shown = self.to_string();
+        let (day, time) = shown.split_once('T').unwrap_or_default();
+        format!("{day} {} UTC", time.get(..5).unwrap_or_default())
+    }
+
     /// Whole milliseconds since 1970-01-01T00:00:00Z, zero for earlier moments.
     pub fn millis(self) -> u64 {
         u64::try_from(self.0.div_euclid(1_000)).unwrap_or(0)
@@ -163,6 +170,11 @@ mod tests {
     #[test]
     fn a_fraction_is_shown_with_six_digits() {
         assert_eq!(Timestamp(1_735_787_045_678_900).to_string(), "2025-01-02T03:04:05.678900Z");
+    }
+
+    #[test]
+    fn a_minute_is_shown_for_people() {
+        assert_eq!(Timestamp(1_735_787_045_678_900).minute(), "2025-01-02 03:04 UTC");
     }
 
     #[test]

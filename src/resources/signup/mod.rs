@@ -2,6 +2,7 @@
 
 pub mod http;
 mod input;
+mod letters;
 
 use crate::error::{Error, Result};
 use crate::ids::{ApiKeyId, InviteId, LetterId, UserId};
@@ -19,6 +20,7 @@ use crate::time::Timestamp;
 
 use input::NewMember;
 pub use input::{Acceptance, SignupFields};
+pub use letters::Letters;
 
 /// The invite that a path names. A text that is no id names none.
 ///

@@ -1,0 +1,141 @@
+//! What the mails about invites and joining say (decisions §4, Invite). They are composed when they are
+//! sent, from what is so then.
+
+use askama::Template;
+
+use crate::error::{Error, Result};
+use crate::ids::{InviteId, OrganizationId, UserId};
+use crate::mail::outbox::{About, Letter};
+use crate::mail::{Compose, Composed, Message};
+use crate::resources::invites::{self, Links};
+use crate::resources::members::{self, Membership};
+use crate::resources::organizations::Organization;
+use crate::resources::users::User;
+use crate::store::{Order, Snapshot, Tx, Window};
+use crate::time::Timestamp;
+
+/// Composes the mails about invites and joining.
+pub struct Letters {
+    /// Makes the links in them.
+    pub links: Links,
+}
+
+impl Compose for Letters {
+    fn compose(&self, tx: &Snapshot, letter: &Letter, now: Timestamp) -> Result<Composed> {
+        match &letter.about {
+            About::Invite { invite, .. } => self.invitation(tx, *invite, now),
+            About::Joining { user } => announcement(tx, letter.organization, *user),
+            About::Joined { user, .. } => joined(tx, letter.organization, *user),
+        }
+    }
+}
+
+/// What the mail to an invite's address says.
+struct Invitation {
+    first_name: String,
+    inviter: String,
+    organization: String,
+    message: Option<String>,
+    expires_at: String,
+    url: String,
+}
+
+#[derive(Template)]
+#[template(path = "signup/letters/invite.txt")]
+struct InvitationText<'i> {
+    it: &'i Invitation,
+}
+
+#[derive(Template)]
+#[template(path = "signup/letters/invite.html")]
+struct InvitationHtml<'i> {
+    it: &'i Invitation,
+}
+
+impl Letters {
+    fn invitation(&self, tx: &Snapshot, id: InviteId, now: Timestamp) -> Result<Composed> {
+        let Some(invite) = invites::find_by_id(tx, id)?.filter(|it| !it.head.is_expired(now))
+        else {
+            return Ok(Composed::Moot);
+        };
+        let organization: Organization = tx.get(&invite.head.organization)?;
+        let inviter = match invite.head.created_by {
+            Some(user) => tx.find::<User>(&user)?.map(|user| name(&user)),
+            None => None,
+        };
+        let it = Invitation {
+            first_name: invite.shown.first_name,
+            inviter: inviter.unwrap_or_else(|| "An administrator".to_owned()),
+            organization: organization.shown.name,
+            message: invite.shown.message.filter(|message| !message.is_empty()),
+            expires_at: invite.head.expires_at.minute(),
+            url: self.links.to_mail(id),
+        };
+        let subject = format!("{} invites you to {}", it.inviter, it.organization);
+        message(subject, &InvitationText { it: &it }, &InvitationHtml { it: &it })
+    }
+}
+
+/// The letters to the organization's admins and owners, but not to the one who joined.
+fn announcement(tx: &Snapshot, organization: OrganizationId, user: UserId) -> Result<Composed> {
+    let mut letters = Vec::new();
+    let all = Window::all(Order::Ascending);
+    tx.walk(&members::BY_JOINING, &organization, all, |row| {
+        let Membership { user: other, level, .. } = row.head;
+        if level.administers() && other != user {
+            let to = tx.get::<User>(&other)?.shown.email;
+            letters.push(About::Joined { user, to });
+        }
+        Ok(())
+    })?;
+    Ok(Composed::Letters(letters))
+}
+
+/// What the mail to those who run an organization says when someone has joined it.
+struct Joined {
+    name: String,
+    email: String,
+    organization: String,
+}
+
+#[derive(Template)]
+#[template(path = "signup/letters/joined.txt")]
+struct JoinedText<'j> {
+    it: &'j Joined,
+}
+
+#[derive(Template)]
+#[template(path = "signup/letters/joined.html")]
+struct JoinedHtml<'j> {
+    it: &'j Joined,
+}
+
+fn joined(tx: &Snapshot, organization: OrganizationId, user: UserId) -> Result<Composed> {
+    let (Some(organization), Some(user)) =
+        (tx.find::<Organization>(&organization)?, tx.find::<User>(&user)?)
+    else {
+        return Ok(Composed::Moot);
+    };
+    let it = Joined {
+        name: name(&user),
+        email: user.shown.email,
+        organization: organization.shown.name,
+    };
+    let subject = format!("{} has joined {}", it.name, it.organization);
+    message(subject, &JoinedText { it: &it }, &JoinedHtml { it: &it })
+}
+
+/// What a user is called: by name where they have one, else by address.
+fn name(user: &User) -> String {
+    let full = format!("{} {}", user.shown.first_name, user.shown.last_name);
+    match full.trim() {
+        "" => user.shown.email.clone(),
+        name => name.to_owned(),
+    }
+}
+
+fn message(subject: String, text: &impl Template, html: &impl Template) -> Result<Composed> {
+    let text = text.render().map_err(Error::internal)?;
+    let html = html.render().map_err(Error::internal)?;
+    Ok(Composed::Message(Message { subject, text, html }))
+}
