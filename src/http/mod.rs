@@ -5,6 +5,7 @@ pub mod around;
 pub mod body;
 pub mod client;
 mod error;
+pub mod html;
 pub mod logging;
 pub mod openapi;
 pub mod page;

@@ -38,6 +38,7 @@ mod project_fields;
 mod projects;
 mod removal;
 mod signup;
+mod signup_page;
 mod support;
 mod tidy;
 mod transport;

@@ -1,4 +1,4 @@
-//! `/api/signup/:id/`.
+//! `/api/signup/:id/`, and the page that mails lead to.
 
 use axum::extract::State;
 
@@ -6,6 +6,7 @@ use crate::access::{Caller, Needs, Visitor};
 use crate::error::Result;
 use crate::http::answer::{Answer, Answered};
 use crate::http::body::Body;
+use crate::http::html::Document;
 use crate::http::path::{Id, Query};
 use crate::http::routes::Routes;
 use crate::ids::{InviteId, UserId};
@@ -15,6 +16,7 @@ use crate::state::App;
 use super::{Acceptance, AcceptedBy, MadeKey, SignupFields};
 
 const ONE: &str = "/api/signup/{id}/";
+const PAGE: &str = "/signup/{id}/";
 
 /// The routes of signing up.
 pub fn routes(routes: &mut Routes) {
@@ -23,6 +25,17 @@ pub fn routes(routes: &mut Routes) {
     let write = Needs::scope("user:write").or_nobody(WHY);
     routes.get(ONE, "signup_retrieve", read, offer).answers(200, "InviteOffer");
     routes.post(ONE, "signup_create", write, accept).takes::<SignupFields>().answers(201, "Signup");
+    let open = Needs::nothing("the page holds nothing; what it shows it asks the API for");
+    routes.get(PAGE, "signup_page", open, page).answers(200, "A page");
+}
+
+async fn page() -> Document<'static> {
+    Document {
+        title: "You are invited",
+        style: include_str!("page/style.css"),
+        script: include_str!("page/script.js"),
+        body: include_str!("page/body.html"),
+    }
 }
 
 async fn offer(
