@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::http::around::Around;
 use crate::http::openapi;
 use crate::http::routes::Routes;
-use crate::resources::{dashboards, members, organizations, projects, users};
+use crate::resources::{access_controls, dashboards, members, organizations, projects, users};
 use crate::state::App;
 
 /// Every route of the service.
@@ -19,6 +19,7 @@ pub fn routes() -> Routes {
     organizations::http::routes(&mut routes);
     members::http::routes(&mut routes);
     projects::http::routes(&mut routes);
+    access_controls::http::routes(&mut routes);
     dashboards::http::routes(&mut routes);
     routes.get("/_livez", "livez", Needs::nothing("tells only that the process runs"), livez);
     routes.get("/_readyz", "readyz", Needs::nothing("tells only whether writes are taken"), readyz);
