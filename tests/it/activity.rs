@@ -279,9 +279,8 @@ async fn every_change_of_a_dashboard_leaves_one_entry() {
     let step =
         |method, path: String, sent: Value, told| Step { caller: &ann, method, path, sent, told };
     let told = json!(["Dashboard", null, "created", "A", {}]);
-    let (made, body) =
-        take(&workspace, step("POST", workspace.dashboards(""), json!({ "name": "A" }), told))
-            .await;
+    let sent = json!({ "name": "A", "filters": { "date_from": "-7d" } });
+    let (made, body) = take(&workspace, step("POST", workspace.dashboards(""), sent, told)).await;
     let item = body["id"].to_string();
     assert_eq!(
         (made.shown.item_id.as_str(), made.head.project),

@@ -48,14 +48,11 @@ impl Field for AccessLevel {
             Ok(Patch::Value(level)) => Ok(Some(level)),
             Ok(Patch::Null) => Ok(None),
             Ok(Patch::Absent) => Err(required(name)),
-            Err(_) => Err(Error::field(
-                name,
-                "invalid_input",
-                format!(
-                    "Invalid access level. Must be one of: {}",
-                    GrantLevel::ALL.map(GrantLevel::word).join(", ")
-                ),
-            )),
+            Err(_) => {
+                let levels = GrantLevel::ALL.map(GrantLevel::word).join(", ");
+                let detail = format!("Invalid access level. Must be one of: {levels}");
+                Err(Error::field(name, "invalid_input", detail))
+            }
         }
     }
 
@@ -162,15 +159,11 @@ pub fn body(tx: &impl Tx, place: &InProject) -> Result<Vec<u8>> {
 /// Appends the rules by user, without those of users whom the list of members leaves out.
 fn write_rules(tx: &impl Tx, project: &projects::Head, out: &mut Vec<u8>) -> Result<()> {
     let mut rules = Array::begin(out);
-    let all = Window::all(Order::Ascending);
-    tx.scan::<Grant, _>(
-        &(project.organization, project.id),
-        all,
-        |row| match members::find_listed(tx, project.organization, row.head.user)? {
-            Some(member) => rules.item(|out| write_rule(&row.head, member.id, out)),
-            None => Ok(()),
-        },
-    )?;
+    let of_project = (project.organization, project.id);
+    tx.scan::<Grant, _>(&of_project, Window::all(Order::Ascending), |row| {
+        let member = members::find_listed(tx, project.organization, row.head.user)?;
+        member.map_or(Ok(()), |member| rules.item(|out| write_rule(&row.head, member.id, out)))
+    })?;
     rules.end();
     Ok(())
 }

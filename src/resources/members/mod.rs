@@ -154,7 +154,7 @@ pub fn find(
     tx.head::<Membership>(&(organization, user))
 }
 
-/// The same, if it is one that lists show.
+/// The membership of a user in an organization, if there is one that lists show.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
