@@ -237,7 +237,7 @@ async fn set_active(app: &App, email: String, active: bool) -> Result<Value> {
         let mut user = get_user(tx, &email)?;
         user.head.is_active = active;
         tx.put(&user)?;
-        members::set_listed(tx, user.head.id, active)?;
+        members::set_listed(tx, &user)?;
         Ok(json!({ "id": user.head.id, "email": user.shown.email, "is_active": active }))
     })
     .await

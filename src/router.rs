@@ -9,7 +9,9 @@ use crate::error::Error;
 use crate::http::around::Around;
 use crate::http::openapi;
 use crate::http::routes::Routes;
-use crate::resources::{dashboards, invites, members, organizations, projects, signup, users};
+use crate::resources::{
+    access_controls, dashboards, invites, members, organizations, projects, signup, users,
+};
 use crate::state::App;
 
 /// Every route of the service.
@@ -19,6 +21,7 @@ pub fn routes() -> Routes {
     organizations::http::routes(&mut routes);
     members::http::routes(&mut routes);
     projects::http::routes(&mut routes);
+    access_controls::http::routes(&mut routes);
     dashboards::http::routes(&mut routes);
     invites::http::routes(&mut routes);
     signup::http::routes(&mut routes);

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use time::OffsetDateTime;
+use time::format_description::BorrowedFormatItem;
 use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
+use time::parsing::Parsed;
+use time::{Date, OffsetDateTime, Time, UtcOffset};
 use tokio::sync::watch;
 
 /// A moment in UTC, to the microsecond.
@@ -48,6 +50,25 @@ impl Timestamp {
     /// Whole milliseconds since 1970-01-01T00:00:00Z, zero for earlier moments.
     pub fn millis(self) -> u64 {
         u64::try_from(self.0.div_euclid(1_000)).unwrap_or(0)
+    }
+
+    /// The moment that a client wrote: a date, with or without a time of day and an offset from UTC. What
+    /// names no offset is in UTC, what names no time of day is its beginning (facts-crosscutting §b).
+    pub fn parse(text: &str) -> Option<Self> {
+        const FORM: &[BorrowedFormatItem<'_>] = format_description!(
+            version = 2,
+            "[year]-[month]-[day][optional [[first [T][t][ ]][hour]:[minute]\
+             [optional [:[second][optional [.[subsecond]]]]]\
+             [optional [[first [Z][z][[offset_hour sign:mandatory]:[offset_minute]]]]]]]"
+        );
+        let mut parsed = Parsed::new();
+        let rest = parsed.parse_items(text.as_bytes(), FORM).ok()?;
+        let date = Date::try_from(parsed).ok().filter(|_| rest.is_empty())?;
+        let time = parsed.hour_24().map_or(Ok(Time::MIDNIGHT), |_| Time::try_from(parsed)).ok()?;
+        let offset =
+            parsed.offset_hour().map_or(Ok(UtcOffset::UTC), |_| UtcOffset::try_from(parsed));
+        let moment = OffsetDateTime::new_in_offset(date, time, offset.ok()?);
+        i64::try_from(moment.unix_timestamp_nanos() / 1_000).ok().map(Self)
     }
 
     /// This moment moved on by `time`, held at the last one that can be shown.
@@ -183,6 +204,47 @@ mod tests {
         for moment in [moment, moment.plus_seconds(i64::MAX), moment.plus_seconds(i64::MIN)] {
             let json = serde_json::to_string(&moment).expect("a timestamp serializes");
             assert_eq!(serde_json::from_str::<Timestamp>(&json).expect("and reads back"), moment);
+        }
+    }
+
+    #[test]
+    fn moments_are_read_in_every_form() {
+        let second = 1_735_787_045_000_000;
+        for (text, micros) in [
+            ("2025-01-02T03:04:05Z", second),
+            ("2025-01-02t03:04:05z", second),
+            ("2025-01-02T03:04:05.678901Z", second + 678_901),
+            ("2025-01-02T03:04:05.678901999Z", second + 678_901),
+            ("2025-01-02T03:04:05.5", second + 500_000),
+            ("2025-01-02 03:04:05", second),
+            ("2025-01-02T03:04", second - 5_000_000),
+            ("2025-01-02T05:34:05+02:30", second),
+            ("2025-01-01T23:04:05-04:00", second),
+            ("2025-01-02", second - 11_045_000_000),
+            ("0000-01-01", FIRST),
+            ("9999-12-31T23:59:59.999999Z", LAST),
+        ] {
+            assert_eq!(Timestamp::parse(text), Some(Timestamp(micros)), "{text}");
+        }
+        for text in [
+            "",
+            "now",
+            "1735787045",
+            "2025",
+            "2025-13-01",
+            "2025-02-30",
+            "2025-01-02T",
+            "2025-01-02T25:00",
+            "2025-01-02T03",
+            "2025-01-02T03:04:05 00:00",
+            "2025-01-02T03:04:05+99:00",
+            "2025-01-02Z",
+            " 2025-01-02",
+            "2025-01-02 ",
+            "20250-01-02",
+            "２０２５-01-02",
+        ] {
+            assert_eq!(Timestamp::parse(text), None, "{text}");
         }
     }
 

@@ -50,7 +50,7 @@ impl IntoResponse for Document<'_> {
 fn policy(style: &str, script: &str) -> String {
     let mut policy = format!("default-src 'none'; style-src '{}'", hash(style));
     if !script.is_empty() {
-        policy += &format!("; script-src '{}'; connect-src 'self'", hash(script));
+        policy = format!("{policy}; script-src '{}'; connect-src 'self'", hash(script));
     }
     policy + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }

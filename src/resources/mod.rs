@@ -1,8 +1,9 @@
 //! One folder a noun: its record and rules in `mod.rs`, its wire in `http.rs`.
 //!
 //! Rules look only leftwards in one order: users, organizations < members < projects < `api_keys` <
-//! dashboards < invites < signup < activity; sweeps knows what each parent holds.
+//! `access_controls` < dashboards < invites < signup < activity; sweeps knows what each parent holds.
 
+pub mod access_controls;
 pub mod activity;
 pub mod api_keys;
 pub mod dashboards;

@@ -66,7 +66,7 @@ tables! {
     Memberships = "memberships/1",
     /// Key: user, organization.
     MembershipsByUser = "memberships_by_user/1",
-    /// Those of active users. Key: organization, moment of joining, user.
+    /// Those that lists show. Key: organization, moment of joining, user.
     MembershipsByJoining = "memberships_by_joining/1",
 
     /// What a list of projects shows. Key: organization, project.

@@ -148,6 +148,46 @@ async fn every_change_of_a_member_leaves_one_entry() {
 }
 
 #[tokio::test]
+async fn every_change_of_access_leaves_one_entry_that_tells_the_level() {
+    let workspace = Workspace::new().await;
+    workspace.member("ann", Level::Member).await;
+    let member = workspace.membership("ann@corp.example").await;
+    let step = |level: Value, activity, changes: Value| Step {
+        caller: &workspace.owner,
+        method: "PUT",
+        path: workspace.access_controls(),
+        sent: json!({ "organization_member": member, "access_level": level }),
+        told: json!(["AccessControl", "1:2", activity, "Web", { "access_level": changes }]),
+    };
+    for (level, activity, changes) in [
+        (json!("member"), "created", json!([null, "member"])),
+        (json!("none"), "updated", json!(["member", "none"])),
+        (json!(null), "deleted", json!(["none", null])),
+        (json!("admin"), "created", json!([null, "admin"])),
+    ] {
+        let (entry, _) = take(&workspace, step(level, activity, changes)).await;
+        assert_eq!(entry.head.organization, workspace.made.organization_id);
+        assert_eq!(entry.head.project, Some(workspace.made.project_id));
+    }
+    let known = entries(&workspace);
+    let same = step(json!("admin"), "", json!(null));
+    workspace.owner.put(&same.path, same.sent).await.ok();
+    assert_eq!(entries(&workspace), known);
+
+    // Who leaves takes the grants along; the entry is about the member.
+    let list = workspace.owner.get(&workspace.organization("members/?search=ann")).await.ok();
+    let uuid = list["results"][0]["user"]["uuid"].as_str().expect("a uuid");
+    let removal = Step {
+        caller: &workspace.owner,
+        method: "DELETE",
+        path: workspace.organization(&format!("members/{uuid}/")),
+        sent: json!({}),
+        told: json!(["OrganizationMembership", member, "deleted", null, {}]),
+    };
+    take(&workspace, removal).await;
+}
+
+#[tokio::test]
 async fn every_change_of_a_project_leaves_one_entry_without_its_secrets() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
@@ -239,9 +279,8 @@ async fn every_change_of_a_dashboard_leaves_one_entry() {
     let step =
         |method, path: String, sent: Value, told| Step { caller: &ann, method, path, sent, told };
     let told = json!(["Dashboard", null, "created", "A", {}]);
-    let (made, body) =
-        take(&workspace, step("POST", workspace.dashboards(""), json!({ "name": "A" }), told))
-            .await;
+    let sent = json!({ "name": "A", "filters": { "date_from": "-7d" } });
+    let (made, body) = take(&workspace, step("POST", workspace.dashboards(""), sent, told)).await;
     let item = body["id"].to_string();
     assert_eq!(
         (made.shown.item_id.as_str(), made.head.project),

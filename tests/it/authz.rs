@@ -228,7 +228,7 @@ fn on_level(row: &Row, level: Level) -> Verdict {
 }
 
 async fn fire(caller: &Caller, row: &Row, path: &str) -> Answer {
-    let takes = row.method == Method::POST || row.method == Method::PATCH;
+    let takes = [Method::POST, Method::PUT, Method::PATCH].contains(&row.method);
     caller.send(row.method.clone(), path, takes.then(|| json!({}))).await
 }
 
@@ -361,6 +361,35 @@ async fn a_hidden_project_is_closed_to_a_member_on_every_route() {
         let answer = fire(&member, row, &at.fill(row.path)).await;
         verdict.check(row, "a hidden project", &answer, &at.organization);
         asked += 1;
+    }
+    assert!(asked > 0);
+}
+
+#[tokio::test]
+async fn an_organization_that_keeps_keys_out_is_closed_to_plain_members_on_every_route() {
+    let workspace = Workspace::new().await;
+    let at = Objects::make(&workspace, "here").await;
+    let admin = "ada@corp.example";
+    join(&workspace, &at.organization, admin, Level::Admin).await;
+    let (member, admin) =
+        (workspace.key("here@corp.example", &["*"]).await, workspace.key(admin, &["*"]).await);
+    let closed = json!({"members_can_use_personal_api_keys": false});
+    workspace.owner.patch(&at.fill("/api/organizations/{organization_id}/"), closed).await.ok();
+    let text = "Organization 'here' does not allow using personal API keys. Contact an admin to enable personal API keys for this organization.";
+    let mut asked = 0;
+    for row in routes().rows().iter().filter(|row| row.needs.public.is_none()) {
+        let path = at.fill(row.path);
+        let verdict = match Target::of(row.path) {
+            Target::Caller | Target::Organizations => Verdict::LetIn,
+            _ => Verdict::Denied(text.to_owned()),
+        };
+        asked += usize::from(verdict != Verdict::LetIn);
+        verdict.check(row, "kept out", &fire(&member, row, &path).await, &at.organization);
+        // What an admin may remove is left for the others.
+        if row.method != Method::DELETE || row.needs.level > Level::Admin {
+            let answer = fire(&admin, row, &path).await;
+            on_level(row, Level::Admin).check(row, "an admin", &answer, "no such text");
+        }
     }
     assert!(asked > 0);
 }

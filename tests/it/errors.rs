@@ -196,7 +196,8 @@ async fn every_path_answers_options_without_a_key_and_other_methods_with_allow()
             let options = workspace.anonymous().fetch(Method::OPTIONS, path, &[], "").await;
             options.is_empty(204);
             assert_eq!(allow(&options), allowed, "{path}");
-            for method in ["PUT", "TRACE", "BREW"] {
+            for method in ["PUT", "TRACE", "BREW"].into_iter().filter(|one| !allowed.contains(*one))
+            {
                 let method: Method = method.parse().expect("a method");
                 let answer = workspace.owner.fetch(method.clone(), path, &[], "").await;
                 answer.is_wrong_method(method.as_str());

@@ -283,7 +283,7 @@ async fn a_new_invite_takes_the_place_of_the_old_one() {
 #[tokio::test]
 async fn an_invite_expires_when_its_time_is_over() {
     let (mut config, clock) = with_clock();
-    config.invite_ttl = Duration::from_secs(60);
+    config.invite_ttl = Duration::from_mins(1);
     let workspace = Workspace::with(config).await;
     invite(&workspace.owner, &workspace, json!({ "target_email": "ann@x.example" })).await;
     clock.advance(Duration::from_micros(59_999_999));

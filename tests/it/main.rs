@@ -12,6 +12,7 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod access_controls;
 mod activity;
 mod authz;
 mod cli;

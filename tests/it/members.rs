@@ -1,9 +1,13 @@
 //! `/api/organizations/:organization_id/members/`: users in an organization, each at a level.
 
+use std::time::Duration;
+
 use axum::http::Method;
 use serde_json::{Value, json};
+use steward::config::Config;
 use steward::operator::Operation;
 use steward::resources::members::Level;
+use steward::time::{Clock, ManualClock, Timestamp};
 
 use crate::support::{Caller, OWNER, Workspace, redacted};
 
@@ -84,6 +88,8 @@ async fn a_member_shows_exactly_these_fields() {
     assert_eq!(redacted(list["results"][0].clone()), expected);
     let patched = staff.admin.patch(&staff.one(ANN).await, json!({})).await;
     patched.is(200, list["results"][0].clone());
+    let own = staff.member.patch(&staff.list("@me/"), json!({ "last_login": "now" })).await;
+    own.is(200, list["results"][0].clone());
 }
 
 #[tokio::test]
@@ -172,6 +178,98 @@ async fn deactivated_users_are_left_out() {
     staff.set_active(ANN, true).await;
     let list = staff.admin.get(&staff.list("")).await.ok();
     assert_eq!((emails(&list), &list["count"]), (vec![ANN, ADAM, OWNER], &json!(3)));
+    staff.workspace.check().await;
+}
+
+#[tokio::test]
+async fn members_are_found_by_the_moment_of_their_last_change() {
+    let clock = ManualClock::at(Timestamp::from_micros(1_735_787_045_000_000));
+    let mut config = Config::default();
+    config.clock = Clock::Manual(clock.clone());
+    let workspace = Workspace::with(config).await;
+    clock.advance(Duration::from_hours(1));
+    let admin = workspace.member("adam", Level::Admin).await;
+    clock.advance(Duration::from_micros(3_600_000_001));
+    let member = workspace.member("ann", Level::Member).await;
+    let staff = Staff { workspace, admin, member };
+    // Olga joined at 03:04:05, Adam an hour later, Ann an hour and a microsecond after him.
+    let all = vec![ANN, ADAM, OWNER];
+    for (query, expected) in [
+        ("2025-01-02T05:04:05.000001Z", vec![ANN]),
+        ("2025-01-02T05:04:05.000002Z", vec![]),
+        ("2025-01-02T07:34:05.000001%2B02:30", vec![ANN]),
+        ("2025-01-02T04:04:05Z", vec![ANN, ADAM]),
+        ("2025-01-02%2004:04:05", vec![ANN, ADAM]),
+        ("2025-01-02", all.clone()),
+        ("2025-01-03", vec![]),
+        ("", all.clone()),
+        ("yesterday", all.clone()),
+        ("1735787045", all.clone()),
+        ("2025-02-30", all.clone()),
+        ("2025-01-02T04:04:05Z&updated_after=2025-01-02T05:04:05Z", vec![ANN]),
+        ("2025-01-02T04:04:05Z&order=joined_at", vec![ADAM, ANN]),
+        ("2025-01-02T04:04:05Z&search=adam", vec![ADAM]),
+        ("2025-01-02T04:04:05Z&search=olga", vec![]),
+        ("2025-01-02T04:04:05Z&email=adam@corp.example", vec![ADAM]),
+        ("2025-01-02T04:04:05Z&email=owner@corp.example", vec![]),
+        ("yesterday&email=owner@corp.example", vec![OWNER]),
+    ] {
+        let path = staff.list(&format!("?updated_after={query}"));
+        let list = staff.member.get(&path).await.ok();
+        assert_eq!(emails(&list), expected, "{query}");
+        assert_eq!(list["count"], json!(expected.len()), "{query}");
+    }
+    let page = staff.list("?limit=1&offset=1&updated_after=2025-01-02T04:04:05Z");
+    let page = staff.member.get(&page).await.ok();
+    assert_eq!((emails(&page), &page["count"]), (vec![ADAM], &json!(2)));
+    let previous = page["previous"].as_str().expect("a link");
+    assert!(previous.ends_with("?limit=1&updated_after=2025-01-02T04%3A04%3A05Z"), "{previous}");
+
+    // A change of the level is a change; sending the same level is none.
+    clock.advance(Duration::from_hours(1));
+    let since = staff.list("?updated_after=2025-01-02T06:00:00Z");
+    let adam = staff.one(ADAM).await;
+    for (level, expected) in [(8, vec![]), (1, vec![ADAM])] {
+        staff.workspace.owner.patch(&adam, json!({ "level": level })).await.ok();
+        assert_eq!(emails(&staff.member.get(&since).await.ok()), expected);
+    }
+}
+
+#[tokio::test]
+async fn bots_are_left_out() {
+    let staff = Staff::new().await;
+    let bot = |email: &str| Operation::UserCreate {
+        email: email.to_owned(),
+        first_name: "Bot".to_owned(),
+        last_name: String::new(),
+        organization: Some(staff.workspace.made.organization_id),
+        level: Level::Admin,
+        existing: false,
+    };
+    let made = staff.workspace.operate(bot("max@posthogbot.user")).await;
+    staff.workspace.operate(bot("max@notposthogbot.user")).await;
+    let shown = vec!["max@notposthogbot.user", ANN, ADAM, OWNER];
+    let path = staff.list(&format!("{}/", made["uuid"].as_str().expect("a uuid")));
+    for _ in 0..2 {
+        let list = staff.admin.get(&staff.list("")).await.ok();
+        assert_eq!((emails(&list), &list["count"]), (shown.clone(), &json!(4)));
+        for query in
+            ["?email=max@posthogbot.user", "?search=@posthogbot", "?updated_after=2025-01-01"]
+        {
+            let list = staff.admin.get(&staff.list(query)).await.ok();
+            assert!(!emails(&list).contains(&"max@posthogbot.user"), "{query}");
+        }
+        let organization = staff.admin.get(&staff.workspace.organization("")).await.ok();
+        assert_eq!(organization["member_count"], 4);
+        staff.admin.patch(&path, json!({ "level": 1 })).await.misses("Not found.");
+        staff.admin.delete(&path).await.misses("Not found.");
+        // Whether a bot is active makes no difference.
+        staff.set_active("max@posthogbot.user", false).await;
+        staff.set_active("max@posthogbot.user", true).await;
+    }
+    // A bot works as the member it is.
+    let key = staff.workspace.key("max@posthogbot.user", &["*"]).await;
+    assert_eq!(emails(&key.get(&staff.list("")).await.ok()), shown);
     staff.workspace.check().await;
 }
 

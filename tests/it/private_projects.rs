@@ -2,20 +2,19 @@
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::ids::{ProjectId, UserId};
 use steward::operator::Operation;
 use steward::resources::members::Level;
-use steward::resources::projects::grants::{Grant, GrantLevel};
-use steward::store::{Order, Tx, Window};
 
 use crate::support::{Caller, Workspace};
+
+const ANN: &str = "ann@corp.example";
 
 const NO_ACCESS: &str = "You don't have access to the project.";
 
 /// A workspace whose second project is private, and a plain member.
 struct Private {
     workspace: Workspace,
-    id: ProjectId,
+    id: u64,
     ann: Caller,
 }
 
@@ -24,7 +23,7 @@ impl Private {
         let workspace = Workspace::new().await;
         let sent = json!({ "name": "Secret", "access_control": true });
         let made = workspace.owner.post(&workspace.organization("projects/"), sent).await.ok();
-        let id = ProjectId(made["id"].as_u64().expect("an id"));
+        let id = made["id"].as_u64().expect("an id");
         let ann = workspace.member("ann", Level::Member).await;
         Self { workspace, id, ann }
     }
@@ -40,28 +39,21 @@ impl Private {
         format!("/api/projects/{}/dashboards/", self.id)
     }
 
-    async fn user(&self, caller: &Caller) -> UserId {
-        UserId(caller.get("/api/users/@me/").await.ok()["id"].as_u64().expect("an id"))
+    /// Gives Ann this level on the project; null takes away what she has.
+    async fn grant(&self, level: Value) {
+        let member = self.workspace.membership(ANN).await;
+        let sent = json!({ "organization_member": member, "access_level": level });
+        self.workspace.owner.put(&self.controls(), sent).await.ok();
     }
 
-    async fn grant(&self, caller: &Caller, level: GrantLevel) {
-        let organization = self.workspace.made.organization_id;
-        let grant = Grant { organization, project: self.id, user: self.user(caller).await, level };
-        let written = self.workspace.app.store().write(move |tx| tx.put(&grant)).await;
-        written.expect("written");
+    fn controls(&self) -> String {
+        format!("/api/projects/{}/access_controls/", self.id)
     }
 
     /// How many grants there are.
-    fn grants(&self) -> usize {
-        let tx = self.workspace.app.store().snapshot().expect("a snapshot");
-        let all = Window { offset: 0, limit: usize::MAX, order: Order::Ascending };
-        let mut count = 0;
-        let counted = tx.scan::<Grant, _>(&(), all, |_| {
-            count += 1;
-            Ok(())
-        });
-        counted.expect("counted");
-        count
+    async fn grants(&self) -> usize {
+        let shown = self.workspace.owner.get(&self.controls()).await.ok();
+        shown["access_controls"].as_array().expect("a list").len()
     }
 
     /// Asserts that the project is absent for the caller wherever projects are shown.
@@ -126,10 +118,10 @@ async fn a_private_project_is_absent_for_plain_members_and_there_for_admins() {
 async fn a_grant_shows_it_at_the_level_of_the_grant() {
     let private = Private::new().await;
     let bob = private.workspace.member("bob", Level::Member).await;
-    private.grant(&private.ann, GrantLevel::Member).await;
+    private.grant(json!("member")).await;
     private.is_shown_to(&private.ann, 1).await;
     private.is_absent_for(&bob).await;
-    private.grant(&private.ann, GrantLevel::Admin).await;
+    private.grant(json!("admin")).await;
     private.is_shown_to(&private.ann, 8).await;
     // A grant is no level in the organization: neither who sees it nor its end is the member's to say.
     let [path, _] = private.paths();
@@ -145,7 +137,6 @@ async fn a_grant_shows_it_at_the_level_of_the_grant() {
 #[tokio::test]
 async fn it_follows_the_members_level_and_its_own_switch_at_once() {
     let private = Private::new().await;
-    let ann = private.user(&private.ann).await;
     let me = private.ann.get("/api/users/@me/").await.ok();
     let member = format!("members/{}/", me["uuid"].as_str().expect("a uuid"));
     let member = private.workspace.organization(&member);
@@ -165,7 +156,6 @@ async fn it_follows_the_members_level_and_its_own_switch_at_once() {
     owner.patch(&path, json!({ "access_control": true })).await.ok();
     private.is_absent_for(&private.ann).await;
     assert_eq!(private.ann.get("/api/projects/@current/").await.ok()["name"], "Web");
-    assert_eq!(private.user(&private.ann).await, ann);
 }
 
 #[tokio::test]
@@ -190,13 +180,14 @@ async fn a_list_that_leaves_projects_out_counts_and_pages_what_is_left() {
 #[tokio::test]
 async fn a_member_who_leaves_loses_the_grants_for_good() {
     let private = Private::new().await;
-    private.grant(&private.ann, GrantLevel::Admin).await;
-    assert_eq!(private.grants(), 1);
+    private.grant(json!("admin")).await;
+    assert_eq!(private.grants().await, 1);
     private.ann.delete(&private.workspace.organization("members/@me/")).await.is_empty(204);
-    assert_eq!(private.grants(), 0);
+    private.ann.get(&private.dashboards()).await.denies(NO_ACCESS);
+    assert_eq!(private.grants().await, 0);
     private.workspace.check().await;
     let back = Operation::UserCreate {
-        email: "ann@corp.example".to_owned(),
+        email: ANN.to_owned(),
         first_name: String::new(),
         last_name: String::new(),
         organization: Some(private.workspace.made.organization_id),
@@ -205,22 +196,23 @@ async fn a_member_who_leaves_loses_the_grants_for_good() {
     };
     private.workspace.operate(back).await;
     private.is_absent_for(&private.ann).await;
+    assert_eq!(private.grants().await, 0);
 }
 
 #[tokio::test]
 async fn a_key_limited_to_it_is_shut_out_with_its_user() {
     let private = Private::new().await;
-    private.grant(&private.ann, GrantLevel::Member).await;
+    private.grant(json!("member")).await;
     let limits = json!({ "projects": [private.id] });
-    let limited = private.workspace.limited_key("ann@corp.example", &["*"], limits).await;
+    let limited = private.workspace.limited_key(ANN, &["*"], limits).await;
     assert_eq!(names(&limited.get("/api/projects/").await.ok()["results"]), ["Secret"]);
-    let user = private.user(&private.ann).await;
-    let key = (private.workspace.made.organization_id, private.id, user);
-    let revoke = private.workspace.app.store().write(move |tx| tx.remove::<Grant>(&key).map(drop));
-    revoke.await.expect("revoked");
+    private.grant(Value::Null).await;
     assert_eq!(limited.get("/api/projects/").await.ok()["count"], 0);
     for path in private.paths() {
         limited.get(&path).await.misses("Not found.");
     }
     limited.get(&private.dashboards()).await.denies(NO_ACCESS);
+    private.grant(json!("member")).await;
+    assert_eq!(limited.get("/api/projects/").await.ok()["count"], 1);
+    limited.get(&private.dashboards()).await.ok();
 }

@@ -6,7 +6,7 @@ use steward::operator::Operation;
 use steward::resources::activity::Entry;
 use steward::resources::dashboards::{Dashboard, Details};
 use steward::resources::members::{Level, Membership};
-use steward::resources::projects::grants::{Grant, GrantLevel};
+use steward::resources::projects::grants::Grant;
 use steward::resources::projects::{Project, Settings};
 use steward::resources::sweeps::{self, Sweep};
 use steward::store::{Key, Order, Record, Tx, Window};
@@ -46,14 +46,10 @@ async fn furnished(workspace: &Workspace) -> (ProjectId, Caller) {
         let sent = json!({ "name": format!("D {number}"), "filters": { "number": number } });
         workspace.owner.post(&dashboards, sent).await.ok();
     }
-    let user = ann.get("/api/users/@me/").await.ok()["id"].as_u64().expect("an id");
-    let grant = Grant {
-        organization: workspace.made.organization_id,
-        project,
-        user: steward::ids::UserId(user),
-        level: GrantLevel::Member,
-    };
-    workspace.app.store().write(move |tx| tx.put(&grant)).await.expect("granted");
+    let member = workspace.membership("ann@corp.example").await;
+    let grant = json!({ "organization_member": member, "access_level": "member" });
+    let controls = format!("/api/projects/{project}/access_controls/");
+    workspace.owner.put(&controls, grant).await.ok();
     (project, ann)
 }
 

@@ -68,11 +68,11 @@ pub struct Shown {
 pub struct Detail {
     /// The thing's name, where it has one.
     pub name: Option<String>,
-    /// The fields that an update changed.
+    /// The fields that changed.
     pub changes: Vec<FieldChange>,
 }
 
-/// One field that an update changed.
+/// One field that changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FieldChange {
     /// What kind of thing the field is of.
@@ -169,15 +169,18 @@ fn told(mut subjects: Vec<Subject>) -> Vec<Subject> {
 }
 
 fn describe(subject: Subject) -> Shown {
-    let Subject { scope, item_id, name, change, before, after, hidden, .. } = subject;
+    let Subject { scope, item_id, name, change, before, after, hidden, told_whole, .. } = subject;
     let flipped = |fields: &Map<String, Value>| fields.get("deleted") == Some(&Value::Bool(true));
     let activity = match (change, flipped(&before), flipped(&after)) {
         ("updated", false, true) => "deleted",
         ("updated", true, false) => "restored",
         (change, ..) => change,
     };
-    let changes =
-        if change == "updated" { changes(scope, &hidden, before, &after) } else { Vec::new() };
+    let changes = if told_whole || change == "updated" {
+        changes(scope, &hidden, before, &after)
+    } else {
+        Vec::new()
+    };
     Shown {
         scope: scope.to_owned(),
         item_id,
@@ -192,9 +195,12 @@ const IMPLIED: [&str; 2] = ["updated_at", "last_modified_at"];
 fn changes(
     scope: &str,
     hidden: &[&str],
-    before: Map<String, Value>,
+    mut before: Map<String, Value>,
     after: &Map<String, Value>,
 ) -> Vec<FieldChange> {
+    for field in after.keys() {
+        before.entry(field).or_insert(Value::Null);
+    }
     let told = |field: &str, value: &Value| {
         if hidden.contains(&field) || value.to_string().len() > LONGEST_VALUE {
             Value::Null

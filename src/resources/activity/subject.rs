@@ -10,6 +10,7 @@ use crate::resources::dashboards::{Dashboard, Details, DetailsShown};
 use crate::resources::invites::Invite;
 use crate::resources::members::Membership;
 use crate::resources::organizations::Organization;
+use crate::resources::projects::grants::Grant;
 use crate::resources::projects::{self, Project, Settings};
 use crate::resources::users::{self, Profile, User};
 use crate::store::{Change, Record, Row, Table, Tx};
@@ -28,6 +29,8 @@ pub(super) struct Subject {
     pub(super) after: Map<String, Value>,
     /// Fields whose values are secrets.
     pub(super) hidden: Vec<&'static str>,
+    /// Whether its fields are told where it was made or removed, too.
+    pub(super) told_whole: bool,
 }
 
 /// The organization and the project that something is in.
@@ -38,6 +41,8 @@ trait Loggable: Record {
     const SCOPE: &'static str;
     /// Fields whose values are secrets.
     const HIDDEN: &'static [&'static str] = &[];
+    /// Whether its fields are told where it was made or removed, too.
+    const TOLD_WHOLE: bool = false;
 
     /// What the entry calls it.
     fn item_id(head: &Self::Head) -> String;
@@ -86,6 +91,7 @@ pub(super) fn subject(tx: &impl Tx, change: &Change) -> Result<Option<Subject>> 
         Table::Memberships => of::<Membership>(tx, change).map(Some),
         Table::Projects => of::<Project>(tx, change).map(Some),
         Table::ProjectSettings => of::<Settings>(tx, change).map(Some),
+        Table::Grants => of::<Grant>(tx, change).map(Some),
         Table::Invites => of::<Invite>(tx, change).map(Some),
         Table::ApiKeys => of::<ApiKey>(tx, change).map(Some),
         Table::Dashboards => of::<Dashboard>(tx, change).map(Some),
@@ -110,7 +116,7 @@ fn of<R: Loggable>(tx: &impl Tx, change: &Change) -> Result<Subject> {
         name = R::name(&row, tx)?;
     }
     let fields = |payload: &Option<Vec<u8>>| match (verb, payload) {
-        ("updated", Some(payload)) => R::fields(&Row::read(payload)?),
+        (_, Some(payload)) if R::TOLD_WHOLE || verb == "updated" => R::fields(&Row::read(payload)?),
         ("updated", None) => Ok(blank.clone().unwrap_or_default()),
         _ => Ok(Map::new()),
     };
@@ -124,6 +130,7 @@ fn of<R: Loggable>(tx: &impl Tx, change: &Change) -> Result<Subject> {
         before: fields(&change.before)?,
         after: fields(&change.after)?,
         hidden: R::HIDDEN.to_vec(),
+        told_whole: R::TOLD_WHOLE,
     })
 }
 
@@ -226,6 +233,29 @@ impl Loggable for Settings {
 
     fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
         Ok((Some(head.0), Some(head.1)))
+    }
+}
+
+/// A rule of a project's access controls: who has it, and which level.
+impl Loggable for Grant {
+    const SCOPE: &'static str = "AccessControl";
+    const TOLD_WHOLE: bool = true;
+
+    fn item_id(head: &Self::Head) -> String {
+        format!("{}:{}", head.project, head.user)
+    }
+
+    fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
+        Ok((Some(head.organization), Some(head.project)))
+    }
+
+    fn name(row: &Row<'_, Self>, tx: &impl Tx) -> Result<Option<String>> {
+        let project = (row.head.organization, row.head.project);
+        Ok(tx.view::<Project, _>(&project, |row| shown_name(&row))?.flatten())
+    }
+
+    fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
+        Ok(Map::from_iter([("access_level".to_owned(), row.head.level.word().into())]))
     }
 }
 

@@ -24,40 +24,34 @@ pub struct ProjectAccess {
 /// A level on a project, shown as it was sent: a number or a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccessLevel {
-    granted: Option<GrantLevel>,
+    granted: GrantLevel,
     is_number: bool,
 }
 
 impl AccessLevel {
     /// All of them.
     const ALL: [Self; 5] = [
-        Self::word(None),
-        Self::word(Some(GrantLevel::Member)),
-        Self::word(Some(GrantLevel::Admin)),
-        Self::number(GrantLevel::Member),
-        Self::number(GrantLevel::Admin),
+        Self::word(GrantLevel::None),
+        Self::word(GrantLevel::Member),
+        Self::word(GrantLevel::Admin),
+        Self { granted: GrantLevel::Member, is_number: true },
+        Self { granted: GrantLevel::Admin, is_number: true },
     ];
 
     /// The level in a word.
-    pub const fn word(granted: Option<GrantLevel>) -> Self {
+    pub const fn word(granted: GrantLevel) -> Self {
         Self { granted, is_number: false }
     }
 
-    const fn number(granted: GrantLevel) -> Self {
-        Self { granted: Some(granted), is_number: true }
-    }
-
-    /// What it grants; nothing for `none`.
-    pub const fn granted(self) -> Option<GrantLevel> {
+    /// What it grants.
+    pub const fn granted(self) -> GrantLevel {
         self.granted
     }
 
     fn shown(self) -> Value {
-        match (self.granted, self.is_number) {
-            (None, _) => "none".into(),
-            (Some(level), true) => level.number().into(),
-            (Some(GrantLevel::Member), false) => "member".into(),
-            (Some(GrantLevel::Admin), false) => "admin".into(),
+        match self.granted.number() {
+            Some(number) if self.is_number => number.into(),
+            _ => self.granted.word().into(),
         }
     }
 
@@ -154,7 +148,7 @@ pub(super) fn require_grantable(
                     "Project does not exist on this organization, or it is private and you do not have access to it.",
                 ));
             }
-            Reach::UpTo(own) if access.level.granted() > Some(own) => {
+            Reach::UpTo(own) if access.level.granted() > own => {
                 return Err(refused(
                     "You cannot invite to a private project with a higher level than your own.",
                 ));
@@ -178,7 +172,7 @@ pub(super) fn within(
     for ProjectAccess { id, level } in others.iter().copied() {
         let level = match reach(tx, caller, id)? {
             Reach::Nothing => continue,
-            Reach::UpTo(own) => AccessLevel::word(level.granted().min(Some(own))),
+            Reach::UpTo(own) => AccessLevel::word(level.granted().min(own)),
             Reach::Everything => level,
         };
         kept.push(ProjectAccess { id, level });

@@ -14,6 +14,7 @@ use crate::input::Parsed;
 use crate::resources::{sweeps, users};
 use crate::state::App;
 use crate::store::{Order, Tx};
+use crate::time::Timestamp;
 
 use super::{Filter, MemberPatch, Membership};
 
@@ -34,12 +35,16 @@ pub fn routes(routes: &mut Routes) {
 
 async fn list(at: Admitted<InOrganization>, page: Page) -> Answered {
     let text = |name| page.parameter(name).filter(|text| !text.is_empty()).map(str::to_owned);
-    let filter = Filter { email: text("email"), search: text("search") };
+    let filter = Filter {
+        email: text("email"),
+        search: text("search"),
+        updated_after: page.parameter("updated_after").and_then(Timestamp::parse),
+    };
     let order = match page.parameter("order") {
         Some("joined_at") => Order::Ascending,
         _ => Order::Descending,
     };
-    page.walking(filter.search.is_some())
+    page.walking(filter.walks())
         .answer(move |page| {
             super::list(&*at.tx, at.place.member.organization, &filter, page.window(order))
         })

@@ -2,6 +2,7 @@
 
 pub mod http;
 mod level;
+mod list;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -20,6 +21,7 @@ use crate::store::{
 use crate::time::Timestamp;
 
 pub use level::Level;
+pub use list::{Filter, list};
 
 /// One user in one organization.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,14 +38,14 @@ pub struct Membership {
     pub joined_at: Timestamp,
     /// When the membership last changed.
     pub updated_at: Timestamp,
-    /// Whether the user is active; the memberships of others are not listed.
+    /// Whether the user is active and no bot; the memberships of others are not listed.
     pub listed: bool,
 }
 
 /// The organizations of a user.
 pub const BY_USER: Index<Membership, (UserId, OrganizationId)> =
     Index::many(Table::MembershipsByUser, |member| Some((member.user, member.organization)));
-/// The active members of an organization, in the order in which they joined.
+/// The listed members of an organization, in the order in which they joined.
 pub const BY_JOINING: Index<Membership, (OrganizationId, Timestamp)> =
     Index::many(Table::MembershipsByJoining, |member| {
         member.listed.then_some((member.organization, member.joined_at))
@@ -73,6 +75,14 @@ impl Record for Membership {
     fn references(&self) -> Vec<Reference> {
         vec![Reference::to::<Organization>(&self.organization), Reference::to::<User>(&self.user)]
     }
+}
+
+/// How the addresses of PostHog's own bots end, which no list shows (facts-org §4.2).
+const BOTS: &str = "@posthogbot.user";
+
+/// Whether the user's memberships are listed.
+fn is_listed(user: &User) -> bool {
+    user.head.is_active && !user.shown.email.ends_with(BOTS)
 }
 
 /// What `level` takes.
@@ -109,7 +119,7 @@ pub fn create(
     draw: &mut Draw,
     now: Timestamp,
 ) -> Result<Membership> {
-    let known = tx.head::<User>(&user)?.ok_or_else(Error::not_found)?;
+    let known = tx.get::<User>(&user)?;
     if !tx.exists::<Organization>(&organization)? {
         return Err(Error::not_found_as("Organization not found."));
     }
@@ -126,7 +136,7 @@ pub fn create(
         level,
         joined_at: now,
         updated_at: now,
-        listed: known.is_active,
+        listed: is_listed(&known),
     };
     tx.put(&member)?;
     Ok(member)
@@ -142,6 +152,38 @@ pub fn find(
     user: UserId,
 ) -> Result<Option<Membership>> {
     tx.head::<Membership>(&(organization, user))
+}
+
+/// The membership of a user in an organization, if there is one that lists show.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn find_listed(
+    tx: &impl Tx,
+    organization: OrganizationId,
+    user: UserId,
+) -> Result<Option<Membership>> {
+    Ok(find(tx, organization, user)?.filter(|member| member.listed))
+}
+
+/// The listed membership with this id in an organization, if there is one. No index leads to it: it walks
+/// the organization's memberships until it comes to the one.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn find_by_id(
+    tx: &impl Tx,
+    organization: OrganizationId,
+    id: MembershipId,
+) -> Result<Option<Membership>> {
+    let mut found = None;
+    let first = Window { offset: 0, limit: 1, order: Order::Ascending };
+    let keep = |member: &Membership| member.id == id && member.listed;
+    tx.scan_kept::<Membership, _>(&organization, first, keep, |row| {
+        found = Some(row.head);
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// Changes a member's level, by the rules of facts-org §4.3 in their order.
@@ -187,17 +229,17 @@ pub fn remove(tx: &mut WriteTx<'_>, caller: &Membership, user: UserId) -> Result
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
-pub fn set_listed(tx: &mut WriteTx<'_>, user: UserId, listed: bool) -> Result<()> {
-    for key in tx.keys(&BY_USER, &user, usize::MAX)? {
+pub fn set_listed(tx: &mut WriteTx<'_>, user: &User) -> Result<()> {
+    for key in tx.keys(&BY_USER, &user.head.id, usize::MAX)? {
         let mut member: Membership = tx.get(&key)?;
-        member.listed = listed;
+        member.listed = is_listed(user);
         tx.put(&member)?;
     }
     Ok(())
 }
 
 fn get_listed(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<Membership> {
-    find(tx, organization, user)?.filter(|member| member.listed).ok_or_else(Error::not_found)
+    find_listed(tx, organization, user)?.ok_or_else(Error::not_found)
 }
 
 /// Oneself is always within reach; others only for admins, and only up to their own level.
@@ -229,94 +271,6 @@ fn require_grantable(caller: &Membership, member: &Membership, level: Level) -> 
         ));
     }
     Ok(())
-}
-
-/// Which members a list shows.
-#[derive(Debug, Clone, Default)]
-pub struct Filter {
-    /// Only the one with exactly this address.
-    pub email: Option<String>,
-    /// Only those whose name or address contains this, in whatever case.
-    pub search: Option<String>,
-}
-
-/// The members of an organization that `filter` lets through: how many there are in all, and those in
-/// `window` as the items of a JSON array.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
-pub fn list(
-    tx: &impl Tx,
-    organization: OrganizationId,
-    filter: &Filter,
-    window: Window,
-) -> Result<(u64, Vec<u8>)> {
-    let mut items = Items::default();
-    if let Some(email) = &filter.email {
-        let member = find_by_address(tx, organization, email)?;
-        let member = match (&filter.search, member) {
-            (Some(search), Some(member)) if !matches(tx, &member, search)? => None,
-            (_, member) => member,
-        };
-        let count = u64::from(member.is_some());
-        if let Some(member) = member.filter(|_| window.offset == 0 && window.limit > 0) {
-            items.push(tx, &member)?;
-        }
-        return Ok((count, items.out));
-    }
-    let Some(search) = &filter.search else {
-        let count = tx.count::<Membership>(&organization)?;
-        if window.begins_within(count) {
-            tx.walk(&BY_JOINING, &organization, window, |row| items.push(tx, &row.head))?;
-        }
-        return Ok((count, items.out));
-    };
-    let mut count = 0;
-    let all = Window::all(window.order);
-    tx.walk(&BY_JOINING, &organization, all, |row| {
-        if matches(tx, &row.head, search)? {
-            if window.shows(count) {
-                items.push(tx, &row.head)?;
-            }
-            count += 1;
-        }
-        Ok(())
-    })?;
-    Ok((count as u64, items.out))
-}
-
-fn find_by_address(
-    tx: &impl Tx,
-    organization: OrganizationId,
-    email: &str,
-) -> Result<Option<Membership>> {
-    match users::find_by_email(tx, email)? {
-        Some(user) if user.shown.email == email => {
-            Ok(find(tx, organization, user.head.id)?.filter(|member| member.listed))
-        }
-        _ => Ok(None),
-    }
-}
-
-fn matches(tx: &impl Tx, member: &Membership, search: &str) -> Result<bool> {
-    let user: User = tx.get(&member.user)?;
-    let users::Shown { first_name, last_name, email, .. } = user.shown;
-    Ok(format!("{first_name} {last_name} {email}").to_lowercase().contains(&search.to_lowercase()))
-}
-
-#[derive(Default)]
-struct Items {
-    out: Vec<u8>,
-    users: Embedder,
-}
-
-impl Items {
-    fn push(&mut self, tx: &impl Tx, member: &Membership) -> Result<()> {
-        if !self.out.is_empty() {
-            self.out.push(b',');
-        }
-        write_body(tx, member, &mut self.users, &mut self.out)
-    }
 }
 
 /// The Member of the API document.

@@ -285,5 +285,5 @@ fn effective_level(tx: &impl Tx, member: &Membership, project: &Head) -> Result<
     if !project.access_control || member.level.administers() {
         return Ok(Some(member.level.number()));
     }
-    Ok(grants::find(tx, project, member.user)?.map(grants::GrantLevel::number))
+    Ok(grants::find(tx, project, member.user)?.and_then(grants::GrantLevel::number))
 }

@@ -13,7 +13,7 @@ use crate::ids::{InviteId, UserId};
 use crate::secret::Seed;
 use crate::state::App;
 
-use super::{Acceptance, AcceptedBy, MadeKey, SignupFields};
+use super::{Acceptance, AcceptedBy, SignupFields};
 
 const ONE: &str = "/api/signup/{id}/";
 const PAGE: &str = "/signup/{id}/";
@@ -61,7 +61,7 @@ async fn accept(
     super::require_acceptable(&*app.store().snapshot()?, app.links(), &sent, user, app.now())?;
     let by = match user {
         Some(user) => AcceptedBy::User(user),
-        None => AcceptedBy::Newcomer(make_key(&app).await?),
+        None => AcceptedBy::Newcomer(app.new_key().await?.into()),
     };
     let (links, sends_mail) = (app.links().clone(), app.sends_mail());
     app.change_as_visitor(&visitor, move |tx, caller, now| {
@@ -77,10 +77,4 @@ fn who(caller: Option<&Caller>) -> Result<Option<UserId>> {
     let Some(caller) = caller else { return Ok(None) };
     caller.key.require_may_join()?;
     Ok(Some(caller.user.id))
-}
-
-/// A key for somebody whose user is made with it.
-async fn make_key(app: &App) -> Result<MadeKey> {
-    let (key, hash) = app.new_key().await?;
-    Ok(MadeKey { id: key.id, mask_value: key.mask(), hash, value: key.value })
 }

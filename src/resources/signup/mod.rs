@@ -4,6 +4,7 @@ pub mod http;
 mod input;
 mod letters;
 
+use crate::access::key::NewKey;
 use crate::error::{Error, Result};
 use crate::ids::{ApiKeyId, InviteId, LetterId, UserId};
 use crate::json::Object;
@@ -12,7 +13,7 @@ use crate::resources::api_keys::{self, NewApiKey};
 use crate::resources::invites::{self, Invite, Links, Proof};
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::Organization;
-use crate::resources::projects::{Project, grants};
+use crate::resources::projects::grants;
 use crate::resources::users::{self, User};
 use crate::secret::Draw;
 use crate::store::{Tx, WriteTx};
@@ -168,6 +169,12 @@ pub struct MadeKey {
     pub value: String,
 }
 
+impl From<(NewKey, String)> for MadeKey {
+    fn from((key, hash): (NewKey, String)) -> Self {
+        Self { id: key.id, mask_value: key.mask(), hash, value: key.value }
+    }
+}
+
 /// The label of a newcomer's key.
 const KEY_LABEL: &str = "Default";
 /// Its scopes.
@@ -245,11 +252,7 @@ fn join(
     let organization = invite.head.organization;
     let member = members::create(tx, organization, user, invite.head.level, draw, now)?;
     for access in &invite.shown.private_project_access {
-        if let Some(level) = access.level.granted()
-            && let Some(project) = tx.head::<Project>(&(organization, access.id))?
-        {
-            grants::give(tx, &project, user, level, now)?;
-        }
+        grants::give(tx, organization, access.id, user, access.level.granted(), now)?;
     }
     users::set_current(tx, user, organization, None)?;
     invites::take(tx, organization, &invite.head.address)?;

@@ -64,6 +64,19 @@ impl Workspace {
         format!("/api/organizations/{}/{rest}", self.made.organization_id)
     }
 
+    /// The path of the first project's access controls.
+    pub fn access_controls(&self) -> String {
+        format!("/api/projects/{}/access_controls/", self.made.project_id)
+    }
+
+    /// The id of the membership that the user with this address has in the first organization.
+    pub async fn membership(&self, email: &str) -> Value {
+        let found = self.organization(&format!("members/?email={email}"));
+        let found = self.owner.get(&found).await.ok();
+        assert_eq!(found["count"], 1, "{email} is no member");
+        found["results"][0]["id"].clone()
+    }
+
     /// Someone without a key.
     pub fn anonymous(&self) -> Caller {
         Caller { router: self.router.clone(), key: None }
