@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::http::around::Around;
 use crate::http::openapi;
 use crate::http::routes::Routes;
-use crate::resources::{dashboards, members, organizations, projects, users};
+use crate::resources::{dashboards, domains, members, organizations, projects, users};
 use crate::state::App;
 
 /// Every route of the service.
@@ -20,6 +20,7 @@ pub fn routes() -> Routes {
     members::http::routes(&mut routes);
     projects::http::routes(&mut routes);
     dashboards::http::routes(&mut routes);
+    domains::http::routes(&mut routes);
     routes.get("/_livez", "livez", Needs::nothing("tells only that the process runs"), livez);
     routes.get("/_readyz", "readyz", Needs::nothing("tells only whether writes are taken"), readyz);
     openapi::routes(&mut routes);

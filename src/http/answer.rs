@@ -11,6 +11,8 @@ use crate::error::Result;
 pub enum Answer {
     /// 200 with JSON text.
     Shown(Vec<u8>),
+    /// 200 without a body.
+    Empty,
     /// 201 with JSON text.
     Created(Vec<u8>),
     /// 204.
@@ -26,6 +28,7 @@ impl IntoResponse for Answer {
             (CONTENT_TYPE, HeaderValue::from_static("application/json"));
         match self {
             Self::Shown(body) => ([JSON], body).into_response(),
+            Self::Empty => StatusCode::OK.into_response(),
             Self::Created(body) => (StatusCode::CREATED, [JSON], body).into_response(),
             Self::NoContent => StatusCode::NO_CONTENT.into_response(),
         }

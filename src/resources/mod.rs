@@ -1,11 +1,12 @@
 //! One folder a noun: its record and rules in `mod.rs`, its wire in `http.rs`.
 //!
 //! Rules look only leftwards in one order: users, organizations < members < projects < `api_keys` <
-//! dashboards < activity; sweeps knows what each parent holds.
+//! dashboards < domains < activity; sweeps knows what each parent holds.
 
 pub mod activity;
 pub mod api_keys;
 pub mod dashboards;
+pub mod domains;
 pub mod members;
 pub mod organizations;
 pub mod projects;
@@ -29,6 +30,7 @@ pub fn kinds() -> Vec<Box<dyn Kind>> {
         kind::<api_keys::ApiKeyUse>(),
         kind::<dashboards::Dashboard>(),
         kind::<dashboards::Details>(),
+        kind::<domains::Domain>(),
         kind::<Letter>(),
         kind::<activity::Entry>(),
         kind::<sweeps::Sweep>(),

@@ -18,6 +18,8 @@ mod cli;
 mod dashboard_fields;
 mod dashboard_removal;
 mod dashboards;
+mod domain_verification;
+mod domains;
 mod durability;
 mod errors;
 mod faults;

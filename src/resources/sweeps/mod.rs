@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::resources::activity::Entry;
 use crate::resources::dashboards::{Dashboard, Details};
+use crate::resources::domains::Domain;
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations;
 use crate::resources::projects::grants::{self, Grant};
@@ -130,6 +131,7 @@ fn sweep_organization(tx: &mut WriteTx<'_>, organization: OrganizationId) -> Res
     piece.remove::<Settings>(&organization)?;
     piece.remove::<Grant>(&organization)?;
     piece.remove::<Membership>(&organization)?;
+    piece.remove::<Domain>(&organization)?;
     piece.remove::<Entry>(&organization)?;
     Ok(piece.swept)
 }

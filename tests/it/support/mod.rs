@@ -1,5 +1,6 @@
 //! The test kit: a fresh workspace a test, and callers that are objects.
 
+pub mod dns;
 pub mod process;
 
 use std::sync::Arc;
