@@ -18,6 +18,7 @@ mod cli;
 mod dashboard_fields;
 mod dashboard_removal;
 mod dashboards;
+mod domain_saml;
 mod domain_verification;
 mod domains;
 mod durability;

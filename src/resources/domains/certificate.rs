@@ -49,3 +49,46 @@ fn decoded(text: &str) -> Option<Vec<u8>> {
     let base64: Vec<u8> = base64.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     STANDARD.decode(base64).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+    use rcgen::generate_simple_self_signed;
+
+    use super::*;
+
+    fn issued() -> Vec<u8> {
+        let names = vec!["idp.example".to_owned()];
+        generate_simple_self_signed(names).unwrap().cert.der().to_vec()
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_in_a_certificate_is_read_or_refused(
+            flips in proptest::collection::vec((any::<Index>(), any::<u8>()), 1..8),
+        ) {
+            let mut der = issued();
+            for (at, byte) in flips {
+                let at = at.index(der.len());
+                der[at] = byte;
+            }
+            let _ = is_certificate(&STANDARD.encode(der));
+        }
+
+        #[test]
+        fn no_part_of_a_certificate_is_one(at in any::<Index>()) {
+            let der = issued();
+            let (head, tail) = der.split_at(at.index(der.len()));
+            prop_assert!(!is_certificate(&STANDARD.encode(head)));
+            prop_assert!(tail.len() == der.len() || !is_certificate(&STANDARD.encode(tail)));
+            prop_assert!(is_certificate(&STANDARD.encode(&der)));
+        }
+
+        #[test]
+        fn other_texts_are_no_certificates(text in ".*", within in any::<bool>()) {
+            let text = if within { format!("{BEGIN}{text}{END}") } else { text };
+            prop_assert!(!is_certificate(&text));
+        }
+    }
+}
