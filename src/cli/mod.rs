@@ -54,7 +54,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Serve the API; make the data file first where there is none.
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
     /// Make a data file with a first organization, project, owner and key, without serving it.
     Init(Init),
     /// Make and list organizations.
