@@ -159,27 +159,21 @@ async fn what_the_dns_says_decides() {
 }
 
 #[tokio::test]
-async fn the_challenge_may_stand_among_others_and_before_others() {
-    let other = |answer: &str| vec![answer.to_owned()];
-    type Records = fn(String) -> Vec<Vec<String>>;
-    let cases: [(&str, Records); 3] = [
-        ("the last of several records", |right| {
-            vec![vec!["v=spf1 -all".to_owned()], vec![String::new()], vec![right]]
-        }),
-        ("the first of several strings", |right| vec![vec![right, "more".to_owned()]]),
-        ("one that is there twice", |right| vec![vec![right.clone()], vec![right]]),
-    ];
-    for (case, records) in cases {
+async fn the_challenge_may_stand_among_others_or_under_another_name() {
+    for case in 0..4 {
         let scene = Scene::new().await;
-        scene.dns.set(NAME, Reply::Texts(records(scene.challenge())));
+        let right = scene.challenge();
+        let reply = match case {
+            0 => Reply::texts(&[&["v=spf1 -all"], &[""], &[&right]]),
+            1 => Reply::texts(&[&[&right, "more"]]),
+            2 => Reply::texts(&[&[&right], &[&right]]),
+            _ => Reply::Alias("challenges.example.".to_owned()),
+        };
+        scene.dns.set(NAME, reply);
+        scene.dns.set("challenges.example.", Reply::texts(&[&[&right]]));
         scene.verify().await.is_empty(200);
-        assert_eq!(scene.shown().await["is_verified"], true, "{case}");
+        scene.is_verified().await;
     }
-    let scene = Scene::new().await;
-    scene.dns.set(NAME, Reply::Alias("challenges.example.".to_owned()));
-    scene.dns.set("challenges.example.", Reply::Texts(vec![other(&scene.challenge())]));
-    scene.verify().await.is_empty(200);
-    scene.is_verified().await;
 }
 
 #[tokio::test]
@@ -243,7 +237,7 @@ async fn of_several_servers_one_that_answers_is_enough() {
         scene.publish();
         scene.verify().await.is_empty(200);
         scene.is_verified().await;
-        assert_eq!(beside.asked().is_empty(), false);
+        assert!(!beside.asked().is_empty());
     }
 }
 

@@ -11,7 +11,7 @@ use steward::resources::sweeps::{self, Sweep};
 use steward::store::{Key, Order, Record, Tx, Window};
 use steward::time::Timestamp;
 
-use crate::support::{Caller, Workspace, redacted};
+use crate::support::{Workspace, redacted};
 
 const LEVEL: &str = "Your organization access level is insufficient.";
 const STRANGER: &str = "You do not have permission to perform this action.";
@@ -634,19 +634,11 @@ async fn domains_are_listed_by_name_in_pages() {
 async fn every_change_of_a_domain_leaves_one_entry() {
     let workspace = Workspace::new().await;
     let (made, path) = add(&workspace, "corp.example").await;
-    let id = made["id"].clone();
-    let patch = |caller: &Caller, sent: Value| {
-        let (caller, path) = (caller.clone(), path.clone());
-        async move { caller.patch(&path, sent).await }
-    };
-    let owner = &workspace.owner;
-    patch(owner, json!({ "saml_entity_id": "idp", "saml_acs_url": "" })).await.ok();
-    patch(owner, json!({ "saml_entity_id": "idp" })).await.ok();
-    patch(owner, json!({ "sso_enforcement": "github" })).await.refuses_field(
-        "sso_enforcement",
-        "verification_required",
-        UNVERIFIED,
-    );
+    let (owner, id) = (&workspace.owner, made["id"].clone());
+    owner.patch(&path, json!({ "saml_entity_id": "idp", "saml_acs_url": "" })).await.ok();
+    owner.patch(&path, json!({ "saml_entity_id": "idp" })).await.ok();
+    let refused = owner.patch(&path, json!({ "sso_enforcement": "github" })).await;
+    refused.refuses_field("sso_enforcement", "verification_required", UNVERIFIED);
     owner.delete(&path).await.is_empty(204);
     let changes = json!({ "saml_entity_id": [null, "idp"], "saml_acs_url": [null, ""] });
     assert_eq!(
