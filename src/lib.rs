@@ -43,6 +43,7 @@ pub mod access;
 pub mod bootstrap;
 pub mod cli;
 pub mod config;
+pub mod dns;
 pub mod error;
 pub mod http;
 pub mod ids;

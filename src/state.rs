@@ -14,13 +14,14 @@ use crate::access::key::{NewKey, TagKey};
 use crate::access::matches::{Match, Matches};
 use crate::access::{Changing, Place, Visitor};
 use crate::config::Config;
+use crate::dns::Resolver;
 use crate::error::{Error, Result};
 use crate::http::client::TrustedProxies;
 use crate::ids::ProjectId;
 use crate::resources::invites::Links;
 use crate::resources::{activity, api_keys, sweeps, users};
 use crate::secret::{Draw, Purpose, Seed};
-use crate::store::{OpenError, Store, WriteTx};
+use crate::store::{OpenError, Snapshot, Store, WriteTx};
 use crate::time::{Clock, Timestamp};
 
 /// How long the record of a key's use waits, to keep out of the way of what the key is used for.
@@ -36,6 +37,7 @@ struct Inner {
     store: Store,
     clock: Clock,
     config: Config,
+    dns: Resolver,
     tags: TagKey,
     hasher: Arc<Hasher>,
     matches: Matches,
@@ -65,6 +67,7 @@ impl App {
             walks: Arc::new(Semaphore::new(cores)),
             proxies: config.trusted_proxies.iter().copied().collect(),
             clock: config.clock.clone(),
+            dns: Resolver::new(&config),
             store,
             config,
             tags,
@@ -82,6 +85,11 @@ impl App {
     /// How the service was asked to run.
     pub fn config(&self) -> &Config {
         &self.0.config
+    }
+
+    /// Where DNS records are looked up.
+    pub fn dns(&self) -> &Resolver {
+        &self.0.dns
     }
 
     /// The proxies whose word on the client is believed.
@@ -112,6 +120,21 @@ impl App {
     /// The present moment.
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
+    }
+
+    /// Reads something for a caller who is to change something later: asks the gate once more, in a snapshot
+    /// that is let go before this answers.
+    ///
+    /// # Errors
+    /// What the gate or `read` refuses.
+    pub fn look<P: Place, T>(
+        &self,
+        asked: &Changing<P>,
+        read: impl FnOnce(&Snapshot, &P) -> Result<T>,
+    ) -> Result<T> {
+        let tx = self.0.store.snapshot()?;
+        let granted = authorize(&*tx, &asked.ask, self.now())?;
+        read(&tx, &P::of(&granted)?)
     }
 
     /// Changes something for a caller: asks the gate once more inside the write, runs `rule`, and writes

@@ -11,7 +11,7 @@ use crate::error::Result;
 pub enum Answer {
     /// 200 with JSON text.
     Shown(Vec<u8>),
-    /// 200 with no body.
+    /// 200 without a body.
     Empty,
     /// 201 with JSON text.
     Created(Vec<u8>),

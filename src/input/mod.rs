@@ -11,9 +11,9 @@
 //!
 //! where `K` is a [`Kind`]: [`Text`], [`Name`], [`Flag`], [`Integer`], [`Identifier`], [`Decimal`],
 //! [`Choice`], [`TimeZoneName`], [`Email`], [`UuidField`], [`FreeForm`], [`FreeObject`],
-//! [`ListOf`], [`UrlList`], [`Tags`], [`Nested`]. Fields are read in the order they are declared in, and
-//! the first bad one is the error; members that are not declared are ignored. Codes, texts and coercions
-//! are those of facts-crosscutting §b.
+//! [`ListOf`], [`UrlList`], [`Tags`], [`Nested`], [`WebUrl`]. Fields are read in the order they are declared
+//! in, and the first bad one is the error; members that are not declared are ignored. Codes, texts and
+//! coercions are those of facts-crosscutting §b.
 //!
 //! ```
 //! use serde_json::json;
@@ -89,6 +89,7 @@ mod list;
 mod number;
 mod spec;
 mod text;
+mod web_url;
 
 #[cfg(test)]
 mod testing;
@@ -104,6 +105,7 @@ pub use number::Integer;
 pub use spec::{Field, Kind, Nested, Nullable, Required};
 pub use text::{Name, Text};
 pub use utoipa::openapi::Schema;
+pub use web_url::WebUrl;
 
 #[doc(hidden)]
 pub use spec::{Property, object_schema, take};

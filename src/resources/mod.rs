@@ -1,12 +1,14 @@
 //! One folder a noun: its record and rules in `mod.rs`, its wire in `http.rs`.
 //!
 //! Rules look only leftwards in one order: users, organizations < members < projects < `api_keys` <
-//! `access_controls` < dashboards < invites < signup < activity; sweeps knows what each parent holds.
+//! `access_controls` < dashboards < domains, invites < signup < activity; sweeps knows what each parent
+//! holds.
 
 pub mod access_controls;
 pub mod activity;
 pub mod api_keys;
 pub mod dashboards;
+pub mod domains;
 pub mod invites;
 pub mod members;
 pub mod organizations;
@@ -32,6 +34,7 @@ pub fn kinds() -> Vec<Box<dyn Kind>> {
         kind::<api_keys::ApiKeyUse>(),
         kind::<dashboards::Dashboard>(),
         kind::<dashboards::Details>(),
+        kind::<domains::Domain>(),
         kind::<invites::Invite>(),
         kind::<Letter>(),
         kind::<activity::Entry>(),

@@ -11,6 +11,7 @@ use steward::operator::Operation;
 use steward::resources::members::Level;
 use steward::router::routes;
 
+use crate::support::dns::Dns;
 use crate::support::{Answer, Caller, OWNER, Workspace};
 
 /// Real objects for the parameters of paths.
@@ -19,12 +20,13 @@ struct Objects {
     organization: String,
     project: String,
     dashboard: String,
+    domain: String,
     invite: String,
     user: String,
 }
 
 impl Objects {
-    /// An organization of the owner's, with a project, a dashboard and a member of its own.
+    /// An organization of the owner's, with a project, a dashboard, a domain and a member of its own.
     async fn make(workspace: &Workspace, name: &str) -> Self {
         let owner = OWNER.to_owned();
         let made =
@@ -35,11 +37,15 @@ impl Objects {
         let project = made["project_id"].to_string();
         let dashboards = format!("/api/projects/{project}/dashboards/");
         let dashboard = workspace.owner.post(&dashboards, json!({})).await.ok()["id"].to_string();
+        let domains = format!("/api/organizations/{organization}/domains/");
+        let domain = json!({ "domain": format!("d{project}.example") });
+        let domain = workspace.owner.post(&domains, domain).await.ok()["id"].clone();
+        let domain = domain.as_str().expect("an id").to_owned();
         let invites = format!("/api/organizations/{organization}/invites/");
         let sent = json!({ "target_email": format!("{name}@new.example") });
         let invite = workspace.owner.post(&invites, sent).await.ok()["id"].clone();
         let invite = invite.as_str().expect("an id").to_owned();
-        Self { organization, project, dashboard, invite, user }
+        Self { organization, project, dashboard, domain, invite, user }
     }
 
     /// `path` with its parameters filled.
@@ -49,11 +55,18 @@ impl Objects {
             .replace("{project_id}", &self.project)
             .replace("{user__uuid}", &self.user)
             .replace("/dashboards/{id}", &format!("/dashboards/{}", self.dashboard))
+            .replace("/domains/{id}", &format!("/domains/{}", self.domain))
             .replace("/invites/{id}", &format!("/invites/{}", self.invite))
             .replace("/signup/{id}", &format!("/signup/{}", self.invite));
         assert!(!filled.contains('{'), "teach the matrix how to fill {path}");
         filled
     }
+}
+
+/// A workspace that looks names up nowhere but at a server that knows none.
+async fn workspace() -> (Workspace, Dns) {
+    let dns = Dns::start().await;
+    (Workspace::with(dns.config()).await, dns)
 }
 
 /// What the gate makes of a caller.
@@ -234,7 +247,7 @@ async fn fire(caller: &Caller, row: &Row, path: &str) -> Answer {
 
 #[tokio::test]
 async fn every_route_that_is_not_public_asks_for_a_live_key() {
-    let workspace = Workspace::new().await;
+    let (workspace, _dns) = workspace().await;
     let at = Objects::make(&workspace, "here").await;
     let dead = dead_keys(&workspace).await;
     let anonymous = workspace.anonymous();
@@ -265,7 +278,7 @@ async fn every_route_that_is_not_public_asks_for_a_live_key() {
 
 #[tokio::test]
 async fn nobody_comes_in_who_may_not() {
-    let workspace = Workspace::new().await;
+    let (workspace, _dns) = workspace().await;
     let at = Objects::make(&workspace, "here").await;
     let beside = workspace
         .owner
@@ -306,7 +319,7 @@ async fn nobody_comes_in_who_may_not() {
 
 #[tokio::test]
 async fn a_level_too_low_is_refused_where_a_route_names_one() {
-    let workspace = Workspace::new().await;
+    let (workspace, _dns) = workspace().await;
     let at = Objects::make(&workspace, "here").await;
     join(&workspace, &at.organization, "ada@corp.example", Level::Admin).await;
     let member = workspace.key("here@corp.example", &["*"]).await;
@@ -328,7 +341,7 @@ async fn a_level_too_low_is_refused_where_a_route_names_one() {
 
 #[tokio::test]
 async fn reading_is_not_enough_to_write() {
-    let workspace = Workspace::new().await;
+    let (workspace, _dns) = workspace().await;
     let at = Objects::make(&workspace, "here").await;
     let scopes: BTreeSet<&str> = routes().rows().iter().filter_map(|row| row.needs.scope).collect();
     let reads: Vec<&str> =
@@ -344,7 +357,7 @@ async fn reading_is_not_enough_to_write() {
 
 #[tokio::test]
 async fn a_hidden_project_is_closed_to_a_member_on_every_route() {
-    let workspace = Workspace::new().await;
+    let (workspace, _dns) = workspace().await;
     let at = Objects::make(&workspace, "here").await;
     let project = at.fill("/api/projects/{project_id}/");
     workspace.owner.patch(&project, json!({"access_control": true})).await.ok();
@@ -396,7 +409,7 @@ async fn an_organization_that_keeps_keys_out_is_closed_to_plain_members_on_every
 
 #[tokio::test]
 async fn the_one_scope_that_a_route_names_opens_it() {
-    let workspace = Workspace::new().await;
+    let (workspace, _dns) = workspace().await;
     let shared = Objects::make(&workspace, "shared").await;
     let mut keys: BTreeMap<&str, Caller> = BTreeMap::new();
     for row in routes().rows() {

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::api_keys::ApiKey;
 use crate::resources::dashboards::{Dashboard, Details, DetailsShown};
+use crate::resources::domains::Domain;
 use crate::resources::invites::Invite;
 use crate::resources::members::Membership;
 use crate::resources::organizations::Organization;
@@ -96,6 +97,7 @@ pub(super) fn subject(tx: &impl Tx, change: &Change) -> Result<Option<Subject>> 
         Table::ApiKeys => of::<ApiKey>(tx, change).map(Some),
         Table::Dashboards => of::<Dashboard>(tx, change).map(Some),
         Table::DashboardDetails => of::<Details>(tx, change).map(Some),
+        Table::Domains => of::<Domain>(tx, change).map(Some),
         _ => Ok(None),
     }
 }
@@ -328,5 +330,22 @@ impl Loggable for Details {
     fn place(head: &Self::Head, tx: &impl Tx) -> Result<Place> {
         let project = projects::find_by_id(tx, head.0)?;
         Ok((project.map(|project| project.organization), Some(head.0)))
+    }
+}
+
+impl Loggable for Domain {
+    const SCOPE: &'static str = "OrganizationDomain";
+
+    fn item_id(head: &Self::Head) -> String {
+        head.1.to_string()
+    }
+
+    fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
+        Ok((Some(head.0), None))
+    }
+
+    fn name(row: &Row<'_, Self>, _: &impl Tx) -> Result<Option<String>> {
+        let name = shown_fields(row)?.remove("domain");
+        Ok(name.and_then(|name| name.as_str().map(str::to_owned)))
     }
 }

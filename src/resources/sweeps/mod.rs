@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::resources::activity::Entry;
 use crate::resources::dashboards::{Dashboard, Details};
+use crate::resources::domains::Domain;
 use crate::resources::invites::Invite;
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations;
@@ -132,6 +133,7 @@ fn sweep_organization(tx: &mut WriteTx<'_>, organization: OrganizationId) -> Res
     piece.remove::<Invite>(&organization)?;
     piece.remove::<Grant>(&organization)?;
     piece.remove::<Membership>(&organization)?;
+    piece.remove::<Domain>(&organization)?;
     piece.remove::<Entry>(&organization)?;
     Ok(piece.swept)
 }

@@ -1,6 +1,7 @@
 //! The test kit: a fresh workspace a test, and callers that are objects.
 
 pub mod browser;
+pub mod dns;
 pub mod process;
 
 use std::sync::Arc;

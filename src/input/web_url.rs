@@ -1,0 +1,148 @@
+//! URLs.
+
+use std::cell::Cell;
+
+use serde_json::Value;
+use url::Url;
+use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
+
+use super::{Kind, Schema, Text};
+use crate::error::{Error, Result};
+
+/// An absolute URL with `http` or `https` of at most `MAX` characters, kept as it was sent; it may be blank.
+///
+/// What browsers put up with and others read differently is refused too: backslashes, spaces and tabs
+/// within, a missing slash, a name or password before the host. Refused with the codes of [`Text`] and then
+/// `invalid_input`.
+#[derive(Debug, Clone, Copy)]
+pub struct WebUrl<const MAX: usize>;
+
+impl<const MAX: usize> Kind for WebUrl<MAX> {
+    type Value = String;
+
+    fn read(value: &Value) -> Result<String> {
+        let text = Text::<MAX>::read(value)?;
+        if text.is_empty() || is_web_url(&text) {
+            return Ok(text);
+        }
+        Err(Error::invalid("invalid_input", "Enter a valid URL."))
+    }
+
+    fn schema() -> Schema {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(SchemaFormat::Custom("uri".to_owned())))
+            .max_length(Some(MAX))
+            .into()
+    }
+}
+
+fn is_web_url(text: &str) -> bool {
+    let clean = Cell::new(true);
+    let note = |_| clean.set(false);
+    let parsed = Url::options().syntax_violation_callback(Some(&note)).parse(text);
+    clean.get() && parsed.is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::super::testing::{any_json, read, reads, refuses};
+    use super::*;
+
+    #[test]
+    fn absolute_web_urls_are_kept_as_they_were_sent() {
+        let urls = [
+            "https://idp.example/saml/acs?tenant=1&x=%2F#top",
+            "HTTP://IDP.example",
+            "http://localhost:8080/a//b/../c",
+            "https://192.0.2.1/",
+            "https://[2001:db8::1]:8443/",
+            "https://bücher.example/ä",
+            "https://a.example./",
+        ];
+        reads::<WebUrl<64>>(urls.map(|url| (json!(url), url.to_owned())));
+        reads::<WebUrl<64>>([
+            (json!(" https://a.example/ \n"), "https://a.example/".to_owned()),
+            (json!("  "), String::new()),
+        ]);
+    }
+
+    #[test]
+    fn what_is_no_web_url_is_refused() {
+        let wrong = [
+            "idp.example/saml",
+            "/saml/acs",
+            "//idp.example/saml",
+            "https:",
+            "https://",
+            "https:///",
+            "https:///a.example",
+            "https:a.example",
+            "https:/a.example",
+            "https:\\\\a.example",
+            "https://a.example\\b",
+            "https://a b.example/",
+            "https://a.example/a b",
+            "https://a.exa\tmple/",
+            "ht\ntps://a.example/",
+            "https://a.example/%zz",
+            "https://a.example:99999/",
+            "https://user:secret@a.example/",
+            "https://user@a.example/",
+            "https://a.example@b.example@c.example/",
+            "https://[::1/",
+            "https://256.1.1.1/",
+            "https://a.example/<script>",
+            "javascript:alert(1)",
+            "javascript://a.example/%0aalert(1)",
+            "data:text/html,x",
+            "file:///etc/passwd",
+            "ftp://a.example/",
+            "ws://a.example/",
+            "mailto:a@b.example",
+            "urn:a:b",
+            "https",
+            "😀",
+        ];
+        refuses::<WebUrl<64>>(
+            wrong.map(|text| (json!(text), "invalid_input", "Enter a valid URL.")),
+        );
+        refuses::<WebUrl<64>>([
+            (json!(5), "invalid_input", "Enter a valid URL."),
+            (json!(true), "invalid_input", "Not a valid string."),
+            (json!(["https://a.example/"]), "invalid_input", "Not a valid string."),
+            (json!(null), "null", "This field may not be null."),
+            (
+                json!("https://a.example/\u{0}"),
+                "null_characters_not_allowed",
+                "Null characters are not allowed.",
+            ),
+            (
+                json!(format!("https://a.example/{}", "a".repeat(47))),
+                "max_length",
+                "Ensure this field has no more than 64 characters.",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn the_schema_names_the_format() {
+        let schema = serde_json::to_value(WebUrl::<512>::schema()).unwrap();
+        assert_eq!(schema, json!({"type": "string", "format": "uri", "maxLength": 512}));
+    }
+
+    proptest! {
+        #[test]
+        fn reading_what_was_read_changes_nothing(value in any_json(), rest in ".*") {
+            for value in [value, json!(format!("https://a.example{rest}"))] {
+                if let Ok(Some(url)) = read::<WebUrl<200>>(&value) {
+                    prop_assert!(!url.contains(|c: char| c.is_ascii_control() || c == ' '));
+                    prop_assert_eq!(read::<WebUrl<200>>(&json!(url)), Ok(Some(url)));
+                }
+            }
+        }
+    }
+}

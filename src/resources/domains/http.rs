@@ -1,0 +1,115 @@
+//! `/api/organizations/:organization_id/domains/`.
+
+use axum::extract::State;
+
+use crate::access::{Admitted, Changing, InOrganization, Needs};
+use crate::http::answer::{Answer, Answered};
+use crate::http::body::Body;
+use crate::http::page::Page;
+use crate::http::path::Id;
+use crate::http::routes::Routes;
+use crate::ids::DomainId;
+use crate::input::Parsed;
+use crate::resources::members::Level;
+use crate::secret::Seed;
+use crate::state::App;
+use crate::store::Order;
+
+use super::{DomainPatch, NewDomain, Sent};
+
+const LIST: &str = "/api/organizations/{organization_id}/domains/";
+const ONE: &str = "/api/organizations/{organization_id}/domains/{id}/";
+const VERIFY: &str = "/api/organizations/{organization_id}/domains/{id}/verify/";
+
+/// The routes of domains.
+pub fn routes(routes: &mut Routes) {
+    let read = Needs::scope("organization:read");
+    let write = Needs::scope("organization:write").level(Level::Admin);
+    routes.get(LIST, "domains_list", read, list).answers(200, "DomainList");
+    routes.post(LIST, "domains_create", write, create).takes::<NewDomain>().answers(201, "Domain");
+    routes.get(ONE, "domains_retrieve", read, retrieve).answers(200, "Domain");
+    routes
+        .patch(ONE, "domains_partial_update", write, update)
+        .takes::<DomainPatch>()
+        .answers(200, "Domain");
+    routes.delete(ONE, "domains_destroy", write, destroy);
+    routes.post(VERIFY, "domains_verify_create", write, verify).status = 200;
+}
+
+async fn list(at: Admitted<InOrganization>, page: Page) -> Answered {
+    page.answer(move |page| {
+        super::list(&*at.tx, at.place.member.organization, page.window(Order::Ascending))
+    })
+    .await
+}
+
+async fn create(
+    State(app): State<App>,
+    at: Changing<InOrganization>,
+    Body(sent): Body,
+) -> Answered {
+    let new = Sent::of(&sent);
+    let seed = Seed::take();
+    app.change(&at, move |tx, _, place: &InOrganization, now| {
+        let organization = place.member.organization;
+        let id = super::create(tx, organization, &new, &mut seed.draw(), now)?;
+        super::body(tx, organization, id)
+    })
+    .await
+    .map(Answer::Created)
+}
+
+async fn retrieve(at: Admitted<InOrganization>, Id(id): Id<DomainId>) -> Answered {
+    super::body(&*at.tx, at.place.member.organization, id?).map(Answer::Shown)
+}
+
+async fn update(
+    State(app): State<App>,
+    at: Changing<InOrganization>,
+    Id(id): Id<DomainId>,
+    Body(sent): Body,
+) -> Answered {
+    let (id, patch) = (id?, Parsed::<DomainPatch>::of(&sent));
+    app.change(&at, move |tx, _, place: &InOrganization, _| {
+        let organization = place.member.organization;
+        super::update(tx, organization, id, &patch)?;
+        super::body(tx, organization, id)
+    })
+    .await
+    .map(Answer::Shown)
+}
+
+async fn destroy(
+    State(app): State<App>,
+    at: Changing<InOrganization>,
+    Id(id): Id<DomainId>,
+) -> Answered {
+    let id = id?;
+    app.change(&at, move |tx, _, place: &InOrganization, _| {
+        super::remove(tx, place.member.organization, id)
+    })
+    .await?;
+    Ok(Answer::NoContent)
+}
+
+/// Neither a snapshot nor a transaction is held while the DNS is asked. The body's fields have no effect
+/// (decisions §4, Dashboard).
+async fn verify(
+    State(app): State<App>,
+    at: Changing<InOrganization>,
+    Id(id): Id<DomainId>,
+    Body(_): Body,
+) -> Answered {
+    let id = id?;
+    let challenge = app.look(&at, |tx, place: &InOrganization| {
+        super::challenge(tx, place.member.organization, id)
+    })?;
+    let records = app.dns().txt(&challenge.name(&app.config().dns_challenge_prefix)).await?;
+    if challenge.is_met_by(&records) {
+        app.change(&at, move |tx, _, place: &InOrganization, now| {
+            super::verify(tx, place.member.organization, id, now)
+        })
+        .await?;
+    }
+    Ok(Answer::Empty)
+}
