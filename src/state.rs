@@ -17,9 +17,13 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::http::client::TrustedProxies;
 use crate::ids::ProjectId;
+use crate::mail::compose::{Compose, Composed};
+use crate::mail::outbox::{self, Letter};
+use crate::mail::postman::{Bell, Postman};
+use crate::mail::smtp::Mailer;
 use crate::resources::{activity, api_keys, sweeps, users};
 use crate::secret::{Draw, Purpose, Seed};
-use crate::store::{OpenError, Store, WriteTx};
+use crate::store::{OpenError, Snapshot, Store, WriteTx};
 use crate::time::{Clock, Timestamp};
 
 /// How long the record of a key's use waits, to keep out of the way of what the key is used for.
@@ -42,15 +46,52 @@ struct Inner {
     proxies: TrustedProxies,
     sweep: Arc<Notify>,
     walks: Arc<Semaphore>,
+    mailer: Option<Mailer>,
+    postman: Option<Postman>,
+}
+
+/// Composes nothing.
+struct Silent;
+
+impl Compose for Silent {
+    fn compose(&self, _: &Snapshot, _: &Letter, _: Timestamp) -> Result<Composed> {
+        Ok(Composed::Moot)
+    }
 }
 
 impl App {
     /// Serves an open store. Must be called within a tokio runtime: what was left to sweep is swept in
-    /// the background.
+    /// the background, and what waits in the outbox is sent where a mail server is configured.
     ///
     /// # Errors
-    /// When the file's signing secret cannot be read.
+    /// When the file's signing secret cannot be read, or mail cannot be sent as `config` says.
     pub fn new(store: Store, config: Config) -> Result<Self, OpenError> {
+        let mailer = Mailer::new(&config.mail)?;
+        if mailer.is_none() {
+            warn_of_waiting_mails(&store)?;
+        }
+        let postman = mailer.clone().map(|mailer| {
+            Postman::start(store.clone(), config.clock.clone(), mailer, Arc::new(Silent))
+        });
+        Self::with_postman(store, config, mailer, postman)
+    }
+
+    /// Does what [`new`](Self::new) does, but leaves alone what waits in the outbox: that is for the server's
+    /// mail server, which may be another than a command's.
+    ///
+    /// # Errors
+    /// When the file's signing secret cannot be read, or mail cannot be sent as `config` says.
+    pub fn for_a_command(store: Store, config: Config) -> Result<Self, OpenError> {
+        let mailer = Mailer::new(&config.mail)?;
+        Self::with_postman(store, config, mailer, None)
+    }
+
+    fn with_postman(
+        store: Store,
+        config: Config,
+        mailer: Option<Mailer>,
+        postman: Option<Postman>,
+    ) -> Result<Self, OpenError> {
         let secret = store.signing_secret()?;
         let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -66,6 +107,8 @@ impl App {
             config,
             tags,
             hasher,
+            mailer,
+            postman,
         }));
         app.sweep_in_background();
         Ok(app)
@@ -96,6 +139,11 @@ impl App {
         &self.0.walks
     }
 
+    /// What mails are sent with, where a mail server is configured.
+    pub fn mailer(&self) -> Option<&Mailer> {
+        self.0.mailer.as_ref()
+    }
+
     /// The present moment.
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
@@ -113,13 +161,14 @@ impl App {
     ) -> Result<T> {
         let ask = Arc::clone(&asked.ask);
         let now = self.now();
-        let seed = Seed::take();
+        let (seed, bell) = (Seed::take(), self.bell());
         self.0
             .store
             .write(move |tx| {
                 let granted = authorize(tx, &ask, now)?;
                 let answer = rule(tx, &granted.caller, &P::of(&granted)?, now)?;
                 activity::record(tx, Some(&granted.caller.user), &mut seed.draw(), now)?;
+                bell.listen(tx);
                 Ok(answer)
             })
             .await
@@ -139,7 +188,7 @@ impl App {
     ) -> Result<T> {
         let ask = visitor.ask.clone();
         let now = self.now();
-        let seed = Seed::take();
+        let (seed, bell) = (Seed::take(), self.bell());
         self.0
             .store
             .write(move |tx| {
@@ -147,6 +196,7 @@ impl App {
                 let caller = granted.as_ref().map(|granted| &granted.caller);
                 let (user, answer) = rule(tx, caller, now)?;
                 activity::record(tx, Some(&user), &mut seed.draw(), now)?;
+                bell.listen(tx);
                 Ok(answer)
             })
             .await
@@ -161,15 +211,21 @@ impl App {
         rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let now = self.now();
-        let seed = Seed::take();
+        let (seed, bell) = (Seed::take(), self.bell());
         self.0
             .store
             .write(move |tx| {
                 let answer = rule(tx, now)?;
                 activity::record(tx, None, &mut seed.draw(), now)?;
+                bell.listen(tx);
                 Ok(answer)
             })
             .await
+    }
+
+    /// Wakes the postman, where there is one, after a write that posts something.
+    fn bell(&self) -> Bell {
+        Bell::new(self.0.postman.as_ref())
     }
 
     /// Draws a new key and hashes its secret, off the request threads.
@@ -245,8 +301,11 @@ impl App {
         });
     }
 
-    /// Finishes what is queued and closes the data file clean.
+    /// Finishes a mail that is being sent and what is queued, and closes the data file clean.
     pub async fn close(&self) {
+        if let Some(postman) = &self.0.postman {
+            postman.stop().await;
+        }
         self.0.store.close().await;
     }
 }
@@ -255,6 +314,14 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.sweep.notify_one();
     }
+}
+
+fn warn_of_waiting_mails(store: &Store) -> Result<()> {
+    let waiting = outbox::waiting(&*store.snapshot()?)?;
+    if waiting > 0 {
+        tracing::warn!(waiting, "mails wait, and no mail server is configured (--smtp-url)");
+    }
+    Ok(())
 }
 
 /// Draws a new key under a data file's tag key and hashes its secret.

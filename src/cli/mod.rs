@@ -21,7 +21,7 @@ use crate::operator::{Operation, perform};
 use crate::state::App;
 use crate::store::{OpenError, Store};
 
-use commands::{KeyCommand, OrganizationCommand, UserCommand};
+use commands::{KeyCommand, MailCommand, OrganizationCommand, UserCommand};
 
 /// The admin API of an analytics workspace, served from one binary and one data file.
 ///
@@ -54,7 +54,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Serve the API; make the data file first where there is none.
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
     /// Make a data file with a first organization, project, owner and key, without serving it.
     Init(Init),
     /// Make and list organizations.
@@ -66,6 +66,9 @@ enum Command {
     /// Make, list and revoke API keys.
     #[command(subcommand)]
     Key(KeyCommand),
+    /// Test how mail is sent.
+    #[command(subcommand)]
+    Mail(MailCommand),
     /// Check the data file: checksums, indexes, counts, references and structure.
     Check,
 }
@@ -141,6 +144,7 @@ pub fn main() -> ExitCode {
 
 async fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let Cli { data, json, command } = cli;
+    let mut config = Config::default();
     let operation = match command {
         Command::Serve(serve) => return serve.run(&data, json).await,
         Command::Init(init) => {
@@ -150,9 +154,14 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Organization(command) => command.operation(),
         Command::User(command) => command.operation(),
         Command::Key(command) => command.operation(),
+        Command::Mail(command) => {
+            let operation;
+            (operation, config) = command.operation();
+            operation
+        }
         Command::Check => Operation::Check,
     };
-    let answer = operate(&data, operation).await?;
+    let answer = operate(&data, operation, config).await?;
     output::print(&answer, json);
     let problems = answer.get("problem_count").and_then(Value::as_u64).unwrap_or(0);
     Ok(if problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -175,13 +184,16 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Opens the file and does it; where a server holds the file, has the server do it.
-async fn operate(data: &std::path::Path, operation: Operation) -> Result<Value, Failure> {
-    let config = Config::default();
+async fn operate(
+    data: &std::path::Path,
+    operation: Operation,
+    config: Config,
+) -> Result<Value, Failure> {
     let begun = Instant::now();
     loop {
         let held = match Store::open(data, config.page_cache) {
             Ok(store) => {
-                let app = App::new(store, config)?;
+                let app = App::for_a_command(store, config)?;
                 let answer = perform(&app, operation).await;
                 app.close().await;
                 return Ok(answer?);

@@ -13,6 +13,7 @@ pub mod sweeps;
 pub mod users;
 
 use crate::mail::outbox::Letter;
+use crate::mail::sent::Sent;
 use crate::store::{Kind, kind};
 
 /// Every type of record, for `check`.
@@ -30,6 +31,7 @@ pub fn kinds() -> Vec<Box<dyn Kind>> {
         kind::<dashboards::Dashboard>(),
         kind::<dashboards::Details>(),
         kind::<Letter>(),
+        kind::<Sent>(),
         kind::<activity::Entry>(),
         kind::<sweeps::Sweep>(),
     ]

@@ -1,8 +1,11 @@
 //! The test kit: a fresh workspace a test, and callers that are objects.
 
+pub mod log;
 pub mod process;
+pub mod smtp;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
@@ -21,6 +24,18 @@ use tower::ServiceExt;
 
 /// The address of the owner of every test workspace.
 pub const OWNER: &str = "owner@corp.example";
+
+/// Asks again and again until `ready` gives something, while other tasks go on.
+pub async fn eventually<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = ready() {
+            return found;
+        }
+        assert!(begun.elapsed() < process::LONG, "in vain: {what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
 
 /// A served data file in a folder of its own, gone with the test.
 pub struct Workspace {
