@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, UserId, UserUuid};
 use crate::input::{Input, JsonObject};
+use crate::mail::smtp::Mailer;
 use crate::resources::activity;
 use crate::resources::api_keys::{self, NewApiKey};
 use crate::resources::organizations::{self, NewOrganization};
@@ -65,7 +66,8 @@ pub struct Made {
 /// Must be called within a tokio runtime.
 ///
 /// # Errors
-/// When there is a file already, a name or address in `first` is no good, or the file cannot be made.
+/// When there is a file already, a name or address in `first` is no good, mail cannot be sent as `config`
+/// says, or the file cannot be made.
 pub fn create(path: &Path, config: Config, first: &First) -> Result<(App, Made), OpenError> {
     create_telling(path, config, first, |_| Ok(()))
 }
@@ -74,13 +76,16 @@ pub fn create(path: &Path, config: Config, first: &First) -> Result<(App, Made),
 /// the key is not lost to a cut in between.
 ///
 /// # Errors
-/// When there is a file already, a name or address in `first` is no good, or the file cannot be made.
+/// When there is a file already, a name or address in `first` is no good, mail cannot be sent as `config`
+/// says, or the file cannot be made.
 pub fn create_telling(
     path: &Path,
     config: Config,
     first: &First,
     before_publishing: impl FnOnce(&Made) -> Result<(), OpenError>,
 ) -> Result<(App, Made), OpenError> {
+    // What the service would refuse to start with must not leave a file whose key nobody was told.
+    Mailer::new(&config.mail)?;
     let now = config.clock.now();
     let mut draw = Seed::take().draw();
     let (store, made) = Store::create(path, config.page_cache, &mut draw, |tx, secret| {

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::ids::{ApiKeyId, InviteId, OrganizationId, ProjectId};
-use crate::input::{Input, JsonObject};
+use crate::ids::{ApiKeyId, InviteId, LetterId, OrganizationId, ProjectId};
+use crate::input::{Email, Input, JsonObject, Kind};
+use crate::mail::compose::Message;
 use crate::resources::api_keys::{self, ApiKey, NewApiKey};
 use crate::resources::invites;
 use crate::resources::members::{self, Level, Membership};
@@ -82,6 +83,11 @@ pub enum Operation {
         /// Its id.
         id: InviteId,
     },
+    /// Sends a test mail at once, past the outbox.
+    MailTest {
+        /// To whom.
+        to: String,
+    },
     /// Checks the data file.
     Check,
 }
@@ -116,6 +122,7 @@ pub async fn perform(app: &App, operation: Operation) -> Result<Value> {
             Ok(json!({ "id": id }))
         }
         Operation::InviteLink { id } => invite_link(app, id),
+        Operation::MailTest { to } => test_mail(app, &to).await,
         Operation::Check => {
             let findings = app.store().check(kinds(), sweeps::excuses).await?;
             serde_json::to_value(findings).map_err(Error::internal)
@@ -310,4 +317,27 @@ fn invite_link(app: &App, id: InviteId) -> Result<Value> {
         "target_email": invite.shown.target_email,
         "accept_url": app.links().to_hand_over(id),
     }))
+}
+
+/// Sends with the configuration of this process: a server's, where one does it for a command.
+async fn test_mail(app: &App, to: &str) -> Result<Value> {
+    let to = Email::read(&to.into())?;
+    let mailer = app.mailer().ok_or_else(|| {
+        let text = "no mail server is configured; set --smtp-url and --smtp-from (STEWARD_SMTP_URL and \
+                    STEWARD_SMTP_FROM) for the server, or here where none runs";
+        Error::invalid("not_configured", text)
+    })?;
+    let now = app.now();
+    let id = LetterId(Seed::take().draw().uuid(now));
+    let text = "This is a test mail from Steward. Mail is set up as it should be.";
+    let message = Message {
+        subject: "Test mail from Steward".to_owned(),
+        text: format!("{text}\n"),
+        html: format!("<p>{text}</p>\n"),
+    };
+    let reply = mailer.send(id, &to, &message, now).await;
+    let reply = reply.map_err(|failure| {
+        Error::invalid("not_sent", format!("the mail was not sent: {failure}"))
+    })?;
+    Ok(json!({ "to": to, "server": mailer.server(), "reply": reply }))
 }

@@ -18,7 +18,11 @@ use crate::dns::Resolver;
 use crate::error::{Error, Result};
 use crate::http::client::TrustedProxies;
 use crate::ids::ProjectId;
+use crate::mail::outbox;
+use crate::mail::postman::{Bell, Postman};
+use crate::mail::smtp::Mailer;
 use crate::resources::invites::Links;
+use crate::resources::signup::Letters;
 use crate::resources::{activity, api_keys, sweeps, users};
 use crate::secret::{Draw, Purpose, Seed};
 use crate::store::{OpenError, Snapshot, Store, WriteTx};
@@ -46,15 +50,45 @@ struct Inner {
     proxies: TrustedProxies,
     sweep: Arc<Notify>,
     walks: Arc<Semaphore>,
+    mailer: Option<Mailer>,
+    postman: Option<Postman>,
 }
 
 impl App {
     /// Serves an open store. Must be called within a tokio runtime: what was left to sweep is swept in
-    /// the background.
+    /// the background, and what waits in the outbox is sent where a mail server is configured.
     ///
     /// # Errors
-    /// When the file's signing secret cannot be read.
+    /// When the file's signing secret cannot be read, or mail cannot be sent as `config` says.
     pub fn new(store: Store, config: Config) -> Result<Self, OpenError> {
+        let mailer = Mailer::new(&config.mail)?;
+        if mailer.is_none() {
+            warn_of_waiting_mails(&store)?;
+        }
+        let links = Links::new(config.link_base(), &store.signing_secret()?)?;
+        let postman = mailer.clone().map(|mailer| {
+            let letters = Arc::new(Letters { links });
+            Postman::start(store.clone(), config.clock.clone(), mailer, letters)
+        });
+        Self::with_postman(store, config, mailer, postman)
+    }
+
+    /// Does what [`new`](Self::new) does, but leaves alone what waits in the outbox: that is for the server's
+    /// mail server, which may be another than a command's.
+    ///
+    /// # Errors
+    /// When the file's signing secret cannot be read, or mail cannot be sent as `config` says.
+    pub fn for_a_command(store: Store, config: Config) -> Result<Self, OpenError> {
+        let mailer = Mailer::new(&config.mail)?;
+        Self::with_postman(store, config, mailer, None)
+    }
+
+    fn with_postman(
+        store: Store,
+        config: Config,
+        mailer: Option<Mailer>,
+        postman: Option<Postman>,
+    ) -> Result<Self, OpenError> {
         let secret = store.signing_secret()?;
         let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -72,6 +106,8 @@ impl App {
             config,
             tags,
             hasher,
+            mailer,
+            postman,
         }));
         app.sweep_in_background();
         Ok(app)
@@ -109,12 +145,17 @@ impl App {
 
     /// Whether there is a mail server to hand mails to.
     pub fn sends_mail(&self) -> bool {
-        self.0.config.mail.smtp_url.is_some()
+        self.0.mailer.is_some()
     }
 
     /// Turns for lists that are long or look far: as many at a time as there are cores.
     pub fn walks(&self) -> &Arc<Semaphore> {
         &self.0.walks
+    }
+
+    /// What mails are sent with, where a mail server is configured.
+    pub fn mailer(&self) -> Option<&Mailer> {
+        self.0.mailer.as_ref()
     }
 
     /// The present moment.
@@ -149,13 +190,14 @@ impl App {
     ) -> Result<T> {
         let ask = Arc::clone(&asked.ask);
         let now = self.now();
-        let seed = Seed::take();
+        let (seed, bell) = (Seed::take(), self.bell());
         self.0
             .store
             .write(move |tx| {
                 let granted = authorize(tx, &ask, now)?;
                 let answer = rule(tx, &granted.caller, &P::of(&granted)?, now)?;
                 activity::record(tx, Some(&granted.caller.user), &mut seed.draw(), now)?;
+                bell.listen(tx);
                 Ok(answer)
             })
             .await
@@ -175,7 +217,7 @@ impl App {
     ) -> Result<T> {
         let ask = visitor.ask.clone();
         let now = self.now();
-        let seed = Seed::take();
+        let (seed, bell) = (Seed::take(), self.bell());
         self.0
             .store
             .write(move |tx| {
@@ -183,6 +225,7 @@ impl App {
                 let caller = granted.as_ref().map(|granted| &granted.caller);
                 let (user, answer) = rule(tx, caller, now)?;
                 activity::record(tx, Some(&user), &mut seed.draw(), now)?;
+                bell.listen(tx);
                 Ok(answer)
             })
             .await
@@ -197,15 +240,21 @@ impl App {
         rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let now = self.now();
-        let seed = Seed::take();
+        let (seed, bell) = (Seed::take(), self.bell());
         self.0
             .store
             .write(move |tx| {
                 let answer = rule(tx, now)?;
                 activity::record(tx, None, &mut seed.draw(), now)?;
+                bell.listen(tx);
                 Ok(answer)
             })
             .await
+    }
+
+    /// Wakes the postman, where there is one, after a write that posts something.
+    fn bell(&self) -> Bell {
+        Bell::new(self.0.postman.as_ref())
     }
 
     /// Draws a new key and hashes its secret, off the request threads.
@@ -281,8 +330,11 @@ impl App {
         });
     }
 
-    /// Finishes what is queued and closes the data file clean.
+    /// Finishes a mail that is being sent and what is queued, and closes the data file clean.
     pub async fn close(&self) {
+        if let Some(postman) = &self.0.postman {
+            postman.stop().await;
+        }
         self.0.store.close().await;
     }
 }
@@ -291,6 +343,14 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.sweep.notify_one();
     }
+}
+
+fn warn_of_waiting_mails(store: &Store) -> Result<()> {
+    let waiting = outbox::waiting(&*store.snapshot()?)?;
+    if waiting > 0 {
+        tracing::warn!(waiting, "mails wait, and no mail server is configured (--smtp-url)");
+    }
+    Ok(())
 }
 
 /// Draws a new key under a data file's tag key and hashes its secret.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Subcommand;
 
-use crate::config::{Config, duration, public_url};
+use crate::config::{Config, MailConfig, duration, public_url};
 use crate::ids::{ApiKeyId, InviteId, OrganizationId, ProjectId};
 use crate::operator::Operation;
 use crate::resources::api_keys::is_scope;
@@ -105,6 +105,20 @@ pub(super) enum InviteCommand {
     },
 }
 
+#[derive(Subcommand)]
+pub(super) enum MailCommand {
+    /// Send one short mail at once and tell what the mail server said. Beside a running server, which then
+    /// sends it, the server's own flags count.
+    Test {
+        /// The e-mail address to send it to.
+        #[arg(value_name = "ADDR")]
+        to: String,
+
+        #[command(flatten)]
+        mail: MailConfig,
+    },
+}
+
 fn level(text: &str) -> Result<Level, String> {
     let found = Level::ALL.into_iter().find(|level| level.word() == text);
     found.ok_or_else(|| "write member, admin or owner".to_owned())
@@ -169,5 +183,13 @@ impl KeyCommand {
             Self::List => Operation::KeyList,
             Self::Revoke { id } => Operation::KeyRevoke { id },
         }
+    }
+}
+
+impl MailCommand {
+    /// The operation, and what it needs where no server does it.
+    pub(super) fn operation(self) -> (Operation, Config) {
+        let Self::Test { to, mail } = self;
+        (Operation::MailTest { to }, Config { mail, ..Config::default() })
     }
 }

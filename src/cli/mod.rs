@@ -21,7 +21,7 @@ use crate::operator::{Operation, perform};
 use crate::state::App;
 use crate::store::{OpenError, Store};
 
-use commands::{InviteCommand, KeyCommand, OrganizationCommand, UserCommand};
+use commands::{InviteCommand, KeyCommand, MailCommand, OrganizationCommand, UserCommand};
 
 /// The admin API of an analytics workspace, served from one binary and one data file.
 ///
@@ -69,6 +69,9 @@ enum Command {
     /// Tell how invites are accepted.
     #[command(subcommand)]
     Invite(InviteCommand),
+    /// Test how mail is sent.
+    #[command(subcommand)]
+    Mail(MailCommand),
     /// Check the data file: checksums, indexes, counts, references and structure.
     Check,
 }
@@ -155,13 +158,18 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::User(command) => command.operation(),
         Command::Key(command) => command.operation(),
         Command::Invite(command) => {
-            let (operation, asked) = command.operation();
-            config = asked;
+            let operation;
+            (operation, config) = command.operation();
+            operation
+        }
+        Command::Mail(command) => {
+            let operation;
+            (operation, config) = command.operation();
             operation
         }
         Command::Check => Operation::Check,
     };
-    let answer = operate(&data, config, operation).await?;
+    let answer = operate(&data, operation, config).await?;
     output::print(&answer, json);
     let problems = answer.get("problem_count").and_then(Value::as_u64).unwrap_or(0);
     Ok(if problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -186,14 +194,14 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Opens the file and does it; where a server holds the file, has the server do it.
 async fn operate(
     data: &std::path::Path,
-    config: Config,
     operation: Operation,
+    config: Config,
 ) -> Result<Value, Failure> {
     let begun = Instant::now();
     loop {
         let held = match Store::open(data, config.page_cache) {
             Ok(store) => {
-                let app = App::new(store, config)?;
+                let app = App::for_a_command(store, config)?;
                 let answer = perform(&app, operation).await;
                 app.close().await;
                 return Ok(answer?);

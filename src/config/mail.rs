@@ -1,9 +1,12 @@
 //! How mail is sent.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
+use clap::{Arg, Args, Command};
 
 use super::{SmtpUrl, duration};
 
@@ -13,7 +16,7 @@ use super::{SmtpUrl, duration};
 pub struct MailConfig {
     /// The mail server: `smtps://user@host` for TLS, `smtp://user@host` for STARTTLS, which is done without only
     /// where the host is this machine. Without a server no mail is sent.
-    #[arg(long, env = "STEWARD_SMTP_URL", value_name = "URL", requires = "smtp_from")]
+    #[arg(long, env = "STEWARD_SMTP_URL", hide_env_values = true, value_name = "URL", value_parser = Discreet, requires = "smtp_from")]
     pub smtp_url: Option<SmtpUrl>,
 
     /// Whom mails come from, such as 'Steward <steward@example.org>'.
@@ -42,5 +45,70 @@ impl Default for MailConfig {
             smtp_ca_file: None,
             smtp_timeout: Duration::from_secs(30),
         }
+    }
+}
+
+/// Reads `--smtp-url`. clap's own readers repeat what they refuse, and this may hold a password.
+#[derive(Clone)]
+struct Discreet;
+
+impl TypedValueParser for Discreet {
+    type Value = SmtpUrl;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        _: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<SmtpUrl, clap::Error> {
+        let text = value.to_str().ok_or_else(|| "it is no UTF-8".to_owned());
+        text.and_then(str::parse).map_err(|why| {
+            let text = format!("--smtp-url names no mail server: {why}\n");
+            clap::Error::raw(ErrorKind::ValueValidation, text).with_cmd(command)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Flags {
+        #[command(flatten)]
+        mail: MailConfig,
+    }
+
+    fn read(args: &[&str]) -> Result<MailConfig, String> {
+        let args = [&["steward"], args].concat();
+        Flags::try_parse_from(args).map(|read| read.mail).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_server_needs_a_sender() {
+        let refused = read(&["--smtp-url", "smtps://ann:hunter2@mail.example.org"]).unwrap_err();
+        assert!(refused.contains("--smtp-from") && !refused.contains("hunter2"), "{refused}");
+        let from = "Steward <steward@example.org>";
+        let mail = read(&["--smtp-url", "smtp://localhost", "--smtp-from", from]).unwrap();
+        assert_eq!(mail.smtp_from.as_deref(), Some(from));
+    }
+
+    #[test]
+    fn a_url_that_is_refused_is_not_repeated() {
+        let from = ["--smtp-from", "a@example.org"];
+        let args = [&["--smtp-url", "smtp://ann:hunter2@mail.example.org/x"], &from[..]].concat();
+        let refused = read(&args).unwrap_err();
+        assert!(refused.starts_with("error: --smtp-url names no mail server: "), "{refused}");
+        assert!(!refused.contains("hunter2"), "{refused}");
+    }
+
+    #[test]
+    fn a_print_for_debugging_tells_no_password() {
+        let url = "smtps://ann:hunter2@mail.example.org";
+        let mail = read(&["--smtp-url", url, "--smtp-from", "a@example.org"]).unwrap();
+        let print = format!("{mail:?}");
+        assert!(print.contains("mail.example.org:465") && !print.contains("hunter2"), "{print}");
     }
 }

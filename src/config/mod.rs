@@ -13,7 +13,7 @@ use ipnet::IpNet;
 use crate::time::Clock;
 
 pub use mail::MailConfig;
-pub use smtp_url::SmtpUrl;
+pub use smtp_url::{Protection, SmtpUrl};
 
 /// How the service runs. Every value has a default that just works.
 #[derive(Debug, Clone, Args)]

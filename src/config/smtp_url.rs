@@ -1,25 +1,183 @@
 //! Where the mail server is, as `--smtp-url` says.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 
-use url::Url;
+use percent_encoding::percent_decode_str;
+use url::{Host, Url};
 
-/// An SMTP server and how to reach it. It may hold a password: Debug leaves it out.
+/// An SMTP server and how to reach it. It may hold a password: Debug leaves it out, and so does every
+/// reason for refusing one.
 #[derive(Clone, PartialEq, Eq)]
-pub struct SmtpUrl(Url);
+pub struct SmtpUrl {
+    /// The server's name in ASCII, or its address without brackets.
+    pub host: String,
+    /// The server's port.
+    pub port: u16,
+    /// How the connection is protected.
+    pub protection: Protection,
+    /// Who signs in, if anyone does.
+    pub user: Option<String>,
+    /// The user's password, where the URL holds it.
+    pub password: Option<String>,
+}
+
+/// How a connection to a mail server is protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protection {
+    /// TLS from the first byte.
+    Tls,
+    /// STARTTLS; without it nothing is sent.
+    StartTls,
+    /// Not at all: the server is this machine.
+    None,
+}
+
+const FORM: &str = "write smtps://user:password@host or smtp://user:password@host, with the special characters of \
+                    user and password percent-encoded";
+
+impl SmtpUrl {
+    /// Host and port as one text.
+    pub fn server(&self) -> String {
+        let Self { host, port, .. } = self;
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    }
+}
 
 impl FromStr for SmtpUrl {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let url = Url::parse(text).map_err(|error| error.to_string())?;
-        Ok(Self(url))
+        let url = Url::parse(text).map_err(|error| format!("{error}; {FORM}"))?;
+        let host = url.host_str().unwrap_or_default();
+        let host = Host::parse(host).map_err(|_| format!("there is no host in it; {FORM}"))?;
+        let protection = protection(&url, &host)?;
+        if !matches!(url.path(), "" | "/") || url.fragment().is_some() {
+            return Err(format!("nothing may stand behind the host and its port; {FORM}"));
+        }
+        let user = Some(decoded(url.username())?).filter(|user| !user.is_empty());
+        let password = url.password().map(decoded).transpose()?;
+        if user.is_none() && password.is_some() {
+            return Err(format!("there is a password but no user; {FORM}"));
+        }
+        let usual = match protection {
+            Protection::Tls => 465,
+            Protection::StartTls => 587,
+            Protection::None => 25,
+        };
+        let host = match host {
+            Host::Domain(name) => name,
+            Host::Ipv4(address) => address.to_string(),
+            Host::Ipv6(address) => address.to_string(),
+        };
+        Ok(Self { host, port: url.port().unwrap_or(usual), protection, user, password })
     }
+}
+
+/// Plain SMTP is for this machine alone, unless the URL asks for STARTTLS there too.
+fn protection(url: &Url, host: &Host) -> Result<Protection, String> {
+    let here = match host {
+        Host::Domain(name) => name == "localhost",
+        Host::Ipv4(address) => IpAddr::V4(*address).is_loopback(),
+        Host::Ipv6(address) => IpAddr::V6(*address).is_loopback(),
+    };
+    match (url.scheme(), url.query()) {
+        ("smtps", None) => Ok(Protection::Tls),
+        ("smtp", None) if here => Ok(Protection::None),
+        ("smtp", None | Some("tls=required")) => Ok(Protection::StartTls),
+        ("smtp" | "smtps", Some(_)) => {
+            Err("nothing but tls=required may stand behind the ?, and only with smtp://".to_owned())
+        }
+        _ => Err(format!("it is neither smtp:// nor smtps://; {FORM}")),
+    }
+}
+
+fn decoded(text: &str) -> Result<String, String> {
+    let decoded = percent_decode_str(text).decode_utf8();
+    decoded.map(String::from).map_err(|_| format!("user or password is no UTF-8; {FORM}"))
 }
 
 impl fmt::Debug for SmtpUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SmtpUrl({}://{})", self.0.scheme(), self.0.host_str().unwrap_or_default())
+        write!(f, "SmtpUrl({}, {:?})", self.server(), self.protection)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> SmtpUrl {
+        text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    #[test]
+    fn scheme_and_host_decide_protection_and_port() {
+        use Protection::{None, StartTls, Tls};
+        for (text, server, protection) in [
+            ("smtps://mail.example.org", "mail.example.org:465", Tls),
+            ("smtps://localhost", "localhost:465", Tls),
+            ("SMTPS://Mail.Example.org:2465/", "mail.example.org:2465", Tls),
+            ("smtp://mail.example.org", "mail.example.org:587", StartTls),
+            ("smtp://mail.example.org:25", "mail.example.org:25", StartTls),
+            ("smtp://mail.example.org?tls=required", "mail.example.org:587", StartTls),
+            ("smtp://bücher.example", "xn--bcher-kva.example:587", StartTls),
+            ("smtp://192.0.2.1", "192.0.2.1:587", StartTls),
+            ("smtp://[2001:db8::1]:26", "[2001:db8::1]:26", StartTls),
+            ("smtp://localhost.example.org", "localhost.example.org:587", StartTls),
+            ("smtp://localhost", "localhost:25", None),
+            ("smtp://LOCALHOST:1025", "localhost:1025", None),
+            ("smtp://127.8.9.10", "127.8.9.10:25", None),
+            ("smtp://[::1]", "[::1]:25", None),
+            ("smtp://localhost?tls=required", "localhost:587", StartTls),
+            ("smtp://127.0.0.1:2525?tls=required", "127.0.0.1:2525", StartTls),
+        ] {
+            let url = read(text);
+            assert_eq!((url.server().as_str(), url.protection), (server, protection), "{text}");
+        }
+    }
+
+    #[test]
+    fn user_and_password_are_percent_decoded() {
+        let url = read("smtps://ann%40example.org:p%3Aa%2Fs%20s%C3%A9@mail.example.org");
+        assert_eq!(url.user.as_deref(), Some("ann@example.org"));
+        assert_eq!(url.password.as_deref(), Some("p:a/s sé"));
+        let url = read("smtps://ann@mail.example.org");
+        assert_eq!((url.user.as_deref(), url.password), (Some("ann"), None));
+        assert_eq!(read("smtps://@mail.example.org").user, None);
+    }
+
+    #[test]
+    fn what_is_no_mail_server_is_refused_without_repeating_its_password() {
+        for text in [
+            "mail.example.org",
+            "hunter2",
+            "https://ann:hunter2@mail.example.org",
+            "smtp:ann:hunter2@mail.example.org",
+            "smtp://",
+            "smtp:///hunter2",
+            "smtps://ann:hunter2@",
+            "smtps://:hunter2@mail.example.org",
+            "smtps://ann:hunter2@mail.example.org/inbox",
+            "smtps://ann:hunter2@mail.example.org#there",
+            "smtps://ann:hunter2@mail.example.org?tls=required",
+            "smtp://ann:hunter2@mail.example.org?tls=opportunistic",
+            "smtp://ann:hunter2@mail.example.org?tls=required&x=hunter2",
+            "smtps://ann:hunter2@mail.example.org:99999",
+            "smtps://ann:hunter2#x@mail.example.org",
+            "smtps://ann:hunter2/x@mail.example.org",
+            "smtps://ann:hunter2%FF@mail.example.org",
+            "smtps://ann:hunter2@mail example.org",
+        ] {
+            let refused = text.parse::<SmtpUrl>().expect_err(text);
+            assert!(!refused.contains("hunter2") && !refused.contains('\n'), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_print_for_debugging_tells_no_password() {
+        let print = format!("{:?}", read("smtps://ann:hunter2@mail.example.org"));
+        assert_eq!(print, "SmtpUrl(mail.example.org:465, Tls)");
     }
 }

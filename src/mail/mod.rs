@@ -1,9 +1,13 @@
 //! Mail: the outbox in the data file, and SMTP (decisions §4, Invite).
 //!
 //! A mail is written to the [outbox] in the transaction of what it tells of. It says what it is about and
-//! to whom it goes; its text is composed when it is sent, so that no token lies in the file.
+//! to whom it goes; its text is composed when it is sent, so that no token lies in the file. The
+//! [postman] sends what waits, one mail at a time, within the limits that [sent] keeps.
 
-mod compose;
+pub mod compose;
+mod mime;
 pub mod outbox;
-
-pub use compose::{Compose, Composed, Message};
+pub mod postman;
+mod round;
+pub mod sent;
+pub mod smtp;

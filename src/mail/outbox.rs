@@ -1,11 +1,20 @@
 //! The outbox: mails that wait to be sent, durable like everything else.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::ids::{InviteId, LetterId, OrganizationId, UserId};
-use crate::store::{Index, Indexed, Record, Table, WriteTx};
+use crate::store::{Index, Indexed, Order, Record, Table, Tx, Window, WriteTx};
 use crate::time::Timestamp;
+
+/// How long after the first failed attempt a letter is tried again; it doubles with each.
+const FIRST_RETRY: Duration = Duration::from_secs(5);
+/// The longest wait between two attempts.
+pub(super) const LAST_RETRY: Duration = Duration::from_hours(1);
+/// For how long a letter is tried.
+const PATIENCE: Duration = Duration::from_hours(72);
 
 /// A mail that waits to be sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,6 +55,31 @@ pub enum About {
         /// The address.
         to: String,
     },
+}
+
+impl About {
+    /// The one address it goes to, where there is one.
+    pub fn address(&self) -> Option<&str> {
+        match self {
+            Self::Invite { to, .. } | Self::Joined { to, .. } => Some(to),
+            Self::Joining { .. } => None,
+        }
+    }
+}
+
+impl Letter {
+    /// This letter once it was tried in vain at `now` (decisions §4, Invite).
+    #[must_use]
+    pub(super) fn put_off(&self, now: Timestamp) -> Self {
+        let doubled = 1_u32.checked_shl(self.attempts).unwrap_or(u32::MAX);
+        let wait = FIRST_RETRY.saturating_mul(doubled).min(LAST_RETRY);
+        Self { attempts: self.attempts.saturating_add(1), due_at: now.plus(wait), ..self.clone() }
+    }
+
+    /// Whether it has waited for too long to be sent at all.
+    pub(super) fn is_stale(&self, now: Timestamp) -> bool {
+        self.written_at.plus(PATIENCE) < now
+    }
 }
 
 /// The letters in the order in which they are due.
@@ -92,4 +126,22 @@ pub fn post(
 /// 500 or 503 when the file cannot be read or written.
 pub fn withdraw(tx: &mut WriteTx<'_>, id: LetterId) -> Result<()> {
     tx.remove::<Letter>(&id).map(drop)
+}
+
+/// Whether a write under way put a letter into the outbox.
+pub fn was_posted_to(tx: &WriteTx<'_>) -> bool {
+    tx.changes().iter().any(|change| change.table == Table::Outbox && change.after.is_some())
+}
+
+/// How many letters wait.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn waiting(tx: &impl Tx) -> Result<u64> {
+    let mut waiting = 0;
+    tx.scan::<Letter, _>(&(), Window::all(Order::Ascending), |_| {
+        waiting += 1;
+        Ok(())
+    })?;
+    Ok(waiting)
 }

@@ -18,6 +18,7 @@ pub mod sweeps;
 pub mod users;
 
 use crate::mail::outbox::Letter;
+use crate::mail::sent::Sent;
 use crate::store::{Kind, kind};
 
 /// Every type of record, for `check`.
@@ -37,6 +38,7 @@ pub fn kinds() -> Vec<Box<dyn Kind>> {
         kind::<domains::Domain>(),
         kind::<invites::Invite>(),
         kind::<Letter>(),
+        kind::<Sent>(),
         kind::<activity::Entry>(),
         kind::<sweeps::Sweep>(),
     ]

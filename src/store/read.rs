@@ -154,24 +154,41 @@ pub trait Tx: Raw {
         if left == 0 {
             return Ok(());
         }
-        let prefix = prefix.encoded();
-        self.raw_walk(index.table(), &prefix, window.offset, window.order, &mut |_, entry| {
-            match split_entry(index.form(), entry) {
-                Some((_, Some(payload))) => visit(Row::read(payload)?)?,
-                Some((primary, None)) => {
-                    let mut found = false;
-                    self.raw_get(R::TABLE, primary, &mut |payload| {
-                        found = true;
-                        visit(Row::read(payload)?)
-                    })?;
-                    if !found {
-                        return Err(damaged(index.table(), &"an entry leads to no record"));
-                    }
-                }
-                None => return Err(damaged(index.table(), &"an entry holds no record")),
-            }
+        self.walk_until(index, prefix, window.offset, window.order, |row| {
+            visit(row)?;
             left -= 1;
             Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })
+    }
+
+    /// Walks the records whose index key begins with `prefix`, past the first `skip` ones, until `visit`
+    /// breaks.
+    ///
+    /// # Errors
+    /// What `visit` answers; 500 when an index entry leads nowhere.
+    fn walk_until<R: Record, K: Key, P: Key>(
+        &self,
+        index: &Index<R, K>,
+        prefix: &P,
+        skip: usize,
+        order: Order,
+        mut visit: impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let prefix = prefix.encoded();
+        self.raw_walk(index.table(), &prefix, skip, order, &mut |_, entry| match split_entry(
+            index.form(),
+            entry,
+        ) {
+            Some((_, Some(payload))) => visit(Row::read(payload)?),
+            Some((primary, None)) => {
+                let mut flow = None;
+                self.raw_get(R::TABLE, primary, &mut |payload| {
+                    flow = Some(visit(Row::read(payload)?)?);
+                    Ok(())
+                })?;
+                flow.ok_or_else(|| damaged(index.table(), &"an entry leads to no record"))
+            }
+            None => Err(damaged(index.table(), &"an entry holds no record")),
         })
     }
 

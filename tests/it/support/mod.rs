@@ -2,9 +2,12 @@
 
 pub mod browser;
 pub mod dns;
+pub mod log;
 pub mod process;
+pub mod smtp;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
@@ -23,6 +26,18 @@ use tower::ServiceExt;
 
 /// The address of the owner of every test workspace.
 pub const OWNER: &str = "owner@corp.example";
+
+/// Asks again and again until `ready` gives something, while other tasks go on.
+pub async fn eventually<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = ready() {
+            return found;
+        }
+        assert!(begun.elapsed() < process::LONG, "in vain: {what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
 
 /// A served data file in a folder of its own, gone with the test.
 pub struct Workspace {

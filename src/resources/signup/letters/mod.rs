@@ -5,8 +5,8 @@ use askama::Template;
 
 use crate::error::{Error, Result};
 use crate::ids::{InviteId, OrganizationId, UserId};
+use crate::mail::compose::{Compose, Composed, Message};
 use crate::mail::outbox::{About, Letter};
-use crate::mail::{Compose, Composed, Message};
 use crate::resources::invites::{self, Links};
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::Organization;

@@ -1,0 +1,153 @@
+//! A mail as it goes over the wire.
+
+use std::time::{Duration, SystemTime};
+
+use lettre::address::Address;
+use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName, HeaderValue};
+use lettre::message::{Mailbox, MultiPart, SinglePart};
+
+use crate::ids::LetterId;
+use crate::time::Timestamp;
+
+use super::compose::Message;
+
+/// The longest subject, in characters.
+const SUBJECT: usize = 200;
+
+/// A mail as text and as HTML, all in ASCII. Sent again, it has the same Message-ID.
+pub(super) fn format(
+    id: LetterId,
+    from: &Mailbox,
+    to: &Address,
+    message: &Message,
+    now: Timestamp,
+) -> Result<Vec<u8>, lettre::error::Error> {
+    let automatic = HeaderName::new_from_ascii_str("Auto-Submitted");
+    let mail = lettre::Message::builder()
+        .from(from.clone())
+        .to(Mailbox::new(None, to.clone()))
+        .subject(subject(&message.subject))
+        .date(SystemTime::UNIX_EPOCH + Duration::from_millis(now.millis()))
+        .message_id(Some(format!("<{id}@{}>", from.email.domain())))
+        .raw_header(HeaderValue::new(automatic, "auto-generated".to_owned()))
+        .multipart(
+            MultiPart::alternative()
+                .singlepart(part(ContentType::TEXT_PLAIN, &message.text))
+                .singlepart(part(ContentType::TEXT_HTML, &message.html)),
+        )?;
+    Ok(mail.formatted())
+}
+
+/// Quoted-printable whatever the text: so no server has to take 8-bit mail, and no stray carriage return
+/// can pass for the end of a line.
+fn part(content_type: ContentType, text: &str) -> SinglePart {
+    SinglePart::builder()
+        .header(content_type)
+        .header(ContentTransferEncoding::QuotedPrintable)
+        .body(text.to_owned())
+}
+
+/// `text` in one bounded line, without what would break the line, turn its direction, or pass for an
+/// encoded word.
+fn subject(text: &str) -> String {
+    let plain = |c: char| if c.is_control() || is_layout(c) { ' ' } else { c };
+    let line = text.chars().map(plain).collect::<String>().replace("=?", "= ?");
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= SUBJECT {
+        return line;
+    }
+    line.chars().take(SUBJECT - 1).chain(['…']).collect()
+}
+
+/// Whether a character lays text out: separators of lines and paragraphs, marks of direction.
+fn is_layout(c: char) -> bool {
+    matches!(
+        c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use mail_parser::MessageParser;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_micros(1_735_787_045_678_901);
+
+    fn formatted(subject: &str, text: &str) -> Vec<u8> {
+        let message = Message {
+            subject: subject.to_owned(),
+            text: text.to_owned(),
+            html: format!("<p>{text}</p>"),
+        };
+        let from = "Küche <steward@example.org>".parse().unwrap();
+        let to = Address::new("ann", "corp.example").unwrap();
+        format(LetterId(uuid::Uuid::nil()), &from, &to, &message, NOW).unwrap()
+    }
+
+    /// The names of the headers, in order.
+    fn headers(mail: &[u8]) -> Vec<String> {
+        let parsed = MessageParser::new().parse(mail).expect("a mail");
+        parsed.headers().iter().map(|header| header.name().to_owned()).collect()
+    }
+
+    const HEADERS: [&str; 8] = [
+        "From",
+        "To",
+        "Subject",
+        "Date",
+        "Message-ID",
+        "Auto-Submitted",
+        "MIME-Version",
+        "Content-Type",
+    ];
+
+    #[test]
+    fn a_subject_stays_one_header_whatever_it_holds() {
+        for (text, shown) in [
+            ("You are invited to Küche & Söhne", "You are invited to Küche & Söhne".to_owned()),
+            ("a\r\nBcc: eve@evil.example\r\n\r\nb", "a Bcc: eve@evil.example b".to_owned()),
+            ("a\0b\u{7f}c\u{85}d", "a b c d".to_owned()),
+            ("gro.\u{202e}elpmaxe\u{2066} \u{200f}x\u{2028}y", "gro. elpmaxe x y".to_owned()),
+            ("=?utf-8?q?evil?= x", "= ?utf-8?q?evil?= x".to_owned()),
+            ("", String::new()),
+            (&"x".repeat(10_000), format!("{}…", "x".repeat(199))),
+            (&"😀 ".repeat(5_000), format!("{}…", "😀 ".repeat(99) + "😀")),
+        ] {
+            let mail = formatted(text, "hello");
+            let parsed = MessageParser::new().parse(&mail).expect("a mail");
+            assert_eq!(parsed.subject().unwrap_or_default(), shown);
+            assert_eq!(headers(&mail), HEADERS);
+        }
+    }
+
+    #[test]
+    fn the_clock_before_1970_still_dates_a_mail() {
+        let message = Message { subject: "a".into(), text: "b".into(), html: "c".into() };
+        let from = "steward@example.org".parse().unwrap();
+        let to = Address::new("ann", "corp.example").unwrap();
+        for now in
+            [Timestamp::from_micros(i64::MIN), Timestamp::from_micros(0).plus_seconds(i64::MAX)]
+        {
+            assert!(format(LetterId(uuid::Uuid::nil()), &from, &to, &message, now).is_ok());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_mail_is_ascii_in_short_lines_with_the_same_headers(
+            subject in "\\PC{0,30}|[\\x00-\\x7f]{0,30}|[\\r\\n\\x00: =?]{0,30}",
+            text in "[\\PC\\r\\n\\x00.]{0,200}",
+        ) {
+            let mail = formatted(&subject, &text);
+            prop_assert!(mail.is_ascii());
+            let text = String::from_utf8(mail.clone()).unwrap();
+            for line in text.split("\r\n") {
+                prop_assert!(line.len() <= 998 && !line.contains(['\r', '\n', '\0']), "{line:?}");
+            }
+            prop_assert_eq!(headers(&mail), HEADERS);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What was sent within the hour, and what may be sent by that: to one address at most one mail a minute,
+//! and a hundred an hour in the name of one organization (decisions §4, Invite).
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::ids::{LetterId, OrganizationId};
+use crate::store::{Index, Indexed, Key, Order, Record, Row, Table, Tx, Window, WriteTx};
+use crate::time::Timestamp;
+
+/// How long an address has its peace.
+const MINUTE: Duration = Duration::from_mins(1);
+/// How long a mail counts against its organization.
+const HOUR: Duration = Duration::from_hours(1);
+/// How many mails an organization may send within an hour.
+const AN_HOUR: usize = 100;
+/// How many records one transaction forgets at the most, from each end.
+const PIECE: usize = 250;
+
+/// A mail that the mail server accepted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sent {
+    /// When.
+    pub at: Timestamp,
+    /// Which letter it was.
+    pub letter: LetterId,
+    /// In whose name.
+    pub organization: OrganizationId,
+    /// To whom, in lower case.
+    pub address: String,
+}
+
+/// What went to an address, oldest first.
+const BY_ADDRESS: Index<Sent, String> =
+    Index::many(Table::MailSentByAddress, |sent| Some(sent.address.clone()));
+
+/// What went out in the name of an organization, oldest first.
+const BY_ORGANIZATION: Index<Sent, OrganizationId> =
+    Index::many(Table::MailSentByOrganization, |sent| Some(sent.organization));
+
+impl Record for Sent {
+    const TABLE: Table = Table::MailSent;
+    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_ADDRESS, &BY_ORGANIZATION];
+    type Key = (Timestamp, LetterId);
+    type Head = Self;
+    type Shown = ();
+
+    fn key(&self) -> Self::Key {
+        (self.at, self.letter)
+    }
+
+    fn parts(&self) -> (&Self, &()) {
+        (self, &())
+    }
+
+    fn join(head: Self, (): ()) -> Self {
+        head
+    }
+}
+
+/// The form of an address under which it is counted.
+pub(super) fn counted(address: &str) -> String {
+    address.to_lowercase()
+}
+
+/// When the next mail may go to `address`, which is in its counted form; none when at once.
+pub(super) fn address_free_at(
+    tx: &impl Tx,
+    address: &String,
+    now: Timestamp,
+) -> Result<Option<Timestamp>> {
+    free_at(tx, &BY_ADDRESS, address, 1, MINUTE, now)
+}
+
+/// When the next mail may go out in the name of `organization`; none when at once.
+pub(super) fn organization_free_at(
+    tx: &impl Tx,
+    organization: OrganizationId,
+    now: Timestamp,
+) -> Result<Option<Timestamp>> {
+    free_at(tx, &BY_ORGANIZATION, &organization, AN_HOUR, HOUR, now)
+}
+
+/// When the `limit`th mail from the end is `window` ago. A clock that was set back leaves records of the
+/// future; nothing waits longer for them than it would for one of this moment.
+fn free_at<K: Key>(
+    tx: &impl Tx,
+    index: &Index<Sent, K>,
+    key: &K,
+    limit: usize,
+    window: Duration,
+    now: Timestamp,
+) -> Result<Option<Timestamp>> {
+    let mut free_at = None;
+    let at_limit = Window { offset: limit - 1, limit: 1, order: Order::Descending };
+    tx.walk(index, key, at_limit, |row| {
+        free_at = Some(row.head.at.min(now).plus(window)).filter(|free_at| *free_at > now);
+        Ok(())
+    })?;
+    Ok(free_at)
+}
+
+/// When there is something to forget: the past hour is all that counts, and what lies more than an hour ahead
+/// was written under a clock that was set back. None when nothing was sent.
+pub(super) fn expires_at(tx: &impl Tx, now: Timestamp) -> Result<Option<Timestamp>> {
+    let mut expires_at = None;
+    for order in [Order::Ascending, Order::Descending] {
+        let first = Window { offset: 0, limit: 1, order };
+        tx.scan::<Sent, _>(&(), first, |row| {
+            let at = if is_stale(&row, now) { now } else { row.head.at.plus(HOUR) };
+            expires_at = expires_at.min(Some(at)).or(Some(at));
+            Ok(())
+        })?;
+    }
+    Ok(expires_at)
+}
+
+fn is_stale(row: &Row<'_, Sent>, now: Timestamp) -> bool {
+    row.head.at.plus(HOUR) <= now || row.head.at > now.plus(HOUR)
+}
+
+/// Forgets a bounded piece of what counts no longer.
+pub(super) fn forget(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<()> {
+    let mut stale = Vec::new();
+    for order in [Order::Ascending, Order::Descending] {
+        let piece = Window { offset: 0, limit: PIECE, order };
+        tx.scan::<Sent, _>(&(), piece, |row| {
+            if is_stale(&row, now) {
+                stale.push((row.head.at, row.head.letter));
+            }
+            Ok(())
+        })?;
+    }
+    stale.iter().try_for_each(|key| tx.remove::<Sent>(key).map(drop))
+}

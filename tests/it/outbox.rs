@@ -1,0 +1,781 @@
+//! The postman: a real data file, a real mail server on loopback, and a clock that the test moves.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use steward::error::{Error, Result};
+use steward::http::logging::{self, Format};
+use steward::ids::{InviteId, LetterId, OrganizationId, UserId};
+use steward::mail::compose::{Compose, Composed, Message};
+use steward::mail::outbox::{self, About, Letter};
+use steward::mail::postman::Postman;
+use steward::mail::sent::Sent;
+use steward::mail::smtp::Mailer;
+use steward::operator::{Operation, perform};
+use steward::store::{Order, Snapshot, Tx, Window};
+use steward::time::{Clock, ManualClock, Timestamp};
+use steward::{App, Config, First, Made, Store, create, router};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+use crate::support::process::until;
+use crate::support::smtp::{Mail, MailServer, Manner};
+use crate::support::{Caller, eventually, log};
+
+const START: Timestamp = Timestamp::from_micros(1_750_000_000_000_000);
+const TICK: Duration = Duration::from_micros(1);
+const MINUTE: Duration = Duration::from_mins(1);
+const HOUR: Duration = Duration::from_hours(1);
+
+/// Composes as the service would.
+struct Scribe;
+
+impl Compose for Scribe {
+    fn compose(&self, _: &Snapshot, letter: &Letter, _: Timestamp) -> Result<Composed> {
+        let to = match &letter.about {
+            About::Invite { to, .. } | About::Joined { to, .. } => to,
+            About::Joining { user } => {
+                let told = |name: &str| About::Joined {
+                    user: *user,
+                    to: format!("{name}@joined.example"),
+                };
+                return Ok(Composed::Letters(vec![told("ann"), told("bob")]));
+            }
+        };
+        match to.split('@').next() {
+            Some("moot") => Ok(Composed::Moot),
+            Some("fault") if letter.attempts == 0 => Err(Error::internal("a fault")),
+            Some("panic") => panic!("a composer that panics"),
+            _ => Ok(Composed::Message(Message {
+                subject: format!("To {to}"),
+                text: "Hello.".to_owned(),
+                html: "<p>Hello.</p>".to_owned(),
+            })),
+        }
+    }
+}
+
+/// An id that no other test has.
+fn unique() -> Uuid {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let number = u128::from(NEXT.fetch_add(1, Ordering::Relaxed));
+    Uuid::from_u128(0x0bec_0000_0000_7000_8000_0000_0000_0000 + number)
+}
+
+fn organization() -> OrganizationId {
+    OrganizationId(unique())
+}
+
+fn mailer(server: &MailServer, timeout: Duration) -> Mailer {
+    let mut mail = Config::default().mail;
+    mail.smtp_url = Some(server.url().parse().expect("a URL"));
+    mail.smtp_from = Some("Steward <steward@corp.example>".to_owned());
+    mail.smtp_timeout = timeout;
+    Mailer::new(&mail).expect("it can be used").expect("a server is named")
+}
+
+/// A data file whose outbox is served.
+struct Office {
+    app: App,
+    postman: Postman,
+    made: Made,
+    clock: ManualClock,
+    server: MailServer,
+    timeout: Duration,
+    folder: TempDir,
+}
+
+impl Office {
+    async fn open() -> Self {
+        Self::within(Duration::from_secs(30)).await
+    }
+
+    /// One whose mail server may take this long.
+    async fn within(timeout: Duration) -> Self {
+        log::keep();
+        let (folder, clock) = (TempDir::new().unwrap(), ManualClock::at(START));
+        let config = configured(&clock);
+        let path = folder.path().join("steward.redb");
+        let (app, made) = create(&path, config, &First::default()).unwrap();
+        let server = MailServer::start();
+        let postman = postman(&app, &clock, &server, timeout);
+        Self { app, postman, made, clock, server, timeout, folder }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("steward.redb")
+    }
+
+    /// Stops the postman and closes the file.
+    async fn close(&self) {
+        self.postman.stop().await;
+        self.app.close().await;
+    }
+
+    /// Closes the file, opens it again, and goes on with this clock.
+    async fn reopen(self, clock: ManualClock) -> Self {
+        self.close().await;
+        let store = Store::open(&self.path(), 1 << 20).unwrap();
+        let app = App::new(store, configured(&clock)).unwrap();
+        let postman = postman(&app, &clock, &self.server, self.timeout);
+        Self { app, postman, clock, ..self }
+    }
+
+    /// Does the same with the clock that it had.
+    async fn restart(self) -> Self {
+        let clock = self.clock.clone();
+        self.reopen(clock).await
+    }
+
+    /// Posts without telling the postman.
+    async fn put(&self, organization: OrganizationId, about: About) -> LetterId {
+        post_into(self.app.store(), organization, about, self.app.now()).await
+    }
+
+    async fn post_for(&self, organization: OrganizationId, to: &str) -> LetterId {
+        let id = self.put(organization, invite(to)).await;
+        self.postman.wake();
+        id
+    }
+
+    async fn post(&self, to: &str) -> LetterId {
+        self.post_for(organization(), to).await
+    }
+
+    fn find(&self, id: LetterId) -> Option<Letter> {
+        self.app.store().snapshot().unwrap().find(&id).unwrap()
+    }
+
+    /// Waits until the letter was tried in vain so often, and gives it.
+    async fn tried(&self, id: LetterId, attempts: u32) -> Letter {
+        let what = format!("attempt {attempts}");
+        eventually(&what, || self.find(id).filter(|letter| letter.attempts == attempts)).await
+    }
+
+    async fn is_gone(&self, id: LetterId) {
+        eventually("the letter is gone", || self.find(id).is_none().then_some(())).await;
+    }
+
+    /// How many records of sent mails there are.
+    fn remembered(&self) -> usize {
+        let mut remembered = 0;
+        let tx = self.app.store().snapshot().unwrap();
+        let everything = Window::all(Order::Ascending);
+        tx.scan::<Sent, _>(&(), everything, |_| {
+            remembered += 1;
+            Ok(())
+        })
+        .unwrap();
+        remembered
+    }
+
+    /// Waits until so many records of sent mails are there.
+    async fn remembers(&self, count: usize) {
+        eventually("sent mails are recorded", || (self.remembered() == count).then_some(())).await;
+    }
+
+    /// Asserts that the next mail goes to this address.
+    async fn sends_to(&mut self, to: &str) -> Mail {
+        let mail = self.server.mail().await;
+        assert_eq!(mail.to, [to]);
+        mail
+    }
+
+    /// Asserts that the postman has nothing to send for now: what is posted now is sent next.
+    async fn rests(&mut self) {
+        let to = format!("{}@rests.example", unique());
+        let id = self.post(&to).await;
+        self.sends_to(&to).await;
+        self.is_gone(id).await;
+    }
+
+    /// Asserts that the file holds together, and that no mail came that no test looked at.
+    async fn ends(mut self) {
+        self.close().await;
+        self.server.has_no_more();
+        let store = Store::open(&self.path(), 1 << 20).unwrap();
+        let app = App::new(store, Config::default()).unwrap();
+        let findings = perform(&app, Operation::Check).await.unwrap();
+        assert_eq!(findings["problem_count"], 0, "{findings}");
+        app.close().await;
+    }
+}
+
+async fn post_into(
+    store: &Store,
+    organization: OrganizationId,
+    about: About,
+    now: Timestamp,
+) -> LetterId {
+    let id = LetterId(unique());
+    let written =
+        store.write(move |tx| outbox::post(tx, id, organization, about.clone(), now)).await;
+    written.unwrap();
+    id
+}
+
+fn configured(clock: &ManualClock) -> Config {
+    let mut config = Config::default();
+    config.clock = Clock::Manual(clock.clone());
+    config
+}
+
+fn postman(app: &App, clock: &ManualClock, server: &MailServer, timeout: Duration) -> Postman {
+    let (store, clock) = (app.store().clone(), Clock::Manual(clock.clone()));
+    Postman::start(store, clock, mailer(server, timeout), Arc::new(Scribe))
+}
+
+fn invite(to: &str) -> About {
+    About::Invite { invite: InviteId(unique()), to: to.to_owned() }
+}
+
+#[tokio::test]
+async fn what_is_posted_is_sent_once_and_leaves_the_outbox() {
+    let mut office = Office::open().await;
+    let id = office.post("Ann.B@corp.example").await;
+    let mail = office.sends_to("Ann.B@corp.example").await;
+    assert_eq!((mail.from.as_str(), mail.hello.as_str()), ("steward@corp.example", "corp.example"));
+    assert_eq!(mail.subject(), "To Ann.B@corp.example");
+    office.is_gone(id).await;
+    assert_eq!(office.remembered(), 1);
+    assert!(log::about(id).is_empty(), "what goes well is not logged");
+    office.rests().await;
+    office.ends().await;
+}
+
+#[tokio::test]
+async fn what_was_posted_before_the_postman_came_is_sent() {
+    let office = Office::open().await;
+    office.postman.stop().await;
+    let id = office.post("ann@corp.example").await;
+    assert!(office.find(id).is_some());
+    let mut office = office.restart().await;
+    office.sends_to("ann@corp.example").await;
+    office.is_gone(id).await;
+    office.ends().await;
+}
+
+#[tokio::test]
+async fn a_letter_in_vain_is_tried_again_after_five_seconds_and_then_twice_as_late_up_to_an_hour() {
+    let mut office = Office::open().await;
+    office.server.refuse("ann@corp.example");
+    let id = office.post("ann@corp.example").await;
+    let waits = [5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600];
+    let mut now = START;
+    for (tries, wait) in (1..).zip(waits) {
+        let letter = office.tried(id, tries).await;
+        assert_eq!(letter.due_at, now.plus_seconds(wait), "after attempt {tries}");
+        let wait = Duration::from_secs(wait.unsigned_abs());
+        office.clock.advance(wait.saturating_sub(TICK));
+        office.rests().await;
+        assert_eq!(office.find(id), Some(letter), "it is not tried too early");
+        office.clock.advance(TICK);
+        now = now.plus(wait);
+    }
+    office.tried(id, 13).await;
+    let said = log::about(id);
+    assert_eq!(said.len(), 13);
+    assert_eq!(said[0]["level"], "WARN");
+    assert_eq!(said[0]["error"], "550 5.1.1 <[address]> is unknown");
+    office.ends().await;
+}
+
+#[tokio::test]
+async fn a_letter_is_given_up_after_three_days() {
+    let mut office = Office::open().await;
+    office.server.refuse("ann@corp.example");
+    let id = office.post("ann@corp.example").await;
+    office.tried(id, 1).await;
+    office.clock.advance(72 * HOUR);
+    office.tried(id, 2).await;
+    office.clock.advance(HOUR);
+    office.is_gone(id).await;
+    let said = log::about(id);
+    assert_eq!(said.len(), 3);
+    assert_eq!(
+        (&said[2]["level"], &said[2]["message"]),
+        (&"ERROR".into(), &"a mail was given up".into())
+    );
+    assert!(!said.iter().any(|line| line.to_string().contains("ann@")), "{said:?}");
+    office.rests().await;
+    office.ends().await;
+}
+
+#[tokio::test]
+async fn a_letter_that_nobody_looked_at_for_three_days_is_given_up_unsent() {
+    let office = Office::open().await;
+    office.postman.stop().await;
+    let id = office.post("ann@corp.example").await;
+    office.clock.advance(72 * HOUR + TICK);
+    let mut office = office.restart().await;
+    office.is_gone(id).await;
+    office.rests().await;
+    office.ends().await;
+}
+
+#[tokio::test]
+async fn whatever_goes_wrong_the_letter_is_tried_again() {
+    let mut office = Office::open().await;
+    let manners =
+        [Manner::RefuseSender, Manner::Later, Manner::CutBeforeData, Manner::CutBeforeReply];
+    let cut = format!("{}: ", office.server.address);
+    let words =
+        ["550 5.7.1 <steward@corp.example> may not send", "451 4.3.0 come back later", &cut, &cut];
+    for (manner, words) in manners.into_iter().zip(words) {
+        office.server.next([manner]);
+        let to = format!("{manner:?}@corp.example");
+        let id = office.post(&to).await;
+        office.tried(id, 1).await;
+        let mut first = None;
+        if matches!(manner, Manner::Later | Manner::CutBeforeReply) {
+            first = Some(office.sends_to(&to).await);
+        }
+        office.clock.advance(Duration::from_secs(5));
+        let second = office.sends_to(&to).await;
+        if let Some(first) = first {
+            let id = |mail: &Mail| mail.parsed().message_id().map(str::to_owned);
+            assert_eq!(id(&first), id(&second), "a repeated mail can be recognised");
+        }
+        office.is_gone(id).await;
+        let said = log::about(id);
+        assert_eq!(said.len(), 1);
+        assert!(said[0]["error"].as_str().unwrap().starts_with(words), "{said:?}");
+    }
+    office.ends().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_tried_again() {
+    let mut office = Office::open().await;
+    let (gone, server) = (MailServer::start(), MailServer::start());
+    let nowhere = mailer(&gone, office.timeout);
+    drop(gone);
+    office.postman.stop().await;
+    let (store, clock) = (office.app.store().clone(), Clock::Manual(office.clock.clone()));
+    office.postman = Postman::start(store, clock, nowhere, Arc::new(Scribe));
+    let id = office.post("ann@corp.example").await;
+    office.tried(id, 1).await;
+    assert!(log::about(id)[0]["error"].as_str().unwrap().contains("refused"));
+    office.server = server;
+    let mut office = office.restart().await;
+    office.clock.advance(Duration::from_secs(5));
+    office.sends_to("ann@corp.example").await;
+    office.ends().await;
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_holds_nobody_up_and_ends_in_time() {
+    let office = Office::within(Duration::from_millis(300)).await;
+    office.server.next([Manner::Silent]);
+    let id = office.post("ann@corp.example").await;
+    eventually("it is being sent", || (office.server.connections() == 1).then_some(())).await;
+    let owner = Caller::of(router(office.app.clone()), &office.made.api_key);
+    owner.get("/api/users/@me/").await.ok();
+    owner.post("/api/organizations/", serde_json::json!({ "name": "Meanwhile" })).await.ok();
+    let letter = office.tried(id, 1).await;
+    assert_eq!(letter.due_at, START.plus_seconds(5));
+    let error = format!("{} took longer than 300ms", office.server.address);
+    assert_eq!(log::about(id)[0]["error"], error.as_str());
+    office.ends().await;
+}
+
+#[tokio::test]
+async fn a_server_that_never_says_goodbye_holds_nothing_up_and_gets_nothing_twice() {
+    let mut office = Office::within(Duration::from_hours(1)).await;
+    office.server.next([Manner::NoGoodbye]);
+    let id = office.post("ann@corp.example").await;
+    office.sends_to("ann@corp.example").await;
+    office.is_gone(id).await;
+    office.rests().await;
+    office.ends().await;
+}
+
+#[tokio::test]
+async fn an_address_gets_one_mail_a_minute_whatever_its_case_and_whoever_sends_it() {
+    let mut office = Office::open().await;
+    let first = office.post("ann@corp.example").await;
+    office.sends_to("ann@corp.example").await;
+    office.is_gone(first).await;
+    let second = office.post("ANN@corp.example").await;
+    let third = office.post("Ann@corp.example").await;
+    office.rests().await;
+    let mut office = office.restart().await;
+    office.rests().await;
+    office.clock.advance(MINUTE.saturating_sub(TICK));
+    office.rests().await;
+    assert_eq!(office.find(second).unwrap().attempts, 0);
+    office.clock.advance(TICK);
+    office.sends_to("ANN@corp.example").await;
+    office.is_gone(second).await;
+    office.rests().await;
+    office.clock.advance(MINUTE);
+    office.sends_to("Ann@corp.example").await;
+    office.is_gone(third).await;
+    office.ends().await;
+}
+
+#[tokio::test]
+async fn an_organization_sends_a_hundred_mails_in_any_hour_and_holds_up_no_other() {
+    let mut office = Office::open().await;
+    let busy = organization();
+    for number in 0..40 {
+        office.put(busy, invite(&format!("first-{number}@corp.example"))).await;
+    }
+    office.postman.wake();
+    for _ in 0..40 {
+        office.server.mail().await;
+    }
+    office.remembers(40).await;
+    office.clock.advance(HOUR / 2);
+    office.rests().await;
+    let mut letters = Vec::new();
+    for number in 0..110 {
+        letters.push(office.put(busy, invite(&format!("then-{number}@corp.example"))).await);
+    }
+    office.postman.wake();
+    for _ in 0..60 {
+        office.server.mail().await;
+    }
+    // What another organization posts behind all those is sent.
+    office.rests().await;
+    let mut office = office.restart().await;
+    office.rests().await;
+    let waiting = letters.iter().filter(|id| office.find(**id).is_some()).count();
+    assert_eq!(waiting, 50);
+    office.clock.advance((HOUR / 2).saturating_sub(TICK));
+    office.rests().await;
+    office.clock.advance(TICK);
+    for _ in 0..40 {
+        office.server.mail().await;
+    }
+    office.rests().await;
+    let waiting = letters.iter().filter(|id| office.find(**id).is_some()).count();
+    assert_eq!(waiting, 10);
+    office.clock.advance(HOUR / 2);
+    for _ in 0..10 {
+        office.server.mail().await;
+    }
+    office.rests().await;
+    assert!(letters.iter().all(|id| office.find(*id).is_none()));
+    office.ends().await;
+}
+
+#[tokio::test]
+async fn letters_that_wait_are_not_written_again() {
+    let mut office = Office::open().await;
+    let first = office.post("ann@corp.example").await;
+    office.sends_to("ann@corp.example").await;
+    office.is_gone(first).await;
+    let second = office.post("ann@corp.example").await;
+    for _ in 0..3 {
+        office.rests().await;
+    }
+    let tx = office.app.store().snapshot().unwrap();
+    assert_eq!(tx.view::<Letter, _>(&second, |row| Ok(row.version)).unwrap(), Some(1));
+    office.ends().await;
+}
+
+#[tokio::test]
+async fn what_was_sent_is_forgotten_after_an_hour_also_when_nothing_more_is_sent() {
+    let mut office = Office::open().await;
+    for name in ["ann", "bob", "cem"] {
+        let to = format!("{name}@corp.example");
+        let id = office.post(&to).await;
+        office.sends_to(&to).await;
+        office.is_gone(id).await;
+        office.clock.advance(MINUTE);
+    }
+    assert_eq!(office.remembered(), 3);
+    office.clock.advance(57 * MINUTE);
+    office.remembers(2).await;
+    office.clock.advance(2 * MINUTE);
+    office.remembers(0).await;
+    office.ends().await;
+}
+
+#[tokio::test]
+async fn a_clock_that_was_set_back_neither_sends_twice_nor_blocks_for_ever() {
+    let mut office = Office::open().await;
+    let first = office.post("ann@corp.example").await;
+    office.sends_to("ann@corp.example").await;
+    office.is_gone(first).await;
+    office.server.refuse("bob@corp.example");
+    let bob = office.post("bob@corp.example").await;
+    office.tried(bob, 1).await;
+    let second = office.put(organization(), invite("ann@corp.example")).await;
+
+    // Ten seconds back: the minute still counts.
+    let mut office = office.reopen(ManualClock::at(START.plus_seconds(-10))).await;
+    office.rests().await;
+    assert!(office.find(second).is_some());
+    office.clock.advance(Duration::from_secs(10) + MINUTE);
+    office.sends_to("ann@corp.example").await;
+    office.is_gone(second).await;
+
+    // A year back: what was sent in the future counts no longer, and what was to wait until then is due.
+    office.rests().await;
+    let third = office.put(organization(), invite("ann@corp.example")).await;
+    let tried = office.find(bob).unwrap().attempts;
+    let mut office = office.reopen(ManualClock::at(START.plus_seconds(-365 * 86_400))).await;
+    office.sends_to("ann@corp.example").await;
+    office.is_gone(third).await;
+    let letter = office.tried(bob, tried + 1).await;
+    assert!(letter.due_at < START);
+    office.remembers(1).await;
+    office.rests().await;
+    office.ends().await;
+}
+
+#[tokio::test]
+async fn an_announcement_becomes_a_letter_to_each_and_what_is_moot_is_dropped() {
+    let mut office = Office::open().await;
+    let moot = office.post("moot@corp.example").await;
+    office.is_gone(moot).await;
+    let joining = office.put(organization(), About::Joining { user: UserId(7) }).await;
+    office.postman.wake();
+    let mut told = vec![office.server.mail().await.to, office.server.mail().await.to];
+    told.sort();
+    assert_eq!(told, [["ann@joined.example"], ["bob@joined.example"]]);
+    office.is_gone(joining).await;
+    office.rests().await;
+    assert_eq!(office.remembered(), 3);
+    office.ends().await;
+}
+
+#[tokio::test]
+async fn a_composer_that_fails_holds_up_no_other_letter() {
+    let mut office = Office::open().await;
+    let panics = office.put(organization(), invite("panic@corp.example")).await;
+    let fault = office.put(organization(), invite("fault@corp.example")).await;
+    office.rests().await;
+    assert_eq!(office.find(panics).unwrap().attempts, 1);
+    assert_eq!(office.find(fault).unwrap().attempts, 1);
+    assert_eq!(log::about(fault)[0]["level"], "ERROR");
+    office.clock.advance(Duration::from_secs(5));
+    office.sends_to("fault@corp.example").await;
+    office.tried(panics, 2).await;
+    office.ends().await;
+}
+
+#[tokio::test]
+async fn a_letter_that_was_withdrawn_is_not_sent() {
+    let mut office = Office::open().await;
+    let first = office.post("ann@corp.example").await;
+    office.sends_to("ann@corp.example").await;
+    office.is_gone(first).await;
+    let second = office.post("ann@corp.example").await;
+    office.rests().await;
+    office.app.store().write(move |tx| outbox::withdraw(tx, second)).await.unwrap();
+    office.clock.advance(MINUTE);
+    office.rests().await;
+    office.ends().await;
+}
+
+#[tokio::test]
+async fn a_letter_that_is_withdrawn_while_it_is_sent_does_not_come_back() {
+    let mut office = Office::open().await;
+    for manner in [Manner::Hold, Manner::HoldThenCut] {
+        office.server.next([manner]);
+        let to = format!("{manner:?}@corp.example");
+        let id = office.post(&to).await;
+        office.sends_to(&to).await;
+        office.app.store().write(move |tx| outbox::withdraw(tx, id)).await.unwrap();
+        office.server.release();
+        office.rests().await;
+        assert_eq!(office.find(id), None);
+    }
+    assert_eq!(office.remembered(), 3, "what was accepted counts");
+    office.clock.advance(HOUR);
+    office.rests().await;
+    office.ends().await;
+}
+
+#[tokio::test]
+async fn a_stop_finishes_and_records_the_sending_under_way_and_begins_no_other() {
+    let mut office = Office::open().await;
+    office.server.next([Manner::Accept, Manner::Hold]);
+    let mut letters = Vec::new();
+    for name in ["ann", "bob", "cem"] {
+        letters.push(office.put(organization(), invite(&format!("{name}@corp.example"))).await);
+    }
+    office.postman.wake();
+    office.sends_to("ann@corp.example").await;
+    office.sends_to("bob@corp.example").await;
+    tokio::join!(office.postman.stop(), async { office.server.release() });
+    let waiting: Vec<_> = letters.iter().map(|id| office.find(*id).is_some()).collect();
+    assert_eq!((waiting, office.remembered()), (vec![false, false, true], 2));
+    let mut office = office.restart().await;
+    office.sends_to("cem@corp.example").await;
+    office.ends().await;
+}
+
+#[tokio::test]
+async fn the_service_wakes_its_postman_when_something_is_posted() {
+    let server = MailServer::start();
+    let folder = TempDir::new().unwrap();
+    let mut config = Config::default();
+    config.mail.smtp_url = Some(server.url().parse().unwrap());
+    config.mail.smtp_from = Some("steward@corp.example".to_owned());
+    let path = folder.path().join("steward.redb");
+    let (app, _) = create(&path, config, &First::default()).unwrap();
+    for _ in 0..3 {
+        // Nobody has invited anyone: the letter is moot, and gone when the postman has looked.
+        let (id, about) = (LetterId(unique()), invite("ann@corp.example"));
+        app.operate(move |tx, now| outbox::post(tx, id, organization(), about.clone(), now))
+            .await
+            .unwrap();
+        let find = || app.store().snapshot().unwrap().find::<Letter>(&id).unwrap();
+        eventually("the letter is gone", || find().is_none().then_some(())).await;
+    }
+    assert_eq!(server.connections(), 0);
+    app.close().await;
+}
+
+/// The data file of another process of these tests, and its mail server.
+const DATA: &str = "STEWARD_TEST_DATA";
+const SMTP: &str = "STEWARD_TEST_SMTP";
+
+/// Not a test of its own: what the tests below run in a process that they cut off or starve. It ends when its
+/// standard input does.
+#[test]
+#[ignore = "it serves other tests"]
+fn a_postman_in_a_process_of_its_own() {
+    let (Ok(data), Ok(url)) = (std::env::var(DATA), std::env::var(SMTP)) else { return };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    logging::init("info", Format::Json).unwrap();
+    runtime.block_on(async {
+        let store = Store::open(data.as_ref(), 1 << 20).unwrap();
+        let mut mail = Config::default().mail;
+        mail.smtp_url = Some(url.parse().unwrap());
+        mail.smtp_from = Some("steward@corp.example".to_owned());
+        let mailer = Mailer::new(&mail).unwrap().unwrap();
+        let postman = Postman::start(store.clone(), Clock::System, mailer, Arc::new(Scribe));
+        let end = || std::io::stdin().read_line(&mut String::new());
+        tokio::task::spawn_blocking(end).await.unwrap().unwrap();
+        postman.stop().await;
+        store.close().await;
+    });
+}
+
+/// A postman in a process of its own, and what it logs; cut off with the test.
+struct Process(Child, Arc<Mutex<String>>);
+
+impl Process {
+    fn start(data: &std::path::Path, server: &MailServer) -> Self {
+        let mut command = Command::new("sh");
+        // Ignored, the signal leaves an error to the write that is too large.
+        command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]);
+        command.arg(std::env::current_exe().unwrap());
+        command.args(["outbox::a_postman_in_a_process_of_its_own", "--exact", "--ignored"]);
+        command.env(DATA, data).env(SMTP, server.url());
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("this program starts");
+        let (stderr, log) =
+            (child.stderr.take().expect("a pipe"), Arc::new(Mutex::new(String::new())));
+        let kept = Arc::clone(&log);
+        std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(std::io::Result::ok) {
+                kept.lock().unwrap().push_str(&line);
+            }
+        });
+        Self(child, log)
+    }
+
+    /// Waits until it logs this.
+    fn says(&self, what: &str) {
+        until(what, || self.1.lock().unwrap().contains(what).then_some(()));
+    }
+
+    /// Ends it in order.
+    fn end(mut self) {
+        drop(self.0.stdin.take());
+        let status = until("it ends", || self.0.try_wait().unwrap());
+        assert!(status.success());
+    }
+
+    /// From now on every write beyond this many bytes of a file fails.
+    fn limit_files(&self, bytes: Option<u64>) {
+        let limit = Rlimit { current: bytes, maximum: None };
+        prlimit(Some(Pid::from_child(&self.0)), Resource::Fsize, limit).expect("the limit is set");
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A closed data file with a letter to each of these.
+async fn closed_with(names: &[&str]) -> (TempDir, PathBuf) {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("steward.redb");
+    let (app, _) = create(&path, Config::default(), &First::default()).unwrap();
+    for name in names {
+        let about = invite(&format!("{name}@corp.example"));
+        post_into(app.store(), organization(), about, app.now()).await;
+    }
+    app.close().await;
+    (folder, path)
+}
+
+/// Asserts that the file holds together, that no letter waits, and that so many mails were sent.
+async fn all_was_sent(path: &std::path::Path, count: usize) {
+    let app = App::new(Store::open(path, 1 << 20).unwrap(), Config::default()).unwrap();
+    let tx = app.store().snapshot().unwrap();
+    assert_eq!(outbox::waiting(&*tx).unwrap(), 0);
+    let mut sent = 0;
+    tx.scan::<Sent, _>(&(), Window::all(Order::Ascending), |_| {
+        sent += 1;
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(sent, count);
+    let findings = perform(&app, Operation::Check).await.unwrap();
+    assert_eq!(findings["problem_count"], 0, "{findings}");
+    app.close().await;
+}
+
+#[tokio::test]
+async fn a_kill_between_two_mails_loses_none_and_repeats_none_that_was_recorded() {
+    let (_folder, path) = closed_with(&["ann", "bob", "cem"]).await;
+    let mut server = MailServer::start();
+    server.next([Manner::Accept, Manner::Hold]);
+    let process = Process::start(&path, &server);
+    assert_eq!(server.mail().await.to, ["ann@corp.example"]);
+    assert_eq!(server.mail().await.to, ["bob@corp.example"]);
+    // The second is under way, so the first is recorded.
+    drop(process);
+    let process = Process::start(&path, &server);
+    let mut again = vec![server.mail().await.to, server.mail().await.to];
+    again.sort();
+    assert_eq!(again, [["bob@corp.example"], ["cem@corp.example"]]);
+    process.end();
+    server.has_no_more();
+    all_was_sent(&path, 3).await;
+}
+
+#[tokio::test]
+async fn what_was_accepted_while_the_file_took_no_writes_is_recorded_later_and_not_sent_again() {
+    let (_folder, path) = closed_with(&["ann", "bob"]).await;
+    let mut server = MailServer::start();
+    server.next([Manner::Hold, Manner::Hold]);
+    let process = Process::start(&path, &server);
+    assert_eq!(server.mail().await.to, ["ann@corp.example"]);
+    process.limit_files(Some(0));
+    server.release();
+    process.says("what became of a mail is not recorded yet");
+    assert_eq!(server.connections(), 1);
+    process.limit_files(None);
+    assert_eq!(server.mail().await.to, ["bob@corp.example"]);
+    server.release();
+    process.end();
+    server.has_no_more();
+    all_was_sent(&path, 2).await;
+}
