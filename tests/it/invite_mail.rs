@@ -1,0 +1,201 @@
+//! The mails about invites and joining, as a mail server receives them.
+
+use std::time::Duration;
+
+use mail_parser::MimeHeaders;
+use serde_json::{Value, json};
+use steward::config::Config;
+use steward::resources::members::Level;
+
+use crate::invites::{invite, invites, with_clock};
+use crate::signup::Offer;
+use crate::support::smtp::{Mail, MailServer, Manner};
+use crate::support::{OWNER, Workspace};
+
+fn with_server(mut config: Config, server: &MailServer) -> Config {
+    config.mail.smtp_url = Some(server.url().parse().expect("a URL"));
+    config.mail.smtp_from = Some("Steward <steward@corp.example>".to_owned());
+    config.public_url = Some("https://admin.corp.example".to_owned());
+    config
+}
+
+async fn workspace(server: &MailServer) -> Workspace {
+    Workspace::with(with_server(Config::default(), server)).await
+}
+
+/// What a mail says: its text, and its HTML.
+fn bodies(mail: &Mail) -> (String, String) {
+    let parsed = mail.parsed();
+    let part =
+        |at| parsed.part(at).expect("a part").text_contents().expect("text").replace("\r\n", "\n");
+    let kind = |at| {
+        parsed
+            .part(at)
+            .and_then(MimeHeaders::content_type)
+            .and_then(|kind| kind.subtype().map(str::to_owned))
+    };
+    assert_eq!((kind(1).as_deref(), kind(2).as_deref()), (Some("plain"), Some("html")));
+    (part(1), part(2))
+}
+
+/// The invite that a mail's link leads to.
+fn offered(mail: &Mail) -> Offer {
+    let (text, _) = bodies(mail);
+    let link = text
+        .lines()
+        .find(|line| line.starts_with("https://admin.corp.example/signup/"))
+        .expect("a link");
+    let (path, token) = link.split_once("?token=").expect("a token");
+    let id = path.rsplit('/').next().expect("an id");
+    Offer { path: format!("/api/signup/{id}/"), token: token.to_owned() }
+}
+
+#[tokio::test]
+async fn an_invite_reaches_its_address_and_its_token_proves_it() {
+    let mut server = MailServer::start();
+    let workspace = workspace(&server).await;
+    let sent = json!({ "target_email": "Ann@x.example", "first_name": "Ann", "message": "See you\n  soon!" });
+    let made = invite(&workspace.owner, &workspace, sent).await;
+    assert_eq!((&made["emailing_attempt_made"], &made["accept_url"]), (&json!(true), &Value::Null));
+    let mail = server.mail().await;
+    assert_eq!(
+        (mail.from.as_str(), mail.to.as_slice()),
+        ("steward@corp.example", ["Ann@x.example".to_owned()].as_slice())
+    );
+    assert_eq!(mail.subject(), "Olga invites you to Corp");
+    let (text, html) = bodies(&mail);
+    let offer = offered(&mail);
+    let id = made["id"].as_str().expect("an id");
+    assert_eq!(offer.path, format!("/api/signup/{id}/"));
+    let until = made["created_at"].as_str().expect("a moment").to_owned();
+    let (_, end) = text.split_once("until ").expect("an end");
+    assert!(end[..10] > until[..10], "{end}");
+    let link = format!("https://admin.corp.example/signup/{id}?token={}", offer.token);
+    assert_eq!(
+        text,
+        format!(
+            "Hello Ann,\n\nOlga invites you to join Corp.\n\nThey write:\n\nSee you\n  soon!\n\n\
+             Accept the invite here, until {}\n\n{link}\n\n\
+             The link is for you alone. If you did not expect this mail, you can ignore it.",
+            end.lines().next().expect("a line"),
+        )
+    );
+    assert!(
+        html.contains(&format!("<a href=\"{link}\"")) && html.contains("See you\n  soon!"),
+        "{html}"
+    );
+    // The token of the mail is another one than the operator's.
+    let by_hand = workspace
+        .operate(steward::operator::Operation::InviteLink { id: id.parse().expect("an id") })
+        .await;
+    assert_ne!(Offer::of(&by_hand).token, offer.token);
+    let body = offer.accept(&workspace.anonymous(), json!({ "first_name": "Ann" })).await.ok();
+    assert_eq!(body["is_email_verified"], true);
+    workspace.check().await;
+}
+
+#[tokio::test]
+async fn what_people_write_stays_text() {
+    let mut server = MailServer::start();
+    let workspace = workspace(&server).await;
+    let injected = "x\r\nBcc: eve@evil.example\r\n\r\n<b>";
+    let renamed = json!({ "name": "Corp\r\nBcc: eve@evil.example <i>" });
+    workspace.owner.patch(&workspace.organization(""), renamed).await.ok();
+    workspace.owner.patch("/api/users/@me/", json!({ "first_name": "Olga\nX: y" })).await.ok();
+    let sent = json!({
+        "target_email": "ann@bücher.example", "first_name": "<script>\r\nBcc: e@x.example",
+        "message": format!("{injected}<img src=x onerror=alert(1)>\r\n.\r\nQUIT\r\n{{{{ it.url }}}}"),
+    });
+    invite(&workspace.owner, &workspace, sent).await;
+    let mail = server.mail().await;
+    assert_eq!(mail.to, ["ann@xn--bcher-kva.example"]);
+    assert_eq!(mail.subject(), "Olga X: y invites you to Corp Bcc: eve@evil.example <i>");
+    let names: Vec<_> =
+        mail.parsed().headers().iter().map(|header| header.name().to_owned()).collect();
+    assert!(
+        !names.iter().any(|name| ["bcc", "x"].contains(&name.to_lowercase().as_str())),
+        "{names:?}"
+    );
+    let (text, html) = bodies(&mail);
+    assert!(text.contains("<img src=x onerror=alert(1)>\n.\nQUIT\n{{ it.url }}"), "{text}");
+    assert!(text.contains("Accept the invite here"), "the mail goes on behind the dot");
+    for tag in ["<script", "<img", "<b>", "<i>"] {
+        assert!(!html.contains(tag), "{tag} in {html}");
+    }
+    assert!(html.contains("&#60;img src=x onerror=alert(1)&#62;"), "{html}");
+    server.has_no_more();
+}
+
+#[tokio::test]
+async fn an_invite_that_was_taken_back_or_replaced_is_not_mailed_any_more() {
+    let mut server = MailServer::start();
+    let (config, clock) = with_clock();
+    let workspace = Workspace::with(with_server(config, &server)).await;
+    server.next([Manner::Later, Manner::Later]);
+    let gone =
+        invite(&workspace.owner, &workspace, json!({ "target_email": "gone@x.example" })).await;
+    server.mail().await;
+    let old =
+        invite(&workspace.owner, &workspace, json!({ "target_email": "ann@x.example" })).await;
+    server.mail().await;
+    let path = invites(&workspace, &format!("{}/", gone["id"].as_str().expect("an id")));
+    workspace.owner.delete(&path).await.is_empty(204);
+    let new =
+        invite(&workspace.owner, &workspace, json!({ "target_email": "ann@x.example" })).await;
+    let mail = server.mail().await;
+    let id = new["id"].as_str().expect("an id");
+    assert_eq!(offered(&mail).path, format!("/api/signup/{id}/"));
+    assert_ne!(old["id"], new["id"]);
+    clock.advance(Duration::from_hours(2));
+    // Whatever still waited would have gone before this one.
+    invite(&workspace.owner, &workspace, json!({ "target_email": "last@x.example" })).await;
+    assert_eq!(server.mail().await.to, ["last@x.example"]);
+    server.has_no_more();
+    workspace.check().await;
+}
+
+#[tokio::test]
+async fn those_who_run_the_organization_hear_of_who_joins() {
+    let mut server = MailServer::start();
+    let workspace = workspace(&server).await;
+    workspace.member("adam", Level::Admin).await;
+    workspace.member("mia", Level::Member).await;
+    let off = workspace.member("off", Level::Owner).await;
+    workspace
+        .operate(steward::operator::Operation::UserSetActive {
+            email: "off@corp.example".to_owned(),
+            active: false,
+        })
+        .await;
+    assert_eq!(off.get("/api/users/@me/").await.status, 401);
+    let join = async |email: &str| {
+        let sent = json!({ "target_email": email, "level": 8, "send_email": false });
+        let offer = Offer::of(&invite(&workspace.owner, &workspace, sent).await);
+        let fields = json!({ "first_name": "Ann", "last_name": "Lee" });
+        offer.accept(&workspace.anonymous(), fields).await.ok();
+    };
+    join("ann@x.example").await;
+    let (one, two) = (server.mail().await, server.mail().await);
+    let mut to = [one.to[0].as_str(), two.to[0].as_str()];
+    to.sort_unstable();
+    assert_eq!(to, ["adam@corp.example", OWNER]);
+    assert_eq!(one.subject(), "Ann Lee has joined Corp");
+    let (text, html) = bodies(&one);
+    assert_eq!(
+        text,
+        "Hello,\n\nAnn Lee (ann@x.example) has joined Corp.\n\nYou get this mail because you run Corp. Its setting \
+         is_member_join_email_enabled turns\nsuch mails off."
+    );
+    assert!(
+        html.contains("<strong>Ann Lee</strong> (ann@x.example) has joined <strong>Corp</strong>."),
+        "{html}"
+    );
+
+    let off = json!({ "is_member_join_email_enabled": false });
+    workspace.owner.patch(&workspace.organization(""), off).await.ok();
+    join("bob@x.example").await;
+    invite(&workspace.owner, &workspace, json!({ "target_email": "last@x.example" })).await;
+    assert_eq!(server.mail().await.to, ["last@x.example"]);
+    server.has_no_more();
+    workspace.check().await;
+}
