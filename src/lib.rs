@@ -34,6 +34,8 @@
 //! [`store`], which asks the gate once more, writes the [activity](resources::activity) entry, commits,
 //! and only then lets the answer go.
 //!
+//! A write may post a mail: the [postman](mail::postman) composes and sends it when that is on disk.
+//!
 //! Operators' commands ([`cli`]) are [`operator::Operation`]s: the same code whether the command opens
 //! the file itself or talks to the server that has it open.
 //!

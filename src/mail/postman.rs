@@ -195,6 +195,7 @@ impl Rounds {
     /// sent once more because the file took no writes for a moment.
     async fn settle(&mut self, letter: Letter, outcome: Outcome) {
         let (now, seed, id) = (self.clock.now(), Seed::take(), letter.id);
+        let mut told = false;
         loop {
             let (letter, outcome, seed) = (letter.clone(), outcome.clone(), seed.clone());
             let written = self.store.write(move |tx| outcome.settle(tx, &letter, &seed, now)).await;
@@ -205,7 +206,9 @@ impl Rounds {
                     return;
                 }
                 Err(error) => {
-                    tracing::warn!(letter = %id, %error, "what became of a mail is not recorded yet");
+                    if !std::mem::replace(&mut told, true) {
+                        tracing::warn!(letter = %id, %error, "what became of a mail is not recorded yet");
+                    }
                     self.pause().await;
                 }
             }

@@ -83,8 +83,8 @@ pub(super) fn organization_free_at(
     free_at(tx, &BY_ORGANIZATION, &organization, AN_HOUR, HOUR, now)
 }
 
-/// When the `limit`th mail from the end is `window` ago. A clock that was set back leaves records of the
-/// future; nothing waits longer for them than it would for one of this moment.
+/// When the `limit`th mail from the end is `window` ago. A clock that was set back may have left it in the
+/// future, but no further ahead than what is forgotten.
 fn free_at<K: Key>(
     tx: &impl Tx,
     index: &Index<Sent, K>,
@@ -96,7 +96,7 @@ fn free_at<K: Key>(
     let mut free_at = None;
     let at_limit = Window { offset: limit - 1, limit: 1, order: Order::Descending };
     tx.walk(index, key, at_limit, |row| {
-        free_at = Some(row.head.at.min(now).plus(window)).filter(|free_at| *free_at > now);
+        free_at = Some(row.head.at.plus(window)).filter(|free_at| *free_at > now);
         Ok(())
     })?;
     Ok(free_at)

@@ -61,9 +61,9 @@ impl Failure {
     /// Its line for the log, which tells no address: without that of the recipient, where the server
     /// repeated it.
     pub(super) fn without(&self, to: &str) -> String {
-        let envelope = ascii(to).map(|address| address.to_string());
-        let line = self.0.replace(envelope.as_deref().unwrap_or(to), "[address]");
-        line.replace(to, "[address]")
+        let written = ascii(to).map(|address| address.to_string());
+        let known = written.as_deref().into_iter().chain([to]).filter(|known| !known.is_empty());
+        known.fold(self.0.clone(), |line, address| line.replace(address, "[address]"))
     }
 }
 
