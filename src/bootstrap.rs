@@ -13,7 +13,7 @@ use crate::ids::{OrganizationId, ProjectId, UserId, UserUuid};
 use crate::input::{Input, JsonObject};
 use crate::mail::smtp::Mailer;
 use crate::resources::activity;
-use crate::resources::api_keys::{self, NewApiKey};
+use crate::resources::api_keys;
 use crate::resources::organizations::{self, NewOrganization};
 use crate::resources::projects::{self, NewProject};
 use crate::resources::users::{self, NewUser};
@@ -112,21 +112,11 @@ fn fill(
     let (_, project_id) =
         projects::create_first(tx, organization_id, user.0, &project, &mut draw, now)?;
     let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
-    let (key, hash) = draw_key(&tags, &Hasher::new(1), &mut draw, now)?;
-    let new = NewApiKey {
-        user: user.0,
-        label: "First key".to_owned(),
-        scopes: vec!["*".to_owned()],
-        organizations: Vec::new(),
-        projects: Vec::new(),
-        expires_at: None,
-        id: key.id,
-        mask_value: key.mask(),
-        hash,
-    };
-    api_keys::create(tx, new, now)?;
+    let made = draw_key(&tags, &Hasher::new(1), &mut draw, now)?;
+    api_keys::create(tx, made.of(user.0, "First key", &["*"]), now)?;
     activity::record(tx, None, &mut draw, now)?;
-    Ok(Made { organization_id, project_id, user_uuid: user.1, user_id: user.0, api_key: key.value })
+    let api_key = made.value().to_owned();
+    Ok(Made { organization_id, project_id, user_uuid: user.1, user_id: user.0, api_key })
 }
 
 fn create_owner(

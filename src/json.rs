@@ -80,6 +80,33 @@ impl<'o> Object<'o> {
     }
 }
 
+/// The items of an array, one behind the other, without its brackets.
+#[derive(Default)]
+pub struct Items(Vec<u8>);
+
+impl Items {
+    /// No items yet, and room for `bytes` of them.
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self(Vec::with_capacity(bytes))
+    }
+
+    /// Adds an item, which `write` appends.
+    ///
+    /// # Errors
+    /// What `write` answers.
+    pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+        if !self.0.is_empty() {
+            self.0.push(b',');
+        }
+        write(&mut self.0)
+    }
+
+    /// The text of the items.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+}
+
 /// An array under construction at the end of a buffer.
 pub struct Array<'o> {
     out: &'o mut Vec<u8>,

@@ -261,31 +261,17 @@ struct Wanted {
 }
 
 async fn create_key(app: &App, email: String, wanted: Wanted) -> Result<Value> {
-    let (key, hash) = app.new_key().await?;
-    let (id, mask_value) = (key.id, key.mask());
-    let shown = json!({
-        "id": id,
-        "value": key.value,
-        "label": wanted.label,
-        "scopes": wanted.scopes,
-    });
+    let made = app.new_key().await?;
     let rule = move |tx: &mut WriteTx<'_>, now: Timestamp| {
         let Wanted { label, scopes, organizations, projects, expires_in } = wanted.clone();
-        let new = NewApiKey {
-            user: get_user(tx, &email)?.head.id,
-            label,
-            scopes,
-            organizations,
-            projects,
-            expires_at: expires_in.map(|seconds| now.plus_seconds(seconds)),
-            id,
-            mask_value: mask_value.clone(),
-            hash: hash.clone(),
-        };
-        api_keys::create(tx, new, now)
+        let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+        let user = get_user(tx, &email)?.head.id;
+        let expires_at = expires_in.map(|seconds| now.plus_seconds(seconds));
+        let unlimited = made.of(user, &label, &scopes);
+        api_keys::create(tx, NewApiKey { organizations, projects, expires_at, ..unlimited }, now)?;
+        Ok(made.shown(&label, &scopes))
     };
-    app.operate(rule).await?;
-    Ok(shown)
+    app.operate(rule).await
 }
 
 fn list_keys(tx: &Snapshot) -> Result<Value> {

@@ -10,7 +10,7 @@ use tokio::sync::{Notify, Semaphore};
 
 use crate::access::gate::{Caller, authorize};
 use crate::access::hash::Hasher;
-use crate::access::key::{NewKey, TagKey};
+use crate::access::key::{MadeKey, NewKey, TagKey};
 use crate::access::matches::{Match, Matches};
 use crate::access::{Changing, Place, Visitor};
 use crate::config::Config;
@@ -145,7 +145,7 @@ impl App {
 
     /// Whether there is a mail server to hand mails to.
     pub fn sends_mail(&self) -> bool {
-        self.0.mailer.is_some()
+        self.mailer().is_some()
     }
 
     /// Turns for lists that are long or look far: as many at a time as there are cores.
@@ -189,18 +189,12 @@ impl App {
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let ask = Arc::clone(&asked.ask);
-        let now = self.now();
-        let (seed, bell) = (Seed::take(), self.bell());
-        self.0
-            .store
-            .write(move |tx| {
-                let granted = authorize(tx, &ask, now)?;
-                let answer = rule(tx, &granted.caller, &P::of(&granted)?, now)?;
-                activity::record(tx, Some(&granted.caller.user), &mut seed.draw(), now)?;
-                bell.listen(tx);
-                Ok(answer)
-            })
-            .await
+        self.write(move |tx, now| {
+            let granted = authorize(tx, &ask, now)?;
+            let answer = rule(tx, &granted.caller, &P::of(&granted)?, now)?;
+            Ok((Some(granted.caller.user), answer))
+        })
+        .await
     }
 
     /// Changes something for somebody who may have sent a key: asks the gate once more inside the write
@@ -216,19 +210,12 @@ impl App {
         + 'static,
     ) -> Result<T> {
         let ask = visitor.ask.clone();
-        let now = self.now();
-        let (seed, bell) = (Seed::take(), self.bell());
-        self.0
-            .store
-            .write(move |tx| {
-                let granted = ask.as_ref().map(|ask| authorize(tx, ask, now)).transpose()?;
-                let caller = granted.as_ref().map(|granted| &granted.caller);
-                let (user, answer) = rule(tx, caller, now)?;
-                activity::record(tx, Some(&user), &mut seed.draw(), now)?;
-                bell.listen(tx);
-                Ok(answer)
-            })
-            .await
+        self.write(move |tx, now| {
+            let granted = ask.as_ref().map(|ask| authorize(tx, ask, now)).transpose()?;
+            let (user, answer) = rule(tx, granted.as_ref().map(|granted| &granted.caller), now)?;
+            Ok((Some(user), answer))
+        })
+        .await
     }
 
     /// Changes something for the operator: runs `rule` and writes the activity entry in one transaction.
@@ -239,29 +226,31 @@ impl App {
         &self,
         rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let now = self.now();
-        let (seed, bell) = (Seed::take(), self.bell());
-        self.0
-            .store
-            .write(move |tx| {
-                let answer = rule(tx, now)?;
-                activity::record(tx, None, &mut seed.draw(), now)?;
-                bell.listen(tx);
-                Ok(answer)
-            })
-            .await
+        self.write(move |tx, now| Ok((None, rule(tx, now)?))).await
     }
 
-    /// Wakes the postman, where there is one, after a write that posts something.
-    fn bell(&self) -> Bell {
-        Bell::new(self.0.postman.as_ref())
+    /// Runs `rule`, which answers besides who did it, and writes the activity entry; wakes the postman where
+    /// something was posted.
+    async fn write<T: Send + 'static>(
+        &self,
+        rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(Option<users::Head>, T)> + Send + 'static,
+    ) -> Result<T> {
+        let (now, seed) = (self.now(), Seed::take());
+        let bell = Bell::new(self.0.postman.as_ref());
+        let write = move |tx: &mut WriteTx<'_>| {
+            let (user, answer) = rule(tx, now)?;
+            activity::record(tx, user.as_ref(), &mut seed.draw(), now)?;
+            bell.listen(tx);
+            Ok(answer)
+        };
+        self.0.store.write(write).await
     }
 
     /// Draws a new key and hashes its secret, off the request threads.
     ///
     /// # Errors
     /// 500 when Argon2 refuses, which it does not for secrets of this crate.
-    pub async fn new_key(&self) -> Result<(NewKey, String)> {
+    pub async fn new_key(&self) -> Result<MadeKey> {
         let (tags, now) = (self.0.tags.clone(), self.now());
         let draw = move |hasher: &Hasher| draw_key(&tags, hasher, &mut Seed::take().draw(), now);
         self.0.hasher.in_turn(draw).await
@@ -362,8 +351,8 @@ pub fn draw_key(
     hasher: &Hasher,
     draw: &mut Draw,
     now: Timestamp,
-) -> Result<(NewKey, String)> {
+) -> Result<MadeKey> {
     let new = NewKey::draw(tags, draw, now);
     let hash = hasher.hash(&new.secret, &draw.salt())?;
-    Ok((new, hash))
+    Ok(MadeKey::new(new, hash))
 }

@@ -110,30 +110,17 @@ impl Limits {
         self.projects.is_empty() || self.projects.contains(&id)
     }
 
-    /// Lets only keys make an organization that are not limited to some (decisions §2).
+    /// Lets only keys on that are not limited to some organizations or projects (decisions §2). `what` is
+    /// what the others cannot do.
     ///
     /// # Errors
     /// 403 for the others.
-    pub fn require_may_found(&self) -> Result<()> {
+    pub fn require_unlimited(&self, what: &str) -> Result<()> {
         if self.organizations.is_empty() && self.projects.is_empty() {
             return Ok(());
         }
-        Err(Error::denied(
-            "API keys limited to organizations or projects cannot create an organization.",
-        ))
-    }
-
-    /// Lets only keys join an organization that are not limited to some (decisions §2).
-    ///
-    /// # Errors
-    /// 403 for the others.
-    pub fn require_may_join(&self) -> Result<()> {
-        if self.organizations.is_empty() && self.projects.is_empty() {
-            return Ok(());
-        }
-        Err(Error::denied(
-            "API keys limited to organizations or projects cannot join an organization.",
-        ))
+        let who = "API keys limited to organizations or projects";
+        Err(Error::denied(format!("{who} cannot {what}.")))
     }
 }
 

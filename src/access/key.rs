@@ -10,12 +10,14 @@
 use std::fmt;
 
 use hmac::{Hmac, KeyInit, Mac};
+use serde_json::{Value, json};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
-use crate::ids::ApiKeyId;
+use crate::ids::{ApiKeyId, UserId};
+use crate::resources::api_keys::NewApiKey;
 use crate::secret::{Draw, base62_pair, base62_wide};
 use crate::time::Timestamp;
 
@@ -75,6 +77,47 @@ impl NewKey {
     pub fn mask(&self) -> String {
         let end = self.value.len() - 4;
         format!("{PREFIX}...{}", &self.value[end..])
+    }
+}
+
+/// A new key whose secret is hashed: what a write needs to store it, and its text, which is shown once. No
+/// Debug.
+pub struct MadeKey {
+    id: ApiKeyId,
+    value: String,
+    mask_value: String,
+    hash: String,
+}
+
+impl MadeKey {
+    /// The key and the Argon2id hash of its secret, as a PHC string.
+    pub fn new(key: NewKey, hash: String) -> Self {
+        Self { id: key.id, mask_value: key.mask(), value: key.value, hash }
+    }
+
+    /// Its whole text.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+
+    /// The key of a user, without limits.
+    pub fn of(&self, user: UserId, label: &str, scopes: &[&str]) -> NewApiKey {
+        NewApiKey {
+            user,
+            label: label.to_owned(),
+            scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+            organizations: Vec::new(),
+            projects: Vec::new(),
+            expires_at: None,
+            id: self.id,
+            mask_value: self.mask_value.clone(),
+            hash: self.hash.clone(),
+        }
+    }
+
+    /// What is shown of it, this once.
+    pub fn shown(&self, label: &str, scopes: &[&str]) -> Value {
+        json!({ "id": self.id, "value": self.value, "label": label, "scopes": scopes })
     }
 }
 

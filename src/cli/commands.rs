@@ -99,7 +99,8 @@ pub(super) enum InviteCommand {
     Link {
         /// The invite's id, as `GET /api/organizations/:id/invites/` shows it.
         id: InviteId,
-        /// What the link begins with, such as `https://admin.example.org`; beside a server, what the server says.
+        /// What the link begins with, such as `https://admin.example.org`; by default http://127.0.0.1:8000. Beside a
+        /// server the server's own counts.
         #[arg(long, env = "STEWARD_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
         public_url: Option<String>,
     },

@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use crate::bootstrap::{self, First, Made};
-use crate::config::{Config, duration};
+use crate::config::{Config, DEFAULT_LISTEN, duration};
 use crate::http::logging::{self, Format};
 use crate::http::server::{self, ServerLimits, stop_signal};
 use crate::router::router;
@@ -29,7 +29,7 @@ use super::control::Control;
 )]
 pub(super) struct Serve {
     /// Where to listen; port 0 takes a free one and prints it.
-    #[arg(long, env = "STEWARD_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:8000")]
+    #[arg(long, env = "STEWARD_LISTEN", value_name = "ADDR", default_value = DEFAULT_LISTEN)]
     listen: String,
 
     /// What to log: error, warn, info, debug (a line for each request) or trace.

@@ -19,8 +19,8 @@ pub use smtp_url::{Protection, SmtpUrl};
 #[derive(Debug, Clone, Args)]
 #[non_exhaustive]
 pub struct Config {
-    /// Scheme and host of links in answers, such as `https://admin.example.org`. By default those that the
-    /// client used.
+    /// Scheme and host of links, such as `https://admin.example.org`. By default links in lists begin with
+    /// what the client used, links to invites with where the server listens.
     #[arg(long, env = "STEWARD_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
     pub public_url: Option<String>,
 
@@ -80,8 +80,8 @@ pub struct Config {
     #[command(flatten)]
     pub mail: MailConfig,
 
-    /// Where the service listens, for links in mails where there is no public URL.
-    #[arg(skip = DEFAULT_URL)]
+    /// Where the service listens, for links to invites where there is no public URL.
+    #[arg(skip = format!("http://{DEFAULT_LISTEN}"))]
     pub listening_at: String,
 
     /// Where the service takes the time from.
@@ -90,10 +90,10 @@ pub struct Config {
 }
 
 /// Where the service listens unless told otherwise.
-const DEFAULT_URL: &str = "http://127.0.0.1:8000";
+pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:8000";
 
 impl Config {
-    /// What links in mails begin with: never what a client sent.
+    /// What links to invites begin with, in answers and in mails: never what a client sent.
     pub fn link_base(&self) -> &str {
         self.public_url.as_deref().unwrap_or(&self.listening_at)
     }
@@ -113,7 +113,7 @@ impl Default for Config {
             dns_challenge_prefix: "_posthog-challenge".to_owned(),
             dns_timeout: Duration::from_secs(5),
             mail: MailConfig::default(),
-            listening_at: DEFAULT_URL.to_owned(),
+            listening_at: format!("http://{DEFAULT_LISTEN}"),
             clock: Clock::System,
         }
     }

@@ -63,9 +63,13 @@ fn operation(row: &Row) -> Value {
         });
         operation.insert("requestBody".to_owned(), body);
     }
-    if row.needs.public.is_none() {
-        let scopes: Vec<&str> = row.needs.scope.into_iter().collect();
-        operation.insert("security".to_owned(), json!([{ "key": scopes }]));
-    }
+    let scopes: Vec<&str> = row.needs.scope.into_iter().collect();
+    let with_key = json!({ "key": scopes });
+    let security = match (row.needs.public, row.needs.optional) {
+        (None, _) => json!([with_key]),
+        (Some(_), true) => json!([{}, with_key]),
+        (Some(_), false) => json!([]),
+    };
+    operation.insert("security".to_owned(), security);
     operation.into()
 }

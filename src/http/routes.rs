@@ -63,6 +63,12 @@ impl Row {
         self
     }
 
+    /// Says that success has this status and no body.
+    pub fn empty(&mut self, status: u16) -> &mut Self {
+        self.status = status;
+        self
+    }
+
     /// Says how success looks: its status, and what the answer shows.
     pub fn answers(&mut self, status: u16, gives: &'static str) -> &mut Self {
         self.status = status;

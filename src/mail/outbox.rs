@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 /// How long after the first failed attempt a letter is tried again; it doubles with each.
 const FIRST_RETRY: Duration = Duration::from_secs(5);
 /// The longest wait between two attempts.
-pub(super) const LAST_RETRY: Duration = Duration::from_hours(1);
+pub(super) const LONGEST_RETRY: Duration = Duration::from_hours(1);
 /// For how long a letter is tried.
 const PATIENCE: Duration = Duration::from_hours(72);
 
@@ -72,7 +72,7 @@ impl Letter {
     #[must_use]
     pub(super) fn put_off(&self, now: Timestamp) -> Self {
         let doubled = 1_u32.checked_shl(self.attempts).unwrap_or(u32::MAX);
-        let wait = FIRST_RETRY.saturating_mul(doubled).min(LAST_RETRY);
+        let wait = FIRST_RETRY.saturating_mul(doubled).min(LONGEST_RETRY);
         Self { attempts: self.attempts.saturating_add(1), due_at: now.plus(wait), ..self.clone() }
     }
 

@@ -11,7 +11,7 @@ use crate::store::{Order, Snapshot, Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::compose::{Compose, Composed, Message};
-use super::outbox::{self, About, BY_DUE, LAST_RETRY, Letter};
+use super::outbox::{self, About, BY_DUE, LONGEST_RETRY, Letter};
 use super::sent::{self, Sent};
 
 /// How many letters one round looks up at the most.
@@ -55,7 +55,7 @@ impl Round {
     pub(super) fn plan(tx: &Snapshot, now: Timestamp) -> Result<Self> {
         let mut round = Self::default();
         let mut limits = Limits::default();
-        let ahead = now.plus(LAST_RETRY);
+        let ahead = now.plus(LONGEST_RETRY);
         for order in [Order::Ascending, Order::Descending] {
             tx.walk_until(&BY_DUE, &(), 0, order, |row| {
                 let letter = row.head;

@@ -15,7 +15,7 @@ const MINUTE: Duration = Duration::from_mins(1);
 /// How long a mail counts against its organization.
 const HOUR: Duration = Duration::from_hours(1);
 /// How many mails an organization may send within an hour.
-const AN_HOUR: usize = 100;
+const PER_HOUR: usize = 100;
 /// How many records one transaction forgets at the most, from each end.
 const PIECE: usize = 250;
 
@@ -80,7 +80,7 @@ pub(super) fn organization_free_at(
     organization: OrganizationId,
     now: Timestamp,
 ) -> Result<Option<Timestamp>> {
-    free_at(tx, &BY_ORGANIZATION, &organization, AN_HOUR, HOUR, now)
+    free_at(tx, &BY_ORGANIZATION, &organization, PER_HOUR, HOUR, now)
 }
 
 /// When the `limit`th mail from the end is `window` ago. A clock that was set back may have left it in the

@@ -33,7 +33,7 @@ pub fn routes(routes: &mut Routes) {
         .patch(ONE, "dashboards_partial_update", write, update)
         .takes::<DashboardPatch>()
         .answers(200, "Dashboard");
-    routes.delete(ONE, "dashboards_destroy", write, destroy).status = 405;
+    routes.delete(ONE, "dashboards_destroy", write, destroy).empty(405);
 }
 
 async fn list(at: Admitted<InProject>, page: Page) -> Answered {

@@ -15,7 +15,7 @@ use crate::secret::Seed;
 use crate::state::App;
 use crate::store::Order;
 
-use super::{DomainPatch, NewDomain, Sent};
+use super::{DomainFields, DomainPatch, NewDomain};
 
 const LIST: &str = "/api/organizations/{organization_id}/domains/";
 const ONE: &str = "/api/organizations/{organization_id}/domains/{id}/";
@@ -26,14 +26,17 @@ pub fn routes(routes: &mut Routes) {
     let read = Needs::scope("organization:read");
     let write = Needs::scope("organization:write").level(Level::Admin);
     routes.get(LIST, "domains_list", read, list).answers(200, "DomainList");
-    routes.post(LIST, "domains_create", write, create).takes::<NewDomain>().answers(201, "Domain");
+    routes
+        .post(LIST, "domains_create", write, create)
+        .takes::<DomainFields>()
+        .answers(201, "Domain");
     routes.get(ONE, "domains_retrieve", read, retrieve).answers(200, "Domain");
     routes
         .patch(ONE, "domains_partial_update", write, update)
         .takes::<DomainPatch>()
         .answers(200, "Domain");
     routes.delete(ONE, "domains_destroy", write, destroy);
-    routes.post(VERIFY, "domains_verify_create", write, verify).status = 200;
+    routes.post(VERIFY, "domains_verify_create", write, verify).empty(200);
 }
 
 async fn list(at: Admitted<InOrganization>, page: Page) -> Answered {
@@ -48,7 +51,7 @@ async fn create(
     at: Changing<InOrganization>,
     Body(sent): Body,
 ) -> Answered {
-    let new = Sent::of(&sent);
+    let new = NewDomain::of(&sent);
     let seed = Seed::take();
     app.change(&at, move |tx, _, place: &InOrganization, now| {
         let organization = place.member.organization;

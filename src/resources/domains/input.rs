@@ -45,7 +45,7 @@ type DomainName = Name<128>;
 
 input! {
     /// A domain to add.
-    pub struct NewDomain {
+    pub struct DomainFields {
         /// Its name, in lower case: `corp.example`. No other organization's.
         domain: Required<DomainName>,
         /// Without effect before the domain is verified.
@@ -66,9 +66,11 @@ input! {
     pub struct DomainPatch {
         /// Without effect: a domain keeps its name.
         domain: Ignored<DomainName>,
-        /// Whether whoever signs on with an address under it becomes a member. Once it is verified.
+        /// Whether whoever signs on with an address under it is to become a member; kept for those who sign users
+        /// on. Once it is verified.
         jit_provisioning_enabled: Flag,
-        /// How users with an address under it have to sign on; empty for any way. Once it is verified.
+        /// How users with an address under it are to sign on, empty for any way; kept for those who sign users on.
+        /// Once it is verified.
         sso_enforcement: Choice<Providers>,
         /// What the identity provider calls itself.
         saml_entity_id: Nullable<Text<512>>,
@@ -82,12 +84,12 @@ input! {
 /// A domain to add, parsed, and its name by itself, which is looked at before the other fields even where one
 /// of those is bad.
 #[derive(Debug, Clone)]
-pub struct Sent {
+pub struct NewDomain {
     name: Option<String>,
-    fields: Parsed<NewDomain>,
+    fields: Parsed<DomainFields>,
 }
 
-impl Sent {
+impl NewDomain {
     /// Parses `body` and keeps the outcome.
     #[must_use]
     pub fn of(body: &JsonObject) -> Self {
@@ -104,7 +106,7 @@ impl Sent {
     ///
     /// # Errors
     /// 400 for the first bad field.
-    pub(super) fn get(&self) -> Result<&NewDomain> {
+    pub(super) fn get(&self) -> Result<&DomainFields> {
         self.fields.get()
     }
 }
@@ -138,8 +140,8 @@ pub(super) fn require_verified(domain: &Shown, patch: &DomainPatch) -> Result<()
 }
 
 /// Writes what was sent into a new domain.
-pub(super) fn fill(new: NewDomain, domain: &mut Shown) {
-    let NewDomain {
+pub(super) fn fill(new: DomainFields, domain: &mut Shown) {
+    let DomainFields {
         domain: name,
         jit_provisioning_enabled: (),
         sso_enforcement: (),

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::ids::{DomainId, OrganizationId};
 use crate::input::Parsed;
+use crate::json::Items;
 use crate::resources::organizations::Organization;
 use crate::secret::Draw;
 use crate::store::{
@@ -19,7 +20,7 @@ use crate::store::{
 };
 use crate::time::Timestamp;
 
-pub use input::{DomainPatch, NewDomain, Sent};
+pub use input::{DomainFields, DomainPatch, NewDomain};
 
 /// A domain of an organization.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,7 +99,7 @@ impl Record for Domain {
 pub fn create(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
-    new: &Sent,
+    new: &NewDomain,
     draw: &mut Draw,
     now: Timestamp,
 ) -> Result<DomainId> {
@@ -110,7 +111,7 @@ pub fn create(
     let id = DomainId(draw.uuid(now));
     let mut shown = Shown {
         id,
-        domain: new.domain.clone(),
+        domain: String::new(),
         is_verified: false,
         verified_at: None,
         verification_challenge: URL_SAFE_NO_PAD.encode(draw.bytes()),
@@ -227,17 +228,16 @@ pub fn verify(
 /// 500 or 503 when the file cannot be read.
 pub fn list(tx: &impl Tx, organization: OrganizationId, window: Window) -> Result<(u64, Vec<u8>)> {
     let count = tx.count::<Domain>(&organization)?;
-    let mut items = Vec::new();
+    let mut items = Items::default();
     if window.begins_within(count) {
         tx.walk(&OF_ORGANIZATION, &organization, window, |row| {
-            if !items.is_empty() {
-                items.push(b',');
-            }
-            items.extend_from_slice(row.shown);
-            Ok(())
+            items.push(|out| {
+                out.extend_from_slice(row.shown);
+                Ok(())
+            })
         })?;
     }
-    Ok((count, items))
+    Ok((count, items.into_bytes()))
 }
 
 /// The Domain of the API document.

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::ids::{InviteId, OrganizationId};
-use crate::json::Object;
+use crate::json::{self, Object};
 use crate::resources::users::Embedder;
 use crate::store::{Row, Tx};
 use crate::time::Timestamp;
@@ -12,7 +12,7 @@ use super::{Invite, Links};
 /// The items of a list.
 #[derive(Default)]
 pub(super) struct Items {
-    pub(super) out: Vec<u8>,
+    pub(super) text: json::Items,
     users: Embedder,
 }
 
@@ -23,11 +23,10 @@ impl Items {
         row: &Row<'_, Invite>,
         now: Timestamp,
     ) -> Result<()> {
-        if !self.out.is_empty() {
-            self.out.push(b',');
-        }
-        begin(tx, row, &mut self.users, now, &mut self.out)?.end();
-        Ok(())
+        self.text.push(|out| {
+            begin(tx, row, &mut self.users, now, out)?.end();
+            Ok(())
+        })
     }
 }
 

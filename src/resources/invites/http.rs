@@ -31,7 +31,7 @@ pub fn routes(routes: &mut Routes) {
     routes
         .post(BULK, "invites_bulk_create", write.inviting(), create_all)
         .takes::<InviteFields>()
-        .answers(200, "No body");
+        .empty(200);
     routes.delete(ONE, "invites_destroy", write, destroy);
 }
 

@@ -10,7 +10,7 @@ use crate::resources::members::{Level, Levels, Membership};
 use crate::time::Timestamp;
 
 use super::Shown;
-use super::access::Accesses;
+use super::project_access::Accesses;
 
 /// How many invites one request may make.
 const MAX_AT_ONCE: usize = 20;
@@ -106,9 +106,18 @@ fn read_all(sent: Value) -> Result<Vec<NewInvite>> {
     numbered
         .map(|(index, item)| match input::object(item) {
             Ok(sent) => Ok(NewInvite::of(&sent)),
-            Err(error) => Err(error.within("non_field_errors").within(&index.to_string())),
+            Err(error) => Err(at(index, error)),
         })
         .collect()
+}
+
+/// The same refusal, reported at the element's index.
+pub(super) fn at(index: usize, error: Error) -> Error {
+    match (error.status(), error.attr()) {
+        (400, Some(_)) => error.within(&index.to_string()),
+        (400, None) => error.within("non_field_errors").within(&index.to_string()),
+        _ => error,
+    }
 }
 
 /// The stored form of what was sent.

@@ -1,10 +1,10 @@
 //! Invites: what lets somebody join an organization (API document, Invite; decisions §4; facts-org §3).
 
-mod access;
 mod body;
 pub mod http;
 mod input;
 mod links;
+mod project_access;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,9 +21,10 @@ use crate::secret::Draw;
 use crate::store::{Count, Index, Indexed, Key, Record, Reference, Table, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
-pub use access::{AccessLevel, ProjectAccess};
 pub use input::{InviteFields, NewInvite, NewInvites};
 pub use links::{Links, Proof};
+pub use project_access::ProjectAccess;
+use project_access::ShownLevel;
 
 /// An invite.
 #[derive(Debug, Clone, PartialEq)]
@@ -175,26 +176,17 @@ pub fn create_all(
             require_grantable(tx, caller, fields)?;
             Ok(fields)
         });
-        all.push(checked.map_err(|error| at(index, error))?);
+        all.push(checked.map_err(|error| input::at(index, error))?);
     }
     for (index, fields) in all.into_iter().enumerate() {
-        put(tx, caller, terms, fields, draw, now).map_err(|error| at(index, error))?;
+        put(tx, caller, terms, fields, draw, now).map_err(|error| input::at(index, error))?;
     }
     Ok(())
 }
 
-/// The same refusal, reported at the element's index.
-fn at(index: usize, error: Error) -> Error {
-    match (error.status(), error.attr()) {
-        (400, Some(_)) => error.within(&index.to_string()),
-        (400, None) => error.within("non_field_errors").within(&index.to_string()),
-        _ => error,
-    }
-}
-
 fn require_grantable(tx: &impl Tx, caller: &Membership, fields: &InviteFields) -> Result<()> {
     let sent = fields.private_project_access.clone().value().unwrap_or_default();
-    access::require_grantable(tx, caller, &sent)
+    project_access::require_grantable(tx, caller, &sent)
 }
 
 fn put(
@@ -208,17 +200,18 @@ fn put(
     let organization = caller.organization;
     require_no_member(tx, organization, &fields.target_email)?;
     let id = InviteId(draw.uuid(now));
+    let shown = input::shown(fields.clone(), id, terms.sends_mail, now);
     let mut invite = Invite {
         head: Head {
             id,
             organization,
             serial: tx.next_number(Table::Invites)?,
-            address: fields.target_email.to_lowercase(),
-            level: fields.level.unwrap_or(Level::Member),
+            address: shown.target_email.to_lowercase(),
+            level: shown.level,
             created_by: Some(caller.user),
             expires_at: now.plus(terms.ttl),
         },
-        shown: input::shown(fields.clone(), id, terms.sends_mail, now),
+        shown,
     };
     if let Some(replaced) = take(tx, organization, &invite.head.address)?
         && invite.shown.combine_pending_invites
@@ -252,7 +245,7 @@ fn combine(tx: &impl Tx, caller: &Membership, invite: &mut Invite, pending: &Inv
     invite.head.level = level;
     invite.shown.level = level;
     let mut highest = BTreeMap::new();
-    let inherited = access::within(tx, caller, &pending.shown.private_project_access)?;
+    let inherited = project_access::within(tx, caller, &pending.shown.private_project_access)?;
     for ProjectAccess { id, level } in
         inherited.into_iter().chain(invite.shown.private_project_access.drain(..))
     {
@@ -261,7 +254,7 @@ fn combine(tx: &impl Tx, caller: &Membership, invite: &mut Invite, pending: &Inv
     }
     invite.shown.private_project_access = highest
         .into_iter()
-        .map(|(id, level)| ProjectAccess { id, level: AccessLevel::word(level) })
+        .map(|(id, level)| ProjectAccess { id, level: ShownLevel::word(level) })
         .collect();
     Ok(())
 }
@@ -318,7 +311,7 @@ pub fn list(
     if window.begins_within(count) {
         tx.walk(&BY_SERIAL, &organization, window, |row| items.push(tx, &row, now))?;
     }
-    Ok((count, items.out))
+    Ok((count, items.text.into_bytes()))
 }
 
 /// The Invite of the API document, with the link to hand over where no mail was queued.

@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::ids::OrganizationId;
+use crate::json;
 use crate::resources::users::{self, Embedder, User};
 use crate::store::{Tx, Window};
 use crate::time::Timestamp;
@@ -71,7 +72,7 @@ pub fn list(
     } else {
         return list_all(tx, organization, window);
     }
-    Ok((count as u64, items.out))
+    Ok((count as u64, items.text.into_bytes()))
 }
 
 fn list_all(tx: &impl Tx, organization: OrganizationId, window: Window) -> Result<(u64, Vec<u8>)> {
@@ -80,7 +81,7 @@ fn list_all(tx: &impl Tx, organization: OrganizationId, window: Window) -> Resul
     if window.begins_within(count) {
         tx.walk(&BY_JOINING, &organization, window, |row| items.push(tx, &row.head))?;
     }
-    Ok((count, items.out))
+    Ok((count, items.text.into_bytes()))
 }
 
 fn find_by_address(
@@ -96,15 +97,12 @@ fn find_by_address(
 
 #[derive(Default)]
 struct Items {
-    out: Vec<u8>,
+    text: json::Items,
     users: Embedder,
 }
 
 impl Items {
     fn push(&mut self, tx: &impl Tx, member: &Membership) -> Result<()> {
-        if !self.out.is_empty() {
-            self.out.push(b',');
-        }
-        write_body(tx, member, &mut self.users, &mut self.out)
+        self.text.push(|out| write_body(tx, member, &mut self.users, out))
     }
 }

@@ -10,6 +10,7 @@ use crate::http::body::Body;
 use crate::http::page::Page;
 use crate::http::routes::Routes;
 use crate::input::Parsed;
+use crate::json::Items;
 use crate::resources::members::{Level, Membership};
 use crate::resources::projects::{self, NewProject};
 use crate::resources::sweeps;
@@ -44,14 +45,11 @@ async fn list(at: Admitted<Anywhere>, page: Page) -> Answered {
     page.answer(move |page| {
         let Window { offset, limit, .. } = page.window(Order::Ascending);
         let mine = at.caller.open_memberships(&*at.tx)?;
-        let mut out = Vec::new();
+        let mut items = Items::default();
         for member in mine.iter().skip(offset).take(limit) {
-            if !out.is_empty() {
-                out.push(b',');
-            }
-            write_full(&*at.tx, member, &at.caller.key, &mut out)?;
+            items.push(|out| write_full(&*at.tx, member, &at.caller.key, out))?;
         }
-        Ok((mine.len() as u64, out))
+        Ok((mine.len() as u64, items.into_bytes()))
     })
     .await
 }
@@ -60,7 +58,7 @@ async fn create(State(app): State<App>, at: Changing<Anywhere>, Body(sent): Body
     let new = Parsed::<NewOrganization>::of(&sent);
     let seed = Seed::take();
     app.change(&at, move |tx, caller, _: &Anywhere, now| {
-        caller.key.require_may_found()?;
+        caller.key.require_unlimited("create an organization")?;
         let mut draw = seed.draw();
         let id = super::create(tx, new.get()?, &mut draw, now)?;
         let first = NewProject::of(&crate::input::JsonObject::new());

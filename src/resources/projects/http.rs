@@ -10,6 +10,7 @@ use crate::http::page::Page;
 use crate::http::routes::Routes;
 use crate::ids::{DashboardId, ProjectId};
 use crate::input::Parsed;
+use crate::json::Items;
 use crate::resources::members::{Level, Membership};
 use crate::resources::{dashboards, sweeps};
 use crate::secret::Seed;
@@ -59,10 +60,12 @@ async fn list_in_organization(at: Admitted<InOrganization>, page: Page) -> Answe
         let window = page.window(Order::Ascending);
         let only = at.caller.key.only_projects();
         let count = super::list(&*at.tx, &at.place.member, only, window, |_, shown| {
-            items.push(shown);
-            Ok(())
+            items.push(|out| {
+                write_summary(shown, out);
+                Ok(())
+            })
         })?;
-        Ok((count, items.out))
+        Ok((count, items.into_bytes()))
     })
     .await
 }
@@ -77,11 +80,13 @@ async fn list_mine(at: Admitted<Anywhere>, page: Page) -> Answered {
         let mut items = Items::default();
         for key in mine.iter().skip(offset).take(limit) {
             at.tx.view::<Project, _>(key, |row| {
-                items.push(row.shown);
-                Ok(())
+                items.push(|out| {
+                    write_summary(row.shown, out);
+                    Ok(())
+                })
             })?;
         }
-        Ok((mine.len() as u64, items.out))
+        Ok((mine.len() as u64, items.into_bytes()))
     })
     .await
 }
@@ -135,18 +140,4 @@ fn body(tx: &impl Tx, app: &App, member: &Membership, id: ProjectId) -> Result<V
     let project: Project = tx.get(&(member.organization, id))?;
     let live_events_token = app.live_events_token(id, &project.shown.api_token)?;
     super::body(tx, &Viewer { member, live_events_token }, id)
-}
-
-#[derive(Default)]
-struct Items {
-    out: Vec<u8>,
-}
-
-impl Items {
-    fn push(&mut self, shown: &[u8]) {
-        if !self.out.is_empty() {
-            self.out.push(b',');
-        }
-        write_summary(shown, &mut self.out);
-    }
 }

@@ -61,7 +61,7 @@ async fn accept(
     super::require_acceptable(&*app.store().snapshot()?, app.links(), &sent, user, app.now())?;
     let by = match user {
         Some(user) => AcceptedBy::User(user),
-        None => AcceptedBy::Newcomer(app.new_key().await?.into()),
+        None => AcceptedBy::Newcomer(app.new_key().await?),
     };
     let (links, sends_mail) = (app.links().clone(), app.sends_mail());
     app.change_as_visitor(&visitor, move |tx, caller, now| {
@@ -75,6 +75,6 @@ async fn accept(
 /// The visitor's account, if they came with a key of it that may join.
 fn who(caller: Option<&Caller>) -> Result<Option<UserId>> {
     let Some(caller) = caller else { return Ok(None) };
-    caller.key.require_may_join()?;
+    caller.key.require_unlimited("join an organization")?;
     Ok(Some(caller.user.id))
 }

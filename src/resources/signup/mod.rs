@@ -4,12 +4,12 @@ pub mod http;
 mod input;
 mod letters;
 
-use crate::access::key::NewKey;
+use crate::access::key::MadeKey;
 use crate::error::{Error, Result};
-use crate::ids::{ApiKeyId, InviteId, LetterId, UserId};
+use crate::ids::{InviteId, LetterId, UserId};
 use crate::json::Object;
 use crate::mail::outbox::{self, About};
-use crate::resources::api_keys::{self, NewApiKey};
+use crate::resources::api_keys;
 use crate::resources::invites::{self, Invite, Links, Proof};
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::Organization;
@@ -19,7 +19,6 @@ use crate::secret::Draw;
 use crate::store::{Tx, WriteTx};
 use crate::time::Timestamp;
 
-use input::NewMember;
 pub use input::{Acceptance, SignupFields};
 pub use letters::Letters;
 
@@ -135,7 +134,7 @@ pub fn require_acceptable(
     let (invite, _) = get_by_token(tx, links, sent.invite, sent.token()?)?;
     require_open(tx, &invite, visitor, now)?;
     if visitor.is_none() {
-        sent.new_member()?;
+        sent.new_user(&invite.shown.target_email)?;
     }
     Ok(())
 }
@@ -144,7 +143,7 @@ pub fn require_acceptable(
 pub enum AcceptedBy {
     /// A user, with a key of theirs.
     User(UserId),
-    /// Somebody without an account, who gets this key with it.
+    /// Somebody without an account, who gets this key with it; it was made before the write began.
     Newcomer(MadeKey),
 }
 
@@ -154,24 +153,6 @@ impl AcceptedBy {
             Self::User(user) => Some(*user),
             Self::Newcomer(_) => None,
         }
-    }
-}
-
-/// A key that was made, and its secret hashed, before the write began. It is shown once: no Debug.
-pub struct MadeKey {
-    /// Its public id.
-    pub id: ApiKeyId,
-    /// Its mask.
-    pub mask_value: String,
-    /// The Argon2id hash of its secret, as a PHC string.
-    pub hash: String,
-    /// Its whole text.
-    pub value: String,
-}
-
-impl From<(NewKey, String)> for MadeKey {
-    fn from((key, hash): (NewKey, String)) -> Self {
-        Self { id: key.id, mask_value: key.mask(), hash, value: key.value }
     }
 }
 
@@ -200,8 +181,8 @@ pub fn accept(
     let (user, made) = match by {
         AcceptedBy::User(user) => (*user, None),
         AcceptedBy::Newcomer(made) => {
-            let user = create_user(tx, &invite, sent.new_member()?, draw, now)?;
-            create_key(tx, user, made, now)?;
+            let user = create_user(tx, &invite, sent, draw, now)?;
+            api_keys::create(tx, made.of(user, KEY_LABEL, &KEY_SCOPES), now)?;
             (user, Some(made))
         }
     };
@@ -217,29 +198,15 @@ pub fn accept(
 fn create_user(
     tx: &mut WriteTx<'_>,
     invite: &Invite,
-    new: &NewMember,
+    sent: &Acceptance,
     draw: &mut Draw,
     now: Timestamp,
 ) -> Result<UserId> {
-    let mut user = users::create(tx, &new.user(&invite.shown.target_email), draw, now)?;
-    user.shown.role_at_organization = new.role();
+    let new = sent.new_user(&invite.shown.target_email)?;
+    let mut user = users::create(tx, &new, draw, now)?;
+    user.shown.role_at_organization = sent.role()?;
     tx.put(&user)?;
     Ok(user.head.id)
-}
-
-fn create_key(tx: &mut WriteTx<'_>, user: UserId, made: &MadeKey, now: Timestamp) -> Result<()> {
-    let new = NewApiKey {
-        user,
-        label: KEY_LABEL.to_owned(),
-        scopes: KEY_SCOPES.map(str::to_owned).to_vec(),
-        organizations: Vec::new(),
-        projects: Vec::new(),
-        expires_at: None,
-        id: made.id,
-        mask_value: made.mask_value.clone(),
-        hash: made.hash.clone(),
-    };
-    api_keys::create(tx, new, now)
 }
 
 fn join(
@@ -287,14 +254,7 @@ fn announce(
 fn body(tx: &impl Tx, member: &Membership, made: Option<&MadeKey>) -> Result<Vec<u8>> {
     let organization: Organization = tx.get(&member.organization)?;
     let user: User = tx.get(&member.user)?;
-    let key = made.map(|made| {
-        serde_json::json!({
-            "id": made.id,
-            "value": made.value,
-            "label": KEY_LABEL,
-            "scopes": KEY_SCOPES,
-        })
-    });
+    let key = made.map(|made| made.shown(KEY_LABEL, &KEY_SCOPES));
     let mut out = Vec::with_capacity(1024);
     Object::begin(&mut out)
         .splice(&serde_json::to_vec(&user.shown).map_err(Error::internal)?)

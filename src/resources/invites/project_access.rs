@@ -18,17 +18,17 @@ pub struct ProjectAccess {
     /// The project.
     pub id: ProjectId,
     /// The level there.
-    pub level: AccessLevel,
+    pub level: ShownLevel,
 }
 
 /// A level on a project, shown as it was sent: a number or a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AccessLevel {
+pub struct ShownLevel {
     granted: GrantLevel,
     is_number: bool,
 }
 
-impl AccessLevel {
+impl ShownLevel {
     /// All of them.
     const ALL: [Self; 5] = [
         Self::word(GrantLevel::None),
@@ -60,13 +60,13 @@ impl AccessLevel {
     }
 }
 
-impl Serialize for AccessLevel {
+impl Serialize for ShownLevel {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.shown().serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for AccessLevel {
+impl<'de> Deserialize<'de> for ShownLevel {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
         Self::read(&value).ok_or_else(|| de::Error::custom("no such level"))
@@ -95,7 +95,7 @@ impl Kind for Accesses {
     }
 
     fn schema() -> Schema {
-        let levels: Vec<Value> = AccessLevel::ALL.into_iter().map(AccessLevel::shown).collect();
+        let levels: Vec<Value> = ShownLevel::ALL.into_iter().map(ShownLevel::shown).collect();
         let level =
             ObjectBuilder::new().schema_type(SchemaType::AnyValue).enum_values(Some(levels));
         let item = ObjectBuilder::new()
@@ -117,7 +117,7 @@ fn read_one(item: &Value) -> Result<ProjectAccess> {
     if !id.is_u64() && !id.is_i64() {
         return Err(invalid("The \"id\" field must be an integer."));
     }
-    let level = AccessLevel::read(level)
+    let level = ShownLevel::read(level)
         .ok_or_else(|| invalid("The \"level\" field must be a valid access level."))?;
     // No project has the number 0: what is negative leads to none either.
     Ok(ProjectAccess { id: ProjectId(id.as_u64().unwrap_or(0)), level })
@@ -172,7 +172,7 @@ pub(super) fn within(
     for ProjectAccess { id, level } in others.iter().copied() {
         let level = match reach(tx, caller, id)? {
             Reach::Nothing => continue,
-            Reach::UpTo(own) => AccessLevel::word(level.granted().min(own)),
+            Reach::UpTo(own) => ShownLevel::word(level.granted().min(own)),
             Reach::Everything => level,
         };
         kept.push(ProjectAccess { id, level });
