@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Subcommand;
 
-use crate::config::{Config, MailConfig, duration};
+use crate::config::{MailConfig, duration};
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId};
 use crate::operator::Operation;
 use crate::resources::api_keys::is_scope;
@@ -163,13 +163,5 @@ impl KeyCommand {
             Self::List => Operation::KeyList,
             Self::Revoke { id } => Operation::KeyRevoke { id },
         }
-    }
-}
-
-impl MailCommand {
-    /// The operation, and what it needs where no server does it.
-    pub(super) fn operation(self) -> (Operation, Config) {
-        let Self::Test { to, mail } = self;
-        (Operation::MailTest { to }, Config { mail, ..Config::default() })
     }
 }

@@ -154,10 +154,9 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Organization(command) => command.operation(),
         Command::User(command) => command.operation(),
         Command::Key(command) => command.operation(),
-        Command::Mail(command) => {
-            let operation;
-            (operation, config) = command.operation();
-            operation
+        Command::Mail(MailCommand::Test { to, mail }) => {
+            config.mail = mail;
+            Operation::MailTest { to }
         }
         Command::Check => Operation::Check,
     };

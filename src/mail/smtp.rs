@@ -169,11 +169,11 @@ impl Mailer {
     /// What a server said, in one bounded line without control characters and without secrets that it
     /// repeated.
     fn words(&self, said: &str) -> String {
-        let mut line = said.replace(char::is_control, " ");
+        let mut line = said.to_owned();
         for secret in &self.0.secrets {
             line = line.replace(secret.as_str(), "[secret]");
         }
-        line.chars().take(WORDS).collect()
+        line.replace(char::is_control, " ").chars().take(WORDS).collect()
     }
 }
 
@@ -235,7 +235,9 @@ fn trust(url: &SmtpUrl, config: &MailConfig) -> Result<TlsParameters> {
     for certificate in path.map(certificates).transpose()?.unwrap_or_default() {
         builder = builder.add_root_certificate(certificate);
     }
-    builder.build().map_err(|error| refused(format_args!("--smtp-ca-file: {}", cause(&error))))
+    builder
+        .build()
+        .map_err(|error| refused(format_args!("cannot use --smtp-ca-file: {}", cause(&error))))
 }
 
 fn certificates(path: &Path) -> Result<Vec<Certificate>> {
