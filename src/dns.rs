@@ -16,10 +16,13 @@ use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::proto::rr::{Name, RData};
 use hickory_resolver::system_conf::read_system_conf;
+use tokio::sync::Semaphore;
 
 use crate::config::Config;
 use crate::error::{Error, Result};
 
+/// How many look-ups may be under way at once.
+const AT_ONCE: usize = 64;
 /// Seconds after which it makes sense to look up again when the servers could not be asked.
 const RETRY_AFTER: u32 = 5;
 
@@ -35,6 +38,7 @@ pub struct Resolver {
     servers: Vec<SocketAddr>,
     timeout: Duration,
     system: fn() -> Result<Configuration, NetError>,
+    turns: Semaphore,
 }
 
 impl Resolver {
@@ -44,6 +48,7 @@ impl Resolver {
             servers: config.dns_resolvers.clone(),
             timeout: config.dns_timeout,
             system: read_system_conf,
+            turns: Semaphore::new(AT_ONCE),
         }
     }
 
@@ -54,10 +59,11 @@ impl Resolver {
     /// `--dns-timeout`.
     ///
     /// # Errors
-    /// 503 when no server answers in time, or none does anything but fail or refuse, or the system's
+    /// 503 when too many look-ups are under way, no server answers in time, or none does anything but fail or refuse, or the system's
     /// configuration cannot be read.
     pub async fn txt(&self, name: &str) -> Result<Vec<Txt>> {
         let Ok(name) = Name::from_ascii(name) else { return Ok(Vec::new()) };
+        let _turn = self.turns.try_acquire().map_err(|_| trouble("too many at once"))?;
         let late = |_| trouble(format_args!("no answer within {:?}", self.timeout));
         tokio::time::timeout(self.timeout, self.ask_all(name)).await.map_err(late)?
     }
@@ -128,7 +134,8 @@ mod tests {
     use super::*;
 
     fn resolver(system: fn() -> Result<Configuration, NetError>) -> Resolver {
-        Resolver { servers: Vec::new(), timeout: Duration::from_millis(50), system }
+        let turns = Semaphore::new(1);
+        Resolver { servers: Vec::new(), timeout: Duration::from_millis(50), system, turns }
     }
 
     #[tokio::test]

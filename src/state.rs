@@ -205,14 +205,14 @@ impl App {
     pub async fn change_as_visitor<T: Send + 'static>(
         &self,
         visitor: &Visitor,
-        rule: impl Fn(&mut WriteTx<'_>, Option<&Caller>, Timestamp) -> Result<(users::Head, T)>
-        + Send
-        + 'static,
+        rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(users::Head, T)> + Send + 'static,
     ) -> Result<T> {
         let ask = visitor.ask.clone();
         self.write(move |tx, now| {
-            let granted = ask.as_ref().map(|ask| authorize(tx, ask, now)).transpose()?;
-            let (user, answer) = rule(tx, granted.as_ref().map(|granted| &granted.caller), now)?;
+            if let Some(ask) = &ask {
+                authorize(tx, ask, now)?;
+            }
+            let (user, answer) = rule(tx, now)?;
             Ok((Some(user), answer))
         })
         .await
@@ -246,13 +246,20 @@ impl App {
         self.0.store.write(write).await
     }
 
-    /// Draws a new key and hashes its secret, off the request threads.
+    /// Draws a new key and hashes its secret, off the request threads, when it is its turn and `wanted` still
+    /// holds then: hashing is dear, and others wait for it.
     ///
     /// # Errors
-    /// 500 when Argon2 refuses, which it does not for secrets of this crate.
-    pub async fn new_key(&self) -> Result<MadeKey> {
-        let (tags, now) = (self.0.tags.clone(), self.now());
-        let draw = move |hasher: &Hasher| draw_key(&tags, hasher, &mut Seed::take().draw(), now);
+    /// What `wanted` refuses; 500 when Argon2 refuses, which it does not for secrets of this crate.
+    pub async fn new_key(
+        &self,
+        wanted: impl FnOnce(&Snapshot) -> Result<()> + Send + 'static,
+    ) -> Result<MadeKey> {
+        let (tags, store, now) = (self.0.tags.clone(), self.0.store.clone(), self.now());
+        let draw = move |hasher: &Hasher| {
+            wanted(&*store.snapshot()?)?;
+            draw_key(&tags, hasher, &mut Seed::take().draw(), now)
+        };
         self.0.hasher.in_turn(draw).await
     }
 

@@ -109,19 +109,6 @@ impl Limits {
     pub fn reach_project(&self, id: ProjectId) -> bool {
         self.projects.is_empty() || self.projects.contains(&id)
     }
-
-    /// Lets only keys on that are not limited to some organizations or projects (decisions §2). `what` is
-    /// what the others cannot do.
-    ///
-    /// # Errors
-    /// 403 for the others.
-    pub fn require_unlimited(&self, what: &str) -> Result<()> {
-        if self.organizations.is_empty() && self.projects.is_empty() {
-            return Ok(());
-        }
-        let who = "API keys limited to organizations or projects";
-        Err(Error::denied(format!("{who} cannot {what}.")))
-    }
 }
 
 /// Whom the gate let in, and where.
@@ -143,6 +130,9 @@ pub fn authorize(tx: &impl Tx, ask: &Ask, now: Timestamp) -> Result<Granted> {
     let user = active_user(tx, key.user)?;
     let found = find(tx, ask, &user, &key.projects)?;
     require_reach(&key, ask.target, &found)?;
+    if let Some(what) = ask.needs.unlimited {
+        require_unlimited(&key, what)?;
+    }
     if let Some(scope) = ask.needs.scope
         && !key.scopes.allow(scope)
     {
@@ -283,6 +273,14 @@ fn require_reach(key: &api_keys::Head, target: Target, found: &Found) -> Result<
         }
         _ => Ok(()),
     }
+}
+
+fn require_unlimited(key: &api_keys::Head, what: &str) -> Result<()> {
+    if key.organizations.is_empty() && key.projects.is_empty() {
+        return Ok(());
+    }
+    let who = "API keys limited to organizations or projects";
+    Err(Error::denied(format!("{who} cannot {what}.")))
 }
 
 /// Whether the organization lets the member's keys in: it may keep out those of plain members.

@@ -12,6 +12,8 @@ pub struct Needs {
     pub level: Level,
     /// Whether plain members come in only where the organization lets them invite.
     pub inviting: bool,
+    /// What keys that are limited to organizations or projects cannot do here, where there is something.
+    pub unlimited: Option<&'static str>,
     /// Why the route is open to everybody, where it is.
     pub public: Option<&'static str>,
     /// Whether an open route looks at a key where one is sent.
@@ -26,7 +28,14 @@ impl Needs {
 
     /// A key, whatever its scopes.
     pub const fn any_key() -> Self {
-        Self { scope: None, level: Level::Member, inviting: false, public: None, optional: false }
+        Self {
+            scope: None,
+            level: Level::Member,
+            inviting: false,
+            unlimited: None,
+            public: None,
+            optional: false,
+        }
     }
 
     /// Nothing, for this reason.
@@ -39,6 +48,14 @@ impl Needs {
     pub const fn or_nobody(mut self, why: &'static str) -> Self {
         self.public = Some(why);
         self.optional = true;
+        self
+    }
+
+    /// A key that is not limited to organizations or projects, for those cannot do this: "create an
+    /// organization" (decisions §2).
+    #[must_use]
+    pub const fn unlimited(mut self, what: &'static str) -> Self {
+        self.unlimited = Some(what);
         self
     }
 

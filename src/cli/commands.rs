@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Subcommand;
 
-use crate::config::{Config, MailConfig, duration, public_url};
+use crate::config::{MailConfig, duration, public_url};
 use crate::ids::{ApiKeyId, InviteId, OrganizationId, ProjectId};
 use crate::operator::Operation;
 use crate::resources::api_keys::is_scope;
@@ -99,8 +99,8 @@ pub(super) enum InviteCommand {
     Link {
         /// The invite's id, as `GET /api/organizations/:id/invites/` shows it.
         id: InviteId,
-        /// What the link begins with, such as `https://admin.example.org`; by default http://127.0.0.1:8000. Beside a
-        /// server the server's own counts.
+        /// What the link begins with, such as `https://admin.example.org`; by default where
+        /// `steward serve` listens by default. Beside a server the server's own counts.
         #[arg(long, env = "STEWARD_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
         public_url: Option<String>,
     },
@@ -145,14 +145,6 @@ impl OrganizationCommand {
     }
 }
 
-impl InviteCommand {
-    /// The operation, and how to run it where no server does.
-    pub(super) fn operation(self) -> (Operation, Config) {
-        let Self::Link { id, public_url } = self;
-        (Operation::InviteLink { id }, Config { public_url, ..Config::default() })
-    }
-}
-
 impl UserCommand {
     pub(super) fn operation(self) -> Operation {
         match self {
@@ -184,13 +176,5 @@ impl KeyCommand {
             Self::List => Operation::KeyList,
             Self::Revoke { id } => Operation::KeyRevoke { id },
         }
-    }
-}
-
-impl MailCommand {
-    /// The operation, and what it needs where no server does it.
-    pub(super) fn operation(self) -> (Operation, Config) {
-        let Self::Test { to, mail } = self;
-        (Operation::MailTest { to }, Config { mail, ..Config::default() })
     }
 }

@@ -157,15 +157,13 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Organization(command) => command.operation(),
         Command::User(command) => command.operation(),
         Command::Key(command) => command.operation(),
-        Command::Invite(command) => {
-            let operation;
-            (operation, config) = command.operation();
-            operation
+        Command::Invite(InviteCommand::Link { id, public_url }) => {
+            config.public_url = public_url;
+            Operation::InviteLink { id }
         }
-        Command::Mail(command) => {
-            let operation;
-            (operation, config) = command.operation();
-            operation
+        Command::Mail(MailCommand::Test { to, mail }) => {
+            config.mail = mail;
+            Operation::MailTest { to }
         }
         Command::Check => Operation::Check,
     };

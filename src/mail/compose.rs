@@ -36,3 +36,18 @@ pub enum Composed {
     /// Nothing: what it tells is no longer so.
     Moot,
 }
+
+/// A text in one line: white space, control characters and marks of direction become single spaces.
+pub fn one_line(text: &str) -> String {
+    let plain = |c: char| if c.is_control() || is_layout(c) { ' ' } else { c };
+    let line: String = text.chars().map(plain).collect();
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a character lays text out: separators of lines and paragraphs, marks of direction.
+fn is_layout(c: char) -> bool {
+    matches!(
+        c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
+}

@@ -9,7 +9,7 @@ use lettre::message::{Mailbox, MultiPart, SinglePart};
 use crate::ids::LetterId;
 use crate::time::Timestamp;
 
-use super::compose::Message;
+use super::compose::{Message, one_line};
 
 /// The longest subject, in characters.
 const SUBJECT: usize = 200;
@@ -50,21 +50,11 @@ fn part(content_type: ContentType, text: &str) -> SinglePart {
 /// `text` in one bounded line, without what would break the line, turn its direction, or pass for an
 /// encoded word.
 fn subject(text: &str) -> String {
-    let plain = |c: char| if c.is_control() || is_layout(c) { ' ' } else { c };
-    let line = text.chars().map(plain).collect::<String>().replace("=?", "= ?");
-    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = one_line(text).replace("=?", "= ?");
     if line.chars().count() <= SUBJECT {
         return line;
     }
     line.chars().take(SUBJECT - 1).chain(['…']).collect()
-}
-
-/// Whether a character lays text out: separators of lines and paragraphs, marks of direction.
-fn is_layout(c: char) -> bool {
-    matches!(
-        c,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-    )
 }
 
 #[cfg(test)]

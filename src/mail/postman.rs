@@ -171,7 +171,7 @@ impl Rounds {
             Err(error) => {
                 let Letter { id, organization, .. } = &letter;
                 tracing::error!(letter = %id, %organization, %error, "a mail could not be composed");
-                Outcome::Failed
+                Outcome::Failed { unsure: false }
             }
         };
         self.settle(letter, outcome).await;
@@ -184,9 +184,9 @@ impl Rounds {
         match self.mailer.send(*id, to, message, self.clock.now()).await {
             Ok(_) => Outcome::Accepted,
             Err(failure) => {
-                let error = failure.without(to);
-                tracing::warn!(letter = %id, %organization, attempts, %error, "a mail was not sent");
-                Outcome::Failed
+                let (unsure, error) = (failure.unsure, failure.without(to));
+                tracing::warn!(letter = %id, %organization, attempts, unsure, %error, "a mail was not sent");
+                Outcome::Failed { unsure }
             }
         }
     }

@@ -16,6 +16,8 @@ use super::sent::{self, Sent};
 
 /// How many letters one round looks up at the most.
 const ROUND: usize = 100;
+/// How many of them may be one organization's, so that none holds up the others' for long.
+const SHARE: usize = 5;
 
 /// What may go, and when to look again.
 #[derive(Default)]
@@ -41,8 +43,11 @@ pub(super) enum Step {
 pub(super) enum Outcome {
     /// The server has it.
     Accepted,
-    /// It is to be tried again.
-    Failed,
+    /// It is to be tried again. Where nobody knows whether the server has it, it counts as sent besides.
+    Failed {
+        /// Whether nobody knows.
+        unsure: bool,
+    },
     /// It is not to be sent any more.
     Dropped,
     /// These take its place.
@@ -55,6 +60,7 @@ impl Round {
     pub(super) fn plan(tx: &Snapshot, now: Timestamp) -> Result<Self> {
         let mut round = Self::default();
         let mut limits = Limits::default();
+        let mut shares: HashMap<OrganizationId, usize> = HashMap::new();
         let ahead = now.plus(LONGEST_RETRY);
         for order in [Order::Ascending, Order::Descending] {
             tx.walk_until(&BY_DUE, &(), 0, order, |row| {
@@ -71,7 +77,13 @@ impl Round {
                 }
                 match limits.free_at(tx, &letter, now)? {
                     Some(moment) if !letter.is_stale(now) => round.look_again(Some(moment)),
-                    _ => round.letters.push(letter),
+                    _ => {
+                        let share = shares.entry(letter.organization).or_default();
+                        if *share < SHARE {
+                            *share += 1;
+                            round.letters.push(letter);
+                        }
+                    }
                 }
                 Ok(ControlFlow::Continue(()))
             })?;
@@ -161,17 +173,19 @@ impl Outcome {
         now: Timestamp,
     ) -> Result<()> {
         let waits = match self {
-            Self::Failed => tx.exists::<Letter>(&letter.id)?,
+            Self::Failed { .. } => tx.exists::<Letter>(&letter.id)?,
             _ => tx.remove::<Letter>(&letter.id)?.is_some(),
         };
-        match self {
-            Self::Accepted => tx.put(&Sent {
+        if let Self::Accepted | Self::Failed { unsure: true } = self {
+            tx.put(&Sent {
                 at: now,
                 letter: letter.id,
                 organization: letter.organization,
                 address: letter.about.address().map(sent::counted).unwrap_or_default(),
-            }),
-            Self::Failed if waits => tx.put(&letter.put_off(now)),
+            })?;
+        }
+        match self {
+            Self::Failed { .. } if waits => tx.put(&letter.put_off(now)),
             Self::Replaced(abouts) if waits => {
                 let mut draw = seed.draw();
                 abouts.iter().try_for_each(|about| {

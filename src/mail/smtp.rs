@@ -9,6 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lettre::address::Address;
 use lettre::message::Mailbox;
+use lettre::transport::smtp::Error as Trouble;
 use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
 use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, TlsParameters};
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
@@ -25,6 +26,9 @@ use crate::time::Timestamp;
 use super::compose::Message;
 use super::mime;
 
+/// How many times as long as for all before it the server may take for its last word on a mail: a mail that is
+/// given up then may have been sent on all the same.
+const LAST_WORD: u32 = 4;
 /// How long the server may take to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(5);
 /// How much of what a server says is passed on.
@@ -45,25 +49,32 @@ struct Inner {
     timeout: Duration,
 }
 
-/// Why a mail was not sent, in one line: the server's reply, or what happened on the way to it.
+/// Why a mail was not sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure(String);
+pub struct Failure {
+    /// In one line: the server's reply, or what happened on the way to it.
+    line: String,
+    /// Whether the server was handed the whole mail and its last word is missing: it may have sent it on.
+    pub unsure: bool,
+}
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.line)
     }
 }
 
-impl std::error::Error for Failure {}
-
 impl Failure {
+    fn sure(line: impl Into<String>) -> Self {
+        Self { line: line.into(), unsure: false }
+    }
+
     /// Its line for the log, which tells no address: without that of the recipient, where the server
     /// repeated it.
     pub(super) fn without(&self, to: &str) -> String {
         let written = ascii(to).map(|address| address.to_string());
         let known = written.as_deref().into_iter().chain([to]).filter(|known| !known.is_empty());
-        known.fold(self.0.clone(), |line, address| line.replace(address, "[address]"))
+        known.fold(self.line.clone(), |line, address| line.replace(address, "[address]"))
     }
 }
 
@@ -117,33 +128,19 @@ impl Mailer {
         message: &Message,
         now: Timestamp,
     ) -> Result<String, Failure> {
-        let Inner { from, timeout, .. } = &*self.0;
-        let to = ascii(to).ok_or_else(|| Failure("nothing can be mailed to its address".into()))?;
-        let mail = mime::format(id, from, &to, message, now);
-        let mail = mail.map_err(|error| Failure(error.to_string()))?;
-        match tokio::time::timeout(*timeout, self.deliver(to, &mail)).await {
-            Ok(Ok(accepted)) => Ok(self.words(&reply(&accepted))),
-            Ok(Err(error)) => {
-                let said = match error.status() {
-                    Some(code) => format!("{code} {}", cause(&error)),
-                    None => format!("{}: {}", self.server(), cause(&error)),
-                };
-                Err(Failure(self.words(&said)))
-            }
-            Err(_) => {
-                let timeout = humantime::format_duration(*timeout);
-                Err(Failure(format!("{} took longer than {timeout}", self.server())))
-            }
-        }
+        let to = ascii(to).ok_or_else(|| Failure::sure("no mail can go to this address"))?;
+        let mail = mime::format(id, &self.0.from, &to, message, now);
+        let mail = mail.map_err(|error| Failure::sure(error.to_string()))?;
+        let timeout = self.0.timeout;
+        let announced = self.within(timeout, self.announce(to)).await;
+        let mut connection = announced.map_err(|failure| Failure { unsure: false, ..failure })?;
+        let accepted = self.within(timeout * LAST_WORD, connection.message(&mail)).await;
+        goodbye(connection);
+        accepted.map(|accepted| self.words(&reply(&accepted)))
     }
 
-    /// Signs in and hands the mail over. lettre's own way waits for the reply to QUIT before it tells what became
-    /// of the mail: a server that is slow then would get twice what it has accepted.
-    async fn deliver(
-        &self,
-        to: Address,
-        mail: &[u8],
-    ) -> Result<Response, lettre::transport::smtp::Error> {
+    /// Signs in and announces a mail, up to the server's word that it may come.
+    async fn announce(&self, to: Address) -> Result<AsyncSmtpConnection, Trouble> {
         let Inner { url, tls, credentials, hello, timeout, from, .. } = &*self.0;
         let (at_once, upgrade) = match url.protection {
             Protection::Tls => (tls.clone(), None),
@@ -159,35 +156,58 @@ impl Mailer {
         if let Some(credentials) = credentials {
             connection.auth(DEFAULT_MECHANISMS, credentials).await?;
         }
-        let handed_over = hand_over(&mut connection, from.email.clone(), to, mail).await;
-        tokio::spawn(async move {
-            let _ = tokio::time::timeout(GOODBYE, connection.abort()).await;
-        });
-        handed_over
+        let announced = async {
+            connection.command(Mail::new(Some(from.email.clone()), Vec::new())).await?;
+            connection.command(Rcpt::new(to, Vec::new())).await?;
+            connection.command(Data).await
+        };
+        match announced.await {
+            Ok(_) => Ok(connection),
+            Err(trouble) => {
+                goodbye(connection);
+                Err(trouble)
+            }
+        }
+    }
+
+    /// What comes of a piece of the dialogue that may take this long; without a reply nobody is sure of it.
+    async fn within<T>(
+        &self,
+        time: Duration,
+        piece: impl Future<Output = Result<T, Trouble>>,
+    ) -> Result<T, Failure> {
+        let (said, unsure) = match tokio::time::timeout(time, piece).await {
+            Ok(Ok(done)) => return Ok(done),
+            Ok(Err(trouble)) => match trouble.status() {
+                Some(code) => (format!("{code} {}", cause(&trouble)), false),
+                None => (format!("{}: {}", self.server(), cause(&trouble)), true),
+            },
+            Err(_) => {
+                let time = humantime::format_duration(time);
+                (format!("{} took longer than {time}", self.server()), true)
+            }
+        };
+        Err(Failure { line: self.words(&said), unsure })
     }
 
     /// What a server said, in one bounded line without control characters and without secrets that it
     /// repeated.
     fn words(&self, said: &str) -> String {
-        let mut line = said.replace(char::is_control, " ");
+        let mut line = said.to_owned();
         for secret in &self.0.secrets {
             line = line.replace(secret.as_str(), "[secret]");
         }
-        line.chars().take(WORDS).collect()
+        line.replace(char::is_control, " ").chars().take(WORDS).collect()
     }
 }
 
 /// The mail is ASCII throughout and so are its addresses: no server needs an extension for it.
-async fn hand_over(
-    connection: &mut AsyncSmtpConnection,
-    from: Address,
-    to: Address,
-    mail: &[u8],
-) -> Result<Response, lettre::transport::smtp::Error> {
-    connection.command(Mail::new(Some(from), Vec::new())).await?;
-    connection.command(Rcpt::new(to, Vec::new())).await?;
-    connection.command(Data).await?;
-    connection.message(mail).await
+/// lettre's own way waits for the reply to QUIT before it tells what became of the mail: a server that is slow
+/// then would get twice what it has accepted. So this runs aside.
+fn goodbye(mut connection: AsyncSmtpConnection) {
+    tokio::spawn(async move {
+        let _ = tokio::time::timeout(GOODBYE, connection.abort()).await;
+    });
 }
 
 fn refused(why: impl fmt::Display) -> Error {
@@ -235,7 +255,9 @@ fn trust(url: &SmtpUrl, config: &MailConfig) -> Result<TlsParameters> {
     for certificate in path.map(certificates).transpose()?.unwrap_or_default() {
         builder = builder.add_root_certificate(certificate);
     }
-    builder.build().map_err(|error| refused(format_args!("--smtp-ca-file: {}", cause(&error))))
+    builder
+        .build()
+        .map_err(|error| refused(format_args!("cannot use --smtp-ca-file: {}", cause(&error))))
 }
 
 fn certificates(path: &Path) -> Result<Vec<Certificate>> {

@@ -12,7 +12,7 @@ use crate::support::{Caller, OWNER, Workspace};
 const ME: &str = "/api/users/@me/";
 
 /// Every entry, oldest first.
-fn entries(workspace: &Workspace) -> Vec<Entry> {
+pub fn entries(workspace: &Workspace) -> Vec<Entry> {
     let tx = workspace.app.store().snapshot().expect("a snapshot");
     let all = Window { offset: 0, limit: usize::MAX, order: Order::Ascending };
     let mut entries = Vec::new();

@@ -380,7 +380,7 @@ async fn a_hidden_project_is_closed_to_a_member_on_every_route() {
 
 #[tokio::test]
 async fn an_organization_that_keeps_keys_out_is_closed_to_plain_members_on_every_route() {
-    let workspace = Workspace::new().await;
+    let (workspace, _dns) = workspace().await;
     let at = Objects::make(&workspace, "here").await;
     let admin = "ada@corp.example";
     join(&workspace, &at.organization, admin, Level::Admin).await;

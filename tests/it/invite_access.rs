@@ -115,8 +115,14 @@ async fn a_plain_member_gives_no_more_than_they_have() {
     for caller in [&ann, &adam, &workspace.owner] {
         refuses(caller, one(&foreign["project_id"], json!(1)), NO_PROJECT).await;
     }
-    // An open project is everyone's to give; a private one only with a level on it.
-    invite(&ann, &workspace, one(&web, json!(1))).await;
+    // An open project is everyone's to give, as far as everyone's level there goes; a private one only with a
+    // level on it.
+    for level in [json!("none"), json!(1), json!("member")] {
+        invite(&ann, &workspace, one(&web, level)).await;
+    }
+    refuses(&ann, one(&web, json!("admin")), TOO_HIGH).await;
+    grant(&workspace, &web, "ann@corp.example", "admin").await;
+    invite(&ann, &workspace, one(&web, json!(8))).await;
     for level in [json!(1), json!("none")] {
         refuses(&ann, one(&secret, level), NO_PROJECT).await;
     }

@@ -53,7 +53,8 @@ fn offered(mail: &Mail) -> Offer {
 #[tokio::test]
 async fn an_invite_reaches_its_address_and_its_token_proves_it() {
     let mut server = MailServer::start();
-    let workspace = workspace(&server).await;
+    let (config, _) = with_clock();
+    let workspace = Workspace::with(with_server(config, &server)).await;
     let sent = json!({ "target_email": "Ann@x.example", "first_name": "Ann", "message": "See you\n  soon!" });
     let made = invite(&workspace.owner, &workspace, sent).await;
     assert_eq!((&made["emailing_attempt_made"], &made["accept_url"]), (&json!(true), &Value::Null));
@@ -67,17 +68,13 @@ async fn an_invite_reaches_its_address_and_its_token_proves_it() {
     let offer = offered(&mail);
     let id = made["id"].as_str().expect("an id");
     assert_eq!(offer.path, format!("/api/signup/{id}/"));
-    let until = made["created_at"].as_str().expect("a moment").to_owned();
-    let (_, end) = text.split_once("until ").expect("an end");
-    assert!(end[..10] > until[..10], "{end}");
     let link = format!("https://admin.corp.example/signup/{id}?token={}", offer.token);
     assert_eq!(
         text,
         format!(
             "Hello Ann,\n\nOlga invites you to join Corp.\n\nThey write:\n\nSee you\n  soon!\n\n\
-             Accept the invite here, until {}\n\n{link}\n\n\
+             Accept the invite here, until 2023-11-17 22:13 UTC:\n\n{link}\n\n\
              The link is for you alone. If you did not expect this mail, you can ignore it.",
-            end.lines().next().expect("a line"),
         )
     );
     assert!(
@@ -103,7 +100,7 @@ async fn what_people_write_stays_text() {
     workspace.owner.patch(&workspace.organization(""), renamed).await.ok();
     workspace.owner.patch("/api/users/@me/", json!({ "first_name": "Olga\nX: y" })).await.ok();
     let sent = json!({
-        "target_email": "ann@bücher.example", "first_name": "<script>\r\nBcc: e@x.example",
+        "target_email": "ann@bücher.example", "first_name": "<script>\r\nBcc: e@x\n\nGo",
         "message": format!("{injected}<img src=x onerror=alert(1)>\r\n.\r\nQUIT\r\n{{{{ it.url }}}}"),
     });
     invite(&workspace.owner, &workspace, sent).await;
@@ -118,6 +115,7 @@ async fn what_people_write_stays_text() {
     );
     let (text, html) = bodies(&mail);
     assert!(text.contains("<img src=x onerror=alert(1)>\n.\nQUIT\n{{ it.url }}"), "{text}");
+    assert!(text.starts_with("Hello <script> Bcc: e@x Go,\n"), "{text}");
     assert!(text.contains("Accept the invite here"), "the mail goes on behind the dot");
     for tag in ["<script", "<img", "<b>", "<i>"] {
         assert!(!html.contains(tag), "{tag} in {html}");

@@ -261,6 +261,29 @@ async fn members_of_the_organization_are_not_invited() {
 }
 
 #[tokio::test]
+async fn bots_that_no_list_shows_are_not_invited() {
+    let workspace = Workspace::new().await;
+    for address in ["ghost@posthogbot.user", "Ghost@PosthogBot.User"] {
+        let answer = workspace
+            .owner
+            .post(&invites(&workspace, ""), json!({ "target_email": address }))
+            .await;
+        answer.refuses_field("target_email", "invalid_input", "Enter a valid email address.");
+    }
+}
+
+#[tokio::test]
+async fn however_a_domain_is_spelled_it_is_one_address() {
+    let workspace = Workspace::new().await;
+    for address in
+        ["a@bücher.example", "A@BÜCHER.example", "a@xn--bcher-kva.example", "a@ｂücher.example"]
+    {
+        invite(&workspace.owner, &workspace, json!({ "target_email": address })).await;
+    }
+    assert_eq!(listed(&workspace, "target_email").await, ["a@bücher.example"]);
+}
+
+#[tokio::test]
 async fn a_new_invite_takes_the_place_of_the_old_one() {
     let (config, clock) = with_clock();
     let workspace = Workspace::with(config).await;

@@ -152,7 +152,7 @@ async fn an_address_that_would_break_a_line_is_sent_nothing() {
         "bob@corp.example\r\nX: y",
     ] {
         let failure = send_to(to, &config(&server.url())).await.expect_err(to);
-        assert_eq!(failure.to_string(), "nothing can be mailed to its address");
+        assert_eq!(failure.to_string(), "no mail can go to this address");
     }
     assert_eq!(server.connections(), 0);
 }

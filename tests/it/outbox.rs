@@ -335,7 +335,9 @@ async fn whatever_goes_wrong_the_letter_is_tried_again() {
         if matches!(manner, Manner::Later | Manner::CutBeforeReply) {
             first = Some(office.sends_to(&to).await);
         }
-        office.clock.advance(Duration::from_secs(5));
+        // Where nobody knows whether the mail was sent on, the address has its minute of peace.
+        let unsure = matches!(manner, Manner::CutBeforeData | Manner::CutBeforeReply);
+        office.clock.advance(if unsure { MINUTE } else { Duration::from_secs(5) });
         let second = office.sends_to(&to).await;
         if let Some(first) = first {
             let id = |mail: &Mail| mail.parsed().message_id().map(str::to_owned);
@@ -589,7 +591,7 @@ async fn a_letter_that_is_withdrawn_while_it_is_sent_does_not_come_back() {
         office.rests().await;
         assert_eq!(office.find(id), None);
     }
-    assert_eq!(office.remembered(), 3, "what was accepted counts");
+    assert_eq!(office.remembered(), 4, "what was accepted counts, and what may have been");
     office.clock.advance(HOUR);
     office.rests().await;
     office.ends().await;

@@ -381,17 +381,124 @@ async fn the_operator_prints_an_invites_link() {
 
 #[tokio::test]
 async fn links_lead_to_where_the_service_is_and_never_to_a_host_that_was_sent() {
-    let mut config = steward::Config::default();
-    config.public_url = Some("https://admin.corp.example/".to_owned());
-    let workspace = Workspace::with(config).await;
-    let headers = [
-        ("content-type", "application/json"),
-        ("host", "evil.example"),
-        ("x-forwarded-host", "evil.example"),
-    ];
-    let body = json!({ "target_email": "ann@x.example" }).to_string();
-    let path = invites(&workspace, "");
-    let made = workspace.owner.fetch(axum::http::Method::POST, &path, &headers, body).await.ok();
-    let link = made["accept_url"].as_str().expect("a link");
-    assert!(link.starts_with("https://admin.corp.example/signup/"), "{link}");
+    let mut public = steward::Config::default();
+    public.public_url = Some("https://admin.corp.example/".to_owned());
+    let mut trusting = steward::Config::default();
+    trusting.trusted_proxies = vec!["0.0.0.0/0".parse().expect("a network")];
+    for (config, begins) in [
+        (public, "https://admin.corp.example/signup/"),
+        (trusting, "http://127.0.0.1:8000/signup/"),
+    ] {
+        let workspace = Workspace::with(config).await;
+        let headers = [
+            ("content-type", "application/json"),
+            ("host", "evil.example"),
+            ("x-forwarded-host", "evil.example"),
+        ];
+        let body = json!({ "target_email": "ann@x.example" }).to_string();
+        let path = invites(&workspace, "");
+        let made =
+            workspace.owner.fetch(axum::http::Method::POST, &path, &headers, body).await.ok();
+        let link = made["accept_url"].as_str().expect("a link");
+        assert!(link.starts_with(begins), "{link}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_who_was_removed_or_lowered_comes_back_by_an_invite_of_their_own() {
+    let workspace = Workspace::new().await;
+    let anonymous = workspace.anonymous();
+    let adam = workspace.member("adam", Level::Admin).await;
+    let sent = json!({ "name": "Secret", "access_control": true });
+    let secret =
+        workspace.owner.post(&workspace.organization("projects/"), sent).await.ok()["id"].clone();
+    let from_adam = async |email: &str, more: Value| {
+        let mut sent = json!({ "target_email": email });
+        sent.as_object_mut().expect("an object").extend(more.as_object().expect("fields").clone());
+        Offer::of(&invite(&adam, &workspace, sent).await)
+    };
+    let high = from_adam("high@x.example", json!({ "level": 8 })).await;
+    let access = json!({ "private_project_access": [{ "id": secret, "level": 1 }] });
+    let inside = from_adam("inside@x.example", access).await;
+    let plain = from_adam("plain@x.example", json!({})).await;
+    let member =
+        workspace.owner.get(&workspace.organization("members/?email=adam@corp.example")).await.ok();
+    let path = workspace.organization(&format!(
+        "members/{}/",
+        member["results"][0]["user"]["uuid"].as_str().expect("a uuid")
+    ));
+    workspace.owner.patch(&path, json!({ "level": 1 })).await.ok();
+    let fields = || json!({ "first_name": "A" });
+    for offer in [&high, &inside] {
+        is_unknown(&offer.accept(&anonymous, fields()).await);
+        is_unknown(&anonymous.get(&offer.path).await);
+    }
+    anonymous.get(&plain.path).await.ok();
+    // Raised again, he may give it again.
+    workspace.owner.patch(&path, json!({ "level": 8 })).await.ok();
+    high.accept(&anonymous, fields()).await.ok();
+    workspace.owner.delete(&path).await.is_empty(204);
+    for offer in [&inside, &plain] {
+        is_unknown(&offer.accept(&anonymous, fields()).await);
+    }
+    workspace.check().await;
+}
+
+#[tokio::test]
+async fn what_a_limited_key_may_not_is_said_before_its_body_is_read() {
+    let workspace = Workspace::new().await;
+    let (_, own) = workspace.outsider("eve").await;
+    let offer = offer(&workspace, "eve@other.example", 1).await;
+    let limits = json!({ "organizations": [own["id"]] });
+    let key = workspace.limited_key("eve@other.example", &["*"], limits).await;
+    let headers = [("content-type", "application/json")];
+    let answer = key.fetch(axum::http::Method::POST, &offer.path, &headers, "{").await;
+    answer.denies("API keys limited to organizations or projects cannot join an organization.");
+}
+
+#[tokio::test]
+async fn what_happened_is_in_the_organizations_log_and_no_token_with_it() {
+    let workspace = Workspace::new().await;
+    let told = || {
+        let entries = crate::activity::entries(&workspace);
+        let told = entries.iter().map(|entry| {
+            assert!(
+                entry.head.organization == workspace.made.organization_id
+                    || entry.shown.scope == "User"
+            );
+            let shown = &entry.shown;
+            format!(
+                "{} {} {}",
+                shown.scope,
+                shown.activity,
+                shown.detail.name.clone().unwrap_or_default()
+            )
+        });
+        told.collect::<Vec<_>>()
+    };
+    let before = told().len();
+    let twice = json!([{ "target_email": "a@x.example" }, { "target_email": "b@x.example" }, { "target_email": "A@x.example" }]);
+    workspace.owner.post(&invites(&workspace, "bulk/"), twice).await.is_empty(200);
+    let offer = offer(&workspace, "b@x.example", 1).await;
+    let gone = self::offer(&workspace, "c@x.example", 1).await;
+    let id = gone.path.trim_start_matches("/api/signup/");
+    workspace.owner.delete(&invites(&workspace, id)).await.is_empty(204);
+    offer.accept(&workspace.anonymous(), json!({ "first_name": "B" })).await.ok();
+    let mut told = told().split_off(before);
+    told[..2].sort_unstable();
+    assert_eq!(
+        told,
+        [
+            "OrganizationInvite created a@x.example",
+            "OrganizationInvite created b@x.example",
+            "OrganizationInvite created b@x.example",
+            "OrganizationInvite created c@x.example",
+            "OrganizationInvite deleted c@x.example",
+            "OrganizationMembership created ",
+        ]
+    );
+    let entries = crate::activity::entries(&workspace);
+    let text: String =
+        entries.iter().map(|entry| serde_json::to_string(&entry.shown).expect("JSON")).collect();
+    assert!(!text.contains(&offer.token) && !text.contains(&gone.token));
 }

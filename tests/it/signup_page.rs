@@ -83,17 +83,10 @@ async fn a_newcomer_joins_in_the_browser() {
     assert_eq!(browser.text("#status").await, "You have joined as bob@x.example.");
     assert_eq!(served.me(&bob)["organization"]["name"], name);
 
-    // A link that was used.
-    let link = served.link("cat@x.example").replace("token=", "token=x");
-    browser.visit(&link).await;
+    // A link that was changed.
+    browser.visit(&served.link("cat@x.example").replace("token=", "token=x")).await;
     assert_eq!(browser.text("#status.bad").await, "The provided invite ID is not valid.");
-    if let Some(picture) = std::env::var_os("STEWARD_SCREENSHOT") {
-        browser.visit(&served.link("dan@x.example")).await;
-        browser.text("#form:not([hidden])").await;
-        std::fs::write(picture, browser.screenshot().await).expect("a picture");
-    }
     browser.close().await;
-    served.site.run(&["user", "list"]).ok();
     assert_eq!(served.me(&served.key)["email"], OWNER);
 }
 
@@ -109,8 +102,16 @@ async fn the_page_lets_nothing_in_but_its_own_style_and_script() {
         assert_eq!(page.headers["x-frame-options"], "DENY");
         assert_eq!(page.headers["cache-control"], "no-store");
         let policy = page.headers["content-security-policy"].to_str().expect("text");
-        assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
-        assert!(!policy.contains("unsafe"), "{policy}");
+        let unhashed: String = policy
+            .split('\'')
+            .map(|part| if part.starts_with("sha256-") { "#" } else { part })
+            .collect::<Vec<_>>()
+            .join("'");
+        assert_eq!(
+            unhashed,
+            "default-src 'none'; style-src '#'; script-src '#'; connect-src 'self'; base-uri 'none'; \
+             form-action 'none'; frame-ancestors 'none'"
+        );
         let text = String::from_utf8(page.bytes).expect("text");
         assert!(
             !text.contains("http:") && !text.contains("https:"),

@@ -29,29 +29,29 @@ async fn a_domain_is_proven_and_somebody_joins_by_mail() {
     let organization =
         format!("/api/organizations/{}/", made["organization_id"].as_str().expect("an id"));
     let at = |rest: &str| format!("{organization}{rest}");
-    let send = |method: &str, path: &str, body: Option<&Value>| -> Answer {
+    let call = |method: &str, path: &str, body: Option<&Value>| -> Answer {
         server.send(method, path, &key, body)
     };
 
-    let domain = send("POST", &at("domains/"), Some(&json!({ "domain": "corp.example" }))).ok();
+    let domain = call("POST", &at("domains/"), Some(&json!({ "domain": "corp.example" }))).ok();
     tell("POST domains/", &domain);
     let one = at(&format!("domains/{}/", domain["id"].as_str().expect("an id")));
     let sso = json!({ "sso_enforcement": "google-oauth2" });
-    let early = send("PATCH", &one, Some(&sso));
+    let early = call("PATCH", &one, Some(&sso));
     assert_eq!((early.status, &early.json()["code"]), (400, &json!("verification_required")));
     tell("PATCH sso_enforcement, unverified", &early.json());
 
     let challenge = domain["verification_challenge"].as_str().expect("a challenge");
     dns.set("_posthog-challenge.corp.example.", Reply::texts(&[&[challenge]]));
-    assert_eq!(send("POST", &format!("{one}verify/"), None).status, 200);
-    let verified = send("GET", &one, None).ok();
+    assert_eq!(call("POST", &format!("{one}verify/"), None).status, 200);
+    let verified = call("GET", &one, None).ok();
     assert_eq!(verified["is_verified"], true);
     tell("POST verify/, GET", &verified);
-    let enforced = send("PATCH", &one, Some(&sso)).ok();
+    let enforced = call("PATCH", &one, Some(&sso)).ok();
     assert_eq!(enforced["sso_enforcement"], "google-oauth2");
 
     let sent = json!({ "target_email": "ann@corp.example", "first_name": "Ann", "level": 8, "message": "Welcome!" });
-    let invite = send("POST", &at("invites/"), Some(&sent)).ok();
+    let invite = call("POST", &at("invites/"), Some(&sent)).ok();
     assert_eq!(invite["emailing_attempt_made"], true);
     tell("POST invites/", &invite);
     let letter = mail.mail().await;

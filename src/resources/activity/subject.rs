@@ -85,6 +85,10 @@ fn shown_name<R: Record>(row: &Row<'_, R>) -> Result<Option<String>> {
 
 /// What a change means to the log; none where it is of no loggable kind.
 pub(super) fn subject(tx: &impl Tx, change: &Change) -> Result<Option<Subject>> {
+    // What was made and removed by the same write is as if it had never been.
+    if change.before.is_none() && change.after.is_none() {
+        return Ok(None);
+    }
     match change.table {
         Table::Users => of::<User>(tx, change).map(Some),
         Table::UserProfiles => of::<Profile>(tx, change).map(Some),

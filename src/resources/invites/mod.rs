@@ -198,6 +198,7 @@ fn put(
     now: Timestamp,
 ) -> Result<InviteId> {
     let organization = caller.organization;
+    require_person(&fields.target_email)?;
     require_no_member(tx, organization, &fields.target_email)?;
     let id = InviteId(draw.uuid(now));
     let shown = input::shown(fields.clone(), id, terms.sends_mail, now);
@@ -225,6 +226,14 @@ fn put(
     }
     tx.put(&invite)?;
     Ok(id)
+}
+
+/// Bots are shown in no list, so nobody gets in as one.
+fn require_person(email: &str) -> Result<()> {
+    if members::is_bot(email) {
+        return Err(Error::field("target_email", "invalid_input", "Enter a valid email address."));
+    }
+    Ok(())
 }
 
 fn require_no_member(tx: &impl Tx, organization: OrganizationId, email: &str) -> Result<()> {
@@ -284,15 +293,31 @@ pub fn take(
     tx.remove::<Invite>(&key)
 }
 
-/// The invite with this id, in whichever organization, while that is there.
+/// The invite with this id, in whichever organization, while it holds: while the organization is there, and
+/// whoever made the invite is a member who may still give what it gives. So nobody who was removed or
+/// lowered comes back by an invite of their own.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
 pub fn find_by_id(tx: &impl Tx, id: InviteId) -> Result<Option<Invite>> {
-    match tx.lookup(&BY_ID, &id)? {
-        Some(key) if tx.exists::<Organization>(&key.0)? => tx.find(&key),
+    let Some(key) = tx.lookup(&BY_ID, &id)? else { return Ok(None) };
+    if !tx.exists::<Organization>(&key.0)? {
+        return Ok(None);
+    }
+    let invite: Option<Invite> = tx.find(&key)?;
+    match invite {
+        Some(invite) if holds(tx, &invite)? => Ok(Some(invite)),
         _ => Ok(None),
     }
+}
+
+fn holds(tx: &impl Tx, invite: &Invite) -> Result<bool> {
+    let Some(inviter) = invite.head.created_by else { return Ok(true) };
+    let inviter = members::find_listed(tx, invite.head.organization, inviter)?;
+    let Some(inviter) = inviter.filter(|inviter| inviter.level >= invite.head.level) else {
+        return Ok(false);
+    };
+    project_access::holds(tx, &inviter, &invite.shown.private_project_access)
 }
 
 /// The invites of an organization: how many there are in all, and those in `window` as the items of a JSON

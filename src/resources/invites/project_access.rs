@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::ids::ProjectId;
 use crate::input::{Kind, Schema};
 use crate::resources::members::Membership;
+use crate::resources::projects::Project;
 use crate::resources::projects::grants::{self, GrantLevel};
-use crate::resources::projects::{Head, Project};
 use crate::store::Tx;
 
 /// A level on one project.
@@ -131,8 +131,9 @@ fn refused(detail: &'static str) -> Error {
     Error::field("private_project_access", "invalid_input", detail)
 }
 
-/// Lets through what the inviter may give: admins whatever is in the organization, plain members what is
-/// open, and what is private up to their own level there (facts-org §3.3).
+/// Lets through what the inviter may give: admins whatever is in the organization, plain members up to
+/// their own level on the project, which on an open one is `member` where nothing else is granted
+/// (facts-org §3.3).
 ///
 /// # Errors
 /// 400 for the first that is beyond that.
@@ -157,6 +158,24 @@ pub(super) fn require_grantable(
         }
     }
     Ok(())
+}
+
+/// Whether the inviter may still give all this, as far as the projects are still there.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub(super) fn holds(tx: &impl Tx, inviter: &Membership, given: &[ProjectAccess]) -> Result<bool> {
+    for access in given {
+        let holds = match reach(tx, inviter, access.id)? {
+            Reach::Nothing => !tx.exists::<Project>(&(inviter.organization, access.id))?,
+            Reach::UpTo(own) => access.level.granted() <= own,
+            Reach::Everything => true,
+        };
+        if !holds {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// What of another invite's accesses the inviter may give, each no higher than that.
@@ -191,12 +210,10 @@ fn reach(tx: &impl Tx, caller: &Membership, id: ProjectId) -> Result<Reach> {
     let Some(project) = tx.head::<Project>(&(caller.organization, id))? else {
         return Ok(Reach::Nothing);
     };
-    if caller.level.administers() || is_open(&project) {
+    if caller.level.administers() {
         return Ok(Reach::Everything);
     }
-    Ok(grants::find(tx, &project, caller.user)?.map_or(Reach::Nothing, Reach::UpTo))
-}
-
-fn is_open(project: &Head) -> bool {
-    !project.access_control
+    let everyones = (!project.access_control).then_some(GrantLevel::Member);
+    let own = grants::find(tx, &project, caller.user)?.max(everyones);
+    Ok(own.map_or(Reach::Nothing, Reach::UpTo))
 }

@@ -80,9 +80,14 @@ impl Record for Membership {
 /// How the addresses of PostHog's own bots end, which no list shows (facts-org §4.2).
 const BOTS: &str = "@posthogbot.user";
 
+/// Whether an address is a bot's.
+pub fn is_bot(email: &str) -> bool {
+    email.to_lowercase().ends_with(BOTS)
+}
+
 /// Whether the user's memberships are listed.
 fn is_listed(user: &User) -> bool {
-    user.head.is_active && !user.shown.email.ends_with(BOTS)
+    user.head.is_active && !is_bot(&user.shown.email)
 }
 
 /// What `level` takes.
@@ -197,7 +202,7 @@ pub fn update(
     patch: &input::Parsed<MemberPatch>,
     now: Timestamp,
 ) -> Result<()> {
-    let mut member = get_listed(tx, caller.organization, user)?;
+    let mut member = get(tx, caller.organization, user)?;
     require_reach(caller, &member)?;
     let Some(level) = patch.get()?.level else {
         return Ok(());
@@ -216,7 +221,7 @@ pub fn update(
 /// # Errors
 /// 404 for no such member; 403 where the caller's level does not reach; 400 for an owner.
 pub fn remove(tx: &mut WriteTx<'_>, caller: &Membership, user: UserId) -> Result<()> {
-    let member = get_listed(tx, caller.organization, user)?;
+    let member = get(tx, caller.organization, user)?;
     require_reach(caller, &member)?;
     if member.level == Level::Owner {
         return Err(Error::invalid("invalid_input", "Cannot leave the organization as its owner!"));
@@ -225,7 +230,7 @@ pub fn remove(tx: &mut WriteTx<'_>, caller: &Membership, user: UserId) -> Result
     Ok(())
 }
 
-/// Shows or hides a user's memberships with the user's being active or not.
+/// Shows or hides a user's memberships in lists, as the user is active and no bot, or not.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
@@ -238,8 +243,10 @@ pub fn set_listed(tx: &mut WriteTx<'_>, user: &User) -> Result<()> {
     Ok(())
 }
 
-fn get_listed(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<Membership> {
-    find_listed(tx, organization, user)?.ok_or_else(Error::not_found)
+/// The membership of a user in an organization, whether lists show it or not: who is not shown can be
+/// changed and removed all the same.
+fn get(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<Membership> {
+    find(tx, organization, user)?.ok_or_else(Error::not_found)
 }
 
 /// Oneself is always within reach; others only for admins, and only up to their own level.
@@ -278,7 +285,7 @@ fn require_grantable(caller: &Membership, member: &Membership, level: Level) -> 
 /// # Errors
 /// 404 when there is no such member.
 pub fn body(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<Vec<u8>> {
-    let member = get_listed(tx, organization, user)?;
+    let member = get(tx, organization, user)?;
     let mut out = Vec::with_capacity(512);
     write_body(tx, &member, &mut Embedder::default(), &mut out)?;
     Ok(out)

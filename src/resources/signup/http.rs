@@ -1,17 +1,19 @@
 //! `/api/signup/:id/`, and the page that mails lead to.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 
-use crate::access::{Caller, Needs, Visitor};
-use crate::error::Result;
+use crate::access::{Needs, Visitor};
 use crate::http::answer::{Answer, Answered};
 use crate::http::body::Body;
 use crate::http::html::Document;
 use crate::http::path::{Id, Query};
 use crate::http::routes::Routes;
-use crate::ids::{InviteId, UserId};
+use crate::ids::InviteId;
 use crate::secret::Seed;
 use crate::state::App;
+use crate::store::Snapshot;
 
 use super::{Acceptance, AcceptedBy, SignupFields};
 
@@ -22,7 +24,7 @@ const PAGE: &str = "/signup/{id}/";
 pub fn routes(routes: &mut Routes) {
     const WHY: &str = "who is invited may have no account yet";
     let read = Needs::any_key().or_nobody(WHY);
-    let write = Needs::scope("user:write").or_nobody(WHY);
+    let write = Needs::scope("user:write").unlimited("join an organization").or_nobody(WHY);
     routes.get(ONE, "signup_retrieve", read, offer).answers(200, "InviteOffer");
     routes.post(ONE, "signup_create", write, accept).takes::<SignupFields>().answers(201, "Signup");
     let open = Needs::nothing("the page holds nothing; what it shows it asks the API for");
@@ -56,25 +58,21 @@ async fn accept(
     Id(id): Id<InviteId>,
     Body(sent): Body,
 ) -> Answered {
-    let (sent, seed) = (Acceptance::of(id.ok(), &sent), Seed::take());
-    let user = who(visitor.caller.as_ref())?;
-    super::require_acceptable(&*app.store().snapshot()?, app.links(), &sent, user, app.now())?;
+    let (sent, seed) = (Arc::new(Acceptance::of(id.ok(), &sent)), Seed::take());
+    let user = visitor.caller.as_ref().map(|caller| caller.user.id);
+    let acceptable = {
+        let (links, sent, now) = (app.links().clone(), Arc::clone(&sent), app.now());
+        move |tx: &Snapshot| super::require_acceptable(tx, &links, &sent, user, now)
+    };
+    acceptable(&*app.store().snapshot()?)?;
     let by = match user {
         Some(user) => AcceptedBy::User(user),
-        None => AcceptedBy::Newcomer(app.new_key().await?),
+        None => AcceptedBy::Newcomer(app.new_key(acceptable).await?),
     };
     let (links, sends_mail) = (app.links().clone(), app.sends_mail());
-    app.change_as_visitor(&visitor, move |tx, caller, now| {
-        who(caller)?;
+    app.change_as_visitor(&visitor, move |tx, now| {
         super::accept(tx, &links, &sent, &by, sends_mail, &mut seed.draw(), now)
     })
     .await
     .map(Answer::Created)
-}
-
-/// The visitor's account, if they came with a key of it that may join.
-fn who(caller: Option<&Caller>) -> Result<Option<UserId>> {
-    let Some(caller) = caller else { return Ok(None) };
-    caller.key.require_unlimited("join an organization")?;
-    Ok(Some(caller.user.id))
 }

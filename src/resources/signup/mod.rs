@@ -38,19 +38,17 @@ fn unknown() -> Error {
     Error::invalid("invalid_input", "The provided invite ID is not valid.")
 }
 
-/// The invite that a path names, for whoever presents its token. Nothing tells an invite that is not there
-/// from a wrong token.
+/// The invite that a path names, for whoever presents its token. A wrong token is refused before anything is
+/// looked up, so nothing tells an invite that is not there from one whose token is wrong.
 fn get_by_token(
     tx: &impl Tx,
     links: &Links,
     id: Option<InviteId>,
     token: &str,
 ) -> Result<(Invite, Proof)> {
-    // Worked out before the look-up, so that both refusals take the same time.
     let proof = links.proof(id.unwrap_or(InviteId(uuid::Uuid::nil())), token);
-    let found = get(tx, id);
     let proof = proof.ok_or_else(unknown)?;
-    Ok((found?, proof))
+    Ok((get(tx, id)?, proof))
 }
 
 /// Lets an invite be accepted by a visitor: the account whose address it is for, or nobody in particular

@@ -76,11 +76,6 @@ impl Browser {
         found.click().await.expect("it can be clicked on");
     }
 
-    /// The page as a PNG.
-    pub async fn screenshot(&self) -> Vec<u8> {
-        self.client.screenshot().await.expect("a picture")
-    }
-
     /// Ends the browser in order.
     pub async fn close(self) {
         self.client.clone().close().await.expect("it closes");

@@ -5,12 +5,12 @@ use askama::Template;
 
 use crate::error::{Error, Result};
 use crate::ids::{InviteId, OrganizationId, UserId};
-use crate::mail::compose::{Compose, Composed, Message};
+use crate::mail::compose::{Compose, Composed, Message, one_line};
 use crate::mail::outbox::{About, Letter};
 use crate::resources::invites::{self, Links};
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::Organization;
-use crate::resources::users::User;
+use crate::resources::users::{self, User};
 use crate::store::{Order, Snapshot, Tx, Window};
 use crate::time::Timestamp;
 
@@ -25,7 +25,7 @@ impl Compose for Letters {
         match &letter.about {
             About::Invite { invite, .. } => self.invitation(tx, *invite, now),
             About::Joining { user } => announcement(tx, letter.organization, *user),
-            About::Joined { user, .. } => joined(tx, letter.organization, *user),
+            About::Joined { user, to } => joined(tx, letter.organization, *user, to),
         }
     }
 }
@@ -64,9 +64,9 @@ impl Letters {
             None => None,
         };
         let it = Invitation {
-            first_name: invite.shown.first_name,
+            first_name: one_line(&invite.shown.first_name),
             inviter: inviter.unwrap_or_else(|| "An administrator".to_owned()),
-            organization: organization.shown.name,
+            organization: one_line(&organization.shown.name),
             message: invite.shown.message.filter(|message| !message.is_empty()),
             expires_at: invite.head.expires_at.minute(),
             url: self.links.to_mail(id),
@@ -110,16 +110,25 @@ struct JoinedHtml<'j> {
     it: &'j Joined,
 }
 
-fn joined(tx: &Snapshot, organization: OrganizationId, user: UserId) -> Result<Composed> {
-    let (Some(organization), Some(user)) =
-        (tx.find::<Organization>(&organization)?, tx.find::<User>(&user)?)
-    else {
+/// Nothing, where meanwhile the newcomer has left, the one to be told no longer runs the organization, or it
+/// wants no such mails any more.
+fn joined(tx: &Snapshot, id: OrganizationId, newcomer: UserId, to: &str) -> Result<Composed> {
+    let organization = tx.find::<Organization>(&id)?;
+    let organization = organization.filter(|it| it.shown.is_member_join_email_enabled);
+    let told = match users::find_by_email(tx, to)? {
+        Some(user) => members::find_listed(tx, id, user.head.id)?,
+        None => None,
+    };
+    let told = told.filter(|member| member.level.administers());
+    let newcomer = members::find(tx, id, newcomer)?;
+    let (Some(organization), Some(newcomer), Some(_)) = (organization, newcomer, told) else {
         return Ok(Composed::Moot);
     };
+    let user: User = tx.get(&newcomer.user)?;
     let it = Joined {
         name: name(&user),
         email: user.shown.email,
-        organization: organization.shown.name,
+        organization: one_line(&organization.shown.name),
     };
     let subject = format!("{} has joined {}", it.name, it.organization);
     message(subject, &JoinedText { it: &it }, &JoinedHtml { it: &it })
@@ -130,7 +139,7 @@ fn name(user: &User) -> String {
     let full = format!("{} {}", user.shown.first_name, user.shown.last_name);
     match full.trim() {
         "" => user.shown.email.clone(),
-        name => name.to_owned(),
+        name => one_line(name),
     }
 }
 
