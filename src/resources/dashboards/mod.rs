@@ -7,13 +7,17 @@ mod body;
 pub mod http;
 mod input;
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::access::levels::{self, Guarded, Rights};
+use crate::access::levels::{self, AccessLevel, Guarded, Rights};
 use crate::access::{Caller, InProject};
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
+use crate::resources::access_controls::rules::{self, Ruling};
+use crate::resources::collaborators;
 use crate::resources::projects::Project;
 use crate::store::{Count, Index, Indexed, Key, Record, Reference, Table, Tx, Window, WriteTx};
 use crate::time::Timestamp;
@@ -157,13 +161,51 @@ impl Record for Details {
 }
 
 impl Head {
-    fn guarded(&self) -> Guarded {
-        Guarded { created_by: self.created_by, restriction_level: self.restriction_level }
+    /// What the caller may do with it.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read.
+    pub fn rights(&self, tx: &impl Tx, place: &InProject) -> Result<Rights> {
+        let restricted = self.restriction_level > levels::EVERYONE_EDITS;
+        let collaborator =
+            if restricted { collaborators::level(tx, place, self.id)? } else { None };
+        Ok(self.rights_given(place, collaborator, rules::on(tx, place, self.id)?))
     }
 
-    /// What the caller may do with it.
-    pub fn rights(&self, place: &InProject) -> Rights {
-        levels::rights(&place.member, self.guarded())
+    /// What the caller may do with it, given their level as a collaborator and what rules say of them.
+    fn rights_given(
+        &self,
+        place: &InProject,
+        collaborator: Option<i64>,
+        ruled: Option<AccessLevel>,
+    ) -> Rights {
+        let Self { created_by, restriction_level, .. } = *self;
+        let guarded = Guarded { created_by, restriction_level, collaborator, ruled };
+        levels::rights(&place.member, guarded)
+    }
+}
+
+/// What decides of the caller's rights on each dashboard of a project, read once for a list.
+pub struct Standing<'p> {
+    place: &'p InProject,
+    collaborates: HashMap<DashboardId, i64>,
+    ruling: Ruling,
+}
+
+impl<'p> Standing<'p> {
+    /// The caller's standing in the project.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read.
+    pub fn of(tx: &impl Tx, place: &'p InProject) -> Result<Self> {
+        let collaborates = collaborators::levels(tx, place)?;
+        Ok(Self { place, collaborates, ruling: Ruling::of(tx, place)? })
+    }
+
+    /// What the caller may do with a dashboard.
+    pub fn rights(&self, dashboard: &Head) -> Rights {
+        let collaborator = self.collaborates.get(&dashboard.id).copied();
+        dashboard.rights_given(self.place, collaborator, self.ruling.on(dashboard.id))
     }
 }
 
@@ -225,7 +267,7 @@ pub fn update(
     if dashboard.head.deleted && !patch.only_restores() {
         return Err(Error::not_found());
     }
-    let rights = dashboard.head.rights(place);
+    let rights = dashboard.head.rights(tx, place)?;
     rights.require_edit()?;
     let patch = patch.get()?;
     input::require_one_source(patch)?;
@@ -272,10 +314,11 @@ pub fn is_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<bool
 /// 500 or 503 when the file cannot be read.
 pub fn list(tx: &impl Tx, place: &InProject, window: Window) -> Result<(u64, Vec<u8>)> {
     let project = place.project.id;
-    let mut items = body::Items::new(window.limit);
+    let standing = Standing::of(tx, place)?;
+    let mut items = body::Items::new(&standing, window.limit);
     let count = tx.count::<Dashboard>(&project)?;
     if window.begins_within(count) {
-        tx.walk(&BY_NAME, &project, window, |row| items.push(tx, place, &row))?;
+        tx.walk(&BY_NAME, &project, window, |row| items.push(tx, &row))?;
     }
     Ok((count, items.out))
 }

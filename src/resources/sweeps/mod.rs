@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, UserId};
+use crate::resources::access_controls::rules::{self, Rule};
 use crate::resources::activity::Entry;
+use crate::resources::collaborators::{self, Collaborator};
 use crate::resources::dashboards::{Dashboard, Details};
 use crate::resources::domains::Domain;
 use crate::resources::invites::Invite;
@@ -56,6 +58,8 @@ impl Record for Sweep {
 /// What [`members::remove`] refuses.
 pub fn remove_member(tx: &mut WriteTx<'_>, caller: &Membership, user: UserId) -> Result<()> {
     members::remove(tx, caller, user)?;
+    rules::remove_of(tx, caller.organization, user)?;
+    collaborators::remove_of(tx, caller.organization, user)?;
     grants::remove_of(tx, caller.organization, user)
 }
 
@@ -110,6 +114,8 @@ fn sweep_project(
     project: ProjectId,
 ) -> Result<usize> {
     let mut piece = Piece::new(tx);
+    piece.remove::<Rule>(&project)?;
+    piece.remove::<Collaborator>(&project)?;
     piece.remove::<Details>(&project)?;
     piece.remove::<Dashboard>(&project)?;
     piece.remove::<Grant>(&(organization, project))?;
