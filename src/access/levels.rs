@@ -100,6 +100,18 @@ pub fn rights(caller: &Membership, dashboard: Guarded) -> Rights {
     }
 }
 
+/// Lets only those on who may make dashboards in a project. `ruled` is what its access rules give the caller
+/// on all its dashboards, if any speaks of them.
+///
+/// # Errors
+/// 403 for the others.
+pub fn require_create(caller: &Membership, ruled: Option<AccessLevel>) -> Result<()> {
+    if caller.level.administers() {
+        return Ok(());
+    }
+    ruled.unwrap_or(AccessLevel::Editor).require(AccessLevel::Editor)
+}
+
 impl Rights {
     /// Whether the restriction lets the caller edit. Access rules are asked apart.
     pub fn can_edit(&self) -> bool {

@@ -11,12 +11,15 @@ use crate::http::page::Page;
 use crate::http::path::Id;
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
+use crate::input::Parsed;
 use crate::state::App;
 use crate::store::Order;
 
+use super::templates::{self, FromTemplate};
 use super::{DashboardPatch, NewDashboard, Once, Sent};
 
 const LIST: &str = "/api/projects/{project_id}/dashboards/";
+const FROM_TEMPLATE: &str = "/api/projects/{project_id}/dashboards/create_from_template_json/";
 const ONE: &str = "/api/projects/{project_id}/dashboards/{id}/";
 
 /// The routes of dashboards.
@@ -28,6 +31,15 @@ pub fn routes(routes: &mut Routes) {
         .post(LIST, "dashboards_create", write, create)
         .takes::<NewDashboard>()
         .answers(201, "Dashboard");
+    routes
+        .post(
+            FROM_TEMPLATE,
+            "dashboards_create_from_template_json_create",
+            write,
+            create_from_template,
+        )
+        .takes::<FromTemplate>()
+        .answers(200, "Dashboard");
     routes.get(ONE, "dashboards_retrieve", read, retrieve).answers(200, "Dashboard");
     routes
         .patch(ONE, "dashboards_partial_update", write, update)
@@ -48,6 +60,20 @@ async fn create(State(app): State<App>, at: Changing<InProject>, Body(sent): Bod
     })
     .await
     .map(Answer::Created)
+}
+
+async fn create_from_template(
+    State(app): State<App>,
+    at: Changing<InProject>,
+    Body(sent): Body,
+) -> Answered {
+    let sent = Parsed::<FromTemplate>::of(&sent);
+    app.change(&at, move |tx, caller, place: &InProject, now| {
+        let id = templates::create(tx, caller, place, &sent, now)?;
+        super::body(tx, place, id, Once::default())
+    })
+    .await
+    .map(Answer::Shown)
 }
 
 async fn retrieve(at: Admitted<InProject>, Id(id): Id<DashboardId>) -> Answered {

@@ -11,6 +11,7 @@ use crate::input::{
 };
 use crate::patch::{Patch, set};
 
+use super::templates::Template;
 use super::{Dashboard, DetailsShown};
 
 /// What `restriction_level` takes.
@@ -146,20 +147,16 @@ pub(super) fn require_one_source(patch: &DashboardPatch) -> Result<()> {
     require_one(patch.use_template.as_deref(), patch.use_dashboard.clone().value())
 }
 
-/// Neither templates nor sources of a copy exist, so naming one is naming what is not there
-/// (facts-dashboards §5).
-pub(super) fn require_no_source(new: &NewDashboard) -> Result<()> {
+/// The template to make a dashboard from, if one is named. There are no sources of a copy, so naming one is
+/// naming what is not there (facts-dashboards §5).
+pub(super) fn template(new: &NewDashboard) -> Result<Option<Template>> {
     let template = new.use_template.as_deref().filter(|name| !name.is_empty());
     let dashboard = new.use_dashboard.clone().value().filter(|id| *id != 0);
     require_one(template, dashboard)?;
-    if let Some(name) = template {
-        let detail = format!("Invalid template provided: {name}");
-        return Err(Error::field("use_template", "invalid_input", detail));
-    }
     if dashboard.is_some() {
         return Err(Error::field("use_dashboard", "invalid_input", "Invalid value provided"));
     }
-    Ok(())
+    template.map(Template::built_in).transpose()
 }
 
 /// Writes what was sent into a new dashboard.

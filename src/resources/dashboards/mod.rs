@@ -6,6 +6,7 @@
 mod body;
 pub mod http;
 mod input;
+pub mod templates;
 
 use std::collections::HashMap;
 
@@ -212,7 +213,7 @@ impl<'p> Standing<'p> {
 /// Makes a dashboard.
 ///
 /// # Errors
-/// 400 for a field.
+/// 403 for one who may not make dashboards; 400 for a field.
 pub fn create(
     tx: &mut WriteTx<'_>,
     caller: &Caller,
@@ -220,36 +221,55 @@ pub fn create(
     new: &Sent<NewDashboard>,
     now: Timestamp,
 ) -> Result<DashboardId> {
+    require_create(tx, place)?;
     let new = new.get()?;
-    input::require_no_source(new)?;
-    let id = DashboardId(tx.next_number(Table::Dashboards)?);
-    let mut dashboard = Dashboard {
-        head: Head {
-            organization: place.project.organization,
-            project: place.project.id,
-            id,
-            created_by: Some(caller.user.id),
-            restriction_level: levels::EVERYONE_EDITS,
-            deleted: false,
-            detailed: false,
-        },
-        shown: Shown {
-            id,
-            name: None,
-            description: String::new(),
-            pinned: false,
-            created_at: now,
-            is_shared: false,
-            deleted: false,
-            creation_mode: "default".to_owned(),
-            tags: Vec::new(),
-            restriction_level: levels::EVERYONE_EDITS,
-        },
-    };
+    let template = input::template(new)?;
+    let mut dashboard = blank(tx, caller, place, now)?;
+    let id = dashboard.head.id;
     let mut details = DetailsShown::default();
     input::fill(new.clone(), &mut dashboard, &mut details);
+    if let Some(template) = &template {
+        template.fill(&mut dashboard, &mut details);
+    }
     put(tx, dashboard, details)?;
     Ok(id)
+}
+
+/// Lets only those on who may make dashboards.
+fn require_create(tx: &impl Tx, place: &InProject) -> Result<()> {
+    levels::require_create(&place.member, rules::on_all(tx, place)?)
+}
+
+/// The caller's new dashboard, as it is before anything is said of it.
+fn blank(
+    tx: &mut WriteTx<'_>,
+    caller: &Caller,
+    place: &InProject,
+    now: Timestamp,
+) -> Result<Dashboard> {
+    let id = DashboardId(tx.next_number(Table::Dashboards)?);
+    let head = Head {
+        organization: place.project.organization,
+        project: place.project.id,
+        id,
+        created_by: Some(caller.user.id),
+        restriction_level: levels::EVERYONE_EDITS,
+        deleted: false,
+        detailed: false,
+    };
+    let shown = Shown {
+        id,
+        name: None,
+        description: String::new(),
+        pinned: false,
+        created_at: now,
+        is_shared: false,
+        deleted: false,
+        creation_mode: "default".to_owned(),
+        tags: Vec::new(),
+        restriction_level: levels::EVERYONE_EDITS,
+    };
+    Ok(Dashboard { head, shown })
 }
 
 /// Changes a dashboard; also removes it (`deleted: true`) and brings it back (`{"deleted": false}` alone).
