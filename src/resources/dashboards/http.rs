@@ -12,6 +12,7 @@ use crate::http::path::Id;
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
 use crate::input::Parsed;
+use crate::secret::Seed;
 use crate::state::App;
 use crate::store::Order;
 
@@ -53,9 +54,9 @@ async fn list(at: Admitted<InProject>, page: Page) -> Answered {
 }
 
 async fn create(State(app): State<App>, at: Changing<InProject>, Body(sent): Body) -> Answered {
-    let new = Sent::<NewDashboard>::of(&sent);
+    let (new, seed) = (Sent::<NewDashboard>::of(&sent), Seed::take());
     app.change(&at, move |tx, caller, place: &InProject, now| {
-        let id = super::create(tx, caller, place, &new, now)?;
+        let id = super::create(tx, caller, place, &new, &mut seed.draw(), now)?;
         super::body(tx, place, id, Once::default())
     })
     .await
@@ -67,9 +68,9 @@ async fn create_from_template(
     at: Changing<InProject>,
     Body(sent): Body,
 ) -> Answered {
-    let sent = Parsed::<FromTemplate>::of(&sent);
+    let (sent, seed) = (Parsed::<FromTemplate>::of(&sent), Seed::take());
     app.change(&at, move |tx, caller, place: &InProject, now| {
-        let id = templates::create(tx, caller, place, &sent, now)?;
+        let id = templates::create(tx, caller, place, &sent, &mut seed.draw(), now)?;
         super::body(tx, place, id, Once::default())
     })
     .await
@@ -87,8 +88,8 @@ async fn update(
     Body(sent): Body,
 ) -> Answered {
     let (id, patch) = (id?, Sent::<DashboardPatch>::of(&sent));
-    app.change(&at, move |tx, _, place: &InProject, _| {
-        super::update(tx, place, id, &patch)?;
+    app.change(&at, move |tx, _, place: &InProject, now| {
+        super::update(tx, place, id, &patch, now)?;
         super::body(tx, place, id, Once::of(patch.get()?))
     })
     .await

@@ -147,16 +147,17 @@ pub(super) fn require_one_source(patch: &DashboardPatch) -> Result<()> {
     require_one(patch.use_template.as_deref(), patch.use_dashboard.clone().value())
 }
 
-/// The template to make a dashboard from, if one is named. There are no sources of a copy, so naming one is
+/// The template to make a dashboard from, if one is named, with the name it was asked by. There are no sources of a copy, so naming one is
 /// naming what is not there (facts-dashboards §5).
-pub(super) fn template(new: &NewDashboard) -> Result<Option<Template>> {
-    let template = new.use_template.as_deref().filter(|name| !name.is_empty());
+pub(super) fn template(new: &NewDashboard) -> Result<Option<(String, Template)>> {
+    let template = new.use_template.as_ref().filter(|name| !name.is_empty());
     let dashboard = new.use_dashboard.clone().value().filter(|id| *id != 0);
-    require_one(template, dashboard)?;
+    require_one(template.map(String::as_str), dashboard)?;
     if dashboard.is_some() {
         return Err(Error::field("use_dashboard", "invalid_input", "Invalid value provided"));
     }
-    template.map(Template::built_in).transpose()
+    let named = |name: &String| Ok((name.clone(), Template::built_in(name)?));
+    template.map(named).transpose()
 }
 
 /// Writes what was sent into a new dashboard.

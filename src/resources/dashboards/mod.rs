@@ -6,7 +6,11 @@
 mod body;
 pub mod http;
 mod input;
+pub mod insights;
+pub mod removals;
 pub mod templates;
+pub mod texts;
+pub mod tiles;
 
 use std::collections::HashMap;
 
@@ -20,6 +24,7 @@ use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
 use crate::resources::access_controls::rules::{self, Ruling};
 use crate::resources::collaborators;
 use crate::resources::projects::Project;
+use crate::secret::Draw;
 use crate::store::{Count, Index, Indexed, Key, Record, Reference, Table, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
@@ -219,6 +224,7 @@ pub fn create(
     caller: &Caller,
     place: &InProject,
     new: &Sent<NewDashboard>,
+    draw: &mut Draw,
     now: Timestamp,
 ) -> Result<DashboardId> {
     require_create(tx, place)?;
@@ -228,10 +234,15 @@ pub fn create(
     let id = dashboard.head.id;
     let mut details = DetailsShown::default();
     input::fill(new.clone(), &mut dashboard, &mut details);
-    if let Some(template) = &template {
+    if let Some((name, template)) = &template {
         template.fill(&mut dashboard, &mut details);
+        "template".clone_into(&mut dashboard.shown.creation_mode);
+        details.use_template.clone_from(name);
     }
     put(tx, dashboard, details)?;
+    if let Some((_, template)) = &template {
+        template.add_tiles(tx, place, id, draw, now)?;
+    }
     Ok(id)
 }
 
@@ -281,6 +292,7 @@ pub fn update(
     place: &InProject,
     id: DashboardId,
     patch: &Sent<DashboardPatch>,
+    now: Timestamp,
 ) -> Result<()> {
     let key = (place.project.id, id);
     let mut dashboard: Dashboard = tx.get(&key)?;
@@ -295,8 +307,15 @@ pub fn update(
         rights.require_restrict()?;
     }
     let mut details = details(tx, &dashboard.head)?;
+    let was_deleted = dashboard.head.deleted;
     input::apply(patch.clone(), &mut dashboard, &mut details);
-    put(tx, dashboard, details)
+    let deleted = dashboard.head.deleted;
+    put(tx, dashboard, details)?;
+    match (was_deleted, deleted) {
+        (false, true) => removals::note(tx, place, id, now),
+        (true, false) => removals::forget(tx, key),
+        _ => Ok(()),
+    }
 }
 
 fn put(tx: &mut WriteTx<'_>, mut dashboard: Dashboard, details: DetailsShown) -> Result<()> {

@@ -5,14 +5,10 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
-    Field, FreeObject, Input, JsonObject, Kind, ListOf, Nested, Nullable, Required, Schema, Tags,
-    Text,
+    Field, FreeObject, Input, Kind, ListOf, Nested, Nullable, Required, Schema, Tags, Text,
 };
 
 use super::shape;
-
-/// How many tiles a template may have (decisions §1).
-const MAX_TILES: usize = 1000;
 
 input! {
     /// What to make a dashboard from.
@@ -31,8 +27,8 @@ input! {
         dashboard_description: Required<Text<16_384>>,
         /// What its tiles are filtered by.
         dashboard_filters: Required<FreeObject>,
-        /// Its tiles, at least one.
-        tiles: Required<ListOf<Tile, MAX_TILES>>,
+        /// Its tiles: as many as a dashboard may have, and at least one.
+        tiles: Required<ListOf<Tile, 1000>>,
         /// Words to find it by.
         tags: Tags,
     }
@@ -127,21 +123,5 @@ impl Kind for Tile {
 
     fn schema() -> Schema {
         FreeObject::schema()
-    }
-}
-
-impl InsightTile {
-    /// What the insight asks: a query, or filters in the old form, of which one is empty. Insights of
-    /// templates leave test accounts out unless their filters say otherwise (facts-dashboards §5, §6).
-    pub(super) fn question(&self) -> (Option<JsonObject>, JsonObject) {
-        let asked = |sent: &crate::patch::Patch<JsonObject>| {
-            sent.clone().value().filter(|object| !object.is_empty())
-        };
-        if let Some(query) = asked(&self.query) {
-            return (Some(query), JsonObject::new());
-        }
-        let mut filters = asked(&self.filters).unwrap_or_default();
-        filters.entry("filter_test_accounts").or_insert(Value::Bool(true));
-        (None, filters)
     }
 }

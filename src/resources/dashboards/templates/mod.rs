@@ -8,10 +8,14 @@ use serde_json::Value;
 use crate::access::{Caller, InProject};
 use crate::error::{Error, Result};
 use crate::ids::DashboardId;
-use crate::input::Parsed;
+use crate::input::{JsonObject, Parsed};
+use crate::patch::Patch;
+use crate::secret::Draw;
 use crate::store::WriteTx;
 use crate::time::Timestamp;
 
+use super::insights::NewInsight;
+use super::tiles::{self, Look};
 use super::{Dashboard, DetailsShown};
 
 pub use input::{FromTemplate, InsightTile, Template, TextTile, Tile};
@@ -49,6 +53,68 @@ impl Template {
         shown.tags.dedup();
         details.filters.clone_from(&self.dashboard_filters);
     }
+
+    /// Puts the template's tiles on a new dashboard, in their order.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read or written.
+    pub(super) fn add_tiles(
+        &self,
+        tx: &mut WriteTx<'_>,
+        place: &InProject,
+        dashboard: DashboardId,
+        draw: &mut Draw,
+        now: Timestamp,
+    ) -> Result<()> {
+        for tile in &self.tiles {
+            match tile.clone() {
+                Tile::Insight(InsightTile {
+                    name,
+                    description,
+                    query,
+                    filters,
+                    layouts,
+                    color,
+                }) => {
+                    let (query, filters) = question(query.value(), filters.value());
+                    let insight = NewInsight {
+                        name: name.value(),
+                        description: description.value(),
+                        filters,
+                        query,
+                        is_sample: true,
+                        tags: Vec::new(),
+                    };
+                    let look = look(layouts, color);
+                    tiles::add_insight(tx, place, dashboard, insight, look, draw, now)?;
+                }
+                Tile::Text(TextTile { body, layouts, color }) => {
+                    let look = look(layouts, color);
+                    tiles::add_text(tx, place, dashboard, body.value(), look, now)?;
+                }
+                Tile::Other => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What an insight asks: a query, or filters in the old form, of which one is empty. Insights of templates
+/// leave test accounts out unless their filters say otherwise (facts-dashboards §5, §6).
+fn question(
+    query: Option<JsonObject>,
+    filters: Option<JsonObject>,
+) -> (Option<JsonObject>, JsonObject) {
+    if let Some(query) = query.filter(|query| !query.is_empty()) {
+        return (Some(query), JsonObject::new());
+    }
+    let mut filters = filters.unwrap_or_default();
+    filters.entry("filter_test_accounts").or_insert(Value::Bool(true));
+    (None, filters)
+}
+
+fn look(layouts: Patch<JsonObject>, color: Patch<String>) -> Look {
+    Look { layouts: layouts.value().unwrap_or_default(), color: color.value() }
 }
 
 /// Makes a dashboard from a template that was sent along.
@@ -60,6 +126,7 @@ pub fn create(
     caller: &Caller,
     place: &InProject,
     sent: &Parsed<FromTemplate>,
+    draw: &mut Draw,
     now: Timestamp,
 ) -> Result<DashboardId> {
     super::require_create(tx, place)?;
@@ -69,5 +136,6 @@ pub fn create(
     template.fill(&mut dashboard, &mut details);
     let id = dashboard.head.id;
     super::put(tx, dashboard, details)?;
+    template.add_tiles(tx, place, id, draw, now)?;
     Ok(id)
 }
