@@ -44,6 +44,8 @@ mod removal;
 mod signup;
 mod signup_page;
 mod support;
+mod template_json;
+mod templates;
 mod tidy;
 mod transport;
 mod users;
