@@ -363,16 +363,16 @@ async fn an_unknown_template_is_refused_and_nothing_is_made() {
     let list = workspace.dashboards("");
     for name in ["No such", "default_app", "Website traffic", "DEFAULT_APP2", "<b>", "%s"] {
         let sent = json!({"use_template": name, "name": "x"});
-        let detail = format!("Invalid template provided: {name}");
+        let text = format!("Invalid template provided: {name}");
         let refused = owner.post(&list, sent).await;
-        refused.refuses_field("use_template", "invalid_input", &detail);
+        refused.refuses_field("use_template", "invalid_input", &text);
     }
     let long = owner.post(&list, json!({"use_template": "x".repeat(401)})).await;
-    let detail = "Ensure this field has no more than 400 characters.";
-    long.refuses_field("use_template", "max_length", detail);
+    let text = "Ensure this field has no more than 400 characters.";
+    long.refuses_field("use_template", "max_length", text);
     let both = json!({"use_template": "DEFAULT_APP", "use_dashboard": 1});
-    let detail = "`use_dashboard` and `use_template` cannot be used together";
-    owner.post(&list, both).await.refuses_body("invalid_input", detail);
+    let text = "`use_dashboard` and `use_template` cannot be used together";
+    owner.post(&list, both).await.refuses_body("invalid_input", text);
     let blank = json!({"use_template": "DEFAULT_APP", "use_dashboard": ""});
     let refused = owner.post(&list, blank).await;
     refused.refuses_field("use_dashboard", "invalid_input", "A valid integer is required.");
@@ -383,13 +383,9 @@ async fn an_unknown_template_is_refused_and_nothing_is_made() {
         .await
         .is(200, json!({"count": 0, "next": null, "previous": null, "results": []}));
     workspace.check().await;
+    // Not even a number was used up.
     let made = owner.post(&list, json!({"use_template": "", "use_dashboard": 0})).await;
-    made.is(201, detail_of_the_first(owner).await);
-}
-
-/// A dashboard whose number is the data file's first.
-async fn detail_of_the_first(owner: &Caller) -> Value {
-    detail(owner, 1, json!({})).await
+    made.is(201, detail(owner, 1, json!({})).await);
 }
 
 #[tokio::test]
