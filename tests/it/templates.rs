@@ -119,132 +119,56 @@ async fn product_analytics_is_made_whole_by_both_its_names() {
     }
 }
 
+/// The tiles of product analytics by their places: number, name, colour, `x,y,w,h` on wide screens and `y` on
+/// narrow ones, kind, interval, date range, how it is drawn, breakdown.
+const SIX: [&str; 6] = [
+    "1|Daily active users (DAUs)|blue|0,0,6,5|0|TrendsQuery|day|-30d|ActionsLineGraph|",
+    "2|Weekly active users (WAUs)|green|6,0,6,5|5|TrendsQuery|week|-90d|ActionsLineGraph|",
+    "4|Growth accounting|purple|0,5,6,5|15|LifecycleQuery|week|-30d||",
+    "3|Retention|blue|6,5,6,5|10|RetentionQuery|Week|||",
+    "5|Referring domain (last 14 days)|black|0,10,6,5|20|TrendsQuery|day|-14d|ActionsBarValue|$referring_domain",
+    "6|Pageview funnel, by browser|green|6,10,6,5|25|FunnelsQuery|day||steps|$browser",
+];
+
 #[tokio::test]
 async fn product_analytics_has_the_six_tiles_of_the_facts_in_the_order_of_their_places() {
     let workspace = Workspace::new().await;
     let sent = json!({"use_template": "DEFAULT_APP"});
     let made = workspace.owner.post(&workspace.dashboards(""), sent).await.ok();
-    let shown = made["tiles"].as_array().expect("tiles").iter().map(|tile| {
+    let text = |tile: &Value, place: &str| match tile.pointer(place) {
+        Some(Value::String(text)) => text.clone(),
+        Some(value) => value.to_string(),
+        None => String::new(),
+    };
+    let row = |tile: &Value| {
         let source = &tile["insight"]["query"]["source"];
-        let (sm, xs) = (&tile["layouts"]["sm"], &tile["layouts"]["xs"]);
-        let trends = &source["trendsFilter"]["display"];
-        let funnel = &source["funnelsFilter"]["funnelVizType"];
-        json!([
-            tile["id"],
-            tile["insight"]["name"],
-            tile["color"],
-            [sm["x"], sm["y"], sm["w"], sm["h"]],
-            xs["y"],
-            tile["insight"]["query"]["kind"],
-            source["kind"],
-            if source["interval"].is_null() {
-                &source["retentionFilter"]["period"]
-            } else {
-                &source["interval"]
-            },
-            source["dateRange"]["date_from"],
-            if trends.is_null() { funnel } else { trends },
-            source["breakdownFilter"]["breakdown"],
-            source["filterTestAccounts"],
-            tile["insight"]["is_sample"],
-        ])
-    });
-    let (viz, trends) = ("InsightVizNode", "TrendsQuery");
-    let expected = json!([
+        let sm = ["x", "y", "w", "h"].map(|side| text(tile, &format!("/layouts/sm/{side}")));
+        let interval = text(source, "/interval") + &text(source, "/retentionFilter/period");
+        let drawn =
+            text(source, "/trendsFilter/display") + &text(source, "/funnelsFilter/funnelVizType");
         [
-            1,
-            "Daily active users (DAUs)",
-            "blue",
-            [0, 0, 6, 5],
-            0,
-            viz,
-            trends,
-            "day",
-            "-30d",
-            "ActionsLineGraph",
-            null,
-            true,
-            true
-        ],
-        [
-            2,
-            "Weekly active users (WAUs)",
-            "green",
-            [6, 0, 6, 5],
-            5,
-            viz,
-            trends,
-            "week",
-            "-90d",
-            "ActionsLineGraph",
-            null,
-            true,
-            true
-        ],
-        [
-            4,
-            "Growth accounting",
-            "purple",
-            [0, 5, 6, 5],
-            15,
-            viz,
-            "LifecycleQuery",
-            "week",
-            "-30d",
-            null,
-            null,
-            true,
-            true
-        ],
-        [
-            3,
-            "Retention",
-            "blue",
-            [6, 5, 6, 5],
-            10,
-            viz,
-            "RetentionQuery",
-            "Week",
-            null,
-            null,
-            null,
-            true,
-            true
-        ],
-        [
-            5,
-            "Referring domain (last 14 days)",
-            "black",
-            [0, 10, 6, 5],
-            20,
-            viz,
-            trends,
-            "day",
-            "-14d",
-            "ActionsBarValue",
-            "$referring_domain",
-            true,
-            true
-        ],
-        [
-            6,
-            "Pageview funnel, by browser",
-            "green",
-            [6, 10, 6, 5],
-            25,
-            viz,
-            "FunnelsQuery",
-            "day",
-            null,
-            "steps",
-            "$browser",
-            true,
-            true
-        ],
-    ]);
-    assert_eq!(shown.collect::<Value>(), expected);
-    let funnel = &made["tiles"][5]["insight"]["query"]["source"]["series"];
-    let events = funnel.as_array().expect("steps").iter().map(|step| step["event"].clone());
+            text(tile, "/id"),
+            text(tile, "/insight/name"),
+            text(tile, "/color"),
+            sm.join(","),
+            text(tile, "/layouts/xs/y"),
+            text(source, "/kind"),
+            interval,
+            text(source, "/dateRange/date_from"),
+            drawn,
+            text(source, "/breakdownFilter/breakdown"),
+        ]
+        .join("|")
+    };
+    let tiles = made["tiles"].as_array().expect("tiles");
+    assert_eq!(tiles.iter().map(row).collect::<Vec<_>>(), SIX);
+    for tile in tiles {
+        let insight = &tile["insight"];
+        let told = (&insight["is_sample"], &insight["query"]["source"]["filterTestAccounts"]);
+        assert_eq!(told, (&json!(true), &json!(true)));
+    }
+    let steps = made["tiles"][5]["insight"]["query"]["source"]["series"].as_array();
+    let events = steps.expect("steps").iter().map(|step| step["event"].clone());
     assert_eq!(events.collect::<Value>(), json!(["$pageview", "$pageview", "$pageview"]));
 }
 

@@ -147,8 +147,8 @@ pub(super) fn require_one_source(patch: &DashboardPatch) -> Result<()> {
     require_one(patch.use_template.as_deref(), patch.use_dashboard.clone().value())
 }
 
-/// The template to make a dashboard from, if one is named, with the name it was asked by. There are no sources of a copy, so naming one is
-/// naming what is not there (facts-dashboards §5).
+/// The template to make a dashboard from, if one is named, and that name. There are no sources of a copy, so
+/// naming one is naming what is not there (facts-dashboards §5).
 pub(super) fn template(new: &NewDashboard) -> Result<Option<(String, Template)>> {
     let template = new.use_template.as_ref().filter(|name| !name.is_empty());
     let dashboard = new.use_dashboard.clone().value().filter(|id| *id != 0);

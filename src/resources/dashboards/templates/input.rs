@@ -19,7 +19,7 @@ input! {
 }
 
 input! {
-    /// What a dashboard is made from: everything but its tiles' own parts is as the dashboard's.
+    /// A template for a dashboard and what stands on it. Other members are passed over.
     pub struct Template {
         /// The dashboard's name.
         template_name: Required<Text<400>>,
