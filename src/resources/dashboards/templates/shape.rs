@@ -6,6 +6,7 @@ use std::fmt::{self, Display, Write};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::input::JsonObject;
 
 /// What a value looks like.
 enum Shape {
@@ -69,27 +70,11 @@ impl Shape {
                 fault if fault.path.is_empty() => Some(Fault::at(value, Wrong::Either)),
                 fault => Some(fault),
             },
-            (Self::Object(members), Value::Object(found)) => {
-                let missing =
-                    members.iter().find(|(name, must, _)| *must && !found.contains_key(*name));
-                if let Some((name, ..)) = missing {
-                    return Some(Fault::at(value, Wrong::Missing(name)));
-                }
-                let within = members.iter().filter_map(|(name, _, shape)| {
-                    Some(shape.fault(found.get(*name)?)?.within(Step::Member(name)))
-                });
-                within.min_by_key(|fault| fault.path.len())
-            }
+            (Self::Object(members), Value::Object(found)) => in_object(members, value, found),
             (Self::List(_, false), Value::Array(items)) if items.is_empty() => {
                 Some(Fault::at(value, Wrong::Empty))
             }
-            (Self::List(shape, _), Value::Array(items)) => {
-                let within = items
-                    .iter()
-                    .enumerate()
-                    .filter_map(|(index, item)| Some(shape.fault(item)?.within(Step::Item(index))));
-                within.min_by_key(|fault| fault.path.len())
-            }
+            (Self::List(shape, _), Value::Array(items)) => in_list(shape, items),
             (Self::Word(words), _) => {
                 let known = value.as_str().is_some_and(|word| words.contains(&word));
                 (!known).then(|| Fault::at(value, Wrong::Word(words)))
@@ -111,6 +96,25 @@ impl Shape {
             Self::Word(_) | Self::Nullable(_) => &[],
         }
     }
+}
+
+fn in_object<'v>(members: &[Member], value: &'v Value, found: &'v JsonObject) -> Option<Fault<'v>> {
+    let missing = members.iter().find(|(name, must, _)| *must && !found.contains_key(*name));
+    if let Some((name, ..)) = missing {
+        return Some(Fault::at(value, Wrong::Missing(name)));
+    }
+    let faults = members.iter().filter_map(|(name, _, shape)| {
+        Some(shape.fault(found.get(*name)?)?.within(Step::Member(name)))
+    });
+    faults.min_by_key(|fault| fault.path.len())
+}
+
+fn in_list<'v>(shape: &Shape, items: &'v [Value]) -> Option<Fault<'v>> {
+    let faults = items
+        .iter()
+        .enumerate()
+        .filter_map(|(index, item)| Some(shape.fault(item)?.within(Step::Item(index))));
+    faults.min_by_key(|fault| fault.path.len())
 }
 
 /// Whether a value has the type of this name.
