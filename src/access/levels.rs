@@ -132,11 +132,19 @@ impl Rights {
     /// # Errors
     /// 403 for the others.
     pub fn require_edit(&self) -> Result<()> {
+        self.require_edit_of("this dashboard")
+    }
+
+    /// Lets only those on who may edit; the refusal calls the dashboard by these words.
+    ///
+    /// # Errors
+    /// 403 for the others.
+    pub fn require_edit_of(&self, dashboard: &str) -> Result<()> {
         self.user_access_level.require(AccessLevel::Editor)?;
         if self.can_edit() {
             return Ok(());
         }
-        Err(Error::denied("You don't have edit permissions for this dashboard."))
+        Err(Error::denied(format!("You don't have edit permissions for {dashboard}.")))
     }
 
     /// Lets only those on who decide who edits.

@@ -336,6 +336,18 @@ async fn every_limit_of_a_template_names_its_place() {
         (tile("layouts", large()), "tiles__1__layouts", length, bytes),
         (tile("layouts", nested(33)), "tiles__1__layouts", length, depth),
         (tile("layouts", json!("x")), "tiles__1__layouts", "not_a_dict", not_a_dict.clone()),
+        (
+            tile("layouts", json!({"xs": {}, "sm": {"x": 0, "y": -1}})),
+            "tiles__1__layouts__sm__y",
+            "min_value",
+            "Ensure this value is greater than or equal to 0.".to_owned(),
+        ),
+        (
+            tile("layouts", json!({"sm": "x"})),
+            "tiles__1__layouts__sm",
+            "not_a_dict",
+            not_a_dict.clone(),
+        ),
         (tile("color", long(401)), "tiles__1__color", length, characters(400)),
         (tile("color", json!(true)), "tiles__1__color", input, no_text.clone()),
         (text("body", long(4001)), "tiles__0__body", length, characters(4000)),
@@ -357,7 +369,7 @@ async fn a_template_may_reach_every_limit() {
         vec![json!({"type": "TEXT", "body": "ä".repeat(4000), "color": "x".repeat(400)})];
     full.push(json!({
         "type": "INSIGHT", "name": "n".repeat(400), "description": "d".repeat(16_384),
-        "query": of_size, "layouts": of_size, "color": "c".repeat(400),
+        "query": of_size, "layouts": {"k": {"k": "a".repeat(32_768 - r#"{"k":{"k":""}}"#.len())}}, "color": "c".repeat(400),
     }));
     full.resize(1000, json!({"type": "INSIGHT"}));
     let sent = template(json!({

@@ -4,6 +4,8 @@
 //! kept only where it is not all empty.
 
 mod body;
+mod copies;
+mod create;
 pub mod http;
 mod input;
 pub mod insights;
@@ -11,25 +13,27 @@ pub mod removals;
 pub mod templates;
 pub mod texts;
 pub mod tiles;
+mod update;
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::access::InProject;
 use crate::access::levels::{self, AccessLevel, Guarded, Rights};
-use crate::access::{Caller, InProject};
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
 use crate::resources::access_controls::rules::{self, Ruling};
 use crate::resources::collaborators;
 use crate::resources::projects::Project;
-use crate::secret::Draw;
 use crate::store::{Count, Index, Indexed, Key, Record, Reference, Table, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 pub use body::Once;
+pub use create::create;
 pub use input::{DashboardPatch, NewDashboard, Sent};
+pub use update::update;
 
 /// What lists show of a dashboard, and what rules decide by.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +61,8 @@ pub struct Head {
     pub deleted: bool,
     /// Whether there are [`Details`].
     pub detailed: bool,
+    /// Counts the changes of its tiles, so that they move its version.
+    pub tile_changes: u64,
 }
 
 /// The dashboard's own fields, in the document's order.
@@ -215,109 +221,6 @@ impl<'p> Standing<'p> {
     }
 }
 
-/// Makes a dashboard.
-///
-/// # Errors
-/// 403 for one who may not make dashboards; 400 for a field.
-pub fn create(
-    tx: &mut WriteTx<'_>,
-    caller: &Caller,
-    place: &InProject,
-    new: &Sent<NewDashboard>,
-    draw: &mut Draw,
-    now: Timestamp,
-) -> Result<DashboardId> {
-    require_create(tx, place)?;
-    let new = new.get()?;
-    let template = input::template(new)?;
-    let mut dashboard = blank(tx, caller, place, now)?;
-    let id = dashboard.head.id;
-    let mut details = DetailsShown::default();
-    input::fill(new.clone(), &mut dashboard, &mut details);
-    if let Some((name, template)) = &template {
-        template.fill(&mut dashboard, &mut details);
-        "template".clone_into(&mut dashboard.shown.creation_mode);
-        details.use_template.clone_from(name);
-    }
-    put(tx, dashboard, details)?;
-    if let Some((_, template)) = &template {
-        template.add_tiles(tx, place, id, draw, now)?;
-    }
-    Ok(id)
-}
-
-/// Lets only those on who may make dashboards.
-fn require_create(tx: &impl Tx, place: &InProject) -> Result<()> {
-    levels::require_create(&place.member, rules::on_all(tx, place)?)
-}
-
-/// The caller's new dashboard, as it is before anything is said of it.
-fn blank(
-    tx: &mut WriteTx<'_>,
-    caller: &Caller,
-    place: &InProject,
-    now: Timestamp,
-) -> Result<Dashboard> {
-    let id = DashboardId(tx.next_number(Table::Dashboards)?);
-    let head = Head {
-        organization: place.project.organization,
-        project: place.project.id,
-        id,
-        created_by: Some(caller.user.id),
-        restriction_level: levels::EVERYONE_EDITS,
-        deleted: false,
-        detailed: false,
-    };
-    let shown = Shown {
-        id,
-        name: None,
-        description: String::new(),
-        pinned: false,
-        created_at: now,
-        is_shared: false,
-        deleted: false,
-        creation_mode: "default".to_owned(),
-        tags: Vec::new(),
-        restriction_level: levels::EVERYONE_EDITS,
-    };
-    Ok(Dashboard { head, shown })
-}
-
-/// Changes a dashboard; also removes it (`deleted: true`) and brings it back (`{"deleted": false}` alone).
-///
-/// # Errors
-/// 404 for none, or a removed one; 403 for one that the caller may not edit; 400 for a field.
-pub fn update(
-    tx: &mut WriteTx<'_>,
-    place: &InProject,
-    id: DashboardId,
-    patch: &Sent<DashboardPatch>,
-    now: Timestamp,
-) -> Result<()> {
-    let key = (place.project.id, id);
-    let mut dashboard: Dashboard = tx.get(&key)?;
-    if dashboard.head.deleted && !patch.only_restores() {
-        return Err(Error::not_found());
-    }
-    let rights = dashboard.head.rights(tx, place)?;
-    rights.require_edit()?;
-    let patch = patch.get()?;
-    input::require_one_source(patch)?;
-    if patch.restriction_level.is_some() {
-        rights.require_restrict()?;
-    }
-    let mut details = details(tx, &dashboard.head)?;
-    let was_deleted = dashboard.head.deleted;
-    input::apply(patch.clone(), &mut dashboard, &mut details);
-    let deleted = dashboard.head.deleted;
-    put(tx, dashboard, details)?;
-    match (was_deleted, deleted) {
-        (false, true) => removals::note(tx, place, id, now),
-        (true, false) => removals::forget(tx, key),
-        _ => Ok(()),
-    }
-}
-
 fn put(tx: &mut WriteTx<'_>, mut dashboard: Dashboard, details: DetailsShown) -> Result<()> {
     let key = dashboard.key();
     let was_detailed = dashboard.head.detailed;
@@ -336,6 +239,18 @@ fn details(tx: &impl Tx, head: &Head) -> Result<DetailsShown> {
         return Ok(DetailsShown::default());
     }
     Ok(tx.get::<Details>(&(head.project, head.id))?.shown)
+}
+
+/// The live dashboard with this number.
+///
+/// # Errors
+/// 404 for none, or a removed one.
+fn live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<Dashboard> {
+    let dashboard: Dashboard = tx.get(&(project, id))?;
+    if dashboard.head.deleted {
+        return Err(Error::not_found());
+    }
+    Ok(dashboard)
 }
 
 /// Whether the project has a live dashboard with this number.

@@ -7,6 +7,7 @@ use crate::input;
 use crate::input::{
     Field, FreeObject, Input, Kind, ListOf, Nested, Nullable, Required, Schema, Tags, Text,
 };
+use crate::resources::dashboards::tiles::{Layouts, MOST};
 
 use super::shape;
 
@@ -28,7 +29,7 @@ input! {
         /// What its tiles are filtered by.
         dashboard_filters: Required<FreeObject>,
         /// Its tiles: as many as a dashboard may have, and at least one.
-        tiles: Required<ListOf<Tile, 1000>>,
+        tiles: Required<ListOf<Tile, MOST>>,
         /// Words to find it by.
         tags: Tags,
     }
@@ -91,7 +92,7 @@ input! {
         /// What it asks, in the old form; without effect beside a query.
         filters: Nullable<FreeObject>,
         /// Where the tile stands.
-        layouts: Nullable<FreeObject>,
+        layouts: Nullable<Layouts>,
         /// The tile's colour.
         color: Nullable<Text<400>>,
     }
@@ -103,7 +104,7 @@ input! {
         /// The text.
         body: Nullable<Text<4000>>,
         /// Where the tile stands.
-        layouts: Nullable<FreeObject>,
+        layouts: Nullable<Layouts>,
         /// The tile's colour.
         color: Nullable<Text<400>>,
     }

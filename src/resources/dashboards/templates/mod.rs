@@ -129,9 +129,9 @@ pub fn create(
     draw: &mut Draw,
     now: Timestamp,
 ) -> Result<DashboardId> {
-    super::require_create(tx, place)?;
+    super::create::require(tx, place)?;
     let template = &sent.get()?.template;
-    let mut dashboard = super::blank(tx, caller, place, now)?;
+    let mut dashboard = super::create::blank(tx, caller, place, now)?;
     let mut details = DetailsShown::default();
     template.fill(&mut dashboard, &mut details);
     let id = dashboard.head.id;
