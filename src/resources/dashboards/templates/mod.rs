@@ -68,24 +68,8 @@ impl Template {
     ) -> Result<()> {
         for tile in &self.tiles {
             match tile.clone() {
-                Tile::Insight(InsightTile {
-                    name,
-                    description,
-                    query,
-                    filters,
-                    layouts,
-                    color,
-                }) => {
-                    let (query, filters) = question(query.value(), filters.value());
-                    let insight = NewInsight {
-                        name: name.value(),
-                        description: description.value(),
-                        filters,
-                        query,
-                        is_sample: true,
-                        tags: Vec::new(),
-                    };
-                    let look = look(layouts, color);
+                Tile::Insight(tile) => {
+                    let (insight, look) = insight(tile);
                     tiles::add_insight(tx, place, dashboard, insight, look, draw, now)?;
                 }
                 Tile::Text(TextTile { body, layouts, color }) => {
@@ -99,18 +83,26 @@ impl Template {
     }
 }
 
-/// What an insight asks: a query, or filters in the old form, of which one is empty. Insights of templates
-/// leave test accounts out unless their filters say otherwise (facts-dashboards §5, §6).
-fn question(
-    query: Option<JsonObject>,
-    filters: Option<JsonObject>,
-) -> (Option<JsonObject>, JsonObject) {
-    if let Some(query) = query.filter(|query| !query.is_empty()) {
-        return (Some(query), JsonObject::new());
+/// The insight of a tile, and how the tile looks. Filters in the old form leave test accounts out unless they
+/// say otherwise, and beside a query there are none (facts-dashboards §5, §6).
+fn insight(tile: InsightTile) -> (NewInsight, Look) {
+    let InsightTile { name, description, query, filters, layouts, color } = tile;
+    let query = query.value().filter(|query| !query.is_empty());
+    let mut filters = filters.value().unwrap_or_default();
+    if query.is_some() {
+        filters.clear();
+    } else {
+        filters.entry("filter_test_accounts").or_insert(Value::Bool(true));
     }
-    let mut filters = filters.unwrap_or_default();
-    filters.entry("filter_test_accounts").or_insert(Value::Bool(true));
-    (None, filters)
+    let insight = NewInsight {
+        name: name.value(),
+        description: description.value(),
+        filters,
+        query,
+        is_sample: true,
+        tags: Vec::new(),
+    };
+    (insight, look(layouts, color))
 }
 
 fn look(layouts: Patch<JsonObject>, color: Patch<String>) -> Look {
