@@ -85,6 +85,8 @@ uuid_ids! {
     DomainId;
     /// An invite to an organization.
     InviteId;
+    /// A collaborator of a dashboard, as lists name them.
+    CollaboratorId;
     /// A mail that waits to be sent. An invite's has the invite's own id.
     LetterId;
 }
@@ -96,4 +98,10 @@ integer_ids! {
     ProjectId;
     /// A dashboard, unique over all projects.
     DashboardId;
+    /// A tile of a dashboard, unique over all projects.
+    TileId;
+    /// An insight, unique over all projects.
+    InsightId;
+    /// A text on tiles, unique over all projects.
+    TextId;
 }

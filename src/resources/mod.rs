@@ -1,12 +1,13 @@
 //! One folder a noun: its record and rules in `mod.rs`, its wire in `http.rs`.
 //!
 //! Rules look only leftwards in one order: users, organizations < members < projects < `api_keys` <
-//! `access_controls` < dashboards < domains, invites < signup < activity; sweeps knows what each parent
+//! collaborators, `access_controls` < dashboards < domains, invites < signup < activity; sweeps knows what each parent
 //! holds.
 
 pub mod access_controls;
 pub mod activity;
 pub mod api_keys;
+pub mod collaborators;
 pub mod dashboards;
 pub mod domains;
 pub mod invites;
@@ -33,8 +34,14 @@ pub fn kinds() -> Vec<Box<dyn Kind>> {
         kind::<projects::grants::Grant>(),
         kind::<api_keys::ApiKey>(),
         kind::<api_keys::ApiKeyUse>(),
+        kind::<access_controls::rules::Rule>(),
+        kind::<collaborators::Collaborator>(),
         kind::<dashboards::Dashboard>(),
         kind::<dashboards::Details>(),
+        kind::<dashboards::removals::Removal>(),
+        kind::<dashboards::tiles::Tile>(),
+        kind::<dashboards::insights::Insight>(),
+        kind::<dashboards::texts::Text>(),
         kind::<domains::Domain>(),
         kind::<invites::Invite>(),
         kind::<Letter>(),

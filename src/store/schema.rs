@@ -5,7 +5,7 @@
 
 /// The form of the tables below. A file of an older form is migrated when it is opened, one of a
 /// newer form is refused.
-pub const FORMAT: u64 = 2;
+pub const FORMAT: u64 = 3;
 
 /// Marks a redb file as one of ours, in [`Table::Meta`] under [`MARK_KEY`].
 pub const MARK: &[u8] = b"steward";
@@ -122,6 +122,39 @@ tables! {
     DashboardsByName = "dashboards_by_name/1",
     /// What only a single dashboard shows, where that is not all empty. Key: project, dashboard.
     DashboardDetails = "dashboard_details/1",
+
+    /// Who removed a dashboard, and when, while it is removed. Key: project, dashboard.
+    Removals = "removals/1",
+    /// Key: project, moment, dashboard.
+    RemovalsByMoment = "removals_by_moment/1",
+    /// Tiles of dashboards. Key: project, dashboard, tile.
+    Tiles = "tiles/1",
+    /// Live tiles that show an insight. Key: project, insight, then as above.
+    TilesByInsight = "tiles_by_insight/1",
+    /// Live tiles that show a text. Key: project, text, then as above.
+    TilesByText = "tiles_by_text/1",
+    /// What tiles show: queries. Key: project, insight.
+    Insights = "insights/1",
+    /// What tiles show: Markdown. Key: project, text.
+    Texts = "texts/1",
+
+    /// What members may do with dashboards, or anyone by default. Key: project, dashboard (none for all),
+    /// user (none for everyone).
+    AccessRules = "access_rules/1",
+    /// Those that name a member. Key: organization, user, then as above.
+    AccessRulesByMember = "access_rules_by_member/1",
+    /// Those for everyone. Key: project, then as above.
+    AccessRulesForAll = "access_rules_for_all/1",
+
+    /// Who edits a restricted dashboard. Key: project, dashboard, user.
+    Collaborators = "collaborators/1",
+    /// Key: organization, user, then as above.
+    CollaboratorsByUser = "collaborators_by_user/1",
+
+    /// Whether a dashboard has a public page, and under which token. Key: project, dashboard.
+    Sharing = "sharing/1",
+    /// The tokens that open public pages. Key: token.
+    SharingTokens = "sharing_tokens/1",
 
     /// What was changed, by whom. Key: organization, moment, entry id.
     Activity = "activity/1",

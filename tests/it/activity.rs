@@ -286,6 +286,17 @@ async fn every_change_of_a_dashboard_leaves_one_entry() {
         (made.shown.item_id.as_str(), made.head.project),
         (item.as_str(), Some(workspace.made.project_id))
     );
+    let template = json!({
+        "template_name": "B", "dashboard_description": "", "dashboard_filters": { "date_from": "-7d" },
+        "tiles": [{ "type": "TEXT" }, { "type": "INSIGHT", "name": "C" }],
+    });
+    for (rest, sent, name) in [
+        ("", json!({ "use_template": "DEFAULT_APP" }), "Product analytics"),
+        ("create_from_template_json/", json!({ "template": template }), "B"),
+    ] {
+        let told = json!(["Dashboard", null, "created", name, {}]);
+        take(&workspace, step("POST", workspace.dashboards(rest), sent, told)).await;
+    }
     for (sent, activity, changes) in [
         (json!({ "pinned": true }), "updated", json!({ "pinned": [false, true] })),
         (json!({ "deleted": true }), "deleted", json!({ "deleted": [false, true] })),

@@ -4,6 +4,7 @@
 //! the project's own `access_control`.
 
 pub mod http;
+pub mod rules;
 
 use serde_json::Value;
 

@@ -1,13 +1,15 @@
 //! How a dashboard is shown: its own JSON as stored, then what differs by caller.
 
 use crate::access::InProject;
+use crate::access::levels::Rights;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, UserId};
 use crate::json::Object;
 use crate::resources::users;
 use crate::store::{Row, Tx};
 
-use super::{Dashboard, DashboardPatch, Details, Head};
+use super::tiles::body as tiles;
+use super::{Dashboard, DashboardPatch, Details, Standing};
 
 /// What shows only in the answer to the request that sent it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,30 +34,27 @@ impl Once {
 const ITEM: usize = 800;
 
 /// The items of a list.
-pub(super) struct Items {
+pub(super) struct Items<'l> {
     pub(super) out: Vec<u8>,
+    standing: &'l Standing<'l>,
     /// What the last item showed behind its own members, and of what that was made: a list mostly shows
     /// the same few makers and levels.
-    last: Option<(Option<UserId>, i64)>,
+    last: Option<(Option<UserId>, Rights)>,
     tail: Vec<u8>,
 }
 
-impl Items {
-    pub(super) fn new(expected: usize) -> Self {
-        Self { out: Vec::with_capacity(expected.min(100) * ITEM), last: None, tail: Vec::new() }
+impl<'l> Items<'l> {
+    pub(super) fn new(standing: &'l Standing<'l>, expected: usize) -> Self {
+        let out = Vec::with_capacity(expected.min(100) * ITEM);
+        Self { out, standing, last: None, tail: Vec::new() }
     }
 
-    pub(super) fn push(
-        &mut self,
-        tx: &impl Tx,
-        place: &InProject,
-        row: &Row<'_, Dashboard>,
-    ) -> Result<()> {
-        let made_of = Some((row.head.created_by, row.head.restriction_level));
-        if self.last != made_of {
+    pub(super) fn push(&mut self, tx: &impl Tx, row: &Row<'_, Dashboard>) -> Result<()> {
+        let made_of = (row.head.created_by, self.standing.rights(&row.head));
+        if self.last != Some(made_of) {
             self.tail.clear();
-            write_tail(tx, place, &row.head, &mut self.tail)?;
-            self.last = made_of;
+            write_tail(tx, made_of, &mut self.tail)?;
+            self.last = Some(made_of);
         }
         if !self.out.is_empty() {
             self.out.push(b',');
@@ -67,13 +66,16 @@ impl Items {
 
 /// Appends what lists and single answers show behind the dashboard's own members: its maker, and what
 /// differs by caller.
-fn write_tail(tx: &impl Tx, place: &InProject, head: &Head, out: &mut Vec<u8>) -> Result<()> {
-    let rights = head.rights(place);
+fn write_tail(
+    tx: &impl Tx,
+    (created_by, rights): (Option<UserId>, Rights),
+    out: &mut Vec<u8>,
+) -> Result<()> {
     Object::begin(out)
-        .with("created_by", |out| users::write_embedded(tx, head.created_by, out))?
+        .with("created_by", |out| users::write_embedded(tx, created_by, out))?
         .field("effective_restriction_level", &rights.effective_restriction_level)?
         .field("effective_privilege_level", &rights.effective_privilege_level)?
-        .field("user_access_level", rights.user_access_level)?
+        .field("user_access_level", &rights.user_access_level)?
         .field("access_control_version", rights.access_control_version)?
         .end();
     Ok(())
@@ -96,7 +98,9 @@ pub(super) fn detail(
             return Err(Error::not_found());
         }
         let mut tail = Vec::with_capacity(ITEM / 2);
-        write_tail(tx, place, &row.head, &mut tail)?;
+        let rights = row.head.rights(tx, place)?;
+        rights.require_view()?;
+        write_tail(tx, (row.head.created_by, rights), &mut tail)?;
         let mut details = None;
         if row.head.detailed {
             details = tx.view::<Details, _>(&key, |row| Ok(row.shown.to_vec()))?;
@@ -106,7 +110,7 @@ pub(super) fn detail(
             .splice(&tail)
             .splice(details.as_deref().unwrap_or(NO_DETAILS))
             .field("delete_insights", &once.delete_insights)?
-            .raw("tiles", b"[]")
+            .with("tiles", |out| tiles::write(tx, &key, &rights, out))?
             .end();
         Ok(())
     })?

@@ -11,13 +11,19 @@ use crate::http::page::Page;
 use crate::http::path::Id;
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
+use crate::input::Parsed;
+use crate::secret::Seed;
 use crate::state::App;
 use crate::store::Order;
 
+use super::templates::{self, FromTemplate};
+use super::tiles::{self, TileMove};
 use super::{DashboardPatch, NewDashboard, Once, Sent};
 
 const LIST: &str = "/api/projects/{project_id}/dashboards/";
+const FROM_TEMPLATE: &str = "/api/projects/{project_id}/dashboards/create_from_template_json/";
 const ONE: &str = "/api/projects/{project_id}/dashboards/{id}/";
+const MOVE: &str = "/api/projects/{project_id}/dashboards/{id}/move_tile/";
 
 /// The routes of dashboards.
 pub fn routes(routes: &mut Routes) {
@@ -28,12 +34,22 @@ pub fn routes(routes: &mut Routes) {
         .post(LIST, "dashboards_create", write, create)
         .takes::<NewDashboard>()
         .answers(201, "Dashboard");
+    routes
+        .post(
+            FROM_TEMPLATE,
+            "dashboards_create_from_template_json_create",
+            write,
+            create_from_template,
+        )
+        .takes::<FromTemplate>()
+        .answers(200, "Dashboard");
     routes.get(ONE, "dashboards_retrieve", read, retrieve).answers(200, "Dashboard");
     routes
         .patch(ONE, "dashboards_partial_update", write, update)
         .takes::<DashboardPatch>()
         .answers(200, "Dashboard");
     routes.delete(ONE, "dashboards_destroy", write, destroy).empty(405);
+    routes.patch(MOVE, "dashboards_move_tile_partial_update", write, move_tile).takes::<TileMove>();
 }
 
 async fn list(at: Admitted<InProject>, page: Page) -> Answered {
@@ -42,12 +58,28 @@ async fn list(at: Admitted<InProject>, page: Page) -> Answered {
 
 async fn create(State(app): State<App>, at: Changing<InProject>, Body(sent): Body) -> Answered {
     let new = Sent::<NewDashboard>::of(&sent);
+    let seed = Seed::take();
     app.change(&at, move |tx, caller, place: &InProject, now| {
-        let id = super::create(tx, caller, place, &new, now)?;
+        let id = super::create(tx, caller, place, &new, &mut seed.draw(), now)?;
         super::body(tx, place, id, Once::default())
     })
     .await
     .map(Answer::Created)
+}
+
+async fn create_from_template(
+    State(app): State<App>,
+    at: Changing<InProject>,
+    Body(sent): Body,
+) -> Answered {
+    let sent = Parsed::<FromTemplate>::of(&sent);
+    let seed = Seed::take();
+    app.change(&at, move |tx, caller, place: &InProject, now| {
+        let id = templates::create(tx, caller, place, &sent, &mut seed.draw(), now)?;
+        super::body(tx, place, id, Once::default())
+    })
+    .await
+    .map(Answer::Shown)
 }
 
 async fn retrieve(at: Admitted<InProject>, Id(id): Id<DashboardId>) -> Answered {
@@ -61,8 +93,9 @@ async fn update(
     Body(sent): Body,
 ) -> Answered {
     let (id, patch) = (id?, Sent::<DashboardPatch>::of(&sent));
-    app.change(&at, move |tx, _, place: &InProject, _| {
-        super::update(tx, place, id, &patch)?;
+    let seed = Seed::take();
+    app.change(&at, move |tx, _, place: &InProject, now| {
+        super::update(tx, place, id, &patch, &mut seed.draw(), now)?;
         super::body(tx, place, id, Once::of(patch.get()?))
     })
     .await
@@ -73,4 +106,16 @@ async fn update(
 async fn destroy(_: Admitted<InProject>) -> Response {
     const ALLOW: HeaderValue = HeaderValue::from_static("GET, PATCH, HEAD, OPTIONS");
     (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, ALLOW)]).into_response()
+}
+
+async fn move_tile(
+    State(app): State<App>,
+    at: Changing<InProject>,
+    Id(id): Id<DashboardId>,
+    Body(sent): Body,
+) -> Answered {
+    let (id, sent) = (id?, Parsed::<TileMove>::of(&sent));
+    app.change(&at, move |tx, _, place: &InProject, _| tiles::move_tile(tx, place, id, &sent))
+        .await?;
+    Ok(Answer::Empty)
 }

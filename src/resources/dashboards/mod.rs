@@ -4,22 +4,36 @@
 //! kept only where it is not all empty.
 
 mod body;
+mod copies;
+mod create;
 pub mod http;
 mod input;
+pub mod insights;
+pub mod removals;
+pub mod templates;
+pub mod texts;
+pub mod tiles;
+mod update;
+
+use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::access::levels::{self, Guarded, Rights};
-use crate::access::{Caller, InProject};
+use crate::access::InProject;
+use crate::access::levels::{self, AccessLevel, Guarded, Rights};
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
+use crate::resources::access_controls::rules::{self, Ruling};
+use crate::resources::collaborators;
 use crate::resources::projects::Project;
 use crate::store::{Count, Index, Indexed, Key, Record, Reference, Table, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 pub use body::Once;
+pub use create::create;
 pub use input::{DashboardPatch, NewDashboard, Sent};
+pub use update::update;
 
 /// What lists show of a dashboard, and what rules decide by.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,6 +61,8 @@ pub struct Head {
     pub deleted: bool,
     /// Whether there are [`Details`].
     pub detailed: bool,
+    /// Counts the changes of its tiles, so that they move its version.
+    pub tile_changes: u64,
 }
 
 /// The dashboard's own fields, in the document's order.
@@ -157,84 +173,52 @@ impl Record for Details {
 }
 
 impl Head {
-    fn guarded(&self) -> Guarded {
-        Guarded { created_by: self.created_by, restriction_level: self.restriction_level }
-    }
-
     /// What the caller may do with it.
-    pub fn rights(&self, place: &InProject) -> Rights {
-        levels::rights(&place.member, self.guarded())
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read.
+    pub fn rights(&self, tx: &impl Tx, place: &InProject) -> Result<Rights> {
+        let restricted = self.restriction_level > levels::EVERYONE_EDITS;
+        let collaborator =
+            if restricted { collaborators::level(tx, place, self.id)? } else { None };
+        Ok(self.rights_given(place, collaborator, rules::on(tx, place, self.id)?))
+    }
+
+    /// What the caller may do with it, given their level as a collaborator and what rules say of them.
+    fn rights_given(
+        &self,
+        place: &InProject,
+        collaborator: Option<i64>,
+        ruled: Option<AccessLevel>,
+    ) -> Rights {
+        let Self { created_by, restriction_level, .. } = *self;
+        let guarded = Guarded { created_by, restriction_level, collaborator, ruled };
+        levels::rights(&place.member, guarded)
     }
 }
 
-/// Makes a dashboard.
-///
-/// # Errors
-/// 400 for a field.
-pub fn create(
-    tx: &mut WriteTx<'_>,
-    caller: &Caller,
-    place: &InProject,
-    new: &Sent<NewDashboard>,
-    now: Timestamp,
-) -> Result<DashboardId> {
-    let new = new.get()?;
-    input::require_no_source(new)?;
-    let id = DashboardId(tx.next_number(Table::Dashboards)?);
-    let mut dashboard = Dashboard {
-        head: Head {
-            organization: place.project.organization,
-            project: place.project.id,
-            id,
-            created_by: Some(caller.user.id),
-            restriction_level: levels::EVERYONE_EDITS,
-            deleted: false,
-            detailed: false,
-        },
-        shown: Shown {
-            id,
-            name: None,
-            description: String::new(),
-            pinned: false,
-            created_at: now,
-            is_shared: false,
-            deleted: false,
-            creation_mode: "default".to_owned(),
-            tags: Vec::new(),
-            restriction_level: levels::EVERYONE_EDITS,
-        },
-    };
-    let mut details = DetailsShown::default();
-    input::fill(new.clone(), &mut dashboard, &mut details);
-    put(tx, dashboard, details)?;
-    Ok(id)
+/// What decides of the caller's rights on each dashboard of a project, read once for a list.
+pub struct Standing<'p> {
+    place: &'p InProject,
+    collaborates: HashMap<DashboardId, i64>,
+    ruling: Ruling,
 }
 
-/// Changes a dashboard; also removes it (`deleted: true`) and brings it back (`{"deleted": false}` alone).
-///
-/// # Errors
-/// 404 for none, or a removed one; 403 for one that the caller may not edit; 400 for a field.
-pub fn update(
-    tx: &mut WriteTx<'_>,
-    place: &InProject,
-    id: DashboardId,
-    patch: &Sent<DashboardPatch>,
-) -> Result<()> {
-    let key = (place.project.id, id);
-    let mut dashboard: Dashboard = tx.get(&key)?;
-    if dashboard.head.deleted && !patch.only_restores() {
-        return Err(Error::not_found());
+impl<'p> Standing<'p> {
+    /// The caller's standing in the project.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read.
+    pub fn of(tx: &impl Tx, place: &'p InProject) -> Result<Self> {
+        let collaborates = collaborators::levels(tx, place)?;
+        Ok(Self { place, collaborates, ruling: Ruling::of(tx, place)? })
     }
-    let rights = dashboard.head.rights(place);
-    rights.require_edit()?;
-    let patch = patch.get()?;
-    input::require_one_source(patch)?;
-    if patch.restriction_level.is_some() {
-        rights.require_restrict()?;
+
+    /// What the caller may do with a dashboard.
+    pub fn rights(&self, dashboard: &Head) -> Rights {
+        let collaborator = self.collaborates.get(&dashboard.id).copied();
+        dashboard.rights_given(self.place, collaborator, self.ruling.on(dashboard.id))
     }
-    let mut details = details(tx, &dashboard.head)?;
-    input::apply(patch.clone(), &mut dashboard, &mut details);
-    put(tx, dashboard, details)
 }
 
 fn put(tx: &mut WriteTx<'_>, mut dashboard: Dashboard, details: DetailsShown) -> Result<()> {
@@ -257,6 +241,18 @@ fn details(tx: &impl Tx, head: &Head) -> Result<DetailsShown> {
     Ok(tx.get::<Details>(&(head.project, head.id))?.shown)
 }
 
+/// The live dashboard with this number.
+///
+/// # Errors
+/// 404 for none, or a removed one.
+fn live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<Dashboard> {
+    let dashboard: Dashboard = tx.get(&(project, id))?;
+    if dashboard.head.deleted {
+        return Err(Error::not_found());
+    }
+    Ok(dashboard)
+}
+
 /// Whether the project has a live dashboard with this number.
 ///
 /// # Errors
@@ -272,10 +268,11 @@ pub fn is_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<bool
 /// 500 or 503 when the file cannot be read.
 pub fn list(tx: &impl Tx, place: &InProject, window: Window) -> Result<(u64, Vec<u8>)> {
     let project = place.project.id;
-    let mut items = body::Items::new(window.limit);
+    let standing = Standing::of(tx, place)?;
+    let mut items = body::Items::new(&standing, window.limit);
     let count = tx.count::<Dashboard>(&project)?;
     if window.begins_within(count) {
-        tx.walk(&BY_NAME, &project, window, |row| items.push(tx, place, &row))?;
+        tx.walk(&BY_NAME, &project, window, |row| items.push(tx, &row))?;
     }
     Ok((count, items.out))
 }

@@ -1,0 +1,160 @@
+//! Access rules on dashboards: what a member, or everyone by default, may do with one of them or with all
+//! (facts-dashboards §9, the four-level variant).
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::access::InProject;
+use crate::access::levels::AccessLevel;
+use crate::error::Result;
+use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
+use crate::resources::projects::Project;
+use crate::store::{
+    Count, Index, Indexed, Key, Order, Record, Reference, Table, Tx, Window, WriteTx,
+};
+use crate::time::Timestamp;
+
+/// A rule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rule {
+    /// The organization of the project.
+    pub organization: OrganizationId,
+    /// The project.
+    pub project: ProjectId,
+    /// The dashboard; none for all of the project.
+    pub dashboard: Option<DashboardId>,
+    /// Whom it is about; none for everyone whom no other rule names.
+    pub user: Option<UserId>,
+    /// What it gives.
+    pub level: AccessLevel,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When its level last changed.
+    pub updated_at: Timestamp,
+}
+
+/// The rules about a member.
+pub const BY_MEMBER: Index<Rule, (OrganizationId, UserId)> =
+    Index::many(Table::AccessRulesByMember, |rule| Some((rule.organization, rule.user?)));
+/// The rules for everyone.
+pub const FOR_ALL: Index<Rule, ProjectId> =
+    Index::many(Table::AccessRulesForAll, |rule| rule.user.is_none().then_some(rule.project));
+
+impl Record for Rule {
+    const TABLE: Table = Table::AccessRules;
+    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_MEMBER, &FOR_ALL];
+    const COUNTS: &'static [Count<Self>] = &[Count::per(|rule| Some(rule.project.encoded()))];
+    type Key = (ProjectId, Option<DashboardId>, Option<UserId>);
+    type Head = Self;
+    type Shown = ();
+
+    fn key(&self) -> Self::Key {
+        (self.project, self.dashboard, self.user)
+    }
+
+    fn parts(&self) -> (&Self, &()) {
+        (self, &())
+    }
+
+    fn join(head: Self, (): ()) -> Self {
+        head
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        vec![Reference::to::<Project>(&(self.organization, self.project))]
+    }
+}
+
+/// What the rules of a project say of one caller: the one on a dashboard that names them goes before the one
+/// on all dashboards (that names them, else for everyone), and that before the dashboard's for everyone.
+#[derive(Debug, Default)]
+pub struct Ruling {
+    /// The caller's own rules on single dashboards.
+    pub named: HashMap<DashboardId, AccessLevel>,
+    /// What holds for all dashboards.
+    pub all: Option<AccessLevel>,
+    /// The rules for everyone on single dashboards.
+    pub by_default: HashMap<DashboardId, AccessLevel>,
+}
+
+impl Ruling {
+    /// Everything that the project's rules say of the caller.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read.
+    pub fn of(tx: &impl Tx, place: &InProject) -> Result<Self> {
+        let mut ruling = Self::default();
+        let project = place.project.id;
+        if tx.count::<Rule>(&project)? == 0 {
+            return Ok(ruling);
+        }
+        let everything = Window::all(Order::Ascending);
+        tx.walk(&FOR_ALL, &project, everything, |row| {
+            match row.head.dashboard {
+                Some(dashboard) => drop(ruling.by_default.insert(dashboard, row.head.level)),
+                None => ruling.all = Some(row.head.level),
+            }
+            Ok(())
+        })?;
+        let mine = (place.member.organization, place.member.user, project);
+        tx.walk(&BY_MEMBER, &mine, everything, |row| {
+            match row.head.dashboard {
+                Some(dashboard) => drop(ruling.named.insert(dashboard, row.head.level)),
+                None => ruling.all = Some(row.head.level),
+            }
+            Ok(())
+        })?;
+        Ok(ruling)
+    }
+
+    /// What they say of a dashboard, if they say anything.
+    pub fn on(&self, dashboard: DashboardId) -> Option<AccessLevel> {
+        let named = self.named.get(&dashboard).copied();
+        named.or(self.all).or_else(|| self.by_default.get(&dashboard).copied())
+    }
+}
+
+/// What the rules of the project say of the caller and one dashboard, if they say anything.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn on(tx: &impl Tx, place: &InProject, dashboard: DashboardId) -> Result<Option<AccessLevel>> {
+    let project = place.project.id;
+    if tx.count::<Rule>(&project)? == 0 {
+        return Ok(None);
+    }
+    let user = Some(place.member.user);
+    for (dashboard, user) in
+        [(Some(dashboard), user), (None, user), (None, None), (Some(dashboard), None)]
+    {
+        if let Some(rule) = tx.head::<Rule>(&(project, dashboard, user))? {
+            return Ok(Some(rule.level));
+        }
+    }
+    Ok(None)
+}
+
+/// What the rules say of the caller and all dashboards of the project, if they say anything.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn on_all(tx: &impl Tx, place: &InProject) -> Result<Option<AccessLevel>> {
+    for user in [Some(place.member.user), None] {
+        if let Some(rule) = tx.head::<Rule>(&(place.project.id, None, user))? {
+            return Ok(Some(rule.level));
+        }
+    }
+    Ok(None)
+}
+
+/// Removes the rules about a member who leaves.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub fn remove_of(tx: &mut WriteTx<'_>, organization: OrganizationId, user: UserId) -> Result<()> {
+    for key in tx.keys(&BY_MEMBER, &(organization, user), usize::MAX)? {
+        tx.remove::<Rule>(&key)?;
+    }
+    Ok(())
+}
