@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use steward::access::InProject;
-use steward::ids::{DashboardId, TileId};
+use steward::access::levels::AccessLevel;
+use steward::ids::{DashboardId, TileId, UserId};
+use steward::resources::access_controls::rules::Rule;
 use steward::resources::dashboards::insights::NewInsight;
 use steward::resources::dashboards::tiles::{self, Look};
 use steward::resources::dashboards::{Dashboard, tiles::Tile};
@@ -76,6 +78,26 @@ pub async fn put_texts(caller: &Caller, one: &str, bodies: &[&str]) -> Vec<Value
     let sent: Vec<Value> = sent.collect();
     let tiles = caller.patch(one, json!({ "tiles": sent })).await.ok()["tiles"].clone();
     tiles.as_array().expect("tiles")[known..].to_vec()
+}
+
+/// Says what a user, or everyone where none is named, may do with a dashboard of the first project.
+pub async fn put_rule(
+    workspace: &Workspace,
+    dashboard: u64,
+    user: Option<UserId>,
+    level: AccessLevel,
+) {
+    let now = workspace.app.now();
+    let rule = Rule {
+        organization: workspace.made.organization_id,
+        project: workspace.made.project_id,
+        dashboard: Some(DashboardId(dashboard)),
+        user,
+        level,
+        created_at: now,
+        updated_at: now,
+    };
+    workspace.app.store().write(move |tx| tx.put(&rule)).await.expect("a rule");
 }
 
 /// The tiles that a dashboard shows.
