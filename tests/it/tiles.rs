@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use steward::access::InProject;
 use steward::access::levels::AccessLevel;
-use steward::ids::{DashboardId, TileId, UserId};
+use steward::ids::{DashboardId, InsightId, TileId, UserId};
 use steward::resources::access_controls::rules::Rule;
-use steward::resources::dashboards::insights::NewInsight;
+use steward::resources::dashboards::insights::{self, NewInsight};
 use steward::resources::dashboards::tiles::{self, Look};
 use steward::resources::dashboards::{Dashboard, tiles::Tile};
 use steward::resources::members::{self, Level};
@@ -583,6 +583,33 @@ async fn a_tile_is_copied_on_its_dashboard_with_what_it_shows_and_without_its_pl
     let absent = owner.patch(&one, json!({"duplicate_tiles": [{}]})).await;
     absent.refuses_field("duplicate_tiles__0__id", "required", "This field is required.");
     workspace.check().await;
+}
+
+#[tokio::test]
+async fn a_copys_name_is_never_longer_than_400_characters() {
+    let workspace = Workspace::new().await;
+    let (id, one) = make(&workspace, &workspace.owner, json!({})).await;
+    let tile = put_insight(&workspace, id, json!("é".repeat(399)), json!({})).await;
+    let copies = json!({"duplicate_tiles": [{"id": tile}]});
+    workspace.owner.patch(&one, copies).await.ok();
+    let names = shown_of(&workspace.owner, &one, "/insight/name").await;
+    assert_eq!(names[1], format!("{} (Copy)", "é".repeat(393)));
+}
+
+#[tokio::test]
+async fn a_tile_whose_insight_is_removed_is_hidden_and_not_numbered() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (id, one) = make(&workspace, owner, json!({})).await;
+    for name in ["a", "b", "c"] {
+        put_insight(&workspace, id, json!(name), json!({})).await;
+    }
+    let insight = shown_of(owner, &one, "/insight/id").await[1].as_u64().expect("a number");
+    let key = (workspace.made.project_id, InsightId(insight));
+    let removed = workspace.app.operate(move |tx, now| insights::set_deleted(tx, key, true, now));
+    removed.await.expect("removed");
+    assert_eq!(shown_of(owner, &one, "/insight/name").await, ["a", "c"]);
+    assert_eq!(shown_of(owner, &one, "/order").await, [json!(0), json!(1)]);
 }
 
 /// The version of a dashboard's record.
