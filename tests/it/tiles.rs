@@ -215,11 +215,17 @@ async fn tiles_stand_by_y_then_x_then_number_and_are_numbered_so() {
         expected.push((place, put_insight(&workspace, id, json!("I"), layouts).await));
     }
     expected.sort_unstable();
-    let tiles = shown(&workspace.owner, &one).await;
-    let order: Vec<_> = tiles.iter().map(|tile| (&tile["order"], &tile["id"])).collect();
-    let expected: Vec<_> = expected.iter().map(|(place, id)| (json!(place), json!(id))).collect();
-    let expected: Vec<_> = expected.iter().map(|(place, id)| (place, id)).collect();
-    assert_eq!(order, expected);
+    let mut expected: Vec<Value> = expected.iter().map(|(_, id)| json!(id)).collect();
+    assert_eq!(shown_of(&workspace.owner, &one, "/id").await, expected);
+    let numbers: Vec<Value> = (0..9).map(|number| json!(number)).collect();
+    assert_eq!(shown_of(&workspace.owner, &one, "/order").await, numbers);
+    // A tile that is laid out anew moves.
+    let sent = json!([{"id": expected[8], "layouts": {"sm": {"y": 0, "x": 0}}}]);
+    workspace.owner.patch(&one, json!({ "tiles": sent })).await.ok();
+    let last = expected.remove(8);
+    expected.insert(1, last);
+    assert_eq!(shown_of(&workspace.owner, &one, "/id").await, expected);
+    assert_eq!(shown_of(&workspace.owner, &one, "/order").await, numbers);
 }
 
 #[tokio::test]
