@@ -1,11 +1,12 @@
 //! Dashboards made from others (facts-dashboards §5).
 
 use serde_json::{Value, json};
+use steward::access::levels::AccessLevel;
 use steward::resources::members::Level;
 
 use crate::dashboards::{at_the_moment, detail, make};
 use crate::support::{Caller, Workspace};
-use crate::tiles::{put_insight, put_texts, shown, shown_of};
+use crate::tiles::{put_insight, put_rule, put_texts, shown, shown_of};
 
 /// A dashboard of the owner's that is full of everything.
 async fn full(workspace: &Workspace) -> (u64, String) {
@@ -159,6 +160,25 @@ async fn a_source_is_a_live_dashboard_of_the_same_project() {
     wrong.refuses_field("duplicate_tiles", "invalid_input", "Must be a valid boolean.");
     let none = owner.post(&list, json!({"use_dashboard": 0, "duplicate_tiles": true})).await.ok();
     assert_eq!(json!([none["creation_mode"], none["tiles"]]), json!(["default", []]));
+}
+
+#[tokio::test]
+async fn a_source_is_one_that_the_caller_may_see() {
+    let workspace = Workspace::new().await;
+    let ann = workspace.member("ann", Level::Member).await;
+    let (source, _) = full(&workspace).await;
+    let sent = json!({"use_dashboard": source});
+    put_rule(&workspace, source, None, AccessLevel::None).await;
+    let answer = ann.post(&workspace.dashboards(""), sent.clone()).await;
+    answer.denies("You do not have viewer access to this resource.");
+    assert_eq!(workspace.owner.get(&workspace.dashboards("")).await.ok()["count"], 1);
+    workspace.owner.post(&workspace.dashboards(""), sent.clone()).await.ok();
+    put_rule(&workspace, source, None, AccessLevel::Viewer).await;
+    let made = ann.post(&workspace.dashboards(""), sent).await.ok();
+    assert_eq!(made["tiles"].as_array().map(Vec::len), Some(3));
+    // The copy is the caller's own, whatever holds for its source.
+    assert_eq!(made["tiles"][0]["insight"]["user_access_level"], "manager");
+    workspace.check().await;
 }
 
 #[tokio::test]

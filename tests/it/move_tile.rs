@@ -2,11 +2,13 @@
 
 use axum::http::Method;
 use serde_json::{Value, json};
+use steward::access::levels::AccessLevel;
+use steward::ids::UserId;
 use steward::resources::members::Level;
 
-use crate::dashboards::make;
+use crate::dashboards::{embedded, make};
 use crate::support::{OWNER, Workspace};
-use crate::tiles::{kept, put_insight, put_texts, shown, shown_of};
+use crate::tiles::{kept, put_insight, put_rule, put_texts, shown, shown_of};
 
 const REQUIRED: (&str, &str) = ("required", "This field is required.");
 const INTEGER: (&str, &str) = ("invalid_input", "A valid integer is required.");
@@ -175,6 +177,24 @@ async fn a_tile_moves_only_between_dashboards_that_the_caller_may_edit() {
     reader.patch(&scene.path(), scene.sent()).await.denies(text);
     scene.is_unmoved().await;
     owner.patch(&scene.path(), scene.sent()).await.is_empty(200);
+}
+
+#[tokio::test]
+async fn access_rules_on_either_dashboard_hold_a_tile_back() {
+    let scene = Scene::new().await;
+    let (workspace, owner) = (&scene.workspace, &scene.workspace.owner);
+    let ann = workspace.member("ann", Level::Member).await;
+    let user = embedded(&ann).await["id"].as_u64().map(UserId);
+    let denied = "You do not have editor access to this resource.";
+    for dashboard in [scene.from.0, scene.to.0] {
+        for level in [AccessLevel::None, AccessLevel::Viewer] {
+            put_rule(workspace, dashboard, user, level).await;
+            ann.patch(&scene.path(), scene.sent()).await.denies(denied);
+        }
+        put_rule(workspace, dashboard, user, AccessLevel::Editor).await;
+    }
+    assert_eq!(shown_of(owner, &scene.from.1, "/id").await, [json!(scene.tile)]);
+    ann.patch(&scene.path(), scene.sent()).await.is_empty(200);
 }
 
 #[tokio::test]

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use steward::access::InProject;
-use steward::ids::{DashboardId, TileId};
-use steward::resources::dashboards::insights::NewInsight;
+use steward::access::levels::AccessLevel;
+use steward::ids::{DashboardId, InsightId, TileId, UserId};
+use steward::resources::access_controls::rules::Rule;
+use steward::resources::dashboards::insights::{self, NewInsight};
 use steward::resources::dashboards::tiles::{self, Look};
 use steward::resources::dashboards::{Dashboard, tiles::Tile};
 use steward::resources::members::{self, Level};
@@ -76,6 +78,26 @@ pub async fn put_texts(caller: &Caller, one: &str, bodies: &[&str]) -> Vec<Value
     let sent: Vec<Value> = sent.collect();
     let tiles = caller.patch(one, json!({ "tiles": sent })).await.ok()["tiles"].clone();
     tiles.as_array().expect("tiles")[known..].to_vec()
+}
+
+/// Says what a user, or everyone where none is named, may do with a dashboard of the first project.
+pub async fn put_rule(
+    workspace: &Workspace,
+    dashboard: u64,
+    user: Option<UserId>,
+    level: AccessLevel,
+) {
+    let now = workspace.app.now();
+    let rule = Rule {
+        organization: workspace.made.organization_id,
+        project: workspace.made.project_id,
+        dashboard: Some(DashboardId(dashboard)),
+        user,
+        level,
+        created_at: now,
+        updated_at: now,
+    };
+    workspace.app.store().write(move |tx| tx.put(&rule)).await.expect("a rule");
 }
 
 /// The tiles that a dashboard shows.
@@ -193,11 +215,17 @@ async fn tiles_stand_by_y_then_x_then_number_and_are_numbered_so() {
         expected.push((place, put_insight(&workspace, id, json!("I"), layouts).await));
     }
     expected.sort_unstable();
-    let tiles = shown(&workspace.owner, &one).await;
-    let order: Vec<_> = tiles.iter().map(|tile| (&tile["order"], &tile["id"])).collect();
-    let expected: Vec<_> = expected.iter().map(|(place, id)| (json!(place), json!(id))).collect();
-    let expected: Vec<_> = expected.iter().map(|(place, id)| (place, id)).collect();
-    assert_eq!(order, expected);
+    let mut expected: Vec<Value> = expected.iter().map(|(_, id)| json!(id)).collect();
+    assert_eq!(shown_of(&workspace.owner, &one, "/id").await, expected);
+    let numbers: Vec<Value> = (0..9).map(|number| json!(number)).collect();
+    assert_eq!(shown_of(&workspace.owner, &one, "/order").await, numbers);
+    // A tile that is laid out anew moves.
+    let sent = json!([{"id": expected[8], "layouts": {"sm": {"y": 0, "x": 0}}}]);
+    workspace.owner.patch(&one, json!({ "tiles": sent })).await.ok();
+    let last = expected.remove(8);
+    expected.insert(1, last);
+    assert_eq!(shown_of(&workspace.owner, &one, "/id").await, expected);
+    assert_eq!(shown_of(&workspace.owner, &one, "/order").await, numbers);
 }
 
 #[tokio::test]
@@ -561,6 +589,33 @@ async fn a_tile_is_copied_on_its_dashboard_with_what_it_shows_and_without_its_pl
     let absent = owner.patch(&one, json!({"duplicate_tiles": [{}]})).await;
     absent.refuses_field("duplicate_tiles__0__id", "required", "This field is required.");
     workspace.check().await;
+}
+
+#[tokio::test]
+async fn a_copys_name_is_never_longer_than_400_characters() {
+    let workspace = Workspace::new().await;
+    let (id, one) = make(&workspace, &workspace.owner, json!({})).await;
+    let tile = put_insight(&workspace, id, json!("é".repeat(399)), json!({})).await;
+    let copies = json!({"duplicate_tiles": [{"id": tile}]});
+    workspace.owner.patch(&one, copies).await.ok();
+    let names = shown_of(&workspace.owner, &one, "/insight/name").await;
+    assert_eq!(names[1], format!("{} (Copy)", "é".repeat(393)));
+}
+
+#[tokio::test]
+async fn a_tile_whose_insight_is_removed_is_hidden_and_not_numbered() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (id, one) = make(&workspace, owner, json!({})).await;
+    for name in ["a", "b", "c"] {
+        put_insight(&workspace, id, json!(name), json!({})).await;
+    }
+    let insight = shown_of(owner, &one, "/insight/id").await[1].as_u64().expect("a number");
+    let key = (workspace.made.project_id, InsightId(insight));
+    let removed = workspace.app.operate(move |tx, now| insights::set_deleted(tx, key, true, now));
+    removed.await.expect("removed");
+    assert_eq!(shown_of(owner, &one, "/insight/name").await, ["a", "c"]);
+    assert_eq!(shown_of(owner, &one, "/order").await, [json!(0), json!(1)]);
 }
 
 /// The version of a dashboard's record.
