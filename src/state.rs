@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::http::client::TrustedProxies;
 use crate::ids::ProjectId;
 use crate::resources::invites::Links;
+use crate::resources::sharing::Tokens;
 use crate::resources::{activity, api_keys, sweeps, users};
 use crate::secret::{Draw, Purpose, Seed};
 use crate::store::{OpenError, Snapshot, Store, WriteTx};
@@ -43,6 +44,7 @@ struct Inner {
     matches: Matches,
     live_events: EncodingKey,
     links: Links,
+    sharing: Tokens,
     proxies: TrustedProxies,
     sweep: Arc<Notify>,
     walks: Arc<Semaphore>,
@@ -63,6 +65,7 @@ impl App {
             matches: Matches::new(tags.clone(), Arc::clone(&hasher)),
             live_events: EncodingKey::from_secret(&secret.subkey(Purpose::LiveEvents)?),
             links: Links::new(config.link_base(), &secret)?,
+            sharing: Tokens::new(&secret)?,
             sweep: Arc::new(Notify::new()),
             walks: Arc::new(Semaphore::new(cores)),
             proxies: config.trusted_proxies.iter().copied().collect(),
@@ -107,6 +110,11 @@ impl App {
         &self.0.links
     }
 
+    /// The tokens of public pages.
+    pub fn sharing(&self) -> &Tokens {
+        &self.0.sharing
+    }
+
     /// Whether there is a mail server to hand mails to.
     pub fn sends_mail(&self) -> bool {
         self.0.config.mail.smtp_url.is_some()
@@ -115,6 +123,22 @@ impl App {
     /// Turns for lists that are long or look far: as many at a time as there are cores.
     pub fn walks(&self) -> &Arc<Semaphore> {
         &self.0.walks
+    }
+
+    /// Runs what may take long off the request threads, as many at a time as there are cores.
+    ///
+    /// # Errors
+    /// What `work` answers.
+    pub async fn aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let turn = Arc::clone(&self.0.walks).acquire_owned().await.map_err(Error::internal)?;
+        let done = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            work()
+        });
+        done.await.map_err(Error::internal)?
     }
 
     /// The present moment.

@@ -124,7 +124,16 @@ impl Rights {
         if self.can_edit() {
             return Ok(());
         }
-        Err(Error::denied("You don't have edit permissions for this dashboard."))
+        Err(cannot_edit())
+    }
+
+    /// Lets only those on who may edit, and refuses all others in the same words, whichever rule keeps
+    /// them from it (facts-dashboards §11).
+    ///
+    /// # Errors
+    /// 403 for the others.
+    pub fn require_share(&self) -> Result<()> {
+        self.require_edit().map_err(|_| cannot_edit())
     }
 
     /// Lets only those on who decide who edits.
@@ -139,4 +148,8 @@ impl Rights {
             "Only the dashboard owner and project admins have the restriction rights required to change the dashboard's restriction level.",
         ))
     }
+}
+
+fn cannot_edit() -> Error {
+    Error::denied("You don't have edit permissions for this dashboard.")
 }

@@ -1,0 +1,122 @@
+//! What an insight asks, in words where they are easily found, and whole as JSON.
+
+use serde_json::{Map, Value};
+
+use super::SharedInsight;
+
+/// The longest JSON that a card shows, in bytes; the public JSON holds every one.
+const LONGEST: usize = 8192;
+/// How many series are named.
+const NAMED: usize = 8;
+
+/// What an insight asks.
+pub(super) struct Definition {
+    /// What can be told in words: a name, and what there is to say.
+    pub(super) words: Vec<(&'static str, String)>,
+    /// All of it; none where it is too long.
+    pub(super) json: Option<String>,
+}
+
+impl Definition {
+    /// What this insight asks: by its query, else in the legacy form.
+    pub(super) fn of(insight: &SharedInsight) -> Self {
+        let asked = insight.query.as_ref().unwrap_or(&insight.filters);
+        let source = asked.get("source").and_then(Value::as_object).unwrap_or(asked);
+        let told = [("Kind", kind(source)), ("Series", series(source)), ("Dates", dates(source))];
+        let words = told.into_iter().filter_map(|(name, words)| Some((name, words?))).collect();
+        let json = serde_json::to_string_pretty(asked).ok().filter(|json| json.len() <= LONGEST);
+        Self { words, json }
+    }
+}
+
+/// What kind of question it is: by the query's kind, else by the legacy form's.
+fn kind(source: &Map<String, Value>) -> Option<String> {
+    let kind = text(source, "kind").or_else(|| text(source, "insight"))?;
+    let words = match kind {
+        "TrendsQuery" | "TRENDS" => "Trends",
+        "FunnelsQuery" | "FUNNELS" => "Funnel",
+        "RetentionQuery" | "RETENTION" => "Retention",
+        "PathsQuery" | "PATHS" => "User paths",
+        "StickinessQuery" | "STICKINESS" => "Stickiness",
+        "LifecycleQuery" | "LIFECYCLE" => "Lifecycle",
+        "HogQLQuery" => "SQL",
+        "EventsQuery" => "Events",
+        "ActorsQuery" => "Persons",
+        other => other,
+    };
+    let interval = source.get("interval").or_else(|| source.get("trendsFilter")?.get("interval"));
+    match interval.and_then(Value::as_str) {
+        Some(interval @ ("minute" | "hour" | "day" | "week" | "month")) => {
+            Some(format!("{words}, by {interval}"))
+        }
+        _ => Some(words.to_owned()),
+    }
+}
+
+/// The events and actions that it is about.
+fn series(source: &Map<String, Value>) -> Option<String> {
+    let listed = ["series", "events", "actions"].into_iter();
+    let all: Vec<String> = listed
+        .filter_map(|name| source.get(name)?.as_array())
+        .flatten()
+        .filter_map(|one| one_series(one.as_object()?))
+        .collect();
+    let named = all.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+    match all.len() {
+        0 => None,
+        1..=NAMED => Some(named),
+        more => Some(format!("{named}; and {} more", more - NAMED)),
+    }
+}
+
+fn one_series(one: &Map<String, Value>) -> Option<String> {
+    let known = ["custom_name", "name", "event", "id"];
+    let named = known.into_iter().find_map(|name| text(one, name));
+    let every = one.get("event").is_some_and(Value::is_null).then_some("All events");
+    let name = named.or(every)?;
+    let counted = match text(one, "math") {
+        Some("dau") => " (unique users)",
+        Some("weekly_active") => " (weekly active users)",
+        Some("monthly_active") => " (monthly active users)",
+        Some("unique_session") => " (unique sessions)",
+        _ => "",
+    };
+    Some(format!("{name}{counted}"))
+}
+
+/// The range of dates that it looks at.
+fn dates(source: &Map<String, Value>) -> Option<String> {
+    let range = source.get("dateRange").and_then(Value::as_object).unwrap_or(source);
+    match (text(range, "date_from")?, text(range, "date_to")) {
+        ("all", _) => Some("All time".to_owned()),
+        ("dStart", None) => Some("Today".to_owned()),
+        ("wStart", None) => Some("This week".to_owned()),
+        ("mStart", None) => Some("This month".to_owned()),
+        ("yStart", None) => Some("This year".to_owned()),
+        (from, None) => Some(last(from).unwrap_or_else(|| format!("From {from}"))),
+        (from, Some(to)) => Some(format!("From {from} to {to}")),
+    }
+}
+
+/// `-30d` in words.
+fn last(from: &str) -> Option<String> {
+    let number = from.strip_prefix('-')?;
+    let (number, unit) = number.split_at_checked(number.len().checked_sub(1)?)?;
+    let unit = match unit {
+        "h" => "hour",
+        "d" => "day",
+        "w" => "week",
+        "m" => "month",
+        "q" => "quarter",
+        "y" => "year",
+        _ => return None,
+    };
+    match number.parse::<u16>().ok()? {
+        1 => Some(format!("Last {unit}")),
+        number => Some(format!("Last {number} {unit}s")),
+    }
+}
+
+fn text<'v>(fields: &'v Map<String, Value>, name: &str) -> Option<&'v str> {
+    fields.get(name)?.as_str().map(str::trim).filter(|text| !text.is_empty())
+}
