@@ -41,6 +41,8 @@ mod project_configs;
 mod project_fields;
 mod projects;
 mod removal;
+mod shared;
+mod sharing;
 mod signup;
 mod signup_page;
 mod support;

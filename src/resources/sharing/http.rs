@@ -88,11 +88,9 @@ async fn refresh(
 /// What a token opens, as JSON where the path ends in `.json` and as a page otherwise. What opens nothing
 /// answers the same whatever the reason. A dashboard may be long, so it is kept off the request threads.
 async fn open(State(app): State<App>, Token(token): Token) -> Result<Response> {
-    let (token, render): (&str, fn(Option<Shared>) -> Result<Response>) =
-        match token.strip_suffix(".json") {
-            Some(token) => (token, json),
-            None => (&token, html),
-        };
+    let before = token.strip_suffix(".json");
+    let render = if before.is_some() { json } else { html };
+    let token = before.unwrap_or(&token);
     let tx = app.store().snapshot()?;
     match super::find_open(&*tx, app.sharing(), token, app.now())? {
         Some(of) => app.aside(move || render(Shared::find(&*tx, of)?)).await,
