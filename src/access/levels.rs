@@ -120,11 +120,19 @@ impl Rights {
     /// # Errors
     /// 403 for the others.
     pub fn require_edit(&self) -> Result<()> {
+        self.require_edit_of("this dashboard")
+    }
+
+    /// Lets only those on who may edit; the refusal calls the dashboard by these words.
+    ///
+    /// # Errors
+    /// 403 for the others.
+    pub fn require_edit_of(&self, dashboard: &str) -> Result<()> {
         self.user_access_level.require(AccessLevel::Editor)?;
         if self.can_edit() {
             return Ok(());
         }
-        Err(cannot_edit())
+        Err(Error::denied(format!("You don't have edit permissions for {dashboard}.")))
     }
 
     /// Lets only those on who may edit, and refuses all others in the same words, whichever rule keeps
@@ -133,7 +141,8 @@ impl Rights {
     /// # Errors
     /// 403 for the others.
     pub fn require_share(&self) -> Result<()> {
-        self.require_edit().map_err(|_| cannot_edit())
+        let denied = |_| Error::denied("You don't have edit permissions for this dashboard.");
+        self.require_edit().map_err(denied)
     }
 
     /// Lets only those on who decide who edits.
@@ -148,8 +157,4 @@ impl Rights {
             "Only the dashboard owner and project admins have the restriction rights required to change the dashboard's restriction level.",
         ))
     }
-}
-
-fn cannot_edit() -> Error {
-    Error::denied("You don't have edit permissions for this dashboard.")
 }

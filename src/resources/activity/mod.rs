@@ -4,6 +4,7 @@
 //! organization is what it is about, and its fields before and after are the changes. A write that made
 //! several of that kind at once leaves an entry for each. Secrets are never in it.
 
+mod parts;
 mod subject;
 
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,10 @@ pub const NO_ORGANIZATION: OrganizationId = OrganizationId(Uuid::nil());
 
 /// The longest value that an entry repeats, in bytes of JSON; a longer one is left out.
 const LONGEST_VALUE: usize = 2048;
+/// How much of values an entry repeats in all, in bytes of JSON; what goes beyond is left out.
+const MOST_VALUES: usize = 32 * 1024;
+/// How many changes an entry tells at the most: a dashboard may have a thousand tiles.
+const MOST_CHANGES: usize = 200;
 
 /// One entry of the log.
 #[derive(Debug, Clone, PartialEq)]
@@ -142,9 +147,10 @@ pub fn record(
 
 /// What the entries are about: the leading subject, and others of its kind with which the same was done.
 /// The first one leads, except that what was made in an organization goes before who was made for it, and
-/// what remains before what was removed.
+/// what remains before what was removed; a part of something never leads.
 fn told(mut subjects: Vec<Subject>) -> Vec<Subject> {
     let rank = |subject: &Subject| match (subject.change, subject.organization) {
+        _ if subject.is_part => 3,
         ("deleted", _) => 2,
         ("created", None) => 1,
         _ => 0,
@@ -152,9 +158,10 @@ fn told(mut subjects: Vec<Subject>) -> Vec<Subject> {
     let first = (0..subjects.len()).min_by_key(|at| subjects.get(*at).map(rank));
     let mut told: Vec<Subject> = first.map(|first| subjects.remove(first)).into_iter().collect();
     for more in subjects {
-        let same =
-            told.iter_mut().find(|one| one.scope == more.scope && one.item_id == more.item_id);
-        if let Some(one) = same {
+        let is_of = |one: &&mut Subject| {
+            one.scope == more.scope && (one.item_id == more.item_id || more.item_id.is_empty())
+        };
+        if let Some(one) = told.iter_mut().find(is_of) {
             one.name = one.name.take().or(more.name);
             one.before.extend(more.before);
             one.after.extend(more.after);
@@ -213,18 +220,21 @@ fn changes(
     for field in after.keys() {
         before.entry(field).or_insert(Value::Null);
     }
-    let told = |field: &str, value: &Value| {
-        if hidden.contains(&field) || value.to_string().len() > LONGEST_VALUE {
-            Value::Null
-        } else {
-            value.clone()
+    let mut left = MOST_VALUES;
+    let mut told = |field: &str, value: &Value| {
+        let length = value.to_string().len();
+        if hidden.contains(&field) || length > LONGEST_VALUE.min(left) {
+            return Value::Null;
         }
+        left -= length;
+        value.clone()
     };
     before
         .into_iter()
         .filter(|(field, value)| {
             !IMPLIED.contains(&field.as_str()) && after.get(field) != Some(value)
         })
+        .take(MOST_CHANGES)
         .map(|(field, value)| FieldChange {
             r#type: scope.to_owned(),
             action: "changed".to_owned(),

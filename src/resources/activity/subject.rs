@@ -6,6 +6,9 @@ use serde_json::{Map, Value, json};
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::api_keys::ApiKey;
+use crate::resources::dashboards::insights::Insight;
+use crate::resources::dashboards::texts::Text;
+use crate::resources::dashboards::tiles::Tile;
 use crate::resources::dashboards::{Dashboard, Details, DetailsShown};
 use crate::resources::domains::Domain;
 use crate::resources::invites::Invite;
@@ -33,20 +36,25 @@ pub(super) struct Subject {
     pub(super) hidden: Vec<&'static str>,
     /// Whether its fields are told where it was made or removed, too.
     pub(super) told_whole: bool,
+    /// Whether it is only told with what it is a part of.
+    pub(super) is_part: bool,
 }
 
 /// The organization and the project that something is in.
-type Place = (Option<OrganizationId>, Option<ProjectId>);
+pub(super) type Place = (Option<OrganizationId>, Option<ProjectId>);
 
 /// A kind of record that entries can be about.
-trait Loggable: Record {
+pub(super) trait Loggable: Record {
     const SCOPE: &'static str;
     /// Fields whose values are secrets.
     const HIDDEN: &'static [&'static str] = &[];
     /// Whether its fields are told where it was made or removed, too.
     const TOLD_WHOLE: bool = false;
+    /// Whether it is a part of what the entry is about, so that making or removing it changes that. Its fields
+    /// carry its own name then, for there may be several.
+    const IS_PART: bool = false;
 
-    /// What the entry calls it.
+    /// What the entry calls it; nothing for a part of whatever the entry is about.
     fn item_id(head: &Self::Head) -> String;
 
     /// The organization and the project it is in.
@@ -69,13 +77,13 @@ trait Loggable: Record {
 }
 
 /// What is shown of a record, read from its JSON as it stands: nothing where it is never shown.
-fn shown_fields<R: Record>(row: &Row<'_, R>) -> Result<Map<String, Value>> {
+pub(super) fn shown_fields<R: Record>(row: &Row<'_, R>) -> Result<Map<String, Value>> {
     let shown: Option<Map<_, _>> = serde_json::from_slice(row.shown).map_err(Error::internal)?;
     Ok(shown.unwrap_or_default())
 }
 
 /// The name that is shown of a record, if one is: the rest of its JSON is passed over.
-fn shown_name<R: Record>(row: &Row<'_, R>) -> Result<Option<String>> {
+pub(super) fn shown_name<R: Record>(row: &Row<'_, R>) -> Result<Option<String>> {
     #[derive(Deserialize)]
     struct Named {
         name: Option<String>,
@@ -99,6 +107,9 @@ pub(super) fn subject(tx: &impl Tx, change: &Change) -> Result<Option<Subject>> 
         Table::Dashboards => of::<Dashboard>(tx, change).map(Some),
         Table::DashboardDetails => of::<Details>(tx, change).map(Some),
         Table::Sharing => of::<Sharing>(tx, change).map(Some),
+        Table::Tiles => of::<Tile>(tx, change).map(Some),
+        Table::Insights => of::<Insight>(tx, change).map(Some),
+        Table::Texts => of::<Text>(tx, change).map(Some),
         Table::Domains => of::<Domain>(tx, change).map(Some),
         _ => Ok(None),
     }
@@ -107,7 +118,7 @@ pub(super) fn subject(tx: &impl Tx, change: &Change) -> Result<Option<Subject>> 
 fn of<R: Loggable>(tx: &impl Tx, change: &Change) -> Result<Subject> {
     let blank = R::blank()?;
     let verb = match (&change.before, &change.after) {
-        _ if blank.is_some() => "updated",
+        _ if R::IS_PART || blank.is_some() => "updated",
         (None, _) => "created",
         (Some(_), None) => "deleted",
         (Some(_), Some(_)) => "updated",
@@ -117,7 +128,7 @@ fn of<R: Loggable>(tx: &impl Tx, change: &Change) -> Result<Subject> {
         let row = Row::<R>::read(payload)?;
         item_id = R::item_id(&row.head);
         place = R::place(&row.head, tx)?;
-        name = R::name(&row, tx)?;
+        name = if R::IS_PART { None } else { R::name(&row, tx)? };
     }
     let fields = |payload: &Option<Vec<u8>>| match (verb, payload) {
         (_, Some(payload)) if R::TOLD_WHOLE || verb == "updated" => R::fields(&Row::read(payload)?),
@@ -135,6 +146,7 @@ fn of<R: Loggable>(tx: &impl Tx, change: &Change) -> Result<Subject> {
         after: fields(&change.after)?,
         hidden: R::HIDDEN.to_vec(),
         told_whole: R::TOLD_WHOLE,
+        is_part: R::IS_PART,
     })
 }
 

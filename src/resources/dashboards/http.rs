@@ -11,13 +11,17 @@ use crate::http::page::Page;
 use crate::http::path::Id;
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
+use crate::input::Parsed;
+use crate::secret::Seed;
 use crate::state::App;
 use crate::store::Order;
 
+use super::tiles::{self, TileMove};
 use super::{DashboardPatch, NewDashboard, Once, Sent};
 
 const LIST: &str = "/api/projects/{project_id}/dashboards/";
 const ONE: &str = "/api/projects/{project_id}/dashboards/{id}/";
+const MOVE: &str = "/api/projects/{project_id}/dashboards/{id}/move_tile/";
 
 /// The routes of dashboards.
 pub fn routes(routes: &mut Routes) {
@@ -34,6 +38,7 @@ pub fn routes(routes: &mut Routes) {
         .takes::<DashboardPatch>()
         .answers(200, "Dashboard");
     routes.delete(ONE, "dashboards_destroy", write, destroy).status = 405;
+    routes.patch(MOVE, "dashboards_move_tile_partial_update", write, move_tile).takes::<TileMove>();
 }
 
 async fn list(at: Admitted<InProject>, page: Page) -> Answered {
@@ -42,8 +47,9 @@ async fn list(at: Admitted<InProject>, page: Page) -> Answered {
 
 async fn create(State(app): State<App>, at: Changing<InProject>, Body(sent): Body) -> Answered {
     let new = Sent::<NewDashboard>::of(&sent);
+    let seed = Seed::take();
     app.change(&at, move |tx, caller, place: &InProject, now| {
-        let id = super::create(tx, caller, place, &new, now)?;
+        let id = super::create(tx, caller, place, &new, &mut seed.draw(), now)?;
         super::body(tx, place, id, Once::default())
     })
     .await
@@ -61,8 +67,9 @@ async fn update(
     Body(sent): Body,
 ) -> Answered {
     let (id, patch) = (id?, Sent::<DashboardPatch>::of(&sent));
+    let seed = Seed::take();
     app.change(&at, move |tx, _, place: &InProject, now| {
-        super::update(tx, place, id, &patch, now)?;
+        super::update(tx, place, id, &patch, &mut seed.draw(), now)?;
         super::body(tx, place, id, Once::of(patch.get()?))
     })
     .await
@@ -73,4 +80,16 @@ async fn update(
 async fn destroy(_: Admitted<InProject>) -> Response {
     const ALLOW: HeaderValue = HeaderValue::from_static("GET, PATCH, HEAD, OPTIONS");
     (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, ALLOW)]).into_response()
+}
+
+async fn move_tile(
+    State(app): State<App>,
+    at: Changing<InProject>,
+    Id(id): Id<DashboardId>,
+    Body(sent): Body,
+) -> Answered {
+    let (id, sent) = (id?, Parsed::<TileMove>::of(&sent));
+    app.change(&at, move |tx, _, place: &InProject, _| tiles::move_tile(tx, place, id, &sent))
+        .await?;
+    Ok(Answer::Empty)
 }

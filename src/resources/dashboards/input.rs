@@ -4,13 +4,15 @@ use serde_json::{Map, Value};
 
 use crate::access::levels::{COLLABORATORS_EDIT, EVERYONE_EDITS};
 use crate::error::{Error, Result};
+use crate::ids::DashboardId;
 use crate::input;
 use crate::input::{
     Choice, Choices, Field, Flag, FreeForm, FreeObject, Identifier, Input, JsonObject, Kind,
-    Nullable, Parsed, Schema, Tags, Text,
+    ListOf, Nested, Nullable, Parsed, Schema, Tags, Text,
 };
 use crate::patch::{Patch, set};
 
+use super::tiles::{MOST, TileRef, Tiles};
 use super::{Dashboard, DetailsShown};
 
 /// What `restriction_level` takes.
@@ -68,6 +70,8 @@ input! {
         restriction_level: Choice<Restriction>,
         /// What its tiles are filtered by.
         filters: Settings,
+        /// Whether what the tiles of `use_dashboard` show is copied too.
+        duplicate_tiles: Flag,
     }
 }
 
@@ -96,6 +100,10 @@ input! {
         filters: Settings,
         /// What its queries are given.
         variables: Settings,
+        /// What to do with its tiles.
+        tiles: Tiles,
+        /// The tiles to copy, with what they show.
+        duplicate_tiles: ListOf<Nested<TileRef>, MOST>,
     }
 }
 
@@ -146,9 +154,9 @@ pub(super) fn require_one_source(patch: &DashboardPatch) -> Result<()> {
     require_one(patch.use_template.as_deref(), patch.use_dashboard.clone().value())
 }
 
-/// Neither templates nor sources of a copy exist, so naming one is naming what is not there
-/// (facts-dashboards §5).
-pub(super) fn require_no_source(new: &NewDashboard) -> Result<()> {
+/// The dashboard that a new one is made from, if it is made from one. No templates exist, so naming one is
+/// naming what is not there (facts-dashboards §5).
+pub(super) fn source(new: &NewDashboard) -> Result<Option<DashboardId>> {
     let template = new.use_template.as_deref().filter(|name| !name.is_empty());
     let dashboard = new.use_dashboard.clone().value().filter(|id| *id != 0);
     require_one(template, dashboard)?;
@@ -156,10 +164,7 @@ pub(super) fn require_no_source(new: &NewDashboard) -> Result<()> {
         let detail = format!("Invalid template provided: {name}");
         return Err(Error::field("use_template", "invalid_input", detail));
     }
-    if dashboard.is_some() {
-        return Err(Error::field("use_dashboard", "invalid_input", "Invalid value provided"));
-    }
-    Ok(())
+    Ok(dashboard.map(DashboardId))
 }
 
 /// Writes what was sent into a new dashboard.
@@ -175,6 +180,7 @@ pub(super) fn fill(new: NewDashboard, dashboard: &mut Dashboard, details: &mut D
         tags,
         restriction_level,
         filters,
+        duplicate_tiles: _,
     } = new;
     let shared = Shared { name, description, pinned, tags, restriction_level, filters };
     shared.apply(dashboard, details);
@@ -194,6 +200,8 @@ pub(super) fn apply(patch: DashboardPatch, dashboard: &mut Dashboard, details: &
         restriction_level,
         filters,
         variables,
+        tiles: _,
+        duplicate_tiles: _,
     } = patch;
     let shared = Shared { name, description, pinned, tags, restriction_level, filters };
     shared.apply(dashboard, details);

@@ -4,12 +4,14 @@
 //! kept only where it is not all empty.
 
 mod body;
+mod copies;
 pub mod http;
 mod input;
 pub mod insights;
 pub mod removals;
 pub mod texts;
 pub mod tiles;
+mod update;
 
 use std::collections::HashMap;
 
@@ -23,11 +25,13 @@ use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
 use crate::resources::access_controls::rules::{self, Ruling};
 use crate::resources::collaborators;
 use crate::resources::projects::Project;
+use crate::secret::Draw;
 use crate::store::{Count, Index, Indexed, Key, Record, Reference, Table, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 pub use body::Once;
 pub use input::{DashboardPatch, NewDashboard, Sent};
+pub use update::update;
 
 /// What lists show of a dashboard, and what rules decide by.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +59,8 @@ pub struct Head {
     pub deleted: bool,
     /// Whether there are [`Details`].
     pub detailed: bool,
+    /// Counts the changes of its tiles, so that they move its version.
+    pub tile_changes: u64,
 }
 
 /// The dashboard's own fields, in the document's order.
@@ -213,29 +219,50 @@ impl<'p> Standing<'p> {
     }
 }
 
-/// Makes a dashboard.
+/// Makes a dashboard, empty or as a copy of another.
 ///
 /// # Errors
-/// 400 for a field.
+/// 400 for a field, or a source that is not there; 403 for one that the caller may not see.
 pub fn create(
     tx: &mut WriteTx<'_>,
     caller: &Caller,
     place: &InProject,
     new: &Sent<NewDashboard>,
+    draw: &mut Draw,
     now: Timestamp,
 ) -> Result<DashboardId> {
     let new = new.get()?;
-    input::require_no_source(new)?;
+    let source = match input::source(new)? {
+        Some(id) => Some(copies::source(tx, place, id)?),
+        None => None,
+    };
     let id = DashboardId(tx.next_number(Table::Dashboards)?);
-    let mut dashboard = Dashboard {
+    let mut dashboard = blank(place, caller.user.id, id, now);
+    let mut details = DetailsShown::default();
+    if let Some(source) = &source {
+        copies::begin(tx, source, new.filters.is_some(), &mut dashboard, &mut details)?;
+    }
+    input::fill(new.clone(), &mut dashboard, &mut details);
+    put(tx, dashboard, details)?;
+    if let Some(source) = source {
+        let deep = new.duplicate_tiles == Some(true);
+        tiles::copy_all(tx, place, (source.id, id), deep, draw, now)?;
+    }
+    Ok(id)
+}
+
+/// A dashboard of which nothing was said yet.
+fn blank(place: &InProject, maker: UserId, id: DashboardId, now: Timestamp) -> Dashboard {
+    Dashboard {
         head: Head {
             organization: place.project.organization,
             project: place.project.id,
             id,
-            created_by: Some(caller.user.id),
+            created_by: Some(maker),
             restriction_level: levels::EVERYONE_EDITS,
             deleted: false,
             detailed: false,
+            tile_changes: 0,
         },
         shown: Shown {
             id,
@@ -249,45 +276,6 @@ pub fn create(
             tags: Vec::new(),
             restriction_level: levels::EVERYONE_EDITS,
         },
-    };
-    let mut details = DetailsShown::default();
-    input::fill(new.clone(), &mut dashboard, &mut details);
-    put(tx, dashboard, details)?;
-    Ok(id)
-}
-
-/// Changes a dashboard; also removes it (`deleted: true`) and brings it back (`{"deleted": false}` alone).
-///
-/// # Errors
-/// 404 for none, or a removed one; 403 for one that the caller may not edit; 400 for a field.
-pub fn update(
-    tx: &mut WriteTx<'_>,
-    place: &InProject,
-    id: DashboardId,
-    patch: &Sent<DashboardPatch>,
-    now: Timestamp,
-) -> Result<()> {
-    let key = (place.project.id, id);
-    let mut dashboard: Dashboard = tx.get(&key)?;
-    if dashboard.head.deleted && !patch.only_restores() {
-        return Err(Error::not_found());
-    }
-    let rights = dashboard.head.rights(tx, place)?;
-    rights.require_edit()?;
-    let patch = patch.get()?;
-    input::require_one_source(patch)?;
-    if patch.restriction_level.is_some() {
-        rights.require_restrict()?;
-    }
-    let mut details = details(tx, &dashboard.head)?;
-    let was_deleted = dashboard.head.deleted;
-    input::apply(patch.clone(), &mut dashboard, &mut details);
-    let deleted = dashboard.head.deleted;
-    put(tx, dashboard, details)?;
-    match (was_deleted, deleted) {
-        (false, true) => removals::note(tx, place, id, now),
-        (true, false) => removals::forget(tx, key),
-        _ => Ok(()),
     }
 }
 
@@ -309,6 +297,18 @@ fn details(tx: &impl Tx, head: &Head) -> Result<DetailsShown> {
         return Ok(DetailsShown::default());
     }
     Ok(tx.get::<Details>(&(head.project, head.id))?.shown)
+}
+
+/// The live dashboard with this number.
+///
+/// # Errors
+/// 404 for none, or a removed one.
+fn live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<Dashboard> {
+    let dashboard: Dashboard = tx.get(&(project, id))?;
+    if dashboard.head.deleted {
+        return Err(Error::not_found());
+    }
+    Ok(dashboard)
 }
 
 /// Whether the project has a live dashboard with this number.

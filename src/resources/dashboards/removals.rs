@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::access::InProject;
 use crate::error::Result;
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
-use crate::store::{Count, Index, Indexed, Key, Record, Reference, Table, WriteTx};
+use crate::resources::projects::{Head, Settings};
+use crate::store::{Count, Index, Indexed, Key, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
-use super::Dashboard;
+use super::{Dashboard, tiles};
 
 /// The removal of a dashboard.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,29 +55,40 @@ impl Record for Removal {
     }
 }
 
-/// Notes that the caller removed a dashboard.
+/// What ends with a dashboard that the caller removes: its tiles, where `with_insights` holds the insights
+/// that only they show, and its being the project's primary dashboard.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
-pub(super) fn note(
+pub(super) fn remove(
+    tx: &mut WriteTx<'_>,
+    place: &InProject,
+    dashboard: DashboardId,
+    with_insights: bool,
+    now: Timestamp,
+) -> Result<()> {
+    let Head { organization, id: project, .. } = place.project;
+    tiles::remove_all(tx, place, dashboard, with_insights, now)?;
+    let mut settings: Settings = tx.get(&(organization, project))?;
+    if settings.shown.primary_dashboard == Some(dashboard.0) {
+        settings.shown.primary_dashboard = None;
+        settings.shown.updated_at = now;
+        tx.put(&settings)?;
+    }
+    let removed_by = place.member.user;
+    tx.put(&Removal { organization, project, dashboard, removed_by, removed_at: now })
+}
+
+/// What comes back with a dashboard: all its tiles and their insights.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub(super) fn restore(
     tx: &mut WriteTx<'_>,
     place: &InProject,
     dashboard: DashboardId,
     now: Timestamp,
 ) -> Result<()> {
-    tx.put(&Removal {
-        organization: place.project.organization,
-        project: place.project.id,
-        dashboard,
-        removed_by: place.member.user,
-        removed_at: now,
-    })
-}
-
-/// Forgets the removal of a dashboard that was brought back.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
-pub(super) fn forget(tx: &mut WriteTx<'_>, key: (ProjectId, DashboardId)) -> Result<()> {
-    tx.remove::<Removal>(&key).map(drop)
+    tiles::restore_all(tx, place, dashboard, now)?;
+    tx.remove::<Removal>(&(place.project.id, dashboard)).map(drop)
 }

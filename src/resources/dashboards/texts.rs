@@ -7,6 +7,7 @@ use crate::access::InProject;
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, TextId, UserId};
 use crate::json::Object;
+use crate::patch::Patch;
 use crate::resources::projects::Project;
 use crate::resources::users::Embedder;
 use crate::store::{Record, Reference, Row, Table, Tx, WriteTx};
@@ -95,6 +96,24 @@ pub fn create(
         shown: Shown { id, body, last_modified_at: now, team: project },
     })?;
     Ok(id)
+}
+
+/// Changes a text for the caller: everywhere it is shown.
+///
+/// # Errors
+/// 404 when there is none; 500 or 503 when the file cannot be read or written.
+pub(super) fn edit(
+    tx: &mut WriteTx<'_>,
+    place: &InProject,
+    id: TextId,
+    body: Patch<String>,
+    now: Timestamp,
+) -> Result<()> {
+    let mut text: Text = tx.get(&(place.project.id, id))?;
+    body.apply(&mut text.shown.body);
+    text.shown.last_modified_at = now;
+    text.head.last_modified_by = Some(place.member.user);
+    tx.put(&text)
 }
 
 /// Copies a text.

@@ -4,6 +4,10 @@
 //! soft-deleted tiles included.
 
 pub(super) mod body;
+mod change;
+mod copies;
+mod input;
+mod moves;
 
 use std::cmp::Ordering;
 
@@ -14,15 +18,22 @@ use crate::access::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, OrganizationId, ProjectId, TextId, TileId};
 use crate::secret::Draw;
-use crate::store::{Count, Index, Indexed, Key, Record, Reference, Table, Tx, WriteTx};
+use crate::store::{
+    Count, Index, Indexed, Key, Order, Record, Reference, Table, Tx, Window, WriteTx,
+};
 use crate::time::Timestamp;
 
 use super::Dashboard;
 use super::insights::{self, Insight, NewInsight};
 use super::texts::{self, Text};
 
+pub(super) use change::{change, remove_all, restore_all};
+pub(super) use copies::{copy_all, duplicate};
+pub use input::{Layouts, TilePatch, TileRef, Tiles};
+pub use moves::{TileMove, move_tile};
+
 /// How many tiles a dashboard has at the most, soft-deleted ones included (decisions §1).
-pub const MOST: u64 = 1_000;
+pub const MOST: usize = 1_000;
 
 /// A tile.
 #[derive(Debug, Clone, PartialEq)]
@@ -133,13 +144,7 @@ pub struct Look {
     pub color: Option<String>,
 }
 
-impl Look {
-    /// Where it puts the tile: what is missing counts as 100 (facts-dashboards §7).
-    fn position(&self) -> (f64, f64) {
-        position(&self.layouts)
-    }
-}
-
+/// Where these layouts put a tile: what is missing counts as 100 (facts-dashboards §7).
 fn position(layouts: &Map<String, Value>) -> (f64, f64) {
     let sm = layouts.get("sm");
     let of = |name| sm.and_then(|sm| sm.get(name)).and_then(Value::as_f64).unwrap_or(100.0);
@@ -190,7 +195,6 @@ fn add(
     let project = place.project.id;
     require_room(tx, project, dashboard)?;
     let id = TileId(tx.next_number(Table::Tiles)?);
-    let position = look.position();
     let Look { layouts, color } = look;
     tx.put(&Tile {
         head: Head {
@@ -200,7 +204,7 @@ fn add(
             id,
             content,
             deleted: false,
-            position,
+            position: position(&layouts),
         },
         shown: Shown { id, layouts, color },
     })?;
@@ -208,9 +212,36 @@ fn add(
 }
 
 fn require_room(tx: &impl Tx, project: ProjectId, dashboard: DashboardId) -> Result<()> {
-    if tx.count::<Tile>(&(project, dashboard))? < MOST {
+    if tx.count::<Tile>(&(project, dashboard))? < MOST as u64 {
         return Ok(());
     }
     let detail = format!("Ensure this field has no more than {MOST} elements.");
     Err(Error::field("tiles", "max_length", detail))
+}
+
+/// The tiles of a dashboard that `keep` lets through, by number.
+fn of(
+    tx: &impl Tx,
+    project: ProjectId,
+    dashboard: DashboardId,
+    mut keep: impl FnMut(&Head) -> bool,
+) -> Result<Vec<Tile>> {
+    let mut tiles = Vec::new();
+    tx.scan::<Tile, _>(&(project, dashboard), Window::all(Order::Ascending), |row| {
+        if keep(&row.head) {
+            tiles.push(row.into_record()?);
+        }
+        Ok(())
+    })?;
+    Ok(tiles)
+}
+
+/// The tile of a dashboard that shows this, soft-deleted ones included.
+fn find(
+    tx: &impl Tx,
+    project: ProjectId,
+    dashboard: DashboardId,
+    content: Content,
+) -> Result<Option<Tile>> {
+    Ok(of(tx, project, dashboard, |tile| tile.content == content)?.pop())
 }

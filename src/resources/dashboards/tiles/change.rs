@@ -1,0 +1,187 @@
+//! Changing the tiles of a dashboard (facts-dashboards §4; §7, Writing tiles).
+
+use crate::access::InProject;
+use crate::error::{Error, Result};
+use crate::ids::{DashboardId, TextId, TileId};
+use crate::patch::{Patch, set};
+use crate::resources::dashboards::{insights, texts};
+use crate::store::{Tx, WriteTx};
+use crate::time::Timestamp;
+
+use super::input::{TextPatch, TilePatch};
+use super::{Content, Look, Tile, add_text, find, of, position};
+
+/// Does what was sent with one tile after the other; answers whether that changed anything. A number leads
+/// to tiles of this dashboard alone, and that of a text to those that one of its tiles shows.
+///
+/// # Errors
+/// 400 for a tile or a text that is not there, or a dashboard that is full.
+pub(in crate::resources::dashboards) fn change(
+    tx: &mut WriteTx<'_>,
+    place: &InProject,
+    dashboard: DashboardId,
+    sent: &[TilePatch],
+    now: Timestamp,
+) -> Result<bool> {
+    let mut changed = false;
+    for (index, patch) in sent.iter().enumerate() {
+        let at = At { place, dashboard, index };
+        changed |= match &patch.text {
+            Some(text) => upsert_text(tx, &at, patch, text, now)?,
+            None if patch.says_something() => {
+                let id = patch.id.clone().value().ok_or_else(|| at.required_id())?;
+                put(tx, at.tile(tx, id)?, patch, now)?
+            }
+            None => false,
+        };
+    }
+    Ok(changed)
+}
+
+/// One element of what was sent.
+struct At<'p> {
+    place: &'p InProject,
+    dashboard: DashboardId,
+    index: usize,
+}
+
+impl At<'_> {
+    fn fault(&self, field: &str, code: &'static str, detail: String) -> Error {
+        Error::field(format!("tiles__{}__{field}", self.index), code, detail)
+    }
+
+    fn required_id(&self) -> Error {
+        self.fault("id", "required", "This field is required.".to_owned())
+    }
+
+    fn tile(&self, tx: &impl Tx, id: u64) -> Result<Tile> {
+        let found = tx.find::<Tile>(&(self.place.project.id, self.dashboard, TileId(id)))?;
+        found.ok_or_else(|| {
+            let detail = format!("Invalid pk \"{id}\" - object does not exist.");
+            self.fault("id", "does_not_exist", detail)
+        })
+    }
+
+    /// The tile that an element with a text is about, and that text; none where both are new.
+    fn text_tile(
+        &self,
+        tx: &impl Tx,
+        tile: Option<u64>,
+        text: Option<TextId>,
+    ) -> Result<Option<(Tile, TextId)>> {
+        let tile = match (tile, text) {
+            (None, None) => return Ok(None),
+            (Some(id), _) => self.tile(tx, id)?,
+            (None, Some(text)) => {
+                let content = Content::Text(text);
+                let found = find(tx, self.place.project.id, self.dashboard, content)?;
+                found.ok_or_else(no_such_text)?
+            }
+        };
+        match tile.head.content {
+            Content::Text(own) if text.is_none_or(|text| text == own) => Ok(Some((tile, own))),
+            Content::Insight(_) if text.is_none() => {
+                let detail = "A tile shows either an insight or a text.".to_owned();
+                Err(self.fault("text", "invalid_input", detail))
+            }
+            _ => Err(no_such_text()),
+        }
+    }
+}
+
+fn no_such_text() -> Error {
+    Error::field("text", "invalid_input", "Text tile not found.")
+}
+
+/// Changes the text of a tile, or puts a new one on the dashboard.
+fn upsert_text(
+    tx: &mut WriteTx<'_>,
+    at: &At<'_>,
+    patch: &TilePatch,
+    sent: &TextPatch,
+    now: Timestamp,
+) -> Result<bool> {
+    let TextPatch { id, body } = sent.clone();
+    let known = at.text_tile(tx, patch.id.clone().value(), id.map(TextId).value())?;
+    let tile = if let Some((tile, text)) = known {
+        texts::edit(tx, at.place, text, body, now)?;
+        tile
+    } else {
+        let id = add_text(tx, at.place, at.dashboard, body.value(), Look::default(), now)?;
+        at.tile(tx, id.0)?
+    };
+    put(tx, tile, patch, now)?;
+    Ok(true)
+}
+
+/// Writes what was sent of a tile itself; answers whether that changed it.
+fn put(tx: &mut WriteTx<'_>, mut tile: Tile, patch: &TilePatch, now: Timestamp) -> Result<bool> {
+    let before = tile.clone();
+    let TilePatch { id: _, text: _, deleted, color, layouts } = patch.clone();
+    color.apply(&mut tile.shown.color);
+    set(&mut tile.shown.layouts, layouts);
+    tile.head.position = position(&tile.shown.layouts);
+    match deleted {
+        Patch::Absent => {}
+        Patch::Null => tile.head.deleted = false,
+        Patch::Value(deleted) => tile.head.deleted = deleted,
+    }
+    if !tile.head.deleted {
+        bring_content_back(tx, &tile, now)?;
+    }
+    tx.put(&tile)?;
+    Ok(tile != before)
+}
+
+/// A tile that is live shows something: its insight is not removed.
+fn bring_content_back(tx: &mut WriteTx<'_>, tile: &Tile, now: Timestamp) -> Result<()> {
+    match tile.head.content {
+        Content::Insight(insight) => {
+            insights::set_deleted(tx, (tile.head.project, insight), false, now)
+        }
+        Content::Text(_) => Ok(()),
+    }
+}
+
+/// Removes the tiles of a dashboard that is removed, and where `with_insights` holds, each insight that no
+/// live tile shows any more.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub(in crate::resources::dashboards) fn remove_all(
+    tx: &mut WriteTx<'_>,
+    place: &InProject,
+    dashboard: DashboardId,
+    with_insights: bool,
+    now: Timestamp,
+) -> Result<()> {
+    for mut tile in of(tx, place.project.id, dashboard, |tile| !tile.deleted)? {
+        tile.head.deleted = true;
+        tx.put(&tile)?;
+        let Content::Insight(insight) = tile.head.content else { continue };
+        let key = (place.project.id, insight);
+        if with_insights && tx.keys(&super::BY_INSIGHT, &key, 1)?.is_empty() {
+            insights::set_deleted(tx, key, true, now)?;
+        }
+    }
+    Ok(())
+}
+
+/// Brings back every tile of a dashboard that is brought back, with its insight; those too that were
+/// removed one by one before the dashboard was.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub(in crate::resources::dashboards) fn restore_all(
+    tx: &mut WriteTx<'_>,
+    place: &InProject,
+    dashboard: DashboardId,
+    now: Timestamp,
+) -> Result<()> {
+    for mut tile in of(tx, place.project.id, dashboard, |_| true)? {
+        tile.head.deleted = false;
+        tx.put(&tile)?;
+        bring_content_back(tx, &tile, now)?;
+    }
+    Ok(())
+}

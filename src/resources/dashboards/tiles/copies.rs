@@ -1,0 +1,74 @@
+//! Copying tiles (facts-dashboards §5; §7, Writing tiles).
+
+use crate::access::InProject;
+use crate::error::{Error, Result};
+use crate::ids::{DashboardId, TileId};
+use crate::resources::dashboards::{insights, texts};
+use crate::secret::Draw;
+use crate::store::{Tx, WriteTx};
+use crate::time::Timestamp;
+
+use super::input::TileRef;
+use super::{Content, Look, Shown, Tile, add, of};
+
+/// Puts tiles on a new dashboard that look like the live ones of `source`, and show the same insights and
+/// texts; where `deep` holds, copies of them.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub(in crate::resources::dashboards) fn copy_all(
+    tx: &mut WriteTx<'_>,
+    place: &InProject,
+    (source, dashboard): (DashboardId, DashboardId),
+    deep: bool,
+    draw: &mut Draw,
+    now: Timestamp,
+) -> Result<()> {
+    for tile in of(tx, place.project.id, source, |tile| !tile.deleted)? {
+        let mut content = tile.head.content;
+        if deep {
+            content = copy(tx, place, content, draw, now)?;
+        }
+        let Shown { layouts, color, .. } = tile.shown;
+        add(tx, place, dashboard, content, Look { layouts, color })?;
+    }
+    Ok(())
+}
+
+/// Copies tiles of a dashboard on that dashboard, with what they show; the copies have no place yet.
+///
+/// # Errors
+/// 400 for a tile that is not there, or a dashboard that is full.
+pub(in crate::resources::dashboards) fn duplicate(
+    tx: &mut WriteTx<'_>,
+    place: &InProject,
+    dashboard: DashboardId,
+    sent: &[TileRef],
+    draw: &mut Draw,
+    now: Timestamp,
+) -> Result<()> {
+    for (index, TileRef { id }) in sent.iter().enumerate() {
+        let tile: Option<Tile> = tx.find(&(place.project.id, dashboard, TileId(*id)))?;
+        let tile = tile.filter(|tile| !tile.head.deleted).ok_or_else(|| {
+            let detail = format!("Invalid pk \"{id}\" - object does not exist.");
+            Error::field(format!("duplicate_tiles__{index}__id"), "does_not_exist", detail)
+        })?;
+        let content = copy(tx, place, tile.head.content, draw, now)?;
+        let look = Look { color: tile.shown.color, ..Look::default() };
+        add(tx, place, dashboard, content, look)?;
+    }
+    Ok(())
+}
+
+fn copy(
+    tx: &mut WriteTx<'_>,
+    place: &InProject,
+    content: Content,
+    draw: &mut Draw,
+    now: Timestamp,
+) -> Result<Content> {
+    Ok(match content {
+        Content::Insight(id) => Content::Insight(insights::copy(tx, place, id, draw, now)?),
+        Content::Text(id) => Content::Text(texts::copy(tx, place, id, now)?),
+    })
+}

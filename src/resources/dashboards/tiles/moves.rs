@@ -1,0 +1,80 @@
+//! Moving a tile to another dashboard (API document; facts-dashboards §7, `move_tile`).
+
+#![expect(non_snake_case, reason = "a member of the API is written so")]
+
+use crate::access::InProject;
+use crate::error::{Error, Result};
+use crate::ids::{DashboardId, TileId};
+use crate::input;
+use crate::input::{Identifier, Nested, Parsed, Required};
+use crate::resources::dashboards::{Dashboard, live};
+use crate::store::{Record, Tx, WriteTx};
+
+use super::input::TileRef;
+use super::{Tile, find, require_room};
+
+input! {
+    /// Which tile is to stand where. Either spelling of the dashboard does.
+    pub struct TileMove {
+        /// The tile.
+        tile: Required<Nested<TileRef>>,
+        /// The dashboard it is moved to.
+        toDashboard: Identifier,
+        /// The same.
+        to_dashboard: Identifier,
+    }
+}
+
+impl TileMove {
+    fn destination(&self) -> Result<DashboardId> {
+        let id = self.toDashboard.or(self.to_dashboard).map(DashboardId);
+        id.ok_or_else(|| Error::field("toDashboard", "required", "This field is required."))
+    }
+}
+
+/// Moves a tile from one dashboard of the project to another. What stands on the other already, removed,
+/// makes way; the tile keeps its number, its place and its colour.
+///
+/// # Errors
+/// 404 for a dashboard or a tile that is not there; 403 where the caller may not edit both dashboards; 400
+/// for a field, for a tile whose insight or text the other dashboard shows, or for one that is full.
+pub fn move_tile(
+    tx: &mut WriteTx<'_>,
+    place: &InProject,
+    source: DashboardId,
+    sent: &Parsed<TileMove>,
+) -> Result<()> {
+    let project = place.project.id;
+    let mut from = live(tx, project, source)?;
+    from.head.rights(tx, place)?.require_edit()?;
+    let sent = sent.get()?;
+    let destination = sent.destination()?;
+    let mut to = live(tx, project, destination)?;
+    let rights = to.head.rights(tx, place)?;
+    rights.require_edit_of("the destination dashboard")?;
+    let mut tile: Tile = tx.get(&(project, source, TileId(sent.tile.id)))?;
+    if tile.head.deleted {
+        return Err(Error::not_found());
+    }
+    make_way(tx, &to, &tile)?;
+    tx.remove::<Tile>(&tile.key())?;
+    tile.head.dashboard = destination;
+    tx.put(&tile)?;
+    for dashboard in [&mut from, &mut to] {
+        dashboard.head.tile_changes += 1;
+        tx.put(dashboard)?;
+    }
+    Ok(())
+}
+
+fn make_way(tx: &mut WriteTx<'_>, to: &Dashboard, tile: &Tile) -> Result<()> {
+    let (project, dashboard) = to.key();
+    if let Some(twin) = find(tx, project, dashboard, tile.head.content)? {
+        if !twin.head.deleted {
+            let detail = "Invalid request data for moving tile.";
+            return Err(Error::invalid("invalid_input", detail));
+        }
+        tx.remove::<Tile>(&twin.key())?;
+    }
+    require_room(tx, project, dashboard)
+}

@@ -1,0 +1,70 @@
+//! Changing a dashboard (facts-dashboards §2, §4, §7).
+
+use crate::access::InProject;
+use crate::error::{Error, Result};
+use crate::ids::DashboardId;
+use crate::secret::Draw;
+use crate::store::{Tx, WriteTx};
+use crate::time::Timestamp;
+
+use super::{Dashboard, DashboardPatch, Sent, details, input, put, removals, tiles};
+
+/// Changes a dashboard and its tiles; also removes it (`deleted: true`) and brings it back
+/// (`{"deleted": false}` alone).
+///
+/// # Errors
+/// 404 for none, or a removed one; 403 for one that the caller may not edit; 400 for a field.
+pub fn update(
+    tx: &mut WriteTx<'_>,
+    place: &InProject,
+    id: DashboardId,
+    patch: &Sent<DashboardPatch>,
+    draw: &mut Draw,
+    now: Timestamp,
+) -> Result<()> {
+    let mut dashboard: Dashboard = tx.get(&(place.project.id, id))?;
+    let was_deleted = dashboard.head.deleted;
+    if was_deleted && !patch.only_restores() {
+        return Err(Error::not_found());
+    }
+    let rights = dashboard.head.rights(tx, place)?;
+    rights.require_edit()?;
+    let patch = patch.get()?;
+    input::require_one_source(patch)?;
+    if patch.restriction_level.is_some() {
+        rights.require_restrict()?;
+    }
+    let mut details = details(tx, &dashboard.head)?;
+    input::apply(patch.clone(), &mut dashboard, &mut details);
+    if update_tiles(tx, place, id, patch, draw, now)? {
+        dashboard.head.tile_changes += 1;
+    }
+    match (was_deleted, dashboard.head.deleted) {
+        (false, true) => {
+            removals::remove(tx, place, id, patch.delete_insights == Some(true), now)?;
+        }
+        (true, false) => removals::restore(tx, place, id, now)?,
+        _ => {}
+    }
+    put(tx, dashboard, details)
+}
+
+/// Answers whether anything changed.
+fn update_tiles(
+    tx: &mut WriteTx<'_>,
+    place: &InProject,
+    id: DashboardId,
+    patch: &DashboardPatch,
+    draw: &mut Draw,
+    now: Timestamp,
+) -> Result<bool> {
+    let mut changed = false;
+    if let Some(sent) = &patch.tiles {
+        changed = tiles::change(tx, place, id, sent, now)?;
+    }
+    if let Some(sent) = &patch.duplicate_tiles {
+        tiles::duplicate(tx, place, id, sent, draw, now)?;
+        changed |= !sent.is_empty();
+    }
+    Ok(changed)
+}
