@@ -42,6 +42,7 @@ mod project_fields;
 mod projects;
 mod removal;
 mod shared;
+mod shared_page;
 mod sharing;
 mod signup;
 mod signup_page;

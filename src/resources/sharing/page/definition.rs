@@ -22,11 +22,17 @@ impl Definition {
     pub(super) fn of(insight: &SharedInsight) -> Self {
         let asked = insight.query.as_ref().unwrap_or(&insight.filters);
         let source = asked.get("source").and_then(Value::as_object).unwrap_or(asked);
-        let told = [("Kind", kind(source)), ("Series", series(source)), ("Dates", dates(source))];
-        let words = told.into_iter().filter_map(|(name, words)| Some((name, words?))).collect();
-        let json = serde_json::to_string_pretty(asked).ok().filter(|json| json.len() <= LONGEST);
-        Self { words, json }
+        Self { words: words_of(source), json: json_of(asked) }
     }
+}
+
+fn words_of(source: &Map<String, Value>) -> Vec<(&'static str, String)> {
+    let told = [("Kind", kind(source)), ("Series", series(source)), ("Dates", dates(source))];
+    told.into_iter().filter_map(|(name, words)| Some((name, words?))).collect()
+}
+
+fn json_of(asked: &Map<String, Value>) -> Option<String> {
+    serde_json::to_string_pretty(asked).ok().filter(|json| json.len() <= LONGEST)
 }
 
 /// What kind of question it is: by the query's kind, else by the legacy form's.
@@ -119,4 +125,97 @@ fn last(from: &str) -> Option<String> {
 
 fn text<'v>(fields: &'v Map<String, Value>, name: &str) -> Option<&'v str> {
     fields.get(name)?.as_str().map(str::trim).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn words(asked: Value) -> Vec<String> {
+        let asked = asked.as_object().unwrap();
+        let source = asked.get("source").and_then(Value::as_object).unwrap_or(asked);
+        words_of(source).into_iter().map(|(name, words)| format!("{name}: {words}")).collect()
+    }
+
+    #[test]
+    fn a_query_is_told_in_words() {
+        let query = json!({ "kind": "InsightVizNode", "source": {
+            "kind": "TrendsQuery",
+            "interval": "week",
+            "dateRange": { "date_from": "-90d", "date_to": null },
+            "series": [
+                { "kind": "EventsNode", "event": "$pageview", "name": "Pageview", "math": "dau" },
+                { "kind": "EventsNode", "event": null },
+                { "kind": "ActionsNode", "id": 5, "custom_name": "Paid", "name": "x" },
+            ],
+        }});
+        assert_eq!(
+            words(query),
+            [
+                "Kind: Trends, by week",
+                "Series: Pageview (unique users); All events; Paid",
+                "Dates: Last 90 days",
+            ]
+        );
+    }
+
+    #[test]
+    fn so_is_the_legacy_form() {
+        let filters = json!({
+            "insight": "FUNNELS", "date_from": "2026-01-01", "date_to": "2026-02-01",
+            "events": [{ "id": "$pageview" }], "actions": [{ "id": 3, "name": "Paid" }],
+        });
+        let expected =
+            ["Kind: Funnel", "Series: $pageview; Paid", "Dates: From 2026-01-01 to 2026-02-01"];
+        assert_eq!(words(filters), expected);
+    }
+
+    #[test]
+    fn many_series_are_counted() {
+        let series: Vec<_> =
+            (0..20).map(|number| json!({ "event": format!("e{number}") })).collect();
+        let told = words(json!({ "series": series }));
+        assert_eq!(told, ["Series: e0; e1; e2; e3; e4; e5; e6; e7; and 12 more"]);
+    }
+
+    #[test]
+    fn dates_are_told_in_words() {
+        for (from, expected) in [
+            ("-1d", "Last day"),
+            ("-24h", "Last 24 hours"),
+            ("-6m", "Last 6 months"),
+            ("all", "All time"),
+            ("dStart", "Today"),
+            ("mStart", "This month"),
+            ("-1mStart", "From -1mStart"),
+            ("-é", "From -é"),
+            ("-", "From -"),
+            ("-99999d", "From -99999d"),
+        ] {
+            let told = words(json!({ "dateRange": { "date_from": from } }));
+            assert_eq!(told, [format!("Dates: {expected}")]);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_left_out() {
+        for odd in [
+            json!({}),
+            json!({ "kind": 5, "series": { "a": 1 }, "dateRange": "now", "interval": [] }),
+            json!({ "source": [], "series": [1, null, "x", {}, []], "dateRange": { "date_from": 7 } }),
+            json!({ "kind": "", "insight": "  ", "date_from": null }),
+        ] {
+            assert_eq!(words(odd.clone()), [] as [&str; 0], "{odd}");
+        }
+        assert_eq!(words(json!({ "kind": "OtherQuery", "interval": "eon" })), ["Kind: OtherQuery"]);
+    }
+
+    #[test]
+    fn a_long_definition_is_left_to_the_json() {
+        let asked = |length: usize| json!({ "query": "x".repeat(length) });
+        assert!(json_of(asked(8_000).as_object().unwrap()).is_some());
+        assert!(json_of(asked(9_000).as_object().unwrap()).is_none());
+    }
 }
