@@ -135,7 +135,7 @@ async fn enabling_keeps_the_token_and_shows_on_the_dashboard() {
     assert_eq!(list["results"][0]["is_shared"], true);
 
     // Enabling what is enabled, and sending nothing, change nothing.
-    clock.advance(Duration::from_secs(60));
+    clock.advance(Duration::from_mins(1));
     let entries = count::<Entry>(&workspace);
     for sent in [json!({ "enabled": "yes" }), json!({}), json!({ "access_token": "x" })] {
         workspace.owner.patch(&board.sharing, sent).await.is(200, expected.clone());
@@ -156,7 +156,7 @@ async fn disabling_ends_the_token_for_good() {
     let workspace = Workspace::with(config).await;
     let board = Board::make(&workspace, json!({})).await;
     let first = board.enable(&workspace.owner, true).await;
-    clock.advance(Duration::from_secs(60));
+    clock.advance(Duration::from_mins(1));
     let disabled = workspace.owner.patch(&board.sharing, json!({ "enabled": false })).await;
     let second = token(&disabled.body);
     assert_ne!(second, first);
@@ -195,7 +195,7 @@ async fn a_replaced_token_opens_for_five_minutes_more() {
     let workspace = Workspace::with(config).await;
     let board = Board::make(&workspace, json!({})).await;
     let first = board.enable(&workspace.owner, true).await;
-    clock.advance(Duration::from_secs(60));
+    clock.advance(Duration::from_mins(1));
     let answer = workspace.owner.post(&board.refresh, json!({ "anything": [] })).await;
     let second = token(&answer.body);
     assert_ne!(second, first);
@@ -551,13 +551,13 @@ async fn whatever_the_order_of_changes_only_the_shown_token_and_the_one_before_o
         board.enable(&workspace.owner, true).await;
         let patch = |enabled| workspace.owner.patch(&board.sharing, json!({ "enabled": enabled }));
         let refresh = || workspace.owner.post(&board.refresh, json!({}));
-        let (a, b, c, d, e) =
+        let answers =
             tokio::join!(refresh(), patch(round % 2 == 0), refresh(), patch(false), refresh());
         let shown = workspace.owner.get(&board.sharing).await.ok();
         let (now, enabled) = (token(&shown), shown["enabled"] == true);
         assert_opens(opened(&workspace, &now).await, enabled, "the shown token");
         let mut others: Vec<String> = Vec::new();
-        for answer in [a, b, c, d, e] {
+        for answer in <[_; 5]>::from(answers) {
             others.push(token(&answer.ok()));
         }
         others.retain(|other| *other != now);

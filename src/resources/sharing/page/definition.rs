@@ -133,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    fn words(asked: Value) -> Vec<String> {
+    fn words(asked: &Value) -> Vec<String> {
         let asked = asked.as_object().unwrap();
         let source = asked.get("source").and_then(Value::as_object).unwrap_or(asked);
         words_of(source).into_iter().map(|(name, words)| format!("{name}: {words}")).collect()
@@ -152,7 +152,7 @@ mod tests {
             ],
         }});
         assert_eq!(
-            words(query),
+            words(&query),
             [
                 "Kind: Trends, by week",
                 "Series: Pageview (unique users); All events; Paid",
@@ -169,14 +169,14 @@ mod tests {
         });
         let expected =
             ["Kind: Funnel", "Series: $pageview; Paid", "Dates: From 2026-01-01 to 2026-02-01"];
-        assert_eq!(words(filters), expected);
+        assert_eq!(words(&filters), expected);
     }
 
     #[test]
     fn many_series_are_counted() {
         let series: Vec<_> =
             (0..20).map(|number| json!({ "event": format!("e{number}") })).collect();
-        let told = words(json!({ "series": series }));
+        let told = words(&json!({ "series": series }));
         assert_eq!(told, ["Series: e0; e1; e2; e3; e4; e5; e6; e7; and 12 more"]);
     }
 
@@ -194,7 +194,7 @@ mod tests {
             ("-", "From -"),
             ("-99999d", "From -99999d"),
         ] {
-            let told = words(json!({ "dateRange": { "date_from": from } }));
+            let told = words(&json!({ "dateRange": { "date_from": from } }));
             assert_eq!(told, [format!("Dates: {expected}")]);
         }
     }
@@ -207,9 +207,12 @@ mod tests {
             json!({ "source": [], "series": [1, null, "x", {}, []], "dateRange": { "date_from": 7 } }),
             json!({ "kind": "", "insight": "  ", "date_from": null }),
         ] {
-            assert_eq!(words(odd.clone()), [] as [&str; 0], "{odd}");
+            assert_eq!(words(&odd), [] as [&str; 0], "{odd}");
         }
-        assert_eq!(words(json!({ "kind": "OtherQuery", "interval": "eon" })), ["Kind: OtherQuery"]);
+        assert_eq!(
+            words(&json!({ "kind": "OtherQuery", "interval": "eon" })),
+            ["Kind: OtherQuery"]
+        );
     }
 
     #[test]
