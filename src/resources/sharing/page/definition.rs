@@ -31,8 +31,16 @@ fn words_of(source: &Map<String, Value>) -> Vec<(&'static str, String)> {
     told.into_iter().filter_map(|(name, words)| Some((name, words?))).collect()
 }
 
+/// Characters that turn the direction of what is around them are escaped, so that the JSON reads as it is.
 fn json_of(asked: &Map<String, Value>) -> Option<String> {
-    serde_json::to_string_pretty(asked).ok().filter(|json| json.len() <= LONGEST)
+    const TURNS: &str = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
+    let mut json = serde_json::to_string_pretty(asked).ok()?;
+    if json.contains(|one| TURNS.contains(one)) {
+        for one in TURNS.chars() {
+            json = json.replace(one, &format!("\\u{:04x}", u32::from(one)));
+        }
+    }
+    Some(json).filter(|json| json.len() <= LONGEST)
 }
 
 /// What kind of question it is: by the query's kind, else by the legacy form's.
@@ -50,8 +58,7 @@ fn kind(source: &Map<String, Value>) -> Option<String> {
         "ActorsQuery" => "Persons",
         other => other,
     };
-    let interval = source.get("interval").or_else(|| source.get("trendsFilter")?.get("interval"));
-    match interval.and_then(Value::as_str) {
+    match text(source, "interval") {
         Some(interval @ ("minute" | "hour" | "day" | "week" | "month")) => {
             Some(format!("{words}, by {interval}"))
         }
@@ -213,6 +220,15 @@ mod tests {
             words(&json!({ "kind": "OtherQuery", "interval": "eon" })),
             ["Kind: OtherQuery"]
         );
+    }
+
+    #[test]
+    fn nothing_turns_the_direction_of_the_json() {
+        let asked = json!({ "a\u{202e}": "\u{2066}b\u{61c}", "c": "é" });
+        let shown = json_of(asked.as_object().unwrap()).unwrap();
+        let expected = r#"{ "a\u202e": "\u2066b\u061c", "c": "é" }"#;
+        assert_eq!(shown.split_whitespace().collect::<Vec<_>>().join(" "), expected);
+        assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), asked);
     }
 
     #[test]
