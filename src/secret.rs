@@ -100,6 +100,8 @@ pub enum Purpose {
     InviteMail,
     /// The tokens in the links to invites that are handed over by other ways.
     InviteLink,
+    /// The tokens of dashboards' public pages.
+    Sharing,
 }
 
 impl Purpose {
@@ -109,6 +111,7 @@ impl Purpose {
             Self::LiveEvents => b"steward live events token 1",
             Self::InviteMail => b"steward invite mail token 1",
             Self::InviteLink => b"steward invite link token 1",
+            Self::Sharing => b"steward sharing token 1",
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::mail::outbox;
 use crate::mail::postman::{Bell, Postman};
 use crate::mail::smtp::Mailer;
 use crate::resources::invites::Links;
+use crate::resources::sharing::Tokens;
 use crate::resources::signup::Letters;
 use crate::resources::{activity, api_keys, sweeps, users};
 use crate::secret::{Draw, Purpose, Seed};
@@ -47,6 +48,7 @@ struct Inner {
     matches: Matches,
     live_events: EncodingKey,
     links: Links,
+    sharing: Tokens,
     proxies: TrustedProxies,
     sweep: Arc<Notify>,
     walks: Arc<Semaphore>,
@@ -65,12 +67,7 @@ impl App {
         if mailer.is_none() {
             warn_of_waiting_mails(&store)?;
         }
-        let links = Links::new(config.link_base(), &store.signing_secret()?)?;
-        let postman = mailer.clone().map(|mailer| {
-            let letters = Arc::new(Letters { links });
-            Postman::start(store.clone(), config.clock.clone(), mailer, letters)
-        });
-        Self::with_postman(store, config, mailer, postman)
+        Self::with(store, config, mailer, true)
     }
 
     /// Does what [`new`](Self::new) does, but leaves alone what waits in the outbox: that is for the server's
@@ -80,23 +77,29 @@ impl App {
     /// When the file's signing secret cannot be read, or mail cannot be sent as `config` says.
     pub fn for_a_command(store: Store, config: Config) -> Result<Self, OpenError> {
         let mailer = Mailer::new(&config.mail)?;
-        Self::with_postman(store, config, mailer, None)
+        Self::with(store, config, mailer, false)
     }
 
-    fn with_postman(
+    fn with(
         store: Store,
         config: Config,
         mailer: Option<Mailer>,
-        postman: Option<Postman>,
+        serves_outbox: bool,
     ) -> Result<Self, OpenError> {
         let secret = store.signing_secret()?;
+        let links = Links::new(config.link_base(), &secret)?;
+        let postman = mailer.clone().filter(|_| serves_outbox).map(|mailer| {
+            let letters = Arc::new(Letters { links: links.clone() });
+            Postman::start(store.clone(), config.clock.clone(), mailer, letters)
+        });
         let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let hasher = Arc::new(Hasher::new((cores / 2).max(1)));
         let app = Self(Arc::new(Inner {
             matches: Matches::new(tags.clone(), Arc::clone(&hasher)),
             live_events: EncodingKey::from_secret(&secret.subkey(Purpose::LiveEvents)?),
-            links: Links::new(config.link_base(), &secret)?,
+            links,
+            sharing: Tokens::new(&secret)?,
             sweep: Arc::new(Notify::new()),
             walks: Arc::new(Semaphore::new(cores)),
             proxies: config.trusted_proxies.iter().copied().collect(),
@@ -143,6 +146,11 @@ impl App {
         &self.0.links
     }
 
+    /// The tokens of public pages.
+    pub fn sharing(&self) -> &Tokens {
+        &self.0.sharing
+    }
+
     /// Whether there is a mail server to hand mails to.
     pub fn sends_mail(&self) -> bool {
         self.mailer().is_some()
@@ -156,6 +164,22 @@ impl App {
     /// What mails are sent with, where a mail server is configured.
     pub fn mailer(&self) -> Option<&Mailer> {
         self.0.mailer.as_ref()
+    }
+
+    /// Runs what may take long off the request threads, as many at a time as there are cores.
+    ///
+    /// # Errors
+    /// What `work` answers.
+    pub async fn aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let turn = Arc::clone(&self.0.walks).acquire_owned().await.map_err(Error::internal)?;
+        let done = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            work()
+        });
+        done.await.map_err(Error::internal)?
     }
 
     /// The present moment.

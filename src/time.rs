@@ -40,6 +40,11 @@ impl Timestamp {
         self.0.div_euclid(1_000_000)
     }
 
+    /// The day, for people to read: `2026-11-20`.
+    pub fn day(self) -> String {
+        self.to_string().split('T').next().unwrap_or_default().to_owned()
+    }
+
     /// The minute, for people to read: `2026-11-20 13:04 UTC`.
     pub fn minute(self) -> String {
         let shown = self.to_string();

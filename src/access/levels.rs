@@ -147,6 +147,16 @@ impl Rights {
         Err(Error::denied(format!("You don't have edit permissions for {dashboard}.")))
     }
 
+    /// Lets only those on who may edit, and refuses all others in the same words, whichever rule keeps
+    /// them from it (facts-dashboards §11).
+    ///
+    /// # Errors
+    /// 403 for the others.
+    pub fn require_share(&self) -> Result<()> {
+        let denied = |_| Error::denied("You don't have edit permissions for this dashboard.");
+        self.require_edit().map_err(denied)
+    }
+
     /// Lets only those on who decide who edits.
     ///
     /// # Errors

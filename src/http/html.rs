@@ -1,19 +1,30 @@
 //! Pages: HTML that stands alone, with a policy that lets nothing in but its own style and script.
 
+use askama::filters::{Escaper, Html};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
     X_FRAME_OPTIONS,
 };
+use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest, Sha256};
 
+/// What goes with every answer whose address is itself a secret: nobody keeps it, lists it, guesses at its type
+/// or tells the next site where its reader came from.
+pub const UNLISTED: [(HeaderName, HeaderValue); 4] = [
+    (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex")),
+];
+
 /// The parts of a page. Style and script are this crate's own text; what the body holds of others' is escaped.
 #[derive(Debug, Clone, Copy)]
 pub struct Document<'p> {
-    /// The title: text that needs no escaping.
-    pub title: &'static str,
+    /// The title: any text.
+    pub title: &'p str,
     /// The style sheet.
     pub style: &'static str,
     /// The script; empty for none.
@@ -25,6 +36,7 @@ pub struct Document<'p> {
 impl IntoResponse for Document<'_> {
     fn into_response(self) -> Response {
         let Self { title, style, script, body } = self;
+        let title = escaped(title);
         let script_tag = match script {
             "" => String::new(),
             script => format!("<script>{script}</script>"),
@@ -37,13 +49,17 @@ impl IntoResponse for Document<'_> {
         let headers = [
             (CONTENT_TYPE, "text/html; charset=utf-8".to_owned()),
             (CONTENT_SECURITY_POLICY, policy(style, script)),
-            (REFERRER_POLICY, "no-referrer".to_owned()),
-            (X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
             (X_FRAME_OPTIONS, "DENY".to_owned()),
-            (CACHE_CONTROL, "no-store".to_owned()),
         ];
-        (headers, html).into_response()
+        (UNLISTED, headers, html).into_response()
     }
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    // Writing to a string cannot fail.
+    let _written = Html.write_escaped_str(&mut out, text);
+    out
 }
 
 /// Only the page's own style and script run, and the script may speak to this service only.

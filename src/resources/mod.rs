@@ -1,7 +1,7 @@
 //! One folder a noun: its record and rules in `mod.rs`, its wire in `http.rs`.
 //!
 //! Rules look only leftwards in one order: users, organizations < members < projects < `api_keys` <
-//! collaborators, `access_controls` < dashboards < domains, invites < signup < activity; sweeps knows what each parent
+//! collaborators, sharing, `access_controls` < dashboards < domains, invites < signup < activity; sweeps knows what each parent
 //! holds.
 
 pub mod access_controls;
@@ -14,6 +14,7 @@ pub mod invites;
 pub mod members;
 pub mod organizations;
 pub mod projects;
+pub mod sharing;
 pub mod signup;
 pub mod sweeps;
 pub mod users;
@@ -36,6 +37,7 @@ pub fn kinds() -> Vec<Box<dyn Kind>> {
         kind::<api_keys::ApiKeyUse>(),
         kind::<access_controls::rules::Rule>(),
         kind::<collaborators::Collaborator>(),
+        kind::<sharing::Sharing>(),
         kind::<dashboards::Dashboard>(),
         kind::<dashboards::Details>(),
         kind::<dashboards::removals::Removal>(),

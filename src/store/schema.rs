@@ -153,7 +153,7 @@ tables! {
 
     /// Whether a dashboard has a public page, and under which token. Key: project, dashboard.
     Sharing = "sharing/1",
-    /// The tokens that open public pages. Key: token.
+    /// Unique. Key: keyed hash of a token that opens a public page, whether it is the one before the last.
     SharingTokens = "sharing_tokens/1",
 
     /// What was changed, by whom. Key: organization, moment, entry id.

@@ -23,6 +23,8 @@ struct Objects {
     domain: String,
     invite: String,
     user: String,
+    /// The token of the dashboard's public page.
+    shared: String,
 }
 
 impl Objects {
@@ -45,7 +47,10 @@ impl Objects {
         let sent = json!({ "target_email": format!("{name}@new.example") });
         let invite = workspace.owner.post(&invites, sent).await.ok()["id"].clone();
         let invite = invite.as_str().expect("an id").to_owned();
-        Self { organization, project, dashboard, domain, invite, user }
+        let sharing = format!("{dashboards}{dashboard}/sharing/");
+        let shared = workspace.owner.patch(&sharing, json!({ "enabled": true })).await.ok();
+        let shared = shared["access_token"].as_str().expect("a token").to_owned();
+        Self { organization, project, dashboard, domain, invite, user, shared }
     }
 
     /// `path` with its parameters filled.
@@ -54,6 +59,8 @@ impl Objects {
             .replace("{organization_id}", &self.organization)
             .replace("{project_id}", &self.project)
             .replace("{user__uuid}", &self.user)
+            .replace("{token}", &self.shared)
+            .replace("{dashboard_id}", &self.dashboard)
             .replace("/dashboards/{id}", &format!("/dashboards/{}", self.dashboard))
             .replace("/domains/{id}", &format!("/domains/{}", self.domain))
             .replace("/invites/{id}", &format!("/invites/{}", self.invite))

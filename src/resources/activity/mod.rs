@@ -62,7 +62,8 @@ pub struct Shown {
     pub scope: String,
     /// Which one.
     pub item_id: String,
-    /// `created`, `updated`, `deleted` or `restored`.
+    /// `created`, `updated`, `deleted` or `restored`; of a public page `sharing enabled`, `sharing disabled` or
+    /// `access token refreshed`.
     pub activity: String,
     /// What exactly.
     pub detail: Detail,
@@ -177,12 +178,7 @@ fn told(mut subjects: Vec<Subject>) -> Vec<Subject> {
 
 fn describe(subject: Subject) -> Shown {
     let Subject { scope, item_id, name, change, before, after, hidden, told_whole, .. } = subject;
-    let flipped = |fields: &Map<String, Value>| fields.get("deleted") == Some(&Value::Bool(true));
-    let activity = match (change, flipped(&before), flipped(&after)) {
-        ("updated", false, true) => "deleted",
-        ("updated", true, false) => "restored",
-        (change, ..) => change,
-    };
+    let activity = if change == "updated" { activity(&before, &after) } else { change };
     let changes = if told_whole || change == "updated" {
         changes(scope, &hidden, before, &after)
     } else {
@@ -193,6 +189,22 @@ fn describe(subject: Subject) -> Shown {
         item_id,
         activity: activity.to_owned(),
         detail: Detail { name, changes },
+    }
+}
+
+/// What was done to something that was there, in a word: an update, except where one field tells better.
+fn activity(before: &Map<String, Value>, after: &Map<String, Value>) -> &'static str {
+    let turned = |field: &str| {
+        let is = |fields: &Map<String, Value>| fields.get(field) == Some(&Value::Bool(true));
+        (is(before), is(after))
+    };
+    match (turned("deleted"), turned("is_shared")) {
+        ((false, true), _) => "deleted",
+        ((true, false), _) => "restored",
+        (_, (false, true)) => "sharing enabled",
+        (_, (true, false)) => "sharing disabled",
+        _ if before.get("access_token") != after.get("access_token") => "access token refreshed",
+        _ => "updated",
     }
 }
 

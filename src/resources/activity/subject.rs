@@ -16,6 +16,7 @@ use crate::resources::members::Membership;
 use crate::resources::organizations::Organization;
 use crate::resources::projects::grants::Grant;
 use crate::resources::projects::{self, Project, Settings};
+use crate::resources::sharing::Sharing;
 use crate::resources::users::{self, Profile, User};
 use crate::store::{Change, Record, Row, Table, Tx};
 
@@ -65,8 +66,8 @@ pub(super) trait Loggable: Record {
     }
 
     /// Its fields where there is no record, for a kind that is kept only where it says something.
-    fn blank() -> Option<Self::Shown> {
-        None
+    fn blank() -> Result<Option<Map<String, Value>>> {
+        Ok(None)
     }
 
     /// The fields whose changes are told.
@@ -109,6 +110,7 @@ pub(super) fn subject(tx: &impl Tx, change: &Change) -> Result<Option<Subject>> 
         Table::ApiKeys => of::<ApiKey>(tx, change).map(Some),
         Table::Dashboards => of::<Dashboard>(tx, change).map(Some),
         Table::DashboardDetails => of::<Details>(tx, change).map(Some),
+        Table::Sharing => of::<Sharing>(tx, change).map(Some),
         Table::Tiles => of::<Tile>(tx, change).map(Some),
         Table::Insights => of::<Insight>(tx, change).map(Some),
         Table::Texts => of::<Text>(tx, change).map(Some),
@@ -118,7 +120,7 @@ pub(super) fn subject(tx: &impl Tx, change: &Change) -> Result<Option<Subject>> 
 }
 
 fn of<R: Loggable>(tx: &impl Tx, change: &Change) -> Result<Subject> {
-    let blank = R::blank().map(|shown| fields_of(&shown)).transpose()?;
+    let blank = R::blank()?;
     let verb = match (&change.before, &change.after) {
         _ if R::IS_PART || blank.is_some() => "updated",
         (None, _) => "created",
@@ -335,8 +337,8 @@ impl Loggable for Details {
         Ok(tx.view::<Dashboard, _>(&row.head, |row| shown_name(&row))?.flatten())
     }
 
-    fn blank() -> Option<DetailsShown> {
-        Some(DetailsShown::default())
+    fn blank() -> Result<Option<Map<String, Value>>> {
+        fields_of(&DetailsShown::default()).map(Some)
     }
 
     fn item_id(head: &Self::Head) -> String {
@@ -346,6 +348,35 @@ impl Loggable for Details {
     fn place(head: &Self::Head, tx: &impl Tx) -> Result<Place> {
         let project = projects::find_by_id(tx, head.0)?;
         Ok((project.map(|project| project.organization), Some(head.0)))
+    }
+}
+
+/// A dashboard's public page. Whether there is one is told by the dashboard itself; here only that its token
+/// was replaced.
+impl Loggable for Sharing {
+    const SCOPE: &'static str = "Dashboard";
+    const HIDDEN: &'static [&'static str] = &["access_token"];
+
+    fn item_id(head: &Self::Head) -> String {
+        head.dashboard.to_string()
+    }
+
+    fn place(head: &Self::Head, tx: &impl Tx) -> Result<Place> {
+        let project = projects::find_by_id(tx, head.project)?;
+        Ok((project.map(|project| project.organization), Some(head.project)))
+    }
+
+    fn name(row: &Row<'_, Self>, tx: &impl Tx) -> Result<Option<String>> {
+        let dashboard = (row.head.project, row.head.dashboard);
+        Ok(tx.view::<Dashboard, _>(&dashboard, |row| shown_name(&row))?.flatten())
+    }
+
+    fn blank() -> Result<Option<Map<String, Value>>> {
+        Ok(Some(Map::from_iter([("access_token".to_owned(), 0.into())])))
+    }
+
+    fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
+        Ok(Map::from_iter([("access_token".to_owned(), row.head.serial.into())]))
     }
 }
 

@@ -261,6 +261,25 @@ pub fn is_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<bool
     Ok(tx.head::<Dashboard>(&(project, id))?.is_some_and(|head| !head.deleted))
 }
 
+/// The live dashboard that something hangs on (facts-dashboards §10, §11).
+///
+/// # Errors
+/// 404 `Dashboard not found.` for none, a removed one, or one of another project.
+pub fn get_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<Head> {
+    let found = tx.head::<Dashboard>(&(project, id))?.filter(|head| !head.deleted);
+    found.ok_or_else(|| Error::not_found_as("Dashboard not found."))
+}
+
+/// Says on the dashboard whether it has a public page.
+///
+/// # Errors
+/// 404 when it is gone.
+pub fn set_shared(tx: &mut WriteTx<'_>, head: &Head, is_shared: bool) -> Result<()> {
+    let mut dashboard: Dashboard = tx.get(&(head.project, head.id))?;
+    dashboard.shown.is_shared = is_shared;
+    tx.put(&dashboard)
+}
+
 /// The live dashboards of a project: how many there are in all, and those in `window` as the items of a
 /// JSON array.
 ///

@@ -19,6 +19,7 @@ use crate::resources::members::{self, Membership};
 use crate::resources::organizations;
 use crate::resources::projects::grants::{self, Grant};
 use crate::resources::projects::{self, Project, Settings};
+use crate::resources::sharing::Sharing;
 use crate::store::{Key, Order, Record, Reference, Snapshot, Table, Tx, Window, WriteTx};
 
 /// How many records one transaction sweeps at the most.
@@ -124,6 +125,7 @@ fn sweep_project(
     piece.remove::<Insight>(&project)?;
     piece.remove::<Text>(&project)?;
     piece.remove::<Removal>(&project)?;
+    piece.remove::<Sharing>(&project)?;
     piece.remove::<Details>(&project)?;
     piece.remove::<Dashboard>(&project)?;
     piece.remove::<Grant>(&(organization, project))?;

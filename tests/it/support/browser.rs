@@ -3,12 +3,14 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use fantoccini::wd::Capabilities;
+use axum::http::Method;
+use fantoccini::wd::{Capabilities, WebDriverCompatibleCommand};
 use fantoccini::{Client, ClientBuilder, Locator};
 use hyper_util::client::legacy::connect::HttpConnector;
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
+use url::{ParseError, Url};
 
 use super::process::LONG;
 
@@ -76,9 +78,73 @@ impl Browser {
         found.click().await.expect("it can be clicked on");
     }
 
+    /// What a script finds in the page.
+    pub async fn run(&self, script: &str) -> Value {
+        self.client.execute(script, Vec::new()).await.expect("the script runs")
+    }
+
+    /// The title of the page.
+    pub async fn title(&self) -> String {
+        self.client.title().await.expect("a title")
+    }
+
+    /// Whether a dialog is open.
+    pub async fn is_asking(&self) -> bool {
+        self.client.get_alert_text().await.is_ok()
+    }
+
+    /// Presses a key.
+    pub async fn press(&self, key: fantoccini::key::Key) {
+        let focused = self.client.active_element().await.expect("an element");
+        focused.send_keys(&key.to_string()).await.expect("it takes keys");
+    }
+
+    /// Shows pages on a screen this wide, by day or by night.
+    pub async fn look(&self, width: u32, scheme: &str) {
+        let screen =
+            json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": true });
+        self.devtools("Emulation.setDeviceMetricsOverride", screen).await;
+        let scheme = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
+        self.devtools("Emulation.setEmulatedMedia", json!({ "features": scheme })).await;
+    }
+
+    /// The page printed, as base64.
+    pub async fn print(&self) -> String {
+        let printed = self.devtools("Page.printToPDF", json!({})).await;
+        printed["data"].as_str().expect("a document").to_owned()
+    }
+
+    async fn devtools(&self, command: &'static str, parameters: Value) -> Value {
+        let command = Devtools { command, parameters };
+        self.client.issue_cmd(command).await.expect("the browser does it")
+    }
+
+    /// The page as a PNG.
+    pub async fn screenshot(&self) -> Vec<u8> {
+        self.client.screenshot().await.expect("a picture")
+    }
+
     /// Ends the browser in order.
     pub async fn close(self) {
         self.client.clone().close().await.expect("it closes");
+    }
+}
+
+/// A command of chromium's own protocol, which its driver passes on.
+#[derive(Debug)]
+struct Devtools {
+    command: &'static str,
+    parameters: Value,
+}
+
+impl WebDriverCompatibleCommand for Devtools {
+    fn endpoint(&self, base: &Url, session: Option<&str>) -> Result<Url, ParseError> {
+        base.join(&format!("session/{}/goog/cdp/execute", session.unwrap_or_default()))
+    }
+
+    fn method_and_body(&self, _: &Url) -> (Method, Option<String>) {
+        let body = json!({ "cmd": self.command, "params": self.parameters });
+        (Method::POST, Some(body.to_string()))
     }
 }
 

@@ -65,7 +65,7 @@ pub struct Head {
 
 impl Head {
     /// How it stands to another tile of the dashboard: by position, then by number (facts-dashboards §7).
-    fn standing(&self, other: &Self) -> Ordering {
+    pub fn standing(&self, other: &Self) -> Ordering {
         let ((y, x), (other_y, other_x)) = (self.position, other.position);
         y.total_cmp(&other_y).then(x.total_cmp(&other_x)).then(self.id.cmp(&other.id))
     }

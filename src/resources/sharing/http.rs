@@ -1,0 +1,127 @@
+//! `/api/projects/:project_id/dashboards/:dashboard_id/sharing/`, and the public pages at `/shared/:token`.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+
+use crate::access::{Admitted, Changing, InProject, Needs};
+use crate::error::{Error, Result};
+use crate::http::answer::{Answer, Answered};
+use crate::http::body::Body;
+use crate::http::html::{Document, UNLISTED};
+use crate::http::path::{DashboardRef, Token};
+use crate::http::routes::Routes;
+use crate::ids::DashboardId;
+use crate::input::Parsed;
+use crate::resources::dashboards;
+use crate::state::App;
+use crate::store::Tx;
+
+use super::body::Shared;
+use super::{SharingPatch, page};
+
+const ONE: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/sharing/";
+const REFRESH: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/sharing/refresh/";
+const PUBLIC: &str = "/shared/{token}/";
+
+/// The routes of sharing.
+pub fn routes(routes: &mut Routes) {
+    let read = Needs::scope("sharing_configuration:read");
+    let write = Needs::scope("sharing_configuration:write");
+    routes.get(ONE, "dashboards_sharing_retrieve", read, retrieve).answers(200, "Sharing");
+    routes
+        .patch(ONE, "dashboards_sharing_partial_update", write, update)
+        .takes::<SharingPatch>()
+        .answers(200, "Sharing");
+    routes
+        .post(REFRESH, "dashboards_sharing_refresh_create", write, refresh)
+        .answers(200, "Sharing");
+    let nothing =
+        Needs::nothing("the token in the path is the key to one dashboard that was made public");
+    routes.get(PUBLIC, "shared_retrieve", nothing, open).answers(200, "A page, or JSON");
+}
+
+async fn retrieve(
+    State(app): State<App>,
+    at: Admitted<InProject>,
+    DashboardRef(id): DashboardRef,
+) -> Answered {
+    let dashboard = dashboards::get_live(&*at.tx, at.place.project.id, id?)?;
+    dashboard.rights(&*at.tx, &at.place)?.require_view()?;
+    super::body(&*at.tx, app.sharing(), of(&dashboard)).map(Answer::Shown)
+}
+
+async fn update(
+    State(app): State<App>,
+    at: Changing<InProject>,
+    DashboardRef(id): DashboardRef,
+    Body(sent): Body,
+) -> Answered {
+    let (id, patch) = (id?, Parsed::<SharingPatch>::of(&sent));
+    let tokens = app.sharing().clone();
+    app.change(&at, move |tx, _, place: &InProject, now| {
+        let dashboard = get_editable(tx, place, id)?;
+        let enabled = super::update(tx, &tokens, of(&dashboard), &patch, now)?;
+        dashboards::set_shared(tx, &dashboard, enabled)?;
+        super::body(tx, &tokens, of(&dashboard))
+    })
+    .await
+    .map(Answer::Shown)
+}
+
+async fn refresh(
+    State(app): State<App>,
+    at: Changing<InProject>,
+    DashboardRef(id): DashboardRef,
+    Body(_): Body,
+) -> Answered {
+    let (id, tokens) = (id?, app.sharing().clone());
+    app.change(&at, move |tx, _, place: &InProject, now| {
+        let dashboard = get_editable(tx, place, id)?;
+        super::refresh(tx, &tokens, of(&dashboard), now)?;
+        super::body(tx, &tokens, of(&dashboard))
+    })
+    .await
+    .map(Answer::Shown)
+}
+
+/// What a token opens, as JSON where the path ends in `.json` and as a page otherwise. What opens nothing
+/// answers the same whatever the reason. A dashboard may be long, so it is kept off the request threads.
+async fn open(State(app): State<App>, Token(token): Token) -> Result<Response> {
+    let before = token.strip_suffix(".json");
+    let render = if before.is_some() { json } else { html };
+    let token = before.unwrap_or(&token);
+    let tx = app.store().snapshot()?;
+    match super::find_open(&*tx, app.sharing(), token, app.now())? {
+        Some(of) => app.aside(move || render(Shared::find(&*tx, of)?)).await,
+        None => render(None),
+    }
+}
+
+fn json(found: Option<Shared>) -> Result<Response> {
+    let answer = match found {
+        Some(shared) => Ok(Answer::Shown(shared.json()?)),
+        None => Err(Error::not_found()),
+    };
+    Ok((UNLISTED, answer).into_response())
+}
+
+fn html(found: Option<Shared>) -> Result<Response> {
+    let (status, page) = match found {
+        Some(shared) => (StatusCode::OK, page::render(&shared)?),
+        None => (StatusCode::NOT_FOUND, page::missing()?),
+    };
+    let style = include_str!("page/style.css");
+    let document = Document { title: &page.title, style, script: "", body: &page.body };
+    Ok((status, document).into_response())
+}
+
+fn get_editable(tx: &impl Tx, place: &InProject, id: DashboardId) -> Result<dashboards::Head> {
+    let dashboard = dashboards::get_live(tx, place.project.id, id)?;
+    dashboard.rights(tx, place)?.require_share()?;
+    Ok(dashboard)
+}
+
+fn of(dashboard: &dashboards::Head) -> super::Of {
+    (dashboard.project, dashboard.id)
+}

@@ -1,0 +1,240 @@
+//! What an insight asks, in words where they are easily found, and whole as JSON.
+
+use serde_json::{Map, Value};
+
+use super::SharedInsight;
+
+/// The longest JSON that a card shows, in bytes; the public JSON holds every one.
+const LONGEST: usize = 8192;
+/// How many series are named.
+const NAMED: usize = 8;
+
+/// What an insight asks.
+pub(super) struct Definition {
+    /// What can be told in words: a name, and what there is to say.
+    pub(super) words: Vec<(&'static str, String)>,
+    /// All of it; none where it is too long.
+    pub(super) json: Option<String>,
+}
+
+impl Definition {
+    /// What this insight asks: by its query, else in the legacy form.
+    pub(super) fn of(insight: &SharedInsight) -> Self {
+        let asked = insight.query.as_ref().unwrap_or(&insight.filters);
+        let source = asked.get("source").and_then(Value::as_object).unwrap_or(asked);
+        Self { words: words_of(source), json: json_of(asked) }
+    }
+}
+
+fn words_of(source: &Map<String, Value>) -> Vec<(&'static str, String)> {
+    let told = [("Kind", kind(source)), ("Series", series(source)), ("Dates", dates(source))];
+    told.into_iter().filter_map(|(name, words)| Some((name, words?))).collect()
+}
+
+/// Characters that turn the direction of what is around them are escaped, so that the JSON reads as it is.
+fn json_of(asked: &Map<String, Value>) -> Option<String> {
+    const TURNS: &str = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
+    let mut json = serde_json::to_string_pretty(asked).ok()?;
+    if json.contains(|one| TURNS.contains(one)) {
+        for one in TURNS.chars() {
+            json = json.replace(one, &format!("\\u{:04x}", u32::from(one)));
+        }
+    }
+    Some(json).filter(|json| json.len() <= LONGEST)
+}
+
+/// What kind of question it is: by the query's kind, else by the legacy form's.
+fn kind(source: &Map<String, Value>) -> Option<String> {
+    let kind = text(source, "kind").or_else(|| text(source, "insight"))?;
+    let words = match kind {
+        "TrendsQuery" | "TRENDS" => "Trends",
+        "FunnelsQuery" | "FUNNELS" => "Funnel",
+        "RetentionQuery" | "RETENTION" => "Retention",
+        "PathsQuery" | "PATHS" => "User paths",
+        "StickinessQuery" | "STICKINESS" => "Stickiness",
+        "LifecycleQuery" | "LIFECYCLE" => "Lifecycle",
+        "HogQLQuery" => "SQL",
+        "EventsQuery" => "Events",
+        "ActorsQuery" => "Persons",
+        other => other,
+    };
+    match text(source, "interval") {
+        Some(interval @ ("minute" | "hour" | "day" | "week" | "month")) => {
+            Some(format!("{words}, by {interval}"))
+        }
+        _ => Some(words.to_owned()),
+    }
+}
+
+/// The events and actions that it is about.
+fn series(source: &Map<String, Value>) -> Option<String> {
+    let listed = ["series", "events", "actions"].into_iter();
+    let all: Vec<String> = listed
+        .filter_map(|name| source.get(name)?.as_array())
+        .flatten()
+        .filter_map(|one| one_series(one.as_object()?))
+        .collect();
+    let named = all.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+    match all.len() {
+        0 => None,
+        1..=NAMED => Some(named),
+        more => Some(format!("{named}; and {} more", more - NAMED)),
+    }
+}
+
+fn one_series(one: &Map<String, Value>) -> Option<String> {
+    let known = ["custom_name", "name", "event", "id"];
+    let named = known.into_iter().find_map(|name| text(one, name));
+    let every = one.get("event").is_some_and(Value::is_null).then_some("All events");
+    let name = named.or(every)?;
+    let counted = match text(one, "math") {
+        Some("dau") => " (unique users)",
+        Some("weekly_active") => " (weekly active users)",
+        Some("monthly_active") => " (monthly active users)",
+        Some("unique_session") => " (unique sessions)",
+        _ => "",
+    };
+    Some(format!("{name}{counted}"))
+}
+
+/// The range of dates that it looks at.
+fn dates(source: &Map<String, Value>) -> Option<String> {
+    let range = source.get("dateRange").and_then(Value::as_object).unwrap_or(source);
+    match (text(range, "date_from")?, text(range, "date_to")) {
+        ("all", _) => Some("All time".to_owned()),
+        ("dStart", None) => Some("Today".to_owned()),
+        ("wStart", None) => Some("This week".to_owned()),
+        ("mStart", None) => Some("This month".to_owned()),
+        ("yStart", None) => Some("This year".to_owned()),
+        (from, None) => Some(last(from).unwrap_or_else(|| format!("From {from}"))),
+        (from, Some(to)) => Some(format!("From {from} to {to}")),
+    }
+}
+
+/// `-30d` in words.
+fn last(from: &str) -> Option<String> {
+    let number = from.strip_prefix('-')?;
+    let (number, unit) = number.split_at_checked(number.len().checked_sub(1)?)?;
+    let unit = match unit {
+        "h" => "hour",
+        "d" => "day",
+        "w" => "week",
+        "m" => "month",
+        "q" => "quarter",
+        "y" => "year",
+        _ => return None,
+    };
+    match number.parse::<u16>().ok()? {
+        1 => Some(format!("Last {unit}")),
+        number => Some(format!("Last {number} {unit}s")),
+    }
+}
+
+fn text<'v>(fields: &'v Map<String, Value>, name: &str) -> Option<&'v str> {
+    fields.get(name)?.as_str().map(str::trim).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn words(asked: &Value) -> Vec<String> {
+        let asked = asked.as_object().unwrap();
+        let source = asked.get("source").and_then(Value::as_object).unwrap_or(asked);
+        words_of(source).into_iter().map(|(name, words)| format!("{name}: {words}")).collect()
+    }
+
+    #[test]
+    fn a_query_is_told_in_words() {
+        let query = json!({ "kind": "InsightVizNode", "source": {
+            "kind": "TrendsQuery",
+            "interval": "week",
+            "dateRange": { "date_from": "-90d", "date_to": null },
+            "series": [
+                { "kind": "EventsNode", "event": "$pageview", "name": "Pageview", "math": "dau" },
+                { "kind": "EventsNode", "event": null },
+                { "kind": "ActionsNode", "id": 5, "custom_name": "Paid", "name": "x" },
+            ],
+        }});
+        assert_eq!(
+            words(&query),
+            [
+                "Kind: Trends, by week",
+                "Series: Pageview (unique users); All events; Paid",
+                "Dates: Last 90 days",
+            ]
+        );
+    }
+
+    #[test]
+    fn so_is_the_legacy_form() {
+        let filters = json!({
+            "insight": "FUNNELS", "date_from": "2026-01-01", "date_to": "2026-02-01",
+            "events": [{ "id": "$pageview" }], "actions": [{ "id": 3, "name": "Paid" }],
+        });
+        let expected =
+            ["Kind: Funnel", "Series: $pageview; Paid", "Dates: From 2026-01-01 to 2026-02-01"];
+        assert_eq!(words(&filters), expected);
+    }
+
+    #[test]
+    fn many_series_are_counted() {
+        let series: Vec<_> =
+            (0..20).map(|number| json!({ "event": format!("e{number}") })).collect();
+        let told = words(&json!({ "series": series }));
+        assert_eq!(told, ["Series: e0; e1; e2; e3; e4; e5; e6; e7; and 12 more"]);
+    }
+
+    #[test]
+    fn dates_are_told_in_words() {
+        for (from, expected) in [
+            ("-1d", "Last day"),
+            ("-24h", "Last 24 hours"),
+            ("-6m", "Last 6 months"),
+            ("all", "All time"),
+            ("dStart", "Today"),
+            ("mStart", "This month"),
+            ("-1mStart", "From -1mStart"),
+            ("-é", "From -é"),
+            ("-", "From -"),
+            ("-99999d", "From -99999d"),
+        ] {
+            let told = words(&json!({ "dateRange": { "date_from": from } }));
+            assert_eq!(told, [format!("Dates: {expected}")]);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_left_out() {
+        for odd in [
+            json!({}),
+            json!({ "kind": 5, "series": { "a": 1 }, "dateRange": "now", "interval": [] }),
+            json!({ "source": [], "series": [1, null, "x", {}, []], "dateRange": { "date_from": 7 } }),
+            json!({ "kind": "", "insight": "  ", "date_from": null }),
+        ] {
+            assert_eq!(words(&odd), [] as [&str; 0], "{odd}");
+        }
+        assert_eq!(
+            words(&json!({ "kind": "OtherQuery", "interval": "eon" })),
+            ["Kind: OtherQuery"]
+        );
+    }
+
+    #[test]
+    fn nothing_turns_the_direction_of_the_json() {
+        let asked = json!({ "a\u{202e}": "\u{2066}b\u{61c}", "c": "é" });
+        let shown = json_of(asked.as_object().unwrap()).unwrap();
+        let expected = r#"{ "a\u202e": "\u2066b\u061c", "c": "é" }"#;
+        assert_eq!(shown.split_whitespace().collect::<Vec<_>>().join(" "), expected);
+        assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), asked);
+    }
+
+    #[test]
+    fn a_long_definition_is_left_to_the_json() {
+        let asked = |length: usize| json!({ "query": "x".repeat(length) });
+        assert!(json_of(asked(8_000).as_object().unwrap()).is_some());
+        assert!(json_of(asked(9_000).as_object().unwrap()).is_none());
+    }
+}

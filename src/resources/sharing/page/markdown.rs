@@ -1,0 +1,345 @@
+//! Text tiles: Markdown to HTML that nobody needs to trust.
+//!
+//! Two fences, one behind the other: HTML in the Markdown is text, pictures are links and nesting is bounded
+//! before HTML is made; what was made then passes a list of the tags and attributes that may stand in it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+use ammonia::{Builder, UrlRelative};
+use pulldown_cmark::html::push_html;
+use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+
+/// The tags that may stand in a text tile, each with its attributes. Links have a `rel` besides.
+const ALLOWED: [(&str, &[&str]); 24] = [
+    ("a", &["href"]),
+    ("blockquote", &[]),
+    ("br", &[]),
+    ("code", &[]),
+    ("del", &[]),
+    ("em", &[]),
+    ("h2", &[]),
+    ("h3", &[]),
+    ("h4", &[]),
+    ("h5", &[]),
+    ("h6", &[]),
+    ("hr", &[]),
+    ("li", &[]),
+    ("ol", &["start"]),
+    ("p", &[]),
+    ("pre", &[]),
+    ("strong", &[]),
+    ("table", &[]),
+    ("tbody", &[]),
+    ("td", &[]),
+    ("th", &[]),
+    ("thead", &[]),
+    ("tr", &[]),
+    ("ul", &[]),
+];
+/// Where links may lead: to other sites and to mail, not into this service.
+const SCHEMES: [&str; 3] = ["http", "https", "mailto"];
+/// What is said of links.
+const REL: &str = "nofollow noopener noreferrer";
+/// How deep lists, quotes and emphasis are followed; what is deeper stands on the last level. The work of the
+/// second fence grows with the square of the depth.
+const DEEPEST: usize = 16;
+
+static FENCE: LazyLock<Builder<'static>> = LazyLock::new(|| {
+    let mut fence = Builder::empty();
+    let attributes = |(tag, names): &(&'static str, &'static [&'static str])| {
+        (*tag, names.iter().copied().collect::<HashSet<_>>())
+    };
+    fence
+        .tags(ALLOWED.iter().map(|(tag, _)| *tag).collect())
+        .tag_attributes(ALLOWED.iter().map(attributes).collect::<HashMap<_, _>>())
+        .generic_attributes(HashSet::new())
+        .url_schemes(SCHEMES.into_iter().collect())
+        .url_relative(UrlRelative::Deny)
+        .link_rel(Some(REL));
+    fence
+});
+
+/// Safe HTML of this Markdown, to stand under a heading of the first level.
+pub(super) fn html(markdown: &str) -> String {
+    let mut plain = Plain::default();
+    let parsed = Parser::new_ext(markdown, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH);
+    let mut out = String::with_capacity(markdown.len() * 2);
+    push_html(&mut out, parsed.flat_map(|event| plain.pass(event).into_iter().flatten()));
+    FENCE.clean(&out).to_string()
+}
+
+/// What of the Markdown becomes HTML.
+#[derive(Default)]
+struct Plain<'m> {
+    /// For each open tag, whether it becomes one.
+    open: Vec<bool>,
+    /// How many of those that can stand in themselves do.
+    depth: usize,
+    /// How many links are open: a link in a link is none.
+    links: usize,
+    /// The address of a picture that has shown no text yet.
+    mute: Option<CowStr<'m>>,
+}
+
+impl<'m> Plain<'m> {
+    fn pass(&mut self, event: Event<'m>) -> [Option<Event<'m>>; 2] {
+        let event = match event {
+            Event::Start(tag) => self.start(tag).map(Event::Start),
+            Event::End(end) => {
+                let address = self.mute.take_if(|_| end == TagEnd::Image).map(Event::Text);
+                return [address, self.end(end).map(Event::End)];
+            }
+            Event::Html(text) | Event::InlineHtml(text) => Some(Event::Text(text)),
+            kept => Some(kept),
+        };
+        if matches!(event, Some(Event::Text(_) | Event::Code(_))) {
+            self.mute = None;
+        }
+        [event, None]
+    }
+
+    fn start(&mut self, tag: Tag<'m>) -> Option<Tag<'m>> {
+        let tag = match tag {
+            Tag::Image { link_type, dest_url, id, .. } => {
+                self.mute = Some(dest_url.clone());
+                let title = CowStr::Borrowed("");
+                (self.links == 0).then_some(Tag::Link { link_type, dest_url, title, id })
+            }
+            Tag::Heading { level, .. } => Some(Tag::Heading {
+                level: below(level),
+                id: None,
+                classes: Vec::new(),
+                attrs: Vec::new(),
+            }),
+            Tag::HtmlBlock => Some(Tag::Paragraph),
+            tag => Some(tag).filter(|tag| !nests(tag.to_end()) || self.depth < DEEPEST),
+        };
+        self.open.push(tag.is_some());
+        if let Some(tag) = &tag {
+            self.depth += usize::from(nests(tag.to_end()));
+            self.links += usize::from(matches!(tag, Tag::Link { .. }));
+        }
+        tag
+    }
+
+    fn end(&mut self, end: TagEnd) -> Option<TagEnd> {
+        if self.open.pop() != Some(true) {
+            return None;
+        }
+        let end = match end {
+            TagEnd::Image => TagEnd::Link,
+            TagEnd::Heading(level) => TagEnd::Heading(below(level)),
+            TagEnd::HtmlBlock => TagEnd::Paragraph,
+            end => end,
+        };
+        self.depth -= usize::from(nests(end));
+        self.links -= usize::from(end == TagEnd::Link);
+        Some(end)
+    }
+}
+
+/// Whether such a tag can stand in another of its kind.
+fn nests(end: TagEnd) -> bool {
+    use TagEnd::{BlockQuote, Emphasis, Item, List, Strikethrough, Strong};
+    matches!(end, BlockQuote(_) | List(_) | Item | Emphasis | Strong | Strikethrough)
+}
+
+/// The page's own heading is the only one of the first level.
+fn below(level: HeadingLevel) -> HeadingLevel {
+    match level {
+        HeadingLevel::H1 => HeadingLevel::H2,
+        HeadingLevel::H2 => HeadingLevel::H3,
+        HeadingLevel::H3 => HeadingLevel::H4,
+        HeadingLevel::H4 => HeadingLevel::H5,
+        HeadingLevel::H5 | HeadingLevel::H6 => HeadingLevel::H6,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use regex::Regex;
+
+    use super::*;
+
+    #[test]
+    fn markdown_becomes_html() {
+        for (markdown, expected) in [
+            ("# One\n## Two", "<h2>One</h2>\n<h3>Two</h3>\n"),
+            ("###### Six", "<h6>Six</h6>\n"),
+            (
+                "*a* **b** ~~c~~ `d`",
+                "<p><em>a</em> <strong>b</strong> <del>c</del> <code>d</code></p>\n",
+            ),
+            ("3. a\n4. b", "<ol start=\"3\">\n<li>a</li>\n<li>b</li>\n</ol>\n"),
+            ("- a\n- b", "<ul>\n<li>a</li>\n<li>b</li>\n</ul>\n"),
+            ("> a", "<blockquote>\n<p>a</p>\n</blockquote>\n"),
+            ("```js\na<b\n```", "<pre><code>a&lt;b\n</code></pre>\n"),
+            ("a  \nb\n\n---", "<p>a<br>\nb</p>\n<hr>\n"),
+            (
+                "|a|b|\n|-|-:|\n|1|2|",
+                "<table><thead><tr><th>a</th><th>b</th></tr></thead><tbody>\n<tr><td>1</td><td>2</td></tr>\n</tbody></table>\n",
+            ),
+            ("", ""),
+        ] {
+            assert_eq!(html(markdown), expected, "{markdown}");
+        }
+    }
+
+    #[test]
+    fn links_lead_to_other_sites_and_to_mail_only() {
+        let link = |to: &str| {
+            format!("<p><a href=\"{to}\" rel=\"nofollow noopener noreferrer\">a</a></p>\n")
+        };
+        for to in ["http://x.example/?a=1", "https://x.example/#b", "mailto:a@x.example"] {
+            assert_eq!(html(&format!("[a]({to})")), link(to));
+        }
+        assert_eq!(html("[a](http://x.example \"title\")"), link("http://x.example"));
+        let bare = "<p><a rel=\"nofollow noopener noreferrer\">a</a></p>\n";
+        for to in [
+            "javascript:alert(1)",
+            "JaVaScRiPt:alert(1)",
+            "java&Tab;script:alert(1)",
+            "&#106;avascript:alert(1)",
+            "&#x01;javascript:alert(1)",
+            "vbscript:x",
+            "data:text/html;base64,PHNjcmlwdD4=",
+            "file:///etc/passwd",
+            "/api/users/@me/",
+            "//x.example",
+            "#top",
+            "x",
+            "",
+        ] {
+            assert_eq!(html(&format!("[a](<{to}>)")), bare, "{to}");
+        }
+    }
+
+    #[test]
+    fn pictures_are_links_named_by_their_text() {
+        let link = |text: &str| {
+            format!(
+                "<p><a href=\"http://x.example/p.png\" rel=\"nofollow noopener noreferrer\">{text}</a></p>\n"
+            )
+        };
+        assert_eq!(html("![a *b*](http://x.example/p.png \"t\")"), link("a <em>b</em>"));
+        assert_eq!(html("![](http://x.example/p.png)"), link("http://x.example/p.png"));
+        assert_eq!(html("![![b](http://y.example)](http://x.example/p.png)"), link("b"));
+        assert_eq!(html("[![b](http://y.example)](http://x.example/p.png)"), link("b"));
+        assert_eq!(
+            html("[![](http://y.example)](http://x.example/p.png)"),
+            link("http://y.example")
+        );
+        assert_eq!(html("![a](javascript:alert(1))").matches("javascript").count(), 0);
+    }
+
+    #[test]
+    fn html_is_shown_as_the_text_that_it_is() {
+        for (markdown, expected) in [
+            ("a <b>c</b>", "<p>a &lt;b&gt;c&lt;/b&gt;</p>\n"),
+            ("<script>alert(1)</script>", "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>\n"),
+            ("<img src=x onerror=alert(1)>", "<p>&lt;img src=x onerror=alert(1)&gt;</p>\n"),
+            ("<svg onload=alert(1)>", "<p>&lt;svg onload=alert(1)&gt;</p>\n"),
+            ("a <!-- b --> c", "<p>a &lt;!-- b --&gt; c</p>\n"),
+            ("&lt;script&gt;", "<p>&lt;script&gt;</p>\n"),
+            ("&#60;script&#62;", "<p>&lt;script&gt;</p>\n"),
+            ("{{ title }} {% if x %} ${x}", "<p>{{ title }} {% if x %} ${x}</p>\n"),
+        ] {
+            assert_eq!(html(markdown).replace("\n</p>", "</p>"), expected, "{markdown}");
+        }
+    }
+
+    /// Otherwise the work would grow with the square of the depth.
+    #[test]
+    fn nesting_is_followed_only_so_far() {
+        for (one, tag) in [(">", "<blockquote>"), ("- ", "<ul>"), ("1. ", "<ol>"), ("*a ", "<em>")]
+        {
+            let text = format!("{}end{}", one.repeat(1_500), " b*".repeat(300));
+            let rendered = html(&text);
+            assert!(rendered.contains("end"), "{tag}");
+            assert!(rendered.matches(tag).count() <= DEEPEST, "{tag}");
+        }
+    }
+
+    /// Pieces of Markdown and HTML that go wrong together.
+    fn pieces() -> impl Strategy<Value = String> {
+        const PIECES: [&str; 44] = [
+            "<script>",
+            "</script>",
+            "<img src=x onerror=alert(1)>",
+            "<svg/onload=alert(1)>",
+            "<a href='",
+            "<!--",
+            "-->",
+            "<![CDATA[",
+            "]]>",
+            "<style>",
+            "</p>",
+            "<p",
+            "\"",
+            "'",
+            ">",
+            "> ",
+            "- ",
+            "1. ",
+            "# ",
+            "*",
+            "**",
+            "~~",
+            "`",
+            "```\n",
+            "\n",
+            "\n\n",
+            "    ",
+            "|a|b|\n|-|-|\n",
+            "[x](",
+            "![",
+            "](http://x.example",
+            "](javascript:alert(1)",
+            ")",
+            "<http://x.example>",
+            "<javascript:alert(1)>",
+            "[r]: data:text/html,x\n",
+            "[r]",
+            "&lt;",
+            "&#60;",
+            "&#x3c;script&#x3e;",
+            "\u{202e}",
+            "\u{0}",
+            "\\",
+            "onclick=alert(1)",
+        ];
+        let piece = prop_oneof![
+            4 => proptest::sample::select(PIECES.to_vec()).prop_map(str::to_owned),
+            1 => ".{0,8}",
+        ];
+        proptest::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+    }
+
+    /// What is left of rendered HTML without the tags that may stand in it.
+    fn without_allowed_tags(rendered: &str) -> String {
+        let names: Vec<_> = ALLOWED.iter().map(|(tag, _)| *tag).collect();
+        let address = r#"href="(https?:|mailto:)[^"]*""#;
+        let pattern =
+            format!(r#"</?({})( {address}| start="[0-9]+"| rel="{REL}")*>"#, names.join("|"));
+        Regex::new(&format!("(?i){pattern}")).unwrap().replace_all(rendered, "").into_owned()
+    }
+
+    #[test]
+    fn the_test_below_can_fail() {
+        for bad in ["<script>", "<a href=\"javascript:x\">", "<p onclick=\"x\">", "<img>", "<h1>"] {
+            assert!(without_allowed_tags(bad).contains('<'), "{bad}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+
+        #[test]
+        fn whatever_the_markdown_nothing_but_the_allowed_tags_comes_out(markdown in pieces()) {
+            let left = without_allowed_tags(&html(&markdown));
+            prop_assert!(!left.contains('<'), "{left}");
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! What a shared dashboard's token opens without a key, as JSON (decisions §4, Sharing).
+
+use std::sync::Mutex;
+
+use axum::http::Method;
+use serde_json::{Map, Value, json};
+use steward::access::InProject;
+use steward::ids::{DashboardId, TileId};
+use steward::resources::dashboards::insights::{Insight, NewInsight, set_deleted};
+use steward::resources::dashboards::tiles::{self, Content, Look, Tile};
+use steward::resources::members::Membership;
+use steward::resources::projects::Project;
+use steward::resources::users;
+use steward::secret::Seed;
+use steward::store::{Tx, WriteTx};
+
+use crate::invites::with_clock;
+use crate::sharing::Board;
+use crate::support::{Answer, OWNER, Workspace};
+
+/// The owner in the first project.
+fn place(tx: &WriteTx<'_>, workspace: &Ids) -> InProject {
+    let (organization, project) = *workspace;
+    let user = users::find_by_email(tx, OWNER).expect("read").expect("the owner").head.id;
+    let member: Membership = tx.get(&(organization, user)).expect("a membership");
+    let project: Project = tx.get(&(organization, project)).expect("a project");
+    InProject { member, project: project.head }
+}
+
+type Ids = (steward::ids::OrganizationId, steward::ids::ProjectId);
+
+fn object(value: &Value) -> Map<String, Value> {
+    value.as_object().expect("an object").clone()
+}
+
+fn look(layouts: &Value, color: Option<&str>) -> Look {
+    Look { layouts: object(layouts), color: color.map(str::to_owned) }
+}
+
+/// Puts a text on a dashboard.
+pub async fn add_text(workspace: &Workspace, board: &Board, body: &str, y: u32) -> TileId {
+    let ids = (workspace.made.organization_id, workspace.made.project_id);
+    let (dashboard, body) = (DashboardId(board.id), Some(body.to_owned()));
+    let layouts = json!({ "sm": { "x": 0, "y": y, "w": 6, "h": 5 } });
+    let added = workspace.app.operate(move |tx, now| {
+        let place = place(tx, &ids);
+        tiles::add_text(tx, &place, dashboard, body.clone(), look(&layouts, Some("blue")), now)
+    });
+    added.await.expect("a tile")
+}
+
+/// Puts an insight on a dashboard: `{"name", "description", "filters", "query", "tags", "color", "y"}`.
+pub async fn add_insight(workspace: &Workspace, board: &Board, sent: Value) -> TileId {
+    let ids = (workspace.made.organization_id, workspace.made.project_id);
+    let (dashboard, seed) = (DashboardId(board.id), Seed::take());
+    let added = workspace.app.operate(move |tx, now| {
+        let text = |name: &str| sent[name].as_str().map(str::to_owned);
+        let new = NewInsight {
+            name: text("name"),
+            description: text("description"),
+            filters: sent["filters"].as_object().cloned().unwrap_or_default(),
+            query: sent["query"].as_object().cloned(),
+            is_sample: false,
+            tags: serde_json::from_value(sent["tags"].clone()).unwrap_or_default(),
+        };
+        let look = look(&json!({ "sm": { "y": sent["y"] } }), sent["color"].as_str());
+        let place = place(tx, &ids);
+        tiles::add_insight(tx, &place, dashboard, new, look, &mut seed.draw(), now)
+    });
+    added.await.expect("a tile")
+}
+
+/// Asserts what goes with every answer whose address is itself a secret.
+#[track_caller]
+pub fn is_unlisted(answer: &Answer) {
+    for (name, value) in [
+        ("cache-control", "no-store"),
+        ("referrer-policy", "no-referrer"),
+        ("x-robots-tag", "noindex"),
+        ("x-content-type-options", "nosniff"),
+    ] {
+        assert_eq!(answer.headers[name], value);
+    }
+}
+
+#[tokio::test]
+async fn the_public_json_shows_the_dashboard_and_nobody() {
+    let (config, _clock) = with_clock();
+    let workspace = Workspace::with(config).await;
+    let sent = json!({
+        "name": "Numbers", "description": "All of them", "tags": ["b", "A"],
+        "filters": { "date_from": "-7d" }, "pinned": true, "restriction_level": 37,
+    });
+    let board = Board::make(&workspace, sent).await;
+    let variables = json!({ "variables": { "one": { "value": 1 } } });
+    workspace.owner.patch(&board.one, variables).await.ok();
+    let text = add_text(&workspace, &board, "# Hello", 1).await;
+    let insight = json!({
+        "name": "Users", "description": "Daily", "tags": ["kpi"], "color": "green", "y": 0,
+        "query": { "kind": "InsightVizNode", "source": { "kind": "TrendsQuery" } },
+    });
+    let insight = add_insight(&workspace, &board, insight).await;
+    let token = board.enable(&workspace.owner, true).await;
+    let answer = workspace.anonymous().get(&format!("/shared/{token}.json")).await;
+    let moment = "2023-11-14T22:13:20Z";
+    let shown = &answer.body["dashboard"]["tiles"];
+    let (id, short_id) = (&shown[0]["insight"]["id"], &shown[0]["insight"]["short_id"]);
+    assert_eq!(short_id.as_str().map(str::len), Some(8));
+    let expected = json!({ "dashboard": {
+        "id": board.id,
+        "name": "Numbers",
+        "description": "All of them",
+        "tags": ["a", "b"],
+        "filters": { "date_from": "-7d" },
+        "variables": { "one": { "value": 1 } },
+        "tiles": [
+            {
+                "id": insight, "layouts": { "sm": { "y": 0 } }, "color": "green", "order": 0,
+                "insight": {
+                    "id": id, "short_id": short_id, "name": "Users", "description": "Daily",
+                    "filters": {},
+                    "query": { "kind": "InsightVizNode", "source": { "kind": "TrendsQuery" } },
+                    "tags": ["kpi"], "created_at": moment, "last_modified_at": moment,
+                },
+                "text": null,
+            },
+            {
+                "id": text, "layouts": { "sm": { "x": 0, "y": 1, "w": 6, "h": 5 } },
+                "color": "blue", "order": 1, "insight": null,
+                "text": {
+                    "id": shown[1]["text"]["id"], "body": "# Hello", "last_modified_at": moment,
+                },
+            },
+        ],
+        "created_at": moment,
+    }});
+    answer.is(200, expected);
+    let names: Vec<_> = answer.body["dashboard"].as_object().expect("an object").keys().collect();
+    let order =
+        ["id", "name", "description", "tags", "filters", "variables", "tiles", "created_at"];
+    assert_eq!(names, order);
+    assert_eq!(answer.headers["content-type"], "application/json");
+    is_unlisted(&answer);
+    let text = String::from_utf8(answer.bytes).expect("text");
+    let me = workspace.owner.get("/api/users/@me/").await.ok();
+    for hidden in [OWNER, "Olga", "created_by", "user", me["uuid"].as_str().expect("a UUID")] {
+        assert!(!text.contains(hidden), "{hidden} in {text}");
+    }
+    workspace.check().await;
+}
+
+#[tokio::test]
+async fn a_dashboard_without_anything_is_shown_so() {
+    let (config, _clock) = with_clock();
+    let workspace = Workspace::with(config).await;
+    let board = Board::make(&workspace, json!({})).await;
+    let token = board.enable(&workspace.owner, true).await;
+    let expected = json!({ "dashboard": {
+        "id": board.id, "name": null, "description": "", "tags": [], "filters": {},
+        "variables": {}, "tiles": [], "created_at": "2023-11-14T22:13:20Z",
+    }});
+    for path in ["", "/"].map(|end| format!("/shared/{token}.json{end}")) {
+        let answer = workspace.anonymous().get(&path).await;
+        answer.is(200, expected.clone());
+    }
+}
+
+#[tokio::test]
+async fn removed_tiles_and_those_with_a_removed_insight_are_left_out() {
+    let workspace = Workspace::new().await;
+    let board = Board::make(&workspace, json!({})).await;
+    let removed = add_text(&workspace, &board, "removed", 0).await;
+    let hidden = add_insight(&workspace, &board, json!({ "name": "hidden", "y": 1 })).await;
+    let kept = add_text(&workspace, &board, "kept", 2).await;
+    let token = board.enable(&workspace.owner, true).await;
+    let (project, dashboard) = (workspace.made.project_id, DashboardId(board.id));
+    let removal = workspace.app.operate(move |tx, now| {
+        let mut tile: Tile = tx.get(&(project, dashboard, removed))?;
+        tile.head.deleted = true;
+        tx.put(&tile)?;
+        let tile: Tile = tx.get(&(project, dashboard, hidden))?;
+        let Content::Insight(insight) = tile.head.content else { panic!("no insight") };
+        assert!(tx.exists::<Insight>(&(project, insight))?);
+        set_deleted(tx, (project, insight), true, now)
+    });
+    removal.await.expect("removed");
+    let shown = workspace.anonymous().get(&format!("/shared/{token}.json")).await.ok();
+    let tiles = shown["dashboard"]["tiles"].as_array().expect("tiles");
+    assert_eq!((tiles.len(), &tiles[0]["id"], &tiles[0]["order"]), (1, &json!(kept), &json!(0)));
+    let page = workspace.anonymous().get(&format!("/shared/{token}")).await;
+    let page = String::from_utf8(page.bytes).expect("text");
+    assert!(page.contains("kept") && !page.contains("hidden") && !page.contains("removed"));
+}
+
+/// Asserts that nothing tells one reason for a 404 from another.
+async fn opens_nothing(workspace: &Workspace, token: &str) {
+    let anyone = workspace.anonymous();
+    let data = anyone.get(&format!("/shared/{token}.json")).await;
+    data.misses("Not found.");
+    is_unlisted(&data);
+    let page = anyone.get(&format!("/shared/{token}")).await;
+    let unknown = anyone.get("/shared/unknown").await;
+    assert_eq!(page.status, 404, "{token}");
+    assert!(page.bytes == unknown.bytes, "{token}: another page");
+    let (mut headers, mut expected) = (page.headers.clone(), unknown.headers);
+    headers.remove("x-request-id");
+    expected.remove("x-request-id");
+    assert_eq!(headers, expected);
+    is_unlisted(&page);
+    assert_eq!(page.headers["content-type"], "text/html; charset=utf-8");
+}
+
+#[tokio::test]
+async fn what_opens_nothing_answers_the_same_whatever_the_reason() {
+    let (config, clock) = with_clock();
+    let workspace = Workspace::with(config).await;
+    let board = Board::make(&workspace, json!({})).await;
+    opens_nothing(&workspace, &board.token(&workspace.owner).await).await;
+    let expired = board.enable(&workspace.owner, true).await;
+    let disabled = board.refresh(&workspace.owner).await;
+    clock.advance(std::time::Duration::from_mins(5));
+    opens_nothing(&workspace, &expired).await;
+    board.enable(&workspace.owner, false).await;
+    opens_nothing(&workspace, &disabled).await;
+    let token = board.enable(&workspace.owner, true).await;
+    for wrong in [
+        &token[1..],
+        &token[..29],
+        &format!("{token}A"),
+        &format!("{token}%20"),
+        &format!("{token}%00"),
+        &token.to_uppercase(),
+        "%FF%FE",
+        "..",
+        "%2e%2e",
+        "%2Ejson%2E",
+        "%3Cscript%3Ealert(1)%3C%2Fscript%3E",
+        &"x".repeat(5_000),
+    ] {
+        opens_nothing(&workspace, wrong).await;
+    }
+    for place in 0..token.len() {
+        let mut wrong: Vec<char> = token.chars().collect();
+        wrong[place] = if wrong[place] == 'x' { 'y' } else { 'x' };
+        opens_nothing(&workspace, &wrong.into_iter().collect::<String>()).await;
+    }
+    workspace.owner.patch(&board.one, json!({ "deleted": true })).await.ok();
+    opens_nothing(&workspace, &token).await;
+}
+
+#[tokio::test]
+async fn no_key_is_asked_for_and_none_changes_anything() {
+    let workspace = Workspace::new().await;
+    let board = Board::make(&workspace, json!({ "name": "Numbers" })).await;
+    let token = board.enable(&workspace.owner, true).await;
+    workspace
+        .owner
+        .patch(
+            &format!("/api/projects/{}/", workspace.made.project_id),
+            json!({ "access_control": true }),
+        )
+        .await
+        .ok();
+    let (stranger, _) = workspace.outsider("eve").await;
+    let path = format!("/shared/{token}.json");
+    let expected = workspace.anonymous().get(&path).await.ok();
+    for caller in [&stranger, &workspace.owner, &workspace.with_key("phx_wrong")] {
+        caller.get(&path).await.is(200, expected.clone());
+    }
+}
+
+#[tokio::test]
+async fn only_reading_is_served() {
+    let workspace = Workspace::new().await;
+    let board = Board::make(&workspace, json!({})).await;
+    let token = board.enable(&workspace.owner, true).await;
+    for path in [format!("/shared/{token}"), format!("/shared/{token}.json")] {
+        let shown = workspace.anonymous().get(&path).await;
+        let head = workspace.anonymous().send(Method::HEAD, &path, None).await;
+        assert_eq!((head.status, head.bytes.len()), (200, 0));
+        assert_eq!(head.headers["content-type"], shown.headers["content-type"]);
+        is_unlisted(&head);
+        for method in [Method::POST, Method::PATCH, Method::DELETE, Method::PUT] {
+            let text = format!("Method \"{method}\" not allowed.");
+            let answer = workspace.anonymous().send(method, &path, None).await;
+            answer.refuses(405, "invalid_request", "method_not_allowed", &text, None);
+            assert_eq!(answer.headers["allow"], "GET, HEAD, OPTIONS");
+        }
+        workspace.anonymous().send(Method::OPTIONS, &path, None).await.is_empty(204);
+    }
+    for path in [format!("/shared/{token}/more"), "/shared/".to_owned(), "/shared".to_owned()] {
+        workspace.anonymous().get(&path).await.misses("API endpoint not found.");
+    }
+}
+
+/// Another request is answered while a long page is being made, although all of them run on one thread.
+#[tokio::test(flavor = "current_thread")]
+async fn a_dashboard_of_a_thousand_tiles_keeps_nobody_waiting() {
+    let workspace = Workspace::new().await;
+    let board = Board::make(&workspace, json!({ "name": "Long" })).await;
+    let ids = (workspace.made.organization_id, workspace.made.project_id);
+    let (dashboard, seed) = (DashboardId(board.id), Seed::take());
+    let filled = workspace.app.operate(move |tx, now| {
+        let (place, mut draw) = (place(tx, &ids), seed.draw());
+        for number in 0..tiles::MOST {
+            let look = look(&json!({ "sm": { "y": number } }), None);
+            if number % 2 == 0 {
+                let body =
+                    format!("## Part {number}\n\n- *one*\n- **two** [three](https://x.example)");
+                tiles::add_text(tx, &place, dashboard, Some(body), look, now)?;
+            } else {
+                let new = NewInsight {
+                    name: Some(format!("Insight {number}")),
+                    description: None,
+                    filters: Map::new(),
+                    query: Some(object(&json!({ "kind": "HogQLQuery", "query": "select 1" }))),
+                    is_sample: false,
+                    tags: Vec::new(),
+                };
+                tiles::add_insight(tx, &place, dashboard, new, look, &mut draw, now)?;
+            }
+        }
+        Ok(())
+    });
+    filled.await.expect("tiles");
+    let token = board.enable(&workspace.owner, true).await;
+    for path in [format!("/shared/{token}"), format!("/shared/{token}.json")] {
+        let order = Mutex::new(Vec::new());
+        let done = |name| order.lock().expect("unpoisoned").push(name);
+        let anyone = workspace.anonymous();
+        let long = async {
+            let answer = anyone.get(&path).await;
+            done("long");
+            answer
+        };
+        let short = async {
+            anyone.get("/_livez").await;
+            done("short");
+        };
+        let (answer, ()) = tokio::join!(long, short);
+        assert_eq!(order.into_inner().expect("unpoisoned"), ["short", "long"]);
+        let text = String::from_utf8(answer.bytes).expect("text");
+        assert!(text.contains("Part 998") && text.contains("Insight 999"));
+    }
+    workspace.check().await;
+}
