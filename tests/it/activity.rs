@@ -7,7 +7,9 @@ use steward::resources::activity::{Entry, NO_ORGANIZATION};
 use steward::resources::members::Level;
 use steward::store::{Order, Tx, Window};
 
+use crate::dashboards::make;
 use crate::support::{Caller, OWNER, Workspace};
+use crate::tiles::{put_insight, put_texts};
 
 const ME: &str = "/api/users/@me/";
 
@@ -298,6 +300,135 @@ async fn every_change_of_a_dashboard_leaves_one_entry() {
         )
         .await;
     }
+}
+
+#[tokio::test]
+async fn every_change_of_tiles_is_told_in_one_entry_of_the_dashboard() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (id, path) = make(&workspace, owner, json!({ "name": "A" })).await;
+    let item = id.to_string();
+    let insight = put_insight(&workspace, id, json!("I"), json!({})).await;
+    let step = |sent: Value, activity: &str, changes: Value| Step {
+        caller: owner,
+        method: "PATCH",
+        path: path.clone(),
+        sent,
+        told: json!(["Dashboard", item, activity, "A", changes]),
+    };
+    let (text, new) = (1, insight + 1);
+    let field = |tile: u64, name: &str| format!("tiles__{tile}__{name}");
+    let added = json!({
+        field(new, "text"): [null, text],
+        field(new, "layouts"): [null, {}],
+        field(new, "color"): [null, "red"],
+        field(new, "deleted"): [null, false],
+        "texts__1__body": [null, "a"],
+    });
+    let sent = json!({ "tiles": [{ "text": { "body": "a" }, "color": "red" }] });
+    let (entry, _) = take(&workspace, step(sent, "updated", added)).await;
+    assert_eq!(entry.head.project, Some(workspace.made.project_id));
+    for (sent, activity, changes) in [
+        (
+            json!({ "tiles": [{ "id": new, "text": { "id": text, "body": "b" } }], "name": "A" }),
+            "updated",
+            json!({ "texts__1__body": ["a", "b"] }),
+        ),
+        (
+            json!({ "tiles": [{ "text": { "id": text, "body": "c".repeat(2047) } }] }),
+            "updated",
+            json!({ "texts__1__body": ["b", null] }),
+        ),
+        (
+            json!({ "pinned": true, "tiles": [
+                { "id": insight, "layouts": { "sm": { "y": 1 } } }, { "id": new, "deleted": true },
+            ] }),
+            "updated",
+            json!({
+                "pinned": [false, true],
+                field(insight, "layouts"): [{}, { "sm": { "y": 1 } }],
+                field(new, "deleted"): [false, true],
+            }),
+        ),
+        (
+            json!({ "deleted": true, "delete_insights": true }),
+            "deleted",
+            json!({
+                "deleted": [false, true],
+                field(insight, "deleted"): [false, true],
+                "insights__1__deleted": [false, true],
+            }),
+        ),
+        (
+            json!({ "deleted": false }),
+            "restored",
+            json!({
+                "deleted": [true, false],
+                field(insight, "deleted"): [true, false],
+                field(new, "deleted"): [true, false],
+                "insights__1__deleted": [true, false],
+            }),
+        ),
+    ] {
+        take(&workspace, step(sent, activity, changes)).await;
+    }
+    let known = entries(&workspace);
+    for sent in [json!([]), json!([{ "id": insight, "color": "blue" }]), json!([{ "id": 1 }])] {
+        owner.patch(&path, json!({ "tiles": sent })).await.ok();
+    }
+    assert_eq!(entries(&workspace), known, "what changes nothing leaves no entry");
+}
+
+#[tokio::test]
+async fn a_copy_is_told_as_made_and_a_move_on_both_dashboards() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (id, path) = make(&workspace, owner, json!({ "name": "A" })).await;
+    let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
+    put_texts(owner, &path, &["t"]).await;
+    for deep in [false, true] {
+        let sent = json!({ "use_dashboard": id, "duplicate_tiles": deep, "name": "B" });
+        let told = json!(["Dashboard", null, "created", "B", {}]);
+        let path = workspace.dashboards("");
+        take(&workspace, Step { caller: owner, method: "POST", path, sent, told }).await;
+    }
+    let (other, _) = make(&workspace, owner, json!({ "name": "C" })).await;
+    let known = entries(&workspace);
+    let sent = json!({ "tile": { "id": tile }, "toDashboard": other });
+    owner.patch(&format!("{path}move_tile/"), sent).await.is_empty(200);
+    let mut new = entries(&workspace);
+    new.retain(|entry| !known.contains(entry));
+    let mut said: Vec<Value> = new.iter().map(told).collect();
+    said.sort_by_key(|told| told[3].to_string());
+    let side = |gone: bool| {
+        let both = |value: Value| if gone { json!([value, null]) } else { json!([null, value]) };
+        json!({
+            format!("tiles__{tile}__insight"): both(json!(1)),
+            format!("tiles__{tile}__layouts"): both(json!({})),
+            format!("tiles__{tile}__color"): both(json!("blue")),
+            format!("tiles__{tile}__deleted"): both(json!(false)),
+        })
+    };
+    let expected = [
+        json!(["Dashboard", id.to_string(), "updated", "A", side(true)]),
+        json!(["Dashboard", other.to_string(), "updated", "C", side(false)]),
+    ];
+    assert_eq!(said, expected);
+}
+
+#[tokio::test]
+async fn an_entry_is_bounded_however_many_tiles_were_changed() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (_, path) = make(&workspace, owner, json!({})).await;
+    let known = entries(&workspace);
+    let body = "b".repeat(900);
+    let texts = vec![json!({ "text": { "body": body } }); 1000];
+    owner.patch(&path, json!({ "tiles": texts })).await.ok();
+    let entry = new_entry(&workspace, &known);
+    assert_eq!(entry.shown.detail.changes.len(), 200);
+    let size = json!(entry.shown).to_string().len();
+    assert!((32 * 1024..64 * 1024).contains(&size), "{size}");
 }
 
 #[tokio::test]

@@ -1,10 +1,24 @@
 //! Dashboards: removed, brought back, and never deleted (facts-dashboards §4).
 
-use axum::http::header::ALLOW;
-use serde_json::json;
+use std::time::Duration;
 
-use crate::dashboards::{at_the_moment, detail, item, make};
+use axum::http::header::ALLOW;
+use serde_json::{Value, json};
+use steward::ids::{DashboardId, InsightId};
+use steward::resources::dashboards::Dashboard;
+use steward::resources::dashboards::insights::Insight;
+use steward::resources::dashboards::removals::{self, Removal};
+use steward::resources::dashboards::texts::Text;
+use steward::resources::dashboards::tiles::Tile;
+use steward::resources::members::Level;
+use steward::resources::sweeps;
+use steward::store::{Order, Record, Tx, Window};
+use steward::time::Timestamp;
+
+use crate::dashboards::{at_the_moment, detail, embedded, item, make};
+use crate::invites::with_clock;
 use crate::support::Workspace;
+use crate::tiles::{put_insight, put_texts, shown, shown_of};
 
 #[tokio::test]
 async fn a_removed_dashboard_is_shown_once_and_then_nowhere() {
@@ -88,4 +102,197 @@ async fn delete_insights_shows_only_in_the_answer_to_the_patch_that_set_it() {
     owner.patch(&one, json!({"delete_insights": false})).await.is(200, plain);
     let gone = detail(owner, id, json!({"delete_insights": true, "deleted": true})).await;
     owner.patch(&one, json!({"deleted": true, "delete_insights": true})).await.is(200, gone);
+}
+
+#[tokio::test]
+async fn a_dashboard_comes_back_with_all_its_tiles() {
+    let workspace = at_the_moment().await;
+    let owner = &workspace.owner;
+    let (id, one) = make(&workspace, owner, json!({})).await;
+    let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
+    put_texts(owner, &one, &["kept", "removed before"]).await;
+    let whole = owner.get(&one).await.ok();
+    let last = whole["tiles"][2]["id"].clone();
+    owner.patch(&one, json!({"tiles": [{"id": last, "deleted": true}]})).await.ok();
+    // What else the PATCH says of tiles is done, and then they go.
+    let sent = json!({"deleted": true, "tiles": [{"id": tile, "color": "red"}]});
+    owner.patch(&one, sent).await.is(200, detail(owner, id, json!({"deleted": true})).await);
+    for sent in [
+        json!({"tiles": [{"id": tile, "deleted": false}]}),
+        json!({"deleted": false, "tiles": []}),
+        json!({"duplicate_tiles": [{"id": tile}]}),
+    ] {
+        owner.patch(&one, sent).await.misses("Not found.");
+    }
+    let mut back = whole;
+    back["tiles"][0]["color"] = json!("red");
+    owner.patch(&one, json!({"deleted": false})).await.is(200, back.clone());
+    owner.get(&one).await.is(200, back);
+    workspace.check().await;
+}
+
+/// Whether an insight is removed.
+fn is_removed(workspace: &Workspace, insight: &Value) -> bool {
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let key = (workspace.made.project_id, InsightId(insight.as_u64().expect("a number")));
+    tx.head::<Insight>(&key).expect("read").expect("an insight").deleted
+}
+
+#[tokio::test]
+async fn insights_go_with_a_dashboard_only_where_asked_and_where_no_other_shows_them() {
+    let (config, clock) = with_clock();
+    let workspace = Workspace::with(config).await;
+    let owner = &workspace.owner;
+    let (id, one) = make(&workspace, owner, json!({})).await;
+    for name in ["shared", "hidden elsewhere", "alone"] {
+        put_insight(&workspace, id, json!(name), json!({})).await;
+    }
+    let insights = shown_of(owner, &one, "/insight/id").await;
+    let (other, beside) = make(&workspace, owner, json!({"use_dashboard": id})).await;
+    let copies = shown(owner, &beside).await;
+    let hidden: Vec<Value> =
+        copies[1..].iter().map(|tile| json!({"id": tile["id"], "deleted": true})).collect();
+    owner.patch(&beside, json!({ "tiles": hidden })).await.ok();
+    let removed = || insights.iter().map(|id| is_removed(&workspace, id)).collect::<Vec<_>>();
+
+    owner.patch(&one, json!({"deleted": true, "delete_insights": false})).await.ok();
+    assert_eq!(removed(), [false, false, false]);
+    assert_eq!(shown(owner, &beside).await[0]["insight"]["dashboards"], json!([other]));
+    owner.patch(&one, json!({"deleted": false})).await.ok();
+    owner.patch(&one, json!({"delete_insights": true})).await.ok();
+    assert_eq!(removed(), [false, false, false], "delete_insights means nothing alone");
+
+    clock.advance(Duration::from_secs(5));
+    owner.patch(&one, json!({"deleted": true, "delete_insights": true})).await.ok();
+    assert_eq!(removed(), [false, true, true]);
+    assert_eq!(shown_of(owner, &beside, "/insight/id").await, [insights[0].clone()]);
+    workspace.check().await;
+
+    // A tile that is brought back brings its insight back.
+    owner.patch(&beside, json!({"tiles": [{"id": copies[1]["id"], "deleted": false}]})).await.ok();
+    assert_eq!(shown_of(owner, &beside, "/insight/id").await, insights[..2]);
+    assert_eq!(removed(), [false, false, true]);
+
+    clock.advance(Duration::from_secs(5));
+    owner.patch(&one, json!({"deleted": false})).await.ok();
+    assert_eq!(removed(), [false, false, false]);
+    assert_eq!(shown_of(owner, &one, "/insight/id").await, insights);
+    let moments = |tile: &Value| {
+        ["created_at", "updated_at", "last_modified_at"].map(|name| tile["insight"][name].clone())
+    };
+    let moments: Vec<_> = shown(owner, &one).await.iter().map(moments).collect();
+    let moment = json!("2023-11-14T22:13:20Z");
+    assert_eq!(moments[0], [moment.clone(), moment.clone(), moment.clone()]);
+    assert_eq!(moments[2], [moment.clone(), json!("2023-11-14T22:13:30Z"), moment]);
+    workspace.check().await;
+}
+
+/// The removed dashboards of the first project, by when they were removed: dashboard, by whom, when.
+fn removals_of(workspace: &Workspace) -> Vec<(u64, u64, Timestamp)> {
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let project = workspace.made.project_id;
+    let mut found = Vec::new();
+    let walked = tx.walk(&removals::BY_MOMENT, &project, Window::all(Order::Ascending), |row| {
+        let Removal { dashboard, removed_by, removed_at, .. } = row.head;
+        found.push((dashboard.0, removed_by.0, removed_at));
+        Ok(())
+    });
+    walked.expect("removals");
+    assert_eq!(tx.count::<Removal>(&project).expect("a count"), found.len() as u64);
+    found
+}
+
+#[tokio::test]
+async fn it_is_noted_who_removed_a_dashboard_and_when_until_it_is_back() {
+    let (config, clock) = with_clock();
+    let workspace = Workspace::with(config).await;
+    let owner = &workspace.owner;
+    let ann = workspace.member("ann", Level::Member).await;
+    let hers = embedded(&ann).await["id"].as_u64().expect("a number");
+    let mine = workspace.made.user_id.0;
+    let (first, one) = make(&workspace, owner, json!({})).await;
+    let (second, two) = make(&workspace, owner, json!({})).await;
+    assert_eq!(removals_of(&workspace), []);
+    let start = workspace.app.now();
+    ann.patch(&two, json!({"deleted": true})).await.ok();
+    clock.advance(Duration::from_secs(1));
+    owner.patch(&one, json!({"deleted": true})).await.ok();
+    let later = workspace.app.now();
+    assert_eq!(removals_of(&workspace), [(second, hers, start), (first, mine, later)]);
+    owner.patch(&one, json!({"deleted": true})).await.misses("Not found.");
+    ann.patch(&one, json!({"deleted": false})).await.ok();
+    assert_eq!(removals_of(&workspace), [(second, hers, start)]);
+    clock.advance(Duration::from_secs(1));
+    ann.patch(&one, json!({"deleted": true})).await.ok();
+    assert_eq!(removals_of(&workspace)[1], (first, hers, workspace.app.now()));
+    workspace.check().await;
+}
+
+#[tokio::test]
+async fn a_removed_dashboard_is_primary_no_more() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (first, one) = make(&workspace, owner, json!({})).await;
+    let (_, two) = make(&workspace, owner, json!({})).await;
+    let project = format!("/api/projects/{}/", workspace.made.project_id);
+    owner.patch(&project, json!({"primary_dashboard": first})).await.ok();
+    owner.patch(&two, json!({"deleted": true})).await.ok();
+    assert_eq!(owner.get(&project).await.ok()["primary_dashboard"], first);
+    owner.patch(&one, json!({"deleted": true})).await.ok();
+    assert_eq!(owner.get(&project).await.ok()["primary_dashboard"], json!(null));
+    owner.patch(&one, json!({"deleted": false})).await.ok();
+    assert_eq!(owner.get(&project).await.ok()["primary_dashboard"], json!(null));
+    workspace.check().await;
+}
+
+/// How many records of a kind the first project has.
+fn count<R: Record>(workspace: &Workspace) -> usize {
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let mut count = 0;
+    let counted =
+        tx.scan::<R, _>(&workspace.made.project_id, Window::all(Order::Ascending), |_| {
+            count += 1;
+            Ok(())
+        });
+    counted.expect("counted");
+    count
+}
+
+#[tokio::test]
+async fn a_removed_projects_tiles_and_what_they_show_are_swept() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (id, one) = make(&workspace, owner, json!({})).await;
+    for _ in 0..40 {
+        put_insight(&workspace, id, json!("I"), json!({})).await;
+    }
+    put_texts(owner, &one, &["t"; 450]).await;
+    let (_, gone) = make(&workspace, owner, json!({"use_dashboard": id})).await;
+    owner.patch(&gone, json!({"deleted": true})).await.ok();
+    let left = || {
+        [
+            count::<Tile>(&workspace),
+            count::<Insight>(&workspace),
+            count::<Text>(&workspace),
+            count::<Removal>(&workspace),
+            count::<Dashboard>(&workspace),
+        ]
+    };
+    assert_eq!(left(), [980, 40, 450, 1, 2]);
+    let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);
+    let store = workspace.app.store();
+    let removed = store.write(move |tx| sweeps::remove_project(tx, organization, project));
+    removed.await.expect("removed");
+    loop {
+        workspace.check().await;
+        let before: usize = left().iter().sum();
+        if !store.write(sweeps::sweep).await.expect("swept") {
+            break;
+        }
+        assert!(before - left().iter().sum::<usize>() <= 500);
+    }
+    assert_eq!(left(), [0; 5]);
+    let tx = store.snapshot().expect("a snapshot");
+    let counted = tx.count::<Tile>(&(project, DashboardId(id))).expect("a count");
+    assert_eq!((counted, tx.count::<Removal>(&project).expect("a count")), (0, 0));
 }

@@ -7,7 +7,7 @@ use steward::time::{Clock, ManualClock, Timestamp};
 
 use crate::support::{Caller, Workspace};
 
-const MOMENT: &str = "2023-11-14T22:13:20.250000Z";
+pub const MOMENT: &str = "2023-11-14T22:13:20.250000Z";
 
 /// What a detail has and a list item has not.
 const DETAILS: [&str; 6] =
@@ -33,10 +33,16 @@ pub async fn at_the_moment() -> Workspace {
     Workspace::with(config).await
 }
 
+/// The caller as an embedded User.
+pub async fn embedded(caller: &Caller) -> Value {
+    let me = caller.get("/api/users/@me/").await.ok();
+    let user: Map<_, _> = USER.iter().map(|name| ((*name).to_owned(), me[*name].clone())).collect();
+    user.into()
+}
+
 /// The whole detail of a dashboard that `maker` made from `{}`, with `changes`.
 pub async fn detail(maker: &Caller, id: u64, changes: Value) -> Value {
-    let me = maker.get("/api/users/@me/").await.ok();
-    let user: Map<_, _> = USER.iter().map(|name| ((*name).to_owned(), me[*name].clone())).collect();
+    let user = embedded(maker).await;
     let mut body = json!({
         "id": id,
         "name": null,

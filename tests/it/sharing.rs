@@ -476,11 +476,17 @@ async fn every_change_of_sharing_leaves_an_entry_on_the_dashboard_without_the_to
 }
 
 #[tokio::test]
-async fn what_is_sent_to_make_a_dashboard_does_not_share_it() {
+async fn neither_what_is_sent_to_make_a_dashboard_shares_it_nor_what_it_is_a_copy_of() {
     let workspace = Workspace::new().await;
-    let board = Board::make(&workspace, json!({ "is_shared": true })).await;
-    assert_eq!(workspace.owner.get(&board.one).await.ok()["is_shared"], false);
-    assert_eq!(workspace.owner.get(&board.sharing).await.ok()["enabled"], false);
+    let source = Board::make(&workspace, json!({})).await;
+    let token = source.enable(&workspace.owner, true).await;
+    for sent in [json!({ "is_shared": true }), json!({ "use_dashboard": source.id })] {
+        let board = Board::make(&workspace, sent).await;
+        assert_eq!(workspace.owner.get(&board.one).await.ok()["is_shared"], false);
+        let sharing = workspace.owner.get(&board.sharing).await.ok();
+        assert_eq!((&sharing["enabled"], &sharing["created_at"]), (&json!(false), &Value::Null));
+        assert_ne!(sharing["access_token"], token);
+    }
 }
 
 #[tokio::test]

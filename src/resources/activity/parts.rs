@@ -30,13 +30,12 @@ impl Loggable for Tile {
     fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
         let mut shown = shown_fields(row)?;
         let mut take = |name: &str| shown.remove(name).unwrap_or_default();
-        let (insight, text) = match row.head.content {
-            Content::Insight(id) => (json!(id), Value::Null),
-            Content::Text(id) => (Value::Null, json!(id)),
+        let content = match row.head.content {
+            Content::Insight(id) => ("insight", json!(id)),
+            Content::Text(id) => ("text", json!(id)),
         };
         let fields = [
-            ("insight", insight),
-            ("text", text),
+            content,
             ("layouts", take("layouts")),
             ("color", take("color")),
             ("deleted", json!(row.head.deleted)),

@@ -153,7 +153,11 @@ pub fn create(
     Ok(id)
 }
 
+/// The longest name of an insight, in characters.
+const LONGEST_NAME: usize = 400;
+
 /// Copies an insight with its tags; ` (Copy)` is put behind its name, if it has one (facts-dashboards §5).
+/// A name that would grow too long is cut for it.
 ///
 /// # Errors
 /// 404 when there is none; 500 or 503 when the file cannot be read or written.
@@ -166,7 +170,7 @@ pub fn copy(
 ) -> Result<InsightId> {
     let Insight { shown, .. } = tx.get(&(place.project.id, id))?;
     let new = NewInsight {
-        name: shown.name.map(|name| format!("{name} (Copy)")),
+        name: shown.name.map(|name| copied(&name)),
         description: shown.description,
         filters: shown.filters,
         query: shown.query,
@@ -174,6 +178,11 @@ pub fn copy(
         tags: shown.tags,
     };
     create(tx, place, new, draw, now)
+}
+
+fn copied(name: &str) -> String {
+    const BEHIND: &str = " (Copy)";
+    name.chars().take(LONGEST_NAME - BEHIND.len()).chain(BEHIND.chars()).collect()
 }
 
 /// Removes an insight softly, or brings it back. What it asks stays as it was, and so does who changed
@@ -187,14 +196,14 @@ pub fn set_deleted(
     deleted: bool,
     now: Timestamp,
 ) -> Result<()> {
-    let mut insight: Insight = tx.get(&key)?;
-    if insight.head.deleted != deleted {
-        insight.head.deleted = deleted;
-        insight.shown.deleted = deleted;
-        insight.shown.updated_at = now;
-        tx.put(&insight)?;
+    if tx.head::<Insight>(&key)?.is_some_and(|head| head.deleted == deleted) {
+        return Ok(());
     }
-    Ok(())
+    let mut insight: Insight = tx.get(&key)?;
+    insight.head.deleted = deleted;
+    insight.shown.deleted = deleted;
+    insight.shown.updated_at = now;
+    tx.put(&insight)
 }
 
 /// What every insight shows alike: there are no results, and nothing sets the other fields.

@@ -1,15 +1,17 @@
 //! Changing the tiles of a dashboard (facts-dashboards §4; §7, Writing tiles).
 
+use std::collections::HashMap;
+
 use crate::access::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, TextId, TileId};
 use crate::patch::{Patch, set};
 use crate::resources::dashboards::{insights, texts};
-use crate::store::{Tx, WriteTx};
+use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 use super::input::{TextPatch, TilePatch};
-use super::{Content, Look, Tile, add_text, find, of, position};
+use super::{Content, Look, Tile, add_text, of, position};
 
 /// Does what was sent with one tile after the other; answers whether that changed anything. A number leads
 /// to tiles of this dashboard alone, and that of a text to those that one of its tiles shows.
@@ -23,9 +25,10 @@ pub(in crate::resources::dashboards) fn change(
     sent: &[TilePatch],
     now: Timestamp,
 ) -> Result<bool> {
+    let known = known_texts(tx, place, dashboard, sent)?;
     let mut changed = false;
     for (index, patch) in sent.iter().enumerate() {
-        let at = At { place, dashboard, index };
+        let at = At { place, dashboard, known: &known, index };
         changed |= match &patch.text {
             Some(text) => upsert_text(tx, &at, patch, text, now)?,
             None if patch.says_something() => {
@@ -38,10 +41,36 @@ pub(in crate::resources::dashboards) fn change(
     Ok(changed)
 }
 
+/// Which tile of the dashboard shows which text, soft-deleted ones included: read once, and only where a
+/// text is sent without its tile.
+fn known_texts(
+    tx: &impl Tx,
+    place: &InProject,
+    dashboard: DashboardId,
+    sent: &[TilePatch],
+) -> Result<HashMap<TextId, TileId>> {
+    let mut known = HashMap::new();
+    let is_sought = |tile: &TilePatch| {
+        let text = tile.text.as_ref().and_then(|text| text.id.clone().value());
+        text.is_some() && tile.id.clone().value().is_none()
+    };
+    if sent.iter().any(is_sought) {
+        let all = Window::all(Order::Ascending);
+        tx.scan::<Tile, _>(&(place.project.id, dashboard), all, |row| {
+            if let Content::Text(text) = row.head.content {
+                known.insert(text, row.head.id);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(known)
+}
+
 /// One element of what was sent.
 struct At<'p> {
     place: &'p InProject,
     dashboard: DashboardId,
+    known: &'p HashMap<TextId, TileId>,
     index: usize,
 }
 
@@ -73,9 +102,8 @@ impl At<'_> {
             (None, None) => return Ok(None),
             (Some(id), _) => self.tile(tx, id)?,
             (None, Some(text)) => {
-                let content = Content::Text(text);
-                let found = find(tx, self.place.project.id, self.dashboard, content)?;
-                found.ok_or_else(no_such_text)?
+                let id = self.known.get(&text).ok_or_else(no_such_text)?;
+                self.tile(tx, id.0)?
             }
         };
         match tile.head.content {
@@ -126,7 +154,7 @@ fn put(tx: &mut WriteTx<'_>, mut tile: Tile, patch: &TilePatch, now: Timestamp) 
         Patch::Null => tile.head.deleted = false,
         Patch::Value(deleted) => tile.head.deleted = deleted,
     }
-    if !tile.head.deleted {
+    if before.head.deleted && !tile.head.deleted {
         bring_content_back(tx, &tile, now)?;
     }
     tx.put(&tile)?;

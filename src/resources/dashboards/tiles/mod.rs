@@ -235,13 +235,3 @@ fn of(
     })?;
     Ok(tiles)
 }
-
-/// The tile of a dashboard that shows this, soft-deleted ones included.
-fn find(
-    tx: &impl Tx,
-    project: ProjectId,
-    dashboard: DashboardId,
-    content: Content,
-) -> Result<Option<Tile>> {
-    Ok(of(tx, project, dashboard, |tile| tile.content == content)?.pop())
-}

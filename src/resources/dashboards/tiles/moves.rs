@@ -11,7 +11,7 @@ use crate::resources::dashboards::{Dashboard, live};
 use crate::store::{Record, Tx, WriteTx};
 
 use super::input::TileRef;
-use super::{Tile, find, require_room};
+use super::{Tile, of, require_room};
 
 input! {
     /// Which tile is to stand where. Either spelling of the dashboard does.
@@ -69,7 +69,8 @@ pub fn move_tile(
 
 fn make_way(tx: &mut WriteTx<'_>, to: &Dashboard, tile: &Tile) -> Result<()> {
     let (project, dashboard) = to.key();
-    if let Some(twin) = find(tx, project, dashboard, tile.head.content)? {
+    let twins = of(tx, project, dashboard, |twin| twin.content == tile.head.content)?;
+    for twin in twins {
         if !twin.head.deleted {
             let detail = "Invalid request data for moving tile.";
             return Err(Error::invalid("invalid_input", detail));

@@ -1,0 +1,197 @@
+//! Dashboards made from others (facts-dashboards §5).
+
+use serde_json::{Value, json};
+use steward::access::levels::AccessLevel;
+use steward::resources::members::Level;
+
+use crate::dashboards::{at_the_moment, detail, make};
+use crate::support::{Caller, Workspace};
+use crate::tiles::{put_insight, put_rule, put_texts, shown, shown_of};
+
+/// A dashboard of the owner's that is full of everything.
+async fn full(workspace: &Workspace) -> (u64, String) {
+    let sent = json!({
+        "name": "Source", "description": "d", "pinned": true, "tags": ["t"],
+        "restriction_level": 37, "filters": {"date_from": "-7d"},
+    });
+    let (id, one) = make(workspace, &workspace.owner, sent).await;
+    workspace.owner.patch(&one, json!({"variables": {"v": {"id": 1}}})).await.ok();
+    put_insight(workspace, id, json!("I"), json!({"sm": {"x": 0, "y": 0}})).await;
+    put_insight(workspace, id, json!(null), json!({"sm": {"x": 0, "y": 1}})).await;
+    put_texts(&workspace.owner, &one, &["words", "gone"]).await;
+    let gone = shown(&workspace.owner, &one).await[3]["id"].clone();
+    workspace.owner.patch(&one, json!({"tiles": [{"id": gone, "deleted": true}]})).await.ok();
+    (id, one)
+}
+
+/// What differs by a tile's own row, taken away.
+fn looks(mut tiles: Vec<Value>) -> Vec<Value> {
+    for tile in &mut tiles {
+        tile["id"] = json!(null);
+        if tile["insight"].is_object() {
+            tile["insight"]["dashboards"] = json!(null);
+            tile["insight"]["dashboard_tiles"] = json!(null);
+        }
+        for name in
+            ["effective_restriction_level", "effective_privilege_level", "user_access_level"]
+        {
+            if tile["insight"].is_object() {
+                tile["insight"][name] = json!(null);
+            }
+        }
+    }
+    tiles
+}
+
+#[tokio::test]
+async fn a_copy_has_the_tiles_and_the_filters_of_its_source_and_the_rest_from_the_request() {
+    let workspace = at_the_moment().await;
+    let owner = &workspace.owner;
+    let ann = workspace.member("ann", Level::Member).await;
+    let (source, one) = full(&workspace).await;
+    let before = owner.get(&one).await.ok();
+    for (sent, name) in [
+        (json!({}), json!(null)),
+        (json!({"name": "Copy", "duplicate_tiles": false}), json!("Copy")),
+    ] {
+        let mut sent = sent;
+        sent["use_dashboard"] = json!(source);
+        let made = ann.post(&workspace.dashboards(""), sent).await;
+        assert_eq!(made.status, 201);
+        let id = made.body["id"].as_u64().expect("an id");
+        let changes = json!({
+            "name": name, "creation_mode": "duplicate", "use_dashboard": source,
+            "filters": {"date_from": "-7d"}, "variables": {"v": {"id": 1}},
+            "tiles": made.body["tiles"],
+        });
+        let expected = detail(&ann, id, changes).await;
+        made.is(201, expected.clone());
+        ann.get(&workspace.dashboards(&format!("{id}/"))).await.is(200, expected.clone());
+        let tiles = expected["tiles"].as_array().expect("tiles").clone();
+        let known = shown(owner, &one).await;
+        for (tile, known) in tiles.iter().zip(&known) {
+            assert_ne!(tile["id"], known["id"]);
+        }
+        assert_eq!(looks(tiles), looks(known));
+    }
+    let insight = &shown(owner, &one).await[0]["insight"];
+    assert_eq!(insight["dashboards"], json!([source, source + 1, source + 2]));
+    assert_eq!(insight["dashboard_tiles"].as_array().map(Vec::len), Some(3));
+    for name in ["name", "filters", "variables", "tags", "restriction_level"] {
+        assert_eq!(owner.get(&one).await.ok()[name], before[name]);
+    }
+    workspace.check().await;
+}
+
+#[tokio::test]
+async fn a_deep_copy_has_insights_and_texts_of_its_own() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let ann = workspace.member("ann", Level::Member).await;
+    let (source, one) = full(&workspace).await;
+    let before = shown(owner, &one).await;
+    let sent = json!({"use_dashboard": source, "duplicate_tiles": true});
+    let (_, copy) = make(&workspace, &ann, sent).await;
+    let after = shown(&ann, &copy).await;
+    let names = shown_of(&ann, &copy, "/insight/name").await;
+    assert_eq!(names, [json!("I (Copy)"), json!(null), json!(null)]);
+    assert_eq!(shown_of(&ann, &copy, "/text/body").await[2], "words");
+    for (old, new) in before.iter().zip(&after) {
+        assert_eq!((&old["layouts"], &old["color"]), (&new["layouts"], &new["color"]));
+        for content in ["insight", "text"] {
+            assert_eq!(old[content].is_null(), new[content].is_null());
+            if new[content].is_object() {
+                assert_ne!(old[content]["id"], new[content]["id"]);
+                assert_eq!(new[content]["created_by"]["first_name"], "ann");
+                assert_eq!(old[content]["tags"], new[content]["tags"]);
+                assert_eq!(old[content]["query"], new[content]["query"]);
+            }
+        }
+    }
+    // What is changed of the one is not changed of the other.
+    let sent = json!({"tiles": [{"id": after[2]["id"], "text": {"body": "mine"}}]});
+    ann.patch(&copy, sent).await.ok();
+    assert_eq!(shown(owner, &one).await, before);
+    workspace.check().await;
+}
+
+#[tokio::test]
+async fn filters_of_the_request_go_before_those_of_the_source() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (source, _) = full(&workspace).await;
+    for (filters, shown) in [
+        (json!({"a": 1}), json!([{"a": 1}, {}])),
+        (json!({}), json!([{"date_from": "-7d"}, {"v": {"id": 1}}])),
+        (json!(null), json!([{"date_from": "-7d"}, {"v": {"id": 1}}])),
+    ] {
+        let sent = json!({"use_dashboard": source, "filters": filters, "variables": {"x": 1}});
+        let made = owner.post(&workspace.dashboards(""), sent).await.ok();
+        assert_eq!(json!([made["filters"], made["variables"]]), shown);
+    }
+}
+
+/// Asserts that a copy is refused and that none was made.
+async fn refuses_source(workspace: &Workspace, caller: &Caller, list: &str, source: &Value) {
+    let before = caller.get(list).await.ok()["count"].clone();
+    let sent = json!({"use_dashboard": source, "name": "Copy"});
+    let answer = caller.post(list, sent).await;
+    answer.refuses_field("use_dashboard", "invalid_input", "Invalid value provided");
+    assert_eq!(caller.get(list).await.ok()["count"], before);
+    workspace.check().await;
+}
+
+#[tokio::test]
+async fn a_source_is_a_live_dashboard_of_the_same_project() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (source, one) = full(&workspace).await;
+    let project = owner.post(&workspace.organization("projects/"), json!({})).await.ok();
+    let (eve, hers) = workspace.outsider("eve").await;
+    for (caller, project) in [(owner, &project["id"]), (&eve, &hers["project_id"])] {
+        let list = format!("/api/projects/{project}/dashboards/");
+        refuses_source(&workspace, caller, &list, &json!(source)).await;
+    }
+    owner.patch(&one, json!({"deleted": true})).await.ok();
+    let list = workspace.dashboards("");
+    refuses_source(&workspace, owner, &list, &json!(source)).await;
+    refuses_source(&workspace, owner, &list, &json!(999_999)).await;
+    let wrong = owner.post(&list, json!({"use_dashboard": 0, "duplicate_tiles": "maybe"})).await;
+    wrong.refuses_field("duplicate_tiles", "invalid_input", "Must be a valid boolean.");
+    let none = owner.post(&list, json!({"use_dashboard": 0, "duplicate_tiles": true})).await.ok();
+    assert_eq!(json!([none["creation_mode"], none["tiles"]]), json!(["default", []]));
+}
+
+#[tokio::test]
+async fn a_source_is_one_that_the_caller_may_see() {
+    let workspace = Workspace::new().await;
+    let ann = workspace.member("ann", Level::Member).await;
+    let (source, _) = full(&workspace).await;
+    let sent = json!({"use_dashboard": source});
+    put_rule(&workspace, source, None, AccessLevel::None).await;
+    let answer = ann.post(&workspace.dashboards(""), sent.clone()).await;
+    answer.denies("You do not have viewer access to this resource.");
+    assert_eq!(workspace.owner.get(&workspace.dashboards("")).await.ok()["count"], 1);
+    workspace.owner.post(&workspace.dashboards(""), sent.clone()).await.ok();
+    put_rule(&workspace, source, None, AccessLevel::Viewer).await;
+    let made = ann.post(&workspace.dashboards(""), sent).await.ok();
+    assert_eq!(made["tiles"].as_array().map(Vec::len), Some(3));
+    // The copy is the caller's own, whatever holds for its source.
+    assert_eq!(made["tiles"][0]["insight"]["user_access_level"], "manager");
+    workspace.check().await;
+}
+
+#[tokio::test]
+async fn a_copy_of_a_copy_and_of_an_empty_dashboard_are_copies() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (empty, _) = make(&workspace, owner, json!({})).await;
+    let (copy, _) = make(&workspace, owner, json!({"use_dashboard": empty})).await;
+    let (_, again) = make(&workspace, owner, json!({"use_dashboard": copy.to_string()})).await;
+    let shown = owner.get(&again).await.ok();
+    assert_eq!(
+        json!([shown["use_dashboard"], shown["creation_mode"], shown["tiles"]]),
+        json!([copy, "duplicate", []])
+    );
+    workspace.check().await;
+}
