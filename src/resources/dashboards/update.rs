@@ -39,14 +39,14 @@ pub fn update(
     if update_tiles(tx, place, id, patch, draw, now)? {
         dashboard.head.tile_changes += 1;
     }
-    match (was_deleted, dashboard.head.deleted) {
-        (false, true) => {
-            removals::remove(tx, place, id, patch.delete_insights == Some(true), now)?;
-        }
-        (true, false) => removals::restore(tx, place, id, now)?,
-        _ => {}
+    let deleted = dashboard.head.deleted;
+    // Before what else it brings about: the activity entry is about the dashboard.
+    put(tx, dashboard, details)?;
+    match (was_deleted, deleted) {
+        (false, true) => removals::remove(tx, place, id, patch.delete_insights == Some(true), now),
+        (true, false) => removals::restore(tx, place, id, now),
+        _ => Ok(()),
     }
-    put(tx, dashboard, details)
 }
 
 /// Answers whether anything changed.
