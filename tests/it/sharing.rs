@@ -416,7 +416,7 @@ async fn a_restricted_dashboard_is_shared_by_its_collaborators_only() {
 }
 
 #[tokio::test]
-async fn sharing_and_its_end_move_the_dashboards_version() {
+async fn every_change_of_sharing_moves_the_dashboards_version() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({})).await;
     let key = (workspace.made.project_id, DashboardId(board.id));
@@ -430,8 +430,14 @@ async fn sharing_and_its_end_move_the_dashboards_version() {
     assert_eq!(version(), 2);
     board.enable(&workspace.owner, true).await;
     assert_eq!(version(), 2);
-    board.enable(&workspace.owner, false).await;
+    board.refresh(&workspace.owner).await;
     assert_eq!(version(), 3);
+    board.enable(&workspace.owner, false).await;
+    assert_eq!(version(), 4);
+    board.refresh(&workspace.owner).await;
+    assert_eq!(version(), 5);
+    board.token(&workspace.owner).await;
+    assert_eq!(version(), 5);
 }
 
 #[tokio::test]

@@ -59,8 +59,8 @@ pub struct Head {
     pub deleted: bool,
     /// Whether there are [`Details`].
     pub detailed: bool,
-    /// Counts the changes of its tiles, so that they move its version.
-    pub tile_changes: u64,
+    /// Counts the changes of its tiles and of its sharing, so that they move its version.
+    pub attached_changes: u64,
 }
 
 /// The dashboard's own fields, in the document's order.
@@ -262,7 +262,7 @@ fn blank(place: &InProject, maker: UserId, id: DashboardId, now: Timestamp) -> D
             restriction_level: levels::EVERYONE_EDITS,
             deleted: false,
             detailed: false,
-            tile_changes: 0,
+            attached_changes: 0,
         },
         shown: Shown {
             id,
@@ -328,12 +328,13 @@ pub fn get_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<Hea
     found.ok_or_else(|| Error::not_found_as("Dashboard not found."))
 }
 
-/// Says on the dashboard whether it has a public page.
+/// Says on the dashboard that its sharing changed, and whether it has a public page since.
 ///
 /// # Errors
 /// 404 when it is gone.
-pub fn set_shared(tx: &mut WriteTx<'_>, head: &Head, is_shared: bool) -> Result<()> {
+pub fn note_sharing(tx: &mut WriteTx<'_>, head: &Head, is_shared: bool) -> Result<()> {
     let mut dashboard: Dashboard = tx.get(&(head.project, head.id))?;
+    dashboard.head.attached_changes += 1;
     dashboard.shown.is_shared = is_shared;
     tx.put(&dashboard)
 }

@@ -37,7 +37,7 @@ pub fn update(
     let mut details = details(tx, &dashboard.head)?;
     input::apply(patch.clone(), &mut dashboard, &mut details);
     if update_tiles(tx, place, id, patch, draw, now)? {
-        dashboard.head.tile_changes += 1;
+        dashboard.head.attached_changes += 1;
     }
     let deleted = dashboard.head.deleted;
     // Before what else it brings about: the activity entry is about the dashboard.

@@ -61,7 +61,7 @@ pub fn move_tile(
     tile.head.dashboard = destination;
     tx.put(&tile)?;
     for dashboard in [&mut from, &mut to] {
-        dashboard.head.tile_changes += 1;
+        dashboard.head.attached_changes += 1;
         tx.put(dashboard)?;
     }
     Ok(())
