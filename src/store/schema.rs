@@ -153,7 +153,7 @@ tables! {
 
     /// Whether a dashboard has a public page, and under which token. Key: project, dashboard.
     Sharing = "sharing/1",
-    /// Unique. Key: keyed hash of a token that opens a public page, whether it is the one before the last.
+    /// Unique. Key: keyed hash of a token that opens a public page, whether it was replaced.
     SharingTokens = "sharing_tokens/1",
 
     /// What was changed, by whom. Key: organization, moment, entry id.

@@ -97,7 +97,33 @@ impl<'t> WriteTx<'t> {
             return Ok(());
         }
         let old = old.map(Row::into_record).transpose()?;
-        self.reindex(&key, old.as_ref(), Some((record, &payload)))?;
+        self.replace(key, before, old.as_ref(), record, payload)
+    }
+
+    /// Counts a change of what hangs on the record under `key`: its version becomes one more, and nothing
+    /// else of it changes.
+    ///
+    /// # Errors
+    /// 404 `Not found.` when there is none.
+    pub fn touch<R: Record>(&mut self, key: &R::Key) -> Result<()> {
+        let key = key.encoded();
+        let before = self.plain(R::TABLE, &key)?.ok_or_else(Error::not_found)?;
+        let row = Row::<R>::read(&before)?;
+        let version = row.version + 1;
+        let record = row.into_record()?;
+        let payload = record::payload(version, &record)?;
+        self.replace(key, Some(before), Some(&record), &record, payload)
+    }
+
+    fn replace<R: Record>(
+        &mut self,
+        key: Vec<u8>,
+        before: Option<Vec<u8>>,
+        old: Option<&R>,
+        record: &R,
+        payload: Vec<u8>,
+    ) -> Result<()> {
+        self.reindex(&key, old, Some((record, &payload)))?;
         self.put_plain(R::TABLE, &key, &payload)?;
         self.undo.changed(Change { table: R::TABLE, key, before, after: Some(payload) });
         Ok(())

@@ -383,6 +383,15 @@ async fn every_change_of_tiles_is_told_in_one_entry_of_the_dashboard() {
     ] {
         take(&workspace, step(sent, activity, changes)).await;
     }
+    let primary = json!({ "primary_dashboard": id });
+    owner.patch(&format!("/api/projects/{}/", workspace.made.project_id), primary).await.ok();
+    let changes = json!({
+        "deleted": [false, true],
+        field(insight, "deleted"): [false, true],
+        field(new, "deleted"): [false, true],
+    });
+    take(&workspace, step(json!({ "deleted": true }), "deleted", changes)).await;
+    owner.patch(&path, json!({ "deleted": false })).await.ok();
     let known = entries(&workspace);
     for sent in [json!([]), json!([{ "id": insight, "color": "blue" }]), json!([{ "id": 1 }])] {
         owner.patch(&path, json!({ "tiles": sent })).await.ok();

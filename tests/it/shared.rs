@@ -192,6 +192,31 @@ async fn removed_tiles_and_those_with_a_removed_insight_are_left_out() {
     assert!(page.contains("kept") && !page.contains("hidden") && !page.contains("removed"));
 }
 
+#[tokio::test]
+async fn what_changes_on_the_dashboard_changes_for_the_public_at_once() {
+    let workspace = Workspace::new().await;
+    let board = Board::make(&workspace, json!({ "name": "Before" })).await;
+    let path = format!("/shared/{}.json", board.enable(&workspace.owner, true).await);
+    let text = json!({ "text": { "body": "one" }, "color": "blue" });
+    let sent = json!({ "name": "After", "tags": ["new"], "tiles": [text] });
+    let own = workspace.owner.patch(&board.one, sent).await.ok();
+    let shown = workspace.anonymous().get(&path).await.ok()["dashboard"].take();
+    assert_eq!((&shown["name"], &shown["tags"]), (&json!("After"), &json!(["new"])));
+    let (own, tile) = (&own["tiles"][0], &shown["tiles"][0]);
+    for name in ["id", "layouts", "color", "order", "insight"] {
+        assert_eq!(tile[name], own[name], "{name}");
+    }
+    let names: Vec<_> = tile["text"].as_object().expect("a text").keys().collect();
+    assert_eq!(names, ["id", "body", "last_modified_at"]);
+    assert_eq!(tile["text"]["body"], "one");
+    assert!(own["text"]["created_by"].is_object(), "who wrote it is for members only");
+    let sent = json!({ "tiles": [{ "id": own["id"], "deleted": true }] });
+    workspace.owner.patch(&board.one, sent).await.ok();
+    let shown = workspace.anonymous().get(&path).await.ok();
+    assert_eq!(shown["dashboard"]["tiles"], json!([]));
+    workspace.check().await;
+}
+
 /// Asserts that nothing tells one reason for a 404 from another.
 async fn opens_nothing(workspace: &Workspace, token: &str) {
     let anyone = workspace.anonymous();

@@ -416,7 +416,7 @@ async fn a_restricted_dashboard_is_shared_by_its_collaborators_only() {
 }
 
 #[tokio::test]
-async fn sharing_and_its_end_move_the_dashboards_version() {
+async fn every_change_of_sharing_moves_the_dashboards_version() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({})).await;
     let key = (workspace.made.project_id, DashboardId(board.id));
@@ -430,8 +430,14 @@ async fn sharing_and_its_end_move_the_dashboards_version() {
     assert_eq!(version(), 2);
     board.enable(&workspace.owner, true).await;
     assert_eq!(version(), 2);
-    board.enable(&workspace.owner, false).await;
+    board.refresh(&workspace.owner).await;
     assert_eq!(version(), 3);
+    board.enable(&workspace.owner, false).await;
+    assert_eq!(version(), 4);
+    board.refresh(&workspace.owner).await;
+    assert_eq!(version(), 5);
+    board.token(&workspace.owner).await;
+    assert_eq!(version(), 5);
 }
 
 #[tokio::test]
@@ -476,11 +482,17 @@ async fn every_change_of_sharing_leaves_an_entry_on_the_dashboard_without_the_to
 }
 
 #[tokio::test]
-async fn what_is_sent_to_make_a_dashboard_does_not_share_it() {
+async fn neither_what_is_sent_to_make_a_dashboard_shares_it_nor_what_it_is_a_copy_of() {
     let workspace = Workspace::new().await;
-    let board = Board::make(&workspace, json!({ "is_shared": true })).await;
-    assert_eq!(workspace.owner.get(&board.one).await.ok()["is_shared"], false);
-    assert_eq!(workspace.owner.get(&board.sharing).await.ok()["enabled"], false);
+    let source = Board::make(&workspace, json!({})).await;
+    let token = source.enable(&workspace.owner, true).await;
+    for sent in [json!({ "is_shared": true }), json!({ "use_dashboard": source.id })] {
+        let board = Board::make(&workspace, sent).await;
+        assert_eq!(workspace.owner.get(&board.one).await.ok()["is_shared"], false);
+        let sharing = workspace.owner.get(&board.sharing).await.ok();
+        assert_eq!((&sharing["enabled"], &sharing["created_at"]), (&json!(false), &Value::Null));
+        assert_ne!(sharing["access_token"], token);
+    }
 }
 
 #[tokio::test]

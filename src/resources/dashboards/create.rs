@@ -96,7 +96,6 @@ pub(super) fn blank(
         restriction_level: levels::EVERYONE_EDITS,
         deleted: false,
         detailed: false,
-        tile_changes: 0,
     };
     let shown = Shown {
         id,

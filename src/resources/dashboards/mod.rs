@@ -61,8 +61,6 @@ pub struct Head {
     pub deleted: bool,
     /// Whether there are [`Details`].
     pub detailed: bool,
-    /// Counts the changes of its tiles, so that they move its version.
-    pub tile_changes: u64,
 }
 
 /// The dashboard's own fields, in the document's order.
@@ -270,14 +268,15 @@ pub fn get_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<Hea
     found.ok_or_else(|| Error::not_found_as("Dashboard not found."))
 }
 
-/// Says on the dashboard whether it has a public page.
+/// Says on the dashboard that its sharing changed, and whether it has a public page since.
 ///
 /// # Errors
 /// 404 when it is gone.
-pub fn set_shared(tx: &mut WriteTx<'_>, head: &Head, is_shared: bool) -> Result<()> {
+pub fn note_sharing(tx: &mut WriteTx<'_>, head: &Head, is_shared: bool) -> Result<()> {
     let mut dashboard: Dashboard = tx.get(&(head.project, head.id))?;
     dashboard.shown.is_shared = is_shared;
-    tx.put(&dashboard)
+    tx.put(&dashboard)?;
+    tx.touch::<Dashboard>(&dashboard.key())
 }
 
 /// The live dashboards of a project: how many there are in all, and those in `window` as the items of a

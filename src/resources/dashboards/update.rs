@@ -36,17 +36,18 @@ pub fn update(
     }
     let mut details = details(tx, &dashboard.head)?;
     input::apply(patch.clone(), &mut dashboard, &mut details);
-    if update_tiles(tx, place, id, patch, draw, now)? {
-        dashboard.head.tile_changes += 1;
+    let (key, deleted) = ((place.project.id, id), dashboard.head.deleted);
+    let tiles_changed = update_tiles(tx, place, id, patch, draw, now)?;
+    // Before what else it brings about: the activity entry is about the dashboard.
+    put(tx, dashboard, details)?;
+    if tiles_changed {
+        tx.touch::<Dashboard>(&key)?;
     }
-    match (was_deleted, dashboard.head.deleted) {
-        (false, true) => {
-            removals::remove(tx, place, id, patch.delete_insights == Some(true), now)?;
-        }
-        (true, false) => removals::restore(tx, place, id, now)?,
-        _ => {}
+    match (was_deleted, deleted) {
+        (false, true) => removals::remove(tx, place, id, patch.delete_insights == Some(true), now),
+        (true, false) => removals::restore(tx, place, id, now),
+        _ => Ok(()),
     }
-    put(tx, dashboard, details)
 }
 
 /// Answers whether anything changed.

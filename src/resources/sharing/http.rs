@@ -61,8 +61,9 @@ async fn update(
     let tokens = app.sharing().clone();
     app.change(&at, move |tx, _, place: &InProject, now| {
         let dashboard = get_editable(tx, place, id)?;
-        let enabled = super::update(tx, &tokens, of(&dashboard), &patch, now)?;
-        dashboards::set_shared(tx, &dashboard, enabled)?;
+        if let Some(enabled) = super::update(tx, &tokens, of(&dashboard), &patch, now)? {
+            dashboards::note_sharing(tx, &dashboard, enabled)?;
+        }
         super::body(tx, &tokens, of(&dashboard))
     })
     .await
@@ -78,7 +79,8 @@ async fn refresh(
     let (id, tokens) = (id?, app.sharing().clone());
     app.change(&at, move |tx, _, place: &InProject, now| {
         let dashboard = get_editable(tx, place, id)?;
-        super::refresh(tx, &tokens, of(&dashboard), now)?;
+        let enabled = super::refresh(tx, &tokens, of(&dashboard), now)?;
+        dashboards::note_sharing(tx, &dashboard, enabled)?;
         super::body(tx, &tokens, of(&dashboard))
     })
     .await

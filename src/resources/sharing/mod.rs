@@ -61,10 +61,10 @@ pub struct Shown {
 /// Whose sharing is meant.
 type Of = (ProjectId, DashboardId);
 
-/// By token, and whether it is the one before the last.
+/// By the token, which was not replaced.
 pub const BY_TOKEN: Index<Sharing, (TokenHash, bool)> =
     Index::unique(Table::SharingTokens, |sharing| Some((sharing.head.token?, false)));
-/// In the same table: by the token that was replaced.
+/// In the same table: by the one before it, which was.
 pub const BY_REPLACED: Index<Sharing, (TokenHash, bool)> =
     Index::unique(Table::SharingTokens, |sharing| Some((sharing.head.replaced?.0, true)));
 
@@ -110,8 +110,9 @@ fn get(tx: &impl Tx, of: Of) -> Result<Sharing> {
     Ok(tx.find(&of)?.unwrap_or_else(unset))
 }
 
-/// Enables or disables the public page; answers whether there is one. Enabling keeps the token that was shown
-/// before. Disabling ends it for good: it is never the dashboard's token again.
+/// Enables or disables the public page; answers whether there is one since, or nothing where nothing
+/// changed. Enabling keeps the token that was shown before. Disabling ends it for good: it is never the
+/// dashboard's token again.
 ///
 /// # Errors
 /// 400 for a field.
@@ -121,11 +122,11 @@ pub fn update(
     of: Of,
     patch: &Parsed<SharingPatch>,
     now: Timestamp,
-) -> Result<bool> {
+) -> Result<Option<bool>> {
     let mut sharing = get(tx, of)?;
     let enabled = patch.get()?.enabled.unwrap_or(sharing.shown.enabled);
     if enabled == sharing.shown.enabled {
-        return Ok(enabled);
+        return Ok(None);
     }
     sharing.shown.enabled = enabled;
     if enabled {
@@ -136,20 +137,21 @@ pub fn update(
     sharing.head.replaced = None;
     sharing.head.token = enabled.then(|| sharing.head.hash(tokens));
     tx.put(&sharing)?;
-    Ok(enabled)
+    Ok(Some(enabled))
 }
 
-/// Replaces the token. Where there is a public page, the old token opens it a while longer.
+/// Replaces the token; answers whether there is a public page, which the old token opens a while longer.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
-pub fn refresh(tx: &mut WriteTx<'_>, tokens: &Tokens, of: Of, now: Timestamp) -> Result<()> {
+pub fn refresh(tx: &mut WriteTx<'_>, tokens: &Tokens, of: Of, now: Timestamp) -> Result<bool> {
     let mut sharing = get(tx, of)?;
     sharing.head.serial += 1;
     let old = sharing.head.token.take();
     sharing.head.replaced = old.map(|old| (old, now.plus(GRACE)));
     sharing.head.token = old.map(|_| sharing.head.hash(tokens));
-    tx.put(&sharing)
+    tx.put(&sharing)?;
+    Ok(sharing.shown.enabled)
 }
 
 impl Head {

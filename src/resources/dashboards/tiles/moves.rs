@@ -45,11 +45,11 @@ pub fn move_tile(
     sent: &Parsed<TileMove>,
 ) -> Result<()> {
     let project = place.project.id;
-    let mut from = live(tx, project, source)?;
+    let from = live(tx, project, source)?;
     from.head.rights(tx, place)?.require_edit()?;
     let sent = sent.get()?;
     let destination = sent.destination()?;
-    let mut to = live(tx, project, destination)?;
+    let to = live(tx, project, destination)?;
     let rights = to.head.rights(tx, place)?;
     rights.require_edit_of("the destination dashboard")?;
     let mut tile: Tile = tx.get(&(project, source, TileId(sent.tile.id)))?;
@@ -60,11 +60,7 @@ pub fn move_tile(
     tx.remove::<Tile>(&tile.key())?;
     tile.head.dashboard = destination;
     tx.put(&tile)?;
-    for dashboard in [&mut from, &mut to] {
-        dashboard.head.tile_changes += 1;
-        tx.put(dashboard)?;
-    }
-    Ok(())
+    [from, to].iter().try_for_each(|dashboard| tx.touch::<Dashboard>(&dashboard.key()))
 }
 
 fn make_way(tx: &mut WriteTx<'_>, to: &Dashboard, tile: &Tile) -> Result<()> {
