@@ -10,7 +10,8 @@ use crate::http::around::Around;
 use crate::http::openapi;
 use crate::http::routes::Routes;
 use crate::resources::{
-    access_controls, dashboards, domains, invites, members, organizations, projects, signup, users,
+    access_controls, collaborators, dashboards, domains, invites, members, organizations, projects,
+    signup, users,
 };
 use crate::state::App;
 
@@ -23,6 +24,7 @@ pub fn routes() -> Routes {
     projects::http::routes(&mut routes);
     access_controls::http::routes(&mut routes);
     dashboards::http::routes(&mut routes);
+    collaborators::http::routes(&mut routes);
     domains::http::routes(&mut routes);
     invites::http::routes(&mut routes);
     signup::http::routes(&mut routes);

@@ -107,6 +107,21 @@ impl Rights {
             || self.effective_privilege_level >= COLLABORATORS_EDIT
     }
 
+    /// Whether access rules let the caller see it.
+    pub fn can_view(&self) -> bool {
+        self.user_access_level >= AccessLevel::Viewer
+    }
+
+    /// Whether only its collaborators edit, and not everyone.
+    pub const fn is_restricted(&self) -> bool {
+        self.effective_restriction_level > EVERYONE_EDITS
+    }
+
+    /// Whether the caller makes its access rules: its managers do, and who runs the project by a grant.
+    pub fn can_manage(&self, runs_project: bool) -> bool {
+        runs_project || self.user_access_level >= AccessLevel::Manager
+    }
+
     /// Lets only those on who may see it.
     ///
     /// # Errors
@@ -125,6 +140,17 @@ impl Rights {
             return Ok(());
         }
         Err(Error::denied("You don't have edit permissions for this dashboard."))
+    }
+
+    /// Lets only those on who make its access rules.
+    ///
+    /// # Errors
+    /// 403 for the others.
+    pub fn require_manage(&self, runs_project: bool) -> Result<()> {
+        if self.can_manage(runs_project) {
+            return Ok(());
+        }
+        Err(Error::denied("Must be manager to modify dashboard permissions."))
     }
 
     /// Lets only those on who decide who edits.

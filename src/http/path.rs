@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use percent_encoding::percent_decode_str;
 
 use crate::error::{Error, Result};
-use crate::ids::UserUuid;
+use crate::ids::{DashboardId, UserUuid};
 
 /// The path's `{id}`, or the 404 for a text that is none: for the handler to ask for, because the body
 /// is read before the object is looked for (decisions §1).
@@ -21,6 +21,19 @@ impl<S: Send + Sync, T: FromStr> FromRequestParts<S> for Id<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         let id = parameter(parts, "id").and_then(|text| text.parse().ok());
         Ok(Self(id.ok_or_else(Error::not_found)))
+    }
+}
+
+/// The path's `{dashboard_id}`, for what hangs on a dashboard. A text that is none waits as the 404 in the
+/// words of such routes, as in [`Id`].
+pub struct DashboardRef(pub Result<DashboardId>);
+
+impl<S: Send + Sync> FromRequestParts<S> for DashboardRef {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let id = parameter(parts, "dashboard_id").and_then(|text| text.parse().ok());
+        Ok(Self(id.ok_or_else(|| Error::not_found_as("Dashboard not found."))))
     }
 }
 

@@ -5,7 +5,9 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId};
+use crate::resources::access_controls::rules::Rule;
 use crate::resources::api_keys::ApiKey;
+use crate::resources::collaborators::Collaborator;
 use crate::resources::dashboards::{Dashboard, Details, DetailsShown};
 use crate::resources::domains::Domain;
 use crate::resources::invites::Invite;
@@ -35,10 +37,10 @@ pub(super) struct Subject {
 }
 
 /// The organization and the project that something is in.
-type Place = (Option<OrganizationId>, Option<ProjectId>);
+pub(super) type Place = (Option<OrganizationId>, Option<ProjectId>);
 
 /// A kind of record that entries can be about.
-trait Loggable: Record {
+pub(super) trait Loggable: Record {
     const SCOPE: &'static str;
     /// Fields whose values are secrets.
     const HIDDEN: &'static [&'static str] = &[];
@@ -74,7 +76,7 @@ fn shown_fields<R: Record>(row: &Row<'_, R>) -> Result<Map<String, Value>> {
 }
 
 /// The name that is shown of a record, if one is: the rest of its JSON is passed over.
-fn shown_name<R: Record>(row: &Row<'_, R>) -> Result<Option<String>> {
+pub(super) fn shown_name<R: Record>(row: &Row<'_, R>) -> Result<Option<String>> {
     #[derive(Deserialize)]
     struct Named {
         name: Option<String>,
@@ -97,6 +99,8 @@ pub(super) fn subject(tx: &impl Tx, change: &Change) -> Result<Option<Subject>> 
         Table::ApiKeys => of::<ApiKey>(tx, change).map(Some),
         Table::Dashboards => of::<Dashboard>(tx, change).map(Some),
         Table::DashboardDetails => of::<Details>(tx, change).map(Some),
+        Table::AccessRules => of::<Rule>(tx, change).map(Some),
+        Table::Collaborators => of::<Collaborator>(tx, change).map(Some),
         Table::Domains => of::<Domain>(tx, change).map(Some),
         _ => Ok(None),
     }
@@ -235,29 +239,6 @@ impl Loggable for Settings {
 
     fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
         Ok((Some(head.0), Some(head.1)))
-    }
-}
-
-/// A rule of a project's access controls: who has it, and which level.
-impl Loggable for Grant {
-    const SCOPE: &'static str = "AccessControl";
-    const TOLD_WHOLE: bool = true;
-
-    fn item_id(head: &Self::Head) -> String {
-        format!("{}:{}", head.project, head.user)
-    }
-
-    fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
-        Ok((Some(head.organization), Some(head.project)))
-    }
-
-    fn name(row: &Row<'_, Self>, tx: &impl Tx) -> Result<Option<String>> {
-        let project = (row.head.organization, row.head.project);
-        Ok(tx.view::<Project, _>(&project, |row| shown_name(&row))?.flatten())
-    }
-
-    fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
-        Ok(Map::from_iter([("access_level".to_owned(), row.head.level.word().into())]))
     }
 }
 

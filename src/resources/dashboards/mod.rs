@@ -307,6 +307,15 @@ pub fn is_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<bool
     Ok(tx.head::<Dashboard>(&(project, id))?.is_some_and(|head| !head.deleted))
 }
 
+/// The live dashboard that something hangs on (facts-dashboards §10, §11).
+///
+/// # Errors
+/// 404 `Dashboard not found.` for none, a removed one, or one of another project.
+pub fn get_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<Head> {
+    let found = tx.head::<Dashboard>(&(project, id))?.filter(|head| !head.deleted);
+    found.ok_or_else(|| Error::not_found_as("Dashboard not found."))
+}
+
 /// The live dashboards of a project: how many there are in all, and those in `window` as the items of a
 /// JSON array.
 ///
