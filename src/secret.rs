@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hkdf::Hkdf;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -56,6 +58,13 @@ impl Draw {
         let mut salt = [0; 16];
         self.0.fill_bytes(&mut salt);
         salt
+    }
+
+    /// 8 random characters of [0-9A-Za-z_-], as insights have them in links (facts-dashboards §7).
+    pub fn short_id(&mut self) -> String {
+        let mut bytes = [0; 6];
+        self.0.fill_bytes(&mut bytes);
+        URL_SAFE_NO_PAD.encode(bytes)
     }
 
     /// A random base62 token of 44 characters: 256 bits.

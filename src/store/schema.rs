@@ -129,9 +129,9 @@ tables! {
     RemovalsByMoment = "removals_by_moment/1",
     /// Tiles of dashboards. Key: project, dashboard, tile.
     Tiles = "tiles/1",
-    /// Key: project, insight, dashboard, tile.
+    /// Live tiles that show an insight. Key: project, insight, then as above.
     TilesByInsight = "tiles_by_insight/1",
-    /// Key: project, text, dashboard, tile.
+    /// Live tiles that show a text. Key: project, text, then as above.
     TilesByText = "tiles_by_text/1",
     /// What tiles show: queries. Key: project, insight.
     Insights = "insights/1",

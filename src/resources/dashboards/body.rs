@@ -8,6 +8,7 @@ use crate::json::Object;
 use crate::resources::users;
 use crate::store::{Row, Tx};
 
+use super::tiles::body as tiles;
 use super::{Dashboard, DashboardPatch, Details, Standing};
 
 /// What shows only in the answer to the request that sent it.
@@ -109,7 +110,7 @@ pub(super) fn detail(
             .splice(&tail)
             .splice(details.as_deref().unwrap_or(NO_DETAILS))
             .field("delete_insights", &once.delete_insights)?
-            .raw("tiles", b"[]")
+            .with("tiles", |out| tiles::write(tx, &key, &rights, out))?
             .end();
         Ok(())
     })?

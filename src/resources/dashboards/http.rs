@@ -61,8 +61,8 @@ async fn update(
     Body(sent): Body,
 ) -> Answered {
     let (id, patch) = (id?, Sent::<DashboardPatch>::of(&sent));
-    app.change(&at, move |tx, _, place: &InProject, _| {
-        super::update(tx, place, id, &patch)?;
+    app.change(&at, move |tx, _, place: &InProject, now| {
+        super::update(tx, place, id, &patch, now)?;
         super::body(tx, place, id, Once::of(patch.get()?))
     })
     .await

@@ -6,6 +6,10 @@
 mod body;
 pub mod http;
 mod input;
+pub mod insights;
+pub mod removals;
+pub mod texts;
+pub mod tiles;
 
 use std::collections::HashMap;
 
@@ -261,6 +265,7 @@ pub fn update(
     place: &InProject,
     id: DashboardId,
     patch: &Sent<DashboardPatch>,
+    now: Timestamp,
 ) -> Result<()> {
     let key = (place.project.id, id);
     let mut dashboard: Dashboard = tx.get(&key)?;
@@ -275,8 +280,15 @@ pub fn update(
         rights.require_restrict()?;
     }
     let mut details = details(tx, &dashboard.head)?;
+    let was_deleted = dashboard.head.deleted;
     input::apply(patch.clone(), &mut dashboard, &mut details);
-    put(tx, dashboard, details)
+    let deleted = dashboard.head.deleted;
+    put(tx, dashboard, details)?;
+    match (was_deleted, deleted) {
+        (false, true) => removals::note(tx, place, id, now),
+        (true, false) => removals::forget(tx, key),
+        _ => Ok(()),
+    }
 }
 
 fn put(tx: &mut WriteTx<'_>, mut dashboard: Dashboard, details: DetailsShown) -> Result<()> {

@@ -8,6 +8,10 @@ use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::resources::access_controls::rules::{self, Rule};
 use crate::resources::activity::Entry;
 use crate::resources::collaborators::{self, Collaborator};
+use crate::resources::dashboards::insights::Insight;
+use crate::resources::dashboards::removals::Removal;
+use crate::resources::dashboards::texts::Text;
+use crate::resources::dashboards::tiles::Tile;
 use crate::resources::dashboards::{Dashboard, Details};
 use crate::resources::domains::Domain;
 use crate::resources::invites::Invite;
@@ -116,6 +120,10 @@ fn sweep_project(
     let mut piece = Piece::new(tx);
     piece.remove::<Rule>(&project)?;
     piece.remove::<Collaborator>(&project)?;
+    piece.remove::<Tile>(&project)?;
+    piece.remove::<Insight>(&project)?;
+    piece.remove::<Text>(&project)?;
+    piece.remove::<Removal>(&project)?;
     piece.remove::<Details>(&project)?;
     piece.remove::<Dashboard>(&project)?;
     piece.remove::<Grant>(&(organization, project))?;
@@ -169,8 +177,8 @@ impl<'p, 't> Piece<'p, 't> {
 /// 500 or 503 when the file cannot be read.
 pub fn excuses(tx: &Snapshot, reference: &Reference) -> Result<bool> {
     let mut key = reference.key.as_slice();
-    // The keys of dashboards begin with the project, not with the organization.
-    if reference.table == Table::Dashboards {
+    // These keys begin with the project, not with the organization; what points there is swept first.
+    if [Table::Dashboards, Table::Insights, Table::Texts].contains(&reference.table) {
         return Ok(false);
     }
     let Some(organization) = OrganizationId::read(&mut key) else { return Ok(false) };

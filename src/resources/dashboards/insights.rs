@@ -1,0 +1,258 @@
+//! Insights: the queries that tiles show (facts-dashboards §7). Tiles of several dashboards may show the
+//! same one. Nothing is asked of them here: they are kept, copied, removed and brought back.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::access::InProject;
+use crate::access::levels::Rights;
+use crate::error::Result;
+use crate::ids::{DashboardId, InsightId, OrganizationId, ProjectId, TileId, UserId};
+use crate::json::{Array, Object};
+use crate::resources::projects::Project;
+use crate::resources::users::Embedder;
+use crate::secret::Draw;
+use crate::store::{Record, Reference, Row, Table, Tx, WriteTx};
+use crate::time::Timestamp;
+
+use super::tiles;
+
+/// An insight.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Insight {
+    /// What rules decide by.
+    pub head: Head,
+    /// What tiles show of it.
+    pub shown: Shown,
+}
+
+/// What rules decide by.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    /// The organization of its project.
+    pub organization: OrganizationId,
+    /// The project it belongs to.
+    pub project: ProjectId,
+    /// Its number.
+    pub id: InsightId,
+    /// Who made it.
+    pub created_by: Option<UserId>,
+    /// Who changed it last.
+    pub last_modified_by: Option<UserId>,
+    /// Whether it is soft-deleted, which hides its tiles.
+    pub deleted: bool,
+}
+
+/// The insight's own fields.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Shown {
+    /// Its number.
+    pub id: InsightId,
+    /// What links call it: 8 characters of [0-9A-Za-z_-].
+    pub short_id: String,
+    /// Its name.
+    pub name: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// What it asks, in the legacy form.
+    pub filters: Map<String, Value>,
+    /// What it asks.
+    pub query: Option<Map<String, Value>>,
+    /// Whether it is soft-deleted.
+    pub deleted: bool,
+    /// Whether it came with a template.
+    pub is_sample: bool,
+    /// Words to find it by, sorted.
+    pub tags: Vec<String>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When the record last changed.
+    pub updated_at: Timestamp,
+    /// When what it asks last changed.
+    pub last_modified_at: Timestamp,
+}
+
+impl Record for Insight {
+    const TABLE: Table = Table::Insights;
+    type Key = (ProjectId, InsightId);
+    type Head = Head;
+    type Shown = Shown;
+
+    fn key(&self) -> Self::Key {
+        (self.head.project, self.head.id)
+    }
+
+    fn parts(&self) -> (&Head, &Shown) {
+        (&self.head, &self.shown)
+    }
+
+    fn join(head: Head, shown: Shown) -> Self {
+        Self { head, shown }
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        vec![Reference::to::<Project>(&(self.head.organization, self.head.project))]
+    }
+}
+
+/// What an insight is made of. `filters` and `query` are bounded by whoever took them in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewInsight {
+    /// Its name.
+    pub name: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// What it asks, in the legacy form; empty where there is a query.
+    pub filters: Map<String, Value>,
+    /// What it asks.
+    pub query: Option<Map<String, Value>>,
+    /// Whether it comes with a template.
+    pub is_sample: bool,
+    /// Words to find it by, sorted.
+    pub tags: Vec<String>,
+}
+
+/// Makes an insight of the caller's.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub fn create(
+    tx: &mut WriteTx<'_>,
+    place: &InProject,
+    new: NewInsight,
+    draw: &mut Draw,
+    now: Timestamp,
+) -> Result<InsightId> {
+    let NewInsight { name, description, filters, query, is_sample, tags } = new;
+    let id = InsightId(tx.next_number(Table::Insights)?);
+    let me = Some(place.member.user);
+    tx.put(&Insight {
+        head: Head {
+            organization: place.project.organization,
+            project: place.project.id,
+            id,
+            created_by: me,
+            last_modified_by: me,
+            deleted: false,
+        },
+        shown: Shown {
+            id,
+            short_id: draw.short_id(),
+            name,
+            description,
+            filters,
+            query,
+            deleted: false,
+            is_sample,
+            tags,
+            created_at: now,
+            updated_at: now,
+            last_modified_at: now,
+        },
+    })?;
+    Ok(id)
+}
+
+/// Copies an insight with its tags; ` (Copy)` is put behind its name, if it has one (facts-dashboards §5).
+///
+/// # Errors
+/// 404 when there is none; 500 or 503 when the file cannot be read or written.
+pub fn copy(
+    tx: &mut WriteTx<'_>,
+    place: &InProject,
+    id: InsightId,
+    draw: &mut Draw,
+    now: Timestamp,
+) -> Result<InsightId> {
+    let Insight { shown, .. } = tx.get(&(place.project.id, id))?;
+    let new = NewInsight {
+        name: shown.name.map(|name| format!("{name} (Copy)")),
+        description: shown.description,
+        filters: shown.filters,
+        query: shown.query,
+        is_sample: shown.is_sample,
+        tags: shown.tags,
+    };
+    create(tx, place, new, draw, now)
+}
+
+/// Removes an insight softly, or brings it back. What it asks stays as it was, and so does who changed
+/// that last.
+///
+/// # Errors
+/// 404 when there is none; 500 or 503 when the file cannot be read or written.
+pub fn set_deleted(
+    tx: &mut WriteTx<'_>,
+    key: (ProjectId, InsightId),
+    deleted: bool,
+    now: Timestamp,
+) -> Result<()> {
+    let mut insight: Insight = tx.get(&key)?;
+    if insight.head.deleted != deleted {
+        insight.head.deleted = deleted;
+        insight.shown.deleted = deleted;
+        insight.shown.updated_at = now;
+        tx.put(&insight)?;
+    }
+    Ok(())
+}
+
+/// What every insight shows alike: there are no results, and nothing sets the other fields.
+const CONSTANT: &[u8] = br#"{"derived_name":null,"order":null,"favorited":false,"saved":true,"result":null,"columns":null,"hasMore":null,"timezone":null,"last_refresh":null,"next_allowed_client_refresh":null,"query_status":null,"is_cached":false,"filters_hash":null,"cache_target_age":null,"hogql":null,"types":null}"#;
+
+/// Appends an insight as a tile shows it, to whom may do `rights` with the dashboard that is read.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub(super) fn write(
+    tx: &impl Tx,
+    row: &Row<'_, Insight>,
+    rights: &Rights,
+    users: &mut Embedder,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let Head { project, id, created_by, last_modified_by, .. } = row.head;
+    let live = tx.keys(&tiles::BY_INSIGHT, &(project, id), usize::MAX)?;
+    Object::begin(out)
+        .splice(row.shown)
+        .splice(CONSTANT)
+        .with("dashboards", |out| write_dashboards(&live, out))?
+        .with("dashboard_tiles", |out| write_tiles(&live, out))?
+        .with("created_by", |out| users.write(tx, created_by, out))?
+        .with("last_modified_by", |out| users.write(tx, last_modified_by, out))?
+        .field("effective_restriction_level", &rights.effective_restriction_level)?
+        .field("effective_privilege_level", &rights.effective_privilege_level)?
+        .field("user_access_level", &rights.user_access_level)?
+        .end();
+    Ok(())
+}
+
+type TileKey = (ProjectId, DashboardId, TileId);
+
+fn write_dashboards(live: &[TileKey], out: &mut Vec<u8>) -> Result<()> {
+    let mut array = Array::begin(out);
+    for (_, dashboard, _) in live {
+        array.item(|out| {
+            out.extend_from_slice(dashboard.to_string().as_bytes());
+            Ok(())
+        })?;
+    }
+    array.end();
+    Ok(())
+}
+
+fn write_tiles(live: &[TileKey], out: &mut Vec<u8>) -> Result<()> {
+    let mut array = Array::begin(out);
+    for (_, dashboard, tile) in live {
+        array.item(|out| {
+            Object::begin(out)
+                .field("id", tile)?
+                .field("dashboard_id", dashboard)?
+                .raw("deleted", b"null")
+                .end();
+            Ok(())
+        })?;
+    }
+    array.end();
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! How a dashboard's tiles are shown: each with the insight or the text on it (facts-dashboards §7).
+
+use crate::access::levels::Rights;
+use crate::error::Result;
+use crate::ids::{DashboardId, ProjectId};
+use crate::json::{Array, Object};
+use crate::resources::dashboards::insights::{self, Insight};
+use crate::resources::dashboards::texts::{self, Text};
+use crate::resources::users::Embedder;
+use crate::store::{Order, Tx, Window};
+
+use super::{Content, Head, Tile};
+
+/// Members that say the same of every tile.
+const CONSTANT: &[u8] = br#"{"last_refresh":null,"is_cached":false,"filters_overrides":{}}"#;
+
+/// Appends the live tiles of a dashboard to whom may do `rights` with it, in their order and numbered by
+/// it. Those whose insight is removed are left out.
+pub(in crate::resources::dashboards) fn write(
+    tx: &impl Tx,
+    dashboard: &(ProjectId, DashboardId),
+    rights: &Rights,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let mut live: Vec<(Head, Vec<u8>)> = Vec::new();
+    tx.scan::<Tile, _>(dashboard, Window::all(Order::Ascending), |row| {
+        if !row.head.deleted {
+            live.push((row.head, row.shown.to_vec()));
+        }
+        Ok(())
+    })?;
+    live.sort_by(|(one, _), (other, _)| one.standing(other));
+    let mut contents = Contents { tx, rights, users: Embedder::default(), text: Vec::new() };
+    let mut array = Array::begin(out);
+    let mut order = 0_u64;
+    for (head, shown) in &live {
+        let Some((insight, text)) = contents.of(head)? else { continue };
+        array.item(|out| {
+            Object::begin(out)
+                .splice(shown)
+                .splice(CONSTANT)
+                .raw("insight", insight)
+                .raw("text", text)
+                .field("order", &order)?
+                .end();
+            Ok(())
+        })?;
+        order += 1;
+    }
+    array.end();
+    Ok(())
+}
+
+/// What tiles show, read one after the other.
+struct Contents<'c, X> {
+    tx: &'c X,
+    rights: &'c Rights,
+    users: Embedder,
+    text: Vec<u8>,
+}
+
+impl<X: Tx> Contents<'_, X> {
+    /// The tile's insight and text, one of them null; none where the insight is removed.
+    fn of(&mut self, tile: &Head) -> Result<Option<(&[u8], &[u8])>> {
+        const NULL: &[u8] = b"null";
+        let Self { tx, rights, users, text: out } = self;
+        out.clear();
+        match tile.content {
+            Content::Insight(id) => {
+                tx.view::<Insight, _>(&(tile.project, id), |row| {
+                    if row.head.deleted {
+                        return Ok(());
+                    }
+                    insights::write(*tx, &row, rights, users, out)
+                })?;
+                Ok((!out.is_empty()).then_some((out, NULL)))
+            }
+            Content::Text(id) => {
+                tx.view::<Text, _>(&(tile.project, id), |row| texts::write(*tx, &row, users, out))?;
+                Ok((!out.is_empty()).then_some((NULL, out)))
+            }
+        }
+    }
+}
