@@ -100,6 +100,15 @@ pub fn rights(caller: &Membership, dashboard: Guarded) -> Rights {
     }
 }
 
+/// What the caller has on the dashboards of a project by what holds for all of them. `ruled` is what its
+/// access rules give the caller there, if any speaks of it.
+pub fn on_all(caller: &Membership, ruled: Option<AccessLevel>) -> AccessLevel {
+    match ruled {
+        _ if caller.level.administers() => AccessLevel::Manager,
+        ruled => ruled.unwrap_or(AccessLevel::Editor),
+    }
+}
+
 impl Rights {
     /// Whether the restriction lets the caller edit. Access rules are asked apart.
     pub fn can_edit(&self) -> bool {
@@ -110,11 +119,6 @@ impl Rights {
     /// Whether access rules let the caller see it.
     pub fn can_view(&self) -> bool {
         self.user_access_level >= AccessLevel::Viewer
-    }
-
-    /// Whether only its collaborators edit, and not everyone.
-    pub const fn is_restricted(&self) -> bool {
-        self.effective_restriction_level > EVERYONE_EDITS
     }
 
     /// Whether the caller makes its access rules: its managers do, and who runs the project by a grant.
