@@ -40,6 +40,11 @@ impl AccessLevel {
         }
     }
 
+    /// Whether it is enough to see what it is on.
+    pub fn lets_view(self) -> bool {
+        self >= Self::Viewer
+    }
+
     /// Lets only those on who have at least this level of a resource.
     ///
     /// # Errors
@@ -118,7 +123,7 @@ impl Rights {
 
     /// Whether access rules let the caller see it.
     pub fn can_view(&self) -> bool {
-        self.user_access_level >= AccessLevel::Viewer
+        self.user_access_level.lets_view()
     }
 
     /// Whether the caller makes its access rules: its managers do, and who runs the project by a grant.

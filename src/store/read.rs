@@ -156,22 +156,29 @@ pub trait Tx: Raw {
         }
         let prefix = prefix.encoded();
         self.raw_walk(index.table(), &prefix, window.offset, window.order, &mut |_, entry| {
-            match split_entry(index.form(), entry) {
-                Some((_, Some(payload))) => visit(Row::read(payload)?)?,
-                Some((primary, None)) => {
-                    let mut found = false;
-                    self.raw_get(R::TABLE, primary, &mut |payload| {
-                        found = true;
-                        visit(Row::read(payload)?)
-                    })?;
-                    if !found {
-                        return Err(damaged(index.table(), &"an entry leads to no record"));
-                    }
-                }
-                None => return Err(damaged(index.table(), &"an entry holds no record")),
-            }
+            view_entry(self, index, entry, &mut visit)?;
             left -= 1;
             Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })
+    }
+
+    /// Walks the records whose index key begins with `prefix` and whose head `keep` lets through, within
+    /// `window` of those.
+    ///
+    /// # Errors
+    /// What `visit` answers; 500 when an index entry leads nowhere.
+    fn walk_kept<R: Record, K: Key, P: Key>(
+        &self,
+        index: &Index<R, K>,
+        prefix: &P,
+        window: Window,
+        keep: impl FnMut(&R::Head) -> bool,
+        visit: impl FnMut(Row<'_, R>) -> Result<()>,
+    ) -> Result<()> {
+        let prefix = prefix.encoded();
+        let mut visit = kept(window, keep, visit);
+        self.raw_walk(index.table(), &prefix, 0, window.order, &mut |_, entry| {
+            view_entry(self, index, entry, &mut visit)
         })
     }
 
@@ -211,25 +218,13 @@ pub trait Tx: Raw {
         &self,
         prefix: &P,
         window: Window,
-        mut keep: impl FnMut(&R::Head) -> bool,
-        mut visit: impl FnMut(Row<'_, R>) -> Result<()>,
+        keep: impl FnMut(&R::Head) -> bool,
+        visit: impl FnMut(Row<'_, R>) -> Result<()>,
     ) -> Result<()> {
-        let (mut skip, mut left) = (window.offset, window.limit);
-        if left == 0 {
-            return Ok(());
-        }
-        self.raw_walk(R::TABLE, &prefix.encoded(), 0, window.order, &mut |_, payload| {
-            let row = Row::read(payload)?;
-            if !keep(&row.head) {
-                return Ok(ControlFlow::Continue(()));
-            }
-            if skip > 0 {
-                skip -= 1;
-                return Ok(ControlFlow::Continue(()));
-            }
-            visit(row)?;
-            left -= 1;
-            Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        let prefix = prefix.encoded();
+        let mut visit = kept(window, keep, visit);
+        self.raw_walk(R::TABLE, &prefix, 0, window.order, &mut |_, payload| {
+            visit(Row::read(payload)?)
         })
     }
 
@@ -278,6 +273,48 @@ pub trait Tx: Raw {
 }
 
 impl<X: Raw + ?Sized> Tx for X {}
+
+/// Shows the record that an index entry holds or leads to.
+fn view_entry<R: Record, K: Key, T>(
+    tx: &(impl Raw + ?Sized),
+    index: &Index<R, K>,
+    entry: &[u8],
+    visit: &mut impl FnMut(Row<'_, R>) -> Result<T>,
+) -> Result<T> {
+    match split_entry(index.form(), entry) {
+        Some((_, Some(payload))) => visit(Row::read(payload)?),
+        Some((primary, None)) => {
+            let mut seen = None;
+            tx.raw_get(R::TABLE, primary, &mut |payload| {
+                seen = Some(visit(Row::read(payload)?)?);
+                Ok(())
+            })?;
+            seen.ok_or_else(|| damaged(index.table(), &"an entry leads to no record"))
+        }
+        None => Err(damaged(index.table(), &"an entry holds no record")),
+    }
+}
+
+/// Shows those rows to `visit` that `keep` lets through and that are within `window` of those; breaks
+/// when it is full.
+fn kept<R: Record>(
+    window: Window,
+    mut keep: impl FnMut(&R::Head) -> bool,
+    mut visit: impl FnMut(Row<'_, R>) -> Result<()>,
+) -> impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>> {
+    let (mut skip, mut left) = (window.offset, window.limit);
+    move |row| {
+        if left > 0 && keep(&row.head) {
+            if skip > 0 {
+                skip -= 1;
+            } else {
+                visit(row)?;
+                left -= 1;
+            }
+        }
+        Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+}
 
 fn read_key<R: Record, K: Key>(index: &Index<R, K>, entry: &[u8]) -> Result<R::Key> {
     split_entry(index.form(), entry)

@@ -108,6 +108,17 @@ impl Ruling {
         Ok(ruling)
     }
 
+    /// The dashboards that a rule of their own may hide from the caller.
+    pub fn singled_out(&self) -> impl Iterator<Item = DashboardId> {
+        let rules = self.named.iter().chain(&self.by_default);
+        rules.filter(|(_, level)| !level.lets_view()).map(|(id, _)| *id)
+    }
+
+    /// Whether the caller may see some dashboard by a rule that names both.
+    pub fn grants_any(&self) -> bool {
+        self.named.values().any(|level| level.lets_view())
+    }
+
     /// What they say of a dashboard, if they say anything.
     pub fn on(&self, dashboard: DashboardId) -> Option<AccessLevel> {
         let named = self.named.get(&dashboard).copied();

@@ -11,10 +11,11 @@ use crate::http::page::Page;
 use crate::http::path::Id;
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
+use crate::input::{Flag, Kind, Tags};
 use crate::state::App;
 use crate::store::Order;
 
-use super::{DashboardPatch, NewDashboard, Once, Sent};
+use super::{DashboardPatch, Filter, Maker, NewDashboard, Once, Sent};
 
 const LIST: &str = "/api/projects/{project_id}/dashboards/";
 const ONE: &str = "/api/projects/{project_id}/dashboards/{id}/";
@@ -37,7 +38,11 @@ pub fn routes(routes: &mut Routes) {
 }
 
 async fn list(at: Admitted<InProject>, page: Page) -> Answered {
-    page.answer(move |page| super::list(&*at.tx, &at.place, page.window(Order::Ascending))).await
+    let filter = filter(&page);
+    let walks = super::walks(&*at.tx, &at.place, &filter)?;
+    page.walking(walks)
+        .answer(move |page| super::list(&*at.tx, &at.place, &filter, page.window(Order::Ascending)))
+        .await
 }
 
 async fn create(State(app): State<App>, at: Changing<InProject>, Body(sent): Body) -> Answered {
@@ -73,4 +78,19 @@ async fn update(
 async fn destroy(_: Admitted<InProject>) -> Response {
     const ALLOW: HeaderValue = HeaderValue::from_static("GET, PATCH, HEAD, OPTIONS");
     (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, ALLOW)]).into_response()
+}
+
+/// What the query asks for. A value that is none is passed over, as a limit is.
+fn filter(page: &Page) -> Filter {
+    let value = |name| page.parameter(name).map(str::trim).filter(|text| !text.is_empty());
+    let flag = |name| value(name).and_then(|text| Flag::read(&text.into()).ok());
+    let tags = page.parameters("tags").filter_map(|text| Tags::read(&vec![text].into()).ok());
+    Filter {
+        search: value("search").map(str::to_lowercase),
+        tags: tags.flatten().collect(),
+        pinned: flag("pinned"),
+        creation_mode: value("creation_mode").and_then(Filter::creation_mode),
+        created_by: value("created_by").and_then(Maker::parse),
+        deleted: flag("deleted") == Some(true),
+    }
 }

@@ -7,11 +7,10 @@ mod body;
 pub mod http;
 mod input;
 pub mod insights;
+mod list;
 pub mod removals;
 pub mod texts;
 pub mod tiles;
-
-use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -20,14 +19,15 @@ use crate::access::levels::{self, AccessLevel, Guarded, Rights};
 use crate::access::{Caller, InProject};
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
-use crate::resources::access_controls::rules::{self, Ruling};
+use crate::resources::access_controls::rules;
 use crate::resources::collaborators;
 use crate::resources::projects::Project;
-use crate::store::{Count, Index, Indexed, Key, Record, Reference, Table, Tx, Window, WriteTx};
+use crate::store::{Count, Index, Indexed, Key, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 pub use body::Once;
 pub use input::{DashboardPatch, NewDashboard, Sent};
+pub use list::{Filter, Maker, list, walks};
 
 /// What lists show of a dashboard, and what rules decide by.
 #[derive(Debug, Clone, PartialEq)]
@@ -189,30 +189,6 @@ impl Head {
     }
 }
 
-/// What decides of the caller's rights on each dashboard of a project, read once for a list.
-pub struct Standing<'p> {
-    place: &'p InProject,
-    collaborates: HashMap<DashboardId, i64>,
-    ruling: Ruling,
-}
-
-impl<'p> Standing<'p> {
-    /// The caller's standing in the project.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
-    pub fn of(tx: &impl Tx, place: &'p InProject) -> Result<Self> {
-        let collaborates = collaborators::levels(tx, place)?;
-        Ok(Self { place, collaborates, ruling: Ruling::of(tx, place)? })
-    }
-
-    /// What the caller may do with a dashboard.
-    pub fn rights(&self, dashboard: &Head) -> Rights {
-        let collaborator = self.collaborates.get(&dashboard.id).copied();
-        dashboard.rights_given(self.place, collaborator, self.ruling.on(dashboard.id))
-    }
-}
-
 /// Makes a dashboard.
 ///
 /// # Errors
@@ -326,22 +302,6 @@ pub fn is_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<bool
 pub fn get_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<Head> {
     let found = tx.head::<Dashboard>(&(project, id))?.filter(|head| !head.deleted);
     found.ok_or_else(|| Error::not_found_as("Dashboard not found."))
-}
-
-/// The live dashboards of a project: how many there are in all, and those in `window` as the items of a
-/// JSON array.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
-pub fn list(tx: &impl Tx, place: &InProject, window: Window) -> Result<(u64, Vec<u8>)> {
-    let project = place.project.id;
-    let standing = Standing::of(tx, place)?;
-    let mut items = body::Items::new(&standing, window.limit);
-    let count = tx.count::<Dashboard>(&project)?;
-    if window.begins_within(count) {
-        tx.walk(&BY_NAME, &project, window, |row| items.push(tx, &row))?;
-    }
-    Ok((count, items.out))
 }
 
 /// The Dashboard of the API document with its detail fields.
