@@ -33,17 +33,22 @@ pub async fn at_the_moment() -> Workspace {
     Workspace::with(config).await
 }
 
+/// The caller as the API embeds them.
+pub async fn embedded(caller: &Caller) -> Value {
+    let me = caller.get("/api/users/@me/").await.ok();
+    let user: Map<_, _> = USER.iter().map(|name| ((*name).to_owned(), me[*name].clone())).collect();
+    Value::Object(user)
+}
+
 /// The whole detail of a dashboard that `maker` made from `{}`, with `changes`.
 pub async fn detail(maker: &Caller, id: u64, changes: Value) -> Value {
-    let me = maker.get("/api/users/@me/").await.ok();
-    let user: Map<_, _> = USER.iter().map(|name| ((*name).to_owned(), me[*name].clone())).collect();
     let mut body = json!({
         "id": id,
         "name": null,
         "description": "",
         "pinned": false,
         "created_at": MOMENT,
-        "created_by": user,
+        "created_by": embedded(maker).await,
         "is_shared": false,
         "deleted": false,
         "creation_mode": "default",
