@@ -154,31 +154,41 @@ pub trait Tx: Raw {
         if left == 0 {
             return Ok(());
         }
-        let prefix = prefix.encoded();
-        self.raw_walk(index.table(), &prefix, window.offset, window.order, &mut |_, entry| {
-            view_entry(self, index, entry, &mut visit)?;
+        self.walk_until(index, prefix, window.offset, window.order, |row| {
+            visit(row)?;
             left -= 1;
             Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })
     }
 
-    /// Walks the records whose index key begins with `prefix` and whose head `keep` lets through, within
-    /// `window` of those.
+    /// Walks the records whose index key begins with `prefix`, past the first `skip` ones, until `visit`
+    /// breaks.
     ///
     /// # Errors
     /// What `visit` answers; 500 when an index entry leads nowhere.
-    fn walk_kept<R: Record, K: Key, P: Key>(
+    fn walk_until<R: Record, K: Key, P: Key>(
         &self,
         index: &Index<R, K>,
         prefix: &P,
-        window: Window,
-        keep: impl FnMut(&R::Head) -> bool,
-        visit: impl FnMut(Row<'_, R>) -> Result<()>,
+        skip: usize,
+        order: Order,
+        mut visit: impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let prefix = prefix.encoded();
-        let mut visit = kept(window, keep, visit);
-        self.raw_walk(index.table(), &prefix, 0, window.order, &mut |_, entry| {
-            view_entry(self, index, entry, &mut visit)
+        self.raw_walk(index.table(), &prefix, skip, order, &mut |_, entry| match split_entry(
+            index.form(),
+            entry,
+        ) {
+            Some((_, Some(payload))) => visit(Row::read(payload)?),
+            Some((primary, None)) => {
+                let mut flow = None;
+                self.raw_get(R::TABLE, primary, &mut |payload| {
+                    flow = Some(visit(Row::read(payload)?)?);
+                    Ok(())
+                })?;
+                flow.ok_or_else(|| damaged(index.table(), &"an entry leads to no record"))
+            }
+            None => Err(damaged(index.table(), &"an entry holds no record")),
         })
     }
 
@@ -221,11 +231,26 @@ pub trait Tx: Raw {
         keep: impl FnMut(&R::Head) -> bool,
         visit: impl FnMut(Row<'_, R>) -> Result<()>,
     ) -> Result<()> {
-        let prefix = prefix.encoded();
         let mut visit = kept(window, keep, visit);
-        self.raw_walk(R::TABLE, &prefix, 0, window.order, &mut |_, payload| {
+        self.raw_walk(R::TABLE, &prefix.encoded(), 0, window.order, &mut |_, payload| {
             visit(Row::read(payload)?)
         })
+    }
+
+    /// Walks the records whose index key begins with `prefix` and whose head `keep` lets through, within
+    /// `window` of those.
+    ///
+    /// # Errors
+    /// What `visit` answers; 500 when an index entry leads nowhere.
+    fn walk_kept<R: Record, K: Key, P: Key>(
+        &self,
+        index: &Index<R, K>,
+        prefix: &P,
+        window: Window,
+        keep: impl FnMut(&R::Head) -> bool,
+        visit: impl FnMut(Row<'_, R>) -> Result<()>,
+    ) -> Result<()> {
+        self.walk_until(index, prefix, 0, window.order, kept(window, keep, visit))
     }
 
     /// The primary keys an index holds under `prefix`, at most `limit`, in ascending order.
@@ -274,29 +299,7 @@ pub trait Tx: Raw {
 
 impl<X: Raw + ?Sized> Tx for X {}
 
-/// Shows the record that an index entry holds or leads to.
-fn view_entry<R: Record, K: Key, T>(
-    tx: &(impl Raw + ?Sized),
-    index: &Index<R, K>,
-    entry: &[u8],
-    visit: &mut impl FnMut(Row<'_, R>) -> Result<T>,
-) -> Result<T> {
-    match split_entry(index.form(), entry) {
-        Some((_, Some(payload))) => visit(Row::read(payload)?),
-        Some((primary, None)) => {
-            let mut seen = None;
-            tx.raw_get(R::TABLE, primary, &mut |payload| {
-                seen = Some(visit(Row::read(payload)?)?);
-                Ok(())
-            })?;
-            seen.ok_or_else(|| damaged(index.table(), &"an entry leads to no record"))
-        }
-        None => Err(damaged(index.table(), &"an entry holds no record")),
-    }
-}
-
-/// Shows those rows to `visit` that `keep` lets through and that are within `window` of those; breaks
-/// when it is full.
+/// Shows the rows that `keep` lets through, within `window` of those; breaks when that is full.
 fn kept<R: Record>(
     window: Window,
     mut keep: impl FnMut(&R::Head) -> bool,
@@ -305,12 +308,11 @@ fn kept<R: Record>(
     let (mut skip, mut left) = (window.offset, window.limit);
     move |row| {
         if left > 0 && keep(&row.head) {
-            if skip > 0 {
-                skip -= 1;
-            } else {
+            if skip == 0 {
                 visit(row)?;
                 left -= 1;
             }
+            skip = skip.saturating_sub(1);
         }
         Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }

@@ -49,7 +49,7 @@ pub fn routes(routes: &mut Routes) {
         .takes::<NewDashboardAccessControl>()
         .answers(200, "AccessControl");
     let operation = "dashboards_resource_access_controls_retrieve";
-    routes.get(NOT_OF_DASHBOARD, operation, read, refuse).status = 400;
+    routes.get(NOT_OF_DASHBOARD, operation, read, refuse).answers(400, "Error");
 }
 
 async fn retrieve(at: Admitted<InProject>) -> Answered {

@@ -176,18 +176,19 @@ fn refused(detail: &'static str) -> Error {
     Error::invalid("invalid_input", detail)
 }
 
-/// Removes a collaborator. That the caller may edit the dashboard is checked before.
+/// Removes a collaborator, whether the list shows it or not. That the caller may edit the dashboard is
+/// checked before.
 ///
 /// # Errors
-/// 404 for somebody who is none, or whom the list leaves out; 400 for a dashboard that everyone edits.
+/// 404 for somebody who is none; 400 for a dashboard that everyone edits.
 pub fn remove(
     tx: &mut WriteTx<'_>,
     place: &InProject,
     dashboard: Restricted,
     user: UserId,
 ) -> Result<()> {
-    let row: Collaborator = tx.get(&(place.project.id, dashboard.id, user))?;
-    if !is_listed(tx, &row)? {
+    let key = (place.project.id, dashboard.id, user);
+    if !tx.exists::<Collaborator>(&key)? {
         return Err(Error::not_found());
     }
     if dashboard.restriction_level <= EVERYONE_EDITS {
@@ -195,7 +196,7 @@ pub fn remove(
             "Cannot remove collaborators from a dashboard on the lowest restriction level.",
         ));
     }
-    tx.remove::<Collaborator>(&row.key())?;
+    tx.remove::<Collaborator>(&key)?;
     Ok(())
 }
 
