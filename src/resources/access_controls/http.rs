@@ -3,6 +3,7 @@
 
 use axum::extract::State;
 
+use crate::access::levels::Rights;
 use crate::access::{Admitted, Changing, InProject, Needs};
 use crate::error::{Error, Result};
 use crate::http::answer::{Answer, Answered};
@@ -15,7 +16,7 @@ use crate::resources::dashboards::Dashboard;
 use crate::state::App;
 use crate::store::Tx;
 
-use super::{Guarded, NewAccessControl, NewDashboardAccessControl, NewResourceAccessControl};
+use super::{NewAccessControl, NewDashboardAccessControl, NewResourceAccessControl};
 
 const OF_PROJECT: &str = "/api/projects/{project_id}/access_controls/";
 const OF_DASHBOARDS: &str = "/api/projects/{project_id}/resource_access_controls/";
@@ -77,8 +78,9 @@ async fn update_all(State(app): State<App>, at: Changing<InProject>, Body(sent):
 }
 
 async fn retrieve_one(at: Admitted<InProject>, Id(id): Id<DashboardId>) -> Answered {
-    let dashboard = get(&*at.tx, &at.place, id?)?;
-    super::body_of_one(&*at.tx, &at.place, dashboard).map(Answer::Shown)
+    let id = id?;
+    let rights = rights(&*at.tx, &at.place, id)?;
+    super::body_of_one(&*at.tx, &at.place, id, rights).map(Answer::Shown)
 }
 
 async fn update_one(
@@ -90,8 +92,8 @@ async fn update_one(
     let (id, sent) = (id?, Parsed::<NewDashboardAccessControl>::of(&sent));
     let rule = app
         .change(&at, move |tx, _, place: &InProject, now| {
-            let dashboard = get(tx, place, id)?;
-            super::update_one(tx, place, dashboard, &sent, now)
+            let rights = rights(tx, place, id)?;
+            super::update_one(tx, place, id, rights, &sent, now)
         })
         .await?;
     Ok(rule.map_or(Answer::NoContent, Answer::Shown))
@@ -99,16 +101,15 @@ async fn update_one(
 
 /// Rules on all dashboards are not one dashboard's (facts-dashboards §9).
 async fn refuse(at: Admitted<InProject>, Id(id): Id<DashboardId>) -> Answered {
-    get(&*at.tx, &at.place, id?)?.rights.require_view()?;
+    rights(&*at.tx, &at.place, id?)?.require_view()?;
     Err(Error::invalid(
         "invalid_input",
         "Resource-level access controls can only be configured for projects.",
     ))
 }
 
-/// The live dashboard, and what the caller may do with it.
-fn get(tx: &impl Tx, place: &InProject, id: DashboardId) -> Result<Guarded> {
+/// What the caller may do with a live dashboard.
+fn rights(tx: &impl Tx, place: &InProject, id: DashboardId) -> Result<Rights> {
     let found = tx.head::<Dashboard>(&(place.project.id, id))?.filter(|head| !head.deleted);
-    let head = found.ok_or_else(Error::not_found)?;
-    Ok(Guarded { id, rights: head.rights(tx, place)? })
+    found.ok_or_else(Error::not_found)?.rights(tx, place)
 }

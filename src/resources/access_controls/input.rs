@@ -54,9 +54,8 @@ impl<C: Choices> Field for Level<C> {
             Ok(Patch::Null) => Ok(None),
             Ok(Patch::Absent) => Err(super::required(name)),
             Err(_) => {
-                let words = C::ALL.iter().map(|level| (*level).into());
-                let words: Vec<Value> = words.collect();
-                let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+                let levels: Vec<Value> = C::ALL.iter().map(|level| (*level).into()).collect();
+                let words: Vec<&str> = levels.iter().filter_map(Value::as_str).collect();
                 let words = words.join(", ");
                 let detail = format!("Invalid access level. Must be one of: {words}");
                 Err(Error::field(name, "invalid_input", detail))

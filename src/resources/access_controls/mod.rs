@@ -19,7 +19,7 @@ use crate::store::Tx;
 use crate::time::Timestamp;
 
 pub use input::{NewAccessControl, NewDashboardAccessControl, NewResourceAccessControl};
-pub use on_dashboards::{Guarded, body_of_all, body_of_one, update_all, update_one};
+pub use on_dashboards::{body_of_all, body_of_one, update_all, update_one};
 pub use on_project::{body, update};
 
 /// The member whom a rule is to be about; none where it names nobody.

@@ -19,30 +19,23 @@ use super::{
     NewDashboardAccessControl, NewResourceAccessControl, Rules, Shown, find_member, on_project,
 };
 
-/// A dashboard, and what the caller may do with it.
-#[derive(Debug, Clone, Copy)]
-pub struct Guarded {
-    /// Its number.
-    pub id: DashboardId,
-    /// The caller's rights.
-    pub rights: Rights,
-}
-
-/// Puts a rule on a dashboard, or removes it; answers it as it is shown, or none.
+/// Puts a rule on a dashboard with which the caller has these rights, or removes it; answers it as it is
+/// shown, or none.
 ///
 /// # Errors
 /// 403 for those who do not manage the dashboard; 400 for a field.
 pub fn update_one(
     tx: &mut WriteTx<'_>,
     place: &InProject,
-    dashboard: Guarded,
+    dashboard: DashboardId,
+    rights: Rights,
     sent: &Parsed<NewDashboardAccessControl>,
     now: Timestamp,
 ) -> Result<Option<Vec<u8>>> {
-    dashboard.rights.require_manage(runs_project(tx, place)?)?;
+    rights.require_manage(runs_project(tx, place)?)?;
     let NewDashboardAccessControl { access_level, organization_member, role } = sent.get()?;
     let named = (organization_member, role);
-    put(tx, place, Some(dashboard.id), named, *access_level, now)
+    put(tx, place, Some(dashboard), named, *access_level, now)
 }
 
 /// Puts a rule on all dashboards of a project, or removes it; answers it as it is shown, or none.
@@ -93,8 +86,12 @@ fn runs_project(tx: &impl Tx, place: &InProject) -> Result<bool> {
 ///
 /// # Errors
 /// 403 for those who neither see the dashboard nor make its rules.
-pub fn body_of_one(tx: &impl Tx, place: &InProject, dashboard: Guarded) -> Result<Vec<u8>> {
-    let Guarded { id, rights } = dashboard;
+pub fn body_of_one(
+    tx: &impl Tx,
+    place: &InProject,
+    dashboard: DashboardId,
+    rights: Rights,
+) -> Result<Vec<u8>> {
     let edits = rights.can_manage(runs_project(tx, place)?);
     if !edits {
         rights.require_view()?;
@@ -106,7 +103,7 @@ pub fn body_of_one(tx: &impl Tx, place: &InProject, dashboard: Guarded) -> Resul
         user: rights.user_access_level.word(),
         edits,
     };
-    rules.body(|items| write_rules(tx, place, Some(id), items))
+    rules.body(|items| write_rules(tx, place, Some(dashboard), items))
 }
 
 /// The rules on all dashboards of a project, in the same order; and what the caller may do by them and
