@@ -10,8 +10,8 @@ use crate::http::around::Around;
 use crate::http::openapi;
 use crate::http::routes::Routes;
 use crate::resources::{
-    access_controls, dashboards, domains, invites, members, organizations, projects, sharing,
-    signup, users,
+    access_controls, collaborators, dashboards, domains, invites, members, organizations, projects,
+    sharing, signup, users,
 };
 use crate::state::App;
 
@@ -24,6 +24,7 @@ pub fn routes() -> Routes {
     projects::http::routes(&mut routes);
     access_controls::http::routes(&mut routes);
     dashboards::http::routes(&mut routes);
+    collaborators::http::routes(&mut routes);
     sharing::http::routes(&mut routes);
     domains::http::routes(&mut routes);
     invites::http::routes(&mut routes);

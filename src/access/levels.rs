@@ -40,6 +40,11 @@ impl AccessLevel {
         }
     }
 
+    /// Whether it is enough to see what it is on.
+    pub fn lets_view(self) -> bool {
+        self >= Self::Viewer
+    }
+
     /// Lets only those on who have at least this level of a resource.
     ///
     /// # Errors
@@ -106,10 +111,16 @@ pub fn rights(caller: &Membership, dashboard: Guarded) -> Rights {
 /// # Errors
 /// 403 for the others.
 pub fn require_create(caller: &Membership, ruled: Option<AccessLevel>) -> Result<()> {
-    if caller.level.administers() {
-        return Ok(());
+    on_all(caller, ruled).require(AccessLevel::Editor)
+}
+
+/// What the caller has on the dashboards of a project by what holds for all of them. `ruled` is what its
+/// access rules give the caller there, if any speaks of it.
+pub fn on_all(caller: &Membership, ruled: Option<AccessLevel>) -> AccessLevel {
+    match ruled {
+        _ if caller.level.administers() => AccessLevel::Manager,
+        ruled => ruled.unwrap_or(AccessLevel::Editor),
     }
-    ruled.unwrap_or(AccessLevel::Editor).require(AccessLevel::Editor)
 }
 
 impl Rights {
@@ -117,6 +128,16 @@ impl Rights {
     pub fn can_edit(&self) -> bool {
         self.effective_restriction_level < COLLABORATORS_EDIT
             || self.effective_privilege_level >= COLLABORATORS_EDIT
+    }
+
+    /// Whether access rules let the caller see it.
+    pub fn can_view(&self) -> bool {
+        self.user_access_level.lets_view()
+    }
+
+    /// Whether the caller makes its access rules: its managers do, and who runs the project by a grant.
+    pub fn can_manage(&self, runs_project: bool) -> bool {
+        runs_project || self.user_access_level >= AccessLevel::Manager
     }
 
     /// Lets only those on who may see it.
@@ -155,6 +176,17 @@ impl Rights {
     pub fn require_share(&self) -> Result<()> {
         let denied = |_| Error::denied("You don't have edit permissions for this dashboard.");
         self.require_edit().map_err(denied)
+    }
+
+    /// Lets only those on who make its access rules.
+    ///
+    /// # Errors
+    /// 403 for the others.
+    pub fn require_manage(&self, runs_project: bool) -> Result<()> {
+        if self.can_manage(runs_project) {
+            return Ok(());
+        }
+        Err(Error::denied("Must be manager to modify dashboard permissions."))
     }
 
     /// Lets only those on who decide who edits.

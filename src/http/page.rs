@@ -88,6 +88,12 @@ impl Page {
         found.map(|(_, value)| value.as_str())
     }
 
+    /// Every value of another query parameter.
+    pub fn parameters(&self, name: &str) -> impl Iterator<Item = &str> {
+        let named = self.others.iter().filter(move |(known, _)| known == name);
+        named.map(|(_, value)| value.as_str())
+    }
+
     /// Runs `list`, which answers the count and the items of a JSON array, and wraps them up. A deep
     /// offset, a long page and a list that walks are kept off the request threads, a few at a time.
     ///

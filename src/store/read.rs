@@ -228,26 +228,29 @@ pub trait Tx: Raw {
         &self,
         prefix: &P,
         window: Window,
-        mut keep: impl FnMut(&R::Head) -> bool,
-        mut visit: impl FnMut(Row<'_, R>) -> Result<()>,
+        keep: impl FnMut(&R::Head) -> bool,
+        visit: impl FnMut(Row<'_, R>) -> Result<()>,
     ) -> Result<()> {
-        let (mut skip, mut left) = (window.offset, window.limit);
-        if left == 0 {
-            return Ok(());
-        }
+        let mut visit = kept(window, keep, visit);
         self.raw_walk(R::TABLE, &prefix.encoded(), 0, window.order, &mut |_, payload| {
-            let row = Row::read(payload)?;
-            if !keep(&row.head) {
-                return Ok(ControlFlow::Continue(()));
-            }
-            if skip > 0 {
-                skip -= 1;
-                return Ok(ControlFlow::Continue(()));
-            }
-            visit(row)?;
-            left -= 1;
-            Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            visit(Row::read(payload)?)
         })
+    }
+
+    /// Walks the records whose index key begins with `prefix` and whose head `keep` lets through, within
+    /// `window` of those.
+    ///
+    /// # Errors
+    /// What `visit` answers; 500 when an index entry leads nowhere.
+    fn walk_kept<R: Record, K: Key, P: Key>(
+        &self,
+        index: &Index<R, K>,
+        prefix: &P,
+        window: Window,
+        keep: impl FnMut(&R::Head) -> bool,
+        visit: impl FnMut(Row<'_, R>) -> Result<()>,
+    ) -> Result<()> {
+        self.walk_until(index, prefix, 0, window.order, kept(window, keep, visit))
     }
 
     /// The primary keys an index holds under `prefix`, at most `limit`, in ascending order.
@@ -295,6 +298,25 @@ pub trait Tx: Raw {
 }
 
 impl<X: Raw + ?Sized> Tx for X {}
+
+/// Shows the rows that `keep` lets through, within `window` of those; breaks when that is full.
+fn kept<R: Record>(
+    window: Window,
+    mut keep: impl FnMut(&R::Head) -> bool,
+    mut visit: impl FnMut(Row<'_, R>) -> Result<()>,
+) -> impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>> {
+    let (mut skip, mut left) = (window.offset, window.limit);
+    move |row| {
+        if left > 0 && keep(&row.head) {
+            if skip == 0 {
+                visit(row)?;
+                left -= 1;
+            }
+            skip = skip.saturating_sub(1);
+        }
+        Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+}
 
 fn read_key<R: Record, K: Key>(index: &Index<R, K>, entry: &[u8]) -> Result<R::Key> {
     split_entry(index.form(), entry)

@@ -190,6 +190,81 @@ async fn every_change_of_access_leaves_one_entry_that_tells_the_level() {
 }
 
 #[tokio::test]
+async fn rules_on_dashboards_and_their_collaborators_leave_entries_with_their_level() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    workspace.member("ann", Level::Member).await;
+    let member = workspace.membership("ann@corp.example").await;
+    let sent = json!({ "name": "A", "restriction_level": 37 });
+    owner.post(&workspace.dashboards(""), sent).await.ok();
+    let list = owner.get(&workspace.organization("members/?search=ann")).await.ok();
+    let uuid = list["results"][0]["user"]["uuid"].as_str().expect("a uuid");
+    let (one, all) = (
+        workspace.dashboards("1/access_controls/"),
+        workspace.access_controls().replace("/access_", "/resource_access_"),
+    );
+    let collaborators = workspace.dashboards("1/collaborators/");
+    let rule = |level: Option<&str>, member: &Value| json!({ "access_level": level, "organization_member": member, "resource": "dashboard" });
+    let told = |item: &str, name: &str, activity: &str, change: Value| json!(["AccessControl", item, activity, name, { "access_level": change }]);
+    let everyone = Value::Null;
+    for (method, path, sent, told) in [
+        (
+            "PUT",
+            one.clone(),
+            rule(Some("viewer"), &member),
+            told("1:dashboard:1:2", "A", "created", json!([null, "viewer"])),
+        ),
+        (
+            "PUT",
+            one.clone(),
+            rule(Some("none"), &member),
+            told("1:dashboard:1:2", "A", "updated", json!(["viewer", "none"])),
+        ),
+        (
+            "PUT",
+            one.clone(),
+            rule(None, &member),
+            told("1:dashboard:1:2", "A", "deleted", json!(["none", null])),
+        ),
+        (
+            "PUT",
+            one,
+            rule(Some("none"), &everyone),
+            told("1:dashboard:1:*", "A", "created", json!([null, "none"])),
+        ),
+        (
+            "PUT",
+            all.clone(),
+            rule(Some("manager"), &member),
+            told("1:dashboard:*:2", "Web", "created", json!([null, "manager"])),
+        ),
+        (
+            "PUT",
+            all,
+            rule(Some("viewer"), &everyone),
+            told("1:dashboard:*:*", "Web", "created", json!([null, "viewer"])),
+        ),
+        (
+            "POST",
+            collaborators.clone(),
+            json!({ "user_uuid": uuid, "level": 37 }),
+            json!(["DashboardCollaborator", "1:2", "created", "A", { "level": [null, 37] }]),
+        ),
+        (
+            "DELETE",
+            format!("{collaborators}{uuid}/"),
+            json!({}),
+            json!(["DashboardCollaborator", "1:2", "deleted", "A", { "level": [37, null] }]),
+        ),
+    ] {
+        let step = Step { caller: owner, method, path, sent, told };
+        let (entry, _) = take(&workspace, step).await;
+        assert_eq!(entry.head.organization, workspace.made.organization_id);
+        assert_eq!(entry.head.project, Some(workspace.made.project_id));
+    }
+}
+
+#[tokio::test]
 async fn every_change_of_a_project_leaves_one_entry_without_its_secrets() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;

@@ -28,7 +28,8 @@ struct Objects {
 }
 
 impl Objects {
-    /// An organization of the owner's, with a project, a dashboard, a domain and a member of its own.
+    /// An organization of the owner's, with a project, a dashboard, a domain and a member of its own, who
+    /// collaborates on the dashboard.
     async fn make(workspace: &Workspace, name: &str) -> Self {
         let owner = OWNER.to_owned();
         let made =
@@ -38,7 +39,11 @@ impl Objects {
         let user = join(workspace, &organization, &email, Level::Member).await;
         let project = made["project_id"].to_string();
         let dashboards = format!("/api/projects/{project}/dashboards/");
-        let dashboard = workspace.owner.post(&dashboards, json!({})).await.ok()["id"].to_string();
+        let sent = json!({ "restriction_level": 37 });
+        let dashboard = workspace.owner.post(&dashboards, sent).await.ok()["id"].to_string();
+        let collaborators = format!("{dashboards}{dashboard}/collaborators/");
+        let sent = json!({ "user_uuid": user, "level": 37 });
+        workspace.owner.post(&collaborators, sent).await.ok();
         let domains = format!("/api/organizations/{organization}/domains/");
         let domain = json!({ "domain": format!("d{project}.example") });
         let domain = workspace.owner.post(&domains, domain).await.ok()["id"].clone();

@@ -42,14 +42,13 @@ pub async fn embedded(caller: &Caller) -> Value {
 
 /// The whole detail of a dashboard that `maker` made from `{}`, with `changes`.
 pub async fn detail(maker: &Caller, id: u64, changes: Value) -> Value {
-    let user = embedded(maker).await;
     let mut body = json!({
         "id": id,
         "name": null,
         "description": "",
         "pinned": false,
         "created_at": MOMENT,
-        "created_by": user,
+        "created_by": embedded(maker).await,
         "is_shared": false,
         "deleted": false,
         "creation_mode": "default",

@@ -116,12 +116,12 @@ async fn next_and_previous_are_absolute_and_carry_limit_and_offset() {
 async fn links_keep_the_other_parameters_sorted_by_name_and_the_paths_form() {
     let workspace = with_dashboards(Config::default(), 5).await;
     let bare = workspace.dashboards("").trim_end_matches('/').to_owned();
-    let asked = format!("{bare}?search=a+b&limit=2&b=%C3%A9&offset=2&a=1&a=0&empty=");
+    let asked = format!("{bare}?seek=a+b&limit=2&b=%C3%A9&offset=2&a=1&a=0&empty=");
     let host = [(HOST.as_str(), "h.example")];
     let page = workspace.owner.fetch(Method::GET, &asked, &host, "").await.ok();
     let url = format!("http://h.example{bare}?a=1&a=0&b=%C3%A9&empty=&limit=2");
-    assert_eq!(page["next"], format!("{url}&offset=4&search=a+b"));
-    assert_eq!(page["previous"], format!("{url}&search=a+b"));
+    assert_eq!(page["next"], format!("{url}&offset=4&seek=a+b"));
+    assert_eq!(page["previous"], format!("{url}&seek=a+b"));
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use crate::access::InProject;
 use crate::access::levels::AccessLevel;
 use crate::error::Result;
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
-use crate::resources::projects::Project;
+use crate::resources::projects::{self, Project};
 use crate::store::{
     Count, Index, Indexed, Key, Order, Record, Reference, Table, Tx, Window, WriteTx,
 };
@@ -108,6 +108,17 @@ impl Ruling {
         Ok(ruling)
     }
 
+    /// The dashboards that a rule of their own may hide from the caller.
+    pub fn singled_out(&self) -> impl Iterator<Item = DashboardId> {
+        let rules = self.named.iter().chain(&self.by_default);
+        rules.filter(|(_, level)| !level.lets_view()).map(|(id, _)| *id)
+    }
+
+    /// Whether the caller may see some dashboard by a rule that names both.
+    pub fn grants_any(&self) -> bool {
+        self.named.values().any(|level| level.lets_view())
+    }
+
     /// What they say of a dashboard, if they say anything.
     pub fn on(&self, dashboard: DashboardId) -> Option<AccessLevel> {
         let named = self.named.get(&dashboard).copied();
@@ -146,6 +157,39 @@ pub fn on_all(tx: &impl Tx, place: &InProject) -> Result<Option<AccessLevel>> {
         }
     }
     Ok(None)
+}
+
+/// What holds by default for all dashboards of the project, if a rule says.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn default_of_all(tx: &impl Tx, project: ProjectId) -> Result<Option<AccessLevel>> {
+    Ok(tx.head::<Rule>(&(project, None, None))?.map(|rule| rule.level))
+}
+
+/// Puts a rule at this level, whatever it was. One that is there already stays as it is.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub fn set(
+    tx: &mut WriteTx<'_>,
+    place: &InProject,
+    dashboard: Option<DashboardId>,
+    user: Option<UserId>,
+    level: AccessLevel,
+    now: Timestamp,
+) -> Result<Rule> {
+    let projects::Head { organization, id: project, .. } = place.project;
+    let rule = match tx.find::<Rule>(&(project, dashboard, user))? {
+        Some(rule) if rule.level == level => return Ok(rule),
+        Some(rule) => Rule { level, updated_at: now, ..rule },
+        None => {
+            let created_at = now;
+            Rule { organization, project, dashboard, user, level, created_at, updated_at: now }
+        }
+    };
+    tx.put(&rule)?;
+    Ok(rule)
 }
 
 /// Removes the rules about a member who leaves.

@@ -4,6 +4,7 @@
 //! organization is what it is about, and its fields before and after are the changes. A write that made
 //! several of that kind at once leaves an entry for each. Secrets are never in it.
 
+mod access;
 mod parts;
 mod subject;
 

@@ -5,7 +5,9 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId};
+use crate::resources::access_controls::rules::Rule;
 use crate::resources::api_keys::ApiKey;
+use crate::resources::collaborators::Collaborator;
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::texts::Text;
 use crate::resources::dashboards::tiles::Tile;
@@ -114,6 +116,8 @@ pub(super) fn subject(tx: &impl Tx, change: &Change) -> Result<Option<Subject>> 
         Table::Tiles => of::<Tile>(tx, change).map(Some),
         Table::Insights => of::<Insight>(tx, change).map(Some),
         Table::Texts => of::<Text>(tx, change).map(Some),
+        Table::AccessRules => of::<Rule>(tx, change).map(Some),
+        Table::Collaborators => of::<Collaborator>(tx, change).map(Some),
         Table::Domains => of::<Domain>(tx, change).map(Some),
         _ => Ok(None),
     }
@@ -253,29 +257,6 @@ impl Loggable for Settings {
 
     fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
         Ok((Some(head.0), Some(head.1)))
-    }
-}
-
-/// A rule of a project's access controls: who has it, and which level.
-impl Loggable for Grant {
-    const SCOPE: &'static str = "AccessControl";
-    const TOLD_WHOLE: bool = true;
-
-    fn item_id(head: &Self::Head) -> String {
-        format!("{}:{}", head.project, head.user)
-    }
-
-    fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
-        Ok((Some(head.organization), Some(head.project)))
-    }
-
-    fn name(row: &Row<'_, Self>, tx: &impl Tx) -> Result<Option<String>> {
-        let project = (row.head.organization, row.head.project);
-        Ok(tx.view::<Project, _>(&project, |row| shown_name(&row))?.flatten())
-    }
-
-    fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
-        Ok(Map::from_iter([("access_level".to_owned(), row.head.level.word().into())]))
     }
 }
 

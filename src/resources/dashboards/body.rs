@@ -8,8 +8,10 @@ use crate::json::Object;
 use crate::resources::users;
 use crate::store::{Row, Tx};
 
+use super::list::Standing;
+use super::removals::Removal;
 use super::tiles::body as tiles;
-use super::{Dashboard, DashboardPatch, Details, Standing};
+use super::{Dashboard, DashboardPatch, Details};
 
 /// What shows only in the answer to the request that sent it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,7 +51,13 @@ impl<'l> Items<'l> {
         Self { out, standing, last: None, tail: Vec::new() }
     }
 
-    pub(super) fn push(&mut self, tx: &impl Tx, row: &Row<'_, Dashboard>) -> Result<()> {
+    /// Adds a dashboard; a removed one with who removed it, and when.
+    pub(super) fn push(
+        &mut self,
+        tx: &impl Tx,
+        row: &Row<'_, Dashboard>,
+        removal: Option<&Removal>,
+    ) -> Result<()> {
         let made_of = (row.head.created_by, self.standing.rights(&row.head));
         if self.last != Some(made_of) {
             self.tail.clear();
@@ -59,7 +67,14 @@ impl<'l> Items<'l> {
         if !self.out.is_empty() {
             self.out.push(b',');
         }
-        Object::begin(&mut self.out).splice(row.shown).splice(&self.tail).end();
+        let item = Object::begin(&mut self.out).splice(row.shown).splice(&self.tail);
+        let Some(Removal { removed_at, removed_by, .. }) = removal else {
+            item.end();
+            return Ok(());
+        };
+        item.field("deleted_at", removed_at)?
+            .with("deleted_by", |out| users::write_embedded(tx, Some(*removed_by), out))?
+            .end();
         Ok(())
     }
 }

@@ -11,14 +11,14 @@ use crate::http::page::Page;
 use crate::http::path::Id;
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
-use crate::input::Parsed;
+use crate::input::{Flag, Kind, Parsed, Tags};
 use crate::secret::Seed;
 use crate::state::App;
 use crate::store::Order;
 
 use super::templates::{self, FromTemplate};
 use super::tiles::{self, TileMove};
-use super::{DashboardPatch, NewDashboard, Once, Sent};
+use super::{DashboardPatch, Filter, Maker, NewDashboard, Once, Sent};
 
 const LIST: &str = "/api/projects/{project_id}/dashboards/";
 const FROM_TEMPLATE: &str = "/api/projects/{project_id}/dashboards/create_from_template_json/";
@@ -53,7 +53,11 @@ pub fn routes(routes: &mut Routes) {
 }
 
 async fn list(at: Admitted<InProject>, page: Page) -> Answered {
-    page.answer(move |page| super::list(&*at.tx, &at.place, page.window(Order::Ascending))).await
+    let filter = filter(&page);
+    let walks = super::walks(&*at.tx, &at.place, &filter)?;
+    page.walking(walks)
+        .answer(move |page| super::list(&*at.tx, &at.place, &filter, page.window(Order::Ascending)))
+        .await
 }
 
 async fn create(State(app): State<App>, at: Changing<InProject>, Body(sent): Body) -> Answered {
@@ -118,4 +122,19 @@ async fn move_tile(
     app.change(&at, move |tx, _, place: &InProject, _| tiles::move_tile(tx, place, id, &sent))
         .await?;
     Ok(Answer::Empty)
+}
+
+/// What the query asks for. A value that is none is passed over, as a limit is.
+fn filter(page: &Page) -> Filter {
+    let value = |name| page.parameter(name).map(str::trim).filter(|text| !text.is_empty());
+    let flag = |name| value(name).and_then(|text| Flag::read(&text.into()).ok());
+    let tags = page.parameters("tags").filter_map(|text| Tags::read(&vec![text].into()).ok());
+    Filter {
+        search: value("search").map(str::to_lowercase),
+        tags: tags.flatten().collect(),
+        pinned: flag("pinned"),
+        creation_mode: value("creation_mode").and_then(Filter::creation_mode),
+        created_by: value("created_by").and_then(Maker::parse),
+        deleted: flag("deleted") == Some(true),
+    }
 }

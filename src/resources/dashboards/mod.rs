@@ -9,13 +9,12 @@ mod create;
 pub mod http;
 mod input;
 pub mod insights;
+mod list;
 pub mod removals;
 pub mod templates;
 pub mod texts;
 pub mod tiles;
 mod update;
-
-use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -24,15 +23,16 @@ use crate::access::InProject;
 use crate::access::levels::{self, AccessLevel, Guarded, Rights};
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
-use crate::resources::access_controls::rules::{self, Ruling};
+use crate::resources::access_controls::rules;
 use crate::resources::collaborators;
 use crate::resources::projects::Project;
-use crate::store::{Count, Index, Indexed, Key, Record, Reference, Table, Tx, Window, WriteTx};
+use crate::store::{Count, Index, Indexed, Key, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 pub use body::Once;
 pub use create::create;
 pub use input::{DashboardPatch, NewDashboard, Sent};
+pub use list::{Filter, Maker, list, walks};
 pub use update::update;
 
 /// What lists show of a dashboard, and what rules decide by.
@@ -195,30 +195,6 @@ impl Head {
     }
 }
 
-/// What decides of the caller's rights on each dashboard of a project, read once for a list.
-pub struct Standing<'p> {
-    place: &'p InProject,
-    collaborates: HashMap<DashboardId, i64>,
-    ruling: Ruling,
-}
-
-impl<'p> Standing<'p> {
-    /// The caller's standing in the project.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
-    pub fn of(tx: &impl Tx, place: &'p InProject) -> Result<Self> {
-        let collaborates = collaborators::levels(tx, place)?;
-        Ok(Self { place, collaborates, ruling: Ruling::of(tx, place)? })
-    }
-
-    /// What the caller may do with a dashboard.
-    pub fn rights(&self, dashboard: &Head) -> Rights {
-        let collaborator = self.collaborates.get(&dashboard.id).copied();
-        dashboard.rights_given(self.place, collaborator, self.ruling.on(dashboard.id))
-    }
-}
-
 fn put(tx: &mut WriteTx<'_>, mut dashboard: Dashboard, details: DetailsShown) -> Result<()> {
     let key = dashboard.key();
     let was_detailed = dashboard.head.detailed;
@@ -277,22 +253,6 @@ pub fn note_sharing(tx: &mut WriteTx<'_>, head: &Head, is_shared: bool) -> Resul
     dashboard.shown.is_shared = is_shared;
     tx.put(&dashboard)?;
     tx.touch::<Dashboard>(&dashboard.key())
-}
-
-/// The live dashboards of a project: how many there are in all, and those in `window` as the items of a
-/// JSON array.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
-pub fn list(tx: &impl Tx, place: &InProject, window: Window) -> Result<(u64, Vec<u8>)> {
-    let project = place.project.id;
-    let standing = Standing::of(tx, place)?;
-    let mut items = body::Items::new(&standing, window.limit);
-    let count = tx.count::<Dashboard>(&project)?;
-    if window.begins_within(count) {
-        tx.walk(&BY_NAME, &project, window, |row| items.push(tx, &row))?;
-    }
-    Ok((count, items.out))
 }
 
 /// The Dashboard of the API document with its detail fields.

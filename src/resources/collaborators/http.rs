@@ -1,0 +1,85 @@
+//! `/api/projects/:project_id/dashboards/:dashboard_id/collaborators/`.
+
+use axum::extract::State;
+
+use crate::access::{Admitted, Changing, InProject, Needs};
+use crate::error::Result;
+use crate::http::answer::{Answer, Answered};
+use crate::http::body::Body;
+use crate::http::path::{DashboardRef, UserRef};
+use crate::http::routes::Routes;
+use crate::ids::DashboardId;
+use crate::input::Parsed;
+use crate::resources::{dashboards, users};
+use crate::secret::Seed;
+use crate::state::App;
+use crate::store::Tx;
+
+use super::{NewCollaborator, Restricted};
+
+const LIST: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/collaborators/";
+const ONE: &str =
+    "/api/projects/{project_id}/dashboards/{dashboard_id}/collaborators/{user__uuid}/";
+
+/// The routes of collaborators.
+pub fn routes(routes: &mut Routes) {
+    let read = Needs::scope("dashboard:read");
+    let write = Needs::scope("dashboard:write");
+    routes
+        .get(LIST, "dashboards_collaborators_list", read, list)
+        .answers(200, "DashboardCollaborators");
+    routes
+        .post(LIST, "dashboards_collaborators_create", write, create)
+        .takes::<NewCollaborator>()
+        .answers(201, "DashboardCollaborator");
+    routes.delete(ONE, "dashboards_collaborators_destroy", write, destroy);
+}
+
+async fn list(at: Admitted<InProject>, DashboardRef(id): DashboardRef) -> Answered {
+    let head = dashboards::get_live(&*at.tx, at.place.project.id, id?)?;
+    head.rights(&*at.tx, &at.place)?.require_view()?;
+    super::list(&*at.tx, &at.place, head.id).map(Answer::Shown)
+}
+
+async fn create(
+    State(app): State<App>,
+    at: Changing<InProject>,
+    DashboardRef(id): DashboardRef,
+    Body(sent): Body,
+) -> Answered {
+    let (id, new, seed) = (id?, Parsed::<NewCollaborator>::of(&sent), Seed::take());
+    app.change(&at, move |tx, _, place: &InProject, now| {
+        let dashboard = get_editable(tx, place, id)?;
+        let row = super::create(tx, place, dashboard, &new, &mut seed.draw(), now)?;
+        super::body(tx, &row)
+    })
+    .await
+    .map(Answer::Created)
+}
+
+async fn destroy(
+    State(app): State<App>,
+    at: Changing<InProject>,
+    DashboardRef(id): DashboardRef,
+    UserRef(named): UserRef,
+) -> Answered {
+    let id = id?;
+    app.change(&at, move |tx, caller, place: &InProject, _| {
+        let dashboard = get_editable(tx, place, id)?;
+        let user = match named.clone()? {
+            Some(uuid) => users::get_by_uuid(tx, uuid)?,
+            None => caller.user.id,
+        };
+        super::remove(tx, place, dashboard, user)
+    })
+    .await?;
+    Ok(Answer::NoContent)
+}
+
+/// The dashboard, for a caller who may edit it.
+fn get_editable(tx: &impl Tx, place: &InProject, id: DashboardId) -> Result<Restricted> {
+    let head = dashboards::get_live(tx, place.project.id, id)?;
+    head.rights(tx, place)?.require_edit()?;
+    let dashboards::Head { id, created_by, restriction_level, .. } = head;
+    Ok(Restricted { id, created_by, restriction_level })
+}
