@@ -47,6 +47,7 @@ mod signup;
 mod signup_page;
 mod support;
 mod tidy;
+mod tile_sequences;
 mod tile_texts;
 mod tiles;
 mod transport;
