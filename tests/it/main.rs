@@ -60,6 +60,7 @@ mod support;
 mod template_json;
 mod templates;
 mod tidy;
+mod tile_sequences;
 mod tile_texts;
 mod tiles;
 mod transport;
