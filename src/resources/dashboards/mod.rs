@@ -249,10 +249,13 @@ pub fn get_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<Hea
 /// # Errors
 /// 404 when it is gone.
 pub fn note_sharing(tx: &mut WriteTx<'_>, head: &Head, is_shared: bool) -> Result<()> {
-    let mut dashboard: Dashboard = tx.get(&(head.project, head.id))?;
+    let key = (head.project, head.id);
+    let mut dashboard: Dashboard = tx.get(&key)?;
+    if dashboard.shown.is_shared == is_shared {
+        return tx.touch::<Dashboard>(&key);
+    }
     dashboard.shown.is_shared = is_shared;
-    tx.put(&dashboard)?;
-    tx.touch::<Dashboard>(&dashboard.key())
+    tx.put(&dashboard)
 }
 
 /// The Dashboard of the API document with its detail fields.
