@@ -27,7 +27,7 @@ use super::Dashboard;
 use super::insights::{self, Insight, NewInsight};
 use super::texts::{self, Text};
 
-pub(super) use change::{change, remove_all, restore_all};
+pub(super) use change::{change, note_change, remove_all, restore_all};
 pub(super) use copies::{copy_all, duplicate};
 pub use input::{Layouts, TilePatch, TileRef, Tiles};
 pub use moves::{TileMove, move_tile};
