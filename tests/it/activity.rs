@@ -487,6 +487,12 @@ async fn a_copy_is_told_as_made_and_a_move_on_both_dashboards() {
         let path = workspace.dashboards("");
         take(&workspace, Step { caller: owner, method: "POST", path, sent, told }).await;
     }
+    // A text that both show is told where it was changed.
+    let sent = json!({ "tiles": [{ "text": { "id": 1, "body": "u" } }] });
+    let told_once = json!(["Dashboard", "2", "updated", "B", { "texts__1__body": ["t", "u"] }]);
+    let beside = workspace.dashboards("2/");
+    let step = Step { caller: owner, method: "PATCH", path: beside, sent, told: told_once };
+    take(&workspace, step).await;
     let (other, _) = make(&workspace, owner, json!({ "name": "C" })).await;
     let known = entries(&workspace);
     let sent = json!({ "tile": { "id": tile }, "toDashboard": other });

@@ -148,7 +148,8 @@ pub fn record(
 
 /// What the entries are about: the leading subject, and others of its kind with which the same was done.
 /// The first one leads, except that what was made in an organization goes before who was made for it, and
-/// what remains before what was removed; a part of something never leads.
+/// what remains before what was removed; a part of something never leads. What changed in nothing that is
+/// told is not one of the others.
 fn told(mut subjects: Vec<Subject>) -> Vec<Subject> {
     let rank = |subject: &Subject| match (subject.change, subject.organization) {
         _ if subject.is_part => 3,
@@ -174,6 +175,9 @@ fn told(mut subjects: Vec<Subject>) -> Vec<Subject> {
             told.push(more);
         }
     }
+    let others = told.split_off(1.min(told.len()));
+    let changed = |one: &Subject| one.change != "updated" || one.before != one.after;
+    told.extend(others.into_iter().filter(changed));
     told
 }
 

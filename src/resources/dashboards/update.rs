@@ -1,5 +1,7 @@
 //! Changing a dashboard (facts-dashboards §2, §4, §7).
 
+use std::collections::BTreeSet;
+
 use crate::access::InProject;
 use crate::error::{Error, Result};
 use crate::ids::DashboardId;
@@ -36,12 +38,12 @@ pub fn update(
     }
     let mut details = details(tx, &dashboard.head)?;
     input::apply(patch.clone(), &mut dashboard, &mut details);
-    let (key, deleted) = ((place.project.id, id), dashboard.head.deleted);
-    let tiles_changed = update_tiles(tx, place, id, patch, draw, now)?;
+    let deleted = dashboard.head.deleted;
+    let changed = update_tiles(tx, place, id, patch, draw, now)?;
     // Before what else it brings about: the activity entry is about the dashboard.
     put(tx, dashboard, details)?;
-    if tiles_changed {
-        tx.touch::<Dashboard>(&key)?;
+    for dashboard in changed {
+        tx.touch::<Dashboard>(&(place.project.id, dashboard))?;
     }
     match (was_deleted, deleted) {
         (false, true) => removals::remove(tx, place, id, patch.delete_insights == Some(true), now),
@@ -50,7 +52,7 @@ pub fn update(
     }
 }
 
-/// Answers whether anything changed.
+/// Answers the dashboards whose tiles changed.
 fn update_tiles(
     tx: &mut WriteTx<'_>,
     place: &InProject,
@@ -58,14 +60,14 @@ fn update_tiles(
     patch: &DashboardPatch,
     draw: &mut Draw,
     now: Timestamp,
-) -> Result<bool> {
-    let mut changed = false;
+) -> Result<BTreeSet<DashboardId>> {
+    let mut changed = BTreeSet::new();
     if let Some(sent) = &patch.tiles {
         changed = tiles::change(tx, place, id, sent, now)?;
     }
-    if let Some(sent) = &patch.duplicate_tiles {
+    if let Some(sent) = patch.duplicate_tiles.as_ref().filter(|sent| !sent.is_empty()) {
         tiles::duplicate(tx, place, id, sent, draw, now)?;
-        changed |= !sent.is_empty();
+        changed.insert(id);
     }
     Ok(changed)
 }

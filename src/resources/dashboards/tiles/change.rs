@@ -1,6 +1,6 @@
 //! Changing the tiles of a dashboard (facts-dashboards §4; §7, Writing tiles).
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::access::InProject;
 use crate::error::{Error, Result};
@@ -11,10 +11,11 @@ use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 use super::input::{TextPatch, TilePatch};
-use super::{Content, Look, Tile, add_text, of, position};
+use super::{BY_INSIGHT, BY_TEXT, Content, Look, Tile, add_text, of, position};
 
-/// Does what was sent with one tile after the other; answers whether that changed anything. A number leads
-/// to tiles of this dashboard alone, and that of a text to those that one of its tiles shows.
+/// Does what was sent with one tile after the other; answers the dashboards that show something else for it:
+/// this one, and those that show a text that was changed. A number leads to tiles of this dashboard alone,
+/// and that of a text to those that one of its tiles shows.
 ///
 /// # Errors
 /// 400 for a tile or a text that is not there, or a dashboard that is full.
@@ -24,19 +25,20 @@ pub(in crate::resources::dashboards) fn change(
     dashboard: DashboardId,
     sent: &[TilePatch],
     now: Timestamp,
-) -> Result<bool> {
+) -> Result<BTreeSet<DashboardId>> {
     let known = known_texts(tx, place, dashboard, sent)?;
-    let mut changed = false;
+    let mut changed = BTreeSet::new();
     for (index, patch) in sent.iter().enumerate() {
         let at = At { place, dashboard, known: &known, index };
-        changed |= match &patch.text {
-            Some(text) => upsert_text(tx, &at, patch, text, now)?,
-            None if patch.says_something() => {
-                let id = patch.id.clone().value().ok_or_else(|| at.required_id())?;
-                put(tx, at.tile(tx, id)?, patch, now)?
+        if let Some(text) = &patch.text {
+            changed.insert(dashboard);
+            changed.extend(upsert_text(tx, &at, patch, text, now)?);
+        } else if patch.says_something() {
+            let id = patch.id.clone().value().ok_or_else(|| at.required_id())?;
+            if put(tx, at.tile(tx, id)?, patch, now)? {
+                changed.insert(dashboard);
             }
-            None => false,
-        };
+        }
     }
     Ok(changed)
 }
@@ -121,25 +123,25 @@ fn no_such_text() -> Error {
     Error::field("text", "invalid_input", "Text tile not found.")
 }
 
-/// Changes the text of a tile, or puts a new one on the dashboard.
+/// Changes the text of a tile, or puts a new one on the dashboard; answers which dashboards show it.
 fn upsert_text(
     tx: &mut WriteTx<'_>,
     at: &At<'_>,
     patch: &TilePatch,
     sent: &TextPatch,
     now: Timestamp,
-) -> Result<bool> {
+) -> Result<Vec<DashboardId>> {
     let TextPatch { id, body } = sent.clone();
     let known = at.text_tile(tx, patch.id.clone().value(), id.map(TextId).value())?;
-    let tile = if let Some((tile, text)) = known {
-        texts::edit(tx, at.place, text, body, now)?;
-        tile
-    } else {
+    let Some((tile, text)) = known else {
         let id = add_text(tx, at.place, at.dashboard, body.value(), Look::default(), now)?;
-        at.tile(tx, id.0)?
+        put(tx, at.tile(tx, id.0)?, patch, now)?;
+        return Ok(Vec::new());
     };
+    texts::edit(tx, at.place, text, body, now)?;
     put(tx, tile, patch, now)?;
-    Ok(true)
+    let shown = tx.keys(&BY_TEXT, &(at.place.project.id, text), usize::MAX)?;
+    Ok(shown.into_iter().map(|(_, dashboard, _)| dashboard).collect())
 }
 
 /// Writes what was sent of a tile itself; answers whether that changed it.
@@ -188,7 +190,7 @@ pub(in crate::resources::dashboards) fn remove_all(
         tx.put(&tile)?;
         let Content::Insight(insight) = tile.head.content else { continue };
         let key = (place.project.id, insight);
-        if with_insights && tx.keys(&super::BY_INSIGHT, &key, 1)?.is_empty() {
+        if with_insights && tx.keys(&BY_INSIGHT, &key, 1)?.is_empty() {
             insights::set_deleted(tx, key, true, now)?;
         }
     }

@@ -4,7 +4,7 @@
 
 use crate::access::InProject;
 use crate::error::{Error, Result};
-use crate::ids::{DashboardId, TileId};
+use crate::ids::{DashboardId, ProjectId, TileId};
 use crate::input;
 use crate::input::{Identifier, Nested, Parsed, Required};
 use crate::resources::dashboards::{Dashboard, live};
@@ -45,26 +45,28 @@ pub fn move_tile(
     sent: &Parsed<TileMove>,
 ) -> Result<()> {
     let project = place.project.id;
-    let from = live(tx, project, source)?;
-    from.head.rights(tx, place)?.require_edit()?;
+    live(tx, project, source)?.head.rights(tx, place)?.require_edit()?;
     let sent = sent.get()?;
     let destination = sent.destination()?;
-    let to = live(tx, project, destination)?;
-    let rights = to.head.rights(tx, place)?;
+    let rights = live(tx, project, destination)?.head.rights(tx, place)?;
     rights.require_edit_of("the destination dashboard")?;
     let mut tile: Tile = tx.get(&(project, source, TileId(sent.tile.id)))?;
     if tile.head.deleted {
         return Err(Error::not_found());
     }
-    make_way(tx, &to, &tile)?;
+    make_way(tx, (project, destination), &tile)?;
     tx.remove::<Tile>(&tile.key())?;
     tile.head.dashboard = destination;
     tx.put(&tile)?;
-    [from, to].iter().try_for_each(|dashboard| tx.touch::<Dashboard>(&dashboard.key()))
+    tx.touch::<Dashboard>(&(project, source))?;
+    tx.touch::<Dashboard>(&(project, destination))
 }
 
-fn make_way(tx: &mut WriteTx<'_>, to: &Dashboard, tile: &Tile) -> Result<()> {
-    let (project, dashboard) = to.key();
+fn make_way(
+    tx: &mut WriteTx<'_>,
+    (project, dashboard): (ProjectId, DashboardId),
+    tile: &Tile,
+) -> Result<()> {
     let twins = of(tx, project, dashboard, |twin| twin.content == tile.head.content)?;
     for twin in twins {
         if !twin.head.deleted {
