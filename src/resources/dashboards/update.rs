@@ -39,10 +39,11 @@ pub fn update(
     let mut details = details(tx, &dashboard.head)?;
     input::apply(patch.clone(), &mut dashboard, &mut details);
     let deleted = dashboard.head.deleted;
-    let changed = update_tiles(tx, place, id, patch, draw, now)?;
+    let mut changed = update_tiles(tx, place, id, patch, draw, now)?;
     // Before what else it brings about: the activity entry is about the dashboard.
     put(tx, dashboard, details)?;
-    for dashboard in changed {
+    let own = changed.take(&id);
+    for dashboard in own.into_iter().chain(changed) {
         tx.touch::<Dashboard>(&(place.project.id, dashboard))?;
     }
     match (was_deleted, deleted) {

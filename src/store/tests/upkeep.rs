@@ -16,6 +16,7 @@ type Model = BTreeMap<(u64, u64), (u64, Thing)>;
 #[derive(Debug, Clone)]
 enum Step {
     Put(Thing),
+    Touch(u64, u64),
     Remove(u64, u64),
 }
 
@@ -33,6 +34,7 @@ fn steps() -> impl Strategy<Value = Step> {
         3 => thing.prop_map(|(owner, id, code, rank, note)| {
             Step::Put(Thing { head: Head { owner, id, code, rank }, note })
         }),
+        1 => (0u64..2, 0u64..5).prop_map(|(owner, id)| Step::Touch(owner, id)),
         1 => (0u64..2, 0u64..5).prop_map(|(owner, id)| Step::Remove(owner, id)),
     ]
 }
@@ -43,11 +45,16 @@ fn writes() -> impl Strategy<Value = Vec<(Vec<Step>, End)>> {
 }
 
 impl Step {
-    /// What the step does to the model; a put that a unique index refuses does nothing.
+    /// What the step does to the model; a put that a unique index refuses does nothing, nor does touching nothing.
     fn imagine(&self, model: &mut Model) {
         match self {
             Self::Remove(owner, id) => {
                 model.remove(&(*owner, *id));
+            }
+            Self::Touch(owner, id) => {
+                if let Some((version, _)) = model.get_mut(&(*owner, *id)) {
+                    *version += 1;
+                }
             }
             Self::Put(thing) => {
                 let takes = |(key, (_, other)): (&(u64, u64), &(u64, Thing))| {
@@ -68,6 +75,10 @@ impl Step {
     fn perform(&self, tx: &mut WriteTx<'_>) -> Result<()> {
         match self {
             Self::Remove(owner, id) => tx.remove::<Thing>(&(*owner, *id)).map(drop),
+            Self::Touch(owner, id) => match tx.touch::<Thing>(&(*owner, *id)) {
+                Err(error) if error.status() == 404 => Ok(()),
+                other => other,
+            },
             Self::Put(thing) => match tx.put(thing) {
                 Err(error) if error.cause().is_some_and(|text| text.contains("second record")) => {
                     Ok(())
