@@ -1,5 +1,7 @@
 //! What a write changed: to take it back when its rule fails, and to tell the activity log.
 
+use std::collections::HashMap;
+
 use super::schema::Table;
 
 /// One value as it was before a write touched it.
@@ -34,7 +36,12 @@ pub struct Change {
 pub(super) struct Undo {
     notes: Vec<Note>,
     changes: Vec<Change>,
+    /// Where each change stands; made once there are more than a few.
+    places: HashMap<(Table, Vec<u8>), usize>,
 }
+
+/// So many changes are looked through one by one.
+const FEW: usize = 16;
 
 impl Undo {
     pub(super) fn wrote(&mut self, table: Table, key: &[u8], before: Before) {
@@ -43,11 +50,22 @@ impl Undo {
 
     /// A record changed twice in one write is one change, from its first state to its last.
     pub(super) fn changed(&mut self, change: Change) {
-        let same = |known: &&mut Change| known.table == change.table && known.key == change.key;
-        match self.changes.iter_mut().find(same) {
+        let known = self.place(&change);
+        match known.and_then(|at| self.changes.get_mut(at)) {
             Some(known) => known.after = change.after,
             None => self.changes.push(change),
         }
+    }
+
+    fn place(&mut self, change: &Change) -> Option<usize> {
+        let same = |known: &Change| known.table == change.table && known.key == change.key;
+        if self.changes.len() <= FEW {
+            return self.changes.iter().position(same);
+        }
+        for (at, known) in self.changes.iter().enumerate().skip(self.places.len()) {
+            self.places.insert((known.table, known.key.clone()), at);
+        }
+        self.places.get(&(change.table, change.key.clone())).copied()
     }
 
     pub(super) fn changes(&self) -> &[Change] {

@@ -170,7 +170,7 @@ pub fn whole(rules: Value, default: &str, level: &str, edits: bool) -> Value {
 
 /// Asserts that the answer is a success, or this refusal.
 #[track_caller]
-fn allows(answer: &Answer, allowed: bool, refusal: &str) {
+pub fn allows(answer: &Answer, allowed: bool, refusal: &str) {
     if allowed {
         assert!((200..300).contains(&answer.status), "{} {}", answer.status, answer.body);
     } else {

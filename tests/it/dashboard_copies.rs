@@ -195,3 +195,38 @@ async fn a_copy_of_a_copy_and_of_an_empty_dashboard_are_copies() {
     );
     workspace.check().await;
 }
+
+/// What one request writes, and what one answer shows, is bounded.
+#[tokio::test]
+async fn copies_are_bounded_by_what_they_weigh() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let query = json!({ "kind": "HogQLQuery", "query": "x".repeat(30_000) });
+    let template = json!({
+        "template_name": "Heavy", "dashboard_description": "", "dashboard_filters": {},
+        "tiles": vec![json!({ "type": "INSIGHT", "name": "Heavy", "query": query, "layouts": {} }); 30],
+    });
+    let path = workspace.dashboards("create_from_template_json/");
+    let heavy = owner.post(&path, json!({ "template": template })).await.ok();
+    let (id, tiles) = (&heavy["id"], heavy["tiles"].as_array().expect("tiles"));
+    let one = workspace.dashboards(&format!("{id}/"));
+    let copies = |count: usize| -> Value {
+        (0..count).map(|at| json!({ "id": tiles[at % tiles.len()]["id"] })).collect()
+    };
+    let too_heavy = "Ensure the tiles have no more than 1048576 bytes of JSON together.";
+    let many = owner.patch(&one, json!({ "duplicate_tiles": copies(40) })).await;
+    many.refuses_field("duplicate_tiles", "max_length", too_heavy);
+    for _ in 0..8 {
+        owner.patch(&one, json!({ "duplicate_tiles": copies(30) })).await.ok();
+    }
+    let shown = owner.get(&one).await.ok();
+    assert_eq!(shown["tiles"].as_array().expect("tiles").len(), 270);
+    let heaviest = "Ensure the tiles have no more than 8388608 bytes of JSON together.";
+    let full = owner.patch(&one, json!({ "duplicate_tiles": copies(30) })).await;
+    full.refuses_field("tiles", "max_length", heaviest);
+    let deep = json!({ "use_dashboard": id, "duplicate_tiles": true });
+    let deep = owner.post(&workspace.dashboards(""), deep).await;
+    deep.refuses_field("duplicate_tiles", "max_length", too_heavy);
+    owner.post(&workspace.dashboards(""), json!({ "use_dashboard": id })).await.ok();
+    workspace.check().await;
+}

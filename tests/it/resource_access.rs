@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::dashboard_access::{
-    BAD_LEVEL, BAD_UUID, BEGAN, BOTH, EDITOR, REQUIRED, Scene, VIEWER, minute, whole,
+    BAD_LEVEL, BAD_UUID, BEGAN, BOTH, EDITOR, REQUIRED, Scene, VIEWER, allows, minute, whole,
 };
 use crate::dashboards::make;
 
@@ -212,4 +212,22 @@ async fn rules_on_all_end_with_the_membership_and_with_the_project() {
     scene.owner().delete(&project).await.is_empty(204);
     scene.admin.get(&scene.of_all()).await.misses("Project not found.");
     scene.workspace.check().await;
+}
+#[tokio::test]
+async fn making_a_dashboard_needs_more_than_to_see_all() {
+    let scene = Scene::new().await;
+    for (level, makes) in [("none", false), ("viewer", false), ("editor", true), ("manager", true)]
+    {
+        scene.rule_on_all(None, level).await;
+        for caller in [&scene.ann, &scene.creator] {
+            allows(&caller.post(&scene.workspace.dashboards(""), json!({})).await, makes, EDITOR);
+        }
+        for caller in [&scene.admin, scene.owner()] {
+            caller.post(&scene.workspace.dashboards(""), json!({})).await.ok();
+        }
+    }
+    // What is given on one dashboard makes no others.
+    scene.rule_on_all(None, "viewer").await;
+    scene.rule(Some("ann"), "manager").await;
+    scene.ann.post(&scene.workspace.dashboards(""), json!({ "name": [] })).await.denies(EDITOR);
 }

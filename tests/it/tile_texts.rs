@@ -223,3 +223,64 @@ async fn a_text_that_two_dashboards_show_is_changed_on_both() {
     }
     workspace.check().await;
 }
+
+/// Somebody who may see a dashboard and not edit it copies it, and changes the text on the copy.
+#[tokio::test]
+async fn a_copy_is_no_way_to_change_what_one_may_not_edit() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let ann = workspace.member("ann", Level::Member).await;
+    let (id, one) = make(&workspace, owner, json!({})).await;
+    put_texts(owner, &one, &["good", "gone"]).await;
+    let tiles = shown_of(owner, &one, "/id").await;
+    owner.patch(&one, json!({ "tiles": [{ "id": tiles[1], "deleted": true }] })).await.ok();
+    let (_, copy) = make(&workspace, &ann, json!({ "use_dashboard": id })).await;
+    let copied = shown_of(&ann, &copy, "/id").await[0].clone();
+    let change = |body: &str| json!({ "tiles": [{ "id": copied, "text": { "body": body } }] });
+    // While she may edit both, one change is on both.
+    ann.patch(&copy, change("better")).await.ok();
+    assert_eq!(shown_of(owner, &one, "/text/body").await, ["better"]);
+
+    owner.patch(&one, json!({ "restriction_level": 37 })).await.ok();
+    ann.patch(&copy, change("defaced")).await.ok();
+    assert_eq!(shown_of(owner, &one, "/text/body").await, ["better"]);
+    let own = shown_of(&ann, &copy, "/text").await[0].clone();
+    assert_eq!(
+        (&own["body"], &own["created_by"]["email"]),
+        (&json!("defaced"), &json!("ann@corp.example"))
+    );
+    // It is hers from now on.
+    ann.patch(&copy, change("again")).await.ok();
+    assert_eq!(shown_of(&ann, &copy, "/text/id").await, [own["id"].clone()]);
+
+    // Nor is it while the other one is removed: it comes back as it was.
+    let (_, second) = make(&workspace, &ann, json!({ "use_dashboard": id })).await;
+    owner.patch(&one, json!({ "deleted": true })).await.ok();
+    let tile = shown_of(&ann, &second, "/id").await[0].clone();
+    let sent = json!({ "tiles": [{ "id": tile, "text": { "body": "meanwhile" } }] });
+    ann.patch(&second, sent).await.ok();
+    owner.patch(&one, json!({ "deleted": false })).await.ok();
+    assert_eq!(shown_of(owner, &one, "/text/body").await[0], "better");
+    workspace.check().await;
+}
+
+#[tokio::test]
+async fn a_change_reaches_a_hundred_other_dashboards_and_no_more() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (id, one) = make(&workspace, owner, json!({})).await;
+    put_texts(owner, &one, &["first"]).await;
+    let tile = shown_of(owner, &one, "/id").await[0].clone();
+    let change = |body: &str| json!({ "tiles": [{ "id": tile, "text": { "body": body } }] });
+    let mut last = String::new();
+    for _ in 0..100 {
+        last = make(&workspace, owner, json!({ "use_dashboard": id })).await.1;
+    }
+    owner.patch(&one, change("on all")).await.ok();
+    assert_eq!(shown_of(owner, &last, "/text/body").await, ["on all"]);
+    make(&workspace, owner, json!({ "use_dashboard": id })).await;
+    owner.patch(&one, change("on one")).await.ok();
+    assert_eq!(shown_of(owner, &last, "/text/body").await, ["on all"]);
+    assert_eq!(shown_of(owner, &one, "/text/body").await, ["on one"]);
+    workspace.check().await;
+}

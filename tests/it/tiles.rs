@@ -654,26 +654,26 @@ async fn a_change_of_tiles_moves_the_dashboards_version_and_nothing_else_does() 
 }
 
 #[tokio::test]
-async fn a_change_of_a_shared_text_moves_the_version_of_every_dashboard_that_shows_it() {
+async fn a_change_of_a_shared_text_moves_the_version_of_every_dashboard_that_has_it() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;
     let tiles = put_texts(owner, &one, &["a", "b"]).await;
     let copy = json!({"use_dashboard": id});
     let (shows, _) = make(&workspace, owner, copy.clone()).await;
-    let (hides, hidden) = make(&workspace, owner, copy.clone()).await;
+    let (keeps, hidden) = make(&workspace, owner, copy.clone()).await;
     let gone: Vec<Value> = shown_of(owner, &hidden, "/id").await;
     let gone: Vec<Value> = gone.iter().map(|id| json!({"id": id, "deleted": true})).collect();
     owner.patch(&hidden, json!({ "tiles": gone })).await.ok();
     let (deep, _) =
         make(&workspace, owner, json!({"use_dashboard": id, "duplicate_tiles": true})).await;
-    let all = [id, shows, hides, deep];
+    let all = [id, shows, keeps, deep];
     let before = all.map(|id| version(&workspace, id));
     let sent: Vec<Value> =
         tiles.iter().map(|tile| json!({"id": tile["id"], "text": {"body": "c"}})).collect();
     owner.patch(&one, json!({ "tiles": sent })).await.ok();
-    let [id, shows, hides, deep] = before;
-    assert_eq!(all.map(|id| version(&workspace, id)), [id + 1, shows + 1, hides, deep]);
+    let [id, shows, keeps, deep] = before;
+    assert_eq!(all.map(|id| version(&workspace, id)), [id + 1, shows + 1, keeps + 1, deep]);
     workspace.check().await;
 }
 

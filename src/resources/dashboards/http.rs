@@ -86,8 +86,16 @@ async fn create_from_template(
     .map(Answer::Shown)
 }
 
-async fn retrieve(at: Admitted<InProject>, Id(id): Id<DashboardId>) -> Answered {
-    super::body(&*at.tx, &at.place, id?, Once::default()).map(Answer::Shown)
+async fn retrieve(
+    State(app): State<App>,
+    at: Admitted<InProject>,
+    Id(id): Id<DashboardId>,
+) -> Answered {
+    let id = id?;
+    let long = tiles::are_many(&*at.tx, at.place.project.id, id)?;
+    let body = move || super::body(&*at.tx, &at.place, id, Once::default());
+    let body = if long { app.aside(body).await } else { body() };
+    body.map(Answer::Shown)
 }
 
 async fn update(

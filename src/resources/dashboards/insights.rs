@@ -209,6 +209,9 @@ pub fn set_deleted(
 /// What every insight shows alike: there are no results, and nothing sets the other fields.
 const CONSTANT: &[u8] = br#"{"derived_name":null,"order":null,"favorited":false,"saved":true,"result":null,"columns":null,"hasMore":null,"timezone":null,"last_refresh":null,"next_allowed_client_refresh":null,"query_status":null,"is_cached":false,"filters_hash":null,"cache_target_age":null,"hogql":null,"types":null}"#;
 
+/// How many of the tiles that show it an insight lists at the most.
+const LISTED: usize = 100;
+
 /// Appends an insight as a tile shows it, to whom may do `rights` with the dashboard that is read.
 ///
 /// # Errors
@@ -221,7 +224,7 @@ pub(super) fn write(
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let Head { project, id, created_by, last_modified_by, .. } = row.head;
-    let live = tx.keys(&tiles::BY_INSIGHT, &(project, id), usize::MAX)?;
+    let live = tx.keys(&tiles::BY_INSIGHT, &(project, id), LISTED)?;
     Object::begin(out)
         .splice(row.shown)
         .splice(CONSTANT)

@@ -6,7 +6,7 @@ use crate::access::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, TextId, TileId};
 use crate::patch::{Patch, set};
-use crate::resources::dashboards::{insights, texts};
+use crate::resources::dashboards::{Dashboard, insights, texts};
 use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
@@ -123,7 +123,7 @@ fn no_such_text() -> Error {
     Error::field("text", "invalid_input", "Text tile not found.")
 }
 
-/// Changes the text of a tile, or puts a new one on the dashboard; answers which dashboards show it.
+/// Changes the text of a tile, or puts a new one on the dashboard; answers which other dashboards show it.
 fn upsert_text(
     tx: &mut WriteTx<'_>,
     at: &At<'_>,
@@ -133,15 +133,47 @@ fn upsert_text(
 ) -> Result<Vec<DashboardId>> {
     let TextPatch { id, body } = sent.clone();
     let known = at.text_tile(tx, patch.id.clone().value(), id.map(TextId).value())?;
-    let Some((tile, text)) = known else {
+    let Some((mut tile, mut text)) = known else {
         let id = add_text(tx, at.place, at.dashboard, body.value(), Look::default(), now)?;
         put(tx, at.tile(tx, id.0)?, patch, now)?;
         return Ok(Vec::new());
     };
+    let mut others = others_with(tx, at, text)?;
+    if !may_edit_all(tx, at.place, &others)? {
+        text = texts::copy(tx, at.place, text, now)?;
+        tile.head.content = Content::Text(text);
+        others.clear();
+    }
     texts::edit(tx, at.place, text, body, now)?;
     put(tx, tile, patch, now)?;
-    let shown = tx.keys(&BY_TEXT, &(at.place.project.id, text), usize::MAX)?;
-    Ok(shown.into_iter().map(|(_, dashboard, _)| dashboard).collect())
+    Ok(others)
+}
+
+/// How many other dashboards one change of a text reaches at the most.
+const REACH: usize = 100;
+
+/// The other dashboards with a tile that shows the text, live or removed; at most one more than a change
+/// reaches.
+fn others_with(tx: &impl Tx, at: &At<'_>, text: TextId) -> Result<Vec<DashboardId>> {
+    let tiles = tx.keys(&BY_TEXT, &(at.place.project.id, text), REACH + 2)?;
+    let others = tiles.into_iter().map(|(_, dashboard, _)| dashboard);
+    Ok(others.filter(|other| *other != at.dashboard).collect())
+}
+
+/// Whether the caller may change what all these dashboards show. Where they may not, or it is too many, a
+/// change makes the text this dashboard's own.
+fn may_edit_all(tx: &impl Tx, place: &InProject, dashboards: &[DashboardId]) -> Result<bool> {
+    if dashboards.len() > REACH {
+        return Ok(false);
+    }
+    for dashboard in dashboards {
+        let head = tx.head::<Dashboard>(&(place.project.id, *dashboard))?;
+        let Some(head) = head else { continue };
+        if head.rights(tx, place)?.require_edit().is_err() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Writes what was sent of a tile itself; answers whether that changed it.

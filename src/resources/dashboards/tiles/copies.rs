@@ -9,6 +9,7 @@ use crate::store::{Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::input::TileRef;
+use super::weight::{Copied, require_bounded};
 use super::{Content, Look, Shown, Tile, add, of};
 
 /// Puts tiles on a new dashboard that look like the live ones of `source`, and show the same insights and
@@ -24,15 +25,17 @@ pub(in crate::resources::dashboards) fn copy_all(
     draw: &mut Draw,
     now: Timestamp,
 ) -> Result<()> {
+    let mut copied = Copied::default();
     for tile in of(tx, place.project.id, source, |tile| !tile.deleted)? {
         let mut content = tile.head.content;
         if deep {
+            copied.add(tx, place.project.id, content)?;
             content = copy(tx, place, content, draw, now)?;
         }
         let Shown { layouts, color, .. } = tile.shown;
         add(tx, place, dashboard, content, Look { layouts, color })?;
     }
-    Ok(())
+    require_bounded(tx, place.project.id, dashboard)
 }
 
 /// Copies tiles of a dashboard on that dashboard, with what they show; the copies have no place yet.
@@ -47,17 +50,19 @@ pub(in crate::resources::dashboards) fn duplicate(
     draw: &mut Draw,
     now: Timestamp,
 ) -> Result<()> {
+    let mut copied = Copied::default();
     for (index, TileRef { id }) in sent.iter().enumerate() {
         let tile: Option<Tile> = tx.find(&(place.project.id, dashboard, TileId(*id)))?;
         let tile = tile.filter(|tile| !tile.head.deleted).ok_or_else(|| {
             let detail = format!("Invalid pk \"{id}\" - object does not exist.");
             Error::field(format!("duplicate_tiles__{index}__id"), "does_not_exist", detail)
         })?;
+        copied.add(tx, place.project.id, tile.head.content)?;
         let content = copy(tx, place, tile.head.content, draw, now)?;
         let look = Look { color: tile.shown.color, ..Look::default() };
         add(tx, place, dashboard, content, look)?;
     }
-    Ok(())
+    require_bounded(tx, place.project.id, dashboard)
 }
 
 fn copy(

@@ -8,6 +8,7 @@ mod change;
 mod copies;
 mod input;
 mod moves;
+mod weight;
 
 use std::cmp::Ordering;
 
@@ -34,6 +35,8 @@ pub use moves::{TileMove, move_tile};
 
 /// How many tiles a dashboard has at the most, soft-deleted ones included (decisions §1).
 pub const MOST: usize = 1_000;
+/// More tiles than this are shown off the request threads.
+const MANY: u64 = 64;
 
 /// A tile.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,11 +100,11 @@ pub const BY_INSIGHT: Index<Tile, (ProjectId, InsightId)> =
         Content::Insight(insight) if !tile.head.deleted => Some((tile.head.project, insight)),
         _ => None,
     });
-/// The live tiles that show a text.
+/// The tiles that show a text; the removed ones too, for they may come back.
 pub const BY_TEXT: Index<Tile, (ProjectId, TextId)> =
     Index::many(Table::TilesByText, |tile| match tile.head.content {
-        Content::Text(text) if !tile.head.deleted => Some((tile.head.project, text)),
-        _ => None,
+        Content::Text(text) => Some((tile.head.project, text)),
+        Content::Insight(_) => None,
     });
 
 impl Record for Tile {
@@ -149,6 +152,14 @@ fn position(layouts: &Map<String, Value>) -> (f64, f64) {
     let sm = layouts.get("sm");
     let of = |name| sm.and_then(|sm| sm.get(name)).and_then(Value::as_f64).unwrap_or(100.0);
     (of("y"), of("x"))
+}
+
+/// Whether a dashboard has so many tiles that showing them takes long.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn are_many(tx: &impl Tx, project: ProjectId, dashboard: DashboardId) -> Result<bool> {
+    Ok(tx.count::<Tile>(&(project, dashboard))? > MANY)
 }
 
 /// Puts a new insight of the caller's on a dashboard.

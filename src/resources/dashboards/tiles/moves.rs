@@ -11,6 +11,7 @@ use crate::resources::dashboards::{Dashboard, live};
 use crate::store::{Record, Tx, WriteTx};
 
 use super::input::TileRef;
+use super::weight::require_bounded;
 use super::{Tile, of, require_room};
 
 input! {
@@ -58,6 +59,7 @@ pub fn move_tile(
     tx.remove::<Tile>(&tile.key())?;
     tile.head.dashboard = destination;
     tx.put(&tile)?;
+    require_bounded(tx, project, destination)?;
     tx.touch::<Dashboard>(&(project, source))?;
     tx.touch::<Dashboard>(&(project, destination))
 }
