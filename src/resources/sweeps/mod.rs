@@ -91,7 +91,7 @@ pub fn remove_organization(tx: &mut WriteTx<'_>, organization: OrganizationId) -
 }
 
 /// Sweeps one piece; answers whether there may be more. The last in the table goes first: an organization
-/// comes before its projects there, so that theirs is gone before the members whom it names.
+/// stands before its projects there, and what they hold must be gone before the members whom it names.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
