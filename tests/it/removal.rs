@@ -1,17 +1,29 @@
 //! Removing a project or an organization hides it at once and sweeps it in the background.
 
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
 use serde_json::{Value, json};
-use steward::ids::{OrganizationId, ProjectId};
+use steward::access::levels::AccessLevel;
+use steward::ids::{CollaboratorId, DashboardId, OrganizationId, ProjectId, UserId};
 use steward::operator::Operation;
-use steward::resources::activity::Entry;
+use steward::resources::access_controls::rules::{self, Rule};
+use steward::resources::activity::{Entry, NO_ORGANIZATION};
+use steward::resources::collaborators::{self, Collaborator};
+use steward::resources::dashboards::removals::Removal;
+use steward::resources::dashboards::tiles::Tile;
 use steward::resources::dashboards::{Dashboard, Details};
 use steward::resources::members::{Level, Membership};
-use steward::resources::projects::grants::Grant;
+use steward::resources::projects::grants::{self, Grant};
 use steward::resources::projects::{Project, Settings};
+use steward::resources::sharing::Sharing;
 use steward::resources::sweeps::{self, Sweep};
-use steward::store::{Key, Order, Record, Tx, Window};
+use steward::resources::users;
+use steward::store::{Key, Order, Raw, Record, Table, Tx, Window};
 
+use crate::dashboard_access::Scene;
 use crate::support::{Caller, OWNER, Workspace};
+use crate::{domains, invites};
 
 /// How many records of a kind begin with `prefix`.
 fn count<R: Record>(workspace: &Workspace, prefix: &impl Key) -> usize {
@@ -293,4 +305,329 @@ async fn keys_limited_to_what_was_removed_open_nothing_more() {
         assert_eq!(caller.get(&workspace.dashboards("")).await.status, 403);
     }
     assert_eq!(by_organization.get("/api/organizations/").await.ok()["count"], 0);
+}
+
+/// How many entries each table has that has any.
+fn filled(workspace: &Workspace) -> BTreeMap<Table, usize> {
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let mut filled = BTreeMap::new();
+    for table in Table::ALL {
+        let mut count = |_: &[u8], _: &[u8]| {
+            *filled.entry(*table).or_default() += 1;
+            Ok(ControlFlow::Continue(()))
+        };
+        tx.raw_walk(*table, &[], 0, Order::Ascending, &mut count).expect("walked");
+    }
+    filled
+}
+
+/// What is kept of projects, with its indexes; and what has yet to be swept.
+const OF_PROJECTS: [Table; 24] = [
+    Table::Projects,
+    Table::ProjectsById,
+    Table::ProjectsPrivate,
+    Table::ProjectSettings,
+    Table::Grants,
+    Table::GrantsByUser,
+    Table::Dashboards,
+    Table::DashboardsByName,
+    Table::DashboardDetails,
+    Table::Removals,
+    Table::RemovalsByMoment,
+    Table::Tiles,
+    Table::TilesByInsight,
+    Table::TilesByText,
+    Table::Insights,
+    Table::Texts,
+    Table::AccessRules,
+    Table::AccessRulesByMember,
+    Table::AccessRulesForAll,
+    Table::Collaborators,
+    Table::CollaboratorsByUser,
+    Table::Sharing,
+    Table::SharingTokens,
+    Table::Sweeps,
+];
+
+/// What is kept of organizations besides their projects, and the counts, which are all per organization, project
+/// or dashboard.
+const OF_ORGANIZATIONS: [Table; 14] = [
+    Table::Organizations,
+    Table::OrganizationsBySlug,
+    Table::Memberships,
+    Table::MembershipsByUser,
+    Table::MembershipsByJoining,
+    Table::Domains,
+    Table::DomainsByName,
+    Table::DomainsOfOrganization,
+    Table::Invites,
+    Table::InvitesById,
+    Table::InvitesByAddress,
+    Table::InvitesBySerial,
+    Table::Activity,
+    Table::Counts,
+];
+
+/// All records of a type that begin with `prefix`.
+fn all<R: Record>(workspace: &Workspace, prefix: &impl Key) -> Vec<R> {
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let mut found = Vec::new();
+    let scanned = tx.scan::<R, _>(prefix, Window::all(Order::Ascending), |row| {
+        found.push(row.into_record()?);
+        Ok(())
+    });
+    scanned.expect("scanned");
+    found
+}
+
+/// Gives a project of the scene a record of everything that a project can hold.
+async fn fill(scene: &Scene, project: ProjectId) {
+    let owner = scene.owner();
+    let at = format!("/api/projects/{project}/");
+    let dashboards = format!("{at}dashboards/");
+    owner.patch(&at, json!({ "access_control": true })).await.ok();
+    for name in ["ann", "bob", "max"] {
+        let grant = scene.sent(Some(name), "member").await;
+        owner.put(&format!("{at}access_controls/"), grant).await.ok();
+    }
+    let made = owner.post(&dashboards, json!({ "use_template": "DEFAULT_APP" })).await.ok();
+    let one = format!("{dashboards}{}/", made["id"]);
+    let filters = json!({ "date_from": "-7d" });
+    let tiles = json!([{ "text": { "body": "Mind the gap." } }]);
+    let sent = json!({ "restriction_level": 37, "filters": filters, "tiles": tiles });
+    owner.patch(&one, sent).await.ok();
+    for caller in [&scene.ann, &scene.bob, &scene.max] {
+        let uuid = caller.get("/api/users/@me/").await.ok()["uuid"].clone();
+        let sent = json!({ "user_uuid": uuid, "level": 37 });
+        owner.post(&format!("{one}collaborators/"), sent).await.ok();
+    }
+    for name in [None, Some("ann"), Some("bob")] {
+        let mut rule = scene.sent(name, "viewer").await;
+        owner.put(&format!("{one}access_controls/"), rule.clone()).await.ok();
+        rule["resource"] = json!("dashboard");
+        owner.put(&format!("{at}resource_access_controls/"), rule).await.ok();
+    }
+    owner.patch(&format!("{one}sharing/"), json!({ "enabled": true })).await.ok();
+    owner.post(&format!("{one}sharing/refresh/"), json!({})).await.ok();
+    let removed = owner.post(&dashboards, json!({ "name": "Removed" })).await.ok();
+    let removed = format!("{dashboards}{}/", removed["id"]);
+    owner.patch(&removed, json!({ "deleted": true })).await.ok();
+    multiply(&scene.workspace, project, DashboardId(made["id"].as_u64().expect("an id"))).await;
+}
+
+/// Adds 300 dashboards which hold what `model` holds, so that every kind takes more than one piece or
+/// ends within one.
+async fn multiply(workspace: &Workspace, project: ProjectId, model: DashboardId) {
+    let of = (project, model);
+    let dashboard = all::<Dashboard>(workspace, &of).remove(0);
+    let details = all::<Details>(workspace, &of);
+    let tiles = all::<Tile>(workspace, &of);
+    let collaborators = all::<Collaborator>(workspace, &of);
+    let sharing = all::<Sharing>(workspace, &of);
+    let removal = all::<Removal>(workspace, &project).remove(0);
+    let mut rules = all::<Rule>(workspace, &project);
+    rules.retain(|rule| rule.dashboard.is_some());
+    let found = [details.len(), sharing.len(), collaborators.len(), rules.len()];
+    assert_eq!((found, tiles.len() > 2), ([1, 1, 3, 3], true));
+    let many = workspace.app.store().write(move |tx| {
+        for id in (project.0 * 10_000..).take(300).map(DashboardId) {
+            let mut dashboard = dashboard.clone();
+            (dashboard.head.id, dashboard.shown.id) = (id, id);
+            tx.put(&dashboard)?;
+            for mut details in details.clone() {
+                details.key.1 = id;
+                tx.put(&details)?;
+            }
+            for mut tile in tiles.clone() {
+                tile.head.dashboard = id;
+                tx.put(&tile)?;
+            }
+            for row in collaborators.clone() {
+                tx.put(&Collaborator { dashboard: id, ..row })?;
+            }
+            for rule in rules.clone() {
+                tx.put(&Rule { dashboard: Some(id), ..rule })?;
+            }
+            for mut sharing in sharing.clone() {
+                sharing.head.dashboard = id;
+                (sharing.head.token, sharing.head.replaced) = (None, None);
+                tx.put(&sharing)?;
+            }
+            tx.put(&Removal { dashboard: id, ..removal.clone() })?;
+        }
+        Ok(())
+    });
+    many.await.expect("made");
+}
+
+/// Sweeps one piece and checks the file; answers whether there may be more.
+async fn sweep_and_check(workspace: &Workspace) -> bool {
+    let more = workspace.app.store().write(sweeps::sweep).await.expect("swept");
+    workspace.check().await;
+    more
+}
+
+#[tokio::test]
+async fn a_full_project_leaves_nothing_and_the_file_is_sound_between_all_pieces() {
+    let scene = Scene::new().await;
+    let workspace = &scene.workspace;
+    let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);
+    fill(&scene, project).await;
+    workspace.check().await;
+    let before = filled(workspace);
+    let removed =
+        workspace.app.store().write(move |tx| sweeps::remove_project(tx, organization, project));
+    removed.await.expect("removed");
+    workspace.check().await;
+    let mut pieces = 0;
+    while sweep_and_check(workspace).await {
+        pieces += 1;
+    }
+    assert!(pieces > 8, "{pieces}");
+
+    let mut expected = before;
+    for table in OF_PROJECTS {
+        assert_eq!(expected.remove(&table).is_none(), table == Table::Sweeps, "{table:?}");
+    }
+    // That of the members.
+    expected.insert(Table::Counts, 1);
+    assert_eq!(filled(workspace), expected);
+}
+
+#[tokio::test]
+async fn a_full_organization_leaves_nothing_and_the_file_is_sound_between_all_pieces() {
+    let scene = Scene::new().await;
+    let workspace = &scene.workspace;
+    let organization = workspace.made.organization_id;
+    let second = scene.owner().post(&workspace.organization("projects/"), json!({})).await.ok();
+    let second = ProjectId(second["id"].as_u64().expect("an id"));
+    fill(&scene, workspace.made.project_id).await;
+    fill(&scene, second).await;
+    domains::add(workspace, "corp.example").await;
+    let access = json!([{ "id": second, "level": "member" }]);
+    let sent = json!({ "target_email": "new@corp.example", "private_project_access": access });
+    invites::invite(scene.owner(), workspace, sent).await;
+    let before = filled(workspace);
+    // One of the two was removed before, and is half swept.
+    let removed =
+        workspace.app.store().write(move |tx| sweeps::remove_project(tx, organization, second));
+    removed.await.expect("removed");
+    assert!(sweep_and_check(workspace).await);
+    let removed =
+        workspace.app.store().write(move |tx| sweeps::remove_organization(tx, organization));
+    removed.await.expect("removed");
+    workspace.check().await;
+    while sweep_and_check(workspace).await {}
+
+    let mut expected = before;
+    for table in OF_PROJECTS.into_iter().chain(OF_ORGANIZATIONS) {
+        let held = expected.remove(&table).is_some();
+        assert_eq!(held, table != Table::Sweeps, "{table:?}");
+    }
+    // What users change of themselves is no organization's.
+    expected.insert(Table::Activity, count::<Entry>(workspace, &NO_ORGANIZATION));
+    assert_eq!(count::<Entry>(workspace, &organization), 0);
+    assert_eq!(filled(workspace), expected);
+}
+
+#[tokio::test]
+async fn a_member_who_leaves_leaves_nothing_also_while_a_project_is_being_swept() {
+    let scene = Scene::new().await;
+    let workspace = &scene.workspace;
+    let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);
+    fill(&scene, project).await;
+    let holds = |name: &str| {
+        let user = user(workspace, name);
+        let tx = workspace.app.store().snapshot().expect("a snapshot");
+        let of = (organization, user);
+        [
+            tx.exists::<Membership>(&of).expect("read"),
+            !tx.keys(&rules::BY_MEMBER, &of, 1).expect("read").is_empty(),
+            !tx.keys(&collaborators::BY_USER, &of, 1).expect("read").is_empty(),
+            !tx.keys(&grants::BY_USER, &of, 1).expect("read").is_empty(),
+        ]
+    };
+    assert_eq!((holds("ann"), holds("bob")), ([true; 4], [true; 4]));
+    scene.leave("ann").await;
+    workspace.check().await;
+    assert_eq!((holds("ann"), holds("bob")), ([false; 4], [true; 4]));
+
+    let removed =
+        workspace.app.store().write(move |tx| sweeps::remove_project(tx, organization, project));
+    removed.await.expect("removed");
+    assert!(sweep_and_check(workspace).await);
+    assert_eq!(holds("bob"), [true; 4]);
+    scene.leave("bob").await;
+    workspace.check().await;
+    assert_eq!(holds("bob"), [false; 4]);
+    while sweep_and_check(workspace).await {}
+    assert_eq!(holds("max"), [true, false, false, false]);
+}
+
+fn user(workspace: &Workspace, name: &str) -> UserId {
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let email = format!("{name}@corp.example");
+    users::find_by_email(&*tx, &email).expect("read").expect("a user").head.id
+}
+
+/// What `check` tells of the file, sorted.
+async fn problems(workspace: &Workspace) -> Value {
+    let mut findings = workspace.operate(Operation::Check).await;
+    let problems = findings["problems"].as_array_mut().expect("a list");
+    problems.sort_by_key(ToString::to_string);
+    findings["problems"].take()
+}
+
+#[tokio::test]
+async fn rules_and_collaborators_that_point_at_nothing_are_found_whatever_is_being_swept() {
+    let scene = Scene::new().await;
+    let workspace = &scene.workspace;
+    let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);
+    let (ann, nobody, nowhere) = (user(workspace, "ann"), UserId(77), DashboardId(88));
+    let board = DashboardId(scene.id);
+    let written = workspace.app.operate(move |tx, now| {
+        for (dashboard, user) in [(board, nobody), (nowhere, ann)] {
+            let (created_at, updated_at) = (now, now);
+            let (level, named, dashboard) = (AccessLevel::Viewer, Some(user), Some(dashboard));
+            tx.put(&Rule {
+                organization,
+                project,
+                dashboard,
+                user: named,
+                level,
+                created_at,
+                updated_at,
+            })?;
+        }
+        for (dashboard, user) in [(board, nobody), (nowhere, ann)] {
+            let id = CollaboratorId(uuid::Uuid::nil());
+            tx.put(&Collaborator {
+                organization,
+                project,
+                dashboard,
+                user,
+                id,
+                level: 37,
+                added_at: now,
+                updated_at: now,
+            })?;
+        }
+        Ok(())
+    });
+    written.await.expect("written");
+    let found = json!([
+        "access_rules/1: a record points at nothing in dashboards/1",
+        "access_rules/1: a record points at nothing in memberships/1",
+        "collaborators/1: a record points at nothing in dashboards/1",
+        "collaborators/1: a record points at nothing in memberships/1",
+    ]);
+    assert_eq!(problems(workspace).await, found);
+    // A project whose number is the user's excuses nothing, and neither does the organization.
+    for sweep in
+        [Sweep::Project(organization, ProjectId(nobody.0)), Sweep::Organization(organization)]
+    {
+        let put = workspace.app.store().write(move |tx| tx.put(&sweep));
+        put.await.expect("put");
+        assert_eq!(problems(workspace).await, found);
+    }
 }

@@ -9,6 +9,7 @@ use crate::access::InProject;
 use crate::access::levels::AccessLevel;
 use crate::error::Result;
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
+use crate::resources::members::Membership;
 use crate::resources::projects::{self, Project};
 use crate::store::{
     Count, Index, Indexed, Key, Order, Record, Reference, Table, Tx, Window, WriteTx,
@@ -62,7 +63,13 @@ impl Record for Rule {
     }
 
     fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Project>(&(self.organization, self.project))]
+        let dashboard = self.dashboard.map(|id| (self.project, id).encoded());
+        let user = self.user.map(|id| (self.organization, id));
+        [Reference::to::<Project>(&(self.organization, self.project))]
+            .into_iter()
+            .chain(dashboard.map(|key| Reference { table: Table::Dashboards, key }))
+            .chain(user.map(|key| Reference::to::<Membership>(&key)))
+            .collect()
     }
 }
 

@@ -18,7 +18,7 @@ use crate::resources::members::{self, Membership};
 use crate::resources::projects;
 use crate::resources::users::{self, User};
 use crate::secret::Draw;
-use crate::store::{Index, Indexed, Order, Record, Reference, Table, Tx, Window, WriteTx};
+use crate::store::{Index, Indexed, Key, Order, Record, Reference, Table, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 /// A user who may edit a restricted dashboard.
@@ -66,7 +66,11 @@ impl Record for Collaborator {
     }
 
     fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Membership>(&(self.organization, self.user))]
+        let dashboard = (self.project, self.dashboard).encoded();
+        vec![
+            Reference { table: Table::Dashboards, key: dashboard },
+            Reference::to::<Membership>(&(self.organization, self.user)),
+        ]
     }
 }
 

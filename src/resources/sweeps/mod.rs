@@ -18,7 +18,7 @@ use crate::resources::invites::Invite;
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations;
 use crate::resources::projects::grants::{self, Grant};
-use crate::resources::projects::{self, Project, Settings};
+use crate::resources::projects::{self, Project};
 use crate::resources::sharing::Sharing;
 use crate::store::{Key, Order, Record, Reference, Snapshot, Table, Tx, Window, WriteTx};
 
@@ -90,14 +90,15 @@ pub fn remove_organization(tx: &mut WriteTx<'_>, organization: OrganizationId) -
     tx.put(&Sweep::Organization(organization))
 }
 
-/// Sweeps one piece; answers whether there may be more.
+/// Sweeps one piece; answers whether there may be more. The last in the table goes first: an organization
+/// stands before its projects there, and what they hold must be gone before the members whom it names.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
 pub fn sweep(tx: &mut WriteTx<'_>) -> Result<bool> {
     let mut next = None;
-    let first = Window { offset: 0, limit: 1, order: Order::Ascending };
-    tx.scan::<Sweep, _>(&(), first, |row| {
+    let last = Window { offset: 0, limit: 1, order: Order::Descending };
+    tx.scan::<Sweep, _>(&(), last, |row| {
         next = Some(row.head);
         Ok(())
     })?;
@@ -112,7 +113,7 @@ pub fn sweep(tx: &mut WriteTx<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// What ends with a project.
+/// What ends with a project. What points at a record of it goes before that record.
 fn sweep_project(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
@@ -132,7 +133,7 @@ fn sweep_project(
     Ok(piece.swept)
 }
 
-/// What ends with an organization.
+/// What ends with an organization: its projects, which the next pieces sweep, and then the rest.
 fn sweep_organization(tx: &mut WriteTx<'_>, organization: OrganizationId) -> Result<usize> {
     // A project is two records.
     let window = Window { offset: 0, limit: PIECE / 2, order: Order::Ascending };
@@ -144,10 +145,11 @@ fn sweep_organization(tx: &mut WriteTx<'_>, organization: OrganizationId) -> Res
     for id in &ids {
         remove_project(tx, organization, *id)?;
     }
-    let mut piece = Piece { tx, swept: 2 * ids.len() };
-    piece.remove::<Settings>(&organization)?;
+    if !ids.is_empty() {
+        return Ok(2 * ids.len());
+    }
+    let mut piece = Piece::new(tx);
     piece.remove::<Invite>(&organization)?;
-    piece.remove::<Grant>(&organization)?;
     piece.remove::<Membership>(&organization)?;
     piece.remove::<Domain>(&organization)?;
     piece.remove::<Entry>(&organization)?;
@@ -173,22 +175,17 @@ impl<'p, 't> Piece<'p, 't> {
 }
 
 /// Whether a reference that leads nowhere is in order: its target was removed, and the sweeper has yet to
-/// come to the record that points at it. For `check`.
+/// come to the record that points at it. That may only be an organization or a project; whatever else is
+/// pointed at is removed after all that points at it, or together with it. For `check`.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
 pub fn excuses(tx: &Snapshot, reference: &Reference) -> Result<bool> {
     let mut key = reference.key.as_slice();
-    // These keys begin with the project, not with the organization; what points there is swept first.
-    if [Table::Dashboards, Table::Insights, Table::Texts].contains(&reference.table) {
-        return Ok(false);
-    }
-    let Some(organization) = OrganizationId::read(&mut key) else { return Ok(false) };
-    if tx.exists::<Sweep>(&(organization, 0))? {
-        return Ok(true);
-    }
-    match ProjectId::read(&mut key) {
-        Some(project) => tx.exists::<Sweep>(&(organization, project.0)),
-        None => Ok(false),
-    }
+    let sweep = match reference.table {
+        Table::Organizations => OrganizationId::read(&mut key).map(|id| (id, 0)),
+        Table::Projects => <(OrganizationId, u64)>::read(&mut key),
+        _ => None,
+    };
+    sweep.map_or(Ok(false), |sweep| tx.exists::<Sweep>(&sweep))
 }
