@@ -176,6 +176,22 @@ impl App {
         self.0.mailer.as_ref()
     }
 
+    /// Runs what may take long off the request threads, as many at a time as there are cores.
+    ///
+    /// # Errors
+    /// What `work` answers.
+    pub async fn aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let turn = Arc::clone(&self.0.walks).acquire_owned().await.map_err(Error::internal)?;
+        let done = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            work()
+        });
+        done.await.map_err(Error::internal)?
+    }
+
     /// The present moment.
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
