@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::dns::Resolver;
 use crate::error::{Error, Result};
 use crate::http::client::TrustedProxies;
+use crate::http::turns::Turns;
 use crate::ids::ProjectId;
 use crate::mail::outbox;
 use crate::mail::postman::{Bell, Postman};
@@ -33,6 +34,8 @@ use crate::time::{Clock, Timestamp};
 const USE_RECORDED_AFTER: Duration = Duration::from_millis(100);
 /// How long the sweeper waits when the file takes no writes.
 const SWEEP_RETRY: Duration = Duration::from_secs(1);
+/// How many wait for a public page at a time; who comes then is told to come again.
+const PUBLIC_PAGES_WAITING: usize = 64;
 
 /// A running service: an open data file and what serves it.
 #[derive(Clone)]
@@ -52,6 +55,7 @@ struct Inner {
     proxies: TrustedProxies,
     sweep: Arc<Notify>,
     walks: Arc<Semaphore>,
+    public_pages: Turns,
     mailer: Option<Mailer>,
     postman: Option<Postman>,
 }
@@ -102,6 +106,7 @@ impl App {
             sharing: Tokens::new(&secret)?,
             sweep: Arc::new(Notify::new()),
             walks: Arc::new(Semaphore::new(cores)),
+            public_pages: Turns::new(PUBLIC_PAGES_WAITING),
             proxies: config.trusted_proxies.iter().copied().collect(),
             clock: config.clock.clone(),
             dns: Resolver::new(&config),
@@ -159,6 +164,11 @@ impl App {
     /// Turns for lists that are long or look far: as many at a time as there are cores.
     pub fn walks(&self) -> &Arc<Semaphore> {
         &self.0.walks
+    }
+
+    /// Turns for what is shown to whoever asks, without a key: one at a time.
+    pub fn public_pages(&self) -> &Turns {
+        &self.0.public_pages
     }
 
     /// What mails are sent with, where a mail server is configured.

@@ -13,6 +13,7 @@ pub mod path;
 pub mod routes;
 pub mod server;
 mod socket;
+pub mod turns;
 
 use axum::extract::FromRef;
 

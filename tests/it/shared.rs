@@ -1,8 +1,10 @@
 //! What a shared dashboard's token opens without a key, as JSON (decisions §4, Sharing).
 
-use std::sync::Mutex;
+use std::sync::{Mutex, mpsc};
+use std::time::{Duration, Instant};
 
 use axum::http::Method;
+use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use steward::access::InProject;
 use steward::ids::{DashboardId, TileId};
@@ -368,4 +370,86 @@ async fn a_dashboard_of_a_thousand_tiles_keeps_nobody_waiting() {
         assert!(text.contains("Part 998") && text.contains("Insight 999"));
     }
     workspace.check().await;
+}
+
+/// A text of a row and many that are filled up to its width: a few thousand characters, two megabytes of HTML.
+fn swelling() -> String {
+    let (header, delimiter) = ("a|".repeat(498), "-|".repeat(498));
+    format!("|{header}\n|{delimiter}\n{}", "|a\n".repeat(669))
+}
+
+/// Puts as many such texts on a dashboard as it holds, behind one insight.
+async fn swell(workspace: &Workspace, board: &Board) {
+    let (query, odd) = (json!({ "query": "\"".repeat(12_000) }), "<i>\"".repeat(90));
+    for name in ["Long", odd.as_str()] {
+        let y = if name == "Long" { 0 } else { 2 };
+        add_insight(workspace, board, json!({ "name": name, "query": query, "y": y })).await;
+    }
+    let ids = (workspace.made.organization_id, workspace.made.project_id);
+    let dashboard = DashboardId(board.id);
+    let filled = workspace.app.operate(move |tx, now| {
+        let place = place(tx, &ids);
+        for _ in 2..tiles::MOST {
+            let look = look(&json!({ "sm": { "y": 1 } }), None);
+            tiles::add_text(tx, &place, dashboard, Some(swelling()), look, now)?;
+        }
+        Ok(())
+    });
+    filled.await.expect("tiles");
+}
+
+#[tokio::test]
+async fn texts_that_would_swell_are_shown_as_written_and_a_long_page_ends_in_names() {
+    let workspace = Workspace::new().await;
+    let board = Board::make(&workspace, json!({})).await;
+    swell(&workspace, &board).await;
+    let token = board.enable(&workspace.owner, true).await;
+    let begun = Instant::now();
+    let page = workspace.anonymous().get(&format!("/shared/{token}")).await;
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert_eq!(page.status, 200);
+    assert!(page.bytes.len() < 5 << 19, "{} bytes", page.bytes.len());
+    let text = String::from_utf8(page.bytes).expect("text");
+    assert!(text.contains("<p>It is too long to be shown here.</p>"));
+    assert!(text.contains("<div class=\"text\"><pre dir=\"auto\">|a|a|a|"));
+    assert!(!text.contains("<table>"));
+    assert_eq!(text.matches("<article").count(), tiles::MOST);
+    let left_out = format!("see <a href=\"/shared/{token}.json\">the JSON</a>.</p>");
+    let named = text.matches(&left_out).count();
+    let whole = text.matches("<pre dir=\"auto\">").count() + 1;
+    assert!(named > 100 && whole > 100, "{named} named, {whole} whole");
+    assert_eq!(named + whole, tiles::MOST);
+    assert!(text.contains("<h2 dir=\"auto\">Text</h2>"));
+    let odd = format!("<h2 dir=\"auto\">{}</h2>", "&#60;i&#62;&#34;".repeat(90));
+    assert!(text.find(&odd) > text.rfind("<pre"), "the last is named, escaped");
+    workspace.check().await;
+}
+
+/// However many ask for public pages: those with a key are answered, and only so many wait.
+#[tokio::test(flavor = "current_thread")]
+async fn whoever_has_a_key_does_not_wait_for_public_pages() {
+    let workspace = Workspace::new().await;
+    let board = Board::make(&workspace, json!({})).await;
+    let path = format!("/shared/{}", board.enable(&workspace.owner, true).await);
+    let (end, ended) = mpsc::channel::<()>();
+    let held = workspace.app.public_pages().take(move || Ok(ended.recv().is_ok()));
+    let anyone = workspace.anonymous();
+    let asked = join_all((0..70).map(|_| anyone.get(&path)));
+    let listed = async {
+        let list = workspace.owner.get(&workspace.dashboards("?limit=1000")).await;
+        let missing = anyone.get("/shared/x").await.status;
+        end.send(()).expect("held");
+        (list, missing)
+    };
+    let (held, pages, (list, missing)) = tokio::join!(held, asked, listed);
+    assert!(held.expect("held to the end"));
+    assert_eq!((list.status, missing), (200, 404));
+    let count = |status| pages.iter().filter(|page| page.status == status).count();
+    assert_eq!((count(200), count(503)), (64, 6));
+    let refused = pages.iter().find(|page| page.status == 503).expect("one sent away");
+    assert_eq!(
+        (&refused.headers["retry-after"], &refused.body["code"]),
+        (&"2".parse().expect("a header"), &json!("unavailable"))
+    );
+    assert_eq!(anyone.get(&path).await.status, 200, "free again");
 }

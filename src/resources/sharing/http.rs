@@ -88,19 +88,20 @@ async fn refresh(
 }
 
 /// What a token opens, as JSON where the path ends in `.json` and as a page otherwise. What opens nothing
-/// answers the same whatever the reason. A dashboard may be long, so it is kept off the request threads.
+/// answers the same whatever the reason. A dashboard may be long, so it waits for a turn that no caller with a
+/// key waits for.
 async fn open(State(app): State<App>, Token(token): Token) -> Result<Response> {
     let before = token.strip_suffix(".json");
     let render = if before.is_some() { json } else { html };
-    let token = before.unwrap_or(&token);
+    let token = before.unwrap_or(&token).to_owned();
     let tx = app.store().snapshot()?;
-    match super::find_open(&*tx, app.sharing(), token, app.now())? {
-        Some(of) => app.aside(move || render(Shared::find(&*tx, of)?)).await,
-        None => render(None),
+    match super::find_open(&*tx, app.sharing(), &token, app.now())? {
+        Some(of) => app.public_pages().take(move || render(Shared::find(&*tx, of)?, &token)).await,
+        None => render(None, &token),
     }
 }
 
-fn json(found: Option<Shared>) -> Result<Response> {
+fn json(found: Option<Shared>, _: &str) -> Result<Response> {
     let answer = match found {
         Some(shared) => Ok(Answer::Shown(shared.json()?)),
         None => Err(Error::not_found()),
@@ -108,9 +109,9 @@ fn json(found: Option<Shared>) -> Result<Response> {
     Ok((UNLISTED, answer).into_response())
 }
 
-fn html(found: Option<Shared>) -> Result<Response> {
+fn html(found: Option<Shared>, token: &str) -> Result<Response> {
     let (status, page) = match found {
-        Some(shared) => (StatusCode::OK, page::render(&shared)?),
+        Some(shared) => (StatusCode::OK, page::render(&shared, token)?),
         None => (StatusCode::NOT_FOUND, page::missing()?),
     };
     let style = include_str!("page/style.css");

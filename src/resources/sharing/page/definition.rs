@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::SharedInsight;
+use super::bounded::Bounded;
 
 /// The longest JSON that a card shows, in bytes; the public JSON holds every one.
 const LONGEST: usize = 8192;
@@ -34,7 +35,9 @@ fn words_of(source: &Map<String, Value>) -> Vec<(&'static str, String)> {
 /// Characters that turn the direction of what is around them are escaped, so that the JSON reads as it is.
 fn json_of(asked: &Map<String, Value>) -> Option<String> {
     const TURNS: &str = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
-    let mut json = serde_json::to_string_pretty(asked).ok()?;
+    let mut out = Bounded::new(LONGEST);
+    serde_json::to_writer_pretty(&mut out, asked).ok()?;
+    let mut json = out.text()?;
     if json.contains(|one| TURNS.contains(one)) {
         for one in TURNS.chars() {
             json = json.replace(one, &format!("\\u{:04x}", u32::from(one)));

@@ -1,14 +1,16 @@
 //! Text tiles: Markdown to HTML that nobody needs to trust.
 //!
-//! Two fences, one behind the other: HTML in the Markdown is text, pictures are links and nesting is bounded
-//! before HTML is made; what was made then passes a list of the tags and attributes that may stand in it.
+//! Two fences, one behind the other: HTML in the Markdown is text, pictures are links, nesting and length are
+//! bounded before HTML is made; what was made then passes a list of the tags and attributes that may stand in it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use ammonia::{Builder, UrlRelative};
-use pulldown_cmark::html::push_html;
+use pulldown_cmark::html::write_html_io;
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+
+use super::bounded::Bounded;
 
 /// The tags that may stand in a text tile, each with its attributes. Links have a `rel` besides.
 const ALLOWED: [(&str, &[&str]); 24] = [
@@ -44,6 +46,11 @@ const REL: &str = "nofollow noopener noreferrer";
 /// How deep lists, quotes and emphasis are followed; what is deeper stands on the last level. The work of the
 /// second fence grows with the square of the depth.
 const DEEPEST: usize = 16;
+/// The longest HTML that passes on to the second fence, in bytes.
+const LONGEST: usize = 64 * 1024;
+/// The most cells that the tables of a text may have, by the size of the text: the parser fills rows up to the
+/// width of their table, so that a short text can stand for a hundred thousand cells.
+const MOST_CELLS: usize = 8_000;
 
 static FENCE: LazyLock<Builder<'static>> = LazyLock::new(|| {
     let mut fence = Builder::empty();
@@ -60,13 +67,24 @@ static FENCE: LazyLock<Builder<'static>> = LazyLock::new(|| {
     fence
 });
 
-/// Safe HTML of this Markdown, to stand under a heading of the first level.
-pub(super) fn html(markdown: &str) -> String {
+/// Safe HTML of this Markdown, to stand under a heading of the first level; none where it would be too long.
+pub(super) fn html(markdown: &str) -> Option<String> {
+    if cells(markdown) > MOST_CELLS {
+        return None;
+    }
     let mut plain = Plain::default();
     let parsed = Parser::new_ext(markdown, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH);
-    let mut out = String::with_capacity(markdown.len() * 2);
-    push_html(&mut out, parsed.flat_map(|event| plain.pass(event).into_iter().flatten()));
-    FENCE.clean(&out).to_string()
+    let mut out = Bounded::new(LONGEST);
+    let events = parsed.flat_map(|event| plain.pass(event).into_iter().flatten());
+    write_html_io(&mut out, events).ok()?;
+    Some(FENCE.clean(&out.text()?).to_string())
+}
+
+/// No fewer than the cells of all tables in this Markdown: as if every line were as wide as the widest.
+fn cells(markdown: &str) -> usize {
+    let lines = || markdown.split(['\n', '\r']).filter(|line| !line.is_empty());
+    let widest = lines().map(|line| line.matches('|').count() + 1).max();
+    lines().count() * widest.unwrap_or(0)
 }
 
 /// What of the Markdown becomes HTML.
@@ -162,6 +180,41 @@ mod tests {
     use regex::Regex;
 
     use super::*;
+
+    fn html(markdown: &str) -> String {
+        super::html(markdown).expect("short enough")
+    }
+
+    /// A table with rows of one cell, which the parser fills up.
+    fn table(columns: usize, rows: usize) -> String {
+        format!("|{}\n|{}\n{}", "a|".repeat(columns), "-|".repeat(columns), "|a\n".repeat(rows))
+    }
+
+    #[test]
+    fn a_text_is_rendered_only_where_its_html_is_short() {
+        let links = |count| {
+            format!("{}\n\n[a]: http://x.example/{}", "[a] ".repeat(count), "x".repeat(1_000))
+        };
+        for (short, long) in [
+            (table(5, 600), table(498, 669)),
+            (table(498, 5), table(498, 300)),
+            (table(498, 5).replace('\n', "\r"), table(498, 669).replace('\n', "\r")),
+            (links(10), links(500)),
+            ("&".repeat(4_000), "&".repeat(14_000)),
+        ] {
+            assert!(super::html(&short).is_some_and(|html| html.len() < 2 * LONGEST), "{short}");
+            assert_eq!(super::html(&long), None, "{long}");
+        }
+    }
+
+    #[test]
+    fn no_table_has_more_cells_than_are_reckoned() {
+        for markdown in [table(1, 0), table(3, 7), table(3, 7).replace('\n', "\r\n")] {
+            let rendered = html(&markdown);
+            let found = rendered.matches("<td>").count() + rendered.matches("<th>").count();
+            assert!(found > 0 && found <= cells(&markdown), "{markdown}");
+        }
+    }
 
     #[test]
     fn markdown_becomes_html() {

@@ -1,5 +1,6 @@
 //! The public page: HTML without a script, made of what the public is shown and of nothing else.
 
+mod bounded;
 mod definition;
 mod markdown;
 
@@ -20,6 +21,9 @@ pub(super) struct Page {
 
 /// The colours that tiles are given; any other shows none.
 const COLORS: [&str; 5] = ["white", "blue", "green", "purple", "black"];
+/// The longest that the cards of a page are together, in bytes of HTML. From the first that does not fit in,
+/// tiles are only named.
+const LONGEST: usize = 2 * 1024 * 1024;
 
 #[derive(Template)]
 #[template(path = "sharing/page/dashboard.html")]
@@ -27,11 +31,14 @@ struct DashboardPage<'p> {
     title: &'p str,
     description: &'p str,
     tags: &'p [String],
-    tiles: Vec<TileCard<'p>>,
+    /// Safe HTML, one for each tile.
+    cards: Vec<String>,
     created: String,
 }
 
 /// A tile on the page.
+#[derive(Template)]
+#[template(path = "sharing/page/card.html")]
 struct TileCard<'p> {
     /// One of [`COLORS`].
     color: Option<&'static str>,
@@ -42,6 +49,13 @@ enum Content<'p> {
     Insight(Card<'p>),
     /// Safe HTML, made of Markdown.
     Text(String),
+    /// Markdown, shown as it was written.
+    Plain(&'p str),
+    /// Only what it is called, and where the public JSON is.
+    Named {
+        name: &'p str,
+        token: &'p str,
+    },
 }
 
 /// An insight on the page.
@@ -52,17 +66,17 @@ struct Card<'p> {
     definition: Definition,
 }
 
-/// The page of a dashboard.
+/// The page of a dashboard that this token opens.
 ///
 /// # Errors
 /// None in practice: the template always renders.
-pub(super) fn render(shared: &Shared) -> Result<Page> {
+pub(super) fn render(shared: &Shared, token: &str) -> Result<Page> {
     let title = named(shared.name.as_deref(), "Untitled dashboard");
     let page = DashboardPage {
         title,
         description: shared.description.trim(),
         tags: &shared.tags,
-        tiles: shared.tiles.iter().filter_map(card).collect(),
+        cards: cards(&shared.tiles, token)?,
         created: shared.created_at.day(),
     };
     let body = page.render().map_err(Error::internal)?;
@@ -82,25 +96,53 @@ pub(super) fn missing() -> Result<Page> {
     Ok(Page { title: "Nothing is shared here".to_owned(), body })
 }
 
-fn card(tile: &SharedTile) -> Option<TileCard<'_>> {
-    let SharedTile { color, insight, text, .. } = tile;
-    let content = match (insight, text) {
-        (Some(insight), _) => Content::Insight(Card::of(insight)),
-        (None, Some(text)) => Content::Text(markdown::html(text.body.as_deref().unwrap_or(""))),
-        (None, None) => return None,
-    };
-    let color = COLORS.into_iter().find(|known| color.as_deref() == Some(*known));
-    Some(TileCard { color, content })
+/// A card for each tile, as many of them whole as fit on the page.
+fn cards(tiles: &[SharedTile], token: &str) -> Result<Vec<String>> {
+    let (mut cards, mut left) = (Vec::with_capacity(tiles.len()), LONGEST);
+    for tile in tiles {
+        let card = card(tile, Content::whole(tile))?;
+        let Some(rest) = left.checked_sub(card.len()) else { break };
+        left = rest;
+        cards.push(card);
+    }
+    for tile in tiles.iter().skip(cards.len()) {
+        cards.push(card(tile, Content::named(tile, token))?);
+    }
+    Ok(cards)
+}
+
+fn card(tile: &SharedTile, content: Content<'_>) -> Result<String> {
+    let color = COLORS.into_iter().find(|known| tile.color.as_deref() == Some(*known));
+    TileCard { color, content }.render().map_err(Error::internal)
+}
+
+impl<'p> Content<'p> {
+    fn whole(tile: &'p SharedTile) -> Self {
+        if let Some(insight) = &tile.insight {
+            return Self::Insight(Card::of(insight));
+        }
+        let text = tile.text.as_ref().and_then(|text| text.body.as_deref()).unwrap_or("");
+        markdown::html(text).map_or(Self::Plain(text), Self::Text)
+    }
+
+    fn named(tile: &'p SharedTile, token: &'p str) -> Self {
+        let name = tile.insight.as_ref().map_or("Text", Card::name);
+        Self::Named { name, token }
+    }
 }
 
 impl<'p> Card<'p> {
     fn of(insight: &'p SharedInsight) -> Self {
         Self {
-            name: named(insight.name.as_deref(), "Untitled insight"),
+            name: Self::name(insight),
             description: insight.description.as_deref().unwrap_or("").trim(),
             tags: &insight.tags,
             definition: Definition::of(insight),
         }
+    }
+
+    fn name(insight: &SharedInsight) -> &str {
+        named(insight.name.as_deref(), "Untitled insight")
     }
 }
 
