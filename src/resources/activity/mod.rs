@@ -5,6 +5,7 @@
 //! several of that kind at once leaves an entry for each. Secrets are never in it.
 
 mod access;
+mod keys;
 mod parts;
 mod subject;
 
@@ -64,7 +65,7 @@ pub struct Shown {
     /// Which one.
     pub item_id: String,
     /// `created`, `updated`, `deleted` or `restored`; of a public page `sharing enabled`, `sharing disabled` or
-    /// `access token refreshed`.
+    /// `access token refreshed`; of an API key `rolled`.
     pub activity: String,
     /// What exactly.
     pub detail: Detail,
@@ -209,6 +210,7 @@ fn activity(before: &Map<String, Value>, after: &Map<String, Value>) -> &'static
         (_, (false, true)) => "sharing enabled",
         (_, (true, false)) => "sharing disabled",
         _ if before.get("access_token") != after.get("access_token") => "access token refreshed",
+        _ if before.get("last_rolled_at") != after.get("last_rolled_at") => "rolled",
         _ => "updated",
     }
 }
