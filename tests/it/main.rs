@@ -14,6 +14,11 @@
 
 mod access_controls;
 mod activity;
+mod api_keys_http;
+mod api_keys_issuing;
+mod api_keys_limits;
+mod api_keys_rolling;
+mod api_keys_upkeep;
 mod authz;
 mod cli;
 mod collaborators;
