@@ -146,6 +146,16 @@ impl Error {
         )
     }
 
+    /// 412: the record no longer stands at the version that `If-Match` names.
+    pub fn precondition_failed() -> Self {
+        Self::new(
+            412,
+            Kind::InvalidRequest,
+            "precondition_failed",
+            "The object has changed: its version is not one that If-Match names.",
+        )
+    }
+
     /// 413: the body is larger than `limit` bytes.
     pub fn payload_too_large(limit: usize) -> Self {
         Self::new(
@@ -163,6 +173,16 @@ impl Error {
             Kind::InvalidRequest,
             "unsupported_media_type",
             format!("Unsupported media type \"{media_type}\" in request."),
+        )
+    }
+
+    /// 422: the `Idempotency-Key` was sent before, with another body.
+    pub fn idempotency_key_reused() -> Self {
+        Self::new(
+            422,
+            Kind::InvalidRequest,
+            "idempotency_key_reused",
+            "This Idempotency-Key was used for a request with another body.",
         )
     }
 

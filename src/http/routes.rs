@@ -18,11 +18,14 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use crate::access::gate::{Granted, authorize};
 use crate::access::{Admitted, Ask, Changing, Needs, PathIds, Place, Target, Visitor};
 use crate::error::{Error, Result};
+use crate::idempotency::Once;
+use crate::ids::RequesterId;
 use crate::input::{Input, Schema};
 use crate::state::App;
 use crate::store::Snapshot;
 
 use super::path::parameter;
+use super::{conditional, once};
 
 /// One operation of the API.
 #[derive(Clone)]
@@ -131,9 +134,18 @@ impl Routes {
         let guarded = move |State(app): State<App>, request: Request| {
             let handler = handler.clone();
             async move {
-                match enter(&app, needs, target, request).await {
+                let known = conditional::known(request.method(), request.headers());
+                let admitted = async {
+                    let request = enter(&app, needs, target, request).await?;
+                    once::note(&app, request).await
+                };
+                let response = match admitted.await {
                     Ok(request) => handler.call(request, app).await,
                     Err(error) => error.into_response(),
+                };
+                match known {
+                    Some(known) => conditional::unless_known(response, &known),
+                    None => response,
                 }
             }
         };
@@ -262,7 +274,10 @@ impl<P: Place> FromRequestParts<App> for Changing<P> {
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self> {
         let Entry { granted, ask, .. } = Entry::take(parts)?;
         P::of(&granted)?;
-        Ok(Self { ask, place: PhantomData })
+        let expected = conditional::expected(&parts.headers);
+        let by = RequesterId(granted.caller.user.uuid.0);
+        let once = parts.extensions.remove::<Once>().map(|once| once.by(by));
+        Ok(Self { ask, expected, once, place: PhantomData })
     }
 }
 
@@ -272,7 +287,9 @@ impl FromRequestParts<App> for Visitor {
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Infallible> {
         let entry = parts.extensions.remove::<Entry>();
         let caller = entry.as_ref().map(|entry| entry.granted.caller.clone());
-        Ok(Self { ask: entry.map(|entry| entry.ask), caller })
+        let user = caller.as_ref().map(|caller| caller.user.uuid);
+        let once = parts.extensions.remove::<Once>().map(|once| once.sent_by(user));
+        Ok(Self { ask: entry.map(|entry| entry.ask), caller, once })
     }
 }
 
