@@ -14,14 +14,16 @@ const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// How many characters a key may have.
 const LONGEST: usize = 255;
 
-/// Notes beside a POST with a key which request it is: for that its whole body is read. All others pass.
+/// Whether a request is to be done once: a POST with a key.
+pub(super) fn is_asked(request: &Request) -> bool {
+    request.method() == Method::POST && request.headers().contains_key(KEY)
+}
+
+/// Notes beside a request that is to be done once which one it is: for that its whole body is read.
 ///
 /// # Errors
 /// 400 for a key that is none; what [`read_bytes`] refuses of the body.
 pub(super) async fn note(app: &App, request: Request) -> Result<Request> {
-    if request.method() != Method::POST || !request.headers().contains_key(KEY) {
-        return Ok(request);
-    }
     let key = key(request.headers())?.to_owned();
     let (parts, body) = request.into_parts();
     let whole = Request::from_parts(parts.clone(), body);

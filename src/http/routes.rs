@@ -135,11 +135,7 @@ impl Routes {
             let handler = handler.clone();
             async move {
                 let known = conditional::known(request.method(), request.headers());
-                let admitted = async {
-                    let request = enter(&app, needs, target, request).await?;
-                    once::note(&app, request).await
-                };
-                let response = match admitted.await {
+                let response = match enter(&app, needs, target, request).await {
                     Ok(request) => handler.call(request, app).await,
                     Err(error) => error.into_response(),
                 };
@@ -226,18 +222,18 @@ async fn enter(app: &App, needs: Needs, target: Target, request: Request) -> Res
     if needs.public.is_some() && !needs.optional {
         return Ok(request);
     }
-    let (mut parts, body) = request.into_parts();
+    let (parts, body) = request.into_parts();
     let sent =
         parts.headers.get(AUTHORIZATION).map(|sent| String::from_utf8_lossy(sent.as_bytes()));
     let Some(text) = sent.as_deref().and_then(bearer) else {
         drop(sent);
-        return if needs.optional {
-            Ok(Request::from_parts(parts, body))
-        } else {
-            Err(Error::not_authenticated())
-        };
+        if !needs.optional {
+            return Err(Error::not_authenticated());
+        }
+        let request = Request::from_parts(parts, body);
+        return if once::is_asked(&request) { once::note(app, request).await } else { Ok(request) };
     };
-    let tx = app.store().snapshot()?;
+    let mut tx = app.store().snapshot()?;
     let presented = app.matches().check(&tx, text).await?;
     let ids = PathIds {
         organization: parameter(&parts, "organization_id").map(Into::into),
@@ -247,8 +243,16 @@ async fn enter(app: &App, needs: Needs, target: Target, request: Request) -> Res
     let ask = Ask { presented, needs, target, ids };
     let granted = authorize(&*tx, &ask, now)?;
     app.record_use(&ask.presented, now);
-    parts.extensions.insert(Entry { granted: Arc::new(granted), ask: Arc::new(ask), tx });
-    Ok(Request::from_parts(parts, body))
+    let mut request = Request::from_parts(parts, body);
+    if once::is_asked(&request) {
+        // No snapshot is held while a slow body arrives.
+        drop(tx);
+        request = once::note(app, request).await?;
+        tx = app.store().snapshot()?;
+    }
+    let entry = Entry { granted: Arc::new(granted), ask: Arc::new(ask), tx };
+    request.extensions_mut().insert(entry);
+    Ok(request)
 }
 
 /// The key of `Authorization: Bearer <key>`; any other form is no key at all (facts-crosscutting §a).

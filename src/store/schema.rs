@@ -131,7 +131,7 @@ tables! {
     Tiles = "tiles/1",
     /// Live tiles that show an insight. Key: project, insight, then as above.
     TilesByInsight = "tiles_by_insight/1",
-    /// Live tiles that show a text. Key: project, text, then as above.
+    /// Tiles that show a text, removed ones too. Key: project, text, then as above.
     TilesByText = "tiles_by_text/1",
     /// What tiles show: queries. Key: project, insight.
     Insights = "insights/1",
