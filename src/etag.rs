@@ -45,7 +45,19 @@ fn sent(mut header: &str) -> impl Iterator<Item = Sent<'_>> {
 /// Whether `If-None-Match` names `tag`, so that the reader has this very answer. It is compared weakly (RFC
 /// 9110, 13.1.2); `*` names every tag.
 pub fn names(if_none_match: &str, tag: &str) -> bool {
-    if_none_match.trim() == "*" || sent(if_none_match).any(|sent| Some(sent.opaque) == opaque(tag))
+    if_none_match.trim() == "*"
+        || sent(if_none_match).any(|sent| {
+            let plain = sent.opaque.strip_suffix(COMPRESSED).unwrap_or(sent.opaque);
+            Some(plain) == opaque(tag)
+        })
+}
+
+/// What ends the tag of a compressed answer.
+const COMPRESSED: &str = "-gzip";
+
+/// The tag of the same answer, compressed: another text, the same version.
+pub fn compressed(tag: &str) -> String {
+    opaque(tag).map_or_else(|| tag.to_owned(), |opaque| format!("\"{opaque}{COMPRESSED}\""))
 }
 
 fn opaque(tag: &str) -> Option<&str> {
@@ -101,6 +113,7 @@ mod tests {
         {
             assert!(names(named, &tag), "{named}");
         }
+        assert!(names(&compressed(&tag), &tag));
         let other = Versioned { version: 3, json: b"[]".to_vec() }.tag();
         for named in [&*other, "", "3", "\"3\"", tag.trim_matches('"'), "\"", "\"3-", "**"] {
             assert!(!names(named, &tag), "{named}");

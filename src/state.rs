@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::dns::Resolver;
 use crate::error::{Error, Result};
 use crate::http::client::TrustedProxies;
+use crate::http::limits::Limits;
 use crate::http::turns::Turns;
 use crate::ids::ProjectId;
 use crate::mail::outbox;
@@ -53,6 +54,7 @@ struct Inner {
     links: Links,
     sharing: Tokens,
     proxies: TrustedProxies,
+    limits: Arc<Limits>,
     sweep: Arc<Notify>,
     walks: Arc<Semaphore>,
     public_pages: Turns,
@@ -107,6 +109,7 @@ impl App {
             sweep: Arc::new(Notify::new()),
             walks: Arc::new(Semaphore::new(cores)),
             public_pages: Turns::new(PUBLIC_PAGES_WAITING),
+            limits: Arc::new(Limits::new(&config.rate_limits, &config.peer_limits, &config.clock)),
             proxies: config.trusted_proxies.iter().copied().collect(),
             clock: config.clock.clone(),
             dns: Resolver::new(&config),
@@ -139,6 +142,11 @@ impl App {
     /// The proxies whose word on the client is believed.
     pub fn proxies(&self) -> &TrustedProxies {
         &self.0.proxies
+    }
+
+    /// How often somebody may ask.
+    pub fn limits(&self) -> &Arc<Limits> {
+        &self.0.limits
     }
 
     /// The presented keys that are known to be right.

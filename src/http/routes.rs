@@ -24,6 +24,7 @@ use crate::input::{Input, Schema};
 use crate::state::App;
 use crate::store::Snapshot;
 
+use super::limits::Standing;
 use super::path::parameter;
 use super::{conditional, once};
 
@@ -136,7 +137,13 @@ impl Routes {
             async move {
                 let known = conditional::known(request.method(), request.headers());
                 let response = match enter(&app, needs, target, request).await {
-                    Ok(request) => handler.call(request, app).await,
+                    Ok((request, standing)) => {
+                        let mut response = handler.call(request, app).await;
+                        if let Some(standing) = standing {
+                            standing.write(response.headers_mut());
+                        }
+                        response
+                    }
                     Err(error) => error.into_response(),
                 };
                 match known {
@@ -218,9 +225,15 @@ struct Entry {
     tx: Arc<Snapshot>,
 }
 
-async fn enter(app: &App, needs: Needs, target: Target, request: Request) -> Result<Request> {
+/// Lets a request in; answers it with what its handler takes, and where its key stands with the limits.
+async fn enter(
+    app: &App,
+    needs: Needs,
+    target: Target,
+    request: Request,
+) -> Result<(Request, Option<Standing>)> {
     if needs.public.is_some() && !needs.optional {
-        return Ok(request);
+        return Ok((request, None));
     }
     let (parts, body) = request.into_parts();
     let sent =
@@ -231,7 +244,9 @@ async fn enter(app: &App, needs: Needs, target: Target, request: Request) -> Res
             return Err(Error::not_authenticated());
         }
         let request = Request::from_parts(parts, body);
-        return if once::is_asked(&request) { once::note(app, request).await } else { Ok(request) };
+        let request =
+            if once::is_asked(&request) { once::note(app, request).await? } else { request };
+        return Ok((request, None));
     };
     let mut tx = app.store().snapshot()?;
     let presented = app.matches().check(&tx, text).await?;
@@ -242,6 +257,7 @@ async fn enter(app: &App, needs: Needs, target: Target, request: Request) -> Res
     let now = app.now();
     let ask = Ask { presented, needs, target, ids };
     let granted = authorize(&*tx, &ask, now)?;
+    let standing = app.limits().count_key(ask.presented.key())?;
     app.record_use(&ask.presented, now);
     let mut request = Request::from_parts(parts, body);
     if once::is_asked(&request) {
@@ -252,7 +268,7 @@ async fn enter(app: &App, needs: Needs, target: Target, request: Request) -> Res
     }
     let entry = Entry { granted: Arc::new(granted), ask: Arc::new(ask), tx };
     request.extensions_mut().insert(entry);
-    Ok(request)
+    Ok((request, standing))
 }
 
 /// The key of `Authorization: Bearer <key>`; any other form is no key at all (facts-crosscutting §a).

@@ -15,6 +15,7 @@
 mod access_controls;
 mod activity;
 mod authz;
+mod browsers;
 mod cli;
 mod collaborators;
 mod dashboard_access;
@@ -38,6 +39,7 @@ mod invite_mail;
 mod invites;
 mod keys;
 mod levels;
+mod limits;
 mod mail;
 mod members;
 mod move_tile;

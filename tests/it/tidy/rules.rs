@@ -31,6 +31,7 @@ const CRATES: &[(&[&str], &[&str])] = &[
     ),
     (&["clap"], &["cli", "config"]),
     (&["lettre"], &["mail"]),
+    (&["governor"], &["http/limits.rs"]),
     (&["hickory_resolver"], &["dns.rs"]),
     (&["ammonia", "pulldown_cmark"], &["resources/sharing/page/markdown.rs"]),
 ];
