@@ -1,17 +1,19 @@
 //! How a key is shown to its user (facts-crosscutting §a).
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::etag::Versioned;
 use crate::ids::{ApiKeyId, UserId};
 use crate::json::{Array, Object};
-use crate::store::{Order, Tx, Window};
+use crate::store::{Order, Row, Tx, Window};
 
 use super::{ApiKey, BY_USER, last_used_at};
 
-/// A key. Its value is not known any more.
+/// A key. Its value is not known any more. That it was used shows, but does not move its version: whoever is
+/// about to change a key does so by a key that is in use.
 ///
 /// # Errors
 /// 404 for no such key.
-pub fn body(tx: &impl Tx, id: ApiKeyId) -> Result<Vec<u8>> {
+pub fn body(tx: &impl Tx, id: ApiKeyId) -> Result<Versioned> {
     body_with(tx, id, None)
 }
 
@@ -19,10 +21,12 @@ pub fn body(tx: &impl Tx, id: ApiKeyId) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// 404 for no such key.
-pub fn body_with(tx: &impl Tx, id: ApiKeyId, value: Option<&str>) -> Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(512);
-    write(tx, &tx.get(&id)?, value, &mut out)?;
-    Ok(out)
+pub fn body_with(tx: &impl Tx, id: ApiKeyId, value: Option<&str>) -> Result<Versioned> {
+    let read = |row: Row<'_, ApiKey>| Ok((row.version, row.into_record()?));
+    let (version, key) = tx.view(&id, read)?.ok_or_else(Error::not_found)?;
+    let mut json = Vec::with_capacity(512);
+    write(tx, &key, value, &mut json)?;
+    Ok(Versioned { version, json })
 }
 
 /// All keys of a user, newest first, as a JSON array. There are few: see [`issue`](super::issue).
