@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use steward::operator::Operation;
 use steward::resources::members::Level;
+use steward::time::ManualClock;
 
 use crate::api_keys_http::{CURRENT, KEYS, ME, at, holder, make, standing};
 use crate::support::{Caller, OWNER, Workspace};
@@ -17,6 +18,7 @@ const STRONGER: &str = "This API key cannot change one that holds more than it d
 /// Two organizations of the owner's with two projects each.
 pub struct World {
     pub workspace: Workspace,
+    pub clock: ManualClock,
     /// The organizations, and their projects.
     pub one: (Value, [Value; 2]),
     pub two: (Value, [Value; 2]),
@@ -24,7 +26,7 @@ pub struct World {
 
 impl World {
     pub async fn new() -> Self {
-        let (workspace, _) = standing().await;
+        let (workspace, clock) = standing().await;
         let sent = json!({"name": "Shop"});
         let one = json!(workspace.made.organization_id);
         let beside =
@@ -36,7 +38,7 @@ impl World {
         let projects = format!("/api/organizations/{}/projects/", text(&made["id"]));
         let beside = workspace.owner.post(&projects, sent).await.ok();
         let two = (made["id"].clone(), [made["project_id"].clone(), beside["id"].clone()]);
-        Self { workspace, one, two }
+        Self { workspace, clock, one, two }
     }
 
     /// A key that the operator made.
