@@ -61,7 +61,7 @@ async fn a_key_is_made_shown_changed_and_ended() {
     owner.get(&at(&made, "")).await.is(200, shown.clone());
     owner.get(at(&made, "").trim_end_matches('/')).await.is(200, shown.clone());
 
-    clock.advance(Duration::from_secs(60));
+    clock.advance(Duration::from_mins(1));
     let organization = workspace.made.organization_id;
     let sent = json!({
         "label": "desk", "scopes": ["*"], "scoped_teams": [workspace.made.project_id, "1"],
@@ -264,6 +264,62 @@ async fn a_bad_field_is_refused_in_the_words_of_the_facts() {
         json!({"label": "x".repeat(40), "scopes": ["*"], "expires_at": "9999-12-31T23:59-12:00"});
     assert_eq!(make(owner, far).await["expires_at"], "9999-12-31T23:59:59.999999Z");
     assert_eq!(owner.get(KEYS).await.ok().as_array().map(Vec::len), Some(3));
+}
+
+#[tokio::test]
+async fn a_field_of_any_shape_is_taken_or_refused_by_its_name() {
+    let (workspace, _) = standing().await;
+    let owner = &workspace.owner;
+    let made = make(owner, json!({"label": "x", "scopes": ["*"]})).await;
+    let shapes = [
+        json!(true),
+        json!(0),
+        json!(-1),
+        json!(1.5),
+        json!(u64::MAX),
+        json!(1e300),
+        json!(""),
+        json!("\u{0}"),
+        json!("x"),
+        json!([]),
+        json!([null]),
+        json!([true]),
+        json!([[]]),
+        json!([{}]),
+        json!(["\u{0}"]),
+        json!([u64::MAX]),
+        json!({}),
+        json!({"0": 1}),
+    ];
+    let fields = ["label", "scopes", "scoped_teams", "scoped_organizations", "expires_at"];
+    let (one, roll) = (at(&made, ""), at(&made, "roll/"));
+    let mut refused = 0;
+    for shape in shapes {
+        for field in fields.into_iter().chain(["grace_seconds"]) {
+            let mut sent = json!({"label": "x", "scopes": ["user:read"]});
+            sent[field] = shape.clone();
+            let answer = match field {
+                "grace_seconds" => owner.post(&roll, sent).await,
+                _ => owner.post(KEYS, sent).await,
+            };
+            let patched = owner.patch(&one, json!({field: shape})).await;
+            for answer in [answer, patched] {
+                if answer.status != 400 {
+                    assert!(
+                        [200, 201].contains(&answer.status),
+                        "{field} {shape}: {}",
+                        answer.body
+                    );
+                    continue;
+                }
+                refused += 1;
+                let attr = answer.body["attr"].as_str().expect("a field");
+                assert!(attr.starts_with(field), "{field} {shape}: {}", answer.body);
+            }
+        }
+    }
+    assert!(refused > 120, "{refused}");
+    workspace.check().await;
 }
 
 #[tokio::test]

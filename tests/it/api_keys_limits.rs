@@ -118,6 +118,9 @@ async fn a_limited_key_neither_changes_nor_rolls_nor_ends_a_stronger_one() {
         weak.post(&at(&key, "roll/"), json!({"grace_seconds": -1})).await.denies(&text);
         weak.delete(&at(&key, "")).await.denies(&text);
         assert_eq!(weak.get(&at(&key, "")).await.ok()["value"], json!(null));
+        let listed = weak.get(KEYS).await.ok();
+        let mut listed = listed.as_array().expect("an array").iter();
+        assert!(listed.all(|key| key["value"].is_null()), "a list tells no value");
         assert_eq!(strong.get(CURRENT).await.ok()["label"], "test");
         // The other way round it goes.
         let key = weak.get(CURRENT).await.ok();
@@ -222,8 +225,8 @@ async fn a_limited_key_reaches_nothing_more_by_other_routes() {
     by_organization.post(&elsewhere, json!({})).await.denies(&text);
     let text = "API keys with scoped projects are only supported on project-based endpoints.";
     by_project.post(&world.workspace.organization("projects/"), json!({})).await.denies(text);
-    let invited = json!({"target_email": "x@example.com"});
-    by_project.post(&world.workspace.organization("invites/"), invited).await.denies(text);
+    let sent = json!({"target_email": "x@example.com"});
+    by_project.post(&world.workspace.organization("invites/"), sent).await.denies(text);
 
     // No dashboard of another project is copied, nor shown by a tile moved or a project's setting.
     let copy = by_project.post(&dashboards(web), json!({"use_dashboard": secret})).await;
@@ -241,7 +244,7 @@ async fn a_maker_that_ended_makes_and_changes_nothing() {
     let (workspace, clock) = standing().await;
     let maker = workspace.limited_key(OWNER, &["*"], json!({"expires_in": 60})).await;
     let child = make(&maker, json!({"label": "x", "scopes": ["*"]})).await;
-    clock.advance(Duration::from_secs(60));
+    clock.advance(Duration::from_mins(1));
     maker.post(KEYS, json!({"label": "y", "scopes": ["*"]})).await.is_bad_key();
     maker.patch(&at(&child, ""), json!({"expires_at": null})).await.is_bad_key();
     maker.post(&at(&child, "roll/"), json!({})).await.is_bad_key();

@@ -44,18 +44,16 @@ async fn a_key_that_is_rolled_and_ended_at_once_is_ended() {
     let workspace = Workspace::new().await;
     for _ in 0..8 {
         let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
-        let (roller, ender) = (workspace.owner.clone(), workspace.owner.clone());
-        let (one, roll) = (at(&key, ""), at(&key, "roll/"));
-        let rolled =
-            tokio::spawn(async move { roller.post(&roll, json!({"grace_seconds": 60})).await });
-        let ended = tokio::spawn(async move { ender.delete(&one).await });
-        let (rolled, ended) = join(rolled, ended).await;
-        let (rolled, ended) = (rolled.expect("no panic"), ended.expect("no panic"));
-        ended.is_empty(204);
-        if rolled.status == 200 {
-            holder(&workspace, &rolled.body).get(ME).await.is_bad_key();
+        let owners = [workspace.owner.clone()];
+        let (owner, one) = (workspace.owner.clone(), at(&key, ""));
+        let ending = tokio::spawn(async move { owner.delete(&one).await });
+        let (path, sent) = (at(&key, "roll/"), json!({"grace_seconds": 60}));
+        let (rolls, end) = join(post_at_once(&owners, &path, &sent), ending).await;
+        end.expect("no panic").is_empty(204);
+        if rolls[0].status == 200 {
+            holder(&workspace, &rolls[0].body).get(ME).await.is_bad_key();
         } else {
-            rolled.misses("Not found.");
+            rolls[0].misses("Not found.");
         }
         holder(&workspace, &key).get(ME).await.is_bad_key();
         let id = serde_json::from_value(key["id"].clone()).expect("an id");

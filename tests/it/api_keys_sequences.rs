@@ -150,7 +150,9 @@ async fn stronger(world: &World, held: &Value) -> Vec<Value> {
     let mut all = world.workspace.owner.get(KEYS).await.ok();
     let all = all.as_array_mut().expect("an array");
     all.retain(|key| !opens(world, key).is_subset(&within));
-    all.iter_mut().for_each(|key| key["last_used_at"] = Value::Null);
+    for key in all.iter_mut() {
+        key["last_used_at"] = Value::Null;
+    }
     all.clone()
 }
 
