@@ -232,10 +232,10 @@ async fn a_limited_key_reaches_nothing_more_by_other_routes() {
     let copy = by_project.post(&dashboards(web), json!({"use_dashboard": secret})).await;
     assert_eq!(copy.status, 400, "{}", copy.body);
     assert!(!copy.body.to_string().contains("Secret"));
-    let set = by_project
+    let dashboard = by_project
         .patch(&format!("/api/projects/{web}/"), json!({"primary_dashboard": secret}))
         .await;
-    assert_eq!(set.status, 400, "{}", set.body);
+    assert_eq!(dashboard.status, 400, "{}", dashboard.body);
     assert_eq!(by_project.get(&dashboards(web)).await.ok()["count"], 0);
 }
 
