@@ -10,8 +10,8 @@ use crate::http::around::Around;
 use crate::http::openapi;
 use crate::http::routes::Routes;
 use crate::resources::{
-    access_controls, collaborators, dashboards, domains, invites, members, organizations, projects,
-    sharing, signup, users,
+    access_controls, activity, collaborators, dashboards, domains, invites, members, organizations,
+    projects, sharing, signup, users,
 };
 use crate::state::App;
 
@@ -29,6 +29,7 @@ pub fn routes() -> Routes {
     domains::http::routes(&mut routes);
     invites::http::routes(&mut routes);
     signup::http::routes(&mut routes);
+    activity::http::routes(&mut routes);
     routes.get("/_livez", "livez", Needs::nothing("tells only that the process runs"), livez);
     routes.get("/_readyz", "readyz", Needs::nothing("tells only whether writes are taken"), readyz);
     openapi::routes(&mut routes);

@@ -1,5 +1,7 @@
 //! Opening a file of whatever form: refused where it is not ours or newer, brought up to date where it is older.
 
+mod activity;
+
 use std::path::Path;
 
 use redb::Database;
@@ -21,8 +23,8 @@ pub(super) type Step = fn(&mut WriteTx<'_>) -> Result<()>;
 const STEPS: &[Step] = &[
     // 2 has tables that 1 lacks: every migration creates what is missing.
     |_| Ok(()),
-    // So has 3.
-    |_| Ok(()),
+    // So has 3, and indexes and counts of a table that 2 has.
+    activity::fill,
 ];
 
 /// Opens the file, once it is known to be ours and of a form that this release reads.

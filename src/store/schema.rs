@@ -158,6 +158,12 @@ tables! {
 
     /// What was changed, by whom. Key: organization, moment, entry id.
     Activity = "activity/1",
+    /// Key: project, then as above.
+    ActivityByProject = "activity_by_project/1",
+    /// Key: organization, user, then as above.
+    ActivityByUser = "activity_by_user/1",
+    /// Key: organization, what was changed, then as above.
+    ActivityByItem = "activity_by_item/1",
 
     /// Answers to requests that carried an `Idempotency-Key`. Key: user, key.
     Idempotency = "idempotency/1",
