@@ -67,12 +67,16 @@ fn told(value: &Value, left: &mut usize) -> Value {
                 word
             }
         }
-        Value::Array(items) => format!("({} items)", items.len()),
-        Value::Object(members) => format!("({} members)", members.len()),
+        Value::Array(items) => counted(items.len(), "item"),
+        Value::Object(members) => counted(members.len(), "member"),
         // The others are never long.
         value => return value.clone(),
     };
     in_a_word.into()
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("({count} {what}{})", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]
@@ -97,12 +101,13 @@ mod tests {
         let text = "\u{e9}".repeat(2000);
         let items = json!(vec![1; 1500]);
         let members = json!({ "a": text, "b": 2 });
+        let one = json!([text]);
         let beginning = "\u{e9}".repeat(100);
         assert_eq!(
             told_of(text.into(), items),
             (json!(format!("{beginning}\u{2026} (2000 characters)")), json!("(1500 items)"))
         );
-        assert_eq!(told_of(members, json!(true)), (json!("(2 members)"), json!(true)));
+        assert_eq!(told_of(members, one), (json!("(2 members)"), json!("(1 item)")));
     }
 
     #[test]
