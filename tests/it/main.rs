@@ -15,6 +15,11 @@
 mod access_controls;
 mod activity;
 mod authz;
+mod batch_export_destinations;
+mod batch_export_rights;
+mod batch_export_secrets;
+mod batch_export_states;
+mod batch_exports;
 mod cli;
 mod collaborators;
 mod dashboard_access;
