@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use steward::ids::BatchExportId;
-use steward::resources::batch_exports::{BatchExport, Secrets};
+use steward::input::{self, Parsed};
+use steward::resources::batch_exports::{BatchExport, BatchExportFields, Secrets, SentPatch};
 use steward::store::{Order, Record, Table, Tx, Window};
 
 use crate::batch_export_destinations::{public, services, to};
@@ -72,7 +73,7 @@ async fn secrets_are_nowhere_but_where_they_are_kept() {
             let changes = [
                 json!({ "name": "changed" }),
                 json!({ "destination": { "config": secret(&most, &secrets) } }),
-                json!({ "destination": { "type": service, "config": { "secret-key-of-none": told } } }),
+                json!({ "destination": { "type": service, "config": { "nobody-knows": told } } }),
                 json!({ "destination": { "config": { "arg": told, "user": told, "token": told } } }),
                 json!({ "name": "x", "hogql_query": "SELECT", "destination": { "config": most } }),
                 json!({ "destination": { "type": "HTTP", "config": most } }),
@@ -115,6 +116,19 @@ async fn secrets_are_nowhere_but_where_they_are_kept() {
         panic!("{line}");
     }
     workspace.check().await;
+}
+
+#[test]
+fn what_was_sent_shows_no_secret_to_whoever_prints_it() {
+    for (service, _, most, secrets) in services() {
+        let told = texts(&secret(&most, &secrets));
+        let sent = input::object(to(service, &most)).expect("an object");
+        let new = Parsed::<BatchExportFields>::of(&sent);
+        assert!(new.get().is_ok());
+        for printed in [format!("{new:?}"), format!("{:?}", SentPatch::of(&sent))] {
+            assert!(printed.contains('e') && !tells(printed.as_bytes(), &told), "{printed}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Pausing and unpausing (API document, States; decisions §4, Batch export).
 
 use serde_json::{Value, json};
+use steward::config::Config;
 use steward::time::{Clock, ManualClock, Timestamp};
 
 use crate::batch_exports::{add, nowhere, with};
@@ -10,14 +11,15 @@ use crate::support::Workspace;
 /// A workspace whose clock stands still.
 async fn still() -> (Workspace, ManualClock) {
     let clock = ManualClock::at(Timestamp::from_micros(1_735_787_045_000_000));
-    let config =
-        steward::config::Config { clock: Clock::Manual(clock.clone()), ..Default::default() };
+    let mut config = Config::default();
+    config.clock = Clock::Manual(clock.clone());
     (Workspace::with(config).await, clock)
 }
 
 const FIRST: &str = "2025-01-02T03:04:05Z";
 const SECOND: &str = "2025-01-02T03:05:05Z";
 const THIRD: &str = "2025-01-02T03:06:05Z";
+const FOURTH: &str = "2025-01-02T03:07:05Z";
 const MINUTE: std::time::Duration = std::time::Duration::from_secs(60);
 
 #[tokio::test]
@@ -27,50 +29,34 @@ async fn pausing_and_unpausing_change_three_fields_and_repeating_changes_none() 
         let (made, paths) = add(&workspace, nowhere("a")).await;
         let path = &paths[place];
         assert_eq!(made["created_at"], FIRST);
-        let act = async |what: &str| {
+        // What is not paused cannot be unpaused; nor is it an error.
+        workspace.owner.post(&format!("{path}unpause/"), json!({})).await.is_empty(200);
+        workspace.owner.get(path).await.is(200, made.clone());
+        let times = json!({ "last_paused_at": SECOND, "last_updated_at": SECOND });
+        let paused = with(with(made.clone(), times), json!({ "paused": true }));
+        let unpaused = with(paused.clone(), json!({ "paused": false, "last_updated_at": FOURTH }));
+        for (what, then) in [
+            ("pause/", &paused),
+            ("pause", &paused),
+            ("unpause/", &unpaused),
+            ("unpause", &unpaused),
+        ] {
             clock.advance(MINUTE);
-            workspace.owner.post(&format!("{path}{what}/"), json!({})).await.is_empty(200);
-            workspace.owner.get(path).await.ok()
-        };
-        let paused = with(
-            made.clone(),
-            json!({ "paused": true, "last_paused_at": SECOND, "last_updated_at": SECOND }),
-        );
-        assert_eq!(act("pause").await, paused);
-        clock.advance(MINUTE);
-        let again = format!("{path}pause");
-        workspace.owner.post(&again, json!({})).await.is_empty(200);
-        workspace.owner.get(path).await.is(200, paused.clone());
-
-        let (workspace_two, clock_two) = still().await;
-        let (made, paths) = add(&workspace_two, nowhere("a")).await;
-        let path = &paths[place];
-        workspace_two.owner.post(&format!("{path}unpause/"), json!({})).await.is_empty(200);
-        workspace_two.owner.get(path).await.is(200, made.clone());
-        clock_two.advance(MINUTE);
-        workspace_two.owner.post(&format!("{path}pause/"), json!({})).await.is_empty(200);
-        clock_two.advance(MINUTE);
-        workspace_two.owner.post(&format!("{path}unpause/"), json!({})).await.is_empty(200);
-        let unpaused =
-            with(made.clone(), json!({ "last_paused_at": SECOND, "last_updated_at": THIRD }));
-        workspace_two.owner.get(path).await.is(200, unpaused.clone());
-        clock_two.advance(MINUTE);
-        workspace_two.owner.post(&format!("{path}unpause/"), json!({})).await.is_empty(200);
-        workspace_two.owner.get(path).await.is(200, unpaused);
+            workspace.owner.post(&format!("{path}{what}"), json!({})).await.is_empty(200);
+            workspace.owner.get(path).await.is(200, then.clone());
+        }
         let entry =
             |what: &str, changes: Value| json!(["BatchExport", made["id"], what, "a", changes]);
+        let changes = json!({ "paused": [false, true], "last_paused_at": [null, SECOND] });
         assert_eq!(
-            entries_about(&workspace_two, &made["id"]),
+            entries_about(&workspace, &made["id"]),
             [
                 entry("created", json!({})),
-                entry(
-                    "paused",
-                    json!({ "paused": [false, true], "last_paused_at": [null, SECOND] })
-                ),
+                entry("paused", changes),
                 entry("unpaused", json!({ "paused": [true, false] })),
             ]
         );
-        workspace_two.check().await;
+        workspace.check().await;
     }
 }
 

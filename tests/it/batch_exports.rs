@@ -229,38 +229,6 @@ async fn the_first_bad_field_in_the_order_of_fields_is_refused() {
 }
 
 #[tokio::test]
-async fn a_query_has_to_select_from_events_and_nothing_else() {
-    let workspace = Workspace::new().await;
-    let (_, paths) = add(&workspace, nowhere("a")).await;
-    for (query, detail) in [
-        (json!(""), "Failed to parse query"),
-        (json!(5), "Failed to parse query"),
-        (json!("SELECT * FROM events; DROP TABLE events"), "Failed to parse query"),
-        (json!("SELECT * FROM events UNION ALL SELECT * FROM events"), "UNIONs are not supported"),
-        (json!("SELECT * FROM events AS a JOIN events AS b ON 1"), "JOINs are not supported"),
-        (json!("SELECT * FROM persons"), "Query must only SELECT FROM events"),
-        (json!("SELECT (SELECT 1 FROM persons) FROM events"), "Query must only SELECT FROM events"),
-        (json!(format!("SELECT {} FROM events", "(".repeat(10_000))), "Failed to parse query"),
-        (json!(format!("SELECT {}1 FROM events", "1 + ".repeat(4_000))), "Failed to parse query"),
-        (json!(true), "Not a valid string."),
-    ] {
-        let sent = json!({ "hogql_query": query });
-        for path in &paths {
-            let refused = workspace.owner.patch(path, sent.clone()).await;
-            refused.refuses_field("hogql_query", "invalid_input", detail);
-        }
-        let refused = workspace.owner.post(&list_of(&workspace), with(nowhere("b"), sent)).await;
-        refused.refuses_field("hogql_query", "invalid_input", detail);
-    }
-    let long = json!({ "hogql_query": "x".repeat(20_000) });
-    let detail = "Ensure this field has no more than 16384 characters.";
-    workspace.owner.patch(&paths[0], long).await.refuses_field("hogql_query", "max_length", detail);
-    // A string is a string, whatever is in it.
-    let quoted = json!({ "hogql_query": "SELECT ' UNION JOIN persons' FROM events" });
-    workspace.owner.patch(&paths[0], quoted).await.ok();
-}
-
-#[tokio::test]
 async fn exports_are_listed_newest_first_and_paged() {
     let workspace = Workspace::new().await;
     for name in ["c", "a", "b"] {
