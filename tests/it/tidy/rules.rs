@@ -32,6 +32,7 @@ const CRATES: &[(&[&str], &[&str])] = &[
     (&["clap"], &["cli", "config"]),
     (&["lettre"], &["mail"]),
     (&["hickory_resolver"], &["dns.rs"]),
+    (&["sqlparser"], &["resources/batch_exports/hogql.rs"]),
     (&["ammonia", "pulldown_cmark"], &["resources/sharing/page/markdown.rs"]),
 ];
 

@@ -257,3 +257,56 @@ fn require_credentials(config: &JsonObject, secrets: &JsonObject) -> Result<()> 
     };
     if has(field) { Ok(()) } else { Err(Error::field(field, "invalid_input", detail)) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn config(config: &Value) -> JsonObject {
+        config.as_object().cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn every_key_is_named_once() {
+        for service in Service::ALL {
+            let names: Vec<_> = keys::of(*service).iter().map(|key| key.name).collect();
+            assert_eq!(names.len(), names.iter().collect::<BTreeSet<_>>().len(), "{service:?}");
+        }
+    }
+
+    /// The name that is stored, and the one that is sent and shown, are the same.
+    #[test]
+    fn a_service_is_stored_under_its_name() {
+        for service in Service::ALL {
+            assert_eq!(json!(service), Value::from(*service));
+        }
+    }
+
+    proptest! {
+        /// Whatever is sent first and whatever later: the later values hold, and no other.
+        #[test]
+        fn merging_is_as_sending_all_at_once(
+            first in "[a-z]{1,4}", secret in "[a-z]{1,4}",
+            later in proptest::collection::btree_map(
+                prop::sample::select(vec!["user", "password", "host", "database", "schema", "table_name"]), "[a-z]{1,4}", 0..6,
+            ),
+        ) {
+            let whole = config(&json!({
+                "user": secret, "password": secret, "host": first, "database": first, "schema": first,
+            }));
+            let stored = Destination::of(Service::Postgres, whole.clone()).unwrap();
+            let sent = DestinationPatch { r#type: None, config: Some(SentConfig(config(&json!(later)))) };
+            let merged = sent.onto(&stored.target, &stored.secrets).unwrap();
+            let mut expected = whole;
+            expected.extend(config(&json!(later)));
+            let at_once = Destination::of(Service::Postgres, expected).unwrap();
+            prop_assert_eq!(merged.target, at_once.target);
+            prop_assert_eq!(merged.secrets, at_once.secrets);
+        }
+    }
+}
