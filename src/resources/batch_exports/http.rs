@@ -20,7 +20,8 @@ use crate::state::App;
 use crate::store::{Order, Tx};
 
 use super::{
-    BatchExportFields, BatchExportPatch, BatchExportState, OrganizationBatchExportFields, SentPatch,
+    BatchExport, BatchExportFields, BatchExportPatch, BatchExportState, Of,
+    OrganizationBatchExportFields, SentPatch,
 };
 
 const IN_ORGANIZATION: &str = "/api/organizations/{organization_id}/batch_exports/";
@@ -131,14 +132,13 @@ async fn create_in_organization(
     Body(sent): Body,
 ) -> Answered {
     let (new, seed) = (Parsed::<OrganizationBatchExportFields>::of(&sent), Seed::take());
-    app.change(&at, move |tx, _, place: &InOrganization, now| {
+    app.post(&at, move |tx, _, place: &InOrganization, now| {
         let new = new.get()?;
         let project = super::named_project(tx, &place.member, new.project)?;
         let id = super::create(tx, &project, &new.fields, &mut seed.draw(), now)?;
-        super::body(tx, project.id, id)
+        super::body(tx, (project.id, id)).map(Answer::Created)
     })
     .await
-    .map(Answer::Created)
 }
 
 async fn create_in_project(
@@ -147,38 +147,37 @@ async fn create_in_project(
     Body(sent): Body,
 ) -> Answered {
     let (new, seed) = (Parsed::<BatchExportFields>::of(&sent), Seed::take());
-    app.change(&at, move |tx, _, place: &InProject, now| {
+    app.post(&at, move |tx, _, place: &InProject, now| {
         let id = super::create(tx, &place.project, &new, &mut seed.draw(), now)?;
-        super::body(tx, place.project.id, id)
+        super::body(tx, (place.project.id, id)).map(Answer::Created)
     })
     .await
-    .map(Answer::Created)
 }
 
 /// Where exports are reached by their ids.
 trait Holds: Place {
-    /// The project of the export with this id, which is in this place.
+    /// Where the export with this id lies, which is in this place.
     ///
     /// # Errors
     /// 404 where none is, as far as the caller may see.
-    fn project_of(&self, tx: &impl Tx, id: BatchExportId) -> Result<ProjectId>;
+    fn place_of(&self, tx: &impl Tx, id: BatchExportId) -> Result<Of>;
 }
 
 impl Holds for InOrganization {
-    fn project_of(&self, tx: &impl Tx, id: BatchExportId) -> Result<ProjectId> {
+    fn place_of(&self, tx: &impl Tx, id: BatchExportId) -> Result<Of> {
         super::find_in_organization(tx, &self.member, id)
     }
 }
 
 impl Holds for InProject {
-    fn project_of(&self, _: &impl Tx, _: BatchExportId) -> Result<ProjectId> {
-        Ok(self.project.id)
+    fn place_of(&self, _: &impl Tx, id: BatchExportId) -> Result<Of> {
+        Ok((self.project.id, id))
     }
 }
 
 async fn retrieve<P: Holds>(at: Admitted<P>, Id(id): Id<BatchExportId>) -> Answered {
     let id = id?;
-    super::body(&*at.tx, at.place.project_of(&*at.tx, id)?, id).map(Answer::Shown)
+    super::body(&*at.tx, at.place.place_of(&*at.tx, id)?).map(Answer::Shown)
 }
 
 async fn update<P: Holds>(
@@ -187,11 +186,12 @@ async fn update<P: Holds>(
     Id(id): Id<BatchExportId>,
     Body(sent): Body,
 ) -> Answered {
-    let (id, patch) = (id?, SentPatch::of(&sent));
+    let (id, patch, expected) = (id?, SentPatch::of(&sent), at.expected.clone());
     app.change(&at, move |tx, _, place: &P, now| {
-        let project = place.project_of(tx, id)?;
-        super::update(tx, (project, id), &patch, now)?;
-        super::body(tx, project, id)
+        let of = place.place_of(tx, id)?;
+        super::update(tx, of, &patch, now)?;
+        expected.require::<BatchExport>(tx, &of)?;
+        super::body(tx, of)
     })
     .await
     .map(Answer::Shown)
@@ -202,10 +202,11 @@ async fn destroy<P: Holds>(
     at: Changing<P>,
     Id(id): Id<BatchExportId>,
 ) -> Answered {
-    let id = id?;
+    let (id, expected) = (id?, at.expected.clone());
     app.change(&at, move |tx, _, place: &P, _| {
-        let project = place.project_of(tx, id)?;
-        super::remove(tx, (project, id))
+        let of = place.place_of(tx, id)?;
+        super::remove(tx, of)?;
+        expected.require::<BatchExport>(tx, &of)
     })
     .await?;
     Ok(Answer::NoContent)
@@ -218,12 +219,11 @@ async fn pause<P: Holds>(
     Body(sent): Body,
 ) -> Answered {
     let (id, sent) = (id?, Parsed::<BatchExportState>::of(&sent));
-    app.change(&at, move |tx, _, place: &P, now| {
-        let project = place.project_of(tx, id)?;
-        super::pause(tx, (project, id), &sent, now)
+    app.post(&at, move |tx, _, place: &P, now| {
+        super::pause(tx, place.place_of(tx, id)?, &sent, now)?;
+        Ok(Answer::Empty)
     })
-    .await?;
-    Ok(Answer::Empty)
+    .await
 }
 
 async fn unpause<P: Holds>(
@@ -233,10 +233,9 @@ async fn unpause<P: Holds>(
     Body(sent): Body,
 ) -> Answered {
     let (id, sent) = (id?, Parsed::<BatchExportState>::of(&sent));
-    app.change(&at, move |tx, _, place: &P, now| {
-        let project = place.project_of(tx, id)?;
-        super::unpause(tx, (project, id), &sent, now)
+    app.post(&at, move |tx, _, place: &P, now| {
+        super::unpause(tx, place.place_of(tx, id)?, &sent, now)?;
+        Ok(Answer::Empty)
     })
-    .await?;
-    Ok(Answer::Empty)
+    .await
 }

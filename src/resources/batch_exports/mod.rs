@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::etag::Versioned;
 use crate::ids::{BatchExportId, OrganizationId, ProjectId};
 use crate::input::{JsonObject, Parsed};
 use crate::json::Items;
@@ -88,8 +89,8 @@ pub struct Shown {
     pub filters: Option<Value>,
 }
 
-/// Where an export lies.
-type Of = (ProjectId, BatchExportId);
+/// Where an export lies: its project, and its id.
+pub type Of = (ProjectId, BatchExportId);
 
 /// By id alone, which is unique over all projects.
 pub const BY_ID: Index<BatchExport, BatchExportId> =
@@ -213,15 +214,15 @@ pub fn named_project(tx: &impl Tx, member: &Membership, sent: u64) -> Result<pro
 ///
 /// # Errors
 /// 404 for no such export, and for one of a removed project or of one that the member may not see.
-pub fn find_in_organization(
-    tx: &impl Tx,
-    member: &Membership,
-    id: BatchExportId,
-) -> Result<ProjectId> {
+pub fn find_in_organization(tx: &impl Tx, member: &Membership, id: BatchExportId) -> Result<Of> {
     let (project, _) = tx.lookup(&BY_ID, &id)?.ok_or_else(Error::not_found)?;
     let found = tx.head::<Project>(&(member.organization, project))?;
     let found = found.ok_or_else(Error::not_found)?;
-    if projects::is_visible(tx, member, &found)? { Ok(project) } else { Err(Error::not_found()) }
+    if projects::is_visible(tx, member, &found)? {
+        Ok((project, id))
+    } else {
+        Err(Error::not_found())
+    }
 }
 
 /// Changes an export. What says nothing new changes nothing, not even the moment of the last change.
@@ -374,7 +375,9 @@ fn push(items: &mut Items, row: &Row<'_, BatchExport>) -> Result<()> {
 ///
 /// # Errors
 /// 404 for no such export.
-pub fn body(tx: &impl Tx, project: ProjectId, id: BatchExportId) -> Result<Vec<u8>> {
-    let shown = tx.view(&(project, id), |row: Row<'_, BatchExport>| Ok(row.shown.to_vec()))?;
+pub fn body(tx: &impl Tx, of: Of) -> Result<Versioned> {
+    let shown = tx.view(&of, |row: Row<'_, BatchExport>| {
+        Ok(Versioned { version: row.version, json: row.shown.to_vec() })
+    })?;
     shown.ok_or_else(Error::not_found)
 }
