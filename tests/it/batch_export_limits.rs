@@ -43,22 +43,22 @@ async fn a_query_has_to_select_from_events_and_nothing_else() {
 async fn what_is_long_or_deep_is_refused() {
     let workspace = Workspace::new().await;
     let (_, [path, _]) = add(&workspace, nowhere("a")).await;
-    let patch = async |sent: Value| workspace.owner.patch(&path, sent).await;
+    let change = async |sent: Value| workspace.owner.patch(&path, sent).await;
     let bytes = "Ensure this field has no more than 32768 bytes of JSON.";
     let containers = "Ensure this field has no more than 32 nested containers.";
     let config = |config: Value| json!({ "destination": { "type": "NoOp", "config": config } });
     let huge = config(json!({ "arg": "x".repeat(1_000_000) }));
-    patch(huge).await.refuses_field("destination__config", "max_length", bytes);
-    let beyond = patch(config(json!({ "arg": "x".repeat(1 << 20) }))).await;
+    change(huge).await.refuses_field("destination__config", "max_length", bytes);
+    let beyond = change(config(json!({ "arg": "x".repeat(1 << 20) }))).await;
     assert_eq!((beyond.status, &beyond.body["code"]), (413, &json!("payload_too_large")));
     let deep = |depth: usize| (0..depth).fold(json!([]), |inner, _| json!({ "a": inner }));
-    patch(config(json!({ "arg": deep(40) }))).await.refuses_field(
+    change(config(json!({ "arg": deep(40) }))).await.refuses_field(
         "destination__config",
         "max_length",
         containers,
     );
-    patch(json!({ "filters": deep(40) })).await.refuses_field("filters", "max_length", containers);
-    patch(json!({ "filters": deep(31) })).await.ok();
+    change(json!({ "filters": deep(40) })).await.refuses_field("filters", "max_length", containers);
+    change(json!({ "filters": deep(31) })).await.ok();
     let sent = format!("{{\"filters\": {}", "[".repeat(500_000));
     let json = [("content-type", "application/json")];
     let broken = workspace.owner.fetch(Method::PATCH, &path, &json, sent).await;

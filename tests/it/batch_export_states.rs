@@ -20,7 +20,7 @@ const FIRST: &str = "2025-01-02T03:04:05Z";
 const SECOND: &str = "2025-01-02T03:05:05Z";
 const THIRD: &str = "2025-01-02T03:06:05Z";
 const FOURTH: &str = "2025-01-02T03:07:05Z";
-const MINUTE: std::time::Duration = std::time::Duration::from_secs(60);
+const MINUTE: std::time::Duration = std::time::Duration::from_mins(1);
 
 #[tokio::test]
 async fn pausing_and_unpausing_change_three_fields_and_repeating_changes_none() {
