@@ -83,12 +83,16 @@ uuid_ids! {
     ActivityId;
     /// A domain of an organization.
     DomainId;
+    /// A batch export of a project.
+    BatchExportId;
     /// An invite to an organization.
     InviteId;
     /// A collaborator of a dashboard, as lists name them.
     CollaboratorId;
     /// A mail that waits to be sent. An invite's has the invite's own id.
     LetterId;
+    /// Whose request is to be done once: a user's, by their UUID, or that of whoever accepts an invite, by its id.
+    RequesterId;
 }
 
 integer_ids! {

@@ -9,9 +9,10 @@ use redb::{
 
 use crate::error::{Error, Result};
 
-use super::read::{Order, Visit};
+use super::read::Visit;
 use super::record::open;
 use super::schema::Table;
+use super::window::Order;
 
 /// What a client is told to wait, in seconds, where the store cannot serve.
 pub(super) const RETRY_AFTER: u32 = 1;

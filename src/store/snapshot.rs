@@ -8,9 +8,10 @@ use crate::error::Result;
 
 use super::engine::{Bytes, definition, get_from, storage_error, walk_from};
 use super::per_table::PerTable;
-use super::read::{Order, Raw, Visit};
+use super::read::{Raw, Visit};
 use super::record::open;
 use super::schema::Table;
+use super::window::Order;
 
 /// What an inspection does with one key, and its opened payload or what is wrong with it.
 pub(super) type Inspect<'v> = dyn FnMut(&[u8], Result<&[u8]>) -> Result<()> + 'v;

@@ -77,7 +77,7 @@ async fn both_logs_tell_what_was_done_newest_first() {
     });
     assert_eq!(first, page(json!([founded])), "the operator's entry has no user");
 
-    clock.advance(Duration::from_micros(1_500_000));
+    clock.advance(Duration::from_millis(1500));
     let (id, one) = make(&workspace, owner, json!({ "name": "A" })).await;
     clock.advance(Duration::from_secs(1));
     owner.patch(&one, json!({ "name": "B", "tags": ["x"] })).await.ok();
@@ -149,13 +149,14 @@ async fn pages_follow_each_other_and_odd_limits_fall_back() {
 #[tokio::test]
 async fn filters_find_what_they_ask_for() {
     let (workspace, clock) = at_a_standstill().await;
-    let (owner, ann) = (&workspace.owner, workspace.member("ann", Level::Member).await);
     let minute = Duration::from_mins(1);
+    clock.advance(Duration::from_secs(1)); // 03:04:06
+    let (owner, ann) = (&workspace.owner, workspace.member("ann", Level::Member).await);
     let sent = json!({ "level": 8 });
     let (olga, uuid) = (embedded(owner).await, embedded(&ann).await["uuid"].clone());
     let member = workspace.organization(&format!("members/{}/", uuid.as_str().expect("a uuid")));
     let item = workspace.membership("ann@corp.example").await;
-    clock.advance(minute); // 03:05:05
+    clock.advance(Duration::from_secs(59)); // 03:05:05
     owner.patch(&member, sent).await.ok();
     clock.advance(minute); // 03:06:05
     let (id, one) = make(&workspace, &ann, json!({ "name": "A" })).await;
@@ -258,9 +259,9 @@ async fn long_values_are_told_in_a_word_and_secrets_not_at_all() {
     put_texts(owner, &one, &[&"t".repeat(3500)]).await;
     let project = format!("/api/projects/{}/", workspace.made.project_id);
     owner.patch(&project, json!({ "slack_incoming_webhook": "https://h.example/s" })).await.ok();
-    let log = owner.get(&logs(&workspace)[1]).await.ok();
+    let listed = owner.get(&logs(&workspace)[1]).await.ok();
     let change = |entry: usize, field: &str| {
-        let changes = log["results"][entry]["detail"]["changes"].as_array().expect("changes");
+        let changes = listed["results"][entry]["detail"]["changes"].as_array().expect("changes");
         let found = changes.iter().find(|change| change["field"] == field).expect("the field");
         json!([found["before"], found["after"]])
     };

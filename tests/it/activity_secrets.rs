@@ -317,6 +317,40 @@ async fn dashboards(walk: &mut Walk, owner: &Caller) {
     .await;
 }
 
+/// Walks through what is done with batch exports, at both paths.
+async fn batch_exports(walk: &mut Walk, owner: &Caller) {
+    let project = walk.workspace.made.project_id;
+    let token = |number: u8| {
+        let config = json!({ "url": "https://in.example", "token": format!("SECRET-{number}") });
+        json!({ "type": "HTTP", "config": config })
+    };
+    for [creates, updates, pauses, unpauses, destroys] in [
+        [
+            "batch_exports_create",
+            "batch_exports_partial_update",
+            "batch_exports_pause_create",
+            "batch_exports_unpause_create",
+            "batch_exports_destroy",
+        ],
+        [
+            "projects_batch_exports_create",
+            "projects_batch_exports_partial_update",
+            "projects_batch_exports_pause_create",
+            "projects_batch_exports_unpause_create",
+            "projects_batch_exports_destroy",
+        ],
+    ] {
+        let sent = json!({ "project_id": project, "name": "N", "interval": "day", "destination": token(1) });
+        let made = walk.does(owner, creates, &[], sent, &["BatchExport created"]).await;
+        let id = [("id", &made["id"])];
+        let sent = json!({ "destination": token(2) });
+        walk.does(owner, updates, &id, sent, &["BatchExport updated"]).await;
+        walk.does(owner, pauses, &id, json!({}), &["BatchExport paused"]).await;
+        walk.does(owner, unpauses, &id, json!({}), &["BatchExport unpaused"]).await;
+        walk.does(owner, destroys, &id, json!({}), &["BatchExport deleted"]).await;
+    }
+}
+
 /// Walks through what the operator does.
 async fn operator(walk: &mut Walk) {
     let organization = Some(walk.workspace.made.organization_id);
@@ -359,6 +393,7 @@ async fn every_write_leaves_its_entries_and_no_entry_holds_a_secret() {
     organization(&mut walk, &owner).await;
     projects(&mut walk, &owner).await;
     dashboards(&mut walk, &owner).await;
+    batch_exports(&mut walk, &owner).await;
     operator(&mut walk).await;
 
     let table = routes();

@@ -54,7 +54,7 @@ pub fn routes(routes: &mut Routes) {
 }
 
 async fn retrieve(at: Admitted<InProject>) -> Answered {
-    super::body(&*at.tx, &at.place).map(Answer::Shown)
+    super::body(&*at.tx, &at.place).map(Answer::Plain)
 }
 
 async fn update(State(app): State<App>, at: Changing<InProject>, Body(sent): Body) -> Answered {
@@ -62,11 +62,11 @@ async fn update(State(app): State<App>, at: Changing<InProject>, Body(sent): Bod
     let rule = app
         .change(&at, move |tx, _, place: &InProject, now| super::update(tx, place, &sent, now))
         .await?;
-    Ok(rule.map_or(Answer::NoContent, Answer::Shown))
+    Ok(rule.map_or(Answer::NoContent, Answer::Plain))
 }
 
 async fn retrieve_all(at: Admitted<InProject>) -> Answered {
-    super::body_of_all(&*at.tx, &at.place).map(Answer::Shown)
+    super::body_of_all(&*at.tx, &at.place).map(Answer::Plain)
 }
 
 async fn update_all(State(app): State<App>, at: Changing<InProject>, Body(sent): Body) -> Answered {
@@ -74,13 +74,13 @@ async fn update_all(State(app): State<App>, at: Changing<InProject>, Body(sent):
     let rule = app
         .change(&at, move |tx, _, place: &InProject, now| super::update_all(tx, place, &sent, now))
         .await?;
-    Ok(rule.map_or(Answer::NoContent, Answer::Shown))
+    Ok(rule.map_or(Answer::NoContent, Answer::Plain))
 }
 
 async fn retrieve_one(at: Admitted<InProject>, Id(id): Id<DashboardId>) -> Answered {
     let id = id?;
     let rights = rights(&*at.tx, &at.place, id)?;
-    super::body_of_one(&*at.tx, &at.place, id, rights).map(Answer::Shown)
+    super::body_of_one(&*at.tx, &at.place, id, rights).map(Answer::Plain)
 }
 
 async fn update_one(
@@ -96,7 +96,7 @@ async fn update_one(
             super::update_one(tx, place, id, rights, &sent, now)
         })
         .await?;
-    Ok(rule.map_or(Answer::NoContent, Answer::Shown))
+    Ok(rule.map_or(Answer::NoContent, Answer::Plain))
 }
 
 /// Rules on all dashboards are not one dashboard's (facts-dashboards §9).

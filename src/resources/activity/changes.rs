@@ -15,7 +15,7 @@ const BEGINNING: usize = 100;
 const MOST_CHANGES: usize = 200;
 
 /// Fields that change with every change.
-const IMPLIED: [&str; 2] = ["updated_at", "last_modified_at"];
+const IMPLIED: [&str; 3] = ["updated_at", "last_modified_at", "last_updated_at"];
 
 /// The fields that differ between `before` and `after`, all of a kind of thing; of the `hidden` ones only that
 /// they do.

@@ -9,6 +9,7 @@ mod about;
 mod access;
 mod changes;
 mod expiry;
+mod exports;
 pub mod http;
 mod list;
 mod parts;
@@ -69,7 +70,7 @@ pub struct Shown {
     /// Which one.
     pub item_id: String,
     /// `created`, `updated`, `deleted` or `restored`; of a public page `sharing enabled`, `sharing disabled` or
-    /// `access token refreshed`.
+    /// `access token refreshed`; of a batch export `paused` or `unpaused`.
     pub activity: String,
     /// What exactly.
     pub detail: Detail,
@@ -267,11 +268,13 @@ fn activity(before: &Map<String, Value>, after: &Map<String, Value>) -> &'static
         let is = |fields: &Map<String, Value>| fields.get(field) == Some(&Value::Bool(true));
         (is(before), is(after))
     };
-    match (turned("deleted"), turned("is_shared")) {
-        ((false, true), _) => "deleted",
-        ((true, false), _) => "restored",
-        (_, (false, true)) => "sharing enabled",
-        (_, (true, false)) => "sharing disabled",
+    match (turned("deleted"), turned("is_shared"), turned("paused")) {
+        ((false, true), ..) => "deleted",
+        ((true, false), ..) => "restored",
+        (_, (false, true), _) => "sharing enabled",
+        (_, (true, false), _) => "sharing disabled",
+        (.., (false, true)) => "paused",
+        (.., (true, false)) => "unpaused",
         _ if before.get("access_token") != after.get("access_token") => "access token refreshed",
         _ => "updated",
     }

@@ -47,7 +47,7 @@ impl Log {
     pub(super) fn holds(self, entry: &Head) -> bool {
         match self {
             Self::Organization(_) => true,
-            Self::Project(_, id) => entry.project == Some(id) || true,
+            Self::Project(_, id) => entry.project == Some(id),
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::store::Order;
 
 use super::templates::{self, FromTemplate};
 use super::tiles::{self, TileMove};
-use super::{DashboardPatch, Filter, Maker, NewDashboard, Once, Sent};
+use super::{Dashboard, DashboardPatch, Filter, Maker, NewDashboard, Once, Sent};
 
 const LIST: &str = "/api/projects/{project_id}/dashboards/";
 const FROM_TEMPLATE: &str = "/api/projects/{project_id}/dashboards/create_from_template_json/";
@@ -63,12 +63,11 @@ async fn list(at: Admitted<InProject>, page: Page) -> Answered {
 async fn create(State(app): State<App>, at: Changing<InProject>, Body(sent): Body) -> Answered {
     let new = Sent::<NewDashboard>::of(&sent);
     let seed = Seed::take();
-    app.change(&at, move |tx, caller, place: &InProject, now| {
+    app.post(&at, move |tx, caller, place: &InProject, now| {
         let id = super::create(tx, caller, place, &new, &mut seed.draw(), now)?;
-        super::body(tx, place, id, Once::default())
+        super::body(tx, place, id, Once::default()).map(Answer::Created)
     })
     .await
-    .map(Answer::Created)
 }
 
 async fn create_from_template(
@@ -78,12 +77,11 @@ async fn create_from_template(
 ) -> Answered {
     let sent = Parsed::<FromTemplate>::of(&sent);
     let seed = Seed::take();
-    app.change(&at, move |tx, caller, place: &InProject, now| {
+    app.post(&at, move |tx, caller, place: &InProject, now| {
         let id = templates::create(tx, caller, place, &sent, &mut seed.draw(), now)?;
-        super::body(tx, place, id, Once::default())
+        super::body(tx, place, id, Once::default()).map(Answer::Shown)
     })
     .await
-    .map(Answer::Shown)
 }
 
 async fn retrieve(
@@ -105,9 +103,10 @@ async fn update(
     Body(sent): Body,
 ) -> Answered {
     let (id, patch) = (id?, Sent::<DashboardPatch>::of(&sent));
-    let seed = Seed::take();
+    let (seed, expected) = (Seed::take(), at.expected.clone());
     app.change(&at, move |tx, _, place: &InProject, now| {
         super::update(tx, place, id, &patch, &mut seed.draw(), now)?;
+        expected.require::<Dashboard>(tx, &(place.project.id, id))?;
         super::body(tx, place, id, Once::of(patch.get()?))
     })
     .await
@@ -127,8 +126,12 @@ async fn move_tile(
     Body(sent): Body,
 ) -> Answered {
     let (id, sent) = (id?, Parsed::<TileMove>::of(&sent));
-    app.change(&at, move |tx, _, place: &InProject, _| tiles::move_tile(tx, place, id, &sent))
-        .await?;
+    let expected = at.expected.clone();
+    app.change(&at, move |tx, _, place: &InProject, _| {
+        tiles::move_tile(tx, place, id, &sent)?;
+        expected.require::<Dashboard>(tx, &(place.project.id, id))
+    })
+    .await?;
     Ok(Answer::Empty)
 }
 

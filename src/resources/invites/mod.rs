@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::etag::Versioned;
 use crate::ids::{InviteId, LetterId, OrganizationId, UserId};
 use crate::mail::outbox::{self, About};
 use crate::resources::members::{self, Level, Membership};
@@ -349,6 +350,6 @@ pub fn body(
     id: InviteId,
     links: &Links,
     now: Timestamp,
-) -> Result<Vec<u8>> {
+) -> Result<Versioned> {
     body::created(tx, (organization, id), links, now)
 }

@@ -1,4 +1,4 @@
-//! What form 3 has of the activity log and form 2 lacks: indexes by project, user and item, and counts. They
+//! What form 4 has of the activity log and form 3 lacks: indexes by project, user and item, and counts. They
 //! are made from the entries, which stay as they are.
 
 use std::borrow::Cow;
@@ -11,9 +11,10 @@ use crate::error::{Error, Result};
 use crate::time::Timestamp;
 
 use super::super::key::Key;
-use super::super::read::{Order, Raw};
+use super::super::read::Raw;
 use super::super::record::{count_key, damaged};
 use super::super::schema::Table;
+use super::super::window::Order;
 use super::super::write::WriteTx;
 
 /// How many entries are looked at before what they give is written: the notes of a write are in memory.

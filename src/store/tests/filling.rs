@@ -60,7 +60,7 @@ async fn an_older_files_activity_log_is_indexed_and_counted_when_it_is_opened() 
     let whole = dump(&store);
     store.close().await;
     drop(store);
-    for form in [1, 2] {
+    for form in [1, 2, 3] {
         for table in [Table::ActivityByProject, Table::ActivityByUser, Table::ActivityByItem] {
             scratch.behind_the_back(table, |table| table.retain(|_, _| false).expect("emptied"));
         }

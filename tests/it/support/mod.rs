@@ -93,6 +93,13 @@ impl Workspace {
         found["results"][0]["id"].clone()
     }
 
+    /// The UUID of the member of the first organization with this address.
+    pub async fn uuid(&self, email: &str) -> String {
+        let found = self.organization(&format!("members/?email={email}"));
+        let found = self.owner.get(&found).await.ok();
+        found["results"][0]["user"]["uuid"].as_str().expect("a member").to_owned()
+    }
+
     /// Someone without a key.
     pub fn anonymous(&self) -> Caller {
         Caller { router: self.router.clone(), key: None }
