@@ -13,8 +13,8 @@ use crate::http::negotiate::Negotiate;
 use crate::http::openapi;
 use crate::http::routes::Routes;
 use crate::resources::{
-    access_controls, api_keys, collaborators, dashboards, domains, invites, members, organizations,
-    projects, sharing, signup, users,
+    access_controls, activity, api_keys, batch_exports, collaborators, dashboards, domains,
+    invites, members, organizations, projects, sharing, signup, users,
 };
 use crate::state::App;
 
@@ -31,8 +31,10 @@ pub fn routes() -> Routes {
     collaborators::http::routes(&mut routes);
     sharing::http::routes(&mut routes);
     domains::http::routes(&mut routes);
+    batch_exports::http::routes(&mut routes);
     invites::http::routes(&mut routes);
     signup::http::routes(&mut routes);
+    activity::http::routes(&mut routes);
     routes.get("/_livez", "livez", Needs::nothing("tells only that the process runs"), livez);
     routes.get("/_readyz", "readyz", Needs::nothing("tells only whether writes are taken"), readyz);
     openapi::routes(&mut routes);

@@ -5,7 +5,7 @@
 
 /// The form of the tables below. A file of an older form is migrated when it is opened, one of a
 /// newer form is refused.
-pub const FORMAT: u64 = 3;
+pub const FORMAT: u64 = 4;
 
 /// Marks a redb file as one of ours, in [`Table::Meta`] under [`MARK_KEY`].
 pub const MARK: &[u8] = b"steward";
@@ -89,6 +89,17 @@ tables! {
     /// Key: organization, name, domain id.
     DomainsOfOrganization = "domains_of_organization/1",
 
+    /// Batch exports. Key: project, export id.
+    BatchExports = "batch_exports/1",
+    /// Unique. Key: export id.
+    BatchExportsById = "batch_exports_by_id/1",
+    /// Key: organization, serial number, then as above.
+    BatchExportsOfOrganization = "batch_exports_of_organization/1",
+    /// Key: project, serial number, then as above.
+    BatchExportsOfProject = "batch_exports_of_project/1",
+    /// What of a batch export is never shown, where there is any. Key: project, export id.
+    BatchExportSecrets = "batch_export_secrets/1",
+
     /// Invites. Key: organization, invite id.
     Invites = "invites/1",
     /// Unique. Key: invite id.
@@ -160,6 +171,12 @@ tables! {
 
     /// What was changed, by whom. Key: organization, moment, entry id.
     Activity = "activity/1",
+    /// Key: project, then as above.
+    ActivityByProject = "activity_by_project/1",
+    /// Key: organization, user, then as above.
+    ActivityByUser = "activity_by_user/1",
+    /// Key: organization, what was changed, then as above.
+    ActivityByItem = "activity_by_item/1",
 
     /// Answers to requests that carried an `Idempotency-Key`. Key: requester, hash of path and key.
     Idempotency = "idempotency/1",

@@ -9,6 +9,7 @@ use steward::time::Timestamp;
 
 use crate::activity::entries;
 use crate::api_keys_http::{CURRENT, KEYS, at};
+use crate::batch_exports;
 use crate::errors::JSON;
 use crate::support::{Answer, Caller, Workspace};
 
@@ -60,8 +61,10 @@ async fn objects(workspace: &Workspace) -> Vec<(String, Value)> {
     let project = workspace.made.project_id;
     let key = json!({ "label": "x", "scopes": ["user:read"] });
     let key = owner.post(KEYS, key).await.ok();
+    let (_, [export, _]) = batch_exports::add(workspace, batch_exports::nowhere("Nightly")).await;
     vec![
         (at(&key, ""), json!({ "label": "y" })),
+        (export, json!({ "name": "Hourly" })),
         (
             workspace.organization(&format!("domains/{}/", domain["id"].as_str().expect("an id"))),
             json!({ "saml_entity_id": "x" }),
@@ -172,6 +175,10 @@ async fn what_was_made_is_removed_only_at_the_version_that_is_known() {
     is_stale(&patch_if_match(owner, &members, &tag(&member), json!({ "level": 8 })).await);
     let member = owner.patch(&members, json!({})).await;
     delete_if_match(owner, &members, &tag(&member)).await.is_empty(204);
+
+    let (_, [export, _]) = batch_exports::add(&workspace, batch_exports::nowhere("Nightly")).await;
+    is_stale(&delete_if_match(owner, &export, "\"7-0\"").await);
+    delete_if_match(owner, &export, &tag(&owner.get(&export).await)).await.is_empty(204);
 
     let at = format!("/api/projects/{}/", workspace.made.project_id);
     is_stale(&delete_if_match(owner, &at, "\"99-0\"").await);

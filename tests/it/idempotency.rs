@@ -12,6 +12,7 @@ use steward::time::{Clock, ManualClock, Timestamp};
 
 use crate::activity::entries;
 use crate::api_keys_http::{KEYS, at};
+use crate::batch_exports;
 use crate::errors::JSON;
 use crate::signup::Offer;
 use crate::support::dns::{Dns, Reply};
@@ -67,9 +68,12 @@ async fn posts(workspace: &Workspace) -> Vec<(String, Value)> {
     });
     let key = json!({ "label": "x", "scopes": ["user:read"] });
     let key = at(&owner.post(KEYS, key).await.ok(), "roll/");
+    let (_, [export, _]) = batch_exports::add(workspace, batch_exports::nowhere("Nightly")).await;
     vec![
         (KEYS.to_owned(), json!({ "label": "y", "scopes": ["user:read"] })),
         (key, json!({ "grace_seconds": 60 })),
+        (batch_exports::list_of(workspace), batch_exports::nowhere("Hourly")),
+        (format!("{export}pause/"), json!({})),
         ("/api/organizations/".to_owned(), json!({ "name": "Second" })),
         (workspace.organization("projects/"), json!({ "name": "Shop" })),
         (workspace.organization("domains/"), json!({ "domain": "corp.example" })),

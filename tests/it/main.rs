@@ -14,6 +14,10 @@
 
 mod access_controls;
 mod activity;
+mod activity_log;
+mod activity_retention;
+mod activity_secrets;
+mod activity_sight;
 mod api_keys_http;
 mod api_keys_issuing;
 mod api_keys_limits;
@@ -23,6 +27,12 @@ mod api_keys_rolling;
 mod api_keys_sequences;
 mod api_keys_upkeep;
 mod authz;
+mod batch_export_destinations;
+mod batch_export_limits;
+mod batch_export_rights;
+mod batch_export_secrets;
+mod batch_export_states;
+mod batch_exports;
 mod browsers;
 mod cli;
 mod collaborators;
