@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use steward::operator::Operation;
 use steward::resources::activity::NO_ORGANIZATION;
+use steward::resources::members::Level;
 
 use crate::activity::entries;
 use crate::api_keys_http::{KEYS, ME, at, holder, make, standing};
@@ -125,4 +126,29 @@ async fn every_change_of_a_key_is_logged_without_a_secret() {
     let (none, first) = (json!(NO_ORGANIZATION), json!(organization));
     // The last one's organization was gone by then.
     assert_eq!(filed, [none.clone(), first.clone(), first, none.clone(), two, none]);
+}
+
+#[tokio::test]
+async fn who_left_an_organization_writes_nothing_into_its_log_by_a_key() {
+    let (workspace, clock) = standing().await;
+    let max = workspace.member("max", Level::Member).await;
+    let organization = json!(workspace.made.organization_id);
+    let sent =
+        json!({"label": "x", "scopes": ["user:read"], "scoped_organizations": [organization]});
+    let key = make(&max, sent).await;
+    let uuid = workspace.uuid("max@corp.example").await;
+    let member = workspace.organization(&format!("members/{uuid}/"));
+    workspace.owner.delete(&member).await.is_empty(204);
+    clock.advance(Duration::from_secs(1));
+    max.patch(&at(&key, ""), json!({"label": "a word to my former boss"})).await.ok();
+    clock.advance(Duration::from_secs(1));
+    max.delete(&at(&key, "")).await.is_empty(204);
+    let told: Vec<_> = entries(&workspace)
+        .iter()
+        .filter(|entry| key["id"] == entry.shown.item_id)
+        .map(|entry| json!([entry.shown.activity, entry.head.organization]))
+        .collect();
+    let none = json!(NO_ORGANIZATION);
+    let expected = [("created", &organization), ("updated", &none), ("deleted", &none)];
+    assert_eq!(told, expected.map(|(activity, place)| json!([activity, place])));
 }

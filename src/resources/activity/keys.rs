@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Result;
 use crate::resources::api_keys::{self, ApiKey};
+use crate::resources::members;
 use crate::resources::organizations::Organization;
 use crate::store::{Row, Tx};
 
@@ -18,13 +19,12 @@ impl Loggable for ApiKey {
         head.id.to_string()
     }
 
-    /// A key is its user's own, unless it is limited to one organization. Nobody would read, or sweep, the log
-    /// of one that was removed.
+    /// A key is its user's own, unless it is limited to one organization that they belong to: who left writes
+    /// nothing into its log. Nobody would read, or sweep, the log of one that was removed.
     fn place(head: &Self::Head, tx: &impl Tx) -> Result<Place> {
-        match head.organizations.as_slice() {
-            [one] if tx.exists::<Organization>(one)? => Ok((Some(*one), None)),
-            _ => Ok((None, None)),
-        }
+        let [one] = head.organizations.as_slice() else { return Ok((None, None)) };
+        let belongs = members::find(tx, *one, head.user)?.is_some();
+        Ok(((belongs && tx.exists::<Organization>(one)?).then_some(*one), None))
     }
 
     fn name(row: &Row<'_, Self>, _: &impl Tx) -> Result<Option<String>> {
