@@ -9,15 +9,15 @@ use crate::ids::{ApiKeyId, InviteId, LetterId, OrganizationId, ProjectId};
 use crate::input::{Email, Input, JsonObject, Kind};
 use crate::mail::compose::Message;
 use crate::resources::api_keys::{self, ApiKey, NewApiKey};
+use crate::resources::checks;
 use crate::resources::invites;
 use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::{self, NewOrganization, Organization};
 use crate::resources::projects::{self, NewProject};
 use crate::resources::users::{self, NewUser, User};
-use crate::resources::{kinds, sweeps};
 use crate::secret::Seed;
 use crate::state::App;
-use crate::store::{Order, Snapshot, Tx, Window, WriteTx};
+use crate::store::{Order, Progress, Snapshot, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 /// One thing to do.
@@ -90,13 +90,17 @@ pub enum Operation {
     },
     /// Checks the data file.
     Check,
+    /// Gives the data file's dead space back.
+    Compact,
+    /// Puts the copy of a backup that lies ready beside the data file in its place.
+    Restore,
 }
 
-/// Does it; answers what `--json` prints.
+/// Does it; answers what `--json` prints. `progress` hears how far what may take long is.
 ///
 /// # Errors
 /// What a rule refuses; 503 when the file cannot be read or written.
-pub async fn perform(app: &App, operation: Operation) -> Result<Value> {
+pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Result<Value> {
     match operation {
         Operation::OrganizationCreate { name, owner } => {
             create_organization(app, name, owner).await
@@ -124,8 +128,16 @@ pub async fn perform(app: &App, operation: Operation) -> Result<Value> {
         Operation::InviteLink { id } => invite_link(app, id),
         Operation::MailTest { to } => test_mail(app, &to).await,
         Operation::Check => {
-            let findings = app.store().check(kinds(), sweeps::excuses).await?;
+            let findings = app.store().check(checks(), progress).await?;
             serde_json::to_value(findings).map_err(Error::internal)
+        }
+        Operation::Compact => {
+            serde_json::to_value(app.store().compact().await?).map_err(Error::internal)
+        }
+        Operation::Restore => {
+            let restored = app.store().restore(app.now().stamp()).await?;
+            app.sweep();
+            serde_json::to_value(restored).map_err(Error::internal)
         }
     }
 }

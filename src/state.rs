@@ -1,6 +1,7 @@
 //! What a handler may use. Nothing here is global to the process: two [`App`]s in one process share
 //! nothing.
 
+mod backups;
 mod changes;
 mod keeper;
 
@@ -119,7 +120,7 @@ impl App {
             mailer,
             postman,
         }));
-        app.keep_house();
+        app.keep_house()?;
         Ok(app)
     }
 

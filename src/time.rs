@@ -9,7 +9,7 @@ use time::format_description::BorrowedFormatItem;
 use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
 use time::parsing::Parsed;
-use time::{Date, OffsetDateTime, Time, UtcOffset};
+use time::{Date, OffsetDateTime, PrimitiveDateTime, Time, UtcOffset};
 use tokio::sync::watch;
 
 /// A moment in UTC, to the microsecond.
@@ -55,6 +55,22 @@ impl Timestamp {
         let shown = self.to_string();
         let (day, time) = shown.split_once('T').unwrap_or_default();
         format!("{day} {} UTC", time.get(..5).unwrap_or_default())
+    }
+
+    /// Its second in UTC, as names of files tell it: `20260102T030405Z`.
+    pub fn stamp(self) -> String {
+        let mut text = self.to_string();
+        text.truncate(19);
+        text.retain(|c| c != '-' && c != ':');
+        text + "Z"
+    }
+
+    /// The second that [`stamp`](Self::stamp) tells.
+    pub fn of_stamp(text: &str) -> Option<Self> {
+        const FORM: &[BorrowedFormatItem<'_>] =
+            format_description!("[year][month][day]T[hour][minute][second]Z");
+        let moment = PrimitiveDateTime::parse(text, FORM).ok()?;
+        Some(Self(moment.assume_utc().unix_timestamp().saturating_mul(1_000_000)))
     }
 
     /// Whole milliseconds since 1970-01-01T00:00:00Z, zero for earlier moments.

@@ -1,23 +1,25 @@
 //! The control socket: how a command reaches the server that holds the data file.
 //!
-//! One line of JSON in, the operation; one line out, `{"done": ...}` or `{"refused": "..."}`. Only the
-//! user who runs the server is answered.
+//! One line of JSON in, the request; lines out, the last of them `{"done": ...}` or `{"refused": "..."}`,
+//! before it `{"progress": [1, 2]}` where it takes long. Only the user who runs the server is answered.
 
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::time::Duration;
 
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::watch;
 
 use crate::operator::{Operation, perform};
 use crate::state::App;
-use crate::store::beside;
+use crate::store::{Progress, beside};
 
 use super::Failure;
 
@@ -27,10 +29,22 @@ const LONGEST: usize = 100;
 const LARGEST: u64 = 64 * 1024;
 /// How long a command may take to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the other end of a stream may take for a piece of it.
+const STALLED: Duration = Duration::from_secs(30);
+
+#[derive(Serialize, Deserialize)]
+enum Request {
+    /// Do it, and tell how it went.
+    Perform(Operation),
+    /// Write the present state, for a backup; in place of a reply.
+    Stream,
+}
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Reply {
+    /// How many values are done, and of how many.
+    Progress(u64, u64),
     Done(Value),
     Refused(String),
 }
@@ -110,16 +124,42 @@ async fn answer(stream: UnixStream, app: &App) -> io::Result<()> {
     let mut line = String::new();
     let mut read = BufReader::new(read.take(LARGEST));
     tokio::time::timeout(PATIENCE, read.read_line(&mut line)).await??;
-    let reply = match serde_json::from_str::<Operation>(&line) {
-        Ok(operation) => match perform(app, operation).await {
-            Ok(answer) => Reply::Done(answer),
-            Err(error) => Reply::Refused(error.to_string()),
-        },
-        Err(_) => Reply::Refused(
-            "the server does not know this command; is it another release?".to_owned(),
-        ),
+    let request = serde_json::from_str::<Request>(&line);
+    if let Ok(Request::Stream) = request {
+        let stream = read.into_inner().into_inner().reunite(write).map_err(io::Error::other)?;
+        return app.store().stream(blocking(stream)?).await.map_err(io::Error::other);
+    }
+    let (tell, mut told) = watch::channel((0, 0));
+    let performing = async {
+        match request {
+            Ok(Request::Perform(operation)) => {
+                let progress = Progress::new(move |done, of| {
+                    tell.send_replace((done, of));
+                });
+                match perform(app, operation, progress).await {
+                    Ok(answer) => Reply::Done(answer),
+                    Err(error) => Reply::Refused(error.to_string()),
+                }
+            }
+            _ => Reply::Refused(
+                "the server does not know this command; is it another release?".to_owned(),
+            ),
+        }
     };
-    let mut text = serde_json::to_vec(&reply)?;
+    let mut performing = pin!(performing);
+    loop {
+        tokio::select! {
+            reply = &mut performing => return send(&mut write, &reply).await,
+            Ok(()) = told.changed() => {
+                let (done, of) = *told.borrow_and_update();
+                send(&mut write, &Reply::Progress(done, of)).await?;
+            }
+        }
+    }
+}
+
+async fn send(write: &mut (impl AsyncWrite + Unpin), line: &impl Serialize) -> io::Result<()> {
+    let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
     write.write_all(&text).await
 }
@@ -139,23 +179,50 @@ pub(super) async fn connect(data: &Path) -> io::Result<UnixStream> {
 }
 
 /// Has the server do it.
-pub(super) async fn ask(server: UnixStream, operation: &Operation) -> Result<Value, Failure> {
-    let reply = exchange(server, operation).await.and_then(|line| Ok(serde_json::from_str(&line)?));
-    match reply {
+pub(super) async fn ask(
+    server: UnixStream,
+    operation: &Operation,
+    progress: &Progress,
+) -> Result<Value, Failure> {
+    match exchange(server, operation, progress).await {
         Ok(Reply::Done(answer)) => Ok(answer),
         Ok(Reply::Refused(text)) => Err(Failure::Other(text)),
-        Err(_) => Err(Failure::Other(
+        Ok(Reply::Progress(..)) | Err(_) => Err(Failure::Other(
             "the server went away before it answered; look whether it was done".to_owned(),
         )),
     }
 }
 
-async fn exchange(server: UnixStream, operation: &Operation) -> io::Result<String> {
+/// Has the server write its present state.
+pub(super) async fn stream(mut server: UnixStream) -> io::Result<std::os::unix::net::UnixStream> {
+    send(&mut server, &Request::Stream).await?;
+    blocking(server)
+}
+
+/// The same stream for a thread that may wait, though not for ever.
+fn blocking(stream: UnixStream) -> io::Result<std::os::unix::net::UnixStream> {
+    let stream = stream.into_std()?;
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(STALLED))?;
+    stream.set_write_timeout(Some(STALLED))?;
+    Ok(stream)
+}
+
+/// The last reply.
+async fn exchange(
+    server: UnixStream,
+    operation: &Operation,
+    progress: &Progress,
+) -> io::Result<Reply> {
     let (read, mut write) = server.into_split();
-    let mut text = serde_json::to_vec(operation)?;
-    text.push(b'\n');
-    write.write_all(&text).await?;
-    let mut line = String::new();
-    BufReader::new(read).read_line(&mut line).await?;
-    Ok(line)
+    send(&mut write, &Request::Perform(operation.clone())).await?;
+    let mut read = BufReader::new(read);
+    loop {
+        let mut line = String::new();
+        read.read_line(&mut line).await?;
+        match serde_json::from_str(&line)? {
+            Reply::Progress(done, of) => progress.tell(done, of),
+            last => return Ok(last),
+        }
+    }
 }

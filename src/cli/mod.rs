@@ -1,18 +1,21 @@
 //! The command line.
 
+mod bar;
 mod commands;
 mod control;
 mod output;
 mod serve;
+mod upkeep;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::builder::FalseyValueParser;
 use clap::{Parser, Subcommand};
 use serde_json::Value;
+use tokio::net::UnixStream;
 
 use crate::bootstrap::{self, First};
 use crate::config::Config;
@@ -21,6 +24,7 @@ use crate::operator::{Operation, perform};
 use crate::state::App;
 use crate::store::{OpenError, Store};
 
+use bar::bar;
 use commands::{InviteCommand, KeyCommand, MailCommand, OrganizationCommand, UserCommand};
 
 /// The admin API of an analytics workspace, served from one binary and one data file.
@@ -74,6 +78,19 @@ enum Command {
     Mail(MailCommand),
     /// Check the data file: checksums, indexes, counts, references and structure.
     Check,
+    /// Give the data file's dead space back. A running server answers 503 for as long as it takes.
+    Compact,
+    /// Write a backup: the state of this moment, checked, in a new file.
+    Backup {
+        /// The file to make, which must not be there yet.
+        file: PathBuf,
+    },
+    /// Put a backup in the place of the data file. It is checked first, and the file that was there is kept beside
+    /// it. A running server goes on with the backup.
+    Restore {
+        /// The backup.
+        file: PathBuf,
+    },
 }
 
 #[derive(clap::Args)]
@@ -166,6 +183,15 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
             Operation::MailTest { to }
         }
         Command::Check => Operation::Check,
+        Command::Compact => Operation::Compact,
+        Command::Backup { file } => {
+            output::print(&upkeep::backup(&data, file).await?, json);
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Restore { file } => {
+            output::print(&upkeep::restore(&data, file).await?, json);
+            return Ok(ExitCode::SUCCESS);
+        }
     };
     let answer = operate(&data, operation, config).await?;
     output::print(&answer, json);
@@ -174,7 +200,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
 }
 
 impl Init {
-    async fn run(self, data: &std::path::Path) -> Result<Value, Failure> {
+    async fn run(self, data: &Path) -> Result<Value, Failure> {
         let Self { email, organization, project, first_name } = self;
         let first = First { email, first_name, organization, project };
         let (app, made) = bootstrap::create(data, Config::default(), &first)?;
@@ -189,31 +215,43 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How long it waits before it tries again.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Opens the file and does it; where a server holds the file, has the server do it.
-async fn operate(
-    data: &std::path::Path,
-    operation: Operation,
-    config: Config,
-) -> Result<Value, Failure> {
+/// Who does what a command asks for.
+enum Reached {
+    /// This process: nobody else has the file open.
+    File(Store),
+    /// The server that holds it.
+    Server(UnixStream),
+}
+
+/// Opens the file, or reaches the server that holds it.
+async fn reach(data: &Path, cache: usize) -> Result<Reached, Failure> {
     let begun = Instant::now();
     loop {
-        let held = match Store::open(data, config.page_cache) {
-            Ok(store) => {
-                let app = App::for_a_command(store, config)?;
-                let answer = perform(&app, operation).await;
-                app.close().await;
-                return Ok(answer?);
-            }
+        let held = match Store::open(data, cache) {
+            Ok(store) => return Ok(Reached::File(store)),
             Err(held @ OpenError::InUse(_)) => held,
             Err(error) => return Err(error.into()),
         };
         match control::connect(data).await {
-            Ok(server) => return control::ask(server, &operation).await,
+            Ok(server) => return Ok(Reached::Server(server)),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Err(error.into());
             }
             Err(_) if begun.elapsed() < PATIENCE => tokio::time::sleep(PAUSE).await,
             Err(_) => return Err(held.into()),
         }
+    }
+}
+
+/// Opens the file and does it; where a server holds the file, has the server do it.
+async fn operate(data: &Path, operation: Operation, config: Config) -> Result<Value, Failure> {
+    match reach(data, config.page_cache).await? {
+        Reached::File(store) => {
+            let app = App::for_a_command(store, config)?;
+            let answer = perform(&app, operation, bar()).await;
+            app.close().await;
+            Ok(answer?)
+        }
+        Reached::Server(server) => control::ask(server, &operation, &bar()).await,
     }
 }

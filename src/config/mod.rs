@@ -1,5 +1,6 @@
 //! How the service is asked to run: flags, and environment variables of the same names.
 
+mod backups;
 mod mail;
 mod rate;
 mod smtp_url;
@@ -13,6 +14,7 @@ use ipnet::IpNet;
 
 use crate::time::Clock;
 
+pub use backups::BackupConfig;
 pub use mail::MailConfig;
 pub use rate::Rate;
 pub use smtp_url::{Protection, SmtpUrl};
@@ -116,6 +118,10 @@ pub struct Config {
     #[command(flatten)]
     pub mail: MailConfig,
 
+    /// Which backups the server makes by itself.
+    #[command(flatten)]
+    pub backups: BackupConfig,
+
     /// Where the service listens, for links to invites where there is no public URL.
     #[arg(skip = format!("http://{DEFAULT_LISTEN}"))]
     pub listening_at: String,
@@ -153,6 +159,7 @@ impl Default for Config {
             dns_challenge_prefix: "_posthog-challenge".to_owned(),
             dns_timeout: Duration::from_secs(5),
             mail: MailConfig::default(),
+            backups: BackupConfig::default(),
             listening_at: format!("http://{DEFAULT_LISTEN}"),
             clock: Clock::System,
         }

@@ -23,10 +23,15 @@ pub mod users;
 use crate::idempotency::{Kept, Part};
 use crate::mail::outbox::Letter;
 use crate::mail::sent::Sent;
-use crate::store::{Kind, kind};
+use crate::store::{Checks, Kind, kind};
 
-/// Every type of record, for `check`.
-pub fn kinds() -> Vec<Box<dyn Kind>> {
+/// What a data file is checked by.
+pub fn checks() -> Checks {
+    Checks { kinds: kinds(), excused: sweeps::excuses }
+}
+
+/// Every type of record.
+fn kinds() -> Vec<Box<dyn Kind>> {
     vec![
         kind::<users::User>(),
         kind::<users::Profile>(),

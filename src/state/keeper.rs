@@ -1,5 +1,5 @@
 //! What is done in the background for as long as the service is there: sweeping what removed organizations
-//! and projects left behind, and removing entries of the activity log that were kept long enough.
+//! and projects left behind, removing entries of the activity log that were kept long enough, and backups.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::resources::{activity, sweeps};
-use crate::store::Store;
+use crate::store::{OpenError, Store};
 use crate::time::{Clock, Timestamp};
 
 use super::App;
+use super::backups::BackupKeeper;
 
 /// How long it waits when the file takes no writes.
 const RETRY: Duration = Duration::from_secs(1);
@@ -19,16 +20,25 @@ const LOOK: Duration = Duration::from_hours(1);
 
 impl App {
     /// Keeps house, a bounded piece a transaction.
-    pub(super) fn keep_house(&self) {
+    ///
+    /// # Errors
+    /// When the folder of backups cannot be made or read.
+    pub(super) fn keep_house(&self) -> Result<(), OpenError> {
         let (store, due) = (self.0.store.clone(), Arc::clone(&self.0.sweep));
         let inner = Arc::downgrade(&self.0);
         let mut log = LogKeeper::of(self);
+        let mut backups = BackupKeeper::of(self).map_err(|cause| OpenError::Io {
+            doing: "keep backups of",
+            path: store.path().to_owned(),
+            cause,
+        })?;
         due.notify_one();
         tokio::spawn(async move {
             loop {
                 tokio::select! {
                     () = due.notified() => {}
                     () = log.is_due() => {}
+                    () = backups.is_due() => {}
                 }
                 let mut more = true;
                 while more && inner.strong_count() > 0 {
@@ -47,8 +57,10 @@ impl App {
                 if inner.strong_count() == 0 {
                     return;
                 }
+                backups.make(&store).await;
             }
         });
+        Ok(())
     }
 }
 

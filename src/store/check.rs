@@ -9,12 +9,14 @@ use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use redb::Database;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
 
 use super::file::{builder, folder_of};
 use super::key::Key;
+use super::progress::Progress;
 use super::read::Tx;
 use super::record::{Record, Reference, Row, entry_payload};
 use super::schema::Table;
@@ -45,7 +47,15 @@ impl Findings {
 }
 
 /// Whether a reference that leads nowhere is in order.
-type Excused = dyn Fn(&Snapshot, &Reference) -> Result<bool>;
+pub type Excused = fn(&Snapshot, &Reference) -> Result<bool>;
+
+/// What a file is checked by.
+pub struct Checks {
+    /// Every type of record.
+    pub kinds: Vec<Box<dyn Kind>>,
+    /// Whether a reference that leads nowhere is in order.
+    pub excused: Excused,
+}
 
 /// A type of record, for `check` to walk.
 pub trait Kind: Send + Sync {
@@ -55,7 +65,7 @@ pub trait Kind: Send + Sync {
     fn check(
         &self,
         tx: &Snapshot,
-        excused: &Excused,
+        excused: Excused,
         counts: &mut Counts,
         findings: &mut Findings,
     ) -> Result<()>;
@@ -84,7 +94,7 @@ impl<R: Record> Kind for Of<R> {
     fn check(
         &self,
         tx: &Snapshot,
-        excused: &Excused,
+        excused: Excused,
         counts: &mut Counts,
         findings: &mut Findings,
     ) -> Result<()> {
@@ -149,7 +159,7 @@ fn check_entries_of<R: Record>(
 fn check_references<R: Record>(
     tx: &Snapshot,
     record: &R,
-    excused: &Excused,
+    excused: Excused,
     findings: &mut Findings,
 ) -> Result<()> {
     for reference in record.references() {
@@ -210,51 +220,49 @@ fn check_counts(tx: &Snapshot, mut expected: Counts, findings: &mut Findings) ->
 }
 
 impl Store {
-    /// Checks the whole file: the records of all `kinds`, then every other table's checksums, then
-    /// redb's own structure. `excused` says of a reference that leads nowhere whether that is in order.
+    /// Checks the whole file: the records of all kinds, then every other table's checksums, then redb's own
+    /// structure.
     ///
     /// Writes wait while the file's bytes are copied; everything else runs beside them.
     ///
     /// # Errors
     /// When the file is closed, or its folder has no room for the copy.
-    pub async fn check(
-        &self,
-        kinds: Vec<Box<dyn Kind>>,
-        excused: fn(&Snapshot, &Reference) -> Result<bool>,
-    ) -> Result<Findings> {
+    pub async fn check(&self, checks: Checks, progress: Progress) -> Result<Findings> {
         let snapshot = self.snapshot()?;
-        let walk = move || check_snapshot(&snapshot, &kinds, &excused);
+        let walk = move || check_snapshot(&snapshot, &checks, &progress);
         let mut findings = tokio::task::spawn_blocking(walk).await.map_err(Error::internal)?;
         let path = self.path().to_owned();
         let copy = self.between_writes(move || copy_of(&path)).await?.map_err(Error::internal)?;
-        let sound = tokio::task::spawn_blocking(move || structure_is_sound(copy)).await;
-        match sound {
-            Ok(Ok(true)) => {}
-            Ok(Ok(false)) => {
-                findings.problem(Table::Meta, "redb repaired the structure of a copy of the file");
+        let walk = move || {
+            match builder(DEFAULT_CACHE).create_file(copy) {
+                Ok(mut database) => check_structure(&mut database, &mut findings),
+                Err(error) => findings.problem(Table::Meta, format_args!("redb: {error}")),
             }
-            Ok(Err(error)) => findings.problem(Table::Meta, format_args!("redb: {error}")),
-            Err(_) => findings.problem(Table::Meta, "redb panicked over the structure"),
-        }
-        Ok(findings)
+            findings
+        };
+        tokio::task::spawn_blocking(walk).await.map_err(Error::internal)
     }
 }
 
-fn check_snapshot(tx: &Snapshot, kinds: &[Box<dyn Kind>], excused: &Excused) -> Findings {
+/// Walks every table: the records of all kinds, then the others' checksums.
+pub(super) fn check_snapshot(tx: &Snapshot, checks: &Checks, progress: &Progress) -> Findings {
     let mut findings = Findings::default();
     let mut counts = Counts::default();
     let mut others = Table::ALL.to_vec();
     others.retain(|table| *table != Table::Counts);
-    for kind in kinds {
+    let of = tx.values().unwrap_or(0);
+    for kind in &checks.kinds {
         let tables = kind.tables();
         others.retain(|table| !tables.contains(table));
         let table = tables.first().copied().unwrap_or(Table::Meta);
-        reported(table, &mut findings, |found| kind.check(tx, excused, &mut counts, found));
+        reported(table, &mut findings, |found| kind.check(tx, checks.excused, &mut counts, found));
+        progress.tell(findings.values, of);
     }
     reported(Table::Counts, &mut findings, |found| check_counts(tx, counts, found));
     for table in others {
         reported(table, &mut findings, |found| check_sums(tx, table, found).map(drop));
     }
+    progress.tell(of, of);
     findings
 }
 
@@ -274,6 +282,14 @@ fn copy_of(path: &Path) -> std::io::Result<File> {
     Ok(copy)
 }
 
-fn structure_is_sound(copy: File) -> Result<bool, redb::DatabaseError> {
-    builder(DEFAULT_CACHE).create_file(copy)?.check_integrity()
+/// Lets redb check the structure of a file that nobody else has open.
+pub(super) fn check_structure(database: &mut Database, findings: &mut Findings) {
+    match catch_unwind(AssertUnwindSafe(|| database.check_integrity())) {
+        Ok(Ok(true)) => {}
+        Ok(Ok(false)) => {
+            findings.problem(Table::Meta, "redb repaired the structure of a copy of the file");
+        }
+        Ok(Err(error)) => findings.problem(Table::Meta, format_args!("redb: {error}")),
+        Err(_) => findings.problem(Table::Meta, "redb panicked over the structure"),
+    }
 }

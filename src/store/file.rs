@@ -41,6 +41,15 @@ pub enum OpenError {
         /// redb's own words.
         cause: String,
     },
+    /// The file opens, and what it holds does not hold together.
+    Unsound {
+        /// The file.
+        path: PathBuf,
+        /// The first of its problems.
+        problem: String,
+        /// How many there are in all.
+        count: u64,
+    },
     /// The operating system refuses.
     Io {
         /// What was tried, as a verb.
@@ -84,6 +93,11 @@ impl fmt::Display for OpenError {
             Self::Damaged { path, cause } => write!(
                 f,
                 "{} is damaged and was left untouched ({cause}); restore it from a backup",
+                path.display()
+            ),
+            Self::Unsound { path, problem, count } => write!(
+                f,
+                "nothing was written, for {} would not hold together ({problem}; problems in all: {count}); see `steward check`",
                 path.display()
             ),
             Self::Io { doing, path, cause } => {
@@ -193,7 +207,7 @@ pub fn beside(data: &Path, suffix: &str) -> PathBuf {
 pub(super) fn create(
     data: &Path,
     cache: usize,
-    fill: impl FnOnce(&Database) -> Result<(), OpenError>,
+    fill: impl FnOnce(&mut Database) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
     require_absent(data)?;
     remove_draft(data)?;
@@ -220,34 +234,60 @@ fn draft(data: &Path) -> PathBuf {
 
 /// Removes what a cut during creation left: a draft, or a second name of the file itself.
 pub(super) fn remove_draft(data: &Path) -> Result<(), OpenError> {
-    let draft = draft(data);
-    match fs::remove_file(&draft) {
-        Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
-            Err(OpenError::io("remove", &draft)(cause))
-        }
-        _ => Ok(()),
-    }
+    remove(&draft(data))
 }
 
 fn fill_draft(
     draft: &Path,
     cache: usize,
-    fill_in: impl FnOnce(&Database) -> Result<(), OpenError>,
+    fill_in: impl FnOnce(&mut Database) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(draft)
-        .map_err(OpenError::io("create", draft))?;
+    let file = new_draft(draft)?;
     let synced = file.try_clone().map_err(OpenError::io("open", draft))?;
-    let database = builder(cache)
+    let mut database = builder(cache)
         .create_file(file)
         .map_err(|cause| OpenError::io("write", draft)(io::Error::other(cause)))?;
-    fill_in(&database)?;
+    fill_in(&mut database)?;
     drop(database);
     synced.sync_all().map_err(OpenError::io("sync", draft))
+}
+
+fn new_draft(draft: &Path) -> Result<File, OpenError> {
+    let mut options = OpenOptions::new();
+    let created = options.read(true).write(true).create_new(true).mode(0o600).open(draft);
+    created.map_err(OpenError::io("create", draft))
+}
+
+/// Copies the file at `from` to a new one at `to`, and has it on disk.
+pub(super) fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
+    let mut source = File::open(from).map_err(OpenError::io("open", from))?;
+    let mut target = new_draft(to)?;
+    let copied = io::copy(&mut source, &mut target).and_then(|_| target.sync_all());
+    copied.map_err(OpenError::io("write", to))
+}
+
+/// Puts the file at `new` in the place of the one at `data`: a cut at any moment leaves the one or the other.
+/// Answers where the file lies that was there, if one was: beside `data`, with `suffix`.
+pub(super) fn replace(data: &Path, new: &Path, suffix: &str) -> Result<Option<PathBuf>, OpenError> {
+    let kept = beside(data, suffix);
+    let kept = match fs::hard_link(data, &kept) {
+        Ok(()) => Some(kept),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => None,
+        Err(cause) => return Err(OpenError::io("create", &kept)(cause)),
+    };
+    fs::rename(new, data).map_err(OpenError::io("replace", data))?;
+    sync_folder(data)?;
+    Ok(kept)
+}
+
+/// Removes the file at `path`, if there is one.
+pub(super) fn remove(path: &Path) -> Result<(), OpenError> {
+    match fs::remove_file(path) {
+        Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+            Err(OpenError::io("remove", path)(cause))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn publish(draft: &Path, data: &Path) -> Result<(), OpenError> {

@@ -5,7 +5,9 @@
 //! consistent. Changing goes through [`Store::write`]: the rule runs on the one writer thread inside
 //! the current transaction, is taken back whole when it fails, and is answered when it is on disk.
 
+mod backup;
 mod check;
+mod compact;
 mod engine;
 mod file;
 pub mod key;
@@ -13,8 +15,10 @@ mod migrate;
 mod numbers;
 mod overlay;
 mod per_table;
+mod progress;
 mod read;
 pub mod record;
+mod restore;
 pub mod schema;
 mod snapshot;
 #[cfg(test)]
@@ -34,11 +38,15 @@ use redb::Database;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-pub use check::{Findings, Kind, kind};
+pub use backup::{Backup, receive};
+pub use check::{Checks, Excused, Findings, Kind, kind};
+pub use compact::Compacted;
 pub use file::{OpenError, beside};
 pub use key::Key;
+pub use progress::Progress;
 pub use read::{Raw, Tx};
 pub use record::{Count, Form, Index, Indexed, Record, Reference, Row};
+pub use restore::{Prepared, Restored};
 pub use schema::Table;
 pub use snapshot::Snapshot;
 pub use undo::Change;
@@ -205,6 +213,23 @@ impl Store {
         answered(answer.await)
     }
 
+    /// Hands the open file to `work` on the writer thread, and opens it again afterwards. Meanwhile nothing is
+    /// served.
+    ///
+    /// # Errors
+    /// What `work` answers; 503 when the queue is full or the file is closed.
+    pub(crate) async fn exchange<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Database) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        self.enqueue(Task::Exchange(Box::new(move |database| {
+            let outcome = work(database);
+            Box::new(move || drop(reply.send(outcome)))
+        })))?;
+        answered(answer.await)?
+    }
+
     fn enqueue(&self, task: Task) -> Result<()> {
         if !self.ready() {
             return Err(Error::unavailable(RETRY_AFTER, "the data file is closed"));
@@ -224,10 +249,7 @@ impl Store {
     /// # Errors
     /// 500 or 503 when it cannot be read.
     pub fn signing_secret(&self) -> Result<SigningSecret> {
-        let stored = self
-            .snapshot()?
-            .plain(Table::Meta, schema::SECRET_KEY)?
-            .ok_or_else(|| record::damaged(Table::Meta, &"no signing secret"))?;
+        let stored = stored_secret(&*self.snapshot()?)?;
         postcard::from_bytes(&stored).map_err(|error| record::damaged(Table::Meta, &error))
     }
 
@@ -239,6 +261,12 @@ impl Store {
             let _ = tokio::task::spawn_blocking(move || thread.join()).await;
         }
     }
+}
+
+/// The signing secret of a file, as it is stored.
+fn stored_secret(snapshot: &Snapshot) -> Result<Vec<u8>> {
+    let stored = snapshot.plain(Table::Meta, schema::SECRET_KEY)?;
+    stored.ok_or_else(|| record::damaged(Table::Meta, &"no signing secret"))
 }
 
 fn answered<T>(answer: Result<T, oneshot::error::RecvError>) -> Result<T> {

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use redb::{ReadOnlyTable, ReadTransaction, TableError};
+use redb::{ReadOnlyTable, ReadTransaction, ReadableTableMetadata, TableError};
 
 use crate::error::Result;
 
@@ -58,6 +58,12 @@ impl Snapshot {
             Err(TableError::Storage(error)) => Err(storage_error(error)),
             Err(_) => Ok(false),
         }
+    }
+
+    /// How many values there are in all tables.
+    pub(super) fn values(&self) -> Result<u64> {
+        let count = |table: &Table| self.table(*table)?.len().map_err(storage_error);
+        Table::ALL.iter().map(count).sum()
     }
 
     /// Hands every key of `table` to `visit`, with its payload or what is wrong with it.

@@ -66,6 +66,8 @@ pub(super) enum Task {
     Write(Box<dyn Write>),
     /// Run something between two transactions, while no write is under way.
     Pause(Box<dyn FnOnce() + Send>),
+    /// Hand over the open file, and open it again. What comes back tells how it went, once the file is open.
+    Exchange(Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>),
     /// Find out whether the file still serves: a read failed.
     Probe,
     /// Finish, close the file and end.
@@ -148,6 +150,13 @@ impl Writer {
     fn serve(&mut self, mut database: Database) -> Option<Database> {
         let mut next = None;
         while let Some(task) = next.take().or_else(|| self.queue.blocking_recv()) {
+            let task = match task {
+                Task::Exchange(work) => {
+                    database = self.exchange(database, work)?;
+                    continue;
+                }
+                task => task,
+            };
             // What panics here is redb, and what it holds in memory afterwards proves nothing.
             let outcome = catch_unwind(AssertUnwindSafe(|| match task {
                 Task::Write(first) => self.batch(&database, first, &mut next).map(|()| true),
@@ -156,7 +165,7 @@ impl Writer {
                     Ok(true)
                 }
                 Task::Probe => probe(&database).map(|()| true),
-                Task::Close => Ok(false),
+                Task::Close | Task::Exchange(_) => Ok(false),
             }));
             match outcome.unwrap_or_else(|_| Err(Error::internal("redb panicked"))) {
                 Ok(true) => {}
@@ -258,6 +267,22 @@ impl Writer {
         Ok(())
     }
 
+    /// Hands the file to `work` and opens it again. None when the store is closed before it is open again.
+    fn exchange(
+        &mut self,
+        database: Database,
+        work: Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>,
+    ) -> Option<Database> {
+        self.shared.close();
+        // Where it panics, whoever waits for its answer is told 503 by its absence.
+        let tell = catch_unwind(AssertUnwindSafe(|| work(database))).ok();
+        let opened = self.open_again();
+        if let Some(tell) = tell {
+            tell();
+        }
+        opened
+    }
+
     /// Closes the file and opens it again, as often as it takes. Meanwhile nothing is served: after an
     /// input/output error the handle refuses all writes, and what it holds in memory proves nothing.
     /// None when the store is closed before it is open again.
@@ -273,11 +298,15 @@ impl Writer {
         if next.is_some_and(|task| refuse(task) == Ended::Yes) {
             return None;
         }
+        if self.refuse_for(REOPEN_FIRST) == Ended::Yes {
+            return None;
+        }
+        self.open_again()
+    }
+
+    fn open_again(&mut self) -> Option<Database> {
         let mut wait = REOPEN_FIRST;
         loop {
-            if self.refuse_for(wait) == Ended::Yes {
-                return None;
-            }
             match self.try_open() {
                 Ok(database) => {
                     tracing::info!("the data file is open again");
@@ -287,6 +316,9 @@ impl Writer {
                 Err(cause) => tracing::error!(%cause, "the data file cannot be opened yet"),
             }
             wait = (wait * 2).min(REOPEN_LAST);
+            if self.refuse_for(wait) == Ended::Yes {
+                return None;
+            }
         }
     }
 
@@ -333,7 +365,7 @@ fn refuse(task: Task) -> Ended {
             write.answer(Err(Error::unavailable(RETRY_AFTER, "the data file is closed")));
         }
         // Whoever waits for its answer is told 503 by its absence.
-        Task::Pause(_) | Task::Probe => {}
+        Task::Pause(_) | Task::Exchange(_) | Task::Probe => {}
         Task::Close => return Ended::Yes,
     }
     Ended::No

@@ -10,7 +10,7 @@ use steward::operator::{Operation, perform};
 use steward::resources::members::Level;
 use steward::router::router;
 use steward::state::App;
-use steward::store::Store;
+use steward::store::{Progress, Store};
 use steward::time::{Clock, ManualClock, Timestamp};
 
 use crate::support::{Answer, Caller, OWNER, Workspace};
@@ -40,7 +40,7 @@ async fn authorized(workspace: &Workspace, header: &str) -> Answer {
 
 /// The key that `email` was given last, as listings show it.
 async fn listed(app: &App, email: &str) -> Value {
-    let keys = perform(app, Operation::KeyList).await.expect("a list");
+    let keys = perform(app, Operation::KeyList, Progress::unheard()).await.expect("a list");
     let keys = keys["results"].as_array().expect("a list").iter();
     let mut keys: Vec<&Value> = keys.filter(|key| key["email"] == email).collect();
     keys.sort_by_key(|key| key["id"].as_str().expect("an id"));
@@ -356,7 +356,8 @@ async fn a_label_is_trimmed_and_may_not_be_blank() {
         projects: Vec::new(),
         expires_in: None,
     };
-    let refused = perform(&workspace.app, create("  ")).await.expect_err("no label");
+    let refused =
+        perform(&workspace.app, create("  "), Progress::unheard()).await.expect_err("no label");
     assert_eq!((refused.attr(), refused.code()), (Some("label"), "blank"));
     let made = workspace.operate(create("  laptop ")).await;
     let keys = workspace.operate(Operation::KeyList).await;

@@ -17,7 +17,7 @@ use steward::mail::postman::Postman;
 use steward::mail::sent::Sent;
 use steward::mail::smtp::Mailer;
 use steward::operator::{Operation, perform};
-use steward::store::{Order, Snapshot, Tx, Window};
+use steward::store::{Order, Progress, Snapshot, Tx, Window};
 use steward::time::{Clock, ManualClock, Timestamp};
 use steward::{App, Config, First, Made, Store, create, router};
 use tempfile::TempDir;
@@ -200,7 +200,7 @@ impl Office {
         self.server.has_no_more();
         let store = Store::open(&self.path(), 1 << 20).unwrap();
         let app = App::new(store, Config::default()).unwrap();
-        let findings = perform(&app, Operation::Check).await.unwrap();
+        let findings = perform(&app, Operation::Check, Progress::unheard()).await.unwrap();
         assert_eq!(findings["problem_count"], 0, "{findings}");
         app.close().await;
     }
@@ -739,7 +739,7 @@ async fn all_was_sent(path: &std::path::Path, count: usize) {
     })
     .unwrap();
     assert_eq!(sent, count);
-    let findings = perform(&app, Operation::Check).await.unwrap();
+    let findings = perform(&app, Operation::Check, Progress::unheard()).await.unwrap();
     assert_eq!(findings["problem_count"], 0, "{findings}");
     app.close().await;
 }

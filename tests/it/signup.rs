@@ -374,7 +374,12 @@ async fn the_operator_prints_an_invites_link() {
     let offer = Offer::of(&link);
     let body = offer.accept(&workspace.anonymous(), json!({ "first_name": "Ann" })).await.ok();
     assert_eq!(body["is_email_verified"], false, "a link proves no address");
-    let gone = steward::operator::perform(&workspace.app, Operation::InviteLink { id }).await;
+    let gone = steward::operator::perform(
+        &workspace.app,
+        Operation::InviteLink { id },
+        steward::store::Progress::unheard(),
+    )
+    .await;
     let gone = gone.expect_err("it was used");
     assert_eq!((gone.status(), gone.detail()), (404, format!("There is no invite {id}.").as_str()));
 }

@@ -162,7 +162,12 @@ async fn a_reference_that_leads_nowhere_is_found_unless_it_is_excused() {
     assert_eq!(found.problems, ["projects/1: a record points at nothing in users/1"]);
     let kinds = || vec![kind::<Owner>(), kind::<Thing>()];
     let excused = |_: &Snapshot, reference: &Reference| Ok(reference.key == 77u64.encoded());
-    assert_clean(&store.check(kinds(), excused).await.expect("checked"));
+    assert_clean(
+        &store
+            .check(Checks { kinds: kinds(), excused }, Progress::unheard())
+            .await
+            .expect("checked"),
+    );
 }
 
 #[tokio::test]

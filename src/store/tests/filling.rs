@@ -72,7 +72,8 @@ async fn an_older_files_activity_log_is_indexed_and_counted_when_it_is_opened() 
         set_format(&scratch, form);
         let store = scratch.open().expect("an older file");
         assert!(dump(&store) == whole, "form {form}");
-        let findings = store.check(vec![kind::<Owner>(), kind::<Entry>()], |_, _| Ok(false)).await;
+        let findings =
+            store.check(checks(vec![kind::<Owner>(), kind::<Entry>()]), Progress::unheard()).await;
         assert_clean(&findings.expect("checked"));
         store.close().await;
     }

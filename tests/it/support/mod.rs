@@ -21,6 +21,7 @@ use steward::operator::{Operation, perform};
 use steward::resources::members::Level;
 use steward::router::router;
 use steward::state::App;
+use steward::store::Progress;
 use tempfile::TempDir;
 use tower::ServiceExt;
 
@@ -161,7 +162,9 @@ impl Workspace {
 
     /// What the operator's command answers.
     pub async fn operate(&self, operation: Operation) -> Value {
-        perform(&self.app, operation).await.expect("the operator is not refused")
+        perform(&self.app, operation, Progress::unheard())
+            .await
+            .expect("the operator is not refused")
     }
 
     /// Asserts that `check` finds nothing wrong with the data file.

@@ -1,0 +1,101 @@
+//! The backups that the server makes by itself.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::future::pending;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::resources::checks;
+use crate::store::{OpenError, Progress, Store};
+use crate::time::{Clock, Timestamp};
+
+use super::App;
+
+/// How long it waits at the most after a backup that failed.
+const RETRY: Duration = Duration::from_mins(5);
+
+/// Makes a backup whenever one is due, and removes those that are too many.
+pub(super) struct BackupKeeper {
+    clock: Clock,
+    /// Where they lie; none where none are made.
+    folder: Option<PathBuf>,
+    /// What their names begin with.
+    prefix: String,
+    every: Duration,
+    keep: usize,
+    next: Timestamp,
+}
+
+impl BackupKeeper {
+    /// The first backup is due when the newest one in the folder is old enough.
+    pub(super) fn of(app: &App) -> io::Result<Self> {
+        let (config, clock) = (&app.0.config.backups, app.0.clock.clone());
+        let stem = app.0.store.path().file_stem().unwrap_or(OsStr::new("steward"));
+        let keeper = Self {
+            next: clock.now(),
+            clock,
+            folder: config.backup_dir.clone(),
+            prefix: format!("{}-", stem.to_string_lossy()),
+            every: config.backup_every,
+            keep: usize::try_from(config.backup_keep).unwrap_or(usize::MAX),
+        };
+        let Some(folder) = &keeper.folder else { return Ok(keeper) };
+        fs::create_dir_all(folder)?;
+        for (_, cut_off) in keeper.found(folder, ".redb.creating")? {
+            fs::remove_file(cut_off)?;
+        }
+        let newest = keeper.found(folder, ".redb")?.pop();
+        let next = newest.map_or(keeper.next, |(moment, _)| moment.plus(keeper.every));
+        Ok(Self { next, ..keeper })
+    }
+
+    pub(super) async fn is_due(&self) {
+        match self.folder {
+            Some(_) => self.clock.reaches(self.next).await,
+            None => pending().await,
+        }
+    }
+
+    /// Makes one where it is time.
+    pub(super) async fn make(&mut self, store: &Store) {
+        let now = self.clock.now();
+        let Some(folder) = self.folder.clone().filter(|_| now >= self.next) else { return };
+        let file = folder.join(format!("{}{}.redb", self.prefix, now.stamp()));
+        match store.backup(file, checks(), Progress::unheard()).await {
+            // One of the same second is there.
+            Ok(_) | Err(OpenError::Exists(_)) => {
+                tracing::info!(folder = %folder.display(), "a backup was made");
+                self.next = now.plus(self.every);
+                if let Err(error) = self.remove_oldest(&folder) {
+                    tracing::warn!(%error, "an old backup was not removed");
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, "no backup was made");
+                self.next = now.plus(self.every.min(RETRY));
+            }
+        }
+    }
+
+    fn remove_oldest(&self, folder: &Path) -> io::Result<()> {
+        let mut found = self.found(folder, ".redb")?;
+        found.truncate(found.len().saturating_sub(self.keep));
+        found.into_iter().try_for_each(|(_, file)| fs::remove_file(file))
+    }
+
+    /// The backups in the folder whose names end so, oldest first. Files of other names are not ours.
+    fn found(&self, folder: &Path, ending: &str) -> io::Result<Vec<(Timestamp, PathBuf)>> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let moment = entry.file_name().to_str().and_then(|name| {
+                Timestamp::of_stamp(name.strip_prefix(&self.prefix)?.strip_suffix(ending)?)
+            });
+            found.extend(moment.map(|moment| (moment, entry.path())));
+        }
+        found.sort();
+        Ok(found)
+    }
+}

@@ -1,0 +1,63 @@
+//! `compact`: the file without its dead space.
+
+use std::time::{Duration, Instant};
+
+use redb::{CompactionError, Database};
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+
+use super::Store;
+use super::engine::{RETRY_AFTER, storage_error};
+
+/// How long it waits for requests that still read.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long it waits between two looks.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A compaction that was done.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Compacted {
+    /// How large the file was, in bytes.
+    pub bytes_before: u64,
+    /// How large it is.
+    pub bytes: u64,
+}
+
+impl Store {
+    /// Gives the file's dead space back to the operating system. Meanwhile everything is refused with 503; requests
+    /// that read are waited for.
+    ///
+    /// # Errors
+    /// 503 when requests read for too long, the file is closed, or it cannot be written.
+    pub async fn compact(&self) -> Result<Compacted> {
+        let path = self.path().to_owned();
+        let size = move || path.metadata().map(|data| data.len()).map_err(Error::internal);
+        self.exchange(move |mut database| {
+            let bytes_before = size()?;
+            compact(&mut database)?;
+            drop(database);
+            Ok(Compacted { bytes_before, bytes: size()? })
+        })
+        .await
+    }
+}
+
+fn compact(database: &mut Database) -> Result<()> {
+    let begun = Instant::now();
+    loop {
+        match database.compact() {
+            // One pass may make room for another.
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            Err(CompactionError::TransactionInProgress) if begun.elapsed() < PATIENCE => {
+                std::thread::sleep(PAUSE);
+            }
+            Err(CompactionError::TransactionInProgress) => {
+                return Err(Error::unavailable(RETRY_AFTER, "requests still read the data file"));
+            }
+            Err(CompactionError::Storage(error)) => return Err(storage_error(error)),
+            Err(error) => return Err(Error::internal(error)),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! `restore`: a backup in the place of the data file, which may be open meanwhile.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+
+use super::backup::require_sound;
+use super::check::Checks;
+use super::engine::begin_read;
+use super::file::{self, Lock, OpenError, beside};
+use super::migrate::open_database;
+use super::snapshot::Snapshot;
+use super::{DEFAULT_CACHE, Store, stored_secret};
+
+/// A restore that was done.
+#[derive(Debug, Clone, Serialize)]
+pub struct Restored {
+    /// The data file.
+    pub file: PathBuf,
+    /// Where the file lies that was in its place, if one was.
+    pub replaced: Option<PathBuf>,
+}
+
+/// A checked copy of a backup beside the data file, ready to take its place. Gone when this is dropped.
+pub struct Prepared {
+    data: PathBuf,
+    copy: PathBuf,
+    lock: Option<Lock>,
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        let _ = file::remove(&self.copy);
+        if let Some(lock) = self.lock.take() {
+            lock.withdraw();
+        }
+    }
+}
+
+/// Where the copy lies that is to take the place of the file at `data`.
+fn copy_beside(data: &Path) -> PathBuf {
+    beside(data, "restoring")
+}
+
+impl Prepared {
+    /// Copies the backup at `from`, brings the copy up to date, and checks it.
+    ///
+    /// # Errors
+    /// When the backup is in use, is none or does not hold together, another restore is under way, or the
+    /// operating system refuses.
+    pub fn new(data: &Path, from: &Path, checks: &Checks) -> Result<Self, OpenError> {
+        let source = Lock::take_for_existing(from)?;
+        let copy = copy_beside(data);
+        let lock = Some(Lock::take(&copy)?);
+        let prepared = Self { data: data.to_owned(), copy, lock };
+        let copied = file::remove(&prepared.copy).and_then(|()| file::copy(from, &prepared.copy));
+        source.withdraw();
+        copied?;
+        let mut database = open_database(&prepared.copy, DEFAULT_CACHE)?;
+        require_sound(from, &mut database, checks)?;
+        drop(database);
+        Ok(prepared)
+    }
+
+    /// Puts the copy in the place of a data file that nobody has open. That one stays beside it, its name ending
+    /// in `replaced` and `stamp`.
+    ///
+    /// # Errors
+    /// When the data file is in use or the operating system refuses.
+    pub fn swap(&self, stamp: &str) -> Result<Restored, OpenError> {
+        let lock = Lock::take(&self.data)?;
+        file::remove_draft(&self.data)?;
+        let swapped = put(&self.data, stamp);
+        if swapped.is_err() {
+            lock.withdraw();
+        }
+        swapped
+    }
+}
+
+fn put(data: &Path, stamp: &str) -> Result<Restored, OpenError> {
+    let replaced = file::replace(data, &copy_beside(data), &format!("replaced-{stamp}"))?;
+    Ok(Restored { file: data.to_owned(), replaced })
+}
+
+impl Store {
+    /// Puts the [`Prepared`] copy in the place of this store's file, while it is open: for a moment everything is
+    /// refused with 503, then the copy is served.
+    ///
+    /// # Errors
+    /// 400 when there is no such copy or it is another workspace's, whose links and keys this process does not
+    /// know; 503 when the file is closed.
+    pub async fn restore(&self, stamp: String) -> Result<Restored> {
+        let (data, secret) = (self.path().to_owned(), stored_secret(&*self.snapshot()?)?);
+        self.exchange(move |database| {
+            let swapped = require_same(&data, &secret).and_then(|()| {
+                drop(database);
+                put(&data, &stamp)
+            });
+            swapped.map_err(|error| Error::invalid("not_restored", error.to_string()))
+        })
+        .await
+    }
+}
+
+fn require_same(data: &Path, secret: &[u8]) -> Result<(), OpenError> {
+    let copy = copy_beside(data);
+    let found = file::inspect(&copy, DEFAULT_CACHE, |shown| {
+        Ok(stored_secret(&Snapshot::new(begin_read(shown)?, Box::new(|| ())))?)
+    })?;
+    if found == secret {
+        return Ok(());
+    }
+    let text = "the backup is of another workspace; stop the server to restore it";
+    Err(Error::invalid("another_workspace", text).into())
+}
