@@ -59,6 +59,20 @@ impl<C: Choices> Kind for Choice<C> {
     }
 }
 
+/// Lets lists to choose from stand in the schema of an answer, as the type of a member.
+#[macro_export]
+macro_rules! choices_schema {
+    ($($choices:ty),* $(,)?) => {$(
+        impl utoipa::PartialSchema for $choices {
+            fn schema() -> utoipa::openapi::RefOr<$crate::input::Schema> {
+                <$crate::input::Choice<Self> as $crate::input::Kind>::schema().into()
+            }
+        }
+
+        impl utoipa::ToSchema for $choices {}
+    )*};
+}
+
 /// The name of a time zone, aliases included, in its exact case (facts-org §5.4, §5.6). Anything else is
 /// refused with `invalid_choice`.
 #[derive(Debug, Clone, Copy)]

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
+use crate::choices_schema;
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
@@ -24,6 +25,8 @@ impl Choices for Providers {
     type Value = &'static str;
     const ALL: &'static [&'static str] = &["", "google-oauth2", "github", "gitlab", saml::PROVIDER];
 }
+
+choices_schema!(Providers);
 
 /// A field that may hold anything and is not looked at.
 pub struct Ignored<K>(PhantomData<K>);

@@ -1,0 +1,130 @@
+//! What paths and queries take.
+
+use serde_json::{Value, json};
+
+use crate::choices_schema;
+use crate::http::row::{Many, Row};
+use crate::input::Choices;
+
+use super::schemas::Answers;
+
+/// What `format` of the document's own route takes.
+pub(super) struct Format;
+
+impl Choices for Format {
+    type Value = &'static str;
+    const ALL: &'static [&'static str] = &["yaml", "json"];
+}
+
+choices_schema!(Format);
+
+/// Those of an operation: the path's, then the query's, then headers.
+pub(super) fn of(row: &Row) -> Vec<Value> {
+    let named = row.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let in_path = named.map(|name| in_path(row, name));
+    let page: &[&str] = match row.gives {
+        Some(gives) if gives.many == Many::Page => &["Limit", "Offset"],
+        _ => &[],
+    };
+    let query = row.query.iter().map(|parameter| {
+        json!({
+            "name": parameter.name,
+            "in": "query",
+            "description": parameter.about,
+            "schema": Answers::inline((parameter.schema)()),
+        })
+    });
+    let headers = headers(row);
+    let shared = page.iter().chain(headers).map(|name| reference(name));
+    in_path.chain(query).chain(shared).collect()
+}
+
+/// The headers that an operation looks at (decisions §1).
+fn headers(row: &Row) -> &'static [&'static str] {
+    match row.method.as_str() {
+        "GET" if row.is_tagged() => &["IfNoneMatch"],
+        "POST" if row.keyed() => &["IdempotencyKey"],
+        "PATCH" | "DELETE" if row.keyed() => &["IfMatch"],
+        _ => &[],
+    }
+}
+
+fn reference(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/parameters/{name}") })
+}
+
+fn in_path(row: &Row, name: &str) -> Value {
+    let (about, schema) = match name {
+        "organization_id" => return reference("Organization"),
+        "project_id" => return reference("Project"),
+        "user__uuid" => return reference("User"),
+        "dashboard_id" => {
+            ("The dashboard's number.", json!({ "type": "integer", "format": "int64", "minimum": 0 }))
+        }
+        "id" => ("Its id.", row.id.map_or(json!({ "type": "string" }), |id| Answers::inline(id()))),
+        "token" => (
+            "The token of the public page. With `.json` behind it, JSON is answered.",
+            json!({ "type": "string" }),
+        ),
+        _ => ("Its name.", json!({ "type": "string" })),
+    };
+    json!({ "name": name, "in": "path", "required": true, "description": about, "schema": schema })
+}
+
+/// Those that several operations share.
+pub(super) fn shared() -> Value {
+    let path = |name, about, schema: Value| {
+        let mut schema = schema;
+        schema["type"] = json!("string");
+        json!({ "name": name, "in": "path", "required": true, "description": about, "schema": schema })
+    };
+    let number = |name, about, schema: Value| {
+        let mut schema = schema;
+        schema["type"] = json!("integer");
+        json!({ "name": name, "in": "query", "description": about, "schema": schema })
+    };
+    let header = |name, about, example| {
+        let schema = json!({ "type": "string" });
+        json!({ "name": name, "in": "header", "description": about, "schema": schema, "example": example })
+    };
+    let uuid = |or| json!({ "anyOf": [{ "format": "uuid" }, { "const": or }] });
+    json!({
+        "Organization": path(
+            "organization_id",
+            "The organization's id, or `@current` for the one that you are in.",
+            uuid("@current"),
+        ),
+        "Project": path(
+            "project_id",
+            "The project's number, or `@current` for the one that you are in.",
+            json!({ "anyOf": [{ "pattern": "^[0-9]+$" }, { "const": "@current" }] }),
+        ),
+        "User": path("user__uuid", "The user's UUID, or `@me` for you.", uuid("@me")),
+        "Limit": number(
+            "limit",
+            "How many to show. What is more than 1000 counts as 1000; what is no positive number as 100.",
+            json!({ "minimum": 1, "maximum": 1000, "default": 100 }),
+        ),
+        "Offset": number(
+            "offset",
+            "How many to pass over. What is no number counts as 0.",
+            json!({ "minimum": 0, "default": 0 }),
+        ),
+        "IfNoneMatch": header(
+            "If-None-Match",
+            "The `ETag` of an answer that you have; where it is still the answer, it is not sent again.",
+            "\"7-0f3a2c4e5d6b7a89\"",
+        ),
+        "IfMatch": header(
+            "If-Match",
+            "The `ETag` of what you saw; where it was changed meanwhile, nothing is done.",
+            "\"7-0f3a2c4e5d6b7a89\"",
+        ),
+        "IdempotencyKey": header(
+            "Idempotency-Key",
+            "A text of your own for this request. Sent again within a day, the same request is answered as it \
+             was the first time, and nothing is done.",
+            "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+        ),
+    })
+}
