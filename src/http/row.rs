@@ -182,6 +182,12 @@ impl Row {
         self
     }
 
+    /// Says that the operation always refuses, with this status and the error envelope.
+    pub fn refuses(&mut self, status: u16) -> &mut Self {
+        self.status = status;
+        self.may(status)
+    }
+
     /// Says that the operation may answer with this status too, be it a refusal or a success without a body.
     pub fn may(&mut self, status: u16) -> &mut Self {
         self.may.push(status);

@@ -60,7 +60,6 @@ impl<C: Choices> Kind for Choice<C> {
 }
 
 /// Lets lists to choose from stand in the schema of an answer, as the type of a member.
-#[macro_export]
 macro_rules! choices_schema {
     ($($choices:ty),* $(,)?) => {$(
         impl utoipa::PartialSchema for $choices {
@@ -72,6 +71,8 @@ macro_rules! choices_schema {
         impl utoipa::ToSchema for $choices {}
     )*};
 }
+
+pub(crate) use choices_schema;
 
 /// The name of a time zone, aliases included, in its exact case (facts-org §5.4, §5.6). Anything else is
 /// refused with `invalid_choice`.

@@ -94,6 +94,7 @@ mod web_url;
 #[cfg(test)]
 mod testing;
 
+pub(crate) use choice::choices_schema;
 pub use choice::{Choice, Choices, TimeZoneName};
 pub use decimal::Decimal;
 pub use email::Email;
@@ -338,7 +339,7 @@ mod tests {
                 "title": {"type": ["string", "null"], "description": "A title.", "maxLength": 5},
                 "pinned": {"type": "boolean"},
                 "tags": {"type": "array", "items": {"type": "string", "maxLength": 255}, "maxItems": 200},
-                "owner": {"type": "string", "format": "email", "maxLength": 254},
+                "owner": {"type": "string", "format": "idn-email", "maxLength": 254},
                 "target": target,
                 "targets": {"type": "array", "items": target, "maxItems": 2},
             },

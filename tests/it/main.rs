@@ -39,6 +39,7 @@ mod levels;
 mod mail;
 mod members;
 mod move_tile;
+mod openapi;
 mod order;
 mod organizations;
 mod outbox;

@@ -8,6 +8,9 @@ use crate::http::row::{Body, Many, Row};
 use super::schemas::{Answers, reference};
 use super::{parameters, refusals};
 
+/// The type of pages.
+const HTML: &str = "text/html";
+
 /// The operation of a row; what it answers is added to `answers`.
 pub(super) fn of(row: &Row, answers: &mut Answers) -> Value {
     let mut operation = Map::from_iter([
@@ -90,6 +93,10 @@ fn responses(row: &Row, answers: &mut Answers) -> Value {
         responses.push((304, empty("What you have is still the answer.")));
     }
     responses.extend(refusals::of(row).filter(|(status, _)| *status != row.status));
+    if row.media.contains(&HTML) && row.may.contains(&404) {
+        responses.retain(|(status, _)| *status != 404);
+        responses.push((404, nothing()));
+    }
     responses.sort_by_key(|(status, _)| *status);
     let named = responses.into_iter().map(|(status, response)| (status.to_string(), response));
     Value::Object(named.collect())
@@ -132,6 +139,18 @@ fn description(row: &Row) -> String {
 
 fn empty(description: &str) -> Value {
     json!({ "description": description, "headers": { "X-Request-Id": refusals::header("RequestId") } })
+}
+
+/// A page, or the error envelope, which tells that there is nothing.
+fn nothing() -> Value {
+    json!({
+        "description": "There is nothing here.",
+        "headers": { "X-Request-Id": refusals::header("RequestId") },
+        "content": {
+            HTML: { "schema": { "type": "string" } },
+            "application/json": { "schema": reference("Error") },
+        },
+    })
 }
 
 /// A refusal without a body, whatever is asked (API document, Errors).

@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::choices_schema;
 use crate::http::row::{Many, Row};
-use crate::input::Choices;
+use crate::input::{Choices, choices_schema};
 
 use super::schemas::Answers;
 

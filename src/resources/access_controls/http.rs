@@ -75,7 +75,7 @@ pub fn routes(routes: &mut Routes) {
         .get(NOT_OF_DASHBOARD, operation, read, refuse)
         .summary("Refused: such rules are a project's.")
         .id::<DashboardId>()
-        .empty(400);
+        .refuses(400);
 }
 
 async fn retrieve(at: Admitted<InProject>) -> Answered {

@@ -2,8 +2,8 @@
 
 use utoipa::ToSchema;
 
-use crate::choices_schema;
 use crate::ids::{CollaboratorId, DashboardId, UserUuid};
+use crate::input::choices_schema;
 use crate::resources::users;
 use crate::time::Timestamp;
 

@@ -4,10 +4,9 @@ use utoipa::ToSchema;
 
 use crate::access::InProject;
 use crate::access::levels::{AccessLevel, Rights};
-use crate::choices_schema;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, UserId};
-use crate::input::Choices;
+use crate::input::{Choices, choices_schema};
 use crate::json::Object;
 use crate::resources::users;
 use crate::store::{Row, Tx};

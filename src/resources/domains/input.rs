@@ -6,12 +6,11 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use crate::choices_schema;
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
     Choice, Choices, Field, Flag, JsonObject, Name, Nullable, Parsed, Required, Schema, Text,
-    WebUrl,
+    WebUrl, choices_schema,
 };
 use crate::patch::set;
 

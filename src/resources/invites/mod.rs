@@ -62,7 +62,7 @@ pub struct Shown {
     /// Its id.
     pub id: InviteId,
     /// Whom it is for, as it was typed, the domain in lower case.
-    #[schema(format = Email)]
+    #[schema(format = IdnEmail)]
     pub target_email: String,
     /// What the inviter calls them.
     pub first_name: String,

@@ -1,9 +1,8 @@
 //! Which members a list shows, and the list (facts-org §4.2).
 
-use crate::choices_schema;
 use crate::error::Result;
 use crate::ids::OrganizationId;
-use crate::input::Choices;
+use crate::input::{Choices, choices_schema};
 use crate::json;
 use crate::resources::users::{self, Embedder, User};
 use crate::store::{Tx, Window};

@@ -11,7 +11,7 @@ pub struct InviteOffer {
     /// The invite's id.
     pub id: InviteId,
     /// Whom it is for.
-    #[schema(format = Email)]
+    #[schema(format = IdnEmail)]
     pub target_email: String,
     /// What the inviter calls them.
     pub first_name: String,

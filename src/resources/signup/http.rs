@@ -46,6 +46,7 @@ pub fn routes(routes: &mut Routes) {
         .get(PAGE, "signup_page", open, page)
         .summary("Open the page on which an invite is accepted.")
         .id::<InviteId>()
+        .query::<String>("token", "The token of the invite's link, for the page to send.")
         .media(&["text/html"]);
 }
 

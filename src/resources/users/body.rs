@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::choices_schema;
 use crate::ids::{UserId, UserUuid};
+use crate::input::choices_schema;
 use crate::resources::organizations::body::{BasicOrganization, OrganizationBody};
 use crate::resources::projects::body::ProjectSummary;
 use crate::time::Timestamp;
@@ -28,7 +28,7 @@ pub struct CurrentUser {
     /// Family name.
     pub last_name: String,
     /// The address, its domain in lower case. Read-only.
-    #[schema(format = Email)]
+    #[schema(format = IdnEmail)]
     pub email: String,
     /// Null: an address is never changed.
     pub pending_email: Option<String>,

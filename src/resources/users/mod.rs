@@ -58,7 +58,7 @@ pub struct Shown {
     /// Family name.
     pub last_name: String,
     /// The address, its domain in lower case.
-    #[schema(format = Email)]
+    #[schema(format = IdnEmail)]
     pub email: String,
     /// Whether the address was proved.
     pub is_email_verified: bool,

@@ -235,7 +235,7 @@ impl Caller {
             let value = format!("Bearer {key}").parse().expect("a header value");
             request.headers_mut().insert(AUTHORIZATION, value);
         }
-        let asked = (request.method().clone(), request.uri().to_string());
+        let asked = (request.method().clone(), request.uri().path_and_query().map_or(String::new(), ToString::to_string));
         let response = self.router.clone().oneshot(request).await.expect("an answer");
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.expect("a whole body").to_bytes();

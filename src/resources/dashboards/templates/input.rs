@@ -1,6 +1,7 @@
 //! What a template is made of, as it is sent and as the built-in ones are kept (facts-dashboards §6).
 
 use serde_json::Value;
+use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ObjectBuilder, Type};
 
 use crate::error::{Error, Result};
 use crate::input;
@@ -122,7 +123,16 @@ impl Kind for Tile {
         }
     }
 
+    /// A tile of another type is passed over.
     fn schema() -> Schema {
-        FreeObject::schema()
+        let of = |name: &str, schema: Schema| {
+            let named = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([name]));
+            let sort = ObjectBuilder::new().property("type", named).required("type");
+            AllOfBuilder::new().item(sort).item(schema)
+        };
+        AnyOfBuilder::new()
+            .item(of("INSIGHT", InsightTile::schema()))
+            .item(of("TEXT", TextTile::schema()))
+            .into()
     }
 }
