@@ -44,6 +44,7 @@ struct Inner {
     detail: Cow<'static, str>,
     attr: Option<String>,
     retry_after: Option<u32>,
+    rate_limit: Option<u32>,
     cause: Option<Arc<str>>,
 }
 
@@ -61,6 +62,7 @@ impl Error {
             detail: detail.into(),
             attr: None,
             retry_after: None,
+            rate_limit: None,
             cause: None,
         }))
     }
@@ -146,6 +148,16 @@ impl Error {
         )
     }
 
+    /// 412: the record no longer stands at the version that `If-Match` names.
+    pub fn precondition_failed() -> Self {
+        Self::new(
+            412,
+            Kind::InvalidRequest,
+            "precondition_failed",
+            "The object has changed: its version is not one that If-Match names.",
+        )
+    }
+
     /// 413: the body is larger than `limit` bytes.
     pub fn payload_too_large(limit: usize) -> Self {
         Self::new(
@@ -164,6 +176,26 @@ impl Error {
             "unsupported_media_type",
             format!("Unsupported media type \"{media_type}\" in request."),
         )
+    }
+
+    /// 422: the `Idempotency-Key` was sent before, with another body.
+    pub fn idempotency_key_reused() -> Self {
+        Self::new(
+            422,
+            Kind::InvalidRequest,
+            "idempotency_key_reused",
+            "This Idempotency-Key was used for a request with another body.",
+        )
+    }
+
+    /// 429: one request too many for a quota of `limit`; the next one may come after `wait` seconds.
+    pub fn throttled(limit: u32, wait: u64) -> Self {
+        let unit = if wait == 1 { "second" } else { "seconds" };
+        let detail = format!("Request was throttled. Expected available in {wait} {unit}.");
+        let mut error = Self::new(429, Kind::ThrottledError, "throttled", detail);
+        error.0.retry_after = Some(u32::try_from(wait).unwrap_or(u32::MAX));
+        error.0.rate_limit = Some(limit);
+        error
     }
 
     /// 500: a defect or a damaged file. `cause` goes to the log, never to the client.
@@ -209,6 +241,11 @@ impl Error {
     /// Seconds after which a retry makes sense.
     pub fn retry_after(&self) -> Option<u32> {
         self.0.retry_after
+    }
+
+    /// The quota that is used up, where that is why.
+    pub fn rate_limit(&self) -> Option<u32> {
+        self.0.rate_limit
     }
 
     /// What went wrong inside, for the log.

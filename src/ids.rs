@@ -94,6 +94,8 @@ uuid_ids! {
     CollaboratorId;
     /// A mail that waits to be sent. An invite's has the invite's own id.
     LetterId;
+    /// Whose request is to be done once: a user's, by their UUID, or that of whoever accepts an invite, by its id.
+    RequesterId;
 }
 
 integer_ids! {

@@ -1,5 +1,7 @@
 //! The only list of nouns, and the order of what surrounds them.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -7,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use crate::access::Needs;
 use crate::error::Error;
 use crate::http::around::Around;
+use crate::http::negotiate::Negotiate;
 use crate::http::openapi;
 use crate::http::routes::Routes;
 use crate::resources::{
@@ -44,8 +47,12 @@ pub fn routes() -> Routes {
 
 /// The service as a tower service, for a server or for calling it in-process.
 pub fn router(app: App) -> Router {
-    let around = Around::new(app.config().request_timeout, app.proxies().clone());
-    routes().into_router().with_state(app).layer(around)
+    let config = app.config();
+    let secure = config.public_url.as_deref().is_some_and(|url| url.starts_with("https:"));
+    let (proxies, limits) = (app.proxies().clone(), Arc::clone(app.limits()));
+    let negotiate = Negotiate::new(&config.cors_origins, proxies.clone());
+    let around = Around::new(config.request_timeout, proxies, limits, secure);
+    routes().into_router().with_state(app).layer(negotiate).layer(around)
 }
 
 async fn livez() -> &'static str {

@@ -1,6 +1,8 @@
 //! What a handler may use. Nothing here is global to the process: two [`App`]s in one process share
 //! nothing.
 
+mod changes;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,26 +10,25 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde::Serialize;
 use tokio::sync::{Notify, Semaphore};
 
-use crate::access::gate::{Caller, authorize};
 use crate::access::hash::Hasher;
 use crate::access::key::{MadeKey, NewKey, TagKey};
 use crate::access::matches::{Match, Matches};
-use crate::access::{Changing, Place, Visitor};
 use crate::config::Config;
 use crate::dns::Resolver;
 use crate::error::{Error, Result};
 use crate::http::client::TrustedProxies;
+use crate::http::limits::Limits;
 use crate::http::turns::Turns;
 use crate::ids::ProjectId;
 use crate::mail::outbox;
-use crate::mail::postman::{Bell, Postman};
+use crate::mail::postman::Postman;
 use crate::mail::smtp::Mailer;
 use crate::resources::invites::Links;
 use crate::resources::sharing::Tokens;
 use crate::resources::signup::Letters;
-use crate::resources::{activity, api_keys, sweeps, users};
+use crate::resources::{api_keys, sweeps};
 use crate::secret::{Draw, Purpose, Seed};
-use crate::store::{OpenError, Snapshot, Store, WriteTx};
+use crate::store::{OpenError, Snapshot, Store};
 use crate::time::{Clock, Timestamp};
 
 /// How long the record of a key's use waits, to keep out of the way of what the key is used for.
@@ -53,6 +54,7 @@ struct Inner {
     links: Links,
     sharing: Tokens,
     proxies: TrustedProxies,
+    limits: Arc<Limits>,
     sweep: Arc<Notify>,
     walks: Arc<Semaphore>,
     public_pages: Turns,
@@ -107,6 +109,7 @@ impl App {
             sweep: Arc::new(Notify::new()),
             walks: Arc::new(Semaphore::new(cores)),
             public_pages: Turns::new(PUBLIC_PAGES_WAITING),
+            limits: Arc::new(Limits::new(&config.rate_limits, &config.peer_limits, &config.clock)),
             proxies: config.trusted_proxies.iter().copied().collect(),
             clock: config.clock.clone(),
             dns: Resolver::new(&config),
@@ -139,6 +142,11 @@ impl App {
     /// The proxies whose word on the client is believed.
     pub fn proxies(&self) -> &TrustedProxies {
         &self.0.proxies
+    }
+
+    /// How often somebody may ask.
+    pub fn limits(&self) -> &Arc<Limits> {
+        &self.0.limits
     }
 
     /// The presented keys that are known to be right.
@@ -195,89 +203,6 @@ impl App {
     /// The present moment.
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
-    }
-
-    /// Reads something for a caller who is to change something later: asks the gate once more, in a snapshot
-    /// that is let go before this answers.
-    ///
-    /// # Errors
-    /// What the gate or `read` refuses.
-    pub fn look<P: Place, T>(
-        &self,
-        asked: &Changing<P>,
-        read: impl FnOnce(&Snapshot, &P) -> Result<T>,
-    ) -> Result<T> {
-        let tx = self.0.store.snapshot()?;
-        let granted = authorize(&*tx, &asked.ask, self.now())?;
-        read(&tx, &P::of(&granted)?)
-    }
-
-    /// Changes something for a caller: asks the gate once more inside the write, runs `rule`, and writes
-    /// the activity entry, all in one transaction. Answers once that is on disk.
-    ///
-    /// # Errors
-    /// What the gate or the rule refuses; 503 when the change could not be committed.
-    pub async fn change<P: Place, T: Send + 'static>(
-        &self,
-        asked: &Changing<P>,
-        rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let ask = Arc::clone(&asked.ask);
-        self.write(move |tx, now| {
-            let granted = authorize(tx, &ask, now)?;
-            let answer = rule(tx, &granted.caller, &P::of(&granted)?, now)?;
-            Ok((Some(granted.caller.user), answer))
-        })
-        .await
-    }
-
-    /// Changes something for somebody who may have sent a key: asks the gate once more inside the write
-    /// where they have. `rule` answers besides who did it, for the activity log.
-    ///
-    /// # Errors
-    /// What the gate or the rule refuses; 503 when the change could not be committed.
-    pub async fn change_as_visitor<T: Send + 'static>(
-        &self,
-        visitor: &Visitor,
-        rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(users::Head, T)> + Send + 'static,
-    ) -> Result<T> {
-        let ask = visitor.ask.clone();
-        self.write(move |tx, now| {
-            if let Some(ask) = &ask {
-                authorize(tx, ask, now)?;
-            }
-            let (user, answer) = rule(tx, now)?;
-            Ok((Some(user), answer))
-        })
-        .await
-    }
-
-    /// Changes something for the operator: runs `rule` and writes the activity entry in one transaction.
-    ///
-    /// # Errors
-    /// What the rule refuses; 503 when the change could not be committed.
-    pub async fn operate<T: Send + 'static>(
-        &self,
-        rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        self.write(move |tx, now| Ok((None, rule(tx, now)?))).await
-    }
-
-    /// Runs `rule`, which answers besides who did it, and writes the activity entry; wakes the postman where
-    /// something was posted.
-    async fn write<T: Send + 'static>(
-        &self,
-        rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(Option<users::Head>, T)> + Send + 'static,
-    ) -> Result<T> {
-        let (now, seed) = (self.now(), Seed::take());
-        let bell = Bell::new(self.0.postman.as_ref());
-        let write = move |tx: &mut WriteTx<'_>| {
-            let (user, answer) = rule(tx, now)?;
-            activity::record(tx, user.as_ref(), &mut seed.draw(), now)?;
-            bell.listen(tx);
-            Ok(answer)
-        };
-        self.0.store.write(write).await
     }
 
     /// Draws a new key and hashes its secret, off the request threads, when it is its turn and `wanted` still

@@ -4,6 +4,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::etag::Expected;
+use crate::idempotency::Once;
 use crate::resources::members::Membership;
 use crate::resources::projects;
 use crate::store::Snapshot;
@@ -79,6 +81,10 @@ pub struct Admitted<P> {
 pub struct Changing<P> {
     /// The question, for asking again inside the write.
     pub ask: Arc<Ask>,
+    /// What the request expects of what it is to change.
+    pub expected: Expected,
+    /// Which request it is, where that is to be done once.
+    pub once: Option<Once>,
     /// Where it leads.
     pub place: PhantomData<P>,
 }
@@ -89,4 +95,6 @@ pub struct Visitor {
     pub ask: Option<Arc<Ask>>,
     /// Who is asking, where a key was sent.
     pub caller: Option<Caller>,
+    /// Which request it is, where that is to be done once, whoever's it is; who is asking is a part of it.
+    pub once: Option<Once>,
 }

@@ -1,6 +1,7 @@
 //! How the service is asked to run: flags, and environment variables of the same names.
 
 mod mail;
+mod rate;
 mod smtp_url;
 
 use std::net::SocketAddr;
@@ -13,6 +14,7 @@ use ipnet::IpNet;
 use crate::time::Clock;
 
 pub use mail::MailConfig;
+pub use rate::Rate;
 pub use smtp_url::{Protection, SmtpUrl};
 
 /// How the service runs. Every value has a default that just works.
@@ -48,6 +50,36 @@ pub struct Config {
         value_delimiter = ','
     )]
     pub trusted_proxies: Vec<IpNet>,
+
+    /// How often a key may be used, such as 480/m,4800/h: all of the list hold at once. By default there is no limit.
+    #[arg(
+        long = "rate-limit",
+        env = "STEWARD_RATE_LIMIT",
+        value_name = "RATE",
+        value_delimiter = ','
+    )]
+    pub rate_limits: Vec<Rate>,
+
+    /// How often one address may ask, with or without a key, such as 100/s; an IPv6 network of 64 bits counts as
+    /// one. By default there is no limit.
+    #[arg(
+        long = "peer-limit",
+        env = "STEWARD_PEER_LIMIT",
+        value_name = "RATE",
+        value_delimiter = ','
+    )]
+    pub peer_limits: Vec<Rate>,
+
+    /// An origin whose pages may call the API from a browser, such as `https://app.example.org`, or `*` for any
+    /// (repeatable). By default none may.
+    #[arg(
+        long = "cors-origin",
+        env = "STEWARD_CORS_ORIGIN",
+        value_name = "ORIGIN",
+        value_delimiter = ',',
+        value_parser = origin
+    )]
+    pub cors_origins: Vec<String>,
 
     /// How long an invite can be accepted. Invites keep what was set when they were made.
     #[arg(long, env = "STEWARD_INVITE_TTL", value_name = "TIME", default_value = "3d", value_parser = duration)]
@@ -108,6 +140,9 @@ impl Default for Config {
             body_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(20),
             trusted_proxies: Vec::new(),
+            rate_limits: Vec::new(),
+            peer_limits: Vec::new(),
+            cors_origins: Vec::new(),
             invite_ttl: Duration::from_hours(72),
             dns_resolvers: Vec::new(),
             dns_challenge_prefix: "_posthog-challenge".to_owned(),
@@ -143,6 +178,20 @@ pub(crate) fn public_url(text: &str) -> Result<String, String> {
     }
 }
 
+/// An origin as browsers send it: scheme, host and port, and nothing else; or `*`.
+fn origin(text: &str) -> Result<String, String> {
+    let wrong = || "write an origin such as https://app.example.org, or *".to_owned();
+    if text == "*" {
+        return Ok(text.to_owned());
+    }
+    let url = url::Url::parse(text).map_err(|_| wrong())?;
+    let origin = url.origin();
+    let bare = matches!(url.scheme(), "http" | "https")
+        && !text.contains('*')
+        && url.as_str() == format!("{}/", origin.ascii_serialization());
+    if bare { Ok(origin.ascii_serialization()) } else { Err(wrong()) }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -166,6 +215,29 @@ mod tests {
         assert_eq!(size("64MiB"), Ok(64 << 20));
         assert_eq!(duration("15m"), Ok(Duration::from_mins(15)));
         assert!(size("lots").is_err() && duration("0s").is_err() && duration("soon").is_err());
+    }
+
+    #[test]
+    fn an_origin_has_no_path_and_is_written_as_browsers_do() {
+        for (text, sent) in [
+            ("*", "*"),
+            ("https://App.example.org", "https://app.example.org"),
+            ("http://localhost:3000/", "http://localhost:3000"),
+            ("https://a.example:443", "https://a.example"),
+        ] {
+            assert_eq!(origin(text), Ok(sent.to_owned()));
+        }
+        for text in [
+            "",
+            "a.example",
+            "null",
+            "https://a.example/x",
+            "https://u@a.example",
+            "ftp://a.example",
+            "https://*.example",
+        ] {
+            assert!(origin(text).is_err(), "{text}");
+        }
     }
 
     #[test]

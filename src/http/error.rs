@@ -7,6 +7,8 @@ use axum::response::{IntoResponse, Response};
 
 use crate::error::Error;
 
+use super::limits::Standing;
+
 /// Writes the error body with its four members (decisions §1), its status, and `Retry-After` where
 /// the error carries one. The error itself travels on in the response's extensions, so that
 /// [`around`](super::around) logs its cause, once.
@@ -20,6 +22,9 @@ impl IntoResponse for Error {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(seconds) = self.retry_after() {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let (Some(limit), Some(reset)) = (self.rate_limit(), self.retry_after()) {
+            Standing { limit, remaining: 0, reset: reset.into() }.write(headers);
         }
         if leaves_body_unread(&self) {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));

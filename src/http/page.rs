@@ -133,7 +133,7 @@ impl Page {
                 Ok(())
             })?
             .end();
-        Ok(Answer::Shown(out))
+        Ok(Answer::Plain(out))
     }
 
     /// The absolute URL of the page at `offset`: the other parameters as they were, sorted by name, and
@@ -177,7 +177,7 @@ mod tests {
     }
 
     fn links(query: &str, count: u64) -> Result<(serde_json::Value, serde_json::Value)> {
-        let Answer::Shown(body) = page(query).envelope(count, b"")? else {
+        let Answer::Plain(body) = page(query).envelope(count, b"")? else {
             return Err(Error::internal("a list answers 200"));
         };
         let body: serde_json::Value = serde_json::from_slice(&body).map_err(Error::internal)?;

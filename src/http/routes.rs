@@ -18,10 +18,14 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use crate::access::gate::{Granted, authorize};
 use crate::access::{Admitted, Ask, Changing, Needs, PathIds, Place, Target, Visitor};
 use crate::error::{Error, Result};
+use crate::idempotency::Once;
+use crate::ids::RequesterId;
 use crate::state::App;
 use crate::store::Snapshot;
 
+use super::limits::Standing;
 use super::path::parameter;
+use super::{conditional, once};
 
 pub use super::row::{Noun, Row};
 
@@ -80,9 +84,20 @@ impl Routes {
         let guarded = move |State(app): State<App>, request: Request| {
             let handler = handler.clone();
             async move {
-                match enter(&app, needs, target, request).await {
-                    Ok(request) => handler.call(request, app).await,
+                let known = conditional::known(request.method(), request.headers());
+                let response = match enter(&app, needs, target, request).await {
+                    Ok((request, standing)) => {
+                        let mut response = handler.call(request, app).await;
+                        if let Some(standing) = standing {
+                            standing.write(response.headers_mut());
+                        }
+                        response
+                    }
                     Err(error) => error.into_response(),
+                };
+                match known {
+                    Some(known) => conditional::unless_known(response, &known),
+                    None => response,
                 }
             }
         };
@@ -164,22 +179,30 @@ struct Entry {
     tx: Arc<Snapshot>,
 }
 
-async fn enter(app: &App, needs: Needs, target: Target, request: Request) -> Result<Request> {
+/// Lets a request in; answers it with what its handler takes, and where its key stands with the limits.
+async fn enter(
+    app: &App,
+    needs: Needs,
+    target: Target,
+    request: Request,
+) -> Result<(Request, Option<Standing>)> {
     if needs.public.is_some() && !needs.optional {
-        return Ok(request);
+        return Ok((request, None));
     }
-    let (mut parts, body) = request.into_parts();
+    let (parts, body) = request.into_parts();
     let sent =
         parts.headers.get(AUTHORIZATION).map(|sent| String::from_utf8_lossy(sent.as_bytes()));
     let Some(text) = sent.as_deref().and_then(bearer) else {
         drop(sent);
-        return if needs.optional {
-            Ok(Request::from_parts(parts, body))
-        } else {
-            Err(Error::not_authenticated())
-        };
+        if !needs.optional {
+            return Err(Error::not_authenticated());
+        }
+        let request = Request::from_parts(parts, body);
+        let request =
+            if once::is_asked(&request) { once::note(app, request).await? } else { request };
+        return Ok((request, None));
     };
-    let tx = app.store().snapshot()?;
+    let mut tx = app.store().snapshot()?;
     let presented = app.matches().check(&tx, text).await?;
     let ids = PathIds {
         organization: parameter(&parts, "organization_id").map(Into::into),
@@ -188,9 +211,18 @@ async fn enter(app: &App, needs: Needs, target: Target, request: Request) -> Res
     let now = app.now();
     let ask = Ask { presented, needs, target, ids };
     let granted = authorize(&*tx, &ask, now)?;
+    let standing = app.limits().count_key(ask.presented.key())?;
     app.record_use(&ask.presented, now);
-    parts.extensions.insert(Entry { granted: Arc::new(granted), ask: Arc::new(ask), tx });
-    Ok(Request::from_parts(parts, body))
+    let mut request = Request::from_parts(parts, body);
+    if once::is_asked(&request) {
+        // No snapshot is held while a slow body arrives.
+        drop(tx);
+        request = once::note(app, request).await?;
+        tx = app.store().snapshot()?;
+    }
+    let entry = Entry { granted: Arc::new(granted), ask: Arc::new(ask), tx };
+    request.extensions_mut().insert(entry);
+    Ok((request, standing))
 }
 
 /// The key of `Authorization: Bearer <key>`; any other form is no key at all (facts-crosscutting §a).
@@ -216,7 +248,10 @@ impl<P: Place> FromRequestParts<App> for Changing<P> {
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self> {
         let Entry { granted, ask, .. } = Entry::take(parts)?;
         P::of(&granted)?;
-        Ok(Self { ask, place: PhantomData })
+        let expected = conditional::expected(&parts.headers);
+        let by = RequesterId(granted.caller.user.uuid.0);
+        let once = parts.extensions.remove::<Once>().map(|once| once.by(by));
+        Ok(Self { ask, expected, once, place: PhantomData })
     }
 }
 
@@ -226,7 +261,9 @@ impl FromRequestParts<App> for Visitor {
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Infallible> {
         let entry = parts.extensions.remove::<Entry>();
         let caller = entry.as_ref().map(|entry| entry.granted.caller.clone());
-        Ok(Self { ask: entry.map(|entry| entry.ask), caller })
+        let user = caller.as_ref().map(|caller| caller.user.uuid);
+        let once = parts.extensions.remove::<Once>().map(|once| once.sent_by(user));
+        Ok(Self { ask: entry.map(|entry| entry.ask), caller, once })
     }
 }
 

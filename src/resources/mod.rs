@@ -19,6 +19,7 @@ pub mod signup;
 pub mod sweeps;
 pub mod users;
 
+use crate::idempotency::{Kept, Part};
 use crate::mail::outbox::Letter;
 use crate::mail::sent::Sent;
 use crate::store::{Kind, kind};
@@ -49,6 +50,8 @@ pub fn kinds() -> Vec<Box<dyn Kind>> {
         kind::<Letter>(),
         kind::<Sent>(),
         kind::<activity::Entry>(),
+        kind::<Kept>(),
+        kind::<Part>(),
         kind::<sweeps::Sweep>(),
     ]
 }

@@ -19,6 +19,7 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 mod undo;
+mod window;
 mod write;
 mod writer;
 
@@ -35,11 +36,12 @@ use tokio::sync::{mpsc, oneshot};
 pub use check::{Findings, Kind, kind};
 pub use file::{OpenError, beside};
 pub use key::Key;
-pub use read::{Order, Raw, Tx, Window};
+pub use read::{Raw, Tx};
 pub use record::{Count, Form, Index, Indexed, Record, Reference, Row};
 pub use schema::Table;
 pub use snapshot::Snapshot;
 pub use undo::Change;
+pub use window::{Order, Window};
 pub use write::WriteTx;
 
 use crate::error::{Error, Result};

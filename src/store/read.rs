@@ -10,47 +10,10 @@ use super::engine::{Bytes, storage_error};
 use super::key::{Key, after};
 use super::record::{self, Index, Record, Row, damaged, open, split_entry};
 use super::schema::Table;
+use super::window::{Order, Window};
 
 /// What a walk does with one key and its opened payload.
 pub(super) type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'v;
-
-/// The direction of a walk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
-    /// From the least key up.
-    Ascending,
-    /// From the greatest key down.
-    Descending,
-}
-
-/// Which part of a list to show.
-#[derive(Debug, Clone, Copy)]
-pub struct Window {
-    /// How many to pass over.
-    pub offset: usize,
-    /// How many to show at the most.
-    pub limit: usize,
-    /// From which end.
-    pub order: Order,
-}
-
-impl Window {
-    /// Everything, in this order.
-    pub const fn all(order: Order) -> Self {
-        Self { offset: 0, limit: usize::MAX, order }
-    }
-
-    /// Whether there is anything to show of a list of `count` rows: one that begins behind its end need
-    /// not be walked to it.
-    pub fn begins_within(&self, count: u64) -> bool {
-        u64::try_from(self.offset).is_ok_and(|offset| offset < count)
-    }
-
-    /// Whether the row at this position is within.
-    pub const fn shows(&self, position: usize) -> bool {
-        position >= self.offset && position - self.offset < self.limit
-    }
-}
 
 /// Raw access, which both kinds of transaction offer.
 pub trait Raw {
@@ -124,6 +87,15 @@ pub trait Tx: Raw {
     /// 500 or 503 when the file cannot be read.
     fn exists<R: Record>(&self, key: &R::Key) -> Result<bool> {
         Ok(self.view::<R, _>(key, |_| Ok(()))?.is_some())
+    }
+
+    /// The version of the record under `key`: how often it was changed, and what hangs on it. 0 where there is
+    /// none.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read.
+    fn version<R: Record>(&self, key: &R::Key) -> Result<u64> {
+        Ok(self.view::<R, _>(key, |row| Ok(row.version))?.unwrap_or(0))
     }
 
     /// The primary key of the record that a unique index holds under `key`.

@@ -131,7 +131,7 @@ tables! {
     Tiles = "tiles/1",
     /// Live tiles that show an insight. Key: project, insight, then as above.
     TilesByInsight = "tiles_by_insight/1",
-    /// Live tiles that show a text. Key: project, text, then as above.
+    /// Tiles that show a text, removed ones too. Key: project, text, then as above.
     TilesByText = "tiles_by_text/1",
     /// What tiles show: queries. Key: project, insight.
     Insights = "insights/1",
@@ -159,8 +159,12 @@ tables! {
     /// What was changed, by whom. Key: organization, moment, entry id.
     Activity = "activity/1",
 
-    /// Answers to requests that carried an `Idempotency-Key`. Key: user, key.
+    /// Answers to requests that carried an `Idempotency-Key`. Key: requester, hash of path and key.
     Idempotency = "idempotency/1",
+    /// Key: moment, then as above.
+    IdempotencyByMoment = "idempotency_by_moment/1",
+    /// Their bodies, in pieces. Key: as above, the piece's place.
+    IdempotencyParts = "idempotency_parts/1",
 
     /// Removed parents whose records have yet to be swept. Key: organization, then the project or 0.
     Sweeps = "sweeps/1",

@@ -7,9 +7,10 @@ use redb::{ReadOnlyTable, ReadTransaction, TableError};
 use crate::error::Result;
 
 use super::engine::{Bytes, definition, storage_error};
-use super::read::{Order, PerTable, Raw, Visit, get_from, walk_from};
+use super::read::{PerTable, Raw, Visit, get_from, walk_from};
 use super::record::open;
 use super::schema::Table;
+use super::window::Order;
 
 /// What an inspection does with one key, and its opened payload or what is wrong with it.
 pub(super) type Inspect<'v> = dyn FnMut(&[u8], Result<&[u8]>) -> Result<()> + 'v;

@@ -9,10 +9,11 @@ use crate::error::{Error, Result};
 use super::engine::{Bytes, definition, storage_error};
 use super::key::Key;
 use super::numbers::Numbers;
-use super::read::{Order, PerTable, Raw, Tx, Visit, Window, get_from, read_number, walk_from};
+use super::read::{PerTable, Raw, Tx, Visit, get_from, read_number, walk_from};
 use super::record::{self, Form, Indexed, Record, Row, damaged, entry_payload, seal};
 use super::schema::Table;
 use super::undo::{Before, Change, Undo};
+use super::window::{Order, Window};
 
 /// A write under way. It sees what it wrote; nobody else does before it is committed.
 pub struct WriteTx<'t> {
@@ -213,6 +214,34 @@ impl<'t> WriteTx<'t> {
     /// The records changed since this write began, in the order of their first change.
     pub fn changes(&self) -> &[Change] {
         self.undo.changes()
+    }
+
+    /// Runs `rule` and takes back all that it wrote, whatever it answers: to see what it would. For a write that
+    /// has written nothing before.
+    ///
+    /// # Errors
+    /// What `rule` answers; 500 where something was written before.
+    pub fn rehearse<T>(&mut self, rule: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.wrote_anything() {
+            return Err(Error::internal("a rehearsal would take back what was written before"));
+        }
+        let outcome = rule(self);
+        self.take_back()?;
+        outcome
+    }
+
+    /// The version at which the record under `key` stood before this write: 0 where there was none.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read.
+    pub fn version_before<R: Record>(&self, key: &R::Key) -> Result<u64> {
+        let encoded = key.encoded();
+        let known = |change: &&Change| change.table == R::TABLE && change.key == encoded;
+        match self.changes().iter().find(known) {
+            Some(Change { before: None, .. }) => Ok(0),
+            Some(Change { before: Some(before), .. }) => Ok(Row::<R>::read(before)?.version),
+            None => self.version::<R>(key),
+        }
     }
 
     /// Looks at every unique index before it writes to any, so that what is refused changed nothing.

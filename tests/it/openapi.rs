@@ -53,7 +53,10 @@ fn every_operation_has_a_name_of_its_own_a_noun_and_a_sentence() {
         let summary = operation["summary"].as_str().expect("a summary");
         assert!(summary.ends_with('.') && summary.len() > 3, "{method} {path}: {summary:?}");
         let tag = &operation["tags"][0];
-        assert!(tags.iter().any(|it| it["name"] == *tag && it["description"] != ""), "{name}: {tag}");
+        assert!(
+            tags.iter().any(|it| it["name"] == *tag && it["description"] != ""),
+            "{name}: {tag}"
+        );
     }
 }
 
@@ -136,7 +139,9 @@ fn every_body_has_an_example_that_its_schema_takes() {
 
 #[test]
 fn every_refusal_has_an_example_that_its_schema_takes() {
-    for (name, response) in contract().document["components"]["responses"].as_object().expect("them") {
+    for (name, response) in
+        contract().document["components"]["responses"].as_object().expect("them")
+    {
         let content = &response["content"]["application/json"];
         let schema = contract()
             .schema(&format!("/components/responses/{name}/content/application~1json/schema"));
@@ -154,10 +159,8 @@ fn every_refusal_has_an_example_that_its_schema_takes() {
 fn every_parameter_of_a_path_has_a_type() {
     let document = &contract().document;
     for (path, method, operation) in operations() {
-        let named: BTreeSet<&str> = path
-            .split('/')
-            .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
-            .collect();
+        let named: BTreeSet<&str> =
+            path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
         let mut told = BTreeSet::new();
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
             let parameter = match parameter["$ref"].as_str() {
@@ -182,7 +185,11 @@ fn every_parameter_of_a_path_has_a_type() {
 #[test]
 fn an_operation_asks_for_a_key_with_its_scope_unless_it_is_open() {
     for row in routes().rows() {
-        let place = format!("/paths/{}/{}", row.path.replace('/', "~1"), row.method.as_str().to_lowercase());
+        let place = format!(
+            "/paths/{}/{}",
+            row.path.replace('/', "~1"),
+            row.method.as_str().to_lowercase()
+        );
         let operation = contract().document.pointer(&place).expect("an operation");
         let scopes: Vec<&str> = row.needs.scope.into_iter().collect();
         let expected = match (row.needs.public, row.needs.optional) {
@@ -200,7 +207,10 @@ async fn the_document_is_served_as_yaml_and_as_json_where_the_query_says_so() {
     let anyone = workspace.anonymous();
     for path in ["/api/schema/", "/api/schema", "/api/schema/?format=yaml"] {
         let yaml = anyone.get(path).await;
-        assert_eq!((yaml.status, &yaml.headers["content-type"]), (200, &"application/vnd.oai.openapi".parse().expect("a value")));
+        assert_eq!(
+            (yaml.status, &yaml.headers["content-type"]),
+            (200, &"application/vnd.oai.openapi".parse().expect("a value"))
+        );
         let read: Value = yaml_serde::from_slice(&yaml.bytes).expect("YAML");
         assert_eq!(read, contract().document);
     }
@@ -223,20 +233,32 @@ async fn the_page_of_the_document_lets_nothing_in_from_elsewhere() {
         assert_eq!(page.status, 200);
         let policy = page.headers["content-security-policy"].to_str().expect("text");
         let (_, allowed) = policy.split_once("default-src 'none';").expect("nothing by default");
-        assert!(!allowed.contains("http") && !allowed.contains('*') && !allowed.contains("unsafe-eval"));
+        assert!(
+            !allowed.contains("http") && !allowed.contains('*') && !allowed.contains("unsafe-eval")
+        );
         assert!(!allowed.split(';').any(|it| it.contains("script-src") && it.contains("unsafe")));
         assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
         let html = String::from_utf8(page.bytes).expect("text");
-        assert!(!html.contains("http:") && !html.contains("https:") && !html.contains("=\"//"), "{html}");
+        assert!(
+            !html.contains("http:") && !html.contains("https:") && !html.contains("=\"//"),
+            "{html}"
+        );
     }
-    for (asset, media) in [("swagger-ui.css", "text/css"), ("swagger-ui-bundle.js", "text/javascript")] {
+    for (asset, media) in
+        [("swagger-ui.css", "text/css"), ("swagger-ui-bundle.js", "text/javascript")]
+    {
         let asset = anyone.get(&format!("/api/docs/{asset}")).await;
-        assert_eq!((asset.status, &asset.headers["content-type"]), (200, &media.parse().expect("a value")));
+        assert_eq!(
+            (asset.status, &asset.headers["content-type"]),
+            (200, &media.parse().expect("a value"))
+        );
         assert_eq!(asset.headers["x-content-type-options"], "nosniff");
         assert_eq!(asset.headers["cache-control"], "public, max-age=86400");
         assert_eq!(asset.headers["content-encoding"], "gzip");
     }
-    for other in ["index.html", "swagger-initializer.js", "%2e%2e%2fschema", "x", "oauth2-redirect.html"] {
+    for other in
+        ["index.html", "swagger-initializer.js", "%2e%2e%2fschema", "x", "oauth2-redirect.html"]
+    {
         anyone.get(&format!("/api/docs/{other}")).await.misses("Not found.");
     }
 }

@@ -69,7 +69,8 @@ fn tags(rows: &[Row]) -> Vec<Value> {
 }
 
 fn headers() -> Value {
-    let text = |about| json!({ "description": about, "required": true, "schema": { "type": "string" } });
+    let text =
+        |about| json!({ "description": about, "required": true, "schema": { "type": "string" } });
     json!({
         "RequestId": text("The id of the request, as the log has it; your own where you sent one."),
         "Allow": text("The methods that the path takes."),

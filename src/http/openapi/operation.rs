@@ -36,18 +36,24 @@ pub(super) fn of(row: &Row, answers: &mut Answers) -> Value {
 
 /// What a caller needs, in words.
 fn notes(row: &Row) -> String {
-    let scope = row.needs.scope.filter(|_| !row.is_public()).map(|scope| format!("Scope: `{scope}`."));
+    let scope =
+        row.needs.scope.filter(|_| !row.is_public()).map(|scope| format!("Scope: `{scope}`."));
     let level = row
         .needs
         .level
         .administers()
         .then(|| format!("Least level in the organization: {}.", row.needs.level.word()));
-    let inviting = row.needs.inviting.then(|| "Plain members: where the organization lets them invite.".to_owned());
-    let unlimited = row.needs.unlimited.map(|what| {
-        format!("A key that is limited to organizations or projects cannot {what}.")
-    });
+    let inviting = row
+        .needs
+        .inviting
+        .then(|| "Plain members: where the organization lets them invite.".to_owned());
+    let unlimited = row
+        .needs
+        .unlimited
+        .map(|what| format!("A key that is limited to organizations or projects cannot {what}."));
     let public = row.needs.public.map(|why| format!("Open without a key: {why}."));
-    let notes: Vec<String> = [scope, level, inviting, unlimited, public].into_iter().flatten().collect();
+    let notes: Vec<String> =
+        [scope, level, inviting, unlimited, public].into_iter().flatten().collect();
     notes.join(" ")
 }
 

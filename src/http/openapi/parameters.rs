@@ -57,9 +57,10 @@ fn in_path(row: &Row, name: &str) -> Value {
         "organization_id" => return reference("Organization"),
         "project_id" => return reference("Project"),
         "user__uuid" => return reference("User"),
-        "dashboard_id" => {
-            ("The dashboard's number.", json!({ "type": "integer", "format": "int64", "minimum": 0 }))
-        }
+        "dashboard_id" => (
+            "The dashboard's number.",
+            json!({ "type": "integer", "format": "int64", "minimum": 0 }),
+        ),
         "id" => ("Its id.", row.id.map_or(json!({ "type": "string" }), |id| Answers::inline(id()))),
         "token" => (
             "The token of the public page. With `.json` behind it, JSON is answered.",

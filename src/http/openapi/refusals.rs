@@ -131,7 +131,11 @@ const ALL: &[Refusal] = &[
         kinds: INVALID,
         codes: &["unsupported_media_type"],
         header: None,
-        example: ("unsupported_media_type", "Unsupported media type \"text/plain\" in request.", None),
+        example: (
+            "unsupported_media_type",
+            "Unsupported media type \"text/plain\" in request.",
+            None,
+        ),
     },
     Refusal {
         status: 422,

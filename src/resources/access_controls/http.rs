@@ -28,13 +28,15 @@ const NOT_OF_DASHBOARD: &str =
     "/api/projects/{project_id}/dashboards/{id}/resource_access_controls/";
 
 /// An example of a rule on a project.
-const ON_PROJECT: &str = r#"{"organization_member": "0197a2f4-5c1e-7b3a-9d2e-3f4a5b6c7d8e", "access_level": "member"}"#;
+const ON_PROJECT: &str =
+    r#"{"organization_member": "0197a2f4-5c1e-7b3a-9d2e-3f4a5b6c7d8e", "access_level": "member"}"#;
 
 /// The routes of access controls.
 pub fn routes(routes: &mut Routes) {
     let read = Needs::scope("access_control:read");
     let write = Needs::scope("access_control:write");
-    routes.noun("access_controls", "Who may do what, by name, in a project and with its dashboards.");
+    routes
+        .noun("access_controls", "Who may do what, by name, in a project and with its dashboards.");
     routes
         .get(OF_PROJECT, "projects_access_controls_retrieve", read, retrieve)
         .summary("Retrieve the rules on a project.")
@@ -79,7 +81,7 @@ pub fn routes(routes: &mut Routes) {
 }
 
 async fn retrieve(at: Admitted<InProject>) -> Answered {
-    super::body(&*at.tx, &at.place).map(Answer::Shown)
+    super::body(&*at.tx, &at.place).map(Answer::Plain)
 }
 
 async fn update(State(app): State<App>, at: Changing<InProject>, Body(sent): Body) -> Answered {
@@ -87,11 +89,11 @@ async fn update(State(app): State<App>, at: Changing<InProject>, Body(sent): Bod
     let rule = app
         .change(&at, move |tx, _, place: &InProject, now| super::update(tx, place, &sent, now))
         .await?;
-    Ok(rule.map_or(Answer::NoContent, Answer::Shown))
+    Ok(rule.map_or(Answer::NoContent, Answer::Plain))
 }
 
 async fn retrieve_all(at: Admitted<InProject>) -> Answered {
-    super::body_of_all(&*at.tx, &at.place).map(Answer::Shown)
+    super::body_of_all(&*at.tx, &at.place).map(Answer::Plain)
 }
 
 async fn update_all(State(app): State<App>, at: Changing<InProject>, Body(sent): Body) -> Answered {
@@ -99,13 +101,13 @@ async fn update_all(State(app): State<App>, at: Changing<InProject>, Body(sent):
     let rule = app
         .change(&at, move |tx, _, place: &InProject, now| super::update_all(tx, place, &sent, now))
         .await?;
-    Ok(rule.map_or(Answer::NoContent, Answer::Shown))
+    Ok(rule.map_or(Answer::NoContent, Answer::Plain))
 }
 
 async fn retrieve_one(at: Admitted<InProject>, Id(id): Id<DashboardId>) -> Answered {
     let id = id?;
     let rights = rights(&*at.tx, &at.place, id)?;
-    super::body_of_one(&*at.tx, &at.place, id, rights).map(Answer::Shown)
+    super::body_of_one(&*at.tx, &at.place, id, rights).map(Answer::Plain)
 }
 
 async fn update_one(
@@ -121,7 +123,7 @@ async fn update_one(
             super::update_one(tx, place, id, rights, &sent, now)
         })
         .await?;
-    Ok(rule.map_or(Answer::NoContent, Answer::Shown))
+    Ok(rule.map_or(Answer::NoContent, Answer::Plain))
 }
 
 /// Rules on all dashboards are not one dashboard's (facts-dashboards §9).

@@ -16,7 +16,7 @@ use crate::state::App;
 use crate::store::Tx;
 
 use super::body::CollaboratorBody;
-use super::{NewCollaborator, Restricted};
+use super::{Collaborator, NewCollaborator, Restricted};
 
 const LIST: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/collaborators/";
 const ONE: &str =
@@ -46,7 +46,7 @@ pub fn routes(routes: &mut Routes) {
 async fn list(at: Admitted<InProject>, DashboardRef(id): DashboardRef) -> Answered {
     let head = dashboards::get_live(&*at.tx, at.place.project.id, id?)?;
     head.rights(&*at.tx, &at.place)?.require_view()?;
-    super::list(&*at.tx, &at.place, head.id).map(Answer::Shown)
+    super::list(&*at.tx, &at.place, head.id).map(Answer::Plain)
 }
 
 async fn create(
@@ -56,13 +56,12 @@ async fn create(
     Body(sent): Body,
 ) -> Answered {
     let (id, new, seed) = (id?, Parsed::<NewCollaborator>::of(&sent), Seed::take());
-    app.change(&at, move |tx, _, place: &InProject, now| {
+    app.post(&at, move |tx, _, place: &InProject, now| {
         let dashboard = get_editable(tx, place, id)?;
         let row = super::create(tx, place, dashboard, &new, &mut seed.draw(), now)?;
-        super::body(tx, &row)
+        super::body(tx, &row).map(Answer::Created)
     })
     .await
-    .map(Answer::Created)
 }
 
 async fn destroy(
@@ -71,14 +70,15 @@ async fn destroy(
     DashboardRef(id): DashboardRef,
     UserRef(named): UserRef,
 ) -> Answered {
-    let id = id?;
+    let (id, expected) = (id?, at.expected.clone());
     app.change(&at, move |tx, caller, place: &InProject, _| {
         let dashboard = get_editable(tx, place, id)?;
         let user = match named.clone()? {
             Some(uuid) => users::get_by_uuid(tx, uuid)?,
             None => caller.user.id,
         };
-        super::remove(tx, place, dashboard, user)
+        super::remove(tx, place, dashboard, user)?;
+        expected.require::<Collaborator>(tx, &(place.project.id, id, user))
     })
     .await?;
     Ok(Answer::NoContent)

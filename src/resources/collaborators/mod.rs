@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::access::InProject;
 use crate::access::levels::{self, COLLABORATORS_EDIT, EVERYONE_EDITS, Guarded};
 use crate::error::{Error, Result};
+use crate::etag::Versioned;
 use crate::ids::{CollaboratorId, DashboardId, OrganizationId, ProjectId, UserId, UserUuid};
 use crate::input;
 use crate::input::{Choice, Choices, Parsed, Required, UuidField};
@@ -266,10 +267,10 @@ pub fn list(tx: &impl Tx, place: &InProject, dashboard: DashboardId) -> Result<V
 ///
 /// # Errors
 /// 404 when the user is gone.
-pub fn body(tx: &impl Tx, row: &Collaborator) -> Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(512);
-    write_body(tx, row, &mut out)?;
-    Ok(out)
+pub fn body(tx: &impl Tx, row: &Collaborator) -> Result<Versioned> {
+    let mut json = Vec::with_capacity(512);
+    write_body(tx, row, &mut json)?;
+    Ok(Versioned { version: tx.version::<Collaborator>(&row.key())?, json })
 }
 
 fn write_body(tx: &impl Tx, row: &Collaborator, out: &mut Vec<u8>) -> Result<()> {

@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 use crate::access::InProject;
 use crate::access::levels::{AccessLevel, Rights};
 use crate::error::{Error, Result};
+use crate::etag::Versioned;
 use crate::ids::{DashboardId, UserId};
 use crate::input::{Choices, choices_schema};
 use crate::json::Object;
@@ -172,10 +173,10 @@ pub(super) fn detail(
     place: &InProject,
     id: DashboardId,
     once: Once,
-) -> Result<Vec<u8>> {
+) -> Result<Versioned> {
     let key = (place.project.id, id);
-    let mut out = Vec::with_capacity(2 * ITEM);
-    tx.view::<Dashboard, _>(&key, |row| {
+    let mut json = Vec::with_capacity(2 * ITEM);
+    let version = tx.view::<Dashboard, _>(&key, |row| {
         if row.head.deleted && !once.removed {
             return Err(Error::not_found());
         }
@@ -187,15 +188,14 @@ pub(super) fn detail(
         if row.head.detailed {
             details = tx.view::<Details, _>(&key, |row| Ok(row.shown.to_vec()))?;
         }
-        Object::begin(&mut out)
+        Object::begin(&mut json)
             .splice(row.shown)
             .splice(&tail)
             .splice(details.as_deref().unwrap_or(NO_DETAILS))
             .field("delete_insights", &once.delete_insights)?
             .with("tiles", |out| tiles::write(tx, &key, &rights, out))?
             .end();
-        Ok(())
-    })?
-    .ok_or_else(Error::not_found)?;
-    Ok(out)
+        Ok(row.version)
+    })?;
+    Ok(Versioned { version: version.ok_or_else(Error::not_found)?, json })
 }

@@ -16,10 +16,10 @@ use crate::secret::Seed;
 use crate::state::App;
 use crate::store::Order;
 
+use super::body::{DashboardBody, DashboardSummary};
 use super::templates::{self, FromTemplate};
 use super::tiles::{self, TileMove};
-use super::body::{DashboardBody, DashboardSummary};
-use super::{CreationModes, DashboardPatch, Filter, Maker, NewDashboard, Once, Sent};
+use super::{CreationModes, Dashboard, DashboardPatch, Filter, Maker, NewDashboard, Once, Sent};
 
 const LIST: &str = "/api/projects/{project_id}/dashboards/";
 const FROM_TEMPLATE: &str = "/api/projects/{project_id}/dashboards/create_from_template_json/";
@@ -107,12 +107,11 @@ async fn list(at: Admitted<InProject>, page: Page) -> Answered {
 async fn create(State(app): State<App>, at: Changing<InProject>, Body(sent): Body) -> Answered {
     let new = Sent::<NewDashboard>::of(&sent);
     let seed = Seed::take();
-    app.change(&at, move |tx, caller, place: &InProject, now| {
+    app.post(&at, move |tx, caller, place: &InProject, now| {
         let id = super::create(tx, caller, place, &new, &mut seed.draw(), now)?;
-        super::body(tx, place, id, Once::default())
+        super::body(tx, place, id, Once::default()).map(Answer::Created)
     })
     .await
-    .map(Answer::Created)
 }
 
 async fn create_from_template(
@@ -122,12 +121,11 @@ async fn create_from_template(
 ) -> Answered {
     let sent = Parsed::<FromTemplate>::of(&sent);
     let seed = Seed::take();
-    app.change(&at, move |tx, caller, place: &InProject, now| {
+    app.post(&at, move |tx, caller, place: &InProject, now| {
         let id = templates::create(tx, caller, place, &sent, &mut seed.draw(), now)?;
-        super::body(tx, place, id, Once::default())
+        super::body(tx, place, id, Once::default()).map(Answer::Shown)
     })
     .await
-    .map(Answer::Shown)
 }
 
 async fn retrieve(
@@ -149,9 +147,10 @@ async fn update(
     Body(sent): Body,
 ) -> Answered {
     let (id, patch) = (id?, Sent::<DashboardPatch>::of(&sent));
-    let seed = Seed::take();
+    let (seed, expected) = (Seed::take(), at.expected.clone());
     app.change(&at, move |tx, _, place: &InProject, now| {
         super::update(tx, place, id, &patch, &mut seed.draw(), now)?;
+        expected.require::<Dashboard>(tx, &(place.project.id, id))?;
         super::body(tx, place, id, Once::of(patch.get()?))
     })
     .await
@@ -171,8 +170,12 @@ async fn move_tile(
     Body(sent): Body,
 ) -> Answered {
     let (id, sent) = (id?, Parsed::<TileMove>::of(&sent));
-    app.change(&at, move |tx, _, place: &InProject, _| tiles::move_tile(tx, place, id, &sent))
-        .await?;
+    let expected = at.expected.clone();
+    app.change(&at, move |tx, _, place: &InProject, _| {
+        tiles::move_tile(tx, place, id, &sent)?;
+        expected.require::<Dashboard>(tx, &(place.project.id, id))
+    })
+    .await?;
     Ok(Answer::Empty)
 }
 

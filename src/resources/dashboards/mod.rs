@@ -23,6 +23,7 @@ use utoipa::ToSchema;
 use crate::access::InProject;
 use crate::access::levels::{self, AccessLevel, Guarded, Rights};
 use crate::error::{Error, Result};
+use crate::etag::Versioned;
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
 use crate::resources::access_controls::rules;
 use crate::resources::collaborators;
@@ -267,6 +268,6 @@ pub fn note_sharing(tx: &mut WriteTx<'_>, head: &Head, is_shared: bool) -> Resul
 ///
 /// # Errors
 /// 404 for none, or a removed one.
-pub fn body(tx: &impl Tx, place: &InProject, id: DashboardId, once: Once) -> Result<Vec<u8>> {
+pub fn body(tx: &impl Tx, place: &InProject, id: DashboardId, once: Once) -> Result<Versioned> {
     body::detail(tx, place, id, once)
 }

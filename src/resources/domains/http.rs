@@ -15,7 +15,7 @@ use crate::secret::Seed;
 use crate::state::App;
 use crate::store::Order;
 
-use super::{DomainFields, DomainPatch, NewDomain, Shown};
+use super::{Domain, DomainFields, DomainPatch, NewDomain, Shown};
 
 const LIST: &str = "/api/organizations/{organization_id}/domains/";
 const ONE: &str = "/api/organizations/{organization_id}/domains/{id}/";
@@ -54,7 +54,9 @@ pub fn routes(routes: &mut Routes) {
         .id::<DomainId>();
     routes
         .post(VERIFY, "domains_verify_create", write, verify)
-        .summary("Look the domain's challenge up in the DNS; the domain is verified where it is there.")
+        .summary(
+            "Look the domain's challenge up in the DNS; the domain is verified where it is there.",
+        )
         .id::<DomainId>()
         .empty(200);
 }
@@ -73,13 +75,12 @@ async fn create(
 ) -> Answered {
     let new = NewDomain::of(&sent);
     let seed = Seed::take();
-    app.change(&at, move |tx, _, place: &InOrganization, now| {
+    app.post(&at, move |tx, _, place: &InOrganization, now| {
         let organization = place.member.organization;
         let id = super::create(tx, organization, &new, &mut seed.draw(), now)?;
-        super::body(tx, organization, id)
+        super::body(tx, organization, id).map(Answer::Created)
     })
     .await
-    .map(Answer::Created)
 }
 
 async fn retrieve(at: Admitted<InOrganization>, Id(id): Id<DomainId>) -> Answered {
@@ -93,9 +94,11 @@ async fn update(
     Body(sent): Body,
 ) -> Answered {
     let (id, patch) = (id?, Parsed::<DomainPatch>::of(&sent));
+    let expected = at.expected.clone();
     app.change(&at, move |tx, _, place: &InOrganization, _| {
         let organization = place.member.organization;
         super::update(tx, organization, id, &patch)?;
+        expected.require::<Domain>(tx, &(organization, id))?;
         super::body(tx, organization, id)
     })
     .await
@@ -107,9 +110,10 @@ async fn destroy(
     at: Changing<InOrganization>,
     Id(id): Id<DomainId>,
 ) -> Answered {
-    let id = id?;
+    let (id, expected) = (id?, at.expected.clone());
     app.change(&at, move |tx, _, place: &InOrganization, _| {
-        super::remove(tx, place.member.organization, id)
+        super::remove(tx, place.member.organization, id)?;
+        expected.require::<Domain>(tx, &(place.member.organization, id))
     })
     .await?;
     Ok(Answer::NoContent)
@@ -124,15 +128,19 @@ async fn verify(
     Body(_): Body,
 ) -> Answered {
     let id = id?;
+    if let Some(reply) = app.find_reply(at.once.as_ref())? {
+        return Ok(reply);
+    }
     let challenge = app.look(&at, |tx, place: &InOrganization| {
         super::challenge(tx, place.member.organization, id)
     })?;
     let records = app.dns().txt(&challenge.name(&app.config().dns_challenge_prefix)).await?;
-    if challenge.is_met_by(&records) {
-        app.change(&at, move |tx, _, place: &InOrganization, now| {
-            super::verify(tx, place.member.organization, id, now)
-        })
-        .await?;
-    }
-    Ok(Answer::Empty)
+    let met = challenge.is_met_by(&records);
+    app.post(&at, move |tx, _, place: &InOrganization, now| {
+        if met {
+            super::verify(tx, place.member.organization, id, now)?;
+        }
+        Ok(Answer::Empty)
+    })
+    .await
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
+use crate::etag::Versioned;
 use crate::ids::{DomainId, OrganizationId};
 use crate::input::Parsed;
 use crate::json::Items;
@@ -247,7 +248,9 @@ pub fn list(tx: &impl Tx, organization: OrganizationId, window: Window) -> Resul
 ///
 /// # Errors
 /// 404 for no such domain.
-pub fn body(tx: &impl Tx, organization: OrganizationId, id: DomainId) -> Result<Vec<u8>> {
-    let shown = tx.view(&(organization, id), |row: Row<'_, Domain>| Ok(row.shown.to_vec()))?;
+pub fn body(tx: &impl Tx, organization: OrganizationId, id: DomainId) -> Result<Versioned> {
+    let shown = tx.view(&(organization, id), |row: Row<'_, Domain>| {
+        Ok(Versioned { version: row.version, json: row.shown.to_vec() })
+    })?;
     shown.ok_or_else(Error::not_found)
 }

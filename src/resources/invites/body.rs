@@ -3,6 +3,7 @@
 use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
+use crate::etag::Versioned;
 use crate::ids::{InviteId, OrganizationId};
 use crate::json::{self, Object};
 use crate::resources::users::{self, Embedder};
@@ -63,16 +64,17 @@ pub(super) fn created(
     key: (OrganizationId, InviteId),
     links: &Links,
     now: Timestamp,
-) -> Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(1024);
+) -> Result<Versioned> {
+    let mut json = Vec::with_capacity(1024);
     let invite: Invite = tx.get(&key)?;
     let link = (!invite.shown.emailing_attempt_made).then(|| links.to_hand_over(key.1));
-    tx.view::<Invite, _>(&key, |row| {
-        begin(tx, &row, &mut Embedder::default(), now, &mut out)?.field("accept_url", &link)?.end();
-        Ok(())
-    })?
-    .ok_or_else(Error::not_found)?;
-    Ok(out)
+    let version = tx.view::<Invite, _>(&key, |row| {
+        begin(tx, &row, &mut Embedder::default(), now, &mut json)?
+            .field("accept_url", &link)?
+            .end();
+        Ok(row.version)
+    })?;
+    Ok(Versioned { version: version.ok_or_else(Error::not_found)?, json })
 }
 
 fn begin<'o>(

@@ -15,7 +15,7 @@ use crate::store::Order;
 
 use super::body::{CreatedInvite, InviteBody};
 use super::input::MAX_AT_ONCE;
-use super::{InviteFields, NewInvite, NewInvites, Terms};
+use super::{Invite, InviteFields, NewInvite, NewInvites, Terms};
 
 const LIST: &str = "/api/organizations/{organization_id}/invites/";
 const BULK: &str = "/api/organizations/{organization_id}/invites/bulk/";
@@ -64,12 +64,11 @@ async fn create(
 ) -> Answered {
     let (new, seed) = (NewInvite::of(&sent), Seed::take());
     let (terms, links) = (terms(&app), app.links().clone());
-    app.change(&at, move |tx, _, InOrganization { member }: &InOrganization, now| {
+    app.post(&at, move |tx, _, InOrganization { member }: &InOrganization, now| {
         let id = super::create(tx, member, terms, &new, &mut seed.draw(), now)?;
-        super::body(tx, member.organization, id, &links, now)
+        super::body(tx, member.organization, id, &links, now).map(Answer::Created)
     })
     .await
-    .map(Answer::Created)
 }
 
 async fn create_all(
@@ -78,11 +77,11 @@ async fn create_all(
     AnyBody(sent): AnyBody,
 ) -> Answered {
     let (new, seed, terms) = (NewInvites::of(sent), Seed::take(), terms(&app));
-    app.change(&at, move |tx, _, place: &InOrganization, now| {
-        super::create_all(tx, &place.member, terms, &new, &mut seed.draw(), now)
+    app.post(&at, move |tx, _, place: &InOrganization, now| {
+        super::create_all(tx, &place.member, terms, &new, &mut seed.draw(), now)?;
+        Ok(Answer::Empty)
     })
-    .await?;
-    Ok(Answer::Empty)
+    .await
 }
 
 async fn destroy(
@@ -90,9 +89,10 @@ async fn destroy(
     at: Changing<InOrganization>,
     Id(id): Id<InviteId>,
 ) -> Answered {
-    let id = id?;
+    let (id, expected) = (id?, at.expected.clone());
     app.change(&at, move |tx, _, place: &InOrganization, _| {
-        super::remove(tx, place.member.organization, id)
+        super::remove(tx, place.member.organization, id)?;
+        expected.require::<Invite>(tx, &(place.member.organization, id))
     })
     .await?;
     Ok(Answer::NoContent)

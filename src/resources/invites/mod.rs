@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
+use crate::etag::Versioned;
 use crate::ids::{InviteId, LetterId, OrganizationId, UserId};
 use crate::mail::outbox::{self, About};
 use crate::resources::members::{self, Level, Membership};
@@ -352,6 +353,6 @@ pub fn body(
     id: InviteId,
     links: &Links,
     now: Timestamp,
-) -> Result<Vec<u8>> {
+) -> Result<Versioned> {
     body::created(tx, (organization, id), links, now)
 }

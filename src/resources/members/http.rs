@@ -72,9 +72,11 @@ async fn update(
     Body(sent): Body,
 ) -> Answered {
     let (named, patch) = (named?, Parsed::<MemberPatch>::of(&sent));
+    let expected = at.expected.clone();
     app.change(&at, move |tx, _, place: &InOrganization, now| {
         let user = resolve(tx, &place.member, named)?;
         super::update(tx, &place.member, user, &patch, now)?;
+        expected.require::<Membership>(tx, &(place.member.organization, user))?;
         super::body(tx, place.member.organization, user)
     })
     .await
@@ -86,10 +88,11 @@ async fn destroy(
     at: Changing<InOrganization>,
     UserRef(named): UserRef,
 ) -> Answered {
-    let named = named?;
+    let (named, expected) = (named?, at.expected.clone());
     app.change(&at, move |tx, _, place: &InOrganization, _| {
         let user = resolve(tx, &place.member, named)?;
-        sweeps::remove_member(tx, &place.member, user)
+        sweeps::remove_member(tx, &place.member, user)?;
+        expected.require::<Membership>(tx, &(place.member.organization, user))
     })
     .await?;
     Ok(Answer::NoContent)

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::etag::Versioned;
 use crate::ids::{MembershipId, OrganizationId, UserId};
 use crate::input;
 use crate::input::{Choice, Choices};
@@ -285,11 +286,14 @@ fn require_grantable(caller: &Membership, member: &Membership, level: Level) -> 
 ///
 /// # Errors
 /// 404 when there is no such member.
-pub fn body(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<Vec<u8>> {
-    let member = get(tx, organization, user)?;
-    let mut out = Vec::with_capacity(512);
-    write_body(tx, &member, &mut Embedder::default(), &mut out)?;
-    Ok(out)
+pub fn body(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<Versioned> {
+    let mut json = Vec::with_capacity(512);
+    let version = tx.view::<Membership, _>(&(organization, user), |row| {
+        let version = row.version;
+        write_body(tx, &row.into_record()?, &mut Embedder::default(), &mut json)?;
+        Ok(version)
+    })?;
+    Ok(Versioned { version: version.ok_or_else(Error::not_found)?, json })
 }
 
 fn write_body(

@@ -5,6 +5,7 @@ use axum::extract::State;
 use crate::access::gate::Limits;
 use crate::access::{Admitted, Anywhere, Changing, InOrganization, Needs};
 use crate::error::Result;
+use crate::etag::Versioned;
 use crate::http::answer::{Answer, Answered};
 use crate::http::body::Body;
 use crate::http::page::Page;
@@ -20,7 +21,7 @@ use crate::store::{Order, Tx, Window};
 
 use super::body::OrganizationBody;
 use super::body::write_full;
-use super::{NewOrganization, OrganizationPatch};
+use super::{NewOrganization, Organization, OrganizationPatch};
 
 const LIST: &str = "/api/organizations/";
 const ONE: &str = "/api/organizations/{organization_id}/";
@@ -71,15 +72,14 @@ async fn list(at: Admitted<Anywhere>, page: Page) -> Answered {
 async fn create(State(app): State<App>, at: Changing<Anywhere>, Body(sent): Body) -> Answered {
     let new = Parsed::<NewOrganization>::of(&sent);
     let seed = Seed::take();
-    app.change(&at, move |tx, caller, _: &Anywhere, now| {
+    app.post(&at, move |tx, caller, _: &Anywhere, now| {
         let mut draw = seed.draw();
         let id = super::create(tx, new.get()?, &mut draw, now)?;
         let first = NewProject::of(&crate::input::JsonObject::new());
         let (member, _) = projects::create_first(tx, id, caller.user.id, &first, &mut draw, now)?;
-        body(tx, &member, &caller.key)
+        body(tx, &member, &caller.key).map(Answer::Created)
     })
     .await
-    .map(Answer::Created)
 }
 
 async fn retrieve(at: Admitted<InOrganization>) -> Answered {
@@ -91,9 +91,10 @@ async fn update(
     at: Changing<InOrganization>,
     Body(sent): Body,
 ) -> Answered {
-    let patch = Parsed::<OrganizationPatch>::of(&sent);
+    let (patch, expected) = (Parsed::<OrganizationPatch>::of(&sent), at.expected.clone());
     app.change(&at, move |tx, caller, place: &InOrganization, now| {
         super::update(tx, place.member.organization, patch.get()?, now)?;
+        expected.require::<Organization>(tx, &place.member.organization)?;
         body(tx, &place.member, &caller.key)
     })
     .await
@@ -101,16 +102,18 @@ async fn update(
 }
 
 async fn destroy(State(app): State<App>, at: Changing<InOrganization>) -> Answered {
-    app.change(&at, |tx, _, place: &InOrganization, _| {
-        sweeps::remove_organization(tx, place.member.organization)
+    let expected = at.expected.clone();
+    app.change(&at, move |tx, _, place: &InOrganization, _| {
+        sweeps::remove_organization(tx, place.member.organization)?;
+        expected.require::<Organization>(tx, &place.member.organization)
     })
     .await?;
     app.sweep();
     Ok(Answer::NoContent)
 }
 
-fn body(tx: &impl Tx, member: &Membership, key: &Limits) -> Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(2048);
-    write_full(tx, member, key, &mut out)?;
-    Ok(out)
+fn body(tx: &impl Tx, member: &Membership, key: &Limits) -> Result<Versioned> {
+    let mut json = Vec::with_capacity(2048);
+    write_full(tx, member, key, &mut json)?;
+    Ok(Versioned { version: tx.version::<Organization>(&member.organization)?, json })
 }

@@ -4,6 +4,7 @@ use axum::extract::State;
 
 use crate::access::{Admitted, Anywhere, Changing, InOrganization, InProject, Needs};
 use crate::error::Result;
+use crate::etag::Versioned;
 use crate::http::answer::{Answer, Answered};
 use crate::http::body::Body;
 use crate::http::page::Page;
@@ -117,12 +118,11 @@ async fn create(
     let new = NewProject::of(&sent);
     let seed = Seed::take();
     let signer = app.clone();
-    app.change(&at, move |tx, _, place: &InOrganization, now| {
+    app.post(&at, move |tx, _, place: &InOrganization, now| {
         let id = super::create(tx, &place.member, &new, &mut seed.draw(), now)?;
-        body(tx, &signer, &place.member, id)
+        body(tx, &signer, &place.member, id).map(Answer::Created)
     })
     .await
-    .map(Answer::Created)
 }
 
 async fn retrieve(State(app): State<App>, at: Admitted<InProject>) -> Answered {
@@ -130,11 +130,12 @@ async fn retrieve(State(app): State<App>, at: Admitted<InProject>) -> Answered {
 }
 
 async fn update(State(app): State<App>, at: Changing<InProject>, Body(sent): Body) -> Answered {
-    let fields = Parsed::<ProjectFields>::of(&sent);
+    let (fields, expected) = (Parsed::<ProjectFields>::of(&sent), at.expected.clone());
     let signer = app.clone();
     app.change(&at, move |tx, _, place: &InProject, now| {
         let id = place.project.id;
         super::update(tx, &place.member, id, &fields, is_live_dashboard, now)?;
+        expected.require::<Project>(tx, &(place.member.organization, id))?;
         body(tx, &signer, &place.member, id)
     })
     .await
@@ -146,15 +147,18 @@ fn is_live_dashboard(tx: &WriteTx<'_>, project: ProjectId, dashboard: u64) -> Re
 }
 
 async fn destroy(State(app): State<App>, at: Changing<InProject>) -> Answered {
-    app.change(&at, |tx, _, place: &InProject, _| {
-        sweeps::remove_project(tx, place.project.organization, place.project.id)
+    let expected = at.expected.clone();
+    app.change(&at, move |tx, _, place: &InProject, _| {
+        let (organization, id) = (place.project.organization, place.project.id);
+        sweeps::remove_project(tx, organization, id)?;
+        expected.require::<Project>(tx, &(organization, id))
     })
     .await?;
     app.sweep();
     Ok(Answer::NoContent)
 }
 
-fn body(tx: &impl Tx, app: &App, member: &Membership, id: ProjectId) -> Result<Vec<u8>> {
+fn body(tx: &impl Tx, app: &App, member: &Membership, id: ProjectId) -> Result<Versioned> {
     let project: Project = tx.get(&(member.organization, id))?;
     let live_events_token = app.live_events_token(id, &project.shown.api_token)?;
     super::body(tx, &Viewer { member, live_events_token }, id)

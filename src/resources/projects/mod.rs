@@ -15,6 +15,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
+use crate::etag::Versioned;
 use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::input::Parsed;
 use crate::json::Object;
@@ -204,7 +205,11 @@ pub fn update(
         return Ok(());
     }
     settings.shown.updated_at = now;
-    tx.put(&project)?;
+    if project == before.0 {
+        tx.touch::<Project>(&key)?;
+    } else {
+        tx.put(&project)?;
+    }
     tx.put(&settings)
 }
 
@@ -255,21 +260,16 @@ pub struct Viewer<'v> {
 ///
 /// # Errors
 /// 404 when the project is gone.
-pub fn body(tx: &impl Tx, viewer: &Viewer<'_>, id: ProjectId) -> Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(4096);
-    write_full(tx, viewer, id, &mut out)?;
-    Ok(out)
-}
-
-fn write_full(tx: &impl Tx, viewer: &Viewer<'_>, id: ProjectId, out: &mut Vec<u8>) -> Result<()> {
+pub fn body(tx: &impl Tx, viewer: &Viewer<'_>, id: ProjectId) -> Result<Versioned> {
     let member = viewer.member;
     let key = (member.organization, id);
-    let (head, own) = tx
-        .view::<Project, _>(&key, |row| Ok((row.head, row.shown.to_vec())))?
+    let (head, version, own) = tx
+        .view::<Project, _>(&key, |row| Ok((row.head, row.version, row.shown.to_vec())))?
         .ok_or_else(Error::not_found)?;
     let settings =
         tx.view::<Settings, _>(&key, |row| Ok(row.shown.to_vec()))?.ok_or_else(Error::not_found)?;
-    Object::begin(out)
+    let mut json = Vec::with_capacity(4096);
+    Object::begin(&mut json)
         .splice(&own)
         .splice(&settings)
         .field("effective_membership_level", &effective_level(tx, member, &head)?)?
@@ -279,7 +279,7 @@ fn write_full(tx: &impl Tx, viewer: &Viewer<'_>, id: ProjectId, out: &mut Vec<u8
         .raw("default_modifiers", br#""{}""#)
         .raw("product_intents", br#""[]""#)
         .end();
-    Ok(())
+    Ok(Versioned { version, json })
 }
 
 /// The caller's level for a project (facts-org §5.3): the organization level, but the grant's for a

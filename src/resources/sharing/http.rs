@@ -18,7 +18,7 @@ use crate::state::App;
 use crate::store::Tx;
 
 use super::body::{Public, Shared, SharingBody};
-use super::{SharingPatch, page};
+use super::{Sharing, SharingPatch, page};
 
 const ONE: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/sharing/";
 const REFRESH: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/sharing/refresh/";
@@ -70,12 +70,13 @@ async fn update(
     Body(sent): Body,
 ) -> Answered {
     let (id, patch) = (id?, Parsed::<SharingPatch>::of(&sent));
-    let tokens = app.sharing().clone();
+    let (tokens, expected) = (app.sharing().clone(), at.expected.clone());
     app.change(&at, move |tx, _, place: &InProject, now| {
         let dashboard = get_editable(tx, place, id)?;
         if let Some(enabled) = super::update(tx, &tokens, of(&dashboard), &patch, now)? {
             dashboards::note_sharing(tx, &dashboard, enabled)?;
         }
+        expected.require::<Sharing>(tx, &of(&dashboard))?;
         super::body(tx, &tokens, of(&dashboard))
     })
     .await
@@ -89,14 +90,13 @@ async fn refresh(
     Body(_): Body,
 ) -> Answered {
     let (id, tokens) = (id?, app.sharing().clone());
-    app.change(&at, move |tx, _, place: &InProject, now| {
+    app.post(&at, move |tx, _, place: &InProject, now| {
         let dashboard = get_editable(tx, place, id)?;
         let enabled = super::refresh(tx, &tokens, of(&dashboard), now)?;
         dashboards::note_sharing(tx, &dashboard, enabled)?;
-        super::body(tx, &tokens, of(&dashboard))
+        super::body(tx, &tokens, of(&dashboard)).map(Answer::Shown)
     })
     .await
-    .map(Answer::Shown)
 }
 
 /// What a token opens, as JSON where the path ends in `.json` and as a page otherwise. What opens nothing
@@ -115,7 +115,7 @@ async fn open(State(app): State<App>, Token(token): Token) -> Result<Response> {
 
 fn json(found: Option<Shared>, _: &str) -> Result<Response> {
     let answer = match found {
-        Some(shared) => Ok(Answer::Shown(shared.json()?)),
+        Some(shared) => Ok(Answer::Plain(shared.json()?)),
         None => Err(Error::not_found()),
     };
     Ok((UNLISTED, answer).into_response())

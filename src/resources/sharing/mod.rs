@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::error::Result;
+use crate::etag::Versioned;
 use crate::ids::{DashboardId, ProjectId};
 use crate::input;
 use crate::input::{Flag, Parsed};
@@ -195,13 +196,13 @@ pub fn find_open(
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub fn body(tx: &impl Tx, tokens: &Tokens, of: Of) -> Result<Vec<u8>> {
+pub fn body(tx: &impl Tx, tokens: &Tokens, of: Of) -> Result<Versioned> {
     let Sharing { head, shown } = get(tx, of)?;
-    let mut out = Vec::with_capacity(128);
-    Object::begin(&mut out)
+    let mut json = Vec::with_capacity(128);
+    Object::begin(&mut json)
         .field("created_at", &shown.created_at)?
         .field("enabled", &shown.enabled)?
         .field("access_token", &tokens.token(head.dashboard, head.serial))?
         .end();
-    Ok(out)
+    Ok(Versioned { version: tx.version::<Sharing>(&of)?, json })
 }

@@ -10,7 +10,7 @@ use crate::http::body::Body;
 use crate::http::html::Document;
 use crate::http::path::{Id, Query};
 use crate::http::routes::Routes;
-use crate::ids::InviteId;
+use crate::ids::{InviteId, RequesterId};
 use crate::secret::Seed;
 use crate::state::App;
 use crate::store::Snapshot;
@@ -31,7 +31,10 @@ pub fn routes(routes: &mut Routes) {
         .get(ONE, "signup_retrieve", read, offer)
         .summary("Retrieve what an invite offers.")
         .id::<InviteId>()
-        .query::<String>("token", "The token of the invite's link; where one is sent, it has to be right.")
+        .query::<String>(
+            "token",
+            "The token of the invite's link; where one is sent, it has to be right.",
+        )
         .answers::<InviteOffer>(200)
         .may(400);
     routes
@@ -68,7 +71,7 @@ async fn offer(
     let tx = app.store().snapshot()?;
     let visitor = visitor.caller.map(|caller| caller.user.id);
     super::offer(&*tx, app.links(), id.ok(), query.last("token"), visitor, app.now())
-        .map(Answer::Shown)
+        .map(Answer::Plain)
 }
 
 async fn accept(
@@ -77,21 +80,27 @@ async fn accept(
     Id(id): Id<InviteId>,
     Body(sent): Body,
 ) -> Answered {
-    let (sent, seed) = (Arc::new(Acceptance::of(id.ok(), &sent)), Seed::take());
+    let id = id.ok();
+    let (sent, seed) = (Arc::new(Acceptance::of(id, &sent)), Seed::take());
     let user = visitor.caller.as_ref().map(|caller| caller.user.id);
     let acceptable = {
         let (links, sent, now) = (app.links().clone(), Arc::clone(&sent), app.now());
         move |tx: &Snapshot| super::require_acceptable(tx, &links, &sent, user, now)
     };
+    let once = id.and_then(|id| Some(visitor.once.as_ref()?.by(RequesterId(id.0))));
+    if let Some(reply) = app.find_reply(once.as_ref())? {
+        return Ok(reply);
+    }
     acceptable(&*app.store().snapshot()?)?;
     let by = match user {
         Some(user) => AcceptedBy::User(user),
         None => AcceptedBy::Newcomer(app.new_key(acceptable).await?),
     };
     let (links, sends_mail) = (app.links().clone(), app.sends_mail());
-    app.change_as_visitor(&visitor, move |tx, now| {
-        super::accept(tx, &links, &sent, &by, sends_mail, &mut seed.draw(), now)
+    app.post_as_visitor(&visitor, once, move |tx, now| {
+        let draw = &mut seed.draw();
+        let (user, body) = super::accept(tx, &links, &sent, &by, sends_mail, draw, now)?;
+        Ok((user, Answer::Created(body)))
     })
     .await
-    .map(Answer::Created)
 }

@@ -7,6 +7,7 @@ mod letters;
 
 use crate::access::key::MadeKey;
 use crate::error::{Error, Result};
+use crate::etag::Versioned;
 use crate::ids::{InviteId, LetterId, UserId};
 use crate::json::Object;
 use crate::mail::outbox::{self, About};
@@ -174,7 +175,7 @@ pub fn accept(
     sends_mail: bool,
     draw: &mut Draw,
     now: Timestamp,
-) -> Result<(users::Head, Vec<u8>)> {
+) -> Result<(users::Head, Versioned)> {
     let (invite, proof) = get_by_token(tx, links, sent.invite, sent.token()?)?;
     require_open(tx, &invite, by.user(), now)?;
     let (user, made) = match by {
@@ -250,12 +251,12 @@ fn announce(
     outbox::post(tx, LetterId(draw.uuid(now)), member.organization, about, now)
 }
 
-fn body(tx: &impl Tx, member: &Membership, made: Option<&MadeKey>) -> Result<Vec<u8>> {
+fn body(tx: &impl Tx, member: &Membership, made: Option<&MadeKey>) -> Result<Versioned> {
     let organization: Organization = tx.get(&member.organization)?;
     let user: User = tx.get(&member.user)?;
     let key = made.map(|made| made.shown(KEY_LABEL, &KEY_SCOPES));
-    let mut out = Vec::with_capacity(1024);
-    Object::begin(&mut out)
+    let mut json = Vec::with_capacity(1024);
+    Object::begin(&mut json)
         .splice(&serde_json::to_vec(&user.shown).map_err(Error::internal)?)
         .with("organization", |out| {
             Object::begin(out)
@@ -267,5 +268,5 @@ fn body(tx: &impl Tx, member: &Membership, made: Option<&MadeKey>) -> Result<Vec
         .raw("redirect_url", b"\"/\"")
         .field("personal_api_key", &key)?
         .end();
-    Ok(out)
+    Ok(Versioned { version: tx.version::<User>(&member.user)?, json })
 }

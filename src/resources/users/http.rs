@@ -4,6 +4,7 @@ use axum::extract::State;
 
 use crate::access::{Admitted, Anywhere, Caller, Changing, Needs};
 use crate::error::{Error, Result};
+use crate::etag::Versioned;
 use crate::http::answer::{Answer, Answered};
 use crate::http::body::Body;
 use crate::http::routes::Routes;
@@ -17,7 +18,7 @@ use crate::state::App;
 use crate::store::{Tx, WriteTx};
 
 use super::body::CurrentUser;
-use super::{UserPatch, splice_own};
+use super::{User, UserPatch, splice_own};
 
 const ME: &str = "/api/users/@me/";
 
@@ -41,12 +42,13 @@ async fn retrieve(at: Admitted<Anywhere>) -> Answered {
 }
 
 async fn update(State(app): State<App>, at: Changing<Anywhere>, Body(sent): Body) -> Answered {
-    let patch = Parsed::<UserPatch>::of(&sent);
+    let (patch, expected) = (Parsed::<UserPatch>::of(&sent), at.expected.clone());
     app.change(&at, move |tx, caller, _: &Anywhere, _| {
         let patch = patch.get()?;
         let current = current_after(tx, caller, patch)?;
         super::update(tx, caller.user.id, patch, current)?;
-        let user = tx.head::<super::User>(&caller.user.id)?.ok_or_else(Error::not_found)?;
+        expected.require::<User>(tx, &caller.user.id)?;
+        let user = tx.head::<User>(&caller.user.id)?.ok_or_else(Error::not_found)?;
         body(tx, &Caller { user, key: caller.key.clone() })
     })
     .await
@@ -86,12 +88,12 @@ fn does_not_exist(attr: &str, id: &impl std::fmt::Display) -> Error {
 }
 
 /// The caller, with the organizations and the project that the key shows.
-fn body(tx: &impl Tx, caller: &Caller) -> Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(4096);
+fn body(tx: &impl Tx, caller: &Caller) -> Result<Versioned> {
+    let mut json = Vec::with_capacity(4096);
     let current = members::current_organization(tx, &caller.user)?;
     let open = caller.open_memberships(tx)?;
     let member = open.iter().find(|member| Some(member.organization) == current);
-    splice_own(tx, caller.user.id, Object::begin(&mut out))?
+    splice_own(tx, caller.user.id, Object::begin(&mut json))?
         .with("team", |out| write_team(tx, caller, &open, member, out))?
         .with("organization", |out| {
             let Some(member) = member else {
@@ -102,7 +104,7 @@ fn body(tx: &impl Tx, caller: &Caller) -> Result<Vec<u8>> {
         })?
         .with("organizations", |out| write_basic_of(tx, caller, out))?
         .end();
-    Ok(out)
+    Ok(Versioned { version: tx.version::<User>(&caller.user.id)?, json })
 }
 
 fn write_team(

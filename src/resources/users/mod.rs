@@ -211,11 +211,15 @@ pub fn update(
     patch: &UserPatch,
     current: (Option<OrganizationId>, Option<ProjectId>),
 ) -> Result<()> {
-    let mut user: User = tx.get(&id)?;
-    let mut profile: Profile = tx.get(&id)?;
+    let before: (User, Profile) = (tx.get(&id)?, tx.get(&id)?);
+    let (mut user, mut profile) = before.clone();
     input::apply(patch.clone(), &mut user.shown, &mut profile.shown);
     (user.head.current_organization, user.head.current_project) = current;
-    tx.put(&user)?;
+    if user == before.0 && profile != before.1 {
+        tx.touch::<User>(&id)?;
+    } else {
+        tx.put(&user)?;
+    }
     tx.put(&profile)
 }
 

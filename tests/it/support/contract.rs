@@ -149,8 +149,11 @@ impl Operation {
                 let headers = headers
                     .filter(|(_, header)| resolved(header)["required"] == true)
                     .map(|(name, _)| name.clone());
-                let promise =
-                    Promise { media: media.collect(), headers: headers.collect(), json: OnceLock::new() };
+                let promise = Promise {
+                    media: media.collect(),
+                    headers: headers.collect(),
+                    json: OnceLock::new(),
+                };
                 (status.parse().expect("a status"), promise)
             })
             .collect();

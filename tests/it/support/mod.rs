@@ -96,6 +96,13 @@ impl Workspace {
         found["results"][0]["id"].clone()
     }
 
+    /// The UUID of the member of the first organization with this address.
+    pub async fn uuid(&self, email: &str) -> String {
+        let found = self.organization(&format!("members/?email={email}"));
+        let found = self.owner.get(&found).await.ok();
+        found["results"][0]["user"]["uuid"].as_str().expect("a member").to_owned()
+    }
+
     /// Someone without a key.
     pub fn anonymous(&self) -> Caller {
         Caller { router: self.router.clone(), key: None }
@@ -235,7 +242,10 @@ impl Caller {
             let value = format!("Bearer {key}").parse().expect("a header value");
             request.headers_mut().insert(AUTHORIZATION, value);
         }
-        let asked = (request.method().clone(), request.uri().path_and_query().map_or(String::new(), ToString::to_string));
+        let asked = (
+            request.method().clone(),
+            request.uri().path_and_query().map_or(String::new(), ToString::to_string),
+        );
         let response = self.router.clone().oneshot(request).await.expect("an answer");
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.expect("a whole body").to_bytes();

@@ -1,0 +1,165 @@
+//! How callers and the operator change things: one transaction with the gate's answer, the rule and the activity
+//! entry.
+
+use std::sync::Arc;
+
+use crate::access::gate::{Caller, authorize};
+use crate::access::{Changing, Place, Visitor};
+use crate::error::{Error, Result};
+use crate::http::answer::Answer;
+use crate::idempotency::{self, Once};
+use crate::mail::postman::Bell;
+use crate::resources::{activity, users};
+use crate::secret::Seed;
+use crate::store::{Snapshot, WriteTx};
+use crate::time::Timestamp;
+
+use super::App;
+
+impl App {
+    /// Reads something for a caller who is to change something later: asks the gate once more, in a snapshot
+    /// that is let go before this answers.
+    ///
+    /// # Errors
+    /// What the gate or `read` refuses.
+    pub fn look<P: Place, T>(
+        &self,
+        asked: &Changing<P>,
+        read: impl FnOnce(&Snapshot, &P) -> Result<T>,
+    ) -> Result<T> {
+        let tx = self.store().snapshot()?;
+        let granted = authorize(&*tx, &asked.ask, self.now())?;
+        read(&tx, &P::of(&granted)?)
+    }
+
+    /// Changes something for a caller: asks the gate once more inside the write, runs `rule`, and writes
+    /// the activity entry, all in one transaction. Answers once that is on disk.
+    ///
+    /// # Errors
+    /// What the gate or the rule refuses; 503 when the change could not be committed.
+    pub async fn change<P: Place, T: Send + 'static>(
+        &self,
+        asked: &Changing<P>,
+        rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let ask = Arc::clone(&asked.ask);
+        self.write(move |tx, now| {
+            let granted = authorize(tx, &ask, now)?;
+            let answer = rule(tx, &granted.caller, &P::of(&granted)?, now)?;
+            Ok((Some(granted.caller.user), answer))
+        })
+        .await
+    }
+
+    /// Does for a caller what a POST asks: as [`change`](Self::change) does, but a request that is to be done once,
+    /// and was done, is answered as it was then.
+    ///
+    /// # Errors
+    /// What the gate or the rule refuses; 422 for a repeated request with another body; 503 when the change could
+    /// not be committed.
+    pub async fn post<P: Place>(
+        &self,
+        asked: &Changing<P>,
+        rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<Answer> + Send + 'static,
+    ) -> Result<Answer> {
+        let (ask, once) = (Arc::clone(&asked.ask), asked.once.clone());
+        self.write(move |tx, now| {
+            let granted = authorize(tx, &ask, now)?;
+            let (caller, place) = (&granted.caller, P::of(&granted)?);
+            let answer = do_once(tx, once.as_ref(), now, |tx| rule(tx, caller, &place, now))?;
+            Ok((Some(granted.caller.user), answer))
+        })
+        .await
+    }
+
+    /// What a request that is to be done once was answered, if it was done: for a handler that looks at something
+    /// before it posts, and whose rule asks for no more rights than the gate did.
+    ///
+    /// # Errors
+    /// 422 for a repeated request with another body; 500 or 503 when the file cannot be read.
+    pub fn find_reply(&self, once: Option<&Once>) -> Result<Option<Answer>> {
+        let Some(once) = once else { return Ok(None) };
+        let reply = idempotency::find(&*self.store().snapshot()?, once, self.now())?;
+        Ok(reply.map(Answer::Replayed))
+    }
+
+    /// Does what a POST asks for somebody who may have sent a key: asks the gate once more inside the write where
+    /// they have. `rule` answers besides who did it, for the activity log.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub async fn post_as_visitor(
+        &self,
+        visitor: &Visitor,
+        once: Option<Once>,
+        rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(users::Head, Answer)> + Send + 'static,
+    ) -> Result<Answer> {
+        let ask = visitor.ask.clone();
+        self.write(move |tx, now| {
+            if let Some(ask) = &ask {
+                authorize(tx, ask, now)?;
+            }
+            let mut user = None;
+            let answer = do_once(tx, once.as_ref(), now, |tx| {
+                let (who, answer) = rule(tx, now)?;
+                user = Some(who);
+                Ok(answer)
+            })?;
+            Ok((user, answer))
+        })
+        .await
+    }
+
+    /// Changes something for the operator: runs `rule` and writes the activity entry in one transaction.
+    ///
+    /// # Errors
+    /// What the rule refuses; 503 when the change could not be committed.
+    pub async fn operate<T: Send + 'static>(
+        &self,
+        rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.write(move |tx, now| Ok((None, rule(tx, now)?))).await
+    }
+
+    /// Runs `rule`, which answers besides who did it, and writes the activity entry; wakes the postman where
+    /// something was posted.
+    async fn write<T: Send + 'static>(
+        &self,
+        rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(Option<users::Head>, T)> + Send + 'static,
+    ) -> Result<T> {
+        let (now, seed) = (self.now(), Seed::take());
+        let bell = Bell::new(self.0.postman.as_ref());
+        let write = move |tx: &mut WriteTx<'_>| {
+            let (user, answer) = rule(tx, now)?;
+            activity::record(tx, user.as_ref(), &mut seed.draw(), now)?;
+            bell.listen(tx);
+            Ok(answer)
+        };
+        self.store().write(write).await
+    }
+}
+
+/// Does what was asked, unless it is to be done once and was done: then the rule only tells whether the caller
+/// still may.
+fn do_once(
+    tx: &mut WriteTx<'_>,
+    once: Option<&Once>,
+    now: Timestamp,
+    rule: impl FnOnce(&mut WriteTx<'_>) -> Result<Answer>,
+) -> Result<Answer> {
+    let Some(once) = once else { return rule(tx) };
+    if let Some(reply) = idempotency::find(tx, once, now)? {
+        return match tx.rehearse(rule) {
+            Err(refused) if is_about_rights(&refused) => Err(refused),
+            _ => Ok(Answer::Replayed(reply)),
+        };
+    }
+    let answer = rule(tx)?;
+    idempotency::keep(tx, once, &answer.reply(), now)?;
+    Ok(answer)
+}
+
+/// Whether a refusal is not only about what a first request has already done.
+fn is_about_rights(refused: &Error) -> bool {
+    !matches!(refused.status(), 400)
+}

@@ -1,0 +1,253 @@
+//! Entity tags: what is read again is answered with 304, and what has changed is not changed again by who
+//! does not know it (decisions §1).
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use steward::resources::members::Level;
+
+use crate::activity::entries;
+use crate::errors::JSON;
+use crate::support::{Answer, Caller, Workspace};
+
+const CHANGED: &str = "The object has changed: its version is not one that If-Match names.";
+const ME: &str = "/api/users/@me/";
+
+/// The tag of an answer: strong, `"<version>-<hash>"`.
+#[track_caller]
+fn tag(answer: &Answer) -> String {
+    let tag = answer.headers["etag"].to_str().expect("text").to_owned();
+    let inner = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).expect("quotes");
+    let (version, hash) = inner.split_once('-').expect("two parts");
+    assert!(version.parse::<u64>().is_ok(), "{tag}");
+    assert!(hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()), "{tag}");
+    tag
+}
+
+async fn get_if_none_match(caller: &Caller, path: &str, sent: &str) -> Answer {
+    caller.fetch(Method::GET, path, &[("if-none-match", sent)], "").await
+}
+
+async fn patch_if_match(caller: &Caller, path: &str, sent: &str, body: Value) -> Answer {
+    let headers = [("if-match", sent), JSON[0]];
+    caller.fetch(Method::PATCH, path, &headers, body.to_string()).await
+}
+
+async fn delete_if_match(caller: &Caller, path: &str, sent: &str) -> Answer {
+    caller.fetch(Method::DELETE, path, &[("if-match", sent)], "").await
+}
+
+#[track_caller]
+fn is_stale(answer: &Answer) {
+    answer.refuses(412, "invalid_request", "precondition_failed", CHANGED, None);
+}
+
+#[track_caller]
+fn is_not_modified(answer: &Answer, tag: &str) {
+    answer.is_empty(304);
+    assert_eq!(answer.headers["etag"], tag);
+}
+
+/// Everything that is read as one object and changed by PATCH, with a change of it.
+async fn objects(workspace: &Workspace) -> Vec<(String, Value)> {
+    let owner = &workspace.owner;
+    let domain = json!({ "domain": "corp.example" });
+    let domain = owner.post(&workspace.organization("domains/"), domain).await.ok();
+    let dashboard = owner.post(&workspace.dashboards(""), json!({ "name": "Sales" })).await.ok();
+    let dashboard = workspace.dashboards(&format!("{}/", dashboard["id"]));
+    let project = workspace.made.project_id;
+    vec![
+        (
+            workspace.organization(&format!("domains/{}/", domain["id"].as_str().expect("an id"))),
+            json!({ "saml_entity_id": "x" }),
+        ),
+        (format!("{dashboard}sharing/"), json!({ "enabled": true })),
+        (dashboard, json!({ "name": "Sales, again" })),
+        (format!("/api/projects/{project}/"), json!({ "name": "Shop" })),
+        (workspace.organization(&format!("projects/{project}/")), json!({ "anonymize_ips": true })),
+        (workspace.organization(""), json!({ "name": "Corp, again" })),
+        (ME.to_owned(), json!({ "first_name": "Olga, again" })),
+    ]
+}
+
+#[tokio::test]
+async fn what_the_reader_has_is_answered_with_304() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    for (path, change) in objects(&workspace).await {
+        let shown = owner.get(&path).await;
+        let tag = tag(&shown);
+        assert_eq!(shown.status, 200, "{path}");
+        for sent in [&tag, &format!("W/{tag}"), "*", &format!("\"other\", {tag}")] {
+            is_not_modified(&get_if_none_match(owner, &path, sent).await, &tag);
+        }
+        let head = owner.fetch(Method::HEAD, &path, &[], "").await;
+        assert_eq!((head.status, &head.headers["etag"]), (200, &shown.headers["etag"]), "{path}");
+        let head = owner.fetch(Method::HEAD, &path, &[("if-none-match", &tag)], "").await;
+        is_not_modified(&head, &tag);
+        for sent in ["\"other\"", "", "\"", tag.trim_matches('"')] {
+            get_if_none_match(owner, &path, sent).await.is(200, shown.body.clone());
+        }
+        owner.patch(&path, change).await.ok();
+        assert_eq!(get_if_none_match(owner, &path, &tag).await.status, 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_by_who_knows_an_older_version_is_refused_and_changes_nothing() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    for (path, change) in objects(&workspace).await {
+        let old = tag(&owner.get(&path).await);
+        let changed = patch_if_match(owner, &path, &old, change.clone()).await;
+        assert_eq!(changed.status, 200, "{path}: {}", changed.body);
+        let new = tag(&changed);
+        let shown = owner.get(&path).await;
+        assert_eq!(tag(&shown), new, "{path}: what a change answers is what is read then");
+        let known = entries(&workspace);
+        for sent in
+            [&*old, &format!("W/{new}"), "\"other\"", "", "\"1e9-0\"", &format!("{old}, W/{new}")]
+        {
+            is_stale(&patch_if_match(owner, &path, sent, change.clone()).await);
+        }
+        owner.get(&path).await.is(200, shown.body.clone());
+        assert_eq!(entries(&workspace), known, "{path}");
+        for sent in [&*new, "*", &format!("{old}, {new}")] {
+            let answer = patch_if_match(owner, &path, sent, json!({})).await;
+            assert_eq!((answer.status, tag(&answer)), (200, new.clone()), "{path}");
+        }
+    }
+    workspace.check().await;
+}
+
+#[tokio::test]
+async fn what_was_made_is_removed_only_at_the_version_that_is_known() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    workspace.member("ann", Level::Member).await;
+    let ann = workspace.uuid("ann@corp.example").await;
+    let members = workspace.organization(&format!("members/{ann}/"));
+    let dashboard = owner.post(&workspace.dashboards(""), json!({})).await.ok();
+    let one = workspace.dashboards(&format!("{}/", dashboard["id"]));
+    owner.patch(&one, json!({ "restriction_level": 37 })).await.ok();
+
+    let domain = json!({ "domain": "corp.example" });
+    let domain = owner.post(&workspace.organization("domains/"), domain).await;
+    let id = domain.body["id"].as_str().expect("an id");
+    let at = workspace.organization(&format!("domains/{id}/"));
+    owner.patch(&at, json!({ "saml_entity_id": "x" })).await.ok();
+    is_stale(&delete_if_match(owner, &at, &tag(&domain)).await);
+    delete_if_match(owner, &at, &tag(&owner.get(&at).await)).await.is_empty(204);
+
+    let invite = json!({ "target_email": "bob@corp.example" });
+    let invite = owner.post(&workspace.organization("invites/"), invite).await;
+    let id = invite.body["id"].as_str().expect("an id");
+    let at = workspace.organization(&format!("invites/{id}/"));
+    is_stale(&delete_if_match(owner, &at, "\"7-0\"").await);
+    delete_if_match(owner, &at, &tag(&invite)).await.is_empty(204);
+
+    let at = format!("{one}collaborators/");
+    let row = owner.post(&at, json!({ "user_uuid": ann, "level": 37 })).await;
+    let at = format!("{at}{ann}/");
+    is_stale(&delete_if_match(owner, &at, "\"7-0\"").await);
+    delete_if_match(owner, &at, &tag(&row)).await.is_empty(204);
+
+    let member = owner.patch(&members, json!({ "level": 8 })).await;
+    owner.patch(&members, json!({ "level": 1 })).await.ok();
+    is_stale(&delete_if_match(owner, &members, &tag(&member)).await);
+    is_stale(&patch_if_match(owner, &members, &tag(&member), json!({ "level": 8 })).await);
+    let member = owner.patch(&members, json!({})).await;
+    delete_if_match(owner, &members, &tag(&member)).await.is_empty(204);
+
+    let at = format!("/api/projects/{}/", workspace.made.project_id);
+    is_stale(&delete_if_match(owner, &at, "\"99-0\"").await);
+    delete_if_match(owner, &at, &tag(&owner.get(&at).await)).await.is_empty(204);
+    let at = workspace.organization("");
+    is_stale(&delete_if_match(owner, &at, "\"99-0\"").await);
+    delete_if_match(owner, &at, &tag(&owner.get(&at).await)).await.is_empty(204);
+}
+
+#[tokio::test]
+async fn a_tile_is_moved_only_from_the_version_that_is_known() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (from, to) = (workspace.dashboards("1/"), workspace.dashboards("2/"));
+    for _ in 0..2 {
+        owner.post(&workspace.dashboards(""), json!({})).await.ok();
+    }
+    let body = json!({ "tiles": [{ "text": { "body": "x" } }] });
+    let made = owner.patch(&from, body).await;
+    let sent = json!({ "tile": { "id": made.body["tiles"][0]["id"] }, "toDashboard": 2 });
+    let path = format!("{from}move_tile/");
+    is_stale(&patch_if_match(owner, &path, "\"1-0\"", sent.clone()).await);
+    assert_eq!(owner.get(&to).await.ok()["tiles"], json!([]));
+    patch_if_match(owner, &path, &tag(&made), sent).await.is_empty(200);
+    is_stale(&patch_if_match(owner, &from, &tag(&made), json!({})).await);
+}
+
+#[tokio::test]
+async fn what_else_refuses_a_change_goes_first() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let stale = "\"99-0\"";
+    let one = workspace.dashboards("1/");
+    patch_if_match(owner, &one, stale, json!({})).await.misses("Not found.");
+    owner.post(&workspace.dashboards(""), json!({ "restriction_level": 37 })).await.ok();
+    let member = workspace.member("ann", Level::Member).await;
+    let refused = patch_if_match(&member, &one, stale, json!({ "name": "x" })).await;
+    assert_eq!((refused.status, &refused.body["code"]), (403, &json!("permission_denied")));
+    patch_if_match(owner, &one, stale, json!({ "pinned": "maybe" })).await.refuses_field(
+        "pinned",
+        "invalid_input",
+        "Must be a valid boolean.",
+    );
+    delete_if_match(owner, &one, stale).await.is_empty(405);
+    let nobody = workspace.anonymous();
+    assert_eq!(patch_if_match(&nobody, &one, stale, json!({})).await.status, 401);
+    assert_eq!(get_if_none_match(&nobody, &one, "*").await.status, 401);
+    get_if_none_match(owner, &workspace.dashboards("2/"), "*").await.misses("Not found.");
+}
+
+#[tokio::test]
+async fn one_version_has_a_tag_for_each_reader_and_any_of_them_names_it() {
+    let workspace = Workspace::new().await;
+    let ann = workspace.member("ann", Level::Member).await;
+    let one = workspace.dashboards("1/");
+    workspace.owner.post(&workspace.dashboards(""), json!({ "restriction_level": 37 })).await.ok();
+    let (own, anns) = (tag(&workspace.owner.get(&one).await), tag(&ann.get(&one).await));
+    assert_ne!(own, anns);
+    assert_eq!(own.split_once('-').map(|it| it.0), anns.split_once('-').map(|it| it.0));
+    assert_eq!(get_if_none_match(&workspace.owner, &one, &anns).await.status, 200);
+    let changed = patch_if_match(&workspace.owner, &one, &anns, json!({ "name": "x" })).await;
+    assert_eq!(changed.status, 200);
+}
+
+#[tokio::test]
+async fn of_many_who_change_the_same_version_one_does() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    owner.post(&workspace.dashboards(""), json!({})).await.ok();
+    let one = workspace.dashboards("1/");
+    let known = tag(&owner.get(&one).await);
+    let asked = (0..32).map(|number| {
+        let (owner, one, known) = (owner.clone(), one.clone(), known.clone());
+        let body = json!({ "name": format!("Name {number}") });
+        tokio::spawn(async move { patch_if_match(&owner, &one, &known, body).await.status })
+    });
+    let mut statuses = Vec::new();
+    for asked in asked.collect::<Vec<_>>() {
+        statuses.push(asked.await.expect("an answer"));
+    }
+    statuses.sort_unstable();
+    assert_eq!((statuses[0], &statuses[1..]), (200, [412; 31].as_slice()));
+}
+
+#[tokio::test]
+async fn lists_and_what_is_public_have_no_tag() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    for path in [workspace.dashboards(""), workspace.organization("members/"), "/_livez".to_owned()]
+    {
+        let answer = get_if_none_match(owner, &path, "*").await;
+        assert_eq!((answer.status, answer.headers.get("etag")), (200, None), "{path}");
+    }
+}

@@ -1,0 +1,180 @@
+//! How often a key may be used and an address may ask (`--rate-limit`, `--peer-limit`).
+
+use std::time::Duration;
+
+use axum::http::Method;
+use serde_json::json;
+use steward::config::{Config, Rate};
+use steward::resources::members::Level;
+use steward::time::{Clock, ManualClock, Timestamp};
+
+use crate::errors::JSON;
+use crate::support::{Answer, Caller, OWNER, Workspace};
+
+const ME: &str = "/api/users/@me/";
+
+fn rates(texts: &[&str]) -> Vec<Rate> {
+    texts.iter().map(|text| text.parse().expect("a rate")).collect()
+}
+
+/// A workspace under limits, whose clock stands still, and which believes what is forwarded to it.
+async fn limited(keys: &[&str], peers: &[&str]) -> (Workspace, ManualClock) {
+    let clock = ManualClock::at(Timestamp::from_micros(1_735_787_045_000_000));
+    let mut config = Config::default();
+    config.clock = Clock::Manual(clock.clone());
+    config.rate_limits = rates(keys);
+    config.peer_limits = rates(peers);
+    config.trusted_proxies = vec!["127.0.0.0/8".parse().expect("a network")];
+    (Workspace::with(config).await, clock)
+}
+
+/// What the answer tells of the limit: how many there are, how many are left, and the seconds until all are.
+fn standing(answer: &Answer) -> Option<[u64; 3]> {
+    let tell = |name: &str| answer.headers.get(name)?.to_str().ok()?.parse().ok();
+    Some([tell("ratelimit-limit")?, tell("ratelimit-remaining")?, tell("ratelimit-reset")?])
+}
+
+#[track_caller]
+fn is_throttled(answer: &Answer, wait: u64) {
+    let unit = if wait == 1 { "second" } else { "seconds" };
+    let detail = format!("Request was throttled. Expected available in {wait} {unit}.");
+    answer.refuses(429, "throttled_error", "throttled", &detail, None);
+    assert_eq!(answer.headers["retry-after"], wait.to_string());
+}
+
+async fn from(caller: &Caller, address: &str, path: &str) -> Answer {
+    caller.fetch(Method::GET, path, &[("x-forwarded-for", address)], "").await
+}
+
+#[tokio::test]
+async fn a_key_has_its_quota_at_once_and_gets_it_back_evenly() {
+    let (workspace, clock) = limited(&["3/m"], &[]).await;
+    let owner = &workspace.owner;
+    for (left, reset) in [(2, 20), (1, 40), (0, 60)] {
+        let answer = owner.get(ME).await;
+        assert_eq!((answer.status, standing(&answer)), (200, Some([3, left, reset])));
+    }
+    let refused = owner.get(ME).await;
+    is_throttled(&refused, 20);
+    assert_eq!(standing(&refused), Some([3, 0, 20]));
+    clock.advance(Duration::from_millis(19_001));
+    is_throttled(&owner.get(ME).await, 1);
+    clock.advance(Duration::from_millis(999));
+    assert_eq!(standing(&owner.get(ME).await), Some([3, 0, 60]));
+    is_throttled(&owner.get(ME).await, 20);
+    clock.advance(Duration::from_mins(1));
+    assert_eq!(standing(&owner.get(ME).await), Some([3, 2, 20]));
+}
+
+#[tokio::test]
+async fn quotas_of_a_list_hold_at_once() {
+    let (workspace, clock) = limited(&["2/m", "3/h"], &[]).await;
+    let owner = &workspace.owner;
+    assert_eq!(standing(&owner.get(ME).await), Some([2, 1, 30]));
+    assert_eq!(standing(&owner.get(ME).await), Some([2, 0, 60]));
+    is_throttled(&owner.get(ME).await, 30);
+    clock.advance(Duration::from_mins(1));
+    assert_eq!(standing(&owner.get(ME).await), Some([3, 0, 3600]));
+    is_throttled(&owner.get(ME).await, 1140);
+}
+
+#[tokio::test]
+async fn no_way_of_writing_a_request_is_another_key() {
+    let (workspace, _) = limited(&["1/h"], &[]).await;
+    let owner = &workspace.owner;
+    let key = owner.key.clone().expect("a key");
+    owner.get(ME).await.ok();
+    let project = workspace.made.project_id;
+    for path in [
+        "/api/users/@me",
+        "/api/users/@me/?x=1",
+        "/api/organizations/@current/",
+        &format!("/api/projects/{project}/dashboards/"),
+    ] {
+        is_throttled(&owner.get(path).await, 3600);
+    }
+    let spaced = workspace.with_key(&format!("  {key} "));
+    is_throttled(&spaced.get(ME).await, 3600);
+    for address in ["1.2.3.4", "5.6.7.8"] {
+        is_throttled(&from(owner, address, ME).await, 3600);
+    }
+    assert_eq!(owner.send(Method::HEAD, ME, None).await.status, 429);
+    let second = workspace.key(OWNER, &["*"]).await;
+    second.get(ME).await.ok();
+}
+
+#[tokio::test]
+async fn the_limit_stands_behind_rights_and_before_method_and_body() {
+    let (workspace, _) = limited(&["1/h"], &[]).await;
+    let narrow = workspace.key(OWNER, &["dashboard:read"]).await;
+    for _ in 0..3 {
+        narrow.get(ME).await.denies("API key missing required scope 'user:read'");
+    }
+    let member = workspace.member("ann", Level::Member).await;
+    let domains = workspace.organization("domains/");
+    for _ in 0..3 {
+        let refused = member.post(&domains, json!({})).await;
+        refused.denies("Your organization access level is insufficient.");
+    }
+    let unknown = workspace.with_key("phx_none");
+    assert_eq!(unknown.get(ME).await.status, 401);
+    let owner = &workspace.owner;
+    owner.get(ME).await.ok();
+    is_throttled(&owner.delete(ME).await, 3600);
+    is_throttled(&owner.fetch(Method::PATCH, ME, &JSON, "{").await, 3600);
+    let options = owner.send(Method::OPTIONS, ME, None).await;
+    assert_eq!((options.status, standing(&options)), (204, None));
+    let missing = owner.get("/api/nowhere/").await;
+    missing.misses("API endpoint not found.");
+}
+
+#[tokio::test]
+async fn an_address_is_counted_before_any_key_is_looked_at() {
+    let (workspace, clock) = limited(&[], &["2/m"]).await;
+    let (owner, nobody) = (&workspace.owner, workspace.anonymous());
+    let wrong = workspace.with_key("phx_none");
+    assert_eq!(from(&nobody, "192.0.2.1", ME).await.status, 401);
+    assert_eq!(from(&wrong, "192.0.2.1", "/api/nowhere/").await.status, 404);
+    for caller in [owner, &nobody, &wrong] {
+        is_throttled(&from(caller, "192.0.2.1", ME).await, 30);
+        is_throttled(&from(caller, "192.0.2.1", "/shared/x").await, 30);
+        is_throttled(&from(caller, "6.6.6.6, 192.0.2.1", ME).await, 30);
+    }
+    assert!(standing(&from(owner, "192.0.2.2", ME).await).is_none());
+    from(owner, "192.0.2.2", ME).await.ok();
+    for _ in 0..5 {
+        assert_eq!(from(&nobody, "192.0.2.1", "/_livez").await.status, 200);
+    }
+    clock.advance(Duration::from_secs(30));
+    from(owner, "192.0.2.1", ME).await.ok();
+    is_throttled(&from(owner, "192.0.2.1", ME).await, 30);
+}
+
+#[tokio::test]
+async fn a_network_of_ipv6_is_one_client_and_a_mapped_address_is_its_own() {
+    let (workspace, _) = limited(&[], &["1/h"]).await;
+    let owner = &workspace.owner;
+    from(owner, "2001:db8:0:1::1", ME).await.ok();
+    is_throttled(&from(owner, "2001:db8:0:1:ffff::2", ME).await, 3600);
+    from(owner, "2001:db8:0:2::1", ME).await.ok();
+    from(owner, "192.0.2.1", ME).await.ok();
+    is_throttled(&from(owner, "::ffff:192.0.2.1", ME).await, 3600);
+}
+
+#[tokio::test]
+async fn who_is_no_trusted_proxy_cannot_choose_the_address() {
+    let mut config = Config::default();
+    config.peer_limits = rates(&["1/h"]);
+    let workspace = Workspace::with(config).await;
+    from(&workspace.owner, "192.0.2.1", ME).await.ok();
+    assert_eq!(from(&workspace.owner, "192.0.2.2", ME).await.status, 429);
+}
+
+#[tokio::test]
+async fn there_is_no_limit_unless_one_was_asked_for() {
+    let workspace = Workspace::new().await;
+    for _ in 0..50 {
+        let answer = workspace.owner.get(ME).await;
+        assert_eq!((answer.status, standing(&answer)), (200, None));
+    }
+}
