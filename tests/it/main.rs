@@ -24,6 +24,7 @@ mod dashboard_fields;
 mod dashboard_lists;
 mod dashboard_removal;
 mod dashboards;
+mod docs_page;
 mod domain_saml;
 mod domain_verification;
 mod domains;
