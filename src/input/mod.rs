@@ -10,7 +10,7 @@
 //! | [`Required<K>`] | refused | refused | `K::Value` |
 //!
 //! where `K` is a [`Kind`]: [`Text`], [`Name`], [`Flag`], [`Integer`], [`Identifier`], [`Decimal`],
-//! [`Choice`], [`TimeZoneName`], [`Email`], [`UuidField`], [`FreeForm`], [`FreeObject`],
+//! [`Choice`], [`TimeZoneName`], [`DateTime`], [`Email`], [`UuidField`], [`FreeForm`], [`FreeObject`],
 //! [`ListOf`], [`UrlList`], [`Tags`], [`Nested`], [`WebUrl`]. Fields are read in the order they are declared
 //! in, and the first bad one is the error; members that are not declared are ignored. Codes, texts and
 //! coercions are those of facts-crosscutting §b.
@@ -80,6 +80,7 @@
 //! This room knows JSON, errors and schemas; no HTTP, no storage and no noun.
 
 mod choice;
+mod date_time;
 mod decimal;
 mod email;
 mod flag;
@@ -96,6 +97,7 @@ mod testing;
 
 pub(crate) use choice::choices_schema;
 pub use choice::{Choice, Choices, TimeZoneName};
+pub use date_time::DateTime;
 pub use decimal::Decimal;
 pub use email::Email;
 pub use flag::Flag;

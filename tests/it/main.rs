@@ -15,6 +15,12 @@
 mod access_controls;
 mod activity;
 mod authz;
+mod batch_export_destinations;
+mod batch_export_limits;
+mod batch_export_rights;
+mod batch_export_secrets;
+mod batch_export_states;
+mod batch_exports;
 mod browsers;
 mod cli;
 mod collaborators;
