@@ -75,21 +75,18 @@ fn in_path(row: &Row, name: &str) -> Value {
 
 /// Those that several operations share.
 pub(super) fn shared() -> Value {
-    let text_of =
-        |one: Value, or: &str| json!({ "type": "string", "anyOf": [one, { "const": or }] });
-    let uuid = |or| text_of(json!({ "format": "uuid" }), or);
     json!({
         "Organization": path(
             "organization_id",
             "The organization's id, or `@current` for the one that you are in.",
-            &uuid("@current"),
+            &matching(UUID, "@current"),
         ),
         "Project": path(
             "project_id",
             "The project's number, or `@current` for the one that you are in.",
-            &text_of(json!({ "pattern": "^[0-9]+$" }), "@current"),
+            &matching("[0-9]+", "@current"),
         ),
-        "User": path("user__uuid", "The user's UUID, or `@me` for you.", &uuid("@me")),
+        "User": path("user__uuid", "The user's UUID, or `@me` for you.", &matching(UUID, "@me")),
         "Limit": number(
             "limit",
             "How many to show. What is more than 1000 counts as 1000; what is no positive number as 100.",
@@ -121,6 +118,14 @@ pub(super) fn shared() -> Value {
 
 fn path(name: &str, about: &str, schema: &Value) -> Value {
     json!({ "name": name, "in": "path", "required": true, "description": about, "schema": schema })
+}
+
+/// How a UUID is written.
+const UUID: &str = "[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}";
+
+/// A text that is written like this, or this word.
+fn matching(written: &str, or: &str) -> Value {
+    json!({ "type": "string", "pattern": format!("^({or}|{written})$") })
 }
 
 fn number(name: &str, about: &str, schema: &Value) -> Value {
