@@ -35,8 +35,15 @@ pub fn routes() -> Routes {
     invites::http::routes(&mut routes);
     signup::http::routes(&mut routes);
     activity::http::routes(&mut routes);
-    routes.get("/_livez", "livez", Needs::nothing("tells only that the process runs"), livez);
-    routes.get("/_readyz", "readyz", Needs::nothing("tells only whether writes are taken"), readyz);
+    routes.noun("probes", "Whether the service runs.");
+    routes
+        .get("/_livez", "livez", Needs::nothing("tells only that the process runs"), livez)
+        .summary("Ask whether the process runs.")
+        .media(&["text/plain"]);
+    routes
+        .get("/_readyz", "readyz", Needs::nothing("tells only whether writes are taken"), readyz)
+        .summary("Ask whether the service takes writes.")
+        .media(&["text/plain"]);
     openapi::routes(&mut routes);
     routes
 }

@@ -11,6 +11,9 @@ use time::macros::format_description;
 use time::parsing::Parsed;
 use time::{Date, OffsetDateTime, PrimitiveDateTime, Time, UtcOffset};
 use tokio::sync::watch;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 /// A moment in UTC, to the microsecond.
 ///
@@ -136,6 +139,15 @@ impl fmt::Display for Timestamp {
         f.write_str(&text.map_err(|_| fmt::Error)?)
     }
 }
+
+impl PartialSchema for Timestamp {
+    fn schema() -> RefOr<Schema> {
+        let format = SchemaFormat::KnownFormat(KnownFormat::DateTime);
+        ObjectBuilder::new().schema_type(Type::String).format(Some(format)).into()
+    }
+}
+
+impl ToSchema for Timestamp {}
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -2,6 +2,7 @@
 //! facts-dashboards §8, §9).
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
 use crate::ids::UserId;
@@ -13,7 +14,9 @@ pub const EVERYONE_EDITS: i64 = 21;
 pub const COLLABORATORS_EDIT: i64 = 37;
 
 /// What access rules give on a dashboard. Levels compare by how much they allow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum AccessLevel {
     /// Not even to see it.

@@ -71,6 +71,7 @@ fn policy(style: &str, script: &str) -> String {
     policy + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
-fn hash(text: &str) -> String {
+/// The word by which a policy lets a text in.
+pub(super) fn hash(text: &str) -> String {
     format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(text)))
 }

@@ -16,6 +16,7 @@ pub mod openapi;
 pub mod page;
 pub mod path;
 pub mod routes;
+mod row;
 pub mod server;
 mod socket;
 pub mod turns;

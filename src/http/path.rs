@@ -48,6 +48,17 @@ impl<S: Send + Sync> FromRequestParts<S> for Token {
     }
 }
 
+/// The path's `{asset}`: the name of a file that a page needs.
+pub struct Asset(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Asset {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(parameter(parts, "asset").unwrap_or_default().into_owned()))
+    }
+}
+
 /// The parameters of the query.
 pub struct Query(Vec<(String, String)>);
 

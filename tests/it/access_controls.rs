@@ -619,7 +619,7 @@ async fn what_is_given_on_the_way_in_never_lowers_what_is_held() {
 #[tokio::test]
 async fn the_document_says_what_a_rule_takes() {
     let scene = Scene::new().await;
-    let document = scene.workspace.anonymous().get("/api/schema/").await.ok();
+    let document = scene.workspace.anonymous().get("/api/schema/?format=json").await.ok();
     let schema = &document["components"]["schemas"]["NewAccessControl"];
     assert_eq!(schema["required"], json!(["access_level"]));
     let level = &schema["properties"]["access_level"];

@@ -561,7 +561,7 @@ async fn a_rule_that_is_taken_away_while_a_change_is_under_way_refuses_it() {
 #[tokio::test]
 async fn the_document_says_what_a_rule_takes() {
     let scene = Scene::new().await;
-    let document = scene.workspace.anonymous().get("/api/schema/").await.ok();
+    let document = scene.workspace.anonymous().get("/api/schema/?format=json").await.ok();
     let schemas = &document["components"]["schemas"];
     let schema = &schemas["NewDashboardAccessControl"];
     assert_eq!(schema["required"], json!(["access_level"]));

@@ -16,6 +16,9 @@ use crate::resources::dashboards::Dashboard;
 use crate::state::App;
 use crate::store::Tx;
 
+use super::body::{
+    DashboardAccessControl, DashboardAccessControls, ProjectAccessControl, ProjectAccessControls,
+};
 use super::{NewAccessControl, NewDashboardAccessControl, NewResourceAccessControl};
 
 const OF_PROJECT: &str = "/api/projects/{project_id}/access_controls/";
@@ -24,33 +27,63 @@ const OF_DASHBOARD: &str = "/api/projects/{project_id}/dashboards/{id}/access_co
 const NOT_OF_DASHBOARD: &str =
     "/api/projects/{project_id}/dashboards/{id}/resource_access_controls/";
 
+/// An example of a rule on a project.
+const ON_PROJECT: &str =
+    r#"{"organization_member": "0197a2f4-5c1e-7b3a-9d2e-3f4a5b6c7d8e", "access_level": "member"}"#;
+
 /// The routes of access controls.
 pub fn routes(routes: &mut Routes) {
     let read = Needs::scope("access_control:read");
     let write = Needs::scope("access_control:write");
     routes
+        .noun("access_controls", "Who may do what, by name, in a project and with its dashboards.");
+    routes
         .get(OF_PROJECT, "projects_access_controls_retrieve", read, retrieve)
-        .answers(200, "AccessControls");
+        .summary("Retrieve the rules on a project.")
+        .answers::<ProjectAccessControls>(200)
+        .unversioned();
     routes
         .put(OF_PROJECT, "projects_access_controls_update", write, update)
+        .summary("Put a member's rule on a project; 204 where the level is null, which removes it.")
         .takes::<NewAccessControl>()
-        .answers(200, "AccessControl");
+        .example(ON_PROJECT)
+        .answers::<ProjectAccessControl>(200)
+        .unversioned()
+        .may(204);
     routes
         .get(OF_DASHBOARDS, "projects_resource_access_controls_retrieve", read, retrieve_all)
-        .answers(200, "AccessControls");
+        .summary("Retrieve the rules on all dashboards of a project.")
+        .answers::<DashboardAccessControls>(200)
+        .unversioned();
     routes
         .put(OF_DASHBOARDS, "projects_resource_access_controls_update", write, update_all)
+        .summary("Put a rule on all dashboards; 204 where the level is null, which removes it.")
         .takes::<NewResourceAccessControl>()
-        .answers(200, "AccessControl");
+        .example(r#"{"resource": "dashboard", "access_level": "viewer"}"#)
+        .answers::<DashboardAccessControl>(200)
+        .unversioned()
+        .may(204);
     routes
         .get(OF_DASHBOARD, "dashboards_access_controls_retrieve", read, retrieve_one)
-        .answers(200, "AccessControls");
+        .summary("Retrieve the rules on a dashboard.")
+        .id::<DashboardId>()
+        .answers::<DashboardAccessControls>(200)
+        .unversioned();
     routes
         .put(OF_DASHBOARD, "dashboards_access_controls_update", write, update_one)
+        .summary("Put a rule on a dashboard; 204 where the level is null, which removes it.")
+        .id::<DashboardId>()
         .takes::<NewDashboardAccessControl>()
-        .answers(200, "AccessControl");
+        .example(r#"{"access_level": "none"}"#)
+        .answers::<DashboardAccessControl>(200)
+        .unversioned()
+        .may(204);
     let operation = "dashboards_resource_access_controls_retrieve";
-    routes.get(NOT_OF_DASHBOARD, operation, read, refuse).answers(400, "Error");
+    routes
+        .get(NOT_OF_DASHBOARD, operation, read, refuse)
+        .summary("Refused: such rules are a project's.")
+        .id::<DashboardId>()
+        .refuses(400);
 }
 
 async fn retrieve(at: Admitted<InProject>) -> Answered {

@@ -2,6 +2,7 @@
 //! dashboards of a project; and which everyone has on dashboards where no rule names them (decisions §4;
 //! facts-dashboards §9).
 
+pub mod body;
 pub mod http;
 mod input;
 mod on_dashboards;

@@ -4,12 +4,13 @@ use crate::access::{Admitted, InOrganization, InProject, Needs};
 use crate::error::{Error, Result};
 use crate::http::answer::Answered;
 use crate::http::page::Page;
-use crate::http::routes::Routes;
+use crate::http::routes::{Routes, Row};
 use crate::ids::UserUuid;
 use crate::input::{Kind, UuidField};
 use crate::store::Order;
 use crate::time::Timestamp;
 
+use super::body::{self, EntryBody};
 use super::{Filter, Maker, Sight};
 
 const OF_ORGANIZATION: &str = "/api/organizations/{organization_id}/activity_log/";
@@ -18,12 +19,26 @@ const OF_PROJECT: &str = "/api/projects/{project_id}/activity_log/";
 /// The routes of the activity log.
 pub fn routes(routes: &mut Routes) {
     let read = Needs::scope("activity_log:read");
-    routes
-        .get(OF_ORGANIZATION, "organizations_activity_log_list", read, list_of_organization)
-        .answers(200, "ActivityLogList");
-    routes
-        .get(OF_PROJECT, "activity_log_list", read, list_of_project)
-        .answers(200, "ActivityLogList");
+    routes.noun("activity_log", "What was done, by whom, and what it changed.");
+    let of_organization =
+        routes.get(OF_ORGANIZATION, "organizations_activity_log_list", read, list_of_organization);
+    narrowed(of_organization)
+        .summary("List what was done with an organization and in its projects, newest first.");
+    let of_project = routes.get(OF_PROJECT, "activity_log_list", read, list_of_project);
+    narrowed(of_project).summary("List what was done in a project, newest first.");
+}
+
+/// A log, and what narrows it.
+fn narrowed(row: &mut Row) -> &mut Row {
+    row.query::<Vec<String>>("scope", "Only those about things of these kinds: `Dashboard`.")
+        .query::<Vec<String>>("scopes", "The same.")
+        .query::<Vec<String>>("activity", "Only those that tell of one of these: `created`.")
+        .query::<String>("item_id", "Only those about the thing with this id.")
+        .query::<body::Maker>("user", "Only those of this user: a UUID, or `@me`.")
+        .query::<Timestamp>("after", "Only those from this moment on.")
+        .query::<Timestamp>("before", "Only those before this moment.")
+        .lists::<EntryBody>()
+        .may(400)
 }
 
 async fn list_of_organization(at: Admitted<InOrganization>, page: Page) -> Answered {

@@ -7,6 +7,7 @@
 
 mod about;
 mod access;
+pub mod body;
 mod changes;
 mod expiry;
 mod exports;
@@ -19,6 +20,7 @@ mod subject;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::error::Result;
@@ -64,7 +66,8 @@ pub struct Head {
 }
 
 /// What lists show, besides id and moment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ActivityLogFixed)]
 pub struct Shown {
     /// What kind of thing was changed.
     pub scope: String,
@@ -78,7 +81,8 @@ pub struct Shown {
 }
 
 /// What exactly was changed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ActivityLogDetail)]
 pub struct Detail {
     /// The thing's name, where it has one.
     pub name: Option<String>,
@@ -87,7 +91,8 @@ pub struct Detail {
 }
 
 /// One field that changed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ActivityLogChange)]
 pub struct FieldChange {
     /// What kind of thing the field is of.
     pub r#type: String,

@@ -1,12 +1,45 @@
 //! How a key is shown to its user (facts-crosscutting §a).
 
+use utoipa::ToSchema;
+
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
-use crate::ids::{ApiKeyId, UserId};
+use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
 use crate::json::{Array, Object};
 use crate::store::{Order, Row, Tx, Window};
+use crate::time::Timestamp;
 
 use super::{ApiKey, BY_USER, last_used_at};
+
+/// A personal API key, for the schema.
+#[derive(ToSchema)]
+#[schema(as = PersonalAPIKey)]
+pub struct PersonalApiKeyBody {
+    /// Its id.
+    pub id: ApiKeyId,
+    /// What its maker calls it.
+    pub label: String,
+    /// What is sent in `Authorization: Bearer`: shown once, when it was just made; null ever after.
+    pub value: Option<String>,
+    /// Its first four characters, `...`, its last four.
+    pub mask_value: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was last used, to the hour.
+    pub last_used_at: Option<Timestamp>,
+    /// When its value was last replaced.
+    pub last_rolled_at: Option<Timestamp>,
+    /// Whose it is.
+    pub user_id: UserId,
+    /// What it may do.
+    pub scopes: Vec<String>,
+    /// The projects it is limited to; empty for no limit.
+    pub scoped_teams: Vec<ProjectId>,
+    /// The organizations it is limited to; empty for no limit.
+    pub scoped_organizations: Vec<OrganizationId>,
+    /// When it ends by itself; null for never.
+    pub expires_at: Option<Timestamp>,
+}
 
 /// A key. Its value is not known any more. That it was used shows, but does not move its version: whoever is
 /// about to change a key does so by a key that is in use.

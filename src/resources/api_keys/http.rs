@@ -17,6 +17,7 @@ use crate::state::App;
 use crate::store::Snapshot;
 use crate::time::Timestamp;
 
+use super::body::PersonalApiKeyBody;
 use super::{ApiKey, Holdings, PersonalApiKeyFields, PersonalApiKeyPatch, RollFields};
 
 const LIST: &str = "/api/personal_api_keys/";
@@ -28,24 +29,44 @@ const ROLL: &str = "/api/personal_api_keys/{id}/roll/";
 pub fn routes(routes: &mut Routes) {
     let read = Needs::scope("personal_api_key:read");
     let write = Needs::scope("personal_api_key:write");
-    routes.get(LIST, "personal_api_keys_list", read, list).answers(200, "PersonalAPIKeys");
+    routes.noun("personal_api_keys", "What programs present to act for you.");
+    routes
+        .get(LIST, "personal_api_keys_list", read, list)
+        .summary("List your keys, newest first.")
+        .answers_all::<PersonalApiKeyBody>();
     routes
         .post(LIST, "personal_api_keys_create", write, create)
+        .summary("Make a key, which can do no more than the one that makes it. Its value is shown this once.")
         .takes::<PersonalApiKeyFields>()
-        .answers(201, "PersonalAPIKey");
+        .example(r#"{"label": "Nightly report", "scopes": ["dashboard:read"]}"#)
+        .answers::<PersonalApiKeyBody>(201);
     routes
         .get(CURRENT, "personal_api_keys_current", Needs::any_key(), current)
-        .answers(200, "PersonalAPIKey");
-    routes.get(ONE, "personal_api_keys_retrieve", read, retrieve).answers(200, "PersonalAPIKey");
+        .summary("Retrieve the key that asks.")
+        .answers::<PersonalApiKeyBody>(200);
+    routes
+        .get(ONE, "personal_api_keys_retrieve", read, retrieve)
+        .summary("Retrieve a key of yours.")
+        .id::<ApiKeyId>()
+        .answers::<PersonalApiKeyBody>(200);
     routes
         .patch(ONE, "personal_api_keys_partial_update", write, update)
+        .summary("Change a key that lies within the one that asks.")
+        .id::<ApiKeyId>()
         .takes::<PersonalApiKeyPatch>()
-        .answers(200, "PersonalAPIKey");
-    routes.delete(ONE, "personal_api_keys_destroy", write, destroy);
+        .example(r#"{"label": "Weekly report"}"#)
+        .answers::<PersonalApiKeyBody>(200);
+    routes
+        .delete(ONE, "personal_api_keys_destroy", write, destroy)
+        .summary("Revoke a key. It opens nothing from then on.")
+        .id::<ApiKeyId>();
     routes
         .post(ROLL, "personal_api_keys_roll_create", write, roll)
+        .summary("Replace the value of a key. The new one is shown this once.")
+        .id::<ApiKeyId>()
         .takes::<RollFields>()
-        .answers(200, "PersonalAPIKey");
+        .example(r#"{"grace_seconds": 3600}"#)
+        .answers::<PersonalApiKeyBody>(200);
 }
 
 async fn list(at: Admitted<Anywhere>) -> Answered {

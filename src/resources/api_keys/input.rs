@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::schema::{ArrayBuilder, KnownFormat, ObjectBuilder, SchemaFormat, Type};
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
@@ -14,7 +14,7 @@ use crate::input::{
 };
 use crate::time::Timestamp;
 
-use super::Scopes;
+use super::{Scopes, scopes};
 
 /// How many organizations or projects a key names at the most: every request reads them.
 const MOST_PLACES: usize = 100;
@@ -32,7 +32,9 @@ impl Kind for ScopeList {
     }
 
     fn schema() -> Schema {
-        ListOf::<Text<100>, MOST_SCOPES>::schema()
+        let scope = ObjectBuilder::new().schema_type(Type::String).max_length(Some(100));
+        let scope = scope.pattern(Some(scopes::pattern()));
+        ArrayBuilder::new().items(scope).min_items(Some(1)).max_items(Some(MOST_SCOPES)).into()
     }
 }
 

@@ -3,7 +3,7 @@
 //! A key is stored as the Argon2id hash of its secret, never itself. Its text is made and checked in
 //! [`access::key`](crate::access::key).
 
-mod body;
+pub mod body;
 mod holdings;
 pub mod http;
 mod input;

@@ -67,6 +67,12 @@ const OBJECTS_OF_MODELS: &str = "llm_";
 /// Everything.
 const ALL: &str = "*";
 
+/// What [`is_scope`] takes, as a regular expression.
+pub(super) fn pattern() -> String {
+    let objects = OBJECTS.join("|");
+    format!(r"^(\*|({objects}|{OBJECTS_OF_MODELS}[a-z0-9_]+):(read|write))$")
+}
+
 /// Whether `text` is a scope a key can carry.
 pub fn is_scope(text: &str) -> bool {
     text == ALL

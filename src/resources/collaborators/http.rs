@@ -15,6 +15,7 @@ use crate::secret::Seed;
 use crate::state::App;
 use crate::store::Tx;
 
+use super::body::CollaboratorBody;
 use super::{Collaborator, NewCollaborator, Restricted};
 
 const LIST: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/collaborators/";
@@ -25,14 +26,21 @@ const ONE: &str =
 pub fn routes(routes: &mut Routes) {
     let read = Needs::scope("dashboard:read");
     let write = Needs::scope("dashboard:write");
+    routes.noun("collaborators", "Who edits a dashboard that is restricted to them.");
     routes
         .get(LIST, "dashboards_collaborators_list", read, list)
-        .answers(200, "DashboardCollaborators");
+        .summary("List the collaborators of a dashboard.")
+        .answers_all::<CollaboratorBody>();
     routes
         .post(LIST, "dashboards_collaborators_create", write, create)
+        .summary("Make somebody a collaborator of a restricted dashboard.")
         .takes::<NewCollaborator>()
-        .answers(201, "DashboardCollaborator");
-    routes.delete(ONE, "dashboards_collaborators_destroy", write, destroy);
+        .example(r#"{"user_uuid": "0197a2f4-5c1e-7b3a-9d2e-3f4a5b6c7d8e", "level": 37}"#)
+        .answers::<CollaboratorBody>(201);
+    routes
+        .delete(ONE, "dashboards_collaborators_destroy", write, destroy)
+        .summary("Remove a collaborator.")
+        .may(400);
 }
 
 async fn list(at: Admitted<InProject>, DashboardRef(id): DashboardRef) -> Answered {

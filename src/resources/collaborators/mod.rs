@@ -1,6 +1,7 @@
 //! Collaborators: who edits a dashboard that is restricted to them (API document, Dashboard collaborator;
 //! facts-dashboards §10).
 
+pub mod body;
 pub mod http;
 
 use std::collections::HashMap;

@@ -1,18 +1,85 @@
 //! How a dashboard is shown: its own JSON as stored, then what differs by caller.
 
+use utoipa::ToSchema;
+
 use crate::access::InProject;
-use crate::access::levels::Rights;
+use crate::access::levels::{AccessLevel, Rights};
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{DashboardId, UserId};
+use crate::input::{Choices, choices_schema};
 use crate::json::Object;
 use crate::resources::users;
 use crate::store::{Row, Tx};
+use crate::time::Timestamp;
 
+use super::input::Restriction;
 use super::list::Standing;
 use super::removals::Removal;
 use super::tiles::body as tiles;
-use super::{Dashboard, DashboardPatch, Details};
+use super::{CreationModes, Dashboard, DashboardPatch, Details, DetailsShown, Shown};
+
+/// A dashboard, as lists show it.
+#[derive(ToSchema)]
+pub struct DashboardSummary {
+    /// Its own fields, and what differs by caller.
+    #[serde(flatten)]
+    pub listed: Listed,
+    /// When it was removed; only where removed ones are listed.
+    #[schema(required = false)]
+    pub deleted_at: Timestamp,
+    /// Who removed it; only where removed ones are listed.
+    #[schema(required = false)]
+    pub deleted_by: users::Shown,
+}
+
+/// A dashboard with its tiles.
+#[derive(ToSchema)]
+#[schema(as = Dashboard)]
+pub struct DashboardBody {
+    /// What lists show too.
+    #[serde(flatten)]
+    pub listed: Listed,
+    /// Its free-form fields.
+    #[serde(flatten)]
+    pub details: DetailsShown,
+    /// True only in the answer to the PATCH that asked for it.
+    pub delete_insights: bool,
+    /// Its live tiles, in their order.
+    #[schema(max_items = 1000)]
+    pub tiles: Vec<tiles::TileBody>,
+}
+
+/// What lists and single answers show alike.
+#[derive(ToSchema)]
+pub struct Listed {
+    /// Its own fields.
+    #[serde(flatten)]
+    pub own: Shown,
+    /// Who made it.
+    pub created_by: Option<users::Shown>,
+    /// The restriction that is in force: 21 or 37.
+    #[schema(value_type = Restriction)]
+    pub effective_restriction_level: i64,
+    /// What the caller may do by that: 21 view, 37 edit.
+    #[schema(value_type = Restriction)]
+    pub effective_privilege_level: i64,
+    /// What access rules let the caller do.
+    pub user_access_level: AccessLevel,
+    /// `v1` for one that is restricted to collaborators, otherwise `v2`.
+    #[schema(value_type = Versions)]
+    pub access_control_version: String,
+}
+
+/// What `access_control_version` shows.
+pub struct Versions;
+
+impl Choices for Versions {
+    type Value = &'static str;
+    const ALL: &'static [&'static str] = &["v1", "v2"];
+}
+
+choices_schema!(CreationModes, Restriction, Versions);
 
 /// What shows only in the answer to the request that sent it.
 #[derive(Debug, Clone, Copy, Default)]

@@ -16,24 +16,50 @@ use crate::secret::Seed;
 use crate::state::App;
 use crate::store::Order;
 
+use super::body::{DashboardBody, DashboardSummary};
 use super::templates::{self, FromTemplate};
 use super::tiles::{self, TileMove};
-use super::{Dashboard, DashboardPatch, Filter, Maker, NewDashboard, Once, Sent};
+use super::{CreationModes, Dashboard, DashboardPatch, Filter, Maker, NewDashboard, Once, Sent};
 
 const LIST: &str = "/api/projects/{project_id}/dashboards/";
 const FROM_TEMPLATE: &str = "/api/projects/{project_id}/dashboards/create_from_template_json/";
 const ONE: &str = "/api/projects/{project_id}/dashboards/{id}/";
 const MOVE: &str = "/api/projects/{project_id}/dashboards/{id}/move_tile/";
 
+/// An example of a template.
+const TEMPLATE: &str = r##"{
+    "template": {
+        "template_name": "Traffic",
+        "dashboard_description": "Who came",
+        "dashboard_filters": {"date_from": "-30d"},
+        "tiles": [
+            {"type": "TEXT", "body": "# This week", "layouts": {"sm": {"x": 0, "y": 0, "w": 6, "h": 5}}},
+            {"type": "INSIGHT", "name": "Visitors", "query": {"kind": "TrendsQuery"}, "color": "blue"}
+        ]
+    }
+}"##;
+
 /// The routes of dashboards.
 pub fn routes(routes: &mut Routes) {
     let read = Needs::scope("dashboard:read");
     let write = Needs::scope("dashboard:write");
-    routes.get(LIST, "dashboards_list", read, list).answers(200, "DashboardList");
+    routes.noun("dashboards", "Dashboards of a project, with what stands on them.");
+    routes
+        .get(LIST, "dashboards_list", read, list)
+        .summary("List the dashboards of a project: pinned first, then by name.")
+        .query::<String>("search", "Only those whose name or description contains this.")
+        .query::<Vec<String>>("tags", "Only those with all these tags.")
+        .query::<bool>("pinned", "Only those that are pinned, or are not.")
+        .query::<CreationModes>("creation_mode", "Only those made so.")
+        .query::<String>("created_by", "Only those of this user: a number, a UUID, or `@me`.")
+        .query::<bool>("deleted", "True for the removed ones, newest removal first.")
+        .lists::<DashboardSummary>();
     routes
         .post(LIST, "dashboards_create", write, create)
+        .summary("Make a dashboard: empty, from a template, or as a copy of another.")
         .takes::<NewDashboard>()
-        .answers(201, "Dashboard");
+        .example(r#"{"name": "Sales", "tags": ["weekly"], "pinned": true}"#)
+        .answers::<DashboardBody>(201);
     routes
         .post(
             FROM_TEMPLATE,
@@ -41,15 +67,33 @@ pub fn routes(routes: &mut Routes) {
             write,
             create_from_template,
         )
+        .summary("Make a dashboard from a template of your own.")
         .takes::<FromTemplate>()
-        .answers(200, "Dashboard");
-    routes.get(ONE, "dashboards_retrieve", read, retrieve).answers(200, "Dashboard");
+        .example(TEMPLATE)
+        .answers::<DashboardBody>(200);
+    routes
+        .get(ONE, "dashboards_retrieve", read, retrieve)
+        .summary("Retrieve a dashboard with its tiles.")
+        .id::<DashboardId>()
+        .answers::<DashboardBody>(200);
     routes
         .patch(ONE, "dashboards_partial_update", write, update)
+        .summary("Change a dashboard and its tiles; remove it with `deleted`, or bring it back.")
+        .id::<DashboardId>()
         .takes::<DashboardPatch>()
-        .answers(200, "Dashboard");
-    routes.delete(ONE, "dashboards_destroy", write, destroy).empty(405);
-    routes.patch(MOVE, "dashboards_move_tile_partial_update", write, move_tile).takes::<TileMove>();
+        .example(r#"{"description": "What came in this week", "restriction_level": 37}"#)
+        .answers::<DashboardBody>(200);
+    routes
+        .delete(ONE, "dashboards_destroy", write, destroy)
+        .summary("Refused: a dashboard is removed by PATCH.")
+        .id::<DashboardId>()
+        .empty(405);
+    routes
+        .patch(MOVE, "dashboards_move_tile_partial_update", write, move_tile)
+        .summary("Move a tile to another dashboard of the project.")
+        .id::<DashboardId>()
+        .takes::<TileMove>()
+        .example(r#"{"tile": {"id": 3}, "toDashboard": 2}"#);
 }
 
 async fn list(at: Admitted<InProject>, page: Page) -> Answered {

@@ -3,18 +3,20 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use crate::access::InProject;
-use crate::access::levels::Rights;
+use crate::access::levels::{AccessLevel, Rights};
 use crate::error::Result;
 use crate::ids::{DashboardId, InsightId, OrganizationId, ProjectId, TileId, UserId};
 use crate::json::{Array, Object};
 use crate::resources::projects::Project;
-use crate::resources::users::Embedder;
+use crate::resources::users::{self, Embedder};
 use crate::secret::Draw;
 use crate::store::{Record, Reference, Row, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
+use super::input::Restriction;
 use super::tiles;
 
 /// An insight.
@@ -44,7 +46,8 @@ pub struct Head {
 }
 
 /// The insight's own fields.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = InsightFixed)]
 pub struct Shown {
     /// Its number.
     pub id: InsightId,
@@ -70,6 +73,69 @@ pub struct Shown {
     pub updated_at: Timestamp,
     /// When what it asks last changed.
     pub last_modified_at: Timestamp,
+}
+
+/// An insight, as a tile shows it.
+#[derive(ToSchema)]
+#[schema(as = Insight)]
+pub struct InsightBody {
+    /// Its own fields.
+    #[serde(flatten)]
+    pub own: Shown,
+    /// What every insight shows alike.
+    #[serde(flatten)]
+    pub constant: Constant,
+    /// The dashboards that it stands on; at most 100 are told.
+    pub dashboards: Vec<DashboardId>,
+    /// The tiles that show it; at most 100 are told.
+    pub dashboard_tiles: Vec<TileOf>,
+    /// Who made it.
+    pub created_by: Option<users::Shown>,
+    /// Who changed it last.
+    pub last_modified_by: Option<users::Shown>,
+    /// The dashboard's.
+    #[schema(value_type = Restriction)]
+    pub effective_restriction_level: i64,
+    /// The dashboard's.
+    #[schema(value_type = Restriction)]
+    pub effective_privilege_level: i64,
+    /// The dashboard's.
+    pub user_access_level: AccessLevel,
+}
+
+/// What every insight shows alike: there are no results, and nothing sets the other fields.
+#[derive(ToSchema)]
+#[allow(missing_docs, reason = "they say nothing here; clients expect them")]
+pub struct Constant {
+    pub derived_name: Option<String>,
+    pub order: Option<i64>,
+    pub favorited: bool,
+    pub saved: bool,
+    pub result: Value,
+    pub columns: Value,
+    #[serde(rename = "hasMore")]
+    pub has_more: Option<bool>,
+    pub timezone: Option<String>,
+    pub last_refresh: Option<Timestamp>,
+    pub next_allowed_client_refresh: Option<Timestamp>,
+    pub query_status: Value,
+    pub is_cached: bool,
+    pub filters_hash: Option<String>,
+    pub cache_target_age: Option<Timestamp>,
+    pub hogql: Option<String>,
+    pub types: Value,
+}
+
+/// A tile that shows an insight, in short.
+#[derive(ToSchema)]
+#[schema(as = InsightTile)]
+pub struct TileOf {
+    /// Its number.
+    pub id: TileId,
+    /// The dashboard it stands on.
+    pub dashboard_id: DashboardId,
+    /// Null: it is live.
+    pub deleted: Option<bool>,
 }
 
 impl Record for Insight {

@@ -9,6 +9,7 @@ use crate::access::InProject;
 use crate::access::levels::{self, AccessLevel, Rights};
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, ProjectId, UserId, UserUuid};
+use crate::input::Choices;
 use crate::resources::access_controls::rules::{self, Rule, Ruling};
 use crate::resources::collaborators;
 use crate::resources::users;
@@ -36,6 +37,14 @@ pub struct Filter {
     pub created_by: Option<Maker>,
     /// The removed ones in place of the live ones.
     pub deleted: bool,
+}
+
+/// The ways in which dashboards are made.
+pub struct CreationModes;
+
+impl Choices for CreationModes {
+    type Value = &'static str;
+    const ALL: &'static [&'static str] = &["default", "template", "duplicate"];
 }
 
 /// A user as a query names them.
@@ -84,7 +93,7 @@ struct Searched<'r> {
 impl Filter {
     /// The way to make a dashboard that `text` names, if it names one.
     pub fn creation_mode(text: &str) -> Option<&'static str> {
-        ["default", "template", "duplicate"].into_iter().find(|mode| *mode == text)
+        CreationModes::ALL.iter().copied().find(|mode| *mode == text)
     }
 
     /// Whether it leaves out any that the caller may see.

@@ -3,7 +3,7 @@
 //! A dashboard is kept as two records: [`Dashboard`] is what lists show, [`Details`] the free-form rest,
 //! kept only where it is not all empty.
 
-mod body;
+pub mod body;
 mod copies;
 mod create;
 pub mod http;
@@ -18,6 +18,7 @@ mod update;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use crate::access::InProject;
 use crate::access::levels::{self, AccessLevel, Guarded, Rights};
@@ -33,7 +34,7 @@ use crate::time::Timestamp;
 pub use body::Once;
 pub use create::create;
 pub use input::{DashboardPatch, NewDashboard, Sent};
-pub use list::{Filter, Maker, list, walks};
+pub use list::{CreationModes, Filter, Maker, list, walks};
 pub use update::update;
 
 /// What lists show of a dashboard, and what rules decide by.
@@ -65,7 +66,8 @@ pub struct Head {
 }
 
 /// The dashboard's own fields, in the document's order.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = DashboardFixed)]
 pub struct Shown {
     /// Its number.
     pub id: DashboardId,
@@ -82,10 +84,12 @@ pub struct Shown {
     /// Whether it is soft-deleted.
     pub deleted: bool,
     /// `default`, `template` or `duplicate`.
+    #[schema(value_type = CreationModes)]
     pub creation_mode: String,
     /// Words to find it by, sorted.
     pub tags: Vec<String>,
     /// 21: everyone in the project edits; 37: only collaborators do.
+    #[schema(value_type = input::Restriction)]
     pub restriction_level: i64,
 }
 
@@ -136,7 +140,8 @@ pub struct Details {
 }
 
 /// The free-form fields of a dashboard.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+#[schema(as = DashboardDetails)]
 pub struct DetailsShown {
     /// The template it was made from.
     pub use_template: String,

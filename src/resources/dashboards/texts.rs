@@ -2,6 +2,7 @@
 //! same one.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::access::InProject;
 use crate::error::Result;
@@ -9,7 +10,7 @@ use crate::ids::{OrganizationId, ProjectId, TextId, UserId};
 use crate::json::Object;
 use crate::patch::Patch;
 use crate::resources::projects::Project;
-use crate::resources::users::Embedder;
+use crate::resources::users::{self, Embedder};
 use crate::store::{Record, Reference, Row, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
@@ -38,7 +39,8 @@ pub struct Head {
 }
 
 /// The text's own fields.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = TextFixed)]
 pub struct Shown {
     /// Its number.
     pub id: TextId,
@@ -48,6 +50,19 @@ pub struct Shown {
     pub last_modified_at: Timestamp,
     /// Its project.
     pub team: ProjectId,
+}
+
+/// A text, as a tile shows it.
+#[derive(ToSchema)]
+#[schema(as = Text)]
+pub struct TextBody {
+    /// Its own fields.
+    #[serde(flatten)]
+    pub own: Shown,
+    /// Who wrote it.
+    pub created_by: Option<users::Shown>,
+    /// Who changed it last; null where nobody did.
+    pub last_modified_by: Option<users::Shown>,
 }
 
 impl Record for Text {

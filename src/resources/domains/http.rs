@@ -15,7 +15,7 @@ use crate::secret::Seed;
 use crate::state::App;
 use crate::store::Order;
 
-use super::{Domain, DomainFields, DomainPatch, NewDomain};
+use super::{Domain, DomainFields, DomainPatch, NewDomain, Shown};
 
 const LIST: &str = "/api/organizations/{organization_id}/domains/";
 const ONE: &str = "/api/organizations/{organization_id}/domains/{id}/";
@@ -25,18 +25,40 @@ const VERIFY: &str = "/api/organizations/{organization_id}/domains/{id}/verify/"
 pub fn routes(routes: &mut Routes) {
     let read = Needs::scope("organization:read");
     let write = Needs::scope("organization:write").level(Level::Admin);
-    routes.get(LIST, "domains_list", read, list).answers(200, "DomainList");
+    routes.noun("domains", "Domains of an organization, and the proof that they are its own.");
+    routes
+        .get(LIST, "domains_list", read, list)
+        .summary("List the domains of an organization, by name.")
+        .lists::<Shown>();
     routes
         .post(LIST, "domains_create", write, create)
+        .summary("Add a domain to an organization.")
         .takes::<DomainFields>()
-        .answers(201, "Domain");
-    routes.get(ONE, "domains_retrieve", read, retrieve).answers(200, "Domain");
+        .example(r#"{"domain": "corp.example"}"#)
+        .answers::<Shown>(201);
+    routes
+        .get(ONE, "domains_retrieve", read, retrieve)
+        .summary("Retrieve a domain.")
+        .id::<DomainId>()
+        .answers::<Shown>(200);
     routes
         .patch(ONE, "domains_partial_update", write, update)
+        .summary("Change a domain.")
+        .id::<DomainId>()
         .takes::<DomainPatch>()
-        .answers(200, "Domain");
-    routes.delete(ONE, "domains_destroy", write, destroy);
-    routes.post(VERIFY, "domains_verify_create", write, verify).empty(200);
+        .example(r#"{"sso_enforcement": "google-oauth2", "jit_provisioning_enabled": true}"#)
+        .answers::<Shown>(200);
+    routes
+        .delete(ONE, "domains_destroy", write, destroy)
+        .summary("Remove a domain. Its name is free at once.")
+        .id::<DomainId>();
+    routes
+        .post(VERIFY, "domains_verify_create", write, verify)
+        .summary(
+            "Look the domain's challenge up in the DNS; the domain is verified where it is there.",
+        )
+        .id::<DomainId>()
+        .empty(200);
 }
 
 async fn list(at: Admitted<InOrganization>, page: Page) -> Answered {

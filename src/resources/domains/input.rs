@@ -5,12 +5,13 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use serde_json::Value;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
-    Choice, Choices, Field, Flag, JsonObject, Name, Nullable, Parsed, Required, Schema, Text,
-    WebUrl,
+    Choice, Choices, Field, Flag, JsonObject, Kind, Name, Nullable, Parsed, Required, Schema, Text,
+    WebUrl, choices_schema,
 };
 use crate::patch::set;
 
@@ -24,6 +25,8 @@ impl Choices for Providers {
     type Value = &'static str;
     const ALL: &'static [&'static str] = &["", "google-oauth2", "github", "gitlab", saml::PROVIDER];
 }
+
+choices_schema!(Providers);
 
 /// A field that may hold anything and is not looked at.
 pub struct Ignored<K>(PhantomData<K>);
@@ -40,8 +43,21 @@ impl<K: Field> Field for Ignored<K> {
     }
 }
 
-/// A domain's name, as far as its length goes.
-type DomainName = Name<128>;
+/// A domain's name. Only its length is looked at here; how it is written, by [`require_domain`].
+pub struct DomainName;
+
+impl Kind for DomainName {
+    type Value = String;
+
+    fn read(value: &Value) -> Result<String> {
+        Name::<128>::read(value)
+    }
+
+    fn schema() -> Schema {
+        let name = ObjectBuilder::new().schema_type(Type::String).max_length(Some(128));
+        name.pattern(Some(WRITTEN)).into()
+    }
+}
 
 input! {
     /// A domain to add.
@@ -111,8 +127,10 @@ impl NewDomain {
     }
 }
 
-static DOMAIN: LazyLock<Result<Regex, regex::Error>> =
-    LazyLock::new(|| Regex::new(r"^([a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,}$"));
+static DOMAIN: LazyLock<Result<Regex, regex::Error>> = LazyLock::new(|| Regex::new(WRITTEN));
+
+/// How a domain's name is written.
+const WRITTEN: &str = r"^([a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,}$";
 
 /// Nothing is folded: a name in upper case is refused, and so is one in Punycode.
 pub(super) fn require_domain(name: &str) -> Result<()> {

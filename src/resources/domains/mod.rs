@@ -8,6 +8,7 @@ mod saml;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
@@ -32,8 +33,9 @@ pub struct Domain {
     pub shown: Shown,
 }
 
-/// The domain's fields, in the document's order.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A domain of an organization.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Domain)]
 pub struct Shown {
     /// Its id.
     pub id: DomainId,
@@ -48,6 +50,7 @@ pub struct Shown {
     /// Whether whoever signs on with an address under it becomes a member.
     pub jit_provisioning_enabled: bool,
     /// How users with an address under it have to sign on; empty for any way.
+    #[schema(value_type = input::Providers)]
     pub sso_enforcement: String,
     /// Whether all that SAML needs is there.
     pub has_saml: bool,

@@ -1,14 +1,40 @@
 //! How an invite is shown.
 
+use utoipa::ToSchema;
+
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{InviteId, OrganizationId};
 use crate::json::{self, Object};
-use crate::resources::users::Embedder;
+use crate::resources::users::{self, Embedder};
 use crate::store::{Row, Tx};
 use crate::time::Timestamp;
 
-use super::{Invite, Links};
+use super::{Invite, Links, Shown};
+
+/// An invite.
+#[derive(ToSchema)]
+#[schema(as = Invite)]
+pub struct InviteBody {
+    /// What does not depend on the moment.
+    #[serde(flatten)]
+    pub own: Shown,
+    /// Whether it cannot be accepted any more.
+    pub is_expired: bool,
+    /// Who invited them.
+    pub created_by: Option<users::Shown>,
+}
+
+/// An invite that was just made.
+#[derive(ToSchema)]
+pub struct CreatedInvite {
+    /// The invite.
+    #[serde(flatten)]
+    pub invite: InviteBody,
+    /// The link to hand over, where no mail takes it to the address; null otherwise, and never shown again.
+    #[schema(format = "uri")]
+    pub accept_url: Option<String>,
+}
 
 /// The items of a list.
 #[derive(Default)]

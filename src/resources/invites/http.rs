@@ -13,6 +13,8 @@ use crate::secret::Seed;
 use crate::state::App;
 use crate::store::Order;
 
+use super::body::{CreatedInvite, InviteBody};
+use super::input::MAX_AT_ONCE;
 use super::{Invite, InviteFields, NewInvite, NewInvites, Terms};
 
 const LIST: &str = "/api/organizations/{organization_id}/invites/";
@@ -23,16 +25,27 @@ const ONE: &str = "/api/organizations/{organization_id}/invites/{id}/";
 pub fn routes(routes: &mut Routes) {
     let read = Needs::scope("organization_member:read");
     let write = Needs::scope("organization_member:write");
-    routes.get(LIST, "invites_list", read, list).answers(200, "InviteList");
+    routes.noun("invites", "What lets somebody join an organization.");
+    routes
+        .get(LIST, "invites_list", read, list)
+        .summary("List the invites of an organization, newest first.")
+        .lists::<InviteBody>();
     routes
         .post(LIST, "invites_create", write.inviting(), create)
+        .summary("Invite somebody, in the place of any other invite for the same address.")
         .takes::<InviteFields>()
-        .answers(201, "Invite");
+        .example(r#"{"target_email": "ben@corp.example", "first_name": "Ben", "level": 8}"#)
+        .answers::<CreatedInvite>(201);
     routes
         .post(BULK, "invites_bulk_create", write.inviting(), create_all)
-        .takes::<InviteFields>()
+        .summary("Invite several at once: all of them, or none.")
+        .takes_several::<InviteFields>(MAX_AT_ONCE)
+        .example(r#"[{"target_email": "ben@corp.example"}, {"target_email": "eva@corp.example"}]"#)
         .empty(200);
-    routes.delete(ONE, "invites_destroy", write, destroy);
+    routes
+        .delete(ONE, "invites_destroy", write, destroy)
+        .summary("Remove an invite.")
+        .id::<InviteId>();
 }
 
 async fn list(State(app): State<App>, at: Admitted<InOrganization>, page: Page) -> Answered {

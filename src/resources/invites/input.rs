@@ -13,7 +13,7 @@ use super::Shown;
 use super::project_access::Accesses;
 
 /// How many invites one request may make.
-const MAX_AT_ONCE: usize = 20;
+pub(super) const MAX_AT_ONCE: usize = 20;
 
 input! {
     /// An invite to make.

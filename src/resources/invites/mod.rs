@@ -1,6 +1,6 @@
 //! Invites: what lets somebody join an organization (API document, Invite; decisions §4; facts-org §3).
 
-mod body;
+pub mod body;
 pub mod http;
 mod input;
 mod links;
@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
@@ -56,11 +57,13 @@ pub struct Head {
 }
 
 /// The fields of the API document that do not depend on the moment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = InviteFixed)]
 pub struct Shown {
     /// Its id.
     pub id: InviteId,
     /// Whom it is for, as it was typed, the domain in lower case.
+    #[schema(format = IdnEmail)]
     pub target_email: String,
     /// What the inviter calls them.
     pub first_name: String,

@@ -2,18 +2,20 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaType, Type};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaType};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::error::{Error, Result};
 use crate::ids::ProjectId;
-use crate::input::{Kind, Schema};
+use crate::input::{Integer, Kind, Schema};
 use crate::resources::members::Membership;
 use crate::resources::projects::Project;
 use crate::resources::projects::grants::{self, GrantLevel};
 use crate::store::Tx;
 
 /// A level on one project.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProjectAccess {
     /// The project.
     pub id: ProjectId,
@@ -60,6 +62,15 @@ impl ShownLevel {
     }
 }
 
+impl PartialSchema for ShownLevel {
+    fn schema() -> RefOr<Schema> {
+        let levels: Vec<Value> = Self::ALL.into_iter().map(Self::shown).collect();
+        ObjectBuilder::new().schema_type(SchemaType::AnyValue).enum_values(Some(levels)).into()
+    }
+}
+
+impl ToSchema for ShownLevel {}
+
 impl Serialize for ShownLevel {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.shown().serialize(serializer)
@@ -95,12 +106,9 @@ impl Kind for Accesses {
     }
 
     fn schema() -> Schema {
-        let levels: Vec<Value> = ShownLevel::ALL.into_iter().map(ShownLevel::shown).collect();
-        let level =
-            ObjectBuilder::new().schema_type(SchemaType::AnyValue).enum_values(Some(levels));
         let item = ObjectBuilder::new()
-            .property("id", ObjectBuilder::new().schema_type(Type::Integer))
-            .property("level", level)
+            .property("id", Integer::<1, { i64::MAX }>::schema())
+            .property("level", ShownLevel::schema())
             .required("id")
             .required("level");
         ArrayBuilder::new().items(item).max_items(Some(Self::MAX)).into()

@@ -16,7 +16,8 @@ use crate::state::App;
 use crate::store::{Order, Tx};
 use crate::time::Timestamp;
 
-use super::{Filter, MemberPatch, Membership};
+use super::body::MemberBody;
+use super::{Filter, MemberPatch, Membership, Orders};
 
 const LIST: &str = "/api/organizations/{organization_id}/members/";
 const ONE: &str = "/api/organizations/{organization_id}/members/{user__uuid}/";
@@ -25,12 +26,25 @@ const ONE: &str = "/api/organizations/{organization_id}/members/{user__uuid}/";
 pub fn routes(routes: &mut Routes) {
     let read = Needs::scope("organization_member:read");
     let write = Needs::scope("organization_member:write");
-    routes.get(LIST, "members_list", read, list).answers(200, "MemberList");
+    routes.noun("members", "Users in an organization, each at a level.");
+    routes
+        .get(LIST, "members_list", read, list)
+        .summary("List the members of an organization, newest first.")
+        .query::<String>("email", "Only the one with exactly this address.")
+        .query::<String>("search", "Only those whose name or address contains this.")
+        .query::<Timestamp>("updated_after", "Only those whose membership changed then or later.")
+        .query::<Orders>("order", "`joined_at` for the oldest first.")
+        .lists::<MemberBody>();
     routes
         .patch(ONE, "members_partial_update", write, update)
+        .summary("Change the level of a member.")
         .takes::<MemberPatch>()
-        .answers(200, "Member");
-    routes.delete(ONE, "members_destroy", write, destroy);
+        .example(r#"{"level": 8}"#)
+        .answers::<MemberBody>(200);
+    routes
+        .delete(ONE, "members_destroy", write, destroy)
+        .summary("Remove a member, or leave.")
+        .may(400);
 }
 
 async fn list(at: Admitted<InOrganization>, page: Page) -> Answered {

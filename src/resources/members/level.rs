@@ -1,6 +1,9 @@
 //! Organization levels: 1 member, 8 admin, 15 owner (decisions §3).
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 /// What a member may do in an organization. Levels compare by how much they allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,6 +44,15 @@ impl Level {
         self >= Self::Admin
     }
 }
+
+impl PartialSchema for Level {
+    fn schema() -> RefOr<Schema> {
+        let numbers = Self::ALL.map(Self::number);
+        ObjectBuilder::new().schema_type(Type::Integer).enum_values(Some(numbers)).into()
+    }
+}
+
+impl ToSchema for Level {}
 
 impl Serialize for Level {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

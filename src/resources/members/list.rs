@@ -2,12 +2,23 @@
 
 use crate::error::Result;
 use crate::ids::OrganizationId;
+use crate::input::{Choices, choices_schema};
 use crate::json;
 use crate::resources::users::{self, Embedder, User};
 use crate::store::{Tx, Window};
 use crate::time::Timestamp;
 
 use super::{BY_JOINING, Membership, find_listed, write_body};
+
+/// The orders of a list: by joining.
+pub struct Orders;
+
+impl Choices for Orders {
+    type Value = &'static str;
+    const ALL: &'static [&'static str] = &["-joined_at", "joined_at"];
+}
+
+choices_schema!(Orders);
 
 /// Which members a list shows.
 #[derive(Debug, Clone, Default)]

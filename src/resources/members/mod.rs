@@ -1,5 +1,6 @@
 //! Members: users in organizations, each at a level (API document, Member; facts-org §4).
 
+pub mod body;
 pub mod http;
 mod level;
 mod list;
@@ -22,7 +23,7 @@ use crate::store::{
 use crate::time::Timestamp;
 
 pub use level::Level;
-pub use list::{Filter, list};
+pub use list::{Filter, Orders, list};
 
 /// One user in one organization.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

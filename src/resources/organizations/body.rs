@@ -1,15 +1,90 @@
 //! How an organization is shown to one of its members: its own JSON as stored, then what differs by caller.
 
+use serde_json::Value;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
 use crate::access::Caller;
 use crate::access::gate::Limits;
 use crate::error::{Error, Result};
-use crate::ids::ProjectId;
+use crate::ids::{OrganizationId, ProjectId};
 use crate::json::{Array, Object};
-use crate::resources::members::Membership;
+use crate::resources::members::{Level, Membership};
 use crate::resources::projects;
+use crate::resources::projects::body::ProjectSummary;
 use crate::store::{Order, Tx, Window};
 
-use super::{Organization, splice_own};
+use super::{Organization, Shown, splice_own};
+
+/// An organization, as one of its members sees it.
+#[derive(ToSchema)]
+#[schema(as = Organization)]
+pub struct OrganizationBody {
+    /// Its own fields.
+    #[serde(flatten)]
+    pub own: Shown,
+    /// 9: there are no plugins.
+    pub plugins_access_level: i64,
+    /// Empty: every feature is on.
+    pub available_product_features: Vec<Value>,
+    /// Null.
+    pub customer_id: Option<String>,
+    /// What the caller may do in it: 1 member, 8 admin, 15 owner.
+    pub membership_level: Level,
+    /// The projects that the caller may see.
+    pub teams: Vec<Team>,
+    /// The same, in short.
+    pub projects: Vec<BasicProject>,
+    /// About the installation.
+    pub metadata: Metadata,
+    /// How many members there are.
+    pub member_count: u64,
+}
+
+/// A project, as its organization shows it.
+#[derive(ToSchema)]
+pub struct Team {
+    /// The summary form.
+    #[serde(flatten)]
+    pub summary: ProjectSummary,
+    /// Its number, once more.
+    pub project_id: ProjectId,
+}
+
+/// A project, in short.
+#[derive(ToSchema)]
+pub struct BasicProject {
+    /// Its number.
+    pub id: ProjectId,
+    /// The organization it belongs to.
+    pub organization_id: OrganizationId,
+    /// Its name.
+    pub name: String,
+}
+
+/// About the installation.
+#[derive(ToSchema)]
+pub struct Metadata {
+    /// `none`.
+    pub instance_tag: String,
+}
+
+/// An organization of the caller's, in short.
+#[derive(ToSchema)]
+pub struct BasicOrganization {
+    /// Its id.
+    pub id: OrganizationId,
+    /// Its name.
+    pub name: String,
+    /// Its name in URLs.
+    pub slug: String,
+    /// The id of an uploaded logo.
+    pub logo_media_id: Option<Uuid>,
+    /// What the caller may do in it: 1 member, 8 admin, 15 owner.
+    pub membership_level: Level,
+    /// Whether plain members' keys open it.
+    pub members_can_use_personal_api_keys: bool,
+}
 
 /// Appends the full form: the organization's own fields, and what differs by member.
 ///

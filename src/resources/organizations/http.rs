@@ -19,6 +19,7 @@ use crate::secret::Seed;
 use crate::state::App;
 use crate::store::{Order, Tx, Window};
 
+use super::body::OrganizationBody;
 use super::body::write_full;
 use super::{NewOrganization, Organization, OrganizationPatch};
 
@@ -29,17 +30,30 @@ const ONE: &str = "/api/organizations/{organization_id}/";
 pub fn routes(routes: &mut Routes) {
     let read = Needs::scope("organization:read");
     let write = Needs::scope("organization:write");
-    routes.get(LIST, "organizations_list", read, list).answers(200, "OrganizationList");
+    routes.noun("organizations", "The tenants that everything else lies in.");
+    routes
+        .get(LIST, "organizations_list", read, list)
+        .summary("List the organizations that you belong to.")
+        .lists::<OrganizationBody>();
     routes
         .post(LIST, "organizations_create", write.unlimited("create an organization"), create)
+        .summary("Make an organization and its first project. You own it.")
         .takes::<NewOrganization>()
-        .answers(201, "Organization");
-    routes.get(ONE, "organizations_retrieve", read, retrieve).answers(200, "Organization");
+        .example(r#"{"name": "Corp"}"#)
+        .answers::<OrganizationBody>(201);
+    routes
+        .get(ONE, "organizations_retrieve", read, retrieve)
+        .summary("Retrieve an organization.")
+        .answers::<OrganizationBody>(200);
     routes
         .patch(ONE, "organizations_partial_update", write.level(Level::Admin), update)
+        .summary("Change an organization.")
         .takes::<OrganizationPatch>()
-        .answers(200, "Organization");
-    routes.delete(ONE, "organizations_destroy", write.level(Level::Owner), destroy);
+        .example(r#"{"members_can_invite": false}"#)
+        .answers::<OrganizationBody>(200);
+    routes
+        .delete(ONE, "organizations_destroy", write.level(Level::Owner), destroy)
+        .summary("Remove an organization and all that lies in it.");
 }
 
 async fn list(at: Admitted<Anywhere>, page: Page) -> Answered {

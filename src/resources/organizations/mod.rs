@@ -4,6 +4,7 @@ pub mod body;
 pub mod http;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
 use crate::ids::OrganizationId;
@@ -34,7 +35,8 @@ pub struct Head {
 }
 
 /// The organization's own fields.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = OrganizationFixed)]
 pub struct Shown {
     /// The organization's id.
     pub id: OrganizationId,

@@ -1,6 +1,7 @@
 //! Grants: which plain members may see a private project, and who runs one (decisions §3).
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, UserId};
@@ -11,7 +12,7 @@ use crate::time::Timestamp;
 use super::{Head, Project};
 
 /// What a grant gives on a project. Levels compare by how much they give.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GrantLevel {
     /// Nothing: such a grant is kept and shown, and decides nothing.

@@ -18,6 +18,7 @@ use crate::secret::Seed;
 use crate::state::App;
 use crate::store::{Order, Tx, Window, WriteTx};
 
+use super::body::{ProjectBody, ProjectSummary};
 use super::{NewProject, Project, ProjectFields, Viewer, write_summary};
 
 const IN_ORGANIZATION: &str = "/api/organizations/{organization_id}/projects/";
@@ -29,14 +30,21 @@ const ONE: &str = "/api/projects/{project_id}/";
 pub fn routes(routes: &mut Routes) {
     let read = Needs::scope("project:read");
     let write = Needs::scope("project:write");
+    routes.noun("projects", "Projects of an organization, and their settings.");
     routes
         .get(IN_ORGANIZATION, "organizations_projects_list", read, list_in_organization)
-        .answers(200, "ProjectSummaryList");
+        .summary("List the projects of an organization, oldest first.")
+        .lists::<ProjectSummary>();
     routes
         .post(IN_ORGANIZATION, "organizations_projects_create", write, create)
+        .summary("Make a project. It becomes your current one.")
         .takes::<ProjectFields>()
-        .answers(201, "Project");
-    routes.get(MINE, "projects_list", read, list_mine).answers(200, "ProjectSummaryList");
+        .example(r#"{"name": "Shop", "timezone": "Europe/Berlin"}"#)
+        .answers::<ProjectBody>(201);
+    routes
+        .get(MINE, "projects_list", read, list_mine)
+        .summary("List the projects that you may see, in all your organizations.")
+        .lists::<ProjectSummary>();
     for (path, names) in [
         (
             ONE_IN_ORGANIZATION,
@@ -49,9 +57,19 @@ pub fn routes(routes: &mut Routes) {
         (ONE, ["projects_retrieve", "projects_partial_update", "projects_destroy"]),
     ] {
         let [retrieves, updates, destroys] = names;
-        routes.get(path, retrieves, read, retrieve).answers(200, "Project");
-        routes.patch(path, updates, write, update).takes::<ProjectFields>().answers(200, "Project");
-        routes.delete(path, destroys, write.level(Level::Admin), destroy);
+        routes
+            .get(path, retrieves, read, retrieve)
+            .summary("Retrieve a project.")
+            .answers::<ProjectBody>(200);
+        routes
+            .patch(path, updates, write, update)
+            .summary("Change a project.")
+            .takes::<ProjectFields>()
+            .example(r#"{"name": "Shop", "week_start_day": 1}"#)
+            .answers::<ProjectBody>(200);
+        routes
+            .delete(path, destroys, write.level(Level::Admin), destroy)
+            .summary("Remove a project and all that lies in it.");
     }
 }
 

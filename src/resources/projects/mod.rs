@@ -2,6 +2,7 @@
 //!
 //! A project is kept as two records: [`Project`] is what lists show, [`Settings`] the rest of the full form.
 
+pub mod body;
 pub mod grants;
 pub mod http;
 mod input;
@@ -11,6 +12,7 @@ mod visibility;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
@@ -49,7 +51,8 @@ pub struct Head {
 }
 
 /// The summary form of the API document, without `ingested_event`, which never differs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ProjectFixed)]
 pub struct Shown {
     /// Its number.
     pub id: ProjectId,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
 
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId};
@@ -22,7 +23,8 @@ pub struct Settings {
 }
 
 /// The full form's fields that the summary does not have, in the document's order.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ProjectSettings)]
 #[allow(missing_docs, reason = "the fields are the API document's, Project, Full form")]
 pub struct Shown {
     pub created_at: Timestamp,

@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, ProjectId, TextId, TileId};
@@ -13,8 +14,28 @@ use crate::resources::dashboards::{self, Dashboard, Details, DetailsShown};
 use crate::store::{Order, Tx, Window};
 use crate::time::Timestamp;
 
+/// Whether a dashboard has a public page, and the key to it.
+#[derive(ToSchema)]
+#[schema(as = SharingConfiguration)]
+pub struct SharingBody {
+    /// Its own fields.
+    #[serde(flatten)]
+    pub own: super::Shown,
+    /// The key to the page, while it is enabled.
+    pub access_token: String,
+}
+
+/// What the public JSON holds.
+#[derive(ToSchema)]
+#[schema(as = PublicDashboard)]
+pub struct Public {
+    /// The dashboard.
+    pub dashboard: Shared,
+}
+
 /// A dashboard as the public sees it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SharedDashboard)]
 pub struct Shared {
     /// Its number.
     pub id: DashboardId,
@@ -35,7 +56,8 @@ pub struct Shared {
 }
 
 /// A tile as the public sees it: with an insight or with a text.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SharedTile)]
 pub struct SharedTile {
     /// Its number.
     pub id: TileId,
@@ -52,7 +74,8 @@ pub struct SharedTile {
 }
 
 /// An insight as the public sees it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SharedInsight)]
 pub struct SharedInsight {
     /// Its number.
     pub id: InsightId,
@@ -75,7 +98,8 @@ pub struct SharedInsight {
 }
 
 /// A text as the public sees it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SharedText)]
 pub struct SharedText {
     /// Its number.
     pub id: TextId,

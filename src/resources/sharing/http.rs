@@ -17,7 +17,7 @@ use crate::resources::dashboards;
 use crate::state::App;
 use crate::store::Tx;
 
-use super::body::Shared;
+use super::body::{Public, Shared, SharingBody};
 use super::{Sharing, SharingPatch, page};
 
 const ONE: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/sharing/";
@@ -28,17 +28,29 @@ const PUBLIC: &str = "/shared/{token}/";
 pub fn routes(routes: &mut Routes) {
     let read = Needs::scope("sharing_configuration:read");
     let write = Needs::scope("sharing_configuration:write");
-    routes.get(ONE, "dashboards_sharing_retrieve", read, retrieve).answers(200, "Sharing");
+    routes.noun("sharing", "Public pages of dashboards.");
+    routes
+        .get(ONE, "dashboards_sharing_retrieve", read, retrieve)
+        .summary("Retrieve whether a dashboard has a public page, and the token that opens it.")
+        .answers::<SharingBody>(200);
     routes
         .patch(ONE, "dashboards_sharing_partial_update", write, update)
+        .summary("Open or close the public page of a dashboard.")
         .takes::<SharingPatch>()
-        .answers(200, "Sharing");
+        .example(r#"{"enabled": true}"#)
+        .answers::<SharingBody>(200);
     routes
         .post(REFRESH, "dashboards_sharing_refresh_create", write, refresh)
-        .answers(200, "Sharing");
+        .summary("Replace the token. The old one opens the page for five minutes more.")
+        .answers::<SharingBody>(200);
     let nothing =
         Needs::nothing("the token in the path is the key to one dashboard that was made public");
-    routes.get(PUBLIC, "shared_retrieve", nothing, open).answers(200, "A page, or JSON");
+    routes
+        .get(PUBLIC, "shared_retrieve", nothing, open)
+        .summary("Open the public page of a dashboard; its JSON, where the path ends in `.json`.")
+        .media(&["text/html"])
+        .answers::<Public>(200)
+        .may(404);
 }
 
 async fn retrieve(

@@ -9,6 +9,7 @@ mod tokens;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::error::Result;
 use crate::etag::Versioned;
@@ -51,7 +52,8 @@ pub struct Head {
 }
 
 /// What answers show of it, besides the token.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+#[schema(as = SharingFixed)]
 pub struct Shown {
     /// When it was first enabled.
     pub created_at: Option<Timestamp>,

@@ -15,6 +15,7 @@ use crate::secret::Seed;
 use crate::state::App;
 use crate::store::Snapshot;
 
+use super::body::{InviteOffer, Signup};
 use super::{Acceptance, AcceptedBy, SignupFields};
 
 const ONE: &str = "/api/signup/{id}/";
@@ -25,10 +26,32 @@ pub fn routes(routes: &mut Routes) {
     const WHY: &str = "who is invited may have no account yet";
     let read = Needs::any_key().or_nobody(WHY);
     let write = Needs::scope("user:write").unlimited("join an organization").or_nobody(WHY);
-    routes.get(ONE, "signup_retrieve", read, offer).answers(200, "InviteOffer");
-    routes.post(ONE, "signup_create", write, accept).takes::<SignupFields>().answers(201, "Signup");
+    routes.noun("signup", "Accepting an invite.");
+    routes
+        .get(ONE, "signup_retrieve", read, offer)
+        .summary("Retrieve what an invite offers.")
+        .id::<InviteId>()
+        .query::<String>(
+            "token",
+            "The token of the invite's link; where one is sent, it has to be right.",
+        )
+        .answers::<InviteOffer>(200)
+        .unversioned()
+        .may(400);
+    routes
+        .post(ONE, "signup_create", write, accept)
+        .summary("Accept an invite: as somebody new, or with a key of the account that it is for.")
+        .id::<InviteId>()
+        .takes::<SignupFields>()
+        .example(r#"{"token": "Zk3v...", "first_name": "Ben"}"#)
+        .answers::<Signup>(201);
     let open = Needs::nothing("the page holds nothing; what it shows it asks the API for");
-    routes.get(PAGE, "signup_page", open, page).answers(200, "A page");
+    routes
+        .get(PAGE, "signup_page", open, page)
+        .summary("Open the page on which an invite is accepted.")
+        .id::<InviteId>()
+        .query::<String>("token", "The token of the invite's link, for the page to send.")
+        .media(&["text/html"]);
 }
 
 async fn page() -> Document<'static> {

@@ -1,5 +1,6 @@
 //! Signing up: accepting an invite, as somebody new or with an account (decisions §4, Accepting; facts-org §3.4).
 
+pub mod body;
 pub mod http;
 mod input;
 mod letters;

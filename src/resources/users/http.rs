@@ -17,17 +17,24 @@ use crate::resources::{members, projects};
 use crate::state::App;
 use crate::store::{Tx, WriteTx};
 
+use super::body::CurrentUser;
 use super::{User, UserPatch, splice_own};
 
 const ME: &str = "/api/users/@me/";
 
 /// The routes of users.
 pub fn routes(routes: &mut Routes) {
-    routes.get(ME, "users_retrieve", Needs::scope("user:read"), retrieve).answers(200, "User");
+    routes.noun("users", "You.");
+    routes
+        .get(ME, "users_retrieve", Needs::scope("user:read"), retrieve)
+        .summary("Retrieve who you are, and where.")
+        .answers::<CurrentUser>(200);
     routes
         .patch(ME, "users_partial_update", Needs::scope("user:write"), update)
+        .summary("Change your profile, and what `@current` stands for.")
         .takes::<UserPatch>()
-        .answers(200, "User");
+        .example(r#"{"first_name": "Ann", "set_current_team": 2}"#)
+        .answers::<CurrentUser>(200);
 }
 
 async fn retrieve(at: Admitted<Anywhere>) -> Answered {

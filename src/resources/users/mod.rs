@@ -1,10 +1,12 @@
 //! Users: people, known by their e-mail address (API document, User; facts-org §1.7 and §6.2).
 
+pub mod body;
 pub mod http;
 mod input;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, UserId, UserUuid};
@@ -41,8 +43,9 @@ pub struct Head {
     pub date_joined: Timestamp,
 }
 
-/// The embedded User of the API document.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A user, as others see them: the embedded User of the API document.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = User)]
 pub struct Shown {
     /// The user's number.
     pub id: UserId,
@@ -55,6 +58,7 @@ pub struct Shown {
     /// Family name.
     pub last_name: String,
     /// The address, its domain in lower case.
+    #[schema(format = IdnEmail)]
     pub email: String,
     /// Whether the address was proved.
     pub is_email_verified: bool,

@@ -1,6 +1,7 @@
 //! The test kit: a fresh workspace a test, and callers that are objects.
 
 pub mod browser;
+pub mod contract;
 pub mod dns;
 pub mod log;
 pub mod process;
@@ -24,6 +25,8 @@ use steward::state::App;
 use steward::store::Progress;
 use tempfile::TempDir;
 use tower::ServiceExt;
+
+use contract::contract;
 
 /// The address of the owner of every test workspace.
 pub const OWNER: &str = "owner@corp.example";
@@ -236,15 +239,21 @@ impl Caller {
         self.raw(request.body(body.into()).expect("a request")).await
     }
 
-    /// Sends a request as it is, with the key added.
+    /// Sends a request as it is, with the key added. The answer has to be one that the document promises.
     pub async fn raw(&self, mut request: Request<Body>) -> Answer {
         if let Some(key) = &self.key {
             let value = format!("Bearer {key}").parse().expect("a header value");
             request.headers_mut().insert(AUTHORIZATION, value);
         }
+        let asked = (
+            request.method().clone(),
+            request.uri().path_and_query().map_or(String::new(), ToString::to_string),
+        );
         let response = self.router.clone().oneshot(request).await.expect("an answer");
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.expect("a whole body").to_bytes();
+        let (method, uri) = (&asked.0, asked.1.as_str());
+        contract().check((method, uri), parts.status.as_u16(), &parts.headers, &bytes);
         let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
         Answer {
             status: parts.status.as_u16(),

@@ -1,6 +1,8 @@
 //! What a template is made of, as it is sent and as the built-in ones are kept (facts-dashboards §6).
 
 use serde_json::Value;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ObjectBuilder, Type};
 
 use crate::error::{Error, Result};
 use crate::input;
@@ -57,7 +59,13 @@ impl Field for Template {
     }
 
     fn property() -> Schema {
-        <Self as Input>::schema()
+        let mut schema = <Self as Input>::schema();
+        if let Schema::Object(template) = &mut schema
+            && let Some(RefOr::T(Schema::Array(tiles))) = template.properties.get_mut("tiles")
+        {
+            tiles.min_items = Some(1);
+        }
+        schema
     }
 }
 
@@ -122,7 +130,16 @@ impl Kind for Tile {
         }
     }
 
+    /// A tile of another type is passed over.
     fn schema() -> Schema {
-        FreeObject::schema()
+        let of = |name: &str, schema: Schema| {
+            let named = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([name]));
+            let sort = ObjectBuilder::new().property("type", named).required("type");
+            AllOfBuilder::new().item(sort).item(schema)
+        };
+        AnyOfBuilder::new()
+            .item(of("INSIGHT", InsightTile::schema()))
+            .item(of("TEXT", TextTile::schema()))
+            .into()
     }
 }

@@ -1,5 +1,8 @@
 //! How a dashboard's tiles are shown: each with the insight or the text on it (facts-dashboards §7).
 
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
 use crate::access::levels::Rights;
 use crate::error::Result;
 use crate::ids::{DashboardId, ProjectId};
@@ -8,8 +11,30 @@ use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::texts::{self, Text};
 use crate::resources::users::Embedder;
 use crate::store::{Order, Tx, Window};
+use crate::time::Timestamp;
 
-use super::{Content, Head, Tile};
+use super::{Content, Head, Shown, Tile};
+
+/// A tile of a dashboard, with an insight or a text on it.
+#[derive(ToSchema)]
+#[schema(as = Tile)]
+pub struct TileBody {
+    /// Its own fields.
+    #[serde(flatten)]
+    pub own: Shown,
+    /// Null: nothing is computed here.
+    pub last_refresh: Option<Timestamp>,
+    /// False.
+    pub is_cached: bool,
+    /// Empty.
+    pub filters_overrides: Map<String, Value>,
+    /// The insight on it; null where a text is.
+    pub insight: Option<insights::InsightBody>,
+    /// The text on it; null where an insight is.
+    pub text: Option<texts::TextBody>,
+    /// Its place in the order, from 0.
+    pub order: u64,
+}
 
 /// Members that say the same of every tile.
 const CONSTANT: &[u8] = br#"{"last_refresh":null,"is_cached":false,"filters_overrides":{}}"#;

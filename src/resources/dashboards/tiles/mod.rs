@@ -14,6 +14,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use crate::access::InProject;
 use crate::error::{Error, Result};
@@ -84,7 +85,8 @@ pub enum Content {
 }
 
 /// The tile's own fields.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = TileFixed)]
 pub struct Shown {
     /// Its number.
     pub id: TileId,
