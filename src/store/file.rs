@@ -122,6 +122,17 @@ impl OpenError {
         move |cause| Self::Io { doing, path, cause }
     }
 
+    /// The same of another file, of which the one at fault is a copy.
+    pub(super) fn told_of(self, path: &Path) -> Self {
+        let path = path.to_owned();
+        match self {
+            Self::Foreign(_) => Self::Foreign(path),
+            Self::Newer { found, .. } => Self::Newer { path, found },
+            Self::Damaged { cause, .. } => Self::Damaged { path, cause },
+            error => error,
+        }
+    }
+
     pub(super) fn damaged(path: &Path, cause: &impl fmt::Display) -> Self {
         Self::Damaged { path: path.to_owned(), cause: cause.to_string() }
     }
@@ -269,15 +280,27 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
 /// Puts the file at `new` in the place of the one at `data`: a cut at any moment leaves the one or the other.
 /// Answers where the file lies that was there, if one was: beside `data`, with `suffix`.
 pub(super) fn replace(data: &Path, new: &Path, suffix: &str) -> Result<Option<PathBuf>, OpenError> {
-    let kept = beside(data, suffix);
-    let kept = match fs::hard_link(data, &kept) {
-        Ok(()) => Some(kept),
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => None,
-        Err(cause) => return Err(OpenError::io("create", &kept)(cause)),
-    };
+    let kept = keep(data, suffix)?;
     fs::rename(new, data).map_err(OpenError::io("replace", data))?;
     sync_folder(data)?;
     Ok(kept)
+}
+
+/// Gives the file at `data`, if there is one, a second name that nothing has.
+fn keep(data: &Path, suffix: &str) -> Result<Option<PathBuf>, OpenError> {
+    let names = (1_u32..).map(|number| match number {
+        1 => beside(data, suffix),
+        number => beside(data, &format!("{suffix}-{number}")),
+    });
+    for name in names {
+        match fs::hard_link(data, &name) {
+            Ok(()) => return Ok(Some(name)),
+            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => break,
+            Err(cause) => return Err(OpenError::io("create", &name)(cause)),
+        }
+    }
+    Ok(None)
 }
 
 /// Removes the file at `path`, if there is one.

@@ -58,7 +58,8 @@ impl Prepared {
         let copied = file::remove(&prepared.copy).and_then(|()| file::copy(from, &prepared.copy));
         source.withdraw();
         copied?;
-        let mut database = open_database(&prepared.copy, DEFAULT_CACHE)?;
+        let opened = open_database(&prepared.copy, DEFAULT_CACHE);
+        let mut database = opened.map_err(|error| error.told_of(from))?;
         require_sound(from, &mut database, checks)?;
         drop(database);
         Ok(prepared)
