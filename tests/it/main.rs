@@ -18,6 +18,7 @@ mod authz;
 mod browsers;
 mod cli;
 mod collaborators;
+mod conformance;
 mod dashboard_access;
 mod dashboard_copies;
 mod dashboard_fields;
