@@ -88,6 +88,8 @@ uuid_ids! {
     ActivityId;
     /// A domain of an organization.
     DomainId;
+    /// A batch export of a project.
+    BatchExportId;
     /// An invite to an organization.
     InviteId;
     /// A collaborator of a dashboard, as lists name them.

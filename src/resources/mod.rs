@@ -1,12 +1,13 @@
 //! One folder a noun: its record and rules in `mod.rs`, its wire in `http.rs`.
 //!
 //! Rules look only leftwards in one order: users, organizations < members < projects < `api_keys` <
-//! collaborators, sharing, `access_controls` < dashboards < domains, invites < signup < activity; sweeps knows what each parent
+//! collaborators, sharing, `access_controls` < dashboards < domains, `batch_exports`, invites < signup < activity; sweeps knows what each parent
 //! holds.
 
 pub mod access_controls;
 pub mod activity;
 pub mod api_keys;
+pub mod batch_exports;
 pub mod collaborators;
 pub mod dashboards;
 pub mod domains;
@@ -46,6 +47,8 @@ pub fn kinds() -> Vec<Box<dyn Kind>> {
         kind::<dashboards::insights::Insight>(),
         kind::<dashboards::texts::Text>(),
         kind::<domains::Domain>(),
+        kind::<batch_exports::BatchExport>(),
+        kind::<batch_exports::Secrets>(),
         kind::<invites::Invite>(),
         kind::<Letter>(),
         kind::<Sent>(),

@@ -89,6 +89,17 @@ tables! {
     /// Key: organization, name, domain id.
     DomainsOfOrganization = "domains_of_organization/1",
 
+    /// Batch exports. Key: project, export id.
+    BatchExports = "batch_exports/1",
+    /// Unique. Key: export id.
+    BatchExportsById = "batch_exports_by_id/1",
+    /// Key: organization, serial number, then as above.
+    BatchExportsOfOrganization = "batch_exports_of_organization/1",
+    /// Key: project, serial number, then as above.
+    BatchExportsOfProject = "batch_exports_of_project/1",
+    /// What of a batch export is never shown, where there is any. Key: project, export id.
+    BatchExportSecrets = "batch_export_secrets/1",
+
     /// Invites. Key: organization, invite id.
     Invites = "invites/1",
     /// Unique. Key: invite id.

@@ -11,6 +11,7 @@ use steward::operator::Operation;
 use steward::resources::members::Level;
 use steward::router::routes;
 
+use crate::batch_exports;
 use crate::support::dns::Dns;
 use crate::support::{Answer, Caller, OWNER, Workspace};
 
@@ -22,14 +23,15 @@ struct Objects {
     dashboard: String,
     domain: String,
     invite: String,
+    batch_export: String,
     user: String,
     /// The token of the dashboard's public page.
     shared: String,
 }
 
 impl Objects {
-    /// An organization of the owner's, with a project, a dashboard, a domain and a member of its own, who
-    /// collaborates on the dashboard.
+    /// An organization of the owner's, with a project, a dashboard, a domain, a batch export and a member of
+    /// its own, who collaborates on the dashboard.
     async fn make(workspace: &Workspace, name: &str) -> Self {
         let owner = OWNER.to_owned();
         let made =
@@ -52,10 +54,13 @@ impl Objects {
         let sent = json!({ "target_email": format!("{name}@new.example") });
         let invite = workspace.owner.post(&invites, sent).await.ok()["id"].clone();
         let invite = invite.as_str().expect("an id").to_owned();
+        let exports = format!("/api/projects/{project}/batch_exports/");
+        let export = workspace.owner.post(&exports, batch_exports::nowhere(name)).await.ok();
+        let batch_export = export["id"].as_str().expect("an id").to_owned();
         let sharing = format!("{dashboards}{dashboard}/sharing/");
         let shared = workspace.owner.patch(&sharing, json!({ "enabled": true })).await.ok();
         let shared = shared["access_token"].as_str().expect("a token").to_owned();
-        Self { organization, project, dashboard, domain, invite, user, shared }
+        Self { organization, project, dashboard, domain, invite, batch_export, user, shared }
     }
 
     /// `path` with its parameters filled.
@@ -70,6 +75,7 @@ impl Objects {
             .replace("/dashboards/{id}", &format!("/dashboards/{}", self.dashboard))
             .replace("/domains/{id}", &format!("/domains/{}", self.domain))
             .replace("/invites/{id}", &format!("/invites/{}", self.invite))
+            .replace("/batch_exports/{id}", &format!("/batch_exports/{}", self.batch_export))
             .replace("/signup/{id}", &format!("/signup/{}", self.invite));
         assert!(!filled.contains('{'), "teach the matrix how to fill {path}");
         filled

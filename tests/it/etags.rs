@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use steward::resources::members::Level;
 
 use crate::activity::entries;
+use crate::batch_exports;
 use crate::errors::JSON;
 use crate::support::{Answer, Caller, Workspace};
 
@@ -55,7 +56,9 @@ async fn objects(workspace: &Workspace) -> Vec<(String, Value)> {
     let dashboard = owner.post(&workspace.dashboards(""), json!({ "name": "Sales" })).await.ok();
     let dashboard = workspace.dashboards(&format!("{}/", dashboard["id"]));
     let project = workspace.made.project_id;
+    let (_, [export, _]) = batch_exports::add(workspace, batch_exports::nowhere("Nightly")).await;
     vec![
+        (export, json!({ "name": "Hourly" })),
         (
             workspace.organization(&format!("domains/{}/", domain["id"].as_str().expect("an id"))),
             json!({ "saml_entity_id": "x" }),
@@ -157,6 +160,10 @@ async fn what_was_made_is_removed_only_at_the_version_that_is_known() {
     is_stale(&patch_if_match(owner, &members, &tag(&member), json!({ "level": 8 })).await);
     let member = owner.patch(&members, json!({})).await;
     delete_if_match(owner, &members, &tag(&member)).await.is_empty(204);
+
+    let (_, [export, _]) = batch_exports::add(&workspace, batch_exports::nowhere("Nightly")).await;
+    is_stale(&delete_if_match(owner, &export, "\"7-0\"").await);
+    delete_if_match(owner, &export, &tag(&owner.get(&export).await)).await.is_empty(204);
 
     let at = format!("/api/projects/{}/", workspace.made.project_id);
     is_stale(&delete_if_match(owner, &at, "\"99-0\"").await);

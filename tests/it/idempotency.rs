@@ -11,6 +11,7 @@ use steward::store::{Order, Record, Tx, Window};
 use steward::time::{Clock, ManualClock, Timestamp};
 
 use crate::activity::entries;
+use crate::batch_exports;
 use crate::errors::JSON;
 use crate::signup::Offer;
 use crate::support::dns::{Dns, Reply};
@@ -64,7 +65,10 @@ async fn posts(workspace: &Workspace) -> Vec<(String, Value)> {
         "template_name": "T", "dashboard_description": "", "dashboard_filters": {},
         "tiles": [{ "type": "TEXT", "body": "x", "layouts": {} }],
     });
+    let (_, [export, _]) = batch_exports::add(workspace, batch_exports::nowhere("Nightly")).await;
     vec![
+        (batch_exports::list_of(workspace), batch_exports::nowhere("Hourly")),
+        (format!("{export}pause/"), json!({})),
         ("/api/organizations/".to_owned(), json!({ "name": "Second" })),
         (workspace.organization("projects/"), json!({ "name": "Shop" })),
         (workspace.organization("domains/"), json!({ "domain": "corp.example" })),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::http::row::{Body, Row};
 
 use super::schemas::Answers;
-use super::{operation, parameters, refusals};
+use super::{headers, operation, parameters, refusals};
 
 const ABOUT: &str = "The admin API of an analytics workspace, as PostHog has it: organizations, domains, invites, \
 members, projects and dashboards.
@@ -25,7 +25,7 @@ pub fn document(rows: &[Row]) -> Value {
     let mut answers = Answers::default();
     for row in rows {
         if let Value::Object(path) = paths.entry(row.path).or_insert_with(|| json!({})) {
-            let operation = operation::of(row, &mut answers);
+            let operation = operation::of(row, rows, &mut answers);
             path.insert(row.method.as_str().to_lowercase(), operation);
         }
     }
@@ -49,7 +49,7 @@ pub fn document(rows: &[Row]) -> Value {
             "schemas": schemas,
             "responses": refusals::responses(),
             "parameters": parameters::shared(),
-            "headers": headers(),
+            "headers": headers::shared(),
             "securitySchemes": {
                 "key": {
                     "type": "http",
@@ -66,22 +66,4 @@ fn tags(rows: &[Row]) -> Vec<Value> {
     let mut seen = BTreeSet::new();
     let nouns = rows.iter().map(|row| row.noun).filter(|noun| seen.insert(noun.name));
     nouns.map(|noun| json!({ "name": noun.name, "description": noun.about })).collect()
-}
-
-fn headers() -> Value {
-    let text =
-        |about| json!({ "description": about, "required": true, "schema": { "type": "string" } });
-    json!({
-        "RequestId": text("The id of the request, as the log has it; your own where you sent one."),
-        "Allow": text("The methods that the path takes."),
-        "RetryAfter": {
-            "description": "After how many seconds to try again.",
-            "required": true,
-            "schema": { "type": "integer", "minimum": 0 },
-        },
-        "ETag": {
-            "description": "The version of what was answered, for `If-None-Match` and `If-Match`.",
-            "schema": { "type": "string" },
-        },
-    })
 }

@@ -2,6 +2,8 @@
 
 mod docs;
 mod document;
+mod headers;
+mod links;
 mod operation;
 mod parameters;
 mod refusals;

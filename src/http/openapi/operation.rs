@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 use crate::http::row::{Body, Many, Row};
 
 use super::schemas::{Answers, reference};
-use super::{parameters, refusals};
+use super::{headers, links, parameters, refusals};
 
 /// The type of pages.
 const HTML: &str = "text/html";
 
-/// The operation of a row; what it answers is added to `answers`.
-pub(super) fn of(row: &Row, answers: &mut Answers) -> Value {
+/// The operation of a row among all of them; what it answers is added to `answers`.
+pub(super) fn of(row: &Row, rows: &[Row], answers: &mut Answers) -> Value {
     let mut operation = Map::from_iter([
         ("operationId".to_owned(), json!(row.operation)),
         ("tags".to_owned(), json!([row.noun.name])),
@@ -29,7 +29,12 @@ pub(super) fn of(row: &Row, answers: &mut Answers) -> Value {
     if let Some(body) = &row.takes {
         operation.insert("requestBody".to_owned(), request(row, body));
     }
-    operation.insert("responses".to_owned(), responses(row, answers));
+    let mut responses = responses(row, answers);
+    let links = links::of(row, rows);
+    if !links.is_empty() {
+        responses[row.status.to_string()]["links"] = links.into();
+    }
+    operation.insert("responses".to_owned(), responses);
     operation.insert("security".to_owned(), security(row));
     operation.into()
 }
@@ -93,10 +98,10 @@ fn is_required(body: &Body) -> bool {
 fn responses(row: &Row, answers: &mut Answers) -> Value {
     let mut responses: Vec<(u16, Value)> = vec![(row.status, success(row, answers))];
     for status in row.may.iter().filter(|status| **status < 400) {
-        responses.push((*status, empty("Done. There is nothing to show.")));
+        responses.push((*status, empty(row, "Done. There is nothing to show.", &[])));
     }
     if row.method == Method::GET && row.is_tagged() {
-        responses.push((304, empty("What you have is still the answer.")));
+        responses.push((304, empty(row, "What you have is still the answer.", &["ETag"])));
     }
     responses.extend(refusals::of(row).filter(|(status, _)| *status != row.status));
     if row.media.contains(&HTML) && row.may.contains(&404) {
@@ -122,15 +127,12 @@ fn success(row: &Row, answers: &mut Answers) -> Value {
     }
     if content.is_empty() {
         return match row.status {
-            405 => refused(),
-            _ => empty("Done. There is nothing to show."),
+            405 => empty(row, "Refused, always. Set `deleted` by PATCH.", &["Allow"]),
+            _ => empty(row, "Done. There is nothing to show.", &[]),
         };
     }
-    let mut headers = Map::new();
-    headers.insert("X-Request-Id".to_owned(), refusals::header("RequestId"));
-    if row.is_tagged() {
-        headers.insert("ETag".to_owned(), refusals::header("ETag"));
-    }
+    let tag: &[&str] = if row.is_tagged() { &["ETag"] } else { &[] };
+    let headers = headers::of_success(row, tag);
     json!({ "description": description(row), "headers": headers, "content": content })
 }
 
@@ -143,29 +145,18 @@ fn description(row: &Row) -> String {
     }
 }
 
-fn empty(description: &str) -> Value {
-    json!({ "description": description, "headers": { "X-Request-Id": refusals::header("RequestId") } })
+fn empty(row: &Row, description: &str, headers: &[&str]) -> Value {
+    json!({ "description": description, "headers": headers::of_success(row, headers) })
 }
 
 /// A page, or the error envelope, which tells that there is nothing.
 fn nothing() -> Value {
     json!({
         "description": "There is nothing here.",
-        "headers": { "X-Request-Id": refusals::header("RequestId") },
+        "headers": headers::references([].iter()),
         "content": {
             HTML: { "schema": { "type": "string" } },
             "application/json": { "schema": reference("Error") },
-        },
-    })
-}
-
-/// A refusal without a body, whatever is asked (API document, Errors).
-fn refused() -> Value {
-    json!({
-        "description": "Refused, always. Set `deleted` by PATCH.",
-        "headers": {
-            "Allow": refusals::header("Allow"),
-            "X-Request-Id": refusals::header("RequestId"),
         },
     })
 }

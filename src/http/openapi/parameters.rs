@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::http::row::{Many, Row};
 use crate::input::{Choices, choices_schema};
 
+use super::links;
 use super::schemas::Answers;
 
 /// What `format` of the document's own route takes.
@@ -19,8 +20,7 @@ choices_schema!(Format);
 
 /// Those of an operation: the path's, then the query's, then headers.
 pub(super) fn of(row: &Row) -> Vec<Value> {
-    let named = row.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    let in_path = named.map(|name| in_path(row, name));
+    let in_path = links::names(row.path).map(|name| in_path(row, name));
     let page: &[&str] = match row.gives {
         Some(gives) if gives.many == Many::Page => &["Limit", "Offset"],
         _ => &[],
@@ -43,7 +43,7 @@ fn headers(row: &Row) -> &'static [&'static str] {
     match row.method.as_str() {
         "GET" if row.is_tagged() => &["IfNoneMatch"],
         "POST" if row.keyed() => &["IdempotencyKey"],
-        "PATCH" | "DELETE" if row.keyed() => &["IfMatch"],
+        "PATCH" | "DELETE" if row.is_conditional() => &["IfMatch"],
         _ => &[],
     }
 }
@@ -83,9 +83,11 @@ pub(super) fn shared() -> Value {
         schema["type"] = json!("integer");
         json!({ "name": name, "in": "query", "description": about, "schema": schema })
     };
-    let header = |name, about, example| {
-        let schema = json!({ "type": "string" });
-        json!({ "name": name, "in": "header", "description": about, "schema": schema, "example": example })
+    // Without examples: the page that shows the document would send them.
+    let header = |name, about, schema: Value| {
+        let mut header = json!({ "name": name, "in": "header", "description": about });
+        header["schema"] = schema;
+        header
     };
     let uuid = |or| json!({ "anyOf": [{ "format": "uuid" }, { "const": or }] });
     json!({
@@ -113,18 +115,18 @@ pub(super) fn shared() -> Value {
         "IfNoneMatch": header(
             "If-None-Match",
             "The `ETag` of an answer that you have; where it is still the answer, it is not sent again.",
-            "\"7-0f3a2c4e5d6b7a89\"",
+            json!({ "type": "string" }),
         ),
         "IfMatch": header(
             "If-Match",
             "The `ETag` of what you saw; where it was changed meanwhile, nothing is done.",
-            "\"7-0f3a2c4e5d6b7a89\"",
+            json!({ "type": "string" }),
         ),
         "IdempotencyKey": header(
             "Idempotency-Key",
             "A text of your own for this request. Sent again within a day, the same request is answered as it \
              was the first time, and nothing is done.",
-            "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+            json!({ "type": "string", "pattern": "^[!-~]([ -~]{0,253}[!-~])?$" }),
         ),
     })
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::http::row::Row;
 
+use super::headers;
 use super::schemas::reference;
 
 /// Every refusal of one status.
@@ -113,7 +114,11 @@ const ALL: &[Refusal] = &[
         kinds: INVALID,
         codes: &["precondition_failed"],
         header: None,
-        example: ("precondition_failed", "The object was changed meanwhile.", None),
+        example: (
+            "precondition_failed",
+            "The object has changed: its version is not one that If-Match names.",
+            None,
+        ),
     },
     Refusal {
         status: 413,
@@ -144,7 +149,11 @@ const ALL: &[Refusal] = &[
         kinds: INVALID,
         codes: &["idempotency_key_reused"],
         header: None,
-        example: ("idempotency_key_reused", "This key was used for another request.", None),
+        example: (
+            "idempotency_key_reused",
+            "This Idempotency-Key was used for a request with another body.",
+            None,
+        ),
     },
     Refusal {
         status: 429,
@@ -206,7 +215,7 @@ fn statuses(row: &Row) -> Vec<u16> {
     if row.method == Method::POST && row.keyed() {
         statuses.push(422);
     }
-    if [Method::PATCH, Method::DELETE].contains(&row.method) && row.keyed() {
+    if row.is_conditional() {
         statuses.push(412);
     }
     statuses
@@ -254,10 +263,9 @@ impl Refusal {
     fn response(&self) -> Value {
         let (code, detail, attr) = self.example;
         let kind = self.kinds.first();
-        let mut headers = Map::new();
-        for name in self.header.into_iter().chain(["RequestId"]) {
-            headers.insert(wire_name(name).to_owned(), header(name));
-        }
+        // Who was not let in, or asks for what the path does not take, is not told where a key stands.
+        let standing = headers::STANDING.iter().filter(|_| ![401, 405].contains(&self.status));
+        let headers = headers::references(self.header.iter().chain(standing));
         let narrowed = json!({
             "properties": { "type": { "enum": self.kinds }, "code": { "enum": self.codes } },
         });
@@ -273,19 +281,5 @@ impl Refusal {
                 },
             },
         })
-    }
-}
-
-/// A reference to a header that responses share.
-pub(super) fn header(name: &str) -> Value {
-    json!({ "$ref": format!("#/components/headers/{name}") })
-}
-
-/// How a shared header is called on the wire.
-pub(super) fn wire_name(name: &str) -> &str {
-    match name {
-        "RequestId" => "X-Request-Id",
-        "RetryAfter" => "Retry-After",
-        other => other,
     }
 }

@@ -40,30 +40,35 @@ pub fn routes(routes: &mut Routes) {
     routes
         .get(OF_PROJECT, "projects_access_controls_retrieve", read, retrieve)
         .summary("Retrieve the rules on a project.")
-        .answers::<ProjectAccessControls>(200);
+        .answers::<ProjectAccessControls>(200)
+        .unversioned();
     routes
         .put(OF_PROJECT, "projects_access_controls_update", write, update)
         .summary("Put a member's rule on a project; 204 where the level is null, which removes it.")
         .takes::<NewAccessControl>()
         .example(ON_PROJECT)
         .answers::<ProjectAccessControl>(200)
+        .unversioned()
         .may(204);
     routes
         .get(OF_DASHBOARDS, "projects_resource_access_controls_retrieve", read, retrieve_all)
         .summary("Retrieve the rules on all dashboards of a project.")
-        .answers::<DashboardAccessControls>(200);
+        .answers::<DashboardAccessControls>(200)
+        .unversioned();
     routes
         .put(OF_DASHBOARDS, "projects_resource_access_controls_update", write, update_all)
         .summary("Put a rule on all dashboards; 204 where the level is null, which removes it.")
         .takes::<NewResourceAccessControl>()
         .example(r#"{"resource": "dashboard", "access_level": "viewer"}"#)
         .answers::<DashboardAccessControl>(200)
+        .unversioned()
         .may(204);
     routes
         .get(OF_DASHBOARD, "dashboards_access_controls_retrieve", read, retrieve_one)
         .summary("Retrieve the rules on a dashboard.")
         .id::<DashboardId>()
-        .answers::<DashboardAccessControls>(200);
+        .answers::<DashboardAccessControls>(200)
+        .unversioned();
     routes
         .put(OF_DASHBOARD, "dashboards_access_controls_update", write, update_one)
         .summary("Put a rule on a dashboard; 204 where the level is null, which removes it.")
@@ -71,6 +76,7 @@ pub fn routes(routes: &mut Routes) {
         .takes::<NewDashboardAccessControl>()
         .example(r#"{"access_level": "none"}"#)
         .answers::<DashboardAccessControl>(200)
+        .unversioned()
         .may(204);
     let operation = "dashboards_resource_access_controls_retrieve";
     routes

@@ -5,6 +5,7 @@
 //! several of that kind at once leaves an entry for each. Secrets are never in it.
 
 mod access;
+mod exports;
 mod parts;
 mod subject;
 
@@ -64,7 +65,7 @@ pub struct Shown {
     /// Which one.
     pub item_id: String,
     /// `created`, `updated`, `deleted` or `restored`; of a public page `sharing enabled`, `sharing disabled` or
-    /// `access token refreshed`.
+    /// `access token refreshed`; of a batch export `paused` or `unpaused`.
     pub activity: String,
     /// What exactly.
     pub detail: Detail,
@@ -203,18 +204,20 @@ fn activity(before: &Map<String, Value>, after: &Map<String, Value>) -> &'static
         let is = |fields: &Map<String, Value>| fields.get(field) == Some(&Value::Bool(true));
         (is(before), is(after))
     };
-    match (turned("deleted"), turned("is_shared")) {
-        ((false, true), _) => "deleted",
-        ((true, false), _) => "restored",
-        (_, (false, true)) => "sharing enabled",
-        (_, (true, false)) => "sharing disabled",
+    match (turned("deleted"), turned("is_shared"), turned("paused")) {
+        ((false, true), ..) => "deleted",
+        ((true, false), ..) => "restored",
+        (_, (false, true), _) => "sharing enabled",
+        (_, (true, false), _) => "sharing disabled",
+        (.., (false, true)) => "paused",
+        (.., (true, false)) => "unpaused",
         _ if before.get("access_token") != after.get("access_token") => "access token refreshed",
         _ => "updated",
     }
 }
 
 /// Fields that change with every change.
-const IMPLIED: [&str; 2] = ["updated_at", "last_modified_at"];
+const IMPLIED: [&str; 3] = ["updated_at", "last_modified_at", "last_updated_at"];
 
 fn changes(
     scope: &str,

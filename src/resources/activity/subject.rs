@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::access_controls::rules::Rule;
 use crate::resources::api_keys::ApiKey;
+use crate::resources::batch_exports::{self, BatchExport};
 use crate::resources::collaborators::Collaborator;
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::texts::Text;
@@ -119,6 +120,8 @@ pub(super) fn subject(tx: &impl Tx, change: &Change) -> Result<Option<Subject>> 
         Table::AccessRules => of::<Rule>(tx, change).map(Some),
         Table::Collaborators => of::<Collaborator>(tx, change).map(Some),
         Table::Domains => of::<Domain>(tx, change).map(Some),
+        Table::BatchExports => of::<BatchExport>(tx, change).map(Some),
+        Table::BatchExportSecrets => of::<batch_exports::Secrets>(tx, change).map(Some),
         _ => Ok(None),
     }
 }

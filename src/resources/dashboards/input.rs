@@ -43,7 +43,7 @@ impl Field for Settings {
     }
 
     fn property() -> Schema {
-        FreeObject::schema()
+        Nullable::<FreeObject>::property()
     }
 }
 

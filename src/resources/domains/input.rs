@@ -5,11 +5,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use serde_json::Value;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
-    Choice, Choices, Field, Flag, JsonObject, Name, Nullable, Parsed, Required, Schema, Text,
+    Choice, Choices, Field, Flag, JsonObject, Kind, Name, Nullable, Parsed, Required, Schema, Text,
     WebUrl, choices_schema,
 };
 use crate::patch::set;
@@ -42,8 +43,21 @@ impl<K: Field> Field for Ignored<K> {
     }
 }
 
-/// A domain's name, as far as its length goes.
-type DomainName = Name<128>;
+/// A domain's name. Only its length is looked at here; how it is written, by [`require_domain`].
+pub struct DomainName;
+
+impl Kind for DomainName {
+    type Value = String;
+
+    fn read(value: &Value) -> Result<String> {
+        Name::<128>::read(value)
+    }
+
+    fn schema() -> Schema {
+        let name = ObjectBuilder::new().schema_type(Type::String).max_length(Some(128));
+        name.pattern(Some(WRITTEN)).into()
+    }
+}
 
 input! {
     /// A domain to add.
@@ -113,8 +127,10 @@ impl NewDomain {
     }
 }
 
-static DOMAIN: LazyLock<Result<Regex, regex::Error>> =
-    LazyLock::new(|| Regex::new(r"^([a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,}$"));
+static DOMAIN: LazyLock<Result<Regex, regex::Error>> = LazyLock::new(|| Regex::new(WRITTEN));
+
+/// How a domain's name is written.
+const WRITTEN: &str = r"^([a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,}$";
 
 /// Nothing is folded: a name in upper case is refused, and so is one in Punycode.
 pub(super) fn require_domain(name: &str) -> Result<()> {

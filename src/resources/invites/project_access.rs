@@ -3,12 +3,12 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaType, Type};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaType};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::error::{Error, Result};
 use crate::ids::ProjectId;
-use crate::input::{Kind, Schema};
+use crate::input::{Integer, Kind, Schema};
 use crate::resources::members::Membership;
 use crate::resources::projects::Project;
 use crate::resources::projects::grants::{self, GrantLevel};
@@ -107,7 +107,7 @@ impl Kind for Accesses {
 
     fn schema() -> Schema {
         let item = ObjectBuilder::new()
-            .property("id", ObjectBuilder::new().schema_type(Type::Integer))
+            .property("id", Integer::<1, { i64::MAX }>::schema())
             .property("level", ShownLevel::schema())
             .required("id")
             .required("level");

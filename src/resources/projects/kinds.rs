@@ -1,9 +1,10 @@
 //! Fields of a project with texts of their own (facts-org §5.6).
 
 use serde_json::Value;
+use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, SchemaType, Type};
 
 use crate::error::{Error, Result};
-use crate::input::{Field, FreeForm, FreeObject, JsonObject, Kind, ListOf, Schema, Text};
+use crate::input::{Field, FreeForm, JsonObject, Kind, ListOf, Schema, Text};
 
 fn invalid(detail: &'static str) -> Error {
     Error::invalid("invalid_input", detail)
@@ -15,6 +16,14 @@ fn dictionary(value: &Value) -> Result<JsonObject> {
         Value::Object(members) => Ok(members),
         _ => Err(invalid("Must provide a dictionary or None.")),
     }
+}
+
+/// The schema of an object with none but these members, which may be anything.
+fn closed(members: &[&str]) -> ObjectBuilder {
+    let object =
+        ObjectBuilder::new().additional_properties(Some(AdditionalProperties::FreeForm(false)));
+    let anything = || ObjectBuilder::new().schema_type(SchemaType::AnyValue);
+    members.iter().fold(object, |object, name| object.property(*name, anything()))
 }
 
 fn only(members: &JsonObject, allowed: &[&str]) -> bool {
@@ -40,7 +49,7 @@ impl Kind for LinkedFlag {
     }
 
     fn schema() -> Schema {
-        FreeObject::schema()
+        closed(&["id", "key", "variant"]).required("id").required("key").into()
     }
 }
 
@@ -61,7 +70,7 @@ impl Kind for NetworkPayloadCapture {
     }
 
     fn schema() -> Schema {
-        FreeObject::schema()
+        closed(&["recordHeaders", "recordBody"]).into()
     }
 }
 
@@ -92,7 +101,9 @@ impl Kind for SessionReplay {
     }
 
     fn schema() -> Schema {
-        FreeObject::schema()
+        let ai_config =
+            closed(AI_CONFIG).schema_type(SchemaType::Array(vec![Type::Object, Type::Null]));
+        closed(&["record_canvas"]).property("ai_config", ai_config).into()
     }
 }
 

@@ -28,7 +28,7 @@ use crate::time::Timestamp;
 
 pub use input::{NewProject, ProjectFields};
 pub use settings::Settings;
-pub use visibility::{current_project, is_visible, list, visible};
+pub use visibility::{current_project, hidden_from, is_visible, list, visible};
 
 /// What lists show of a project, and what rules decide by.
 #[derive(Debug, Clone, PartialEq)]

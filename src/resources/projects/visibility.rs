@@ -22,7 +22,10 @@ pub fn is_visible(tx: &impl Tx, member: &Membership, project: &Head) -> Result<b
 }
 
 /// The private projects of an organization that a member may not see.
-fn hidden_from(tx: &impl Tx, member: &Membership) -> Result<HashSet<ProjectId>> {
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn hidden_from(tx: &impl Tx, member: &Membership) -> Result<HashSet<ProjectId>> {
     if member.level.administers() {
         return Ok(HashSet::new());
     }

@@ -36,6 +36,7 @@ pub fn routes(routes: &mut Routes) {
             "The token of the invite's link; where one is sent, it has to be right.",
         )
         .answers::<InviteOffer>(200)
+        .unversioned()
         .may(400);
     routes
         .post(ONE, "signup_create", write, accept)

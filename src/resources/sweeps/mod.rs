@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::resources::access_controls::rules::{self, Rule};
 use crate::resources::activity::Entry;
+use crate::resources::batch_exports::{self, BatchExport};
 use crate::resources::collaborators::{self, Collaborator};
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::removals::Removal;
@@ -90,6 +91,22 @@ pub fn remove_organization(tx: &mut WriteTx<'_>, organization: OrganizationId) -
     tx.put(&Sweep::Organization(organization))
 }
 
+/// The removed projects of an organization whose records have yet to be swept: lists over all projects of an
+/// organization leave out what is in them.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn removed_projects(tx: &impl Tx, organization: OrganizationId) -> Result<Vec<ProjectId>> {
+    let mut removed = Vec::new();
+    tx.scan::<Sweep, _>(&organization, Window::all(Order::Ascending), |row| {
+        if let Sweep::Project(_, project) = row.head {
+            removed.push(project);
+        }
+        Ok(())
+    })?;
+    Ok(removed)
+}
+
 /// Sweeps one piece; answers whether there may be more. The last in the table goes first: an organization
 /// stands before its projects there, and what they hold must be gone before the members whom it names.
 ///
@@ -129,6 +146,8 @@ fn sweep_project(
     piece.remove::<Sharing>(&project)?;
     piece.remove::<Details>(&project)?;
     piece.remove::<Dashboard>(&project)?;
+    piece.remove::<batch_exports::Secrets>(&project)?;
+    piece.remove::<BatchExport>(&project)?;
     piece.remove::<Grant>(&(organization, project))?;
     Ok(piece.swept)
 }

@@ -88,6 +88,14 @@ impl Browser {
         self.client.title().await.expect("a title")
     }
 
+    /// From here on, pages note what their policy refuses.
+    pub async fn note_refusals(&self) {
+        let source = "window.refused = []; addEventListener('securitypolicyviolation', \
+                      event => refused.push(event.effectiveDirective + ' ' + event.blockedURI))";
+        let script = json!({ "source": source });
+        self.devtools("Page.addScriptToEvaluateOnNewDocument", script).await;
+    }
+
     /// Whether a dialog is open.
     pub async fn is_asking(&self) -> bool {
         self.client.get_alert_text().await.is_ok()

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{HeaderMap, Method};
 use jsonschema::{Draft, Registry, Validator};
 use serde_json::{Value, json};
@@ -38,8 +38,14 @@ pub struct Operation {
 struct Promise {
     /// The content types; none for an empty body.
     media: BTreeMap<String, String>,
-    headers: Vec<String>,
+    headers: BTreeMap<String, Promised>,
     json: OnceLock<Validator>,
+}
+
+/// What an answer promises of a header.
+struct Promised {
+    always: bool,
+    schema: Validator,
 }
 
 /// The contract of this version.
@@ -49,7 +55,18 @@ pub fn contract() -> &'static Contract {
 }
 
 /// Names in queries that no operation knows: they are passed over, and links repeat them.
-const UNKNOWN: [&str; 0] = [];
+const UNKNOWN: [&str; 6] = ["LIMIT", "SEARCH", "a", "b", "empty", "seek"];
+
+/// Headers that tell something of the API: no answer carries one that is not declared.
+const TELLING: [&str; 7] = [
+    "allow",
+    "etag",
+    "idempotent-replayed",
+    "ratelimit-limit",
+    "ratelimit-remaining",
+    "ratelimit-reset",
+    "retry-after",
+];
 
 impl Contract {
     fn of(document: Value) -> Self {
@@ -102,7 +119,8 @@ impl Contract {
             None => assert_eq!(status, 404, "{asked}: no such path"),
             Some(found) if !self.operations.iter().any(|it| it.is(found, wanted)) => {
                 let refused = (400..500).contains(&status);
-                let optioned = method == Method::OPTIONS && status == 204;
+                // A preflight is answered before any operation is looked for.
+                let optioned = method == Method::OPTIONS && [200, 204].contains(&status);
                 assert!(refused || optioned || status == 503, "{asked}: no such operation");
             }
             Some(found) => {
@@ -146,9 +164,13 @@ impl Operation {
                     (media.clone(), media.replace('/', "~1"))
                 });
                 let headers = response["headers"].as_object().into_iter().flatten();
-                let headers = headers
-                    .filter(|(_, header)| resolved(header)["required"] == true)
-                    .map(|(name, _)| name.clone());
+                let headers = headers.map(|(name, header)| {
+                    let header = resolved(header);
+                    let schema = jsonschema::draft202012::new(&header["schema"]);
+                    let schema = schema.expect("the schema of a header");
+                    let always = header["required"] == true;
+                    (name.to_lowercase(), Promised { always, schema })
+                });
                 let promise = Promise {
                     media: media.collect(),
                     headers: headers.collect(),
@@ -212,9 +234,7 @@ impl Promise {
         schema: impl FnOnce() -> Validator,
         asked: &str,
     ) {
-        for name in &self.headers {
-            assert!(headers.contains_key(name.as_str()), "{asked}: no {name}");
-        }
+        self.check_headers(headers, asked);
         let sent = headers.get(CONTENT_TYPE).map(|media| media.to_str().expect("a content type"));
         let sent = sent.map(|media| media.split(';').next().expect("a first part").trim());
         if self.media.is_empty() {
@@ -223,8 +243,29 @@ impl Promise {
         }
         let media = sent.unwrap_or_else(|| panic!("{asked}: no content type"));
         assert!(self.media.contains_key(media), "{asked}: {media} is not declared");
-        if media == "application/json" && !head {
+        if media == "application/json" && !head && !headers.contains_key(CONTENT_ENCODING) {
             valid(self.json.get_or_init(schema), body, asked);
+        }
+    }
+}
+
+impl Promise {
+    #[track_caller]
+    fn check_headers(&self, headers: &HeaderMap, asked: &str) {
+        for (name, promised) in &self.headers {
+            let Some(value) = headers.get(name) else {
+                assert!(!promised.always, "{asked}: no {name}");
+                continue;
+            };
+            let text = value.to_str().expect("a text");
+            let number = text.parse::<u64>().map(Value::from);
+            let fits = promised.schema.is_valid(&json!(text))
+                || number.is_ok_and(|number| promised.schema.is_valid(&number));
+            assert!(fits, "{asked}: {name}: {text}");
+        }
+        for name in TELLING {
+            let told = self.headers.contains_key(name) || !headers.contains_key(name);
+            assert!(told, "{asked}: {name} is not declared");
         }
     }
 }

@@ -11,9 +11,12 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use axum::http::{HeaderMap, HeaderName};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use super::contract::contract;
 
 /// The binary under test.
 pub const STEWARD: &str = env!("CARGO_BIN_EXE_steward");
@@ -406,7 +409,7 @@ impl Connection {
         self.stream.get_mut().write_all(bytes.as_ref())
     }
 
-    /// Sends a request and reads its answer.
+    /// Sends a request and reads its answer, which has to be one that the document promises.
     pub fn send(
         &mut self,
         method: &str,
@@ -426,7 +429,10 @@ impl Connection {
             }
         };
         self.write(format!("{method} {path} HTTP/1.1\r\nHost: steward\r\n{key}{body}"))?;
-        self.reply()
+        let reply = self.reply()?;
+        let asked = (&method.parse().expect("a method"), path);
+        contract().check(asked, reply.status, &reply.header_map(), &reply.body);
+        Ok(reply)
     }
 
     /// The next answer.
@@ -477,6 +483,13 @@ pub struct Reply {
 impl Reply {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+    }
+
+    fn header_map(&self) -> HeaderMap {
+        let parse = |(name, value): &(String, String)| {
+            (name.parse::<HeaderName>().expect("a name"), value.parse().expect("a value"))
+        };
+        self.headers.iter().map(parse).collect()
     }
 
     pub fn json(&self) -> Value {

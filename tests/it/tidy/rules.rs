@@ -33,6 +33,7 @@ const CRATES: &[(&[&str], &[&str])] = &[
     (&["lettre"], &["mail"]),
     (&["governor"], &["http/limits.rs"]),
     (&["hickory_resolver"], &["dns.rs"]),
+    (&["sqlparser"], &["resources/batch_exports/hogql.rs"]),
     (&["ammonia", "pulldown_cmark"], &["resources/sharing/page/markdown.rs"]),
 ];
 

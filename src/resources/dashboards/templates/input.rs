@@ -1,6 +1,7 @@
 //! What a template is made of, as it is sent and as the built-in ones are kept (facts-dashboards §6).
 
 use serde_json::Value;
+use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ObjectBuilder, Type};
 
 use crate::error::{Error, Result};
@@ -58,7 +59,13 @@ impl Field for Template {
     }
 
     fn property() -> Schema {
-        <Self as Input>::schema()
+        let mut schema = <Self as Input>::schema();
+        if let Schema::Object(template) = &mut schema
+            && let Some(RefOr::T(Schema::Array(tiles))) = template.properties.get_mut("tiles")
+        {
+            tiles.min_items = Some(1);
+        }
+        schema
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is sent to change tiles (facts-dashboards §7, Writing tiles).
 
 use serde_json::{Map, Value};
+use utoipa::openapi::schema::ObjectBuilder;
 
 use crate::error::{Error, Result};
 use crate::input;
@@ -16,6 +17,8 @@ use super::MOST;
 const LONGEST_BODY: usize = 4_000;
 /// How far a tile may reach on the grid of a dashboard, in cells.
 const GRID: i64 = 100_000;
+/// What of a place is looked at.
+const PLACE: [&str; 4] = ["x", "y", "w", "h"];
 
 /// The places of a tile: an object of grids, in which `x`, `y`, `w` and `h` are whole numbers from 0 to
 /// 100,000 where they are present. The rest is free.
@@ -34,13 +37,16 @@ impl Kind for Layouts {
     }
 
     fn schema() -> Schema {
-        FreeObject::schema()
+        let place = PLACE.iter().fold(ObjectBuilder::new(), |place, name| {
+            place.property(*name, Integer::<0, GRID>::schema())
+        });
+        ObjectBuilder::new().additional_properties(Some(Schema::from(place))).into()
     }
 }
 
 fn require_place(place: &Value) -> Result<()> {
     let place = FreeObject::read(place)?;
-    for name in ["x", "y", "w", "h"] {
+    for name in PLACE {
         match place.get(name) {
             None => {}
             Some(number @ Value::Number(_)) => {

@@ -1,0 +1,94 @@
+//! Moments.
+
+use serde_json::Value;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
+
+use super::{Kind, Schema};
+use crate::error::{Error, Result};
+use crate::time::Timestamp;
+
+/// A moment: a date, with or without a time of day and an offset, in the forms of facts-crosscutting §b. One
+/// outside of the years 0 to 9999 in UTC is refused too, as nothing could show it. Refused with `invalid_input`.
+#[derive(Debug, Clone, Copy)]
+pub struct DateTime;
+
+impl Kind for DateTime {
+    type Value = Timestamp;
+
+    fn read(value: &Value) -> Result<Timestamp> {
+        let moment = value.as_str().and_then(Timestamp::parse);
+        moment.filter(|moment| moment.plus_seconds(0) == *moment).ok_or_else(|| {
+            let forms = "YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z]";
+            Error::invalid(
+                "invalid_input",
+                format!("Datetime has wrong format. Use one of these formats instead: {forms}."),
+            )
+        })
+    }
+
+    fn schema() -> Schema {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+            .into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::super::testing::{any_json, read, reads, refuses};
+    use super::*;
+
+    const WRONG: &str = "Datetime has wrong format. Use one of these formats instead: \
+                         YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";
+
+    #[test]
+    fn moments_are_read_with_and_without_time_and_offset() {
+        let moment = Timestamp::from_micros;
+        reads::<DateTime>([
+            (json!("2025-01-02T03:04:05Z"), moment(1_735_787_045_000_000)),
+            (json!("2025-01-02T05:04:05.5+02:00"), moment(1_735_787_045_500_000)),
+            (json!("2025-01-02 03:04"), moment(1_735_787_040_000_000)),
+            (json!("2025-01-02"), moment(1_735_776_000_000_000)),
+        ]);
+    }
+
+    #[test]
+    fn what_is_no_moment_that_can_be_shown_is_refused() {
+        refuses::<DateTime>(
+            [
+                json!(""),
+                json!("now"),
+                json!(5),
+                json!(true),
+                json!(["2025-01-02"]),
+                json!("2025-02-30"),
+                json!("0000-01-01T00:00+01:00"),
+                json!("9999-12-31T23:59-01:00"),
+            ]
+            .map(|value| (value, "invalid_input", WRONG)),
+        );
+    }
+
+    #[test]
+    fn the_schema_names_the_format() {
+        let schema = serde_json::to_value(DateTime::schema()).unwrap();
+        assert_eq!(schema, json!({"type": "string", "format": "date-time"}));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_read_reads_back_as_it_is_shown(
+            value in any_json(), date in "[0-9]{4}-(0[1-9]|1[0-2])-[0-2][0-9]", offset in "([+-][0-2][0-9]:[0-5][0-9])?",
+        ) {
+            for value in [value, json!(format!("{date}T12:34:56.789{offset}"))] {
+                if let Ok(Some(moment)) = read::<DateTime>(&value) {
+                    prop_assert_eq!(read::<DateTime>(&json!(moment.to_string())), Ok(Some(moment)));
+                }
+            }
+        }
+    }
+}

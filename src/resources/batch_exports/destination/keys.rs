@@ -1,0 +1,139 @@
+//! The keys of each service's configuration (facts-crosscutting §e): which are required, which are secrets, and
+//! what each takes.
+
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::input::{Choice, Email, Flag, Integer, Kind, ListOf, WebUrl};
+
+use super::Service;
+use super::kinds::{
+    Authentications, Compressions, Exact, FileFormats, Filled, FilledUrl, PropertyTypes,
+};
+
+/// A key of a configuration.
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    pub(super) is_required: bool,
+    /// Whether its value is kept apart and never shown.
+    pub(super) is_secret: bool,
+    /// Checks and converts a value that is not null.
+    pub(super) read: fn(&Value) -> Result<Value>,
+}
+
+const fn required<K: Kind>(name: &'static str) -> Key
+where
+    K::Value: Into<Value>,
+{
+    Key { name, is_required: true, is_secret: false, read: read::<K> }
+}
+
+const fn optional<K: Kind>(name: &'static str) -> Key
+where
+    K::Value: Into<Value>,
+{
+    Key { is_required: false, ..required::<K>(name) }
+}
+
+impl Key {
+    const fn secret(self) -> Self {
+        Self { is_secret: true, ..self }
+    }
+}
+
+fn read<K: Kind>(value: &Value) -> Result<Value>
+where
+    K::Value: Into<Value>,
+{
+    K::read(value).map(Into::into)
+}
+
+/// Names of tables, hosts, buckets and the like.
+type Word = Exact<512>;
+/// One that says something.
+type Named = Filled<512>;
+/// A private key, as PEM.
+type Pem = Exact<16_384>;
+/// Names of events.
+type Events = ListOf<Filled<400>, 500>;
+type Port = Integer<1, 65_535>;
+
+const S3: &[Key] = &[
+    required::<Named>("bucket_name"),
+    required::<Named>("region"),
+    required::<Word>("prefix"),
+    optional::<Word>("aws_access_key_id").secret(),
+    optional::<Word>("aws_secret_access_key").secret(),
+    optional::<Choice<Compressions>>("compression"),
+    optional::<Word>("encryption"),
+    optional::<Word>("kms_key_id"),
+    optional::<WebUrl<2048>>("endpoint_url"),
+    optional::<Choice<FileFormats>>("file_format"),
+    optional::<Events>("exclude_events"),
+    optional::<Events>("include_events"),
+];
+
+const SNOWFLAKE: &[Key] = &[
+    required::<Named>("user").secret(),
+    required::<Named>("account"),
+    required::<Named>("database"),
+    required::<Named>("warehouse"),
+    required::<Named>("schema"),
+    optional::<Choice<Authentications>>("authentication_type"),
+    optional::<Word>("password").secret(),
+    optional::<Pem>("private_key").secret(),
+    optional::<Word>("private_key_passphrase").secret(),
+    optional::<Word>("table_name"),
+    optional::<Word>("role"),
+];
+
+const POSTGRES: &[Key] = &[
+    required::<Named>("user").secret(),
+    required::<Named>("password").secret(),
+    required::<Named>("host"),
+    required::<Named>("database"),
+    optional::<Port>("port"),
+    optional::<Word>("schema"),
+    optional::<Word>("table_name"),
+    optional::<Flag>("has_self_signed_cert"),
+];
+
+const REDSHIFT: &[Key] = &[
+    required::<Named>("user").secret(),
+    required::<Named>("password").secret(),
+    required::<Named>("host"),
+    required::<Named>("database"),
+    optional::<Port>("port"),
+    optional::<Word>("schema"),
+    optional::<Word>("table_name"),
+    optional::<Flag>("has_self_signed_cert"),
+    optional::<Choice<PropertyTypes>>("properties_data_type"),
+];
+
+const BIG_QUERY: &[Key] = &[
+    required::<Named>("project_id"),
+    required::<Named>("dataset_id"),
+    required::<Filled<16_384>>("private_key").secret(),
+    required::<Named>("private_key_id").secret(),
+    required::<FilledUrl>("token_uri").secret(),
+    required::<Email>("client_email").secret(),
+    optional::<Word>("table_id"),
+    optional::<Flag>("use_json_type"),
+];
+
+const HTTP: &[Key] = &[required::<FilledUrl>("url"), required::<Filled<2048>>("token").secret()];
+
+const NO_OP: &[Key] = &[optional::<Word>("arg")];
+
+/// The keys of a service's configuration, in the order in which they are checked and shown.
+pub(super) const fn of(service: Service) -> &'static [Key] {
+    match service {
+        Service::S3 => S3,
+        Service::Snowflake => SNOWFLAKE,
+        Service::Postgres => POSTGRES,
+        Service::Redshift => REDSHIFT,
+        Service::BigQuery => BIG_QUERY,
+        Service::Http => HTTP,
+        Service::NoOp => NO_OP,
+    }
+}

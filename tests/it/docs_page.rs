@@ -1,0 +1,75 @@
+//! The page of the document, in a real browser: it shows the operations, asks them with a key, and needs nothing
+//! from elsewhere.
+
+use serde_json::{Value, json};
+use steward::http::server::{ServerLimits, serve};
+use steward::router::router;
+use tokio::net::TcpListener;
+
+use crate::support::browser::Browser;
+use crate::support::contract::contract;
+use crate::support::{OWNER, Workspace};
+
+/// Serves a workspace on a port; answers its address.
+async fn served(workspace: &Workspace) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let base = format!("http://{}", listener.local_addr().expect("an address"));
+    let router = router(workspace.app.clone());
+    tokio::spawn(async move {
+        serve(listener, router, &ServerLimits::default(), std::future::pending()).await
+    });
+    base
+}
+
+const OPERATION: &str = "#operations-users-users_retrieve";
+
+#[tokio::test]
+async fn the_page_shows_every_operation_and_asks_one_with_a_key() {
+    let workspace = Workspace::new().await;
+    let base = served(&workspace).await;
+    let browser = Browser::open().await;
+    browser.note_refusals().await;
+    browser.visit(&format!("{base}/api/docs/")).await;
+    assert_eq!(browser.text(".info .title").await.lines().next(), Some("Steward"));
+    assert_eq!(browser.title().await, "Steward: the API");
+
+    let tags = browser
+        .run("return [...document.querySelectorAll('.opblock-tag')].map(it => it.dataset.tag)");
+    let expected = contract().document["tags"].as_array().expect("tags").iter();
+    let expected: Vec<&Value> = expected.map(|tag| &tag["name"]).collect();
+    assert_eq!(tags.await, json!(expected));
+    browser
+        .run("document.querySelectorAll('.opblock-tag').forEach(it => it.dataset.isOpen === 'true' || it.click())")
+        .await;
+    browser.text(&format!("{OPERATION} .opblock-summary-description")).await;
+    let shown = browser.run("return document.querySelectorAll('.opblock').length").await;
+    assert_eq!(shown, json!(contract().operations().len()));
+
+    browser.click(".auth-wrapper .authorize").await;
+    browser.text(".modal-ux input").await;
+    let key = workspace.owner.key.clone().expect("a key");
+    browser.fill(".modal-ux input", &key).await;
+    browser.click(".modal-ux .authorize").await;
+    browser.click(".modal-ux .btn-done").await;
+    browser.click(&format!("{OPERATION} .opblock-summary-control")).await;
+    browser.text(&format!("{OPERATION} .execute")).await;
+    browser.click(&format!("{OPERATION} .execute")).await;
+    let live = format!("{OPERATION} .live-responses-table");
+    let status = browser.text(&format!("{live} .response .response-col_status")).await;
+    assert_eq!(status.lines().next(), Some("200"));
+    let body = browser.text(&format!("{live} .response .highlight-code")).await;
+    assert!(body.contains(OWNER), "{body}");
+
+    std::fs::write("/tmp/docs-page.png", browser.screenshot().await).unwrap();
+    assert_eq!(browser.run("return refused").await, json!([]));
+    let fetched =
+        browser.run("return performance.getEntriesByType('resource').map(it => it.name)").await;
+    let fetched: Vec<&str> =
+        fetched.as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    assert!(fetched.len() >= 4, "{fetched:?}");
+    let inside = |url: &&&str| url.starts_with(&base) || url.starts_with("data:");
+    assert_eq!(fetched.iter().filter(inside).count(), fetched.len(), "{fetched:?}");
+    // The key is the page's for as long as it is open, and no longer.
+    assert_eq!(browser.run("return [localStorage.length, document.cookie]").await, json!([0, ""]));
+    browser.close().await;
+}
