@@ -13,7 +13,7 @@ use crate::http::negotiate::Negotiate;
 use crate::http::openapi;
 use crate::http::routes::Routes;
 use crate::resources::{
-    access_controls, batch_exports, collaborators, dashboards, domains, invites, members,
+    access_controls, activity, batch_exports, collaborators, dashboards, domains, invites, members,
     organizations, projects, sharing, signup, users,
 };
 use crate::state::App;
@@ -33,6 +33,7 @@ pub fn routes() -> Routes {
     batch_exports::http::routes(&mut routes);
     invites::http::routes(&mut routes);
     signup::http::routes(&mut routes);
+    activity::http::routes(&mut routes);
     routes.noun("probes", "Whether the service runs.");
     routes
         .get("/_livez", "livez", Needs::nothing("tells only that the process runs"), livez)

@@ -2,6 +2,7 @@
 //! nothing.
 
 mod changes;
+mod keeper;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,18 +24,16 @@ use crate::ids::ProjectId;
 use crate::mail::outbox;
 use crate::mail::postman::Postman;
 use crate::mail::smtp::Mailer;
+use crate::resources::api_keys;
 use crate::resources::invites::Links;
 use crate::resources::sharing::Tokens;
 use crate::resources::signup::Letters;
-use crate::resources::{api_keys, sweeps};
 use crate::secret::{Draw, Purpose, Seed};
 use crate::store::{OpenError, Snapshot, Store};
 use crate::time::{Clock, Timestamp};
 
 /// How long the record of a key's use waits, to keep out of the way of what the key is used for.
 const USE_RECORDED_AFTER: Duration = Duration::from_millis(100);
-/// How long the sweeper waits when the file takes no writes.
-const SWEEP_RETRY: Duration = Duration::from_secs(1);
 /// How many wait for a public page at a time; who comes then is told to come again.
 const PUBLIC_PAGES_WAITING: usize = 64;
 
@@ -120,7 +119,7 @@ impl App {
             mailer,
             postman,
         }));
-        app.sweep_in_background();
+        app.keep_house();
         Ok(app)
     }
 
@@ -260,29 +259,6 @@ impl App {
     /// Tells the sweeper that something was removed.
     pub fn sweep(&self) {
         self.0.sweep.notify_one();
-    }
-
-    /// Sweeps what removed organizations and projects left behind, a bounded piece a transaction, for as
-    /// long as the service is there.
-    fn sweep_in_background(&self) {
-        let (store, due) = (self.0.store.clone(), Arc::clone(&self.0.sweep));
-        let inner = Arc::downgrade(&self.0);
-        due.notify_one();
-        tokio::spawn(async move {
-            loop {
-                due.notified().await;
-                while inner.strong_count() > 0 {
-                    match store.write(sweeps::sweep).await {
-                        Ok(true) => {}
-                        Ok(false) => break,
-                        Err(_) => tokio::time::sleep(SWEEP_RETRY).await,
-                    }
-                }
-                if inner.strong_count() == 0 {
-                    return;
-                }
-            }
-        });
     }
 
     /// Finishes a mail that is being sent and what is queued, and closes the data file clean.

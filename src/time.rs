@@ -28,6 +28,11 @@ const FIRST: i64 = -62_167_219_200_000_000;
 const LAST: i64 = 253_402_300_799_999_999;
 
 impl Timestamp {
+    /// Before every moment that can be shown.
+    pub const MIN: Self = Self(i64::MIN);
+    /// After every moment that can be shown.
+    pub const MAX: Self = Self(i64::MAX);
+
     /// The moment `micros` microseconds after (before, when negative) 1970-01-01T00:00:00Z.
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)
@@ -84,6 +89,13 @@ impl Timestamp {
     pub fn plus(self, time: Duration) -> Self {
         let micros = i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(micros).min(LAST))
+    }
+
+    /// This moment moved back by `time`, held at the first one that can be shown.
+    #[must_use]
+    pub fn minus(self, time: Duration) -> Self {
+        let micros = i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_sub(micros).max(FIRST))
     }
 
     /// This moment moved by `seconds`, held at the ends of what can be shown.

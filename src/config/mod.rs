@@ -85,6 +85,10 @@ pub struct Config {
     #[arg(long, env = "STEWARD_INVITE_TTL", value_name = "TIME", default_value = "3d", value_parser = duration)]
     pub invite_ttl: Duration,
 
+    /// How long the activity log is kept, such as 365d. By default for ever.
+    #[arg(long, env = "STEWARD_ACTIVITY_RETENTION", value_name = "TIME", value_parser = duration)]
+    pub activity_retention: Option<Duration>,
+
     /// A DNS server to ask when a domain is verified, such as 9.9.9.9:53 (repeatable). By default those of the
     /// system.
     #[arg(
@@ -144,6 +148,7 @@ impl Default for Config {
             peer_limits: Vec::new(),
             cors_origins: Vec::new(),
             invite_ttl: Duration::from_hours(72),
+            activity_retention: None,
             dns_resolvers: Vec::new(),
             dns_challenge_prefix: "_posthog-challenge".to_owned(),
             dns_timeout: Duration::from_secs(5),

@@ -48,10 +48,11 @@ impl<const DIGITS: u32, const PLACES: u32, const MIN: i64, const MAX: i64> Kind
     }
 
     fn schema() -> Schema {
+        const { assert!(0 <= MIN && MAX <= 9, "its pattern names every whole number") };
         ObjectBuilder::new()
             .schema_type(Type::String)
             .format(Some(SchemaFormat::Custom("decimal".to_owned())))
-            .pattern(Some(pattern(DIGITS - PLACES, PLACES)))
+            .pattern(Some(pattern(PLACES, MIN, MAX)))
             .into()
     }
 
@@ -60,9 +61,11 @@ impl<const DIGITS: u32, const PLACES: u32, const MIN: i64, const MAX: i64> Kind
     }
 }
 
-/// So many digits before the point, and after it.
-fn pattern(whole: u32, places: u32) -> String {
-    format!(r"^[+-]?[0-9]{{1,{whole}}}(\.[0-9]{{1,{places}}})?$")
+/// How a decimal is written: the largest with zeros only behind the point, a smaller one with anything.
+fn pattern(places: u32, min: i64, max: i64) -> String {
+    let smaller: Vec<String> = (min..max).map(|whole| whole.to_string()).collect();
+    let smaller = smaller.join("|");
+    format!(r"^(({smaller})(\.[0-9]{{1,{places}}})?|{max}(\.0{{1,{places}}})?)$")
 }
 
 /// A decimal as it is written: `digits * 10^exponent`. By hand, because the checks count the written
@@ -147,6 +150,7 @@ fn shown(scaled: i128, places: u32) -> String {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use regex::Regex;
     use serde_json::json;
 
     use super::super::Nullable;
@@ -176,6 +180,18 @@ mod tests {
             (json!("1e1"), "10.00".to_owned()),
         ]);
         reads::<Decimal<2, 0, 0, 99>>([(json!("12"), "12".to_owned())]);
+    }
+
+    #[test]
+    fn the_schema_ends_where_the_range_does() {
+        let pattern = Regex::new(&pattern(2, 0, 1)).unwrap();
+        for text in ["0", "0.5", "0.25", "1", "1.0", "1.00"] {
+            assert!(pattern.is_match(text), "{text}");
+            assert!(Decimal::<3, 2, 0, 1>::read(&json!(text)).is_ok(), "{text}");
+        }
+        for text in ["2", "1.1", "1.01", "0.123", "-0.1", "", ".", "1."] {
+            assert!(!pattern.is_match(text), "{text}");
+        }
     }
 
     #[test]

@@ -326,8 +326,7 @@ mod tests {
         assert_eq!(Sample::NAME, "Sample");
         let (plain, filled) = (r"^[^\x00]*$", r"^[^\x00]*[^\s\x00\x1c-\x1f\x85][^\x00]*$");
         let target = json!({
-            "type": "object",
-            "description": "Where to.",
+            "type": "object", "description": "Where to.",
             "required": ["type"],
             "properties": {
                 "type": {"type": "string", "minLength": 1, "maxLength": 8, "pattern": filled},
@@ -339,9 +338,7 @@ mod tests {
             "description": "Every way to declare a field.\nOn two lines.",
             "required": ["owner"],
             "properties": {
-                "title": {
-                    "type": ["string", "null"], "description": "A title.", "maxLength": 5, "pattern": plain,
-                },
+                "title": {"type": ["string", "null"], "description": "A title.", "maxLength": 5, "pattern": plain},
                 "pinned": {"type": "boolean"},
                 "tags": {"type": "array", "items": {"type": "string", "maxLength": 255, "pattern": plain}, "maxItems": 200},
                 "owner": {"type": "string", "format": "idn-email", "maxLength": 254},

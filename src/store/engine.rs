@@ -1,12 +1,18 @@
-//! How the store uses redb: the shape of its tables, what its failures mean, how it commits.
+//! How the store uses redb: the shape of its tables, what its failures mean, how it commits, and how it reads.
+
+use std::ops::{Bound, ControlFlow};
 
 use redb::{
-    Database, Durability, ReadTransaction, ReadableDatabase, TableDefinition, WriteTransaction,
+    Database, Durability, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
+    WriteTransaction,
 };
 
 use crate::error::{Error, Result};
 
+use super::read::Visit;
+use super::record::open;
 use super::schema::Table;
+use super::window::Order;
 
 /// What a client is told to wait, in seconds, where the store cannot serve.
 pub(super) const RETRY_AFTER: u32 = 1;
@@ -43,5 +49,56 @@ pub(super) fn storage_error(error: impl Into<redb::Error>) -> Error {
         | redb::Error::DatabaseClosed
         | redb::Error::LockPoisoned(_)) => Error::unavailable(RETRY_AFTER, error),
         error => Error::internal(error),
+    }
+}
+
+/// Hands the opened payload under `key` to `visit`.
+pub(super) fn get_from(
+    source: &impl ReadableTable<Bytes, Bytes>,
+    table: Table,
+    key: &[u8],
+    visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    match source.get(key).map_err(storage_error)? {
+        Some(sealed) => visit(open(table, key, sealed.value())?),
+        None => Ok(()),
+    }
+}
+
+/// Hands each key of a span, its end excluded, and its opened payload to `visit`, past the first `skip` ones.
+pub(super) fn walk_from(
+    source: &impl ReadableTable<Bytes, Bytes>,
+    table: Table,
+    (from, until): (&[u8], Option<&[u8]>),
+    skip: usize,
+    order: Order,
+    visit: &mut Visit<'_>,
+) -> Result<()> {
+    // redb panics over a range that ends before it begins.
+    if until.is_some_and(|until| until <= from) {
+        return Ok(());
+    }
+    let upper = until.map_or(Bound::Unbounded, Bound::Excluded);
+    let range = source.range::<&[u8]>((Bound::Included(from), upper)).map_err(storage_error)?;
+    let mut step = |entry: std::result::Result<_, redb::StorageError>| {
+        let (key, sealed): (redb::AccessGuard<'_, Bytes>, redb::AccessGuard<'_, Bytes>) =
+            entry.map_err(storage_error)?;
+        visit(key.value(), open(table, key.value(), sealed.value())?)
+    };
+    let walked = match order {
+        Order::Ascending => range.skip(skip).try_for_each(|entry| flow(step(entry))),
+        Order::Descending => range.rev().skip(skip).try_for_each(|entry| flow(step(entry))),
+    };
+    match walked {
+        ControlFlow::Break(Err(error)) => Err(error),
+        ControlFlow::Break(Ok(())) | ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+fn flow(step: Result<ControlFlow<()>>) -> ControlFlow<Result<()>> {
+    match step {
+        Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
+        Ok(ControlFlow::Break(())) => ControlFlow::Break(Ok(())),
+        Err(error) => ControlFlow::Break(Err(error)),
     }
 }

@@ -1,5 +1,7 @@
 //! Opening a file of whatever form: refused where it is not ours or newer, brought up to date where it is older.
 
+mod activity;
+
 use std::path::Path;
 
 use redb::Database;
@@ -19,10 +21,11 @@ pub(super) type Step = fn(&mut WriteTx<'_>) -> Result<()>;
 
 /// What brings a file from form `n` to form `n + 1`, at index `n - 1`; all run in one transaction.
 const STEPS: &[Step] = &[
-    // 2 has tables that 1 lacks: every migration creates what is missing.
+    // 2 has tables that 1 lacks, and 3 some that 2 lacks: every migration creates what is missing.
     |_| Ok(()),
-    // So has 3.
     |_| Ok(()),
+    // So has 4, and indexes and counts of a table that 3 has.
+    activity::fill,
 ];
 
 /// Opens the file, once it is known to be ours and of a form that this release reads.

@@ -12,6 +12,7 @@ pub mod key;
 mod migrate;
 mod numbers;
 mod overlay;
+mod per_table;
 mod read;
 pub mod record;
 pub mod schema;

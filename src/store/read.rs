@@ -1,14 +1,11 @@
 //! Reading records: what a snapshot and a write under way have in common, and the snapshot.
 
-use std::ops::{Bound, ControlFlow};
-
-use redb::ReadableTable;
+use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
 
-use super::engine::{Bytes, storage_error};
 use super::key::{Key, after};
-use super::record::{self, Index, Record, Row, damaged, open, split_entry};
+use super::record::{self, Index, Record, Row, damaged, split_entry};
 use super::schema::Table;
 use super::window::{Order, Window};
 
@@ -26,7 +23,19 @@ pub trait Raw {
         visit: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()>;
 
-    /// Hands each key that begins with `prefix` to `visit`, past the first `skip` ones, until it breaks.
+    /// Hands each key from `from` on, and before `until` where that is given, to `visit`, past the first `skip`
+    /// ones, until it breaks.
+    #[doc(hidden)]
+    fn raw_between(
+        &self,
+        table: Table,
+        span: (&[u8], Option<&[u8]>),
+        skip: usize,
+        order: Order,
+        visit: &mut Visit<'_>,
+    ) -> Result<()>;
+
+    /// Does the same with each key that begins with `prefix`.
     #[doc(hidden)]
     fn raw_walk(
         &self,
@@ -35,7 +44,9 @@ pub trait Raw {
         skip: usize,
         order: Order,
         visit: &mut Visit<'_>,
-    ) -> Result<()>;
+    ) -> Result<()> {
+        self.raw_between(table, (prefix, after(prefix).as_deref()), skip, order, visit)
+    }
 }
 
 /// What every rule can read through: a snapshot, or a write under way.
@@ -147,10 +158,55 @@ pub trait Tx: Raw {
         mut visit: impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let prefix = prefix.encoded();
-        self.raw_walk(index.table(), &prefix, skip, order, &mut |_, entry| match split_entry(
-            index.form(),
-            entry,
-        ) {
+        self.raw_walk(index.table(), &prefix, skip, order, &mut |_, entry| {
+            self.raw_entry(index, entry, &mut visit)
+        })
+    }
+
+    /// Walks the records whose index keys, with their primary keys behind, lie from `from` on and before
+    /// `until`, in descending order, until `visit` breaks.
+    ///
+    /// # Errors
+    /// What `visit` answers; 500 when an index entry leads nowhere.
+    fn walk_down<R: Record, K: Key, S: Key>(
+        &self,
+        index: &Index<R, K>,
+        from: &S,
+        until: &S,
+        mut visit: impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let (from, until) = (from.encoded(), until.encoded());
+        let span = (from.as_slice(), Some(until.as_slice()));
+        self.raw_between(index.table(), span, 0, Order::Descending, &mut |_, entry| {
+            self.raw_entry(index, entry, &mut visit)
+        })
+    }
+
+    /// Walks the records whose primary keys lie from `from` on and before `until`, until `visit` breaks.
+    ///
+    /// # Errors
+    /// What `visit` answers; 500 or 503 when the file cannot be read.
+    fn scan_between<R: Record, S: Key>(
+        &self,
+        from: &S,
+        until: &S,
+        order: Order,
+        mut visit: impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let (from, until) = (from.encoded(), until.encoded());
+        let span = (from.as_slice(), Some(until.as_slice()));
+        self.raw_between(R::TABLE, span, 0, order, &mut |_, payload| visit(Row::read(payload)?))
+    }
+
+    /// Hands the record that an index entry leads to, or holds, to `visit`.
+    #[doc(hidden)]
+    fn raw_entry<R: Record, K: Key>(
+        &self,
+        index: &Index<R, K>,
+        entry: &[u8],
+        visit: &mut dyn FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
+        match split_entry(index.form(), entry) {
             Some((_, Some(payload))) => visit(Row::read(payload)?),
             Some((primary, None)) => {
                 let mut flow = None;
@@ -161,7 +217,7 @@ pub trait Tx: Raw {
                 flow.ok_or_else(|| damaged(index.table(), &"an entry leads to no record"))
             }
             None => Err(damaged(index.table(), &"an entry holds no record")),
-        })
+        }
     }
 
     /// Walks the records whose primary key begins with `prefix`, within `window`.
@@ -303,69 +359,4 @@ pub(super) fn read_number<X: Raw + ?Sized>(tx: &X, table: Table, key: &[u8]) -> 
         Ok(())
     })?;
     Ok(number)
-}
-
-pub(super) fn get_from(
-    source: &impl ReadableTable<Bytes, Bytes>,
-    table: Table,
-    key: &[u8],
-    visit: &mut dyn FnMut(&[u8]) -> Result<()>,
-) -> Result<()> {
-    match source.get(key).map_err(storage_error)? {
-        Some(sealed) => visit(open(table, key, sealed.value())?),
-        None => Ok(()),
-    }
-}
-
-pub(super) fn walk_from(
-    source: &impl ReadableTable<Bytes, Bytes>,
-    table: Table,
-    prefix: &[u8],
-    skip: usize,
-    order: Order,
-    visit: &mut Visit<'_>,
-) -> Result<()> {
-    let end = after(prefix);
-    let upper = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-    let range = source.range::<&[u8]>((Bound::Included(prefix), upper)).map_err(storage_error)?;
-    let mut step = |entry: std::result::Result<_, redb::StorageError>| {
-        let (key, sealed): (redb::AccessGuard<'_, Bytes>, redb::AccessGuard<'_, Bytes>) =
-            entry.map_err(storage_error)?;
-        visit(key.value(), open(table, key.value(), sealed.value())?)
-    };
-    let walked = match order {
-        Order::Ascending => range.skip(skip).try_for_each(|entry| flow(step(entry))),
-        Order::Descending => range.rev().skip(skip).try_for_each(|entry| flow(step(entry))),
-    };
-    match walked {
-        ControlFlow::Break(Err(error)) => Err(error),
-        ControlFlow::Break(Ok(())) | ControlFlow::Continue(()) => Ok(()),
-    }
-}
-
-fn flow(step: Result<ControlFlow<()>>) -> ControlFlow<Result<()>> {
-    match step {
-        Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
-        Ok(ControlFlow::Break(())) => ControlFlow::Break(Ok(())),
-        Err(error) => ControlFlow::Break(Err(error)),
-    }
-}
-
-/// One slot for each table.
-pub(super) struct PerTable<T>([T; Table::ALL.len()]);
-
-impl<T> PerTable<T> {
-    pub(super) fn new(empty: impl Fn() -> T) -> Self {
-        Self(std::array::from_fn(|_| empty()))
-    }
-
-    #[expect(clippy::indexing_slicing, reason = "there is a slot for each table")]
-    pub(super) fn slot(&self, table: Table) -> &T {
-        &self.0[table as usize]
-    }
-
-    #[expect(clippy::indexing_slicing, reason = "there is a slot for each table")]
-    pub(super) fn slot_mut(&mut self, table: Table) -> &mut T {
-        &mut self.0[table as usize]
-    }
 }

@@ -5,7 +5,7 @@
 
 /// The form of the tables below. A file of an older form is migrated when it is opened, one of a
 /// newer form is refused.
-pub const FORMAT: u64 = 3;
+pub const FORMAT: u64 = 4;
 
 /// Marks a redb file as one of ours, in [`Table::Meta`] under [`MARK_KEY`].
 pub const MARK: &[u8] = b"steward";
@@ -169,6 +169,12 @@ tables! {
 
     /// What was changed, by whom. Key: organization, moment, entry id.
     Activity = "activity/1",
+    /// Key: project, then as above.
+    ActivityByProject = "activity_by_project/1",
+    /// Key: organization, user, then as above.
+    ActivityByUser = "activity_by_user/1",
+    /// Key: organization, what was changed, then as above.
+    ActivityByItem = "activity_by_item/1",
 
     /// Answers to requests that carried an `Idempotency-Key`. Key: requester, hash of path and key.
     Idempotency = "idempotency/1",

@@ -6,8 +6,9 @@ use redb::{ReadOnlyTable, ReadTransaction, TableError};
 
 use crate::error::Result;
 
-use super::engine::{Bytes, definition, storage_error};
-use super::read::{PerTable, Raw, Visit, get_from, walk_from};
+use super::engine::{Bytes, definition, get_from, storage_error, walk_from};
+use super::per_table::PerTable;
+use super::read::{Raw, Visit};
 use super::record::open;
 use super::schema::Table;
 use super::window::Order;
@@ -79,15 +80,15 @@ impl Raw for Snapshot {
         self.told(self.table(table).and_then(|opened| get_from(opened, table, key, visit)))
     }
 
-    fn raw_walk(
+    fn raw_between(
         &self,
         table: Table,
-        prefix: &[u8],
+        span: (&[u8], Option<&[u8]>),
         skip: usize,
         order: Order,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        let walk = |opened| walk_from(opened, table, prefix, skip, order, visit);
+        let walk = |opened| walk_from(opened, table, span, skip, order, visit);
         self.told(self.table(table).and_then(walk))
     }
 }

@@ -6,10 +6,11 @@ use redb::WriteTransaction;
 
 use crate::error::{Error, Result};
 
-use super::engine::{Bytes, definition, storage_error};
+use super::engine::{Bytes, definition, get_from, storage_error, walk_from};
 use super::key::Key;
 use super::numbers::Numbers;
-use super::read::{PerTable, Raw, Tx, Visit, get_from, read_number, walk_from};
+use super::per_table::PerTable;
+use super::read::{Raw, Tx, Visit, read_number};
 use super::record::{self, Form, Indexed, Record, Row, damaged, entry_payload, seal};
 use super::schema::Table;
 use super::undo::{Before, Change, Undo};
@@ -40,15 +41,15 @@ impl Raw for WriteTx<'_> {
     }
 
     /// Sees no number that is kept aside: nobody walks counts or sequences inside a write.
-    fn raw_walk(
+    fn raw_between(
         &self,
         table: Table,
-        prefix: &[u8],
+        span: (&[u8], Option<&[u8]>),
         skip: usize,
         order: Order,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        walk_from(self.table(table)?, table, prefix, skip, order, visit)
+        walk_from(self.table(table)?, table, span, skip, order, visit)
     }
 }
 
@@ -297,7 +298,8 @@ impl<'t> WriteTx<'t> {
         Ok(())
     }
 
-    fn count_up(&mut self, key: &[u8]) -> Result<()> {
+    /// Counts one more under the key of a count.
+    pub(super) fn count_up(&mut self, key: &[u8]) -> Result<()> {
         let number = read_number(self, Table::Counts, key)? + 1;
         self.set_number(Table::Counts, key, number)
     }

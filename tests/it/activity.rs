@@ -1,5 +1,5 @@
-//! The activity log: one entry with every change, in the same transaction, and no secret in it. There is
-//! no reading it over HTTP yet: entries are read from the data file.
+//! Writing the activity log: one entry with every change, in the same transaction, and no secret in it. Entries
+//! are read from the data file; `activity_log` reads them over HTTP.
 
 use serde_json::{Value, json};
 use steward::operator::Operation;
@@ -306,7 +306,7 @@ async fn every_change_of_a_project_leaves_one_entry_without_its_secrets() {
         (
             json!({ "access_control": true, "extra_settings": { "long": "x".repeat(4000) } }),
             json!(["Project", item, "updated", "Newer", {
-                "access_control": [false, true], "extra_settings": [null, null],
+                "access_control": [false, true], "extra_settings": [null, "(1 member)"],
             }]),
         ),
     ] {
@@ -423,7 +423,7 @@ async fn every_change_of_tiles_is_told_in_one_entry_of_the_dashboard() {
         (
             json!({ "tiles": [{ "text": { "id": text, "body": "c".repeat(2047) } }] }),
             "updated",
-            json!({ "texts__1__body": ["b", null] }),
+            json!({ "texts__1__body": ["b", format!("{}… (2047 characters)", "c".repeat(100))] }),
         ),
         (
             json!({ "pinned": true, "tiles": [

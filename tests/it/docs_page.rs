@@ -60,7 +60,6 @@ async fn the_page_shows_every_operation_and_asks_one_with_a_key() {
     let body = browser.text(&format!("{live} .response .highlight-code")).await;
     assert!(body.contains(OWNER), "{body}");
 
-    std::fs::write("/tmp/docs-page.png", browser.screenshot().await).unwrap();
     assert_eq!(browser.run("return refused").await, json!([]));
     let fetched =
         browser.run("return performance.getEntriesByType('resource').map(it => it.name)").await;

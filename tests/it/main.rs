@@ -14,6 +14,10 @@
 
 mod access_controls;
 mod activity;
+mod activity_log;
+mod activity_retention;
+mod activity_secrets;
+mod activity_sight;
 mod authz;
 mod batch_export_destinations;
 mod batch_export_limits;

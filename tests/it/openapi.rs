@@ -201,6 +201,91 @@ fn an_operation_asks_for_a_key_with_its_scope_unless_it_is_open() {
     }
 }
 
+fn operation(name: &str) -> &'static Value {
+    let found = operations().map(|(_, _, operation)| operation);
+    found.into_iter().find(|it| it["operationId"] == name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// The names that a list of references ends in.
+fn named<'v>(references: impl IntoIterator<Item = &'v Value>) -> Vec<&'v str> {
+    let places = references.into_iter().filter_map(|it| it["$ref"].as_str());
+    places.filter_map(|place| place.rsplit('/').next()).collect()
+}
+
+#[test]
+fn conditions_and_retries_are_told_where_they_hold() {
+    const TOLD: [(&str, &[&str], &[&str]); 9] = [
+        ("dashboards_retrieve", &["IfNoneMatch"], &["304"]),
+        ("dashboards_partial_update", &["IfMatch"], &["400", "408", "412", "413", "415"]),
+        ("dashboards_move_tile_partial_update", &["IfMatch"], &["412"]),
+        ("domains_destroy", &["IfMatch"], &["412"]),
+        ("dashboards_create", &["IdempotencyKey"], &["422"]),
+        ("signup_create", &["IdempotencyKey"], &["400", "401", "422"]),
+        ("dashboards_list", &[], &["401", "403", "404", "429", "500", "503"]),
+        ("dashboards_destroy", &[], &["405"]),
+        ("dashboards_access_controls_update", &[], &["204", "400"]),
+    ];
+    for (name, headers, statuses) in TOLD {
+        let operation = operation(name);
+        let parameters = named(operation["parameters"].as_array().into_iter().flatten());
+        for header in ["IfMatch", "IfNoneMatch", "IdempotencyKey"] {
+            assert_eq!(parameters.contains(&header), headers.contains(&header), "{name}: {header}");
+        }
+        for status in statuses {
+            assert!(operation["responses"].get(status).is_some(), "{name}: {status}");
+        }
+    }
+    let sent = |name: &str, status: &str| {
+        let headers = operation(name)["responses"][status]["headers"].as_object().expect("headers");
+        headers.keys().map(String::as_str).collect::<Vec<_>>()
+    };
+    let limits = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
+    let with = |first: &[&'static str]| [&["X-Request-Id"], first, &limits].concat();
+    assert_eq!(sent("dashboards_retrieve", "304"), with(&["ETag"]));
+    assert_eq!(sent("dashboards_create", "201"), with(&["ETag", "Idempotent-Replayed"]));
+    assert_eq!(sent("dashboards_list", "200"), with(&[]));
+    assert_eq!(sent("domains_verify_create", "200"), with(&["Idempotent-Replayed"]));
+    assert_eq!(sent("shared_retrieve", "200"), ["X-Request-Id"]);
+    let throttled = &contract().document["components"]["responses"]["TooManyRequests"]["headers"];
+    assert!(throttled.get("Retry-After").is_some() && throttled.get("RateLimit-Reset").is_some());
+}
+
+#[test]
+fn a_refusal_has_one_of_five_types() {
+    let types =
+        &contract().document["components"]["schemas"]["Error"]["properties"]["type"]["enum"];
+    let five = [
+        "authentication_error",
+        "invalid_request",
+        "server_error",
+        "throttled_error",
+        "validation_error",
+    ];
+    assert_eq!(*types, json!(five));
+}
+
+#[test]
+fn what_is_made_leads_to_what_can_be_done_with_it() {
+    let mut seen = 0;
+    for (path, _, operation) in operations() {
+        let links = operation["responses"]["201"]["links"].as_object();
+        for (name, link) in links.into_iter().flatten() {
+            let (to, ..) = operations()
+                .find(|(_, _, it)| it["operationId"] == link["operationId"])
+                .unwrap_or_else(|| panic!("{path}: {name} leads nowhere"));
+            let wanted: BTreeSet<&str> =
+                to.split('/').filter_map(|it| it.strip_prefix('{')?.strip_suffix('}')).collect();
+            let given = link["parameters"].as_object().expect("parameters");
+            assert_eq!(given.keys().map(String::as_str).collect::<BTreeSet<_>>(), wanted, "{name}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "{seen}");
+    let links = &operation("dashboards_create")["responses"]["201"]["links"];
+    let expected = json!({ "project_id": "$request.path.project_id", "id": "$response.body#/id" });
+    assert_eq!(links["dashboards_retrieve"]["parameters"], expected);
+}
+
 #[tokio::test]
 async fn the_document_is_served_as_yaml_and_as_json_where_the_query_says_so() {
     let workspace = Workspace::new().await;

@@ -322,7 +322,7 @@ fn filled(workspace: &Workspace) -> BTreeMap<Table, usize> {
 }
 
 /// What is kept of projects, with its indexes; and what has yet to be swept.
-const OF_PROJECTS: [Table; 24] = [
+const OF_PROJECTS: [Table; 29] = [
     Table::Projects,
     Table::ProjectsById,
     Table::ProjectsPrivate,
@@ -344,6 +344,11 @@ const OF_PROJECTS: [Table; 24] = [
     Table::AccessRulesForAll,
     Table::Collaborators,
     Table::CollaboratorsByUser,
+    Table::BatchExports,
+    Table::BatchExportsById,
+    Table::BatchExportsOfOrganization,
+    Table::BatchExportsOfProject,
+    Table::BatchExportSecrets,
     Table::Sharing,
     Table::SharingTokens,
     Table::Sweeps,
@@ -351,7 +356,7 @@ const OF_PROJECTS: [Table; 24] = [
 
 /// What is kept of organizations besides their projects, and the counts, which are all per organization, project
 /// or dashboard.
-const OF_ORGANIZATIONS: [Table; 14] = [
+const OF_ORGANIZATIONS: [Table; 17] = [
     Table::Organizations,
     Table::OrganizationsBySlug,
     Table::Memberships,
@@ -365,6 +370,9 @@ const OF_ORGANIZATIONS: [Table; 14] = [
     Table::InvitesByAddress,
     Table::InvitesBySerial,
     Table::Activity,
+    Table::ActivityByProject,
+    Table::ActivityByUser,
+    Table::ActivityByItem,
     Table::Counts,
 ];
 
@@ -408,6 +416,10 @@ async fn fill(scene: &Scene, project: ProjectId) {
         owner.put(&format!("{at}resource_access_controls/"), rule).await.ok();
     }
     owner.patch(&format!("{one}sharing/"), json!({ "enabled": true })).await.ok();
+    let destination =
+        json!({ "type": "HTTP", "config": { "url": "https://in.example", "token": "SECRET" } });
+    let export = json!({ "name": "Nightly", "interval": "day", "destination": destination });
+    assert_eq!(owner.post(&format!("{at}batch_exports/"), export).await.status, 201);
     owner.post(&format!("{one}sharing/refresh/"), json!({})).await.ok();
     let removed = owner.post(&dashboards, json!({ "name": "Removed" })).await.ok();
     let removed = format!("{dashboards}{}/", removed["id"]);
@@ -489,8 +501,9 @@ async fn a_full_project_leaves_nothing_and_the_file_is_sound_between_all_pieces(
     for table in OF_PROJECTS {
         assert_eq!(expected.remove(&table).is_none(), table == Table::Sweeps, "{table:?}");
     }
-    // That of the members.
-    expected.insert(Table::Counts, 1);
+    // That of the members; and those of the log, which stays: nobody's and the organization's, what of it is open
+    // to all members, the project's, and three dashboards'.
+    expected.insert(Table::Counts, 1 + 4 + 3);
     assert_eq!(filled(workspace), expected);
 }
 
@@ -524,8 +537,9 @@ async fn a_full_organization_leaves_nothing_and_the_file_is_sound_between_all_pi
         let held = expected.remove(&table).is_some();
         assert_eq!(held, table != Table::Sweeps, "{table:?}");
     }
-    // What users change of themselves is no organization's.
-    expected.insert(Table::Activity, count::<Entry>(workspace, &NO_ORGANIZATION));
+    // What users change of themselves is no organization's, and counted.
+    let kept = count::<Entry>(workspace, &NO_ORGANIZATION);
+    expected.extend([(Table::Activity, kept), (Table::ActivityByItem, kept), (Table::Counts, 1)]);
     assert_eq!(count::<Entry>(workspace, &organization), 0);
     assert_eq!(filled(workspace), expected);
 }

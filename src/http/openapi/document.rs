@@ -10,13 +10,17 @@ use super::schemas::Answers;
 use super::{headers, operation, parameters, refusals};
 
 const ABOUT: &str = "The admin API of an analytics workspace, as PostHog has it: organizations, domains, invites, \
-members, projects and dashboards.
+members, projects, dashboards, batch exports and the log of what was done with them.
 
 Every path is served with and without its trailing slash. HEAD works where GET does, and OPTIONS answers 204 with \
 `Allow`; any other method is a 405 with `Allow`. Bodies are JSON (UTF-8, at most 1 MiB unless the service was started \
 with another `--max-body`); an empty body counts as `{}`. Members that are not known are ignored, and what PATCH does \
 not name stays as it is. Text is trimmed. Free-form fields hold up to 32 KiB and 32 levels, a dashboard up to 1,000 \
-tiles. Moments are in UTC. Strings that spell a boolean or a number are taken for one.";
+tiles. Moments are in UTC. Strings that spell a boolean or a number are taken for one.
+
+A POST with an `Idempotency-Key` is done once. Single objects carry an `ETag`: `If-None-Match` saves reading one \
+again, `If-Match` keeps a PATCH or DELETE from undoing what somebody else did. Refusals tell one thing at a time, \
+in four members.";
 
 /// The document of these operations.
 #[must_use]

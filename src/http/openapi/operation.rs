@@ -29,12 +29,7 @@ pub(super) fn of(row: &Row, rows: &[Row], answers: &mut Answers) -> Value {
     if let Some(body) = &row.takes {
         operation.insert("requestBody".to_owned(), request(row, body));
     }
-    let mut responses = responses(row, answers);
-    let links = links::of(row, rows);
-    if !links.is_empty() {
-        responses[row.status.to_string()]["links"] = links.into();
-    }
-    operation.insert("responses".to_owned(), responses);
+    operation.insert("responses".to_owned(), responses(row, links::of(row, rows), answers));
     operation.insert("security".to_owned(), security(row));
     operation.into()
 }
@@ -95,8 +90,12 @@ fn is_required(body: &Body) -> bool {
     body.most.is_some() || schema.get("required").is_some()
 }
 
-fn responses(row: &Row, answers: &mut Answers) -> Value {
-    let mut responses: Vec<(u16, Value)> = vec![(row.status, success(row, answers))];
+fn responses(row: &Row, links: Map<String, Value>, answers: &mut Answers) -> Value {
+    let mut success = success(row, answers);
+    if let Some(members) = success.as_object_mut().filter(|_| !links.is_empty()) {
+        members.insert("links".to_owned(), links.into());
+    }
+    let mut responses = vec![(row.status, success)];
     for status in row.may.iter().filter(|status| **status < 400) {
         responses.push((*status, empty(row, "Done. There is nothing to show.", &[])));
     }

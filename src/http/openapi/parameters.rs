@@ -30,7 +30,7 @@ pub(super) fn of(row: &Row) -> Vec<Value> {
             "name": parameter.name,
             "in": "query",
             "description": parameter.about,
-            "schema": Answers::inline((parameter.schema)()),
+            "schema": Answers::inline(&(parameter.schema)()),
         })
     });
     let headers = headers(row);
@@ -61,72 +61,87 @@ fn in_path(row: &Row, name: &str) -> Value {
             "The dashboard's number.",
             json!({ "type": "integer", "format": "int64", "minimum": 0 }),
         ),
-        "id" => ("Its id.", row.id.map_or(json!({ "type": "string" }), |id| Answers::inline(id()))),
+        "id" => {
+            ("Its id.", row.id.map_or(json!({ "type": "string" }), |id| Answers::inline(&id())))
+        }
         "token" => (
             "The token of the public page. With `.json` behind it, JSON is answered.",
             json!({ "type": "string" }),
         ),
         _ => ("Its name.", json!({ "type": "string" })),
     };
-    json!({ "name": name, "in": "path", "required": true, "description": about, "schema": schema })
+    path(name, about, &schema)
 }
 
 /// Those that several operations share.
 pub(super) fn shared() -> Value {
-    let path = |name, about, schema: Value| {
-        let mut schema = schema;
-        schema["type"] = json!("string");
-        json!({ "name": name, "in": "path", "required": true, "description": about, "schema": schema })
-    };
-    let number = |name, about, schema: Value| {
-        let mut schema = schema;
-        schema["type"] = json!("integer");
-        json!({ "name": name, "in": "query", "description": about, "schema": schema })
-    };
-    // Without examples: the page that shows the document would send them.
-    let header = |name, about, schema: Value| {
-        let mut header = json!({ "name": name, "in": "header", "description": about });
-        header["schema"] = schema;
-        header
-    };
-    let uuid = |or| json!({ "anyOf": [{ "format": "uuid" }, { "const": or }] });
     json!({
         "Organization": path(
             "organization_id",
             "The organization's id, or `@current` for the one that you are in.",
-            uuid("@current"),
+            &matching(UUID, "@current"),
         ),
         "Project": path(
             "project_id",
             "The project's number, or `@current` for the one that you are in.",
-            json!({ "anyOf": [{ "pattern": "^[0-9]+$" }, { "const": "@current" }] }),
+            &matching("[0-9]+", "@current"),
         ),
-        "User": path("user__uuid", "The user's UUID, or `@me` for you.", uuid("@me")),
+        "User": path("user__uuid", "The user's UUID, or `@me` for you.", &matching(UUID, "@me")),
         "Limit": number(
             "limit",
             "How many to show. What is more than 1000 counts as 1000; what is no positive number as 100.",
-            json!({ "minimum": 1, "maximum": 1000, "default": 100 }),
+            &json!({ "type": "integer", "minimum": 1, "maximum": 1000, "default": 100 }),
         ),
         "Offset": number(
             "offset",
             "How many to pass over. What is no number counts as 0.",
-            json!({ "minimum": 0, "default": 0 }),
+            &json!({ "type": "integer", "minimum": 0, "default": 0 }),
         ),
         "IfNoneMatch": header(
             "If-None-Match",
             "The `ETag` of an answer that you have; where it is still the answer, it is not sent again.",
-            json!({ "type": "string" }),
+            &tags(),
         ),
         "IfMatch": header(
             "If-Match",
             "The `ETag` of what you saw; where it was changed meanwhile, nothing is done.",
-            json!({ "type": "string" }),
+            &tags(),
         ),
         "IdempotencyKey": header(
             "Idempotency-Key",
             "A text of your own for this request. Sent again within a day, the same request is answered as it \
              was the first time, and nothing is done.",
-            json!({ "type": "string", "pattern": "^[!-~]([ -~]{0,253}[!-~])?$" }),
+            &json!({ "type": "string", "pattern": "^[!-~]([ -~]{0,253}[!-~])?$" }),
         ),
+    })
+}
+
+fn path(name: &str, about: &str, schema: &Value) -> Value {
+    json!({ "name": name, "in": "path", "required": true, "description": about, "schema": schema })
+}
+
+/// How a UUID is written.
+const UUID: &str = "[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}";
+
+/// A text that is written like this, or this word.
+fn matching(written: &str, or: &str) -> Value {
+    json!({ "type": "string", "pattern": format!("^({or}|{written})$") })
+}
+
+fn number(name: &str, about: &str, schema: &Value) -> Value {
+    json!({ "name": name, "in": "query", "description": about, "schema": schema })
+}
+
+/// Without an example: the page that shows the document would send it.
+fn header(name: &str, about: &str, schema: &Value) -> Value {
+    json!({ "name": name, "in": "header", "description": about, "schema": schema })
+}
+
+/// `*`, or entity tags.
+fn tags() -> Value {
+    let tag = r#"(W/)?"[!#-~]*""#;
+    json!({
+        "type": "string",
+        "anyOf": [{ "const": "*" }, { "pattern": format!("^{tag}( *, *{tag})*$") }],
     })
 }

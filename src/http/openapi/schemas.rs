@@ -63,7 +63,7 @@ impl Answers {
     }
 
     /// The schema of what may stand in a path, which is never an object.
-    pub(super) fn inline(schema: RefOr<Schema>) -> Value {
+    pub(super) fn inline(schema: &RefOr<Schema>) -> Value {
         Self::default().settle(&json!(schema))
     }
 

@@ -3,6 +3,8 @@
 use std::marker::PhantomData;
 
 use serde_json::Value;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use uuid::Uuid;
 
 use crate::access::levels::AccessLevel;
 use crate::error::{Error, Result};
@@ -68,6 +70,21 @@ impl<C: Choices> Field for Level<C> {
     }
 }
 
+/// `role`: one that is named is looked for in vain, so null is all that is right.
+pub struct Role;
+
+impl Field for Role {
+    type Out = Patch<Uuid>;
+
+    fn take(name: &str, value: Option<&Value>) -> Result<Self::Out> {
+        Nullable::<UuidField>::take(name, value)
+    }
+
+    fn property() -> Schema {
+        ObjectBuilder::new().schema_type(Type::Null).into()
+    }
+}
+
 /// What a rule on all of a kind can be about.
 pub struct Resources;
 
@@ -84,7 +101,7 @@ input! {
         /// The membership it is about, which is not the user's id.
         organization_member: Nullable<UuidField>,
         /// Roles do not exist: null.
-        role: Nullable<UuidField>,
+        role: Role,
     }
 }
 
@@ -96,7 +113,7 @@ input! {
         /// The membership it is about, which is not the user's id; null for everyone by default.
         organization_member: Nullable<UuidField>,
         /// Roles do not exist: null.
-        role: Nullable<UuidField>,
+        role: Role,
     }
 }
 
@@ -110,6 +127,6 @@ input! {
         /// The membership it is about, which is not the user's id; null for everyone by default.
         organization_member: Nullable<UuidField>,
         /// Roles do not exist: null.
-        role: Nullable<UuidField>,
+        role: Role,
     }
 }

@@ -2,36 +2,43 @@
 //!
 //! An entry is made from what the write changed: the first record of a loggable kind that remains in an
 //! organization is what it is about, and its fields before and after are the changes. A write that made
-//! several of that kind at once leaves an entry for each. Secrets are never in it.
+//! several of that kind at once leaves an entry for each. Secrets are never in it. Who may read what of it
+//! is said by [`Sight`].
 
+mod about;
 mod access;
+pub mod body;
+mod changes;
+mod expiry;
 mod exports;
+pub mod http;
+mod list;
 mod parts;
+mod sight;
 mod subject;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::error::Result;
-use crate::ids::{ActivityId, OrganizationId, ProjectId, UserId};
+use crate::ids::{ActivityId, DashboardId, OrganizationId, ProjectId, UserId};
 use crate::resources::users;
 use crate::secret::Draw;
-use crate::store::{Record, Table, WriteTx};
+use crate::store::{Count, Index, Indexed, Key, Record, Table, WriteTx};
 use crate::time::Timestamp;
 
+pub use expiry::{due, expire};
+pub use list::{Filter, Maker, list};
+pub use sight::{Sight, is_ruled};
+
+use changes::changes;
 use subject::{Subject, subject};
 
 /// The tenant of entries that belong to no organization: what users change of themselves is no
 /// organization's to read.
 pub const NO_ORGANIZATION: OrganizationId = OrganizationId(Uuid::nil());
-
-/// The longest value that an entry repeats, in bytes of JSON; a longer one is left out.
-const LONGEST_VALUE: usize = 2048;
-/// How much of values an entry repeats in all, in bytes of JSON; what goes beyond is left out.
-const MOST_VALUES: usize = 32 * 1024;
-/// How many changes an entry tells at the most: a dashboard may have a thousand tiles.
-const MOST_CHANGES: usize = 200;
 
 /// One entry of the log.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +65,8 @@ pub struct Head {
 }
 
 /// What lists show, besides id and moment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ActivityLogFixed)]
 pub struct Shown {
     /// What kind of thing was changed.
     pub scope: String,
@@ -72,7 +80,8 @@ pub struct Shown {
 }
 
 /// What exactly was changed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ActivityLogDetail)]
 pub struct Detail {
     /// The thing's name, where it has one.
     pub name: Option<String>,
@@ -81,7 +90,8 @@ pub struct Detail {
 }
 
 /// One field that changed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ActivityLogChange)]
 pub struct FieldChange {
     /// What kind of thing the field is of.
     pub r#type: String,
@@ -89,14 +99,73 @@ pub struct FieldChange {
     pub action: String,
     /// The field.
     pub field: String,
-    /// Its value before; null where it is long or secret.
+    /// Its value before; a text that tells of it where it is long, null where it is secret.
     pub before: Value,
-    /// Its value after; null where it is long or secret.
+    /// Its value after; likewise.
     pub after: Value,
+}
+
+/// The entries of a project, oldest first.
+pub const BY_PROJECT: Index<Entry, ProjectId> =
+    Index::many(Table::ActivityByProject, |entry| entry.head.project);
+/// What a user did in an organization, oldest first.
+pub const BY_USER: Index<Entry, (OrganizationId, UserId)> =
+    Index::many(Table::ActivityByUser, |entry| Some((entry.head.organization, entry.head.user?)));
+/// What was done with one thing in an organization, oldest first. Things of different kinds may share an id.
+pub const BY_ITEM: Index<Entry, (OrganizationId, String)> =
+    Index::many(Table::ActivityByItem, |entry| {
+        Some((entry.head.organization, entry.shown.item_id.clone()))
+    });
+
+/// What entries are counted by: enough to tell how many someone sees without looking at those.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counted {
+    /// All in an organization's log.
+    Organization(OrganizationId),
+    /// Those of them that belong to no project and are every member's to read.
+    Open(OrganizationId),
+    /// All in a project's log.
+    Project(ProjectId),
+    /// Those of them that are about a dashboard.
+    Dashboard(ProjectId, DashboardId),
+}
+
+impl Key for Counted {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Organization(id) => (0_u8, *id).write(out),
+            Self::Open(id) => (1_u8, *id).write(out),
+            Self::Project(id) => (2_u8, *id).write(out),
+            Self::Dashboard(project, id) => (3_u8, *project, *id).write(out),
+        }
+    }
+
+    fn read(input: &mut &[u8]) -> Option<Self> {
+        match u8::read(input)? {
+            0 => Key::read(input).map(Self::Organization),
+            1 => Key::read(input).map(Self::Open),
+            2 => Key::read(input).map(Self::Project),
+            3 => <(ProjectId, DashboardId)>::read(input).map(|(of, id)| Self::Dashboard(of, id)),
+            _ => None,
+        }
+    }
 }
 
 impl Record for Entry {
     const TABLE: Table = Table::Activity;
+    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_PROJECT, &BY_USER, &BY_ITEM];
+    const COUNTS: &'static [Count<Self>] = &[
+        Count::per(|entry| Some(Counted::Organization(entry.head.organization).encoded())),
+        Count::per(|entry| {
+            let open = entry.head.project.is_none() && !entry.about().is_for_admins();
+            open.then(|| Counted::Open(entry.head.organization).encoded())
+        }),
+        Count::per(|entry| Some(Counted::Project(entry.head.project?).encoded())),
+        Count::per(|entry| {
+            let dashboard = entry.about().dashboard()?;
+            Some(Counted::Dashboard(entry.head.project?, dashboard).encoded())
+        }),
+    ];
     type Key = (OrganizationId, Timestamp, ActivityId);
     type Head = Head;
     type Shown = Shown;
@@ -214,41 +283,4 @@ fn activity(before: &Map<String, Value>, after: &Map<String, Value>) -> &'static
         _ if before.get("access_token") != after.get("access_token") => "access token refreshed",
         _ => "updated",
     }
-}
-
-/// Fields that change with every change.
-const IMPLIED: [&str; 3] = ["updated_at", "last_modified_at", "last_updated_at"];
-
-fn changes(
-    scope: &str,
-    hidden: &[&str],
-    mut before: Map<String, Value>,
-    after: &Map<String, Value>,
-) -> Vec<FieldChange> {
-    for field in after.keys() {
-        before.entry(field).or_insert(Value::Null);
-    }
-    let mut left = MOST_VALUES;
-    let mut told = |field: &str, value: &Value| {
-        let length = value.to_string().len();
-        if hidden.contains(&field) || length > LONGEST_VALUE.min(left) {
-            return Value::Null;
-        }
-        left -= length;
-        value.clone()
-    };
-    before
-        .into_iter()
-        .filter(|(field, value)| {
-            !IMPLIED.contains(&field.as_str()) && after.get(field) != Some(value)
-        })
-        .take(MOST_CHANGES)
-        .map(|(field, value)| FieldChange {
-            r#type: scope.to_owned(),
-            action: "changed".to_owned(),
-            before: told(&field, &value),
-            after: told(&field, after.get(&field).unwrap_or(&Value::Null)),
-            field,
-        })
-        .collect()
 }

@@ -21,7 +21,7 @@ use crate::store::{Order, Tx};
 
 use super::{
     BatchExport, BatchExportFields, BatchExportPatch, BatchExportState, Of,
-    OrganizationBatchExportFields, SentPatch,
+    OrganizationBatchExportFields, SentPatch, Shown,
 };
 
 const IN_ORGANIZATION: &str = "/api/organizations/{organization_id}/batch_exports/";
@@ -35,66 +35,103 @@ const ONE_IN_PROJECT: &str = "/api/projects/{project_id}/batch_exports/{id}/";
 const PAUSE_IN_PROJECT: &str = "/api/projects/{project_id}/batch_exports/{id}/pause/";
 const UNPAUSE_IN_PROJECT: &str = "/api/projects/{project_id}/batch_exports/{id}/unpause/";
 
+/// An example of an export.
+const EXPORT: &str = r#"{"name": "Nightly", "interval": "day", "destination":
+    {"type": "HTTP", "config": {"url": "https://events.corp.example/in", "token": "t0k3n"}}}"#;
+/// One that names its project.
+const IN_PROJECT_1: &str = r#"{"project_id": 1, "name": "Nightly", "interval": "day", "destination":
+    {"type": "HTTP", "config": {"url": "https://events.corp.example/in", "token": "t0k3n"}}}"#;
+
 /// The routes of batch exports.
 pub fn routes(routes: &mut Routes) {
+    /// What can be done with one export, wherever it is reached: at these paths, under these names.
+    fn one<P: Holds>(
+        routes: &mut Routes,
+        [path, pause_path, unpause_path]: [&'static str; 3],
+        [retrieves, updates, destroys, pauses, unpauses]: [&'static str; 5],
+    ) {
+        let read = Needs::scope("batch_export:read");
+        let write = Needs::scope("batch_export:write");
+        routes
+            .get(path, retrieves, read, retrieve::<P>)
+            .summary("Retrieve a batch export, without its secrets.")
+            .id::<BatchExportId>()
+            .answers::<Shown>(200);
+        routes
+            .patch(path, updates, write, update::<P>)
+            .summary("Change a batch export. What is left out of its configuration stays.")
+            .id::<BatchExportId>()
+            .takes::<BatchExportPatch>()
+            .example(r#"{"interval": "day"}"#)
+            .answers::<Shown>(200);
+        routes
+            .delete(path, destroys, write, destroy::<P>)
+            .summary("Remove a batch export.")
+            .id::<BatchExportId>();
+        routes
+            .post(pause_path, pauses, write, pause::<P>)
+            .summary("Pause a batch export.")
+            .id::<BatchExportId>()
+            .takes::<BatchExportState>()
+            .example("{}")
+            .empty(200);
+        routes
+            .post(unpause_path, unpauses, write, unpause::<P>)
+            .summary("Let a paused batch export run.")
+            .id::<BatchExportId>()
+            .takes::<BatchExportState>()
+            .example("{}")
+            .empty(200);
+    }
+
     let read = Needs::scope("batch_export:read");
     let write = Needs::scope("batch_export:write");
+    routes.noun(
+        "batch_exports",
+        "What is exported of a project, how often, and where to. Nothing here runs them.",
+    );
     routes
         .get(IN_ORGANIZATION, "batch_exports_list", read, list_in_organization)
-        .answers(200, "BatchExportList");
+        .summary("List the batch exports of an organization, newest first.")
+        .lists::<Shown>();
     routes
         .post(IN_ORGANIZATION, "batch_exports_create", write, create_in_organization)
+        .summary("Add a batch export to one of the organization's projects.")
         .takes::<OrganizationBatchExportFields>()
-        .answers(201, "BatchExport");
-    routes
-        .get(ONE_IN_ORGANIZATION, "batch_exports_retrieve", read, retrieve::<InOrganization>)
-        .answers(200, "BatchExport");
-    routes
-        .patch(ONE_IN_ORGANIZATION, "batch_exports_partial_update", write, update::<InOrganization>)
-        .takes::<BatchExportPatch>()
-        .answers(200, "BatchExport");
-    routes.delete(ONE_IN_ORGANIZATION, "batch_exports_destroy", write, destroy::<InOrganization>);
-    routes
-        .post(PAUSE_IN_ORGANIZATION, "batch_exports_pause_create", write, pause::<InOrganization>)
-        .takes::<BatchExportState>()
-        .empty(200);
-    routes
-        .post(
-            UNPAUSE_IN_ORGANIZATION,
+        .example(IN_PROJECT_1)
+        .answers::<Shown>(201);
+    one::<InOrganization>(
+        routes,
+        [ONE_IN_ORGANIZATION, PAUSE_IN_ORGANIZATION, UNPAUSE_IN_ORGANIZATION],
+        [
+            "batch_exports_retrieve",
+            "batch_exports_partial_update",
+            "batch_exports_destroy",
+            "batch_exports_pause_create",
             "batch_exports_unpause_create",
-            write,
-            unpause::<InOrganization>,
-        )
-        .takes::<BatchExportState>()
-        .empty(200);
+        ],
+    );
     routes
         .get(IN_PROJECT, "projects_batch_exports_list", read, list_in_project)
-        .answers(200, "BatchExportList");
+        .summary("List the batch exports of a project, newest first.")
+        .lists::<Shown>();
     routes
         .post(IN_PROJECT, "projects_batch_exports_create", write, create_in_project)
+        .summary("Add a batch export to a project.")
         .takes::<BatchExportFields>()
-        .answers(201, "BatchExport");
-    routes
-        .get(ONE_IN_PROJECT, "projects_batch_exports_retrieve", read, retrieve::<InProject>)
-        .answers(200, "BatchExport");
-    routes
-        .patch(ONE_IN_PROJECT, "projects_batch_exports_partial_update", write, update::<InProject>)
-        .takes::<BatchExportPatch>()
-        .answers(200, "BatchExport");
-    routes.delete(ONE_IN_PROJECT, "projects_batch_exports_destroy", write, destroy::<InProject>);
-    routes
-        .post(PAUSE_IN_PROJECT, "projects_batch_exports_pause_create", write, pause::<InProject>)
-        .takes::<BatchExportState>()
-        .empty(200);
-    routes
-        .post(
-            UNPAUSE_IN_PROJECT,
+        .example(EXPORT)
+        .answers::<Shown>(201);
+    one::<InProject>(
+        routes,
+        [ONE_IN_PROJECT, PAUSE_IN_PROJECT, UNPAUSE_IN_PROJECT],
+        [
+            "projects_batch_exports_retrieve",
+            "projects_batch_exports_partial_update",
+            "projects_batch_exports_destroy",
+            "projects_batch_exports_pause_create",
             "projects_batch_exports_unpause_create",
-            write,
-            unpause::<InProject>,
-        )
-        .takes::<BatchExportState>()
-        .empty(200);
+        ],
+    );
 }
 
 async fn list_in_organization(at: Admitted<InOrganization>, page: Page) -> Answered {

@@ -9,7 +9,7 @@ use crate::ids::{BatchExportId, ProjectId};
 use crate::input;
 use crate::input::{
     Choice, Choices, DateTime, Field, Flag, FreeForm, Identifier, Input, JsonObject, Kind, Name,
-    Nested, Nullable, Parsed, Required, Schema, Text,
+    Nested, Nullable, Parsed, Required, Schema, Text, choices_schema,
 };
 use crate::patch::{Patch, set};
 use crate::time::Timestamp;
@@ -34,6 +34,8 @@ impl Choices for Intervals {
     const ALL: &'static [&'static str] =
         &["hour", "day", "week", "every 5 minutes", "every 15 minutes"];
 }
+
+choices_schema!(Models, Intervals);
 
 /// A field that may hold anything and is not looked at: the document gives it no type.
 pub struct Untyped;

@@ -11,6 +11,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
@@ -52,8 +53,9 @@ pub struct Head {
     pub serial: u64,
 }
 
-/// The fields of an answer, in the order of the facts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What is exported, how often, and where to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = BatchExport)]
 pub struct Shown {
     /// Its id.
     pub id: BatchExportId,
@@ -62,10 +64,12 @@ pub struct Shown {
     /// What people call it.
     pub name: String,
     /// What it exports.
+    #[schema(value_type = Option<input::Models>)]
     pub model: Option<String>,
     /// Where it goes, without the secrets.
     pub destination: Target,
     /// How often it runs.
+    #[schema(value_type = input::Intervals)]
     pub interval: String,
     /// Whether it is paused.
     pub paused: bool,
@@ -80,10 +84,12 @@ pub struct Shown {
     /// After which it does not run.
     pub end_at: Option<Timestamp>,
     /// Its runs, of which there are none: nothing here runs it.
+    #[schema(value_type = Vec<Value>, max_items = 0)]
     pub latest_runs: [(); 0],
     /// What it exports of the model, in `HogQL`.
     pub hogql_query: Option<String>,
     /// What the query's columns would be.
+    #[schema(value_type = Option<Value>)]
     pub schema: (),
     /// Which rows it exports.
     pub filters: Option<Value>,

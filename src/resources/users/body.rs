@@ -16,6 +16,7 @@ choices_schema!(ToolbarMode, ThemeMode);
 /// The caller, with the organization and the project that `@current` stands for.
 #[derive(ToSchema)]
 #[schema(as = CurrentUser)]
+#[expect(clippy::struct_excessive_bools, reason = "the members of an answer")]
 pub struct CurrentUser {
     /// When the user was made.
     pub date_joined: Timestamp,

@@ -2,7 +2,9 @@
 
 mod damage;
 mod failing;
+mod filling;
 mod opening;
+mod spans;
 mod upkeep;
 mod writing;
 

@@ -17,7 +17,7 @@ fn assert_refused(scratch: &Scratch, text: &str) {
     assert!(scratch.bytes() == before, "the file was changed: {refused}");
 }
 
-fn set_format(scratch: &Scratch, format: u64) {
+pub(super) fn set_format(scratch: &Scratch, format: u64) {
     scratch.behind_the_back(Table::Meta, |table| {
         let sealed = record::seal(Table::Meta, schema::FORMAT_KEY, &format.encoded());
         table.insert(schema::FORMAT_KEY, sealed.as_slice()).expect("written");

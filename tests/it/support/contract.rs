@@ -55,7 +55,7 @@ pub fn contract() -> &'static Contract {
 }
 
 /// Names in queries that no operation knows: they are passed over, and links repeat them.
-const UNKNOWN: [&str; 6] = ["LIMIT", "SEARCH", "a", "b", "empty", "seek"];
+const UNKNOWN: [&str; 8] = ["AFTER", "LIMIT", "SEARCH", "a", "b", "empty", "seek", "unknown"];
 
 /// Headers that tell something of the API: no answer carries one that is not declared.
 const TELLING: [&str; 7] = [

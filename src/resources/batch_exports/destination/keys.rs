@@ -2,9 +2,10 @@
 //! what each takes.
 
 use serde_json::Value;
+use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder};
 
 use crate::error::Result;
-use crate::input::{Choice, Email, Flag, Integer, Kind, ListOf, WebUrl};
+use crate::input::{Choice, Email, Field, Flag, Integer, Kind, ListOf, Nullable, Schema, WebUrl};
 
 use super::Service;
 use super::kinds::{
@@ -19,20 +20,22 @@ pub(super) struct Key {
     pub(super) is_secret: bool,
     /// Checks and converts a value that is not null.
     pub(super) read: fn(&Value) -> Result<Value>,
+    /// The schema of its value.
+    schema: fn() -> Schema,
 }
 
 const fn required<K: Kind>(name: &'static str) -> Key
 where
     K::Value: Into<Value>,
 {
-    Key { name, is_required: true, is_secret: false, read: read::<K> }
+    Key { name, is_required: true, is_secret: false, read: read::<K>, schema: K::schema }
 }
 
 const fn optional<K: Kind>(name: &'static str) -> Key
 where
     K::Value: Into<Value>,
 {
-    Key { is_required: false, ..required::<K>(name) }
+    Key { is_required: false, schema: Nullable::<K>::property, ..required::<K>(name) }
 }
 
 impl Key {
@@ -136,4 +139,15 @@ pub(super) const fn of(service: Service) -> &'static [Key] {
         Service::Http => HTTP,
         Service::NoOp => NO_OP,
     }
+}
+
+/// The schema of a service's configuration.
+pub(super) fn schema(service: Service) -> Schema {
+    let config =
+        ObjectBuilder::new().additional_properties(Some(AdditionalProperties::FreeForm(false)));
+    let config = of(service).iter().fold(config, |config, key| {
+        let config = config.property(key.name, (key.schema)());
+        if key.is_required { config.required(key.name) } else { config }
+    });
+    config.into()
 }

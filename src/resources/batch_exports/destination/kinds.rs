@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::input::{Choices, Kind, Schema, Text, WebUrl};
+use crate::input::{Choices, Kind, Name, Schema, Text, WebUrl};
 
 /// A text of at most `MAX` characters, kept to the last space, for it may be a password; it may be blank. A
 /// number is none. Refused with the codes of [`Text`].
@@ -44,7 +44,7 @@ impl<const MAX: usize> Kind for Filled<MAX> {
     }
 
     fn schema() -> Schema {
-        Exact::<MAX>::schema()
+        Name::<MAX>::schema()
     }
 }
 
@@ -61,7 +61,11 @@ impl Kind for FilledUrl {
     }
 
     fn schema() -> Schema {
-        WebUrl::<2048>::schema()
+        let mut schema = WebUrl::<2048>::schema();
+        if let Schema::Object(url) = &mut schema {
+            url.min_length = Some(1);
+        }
+        schema
     }
 }
 

@@ -8,11 +8,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Type};
 
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
-    Choice, Choices, FreeObject, Input, JsonObject, Kind, Nested, Required, Schema,
+    Choice, Choices, FreeObject, JsonObject, Kind, Nested, Required, Schema, choices_schema,
 };
 
 /// A service that exports go to.
@@ -68,12 +70,16 @@ impl Choices for Service {
     ];
 }
 
+choices_schema!(Service);
+
 /// A destination as it is shown: no secret is in it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Destination)]
 pub struct Target {
     /// The service.
     pub r#type: Service,
     /// Its configuration without the secrets, in the order of the facts.
+    #[schema(value_type = Map<String, Value>)]
     pub config: JsonObject,
 }
 
@@ -150,8 +156,18 @@ impl Kind for WholeDestination {
         Destination::of(r#type, config.0)
     }
 
+    /// Which keys a configuration has depends on the service.
     fn schema() -> Schema {
-        DestinationFields::schema()
+        let of_service = |any: AnyOfBuilder, service: &Service| {
+            let named = ObjectBuilder::new().schema_type(Type::String);
+            let one = ObjectBuilder::new()
+                .property("type", named.enum_values(Some([service.word()])))
+                .property("config", keys::schema(*service))
+                .required("type")
+                .required("config");
+            any.item(one)
+        };
+        Service::ALL.iter().fold(AnyOfBuilder::new(), of_service).into()
     }
 }
 

@@ -1,0 +1,139 @@
+//! What an entry tells of the fields that changed: values as they are, in a word where they are long, and
+//! nothing of secrets.
+
+use serde_json::{Map, Value};
+
+use super::FieldChange;
+
+/// The longest value that an entry repeats, in bytes of JSON; of a longer one it tells how long it is.
+const LONGEST_VALUE: usize = 2048;
+/// How much of values an entry repeats in all, in bytes of JSON; of what goes beyond it tells how long it is.
+const MOST_VALUES: usize = 32 * 1024;
+/// How many characters a long text is told by.
+const BEGINNING: usize = 100;
+/// How many changes an entry tells at the most: a dashboard may have a thousand tiles.
+const MOST_CHANGES: usize = 200;
+
+/// Fields that change with every change.
+const IMPLIED: [&str; 3] = ["updated_at", "last_modified_at", "last_updated_at"];
+
+/// The fields that differ between `before` and `after`, all of a kind of thing; of the `hidden` ones only that
+/// they do.
+pub(super) fn changes(
+    scope: &str,
+    hidden: &[&str],
+    mut before: Map<String, Value>,
+    after: &Map<String, Value>,
+) -> Vec<FieldChange> {
+    for field in after.keys() {
+        before.entry(field).or_insert(Value::Null);
+    }
+    let mut left = MOST_VALUES;
+    let mut told = |field: &str, value: &Value| {
+        if hidden.contains(&field) { Value::Null } else { told(value, &mut left) }
+    };
+    before
+        .into_iter()
+        .filter(|(field, value)| {
+            !IMPLIED.contains(&field.as_str()) && after.get(field) != Some(value)
+        })
+        .take(MOST_CHANGES)
+        .map(|(field, value)| FieldChange {
+            r#type: scope.to_owned(),
+            action: "changed".to_owned(),
+            before: told(&field, &value),
+            after: told(&field, after.get(&field).unwrap_or(&Value::Null)),
+            field,
+        })
+        .collect()
+}
+
+/// A value as it is while it fits; in a word where it is long.
+fn told(value: &Value, left: &mut usize) -> Value {
+    let length = value.to_string().len();
+    if length <= LONGEST_VALUE.min(*left) {
+        *left -= length;
+        return value.clone();
+    }
+    let in_a_word = match value {
+        Value::String(text) => {
+            let count = text.chars().count();
+            let beginning: String = text.chars().take(BEGINNING).collect();
+            let word = format!("({count} characters)");
+            if count > BEGINNING && beginning.len() <= *left {
+                *left -= beginning.len();
+                format!("{beginning}\u{2026} {word}")
+            } else {
+                word
+            }
+        }
+        Value::Array(items) => counted(items.len(), "item"),
+        Value::Object(members) => counted(members.len(), "member"),
+        // The others are never long.
+        value => return value.clone(),
+    };
+    in_a_word.into()
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("({count} {what}{})", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn fields(value: Value) -> Map<String, Value> {
+        Map::from_iter([("field".to_owned(), value)])
+    }
+
+    fn told_of(before: Value, after: Value) -> (Value, Value) {
+        let mut told = changes("Thing", &[], fields(before), &fields(after));
+        assert_eq!(told.len(), 1);
+        let change = told.remove(0);
+        (change.before, change.after)
+    }
+
+    #[test]
+    fn long_values_are_told_in_a_word() {
+        let text = "\u{e9}".repeat(2000);
+        let items = json!(vec![1; 1500]);
+        let members = json!({ "a": text, "b": 2 });
+        let one = json!([text]);
+        let beginning = "\u{e9}".repeat(100);
+        assert_eq!(
+            told_of(text.into(), items),
+            (json!(format!("{beginning}\u{2026} (2000 characters)")), json!("(1500 items)"))
+        );
+        assert_eq!(told_of(members, one), (json!("(2 members)"), json!("(1 item)")));
+    }
+
+    #[test]
+    fn what_is_not_long_is_told_as_it_is() {
+        let text = json!("x".repeat(LONGEST_VALUE - 2));
+        assert_eq!(told_of(json!(null), text.clone()), (json!(null), text));
+        let value = json!({ "a": [1, 2.5, "x", null] });
+        assert_eq!(told_of(value.clone(), json!(-1)), (value, json!(-1)));
+    }
+
+    #[test]
+    fn of_secrets_not_even_the_length_is_told() {
+        let after = fields(json!("s".repeat(5000)));
+        let told = changes("Thing", &["field"], fields(json!("secret")), &after);
+        assert_eq!((&told[0].before, &told[0].after), (&json!(null), &json!(null)));
+    }
+
+    #[test]
+    fn many_values_together_are_told_in_a_word_from_some_point_on() {
+        let value = |at: usize| (format!("f{at:03}"), json!("v".repeat(900)));
+        let after: Map<_, _> = (0..500).map(value).collect();
+        let told = changes("Thing", &[], Map::new(), &after);
+        assert_eq!(told.len(), MOST_CHANGES);
+        assert_eq!(told[0].after, json!("v".repeat(900)));
+        assert_eq!(told[MOST_CHANGES - 1].after, json!("(900 characters)"));
+        let values: usize = told.iter().map(|change| change.after.to_string().len()).sum();
+        assert!(values < MOST_VALUES + MOST_CHANGES * 24, "{values}");
+    }
+}

@@ -1,0 +1,98 @@
+//! `/api/organizations/:organization_id/activity_log/` and `/api/projects/:project_id/activity_log/`.
+
+use crate::access::{Admitted, InOrganization, InProject, Needs};
+use crate::error::{Error, Result};
+use crate::http::answer::Answered;
+use crate::http::page::Page;
+use crate::http::routes::{Routes, Row};
+use crate::ids::UserUuid;
+use crate::input::{Kind, UuidField};
+use crate::store::Order;
+use crate::time::Timestamp;
+
+use super::body::EntryBody;
+use super::{Filter, Maker, Sight};
+
+const OF_ORGANIZATION: &str = "/api/organizations/{organization_id}/activity_log/";
+const OF_PROJECT: &str = "/api/projects/{project_id}/activity_log/";
+
+/// The routes of the activity log.
+pub fn routes(routes: &mut Routes) {
+    let read = Needs::scope("activity_log:read");
+    routes.noun("activity_log", "What was done, by whom, and what it changed.");
+    let of_organization =
+        routes.get(OF_ORGANIZATION, "organizations_activity_log_list", read, list_of_organization);
+    narrowed(of_organization)
+        .summary("List what was done with an organization and in its projects, newest first.");
+    let of_project = routes.get(OF_PROJECT, "activity_log_list", read, list_of_project);
+    narrowed(of_project).summary("List what was done in a project, newest first.");
+}
+
+/// A log, and what narrows it.
+fn narrowed(row: &mut Row) -> &mut Row {
+    row.query::<Vec<String>>("scope", "Only those about things of these kinds: `Dashboard`.")
+        .query::<Vec<String>>("scopes", "The same.")
+        .query::<Vec<String>>("activity", "Only those that tell of one of these: `created`.")
+        .query::<String>("item_id", "Only those about the thing with this id.")
+        .query::<String>("user", "Only those of this user: a UUID, or `@me`.")
+        .query::<Timestamp>("after", "Only those from this moment on.")
+        .query::<Timestamp>("before", "Only those before this moment.")
+        .lists::<EntryBody>()
+        .may(400)
+}
+
+async fn list_of_organization(at: Admitted<InOrganization>, page: Page) -> Answered {
+    let filter = filter(&page)?;
+    let walks = filter.narrows() || !at.place.member.level.administers();
+    page.walking(walks)
+        .answer(move |page| {
+            let sight = Sight::of_organization(&*at.tx, &at.place.member)?;
+            let window = page.window(Order::Descending);
+            super::list(&*at.tx, &sight, at.caller.user.id, &filter, window)
+        })
+        .await
+}
+
+async fn list_of_project(at: Admitted<InProject>, page: Page) -> Answered {
+    let filter = filter(&page)?;
+    let walks = filter.narrows() || super::is_ruled(&*at.tx, &at.place)?;
+    page.walking(walks)
+        .answer(move |page| {
+            let sight = Sight::of_project(&*at.tx, &at.place)?;
+            let window = page.window(Order::Descending);
+            super::list(&*at.tx, &sight, at.caller.user.id, &filter, window)
+        })
+        .await
+}
+
+/// What the query asks for. An empty value asks for nothing.
+fn filter(page: &Page) -> Result<Filter> {
+    let value = |name| page.parameter(name).map(str::trim).filter(|text| !text.is_empty());
+    let words = |name| page.parameters(name).flat_map(|text| text.split(',')).map(str::trim);
+    let list = |words: &mut dyn Iterator<Item = &str>| -> Vec<String> {
+        words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    let moment = |name| value(name).map(|text| moment(name, text)).transpose();
+    Ok(Filter {
+        scopes: list(&mut words("scope").chain(words("scopes"))),
+        activities: list(&mut words("activity")),
+        item: value("item_id").map(str::to_owned),
+        user: value("user").map(maker).transpose()?,
+        after: moment("after")?,
+        before: moment("before")?,
+    })
+}
+
+fn maker(text: &str) -> Result<Maker> {
+    if text == "@me" {
+        return Ok(Maker::Caller);
+    }
+    let uuid = UuidField::read(&text.into());
+    uuid.map(|uuid| Maker::Uuid(UserUuid(uuid))).map_err(|error| error.within("user"))
+}
+
+/// A moment, or the refusal of a field that is none (facts-crosscutting §b).
+fn moment(name: &str, text: &str) -> Result<Timestamp> {
+    let detail = "Datetime has wrong format. Use one of these formats instead: YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";
+    Timestamp::parse(text).ok_or_else(|| Error::field(name, "invalid_input", detail))
+}

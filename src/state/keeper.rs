@@ -1,0 +1,99 @@
+//! What is done in the background for as long as the service is there: sweeping what removed organizations
+//! and projects left behind, and removing entries of the activity log that were kept long enough.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::resources::{activity, sweeps};
+use crate::store::Store;
+use crate::time::{Clock, Timestamp};
+
+use super::App;
+
+/// How long it waits when the file takes no writes.
+const RETRY: Duration = Duration::from_secs(1);
+/// How often it looks for entries that were kept long enough, at the least.
+const LOOK: Duration = Duration::from_hours(1);
+
+impl App {
+    /// Keeps house, a bounded piece a transaction.
+    pub(super) fn keep_house(&self) {
+        let (store, due) = (self.0.store.clone(), Arc::clone(&self.0.sweep));
+        let inner = Arc::downgrade(&self.0);
+        let mut log = LogKeeper::of(self);
+        due.notify_one();
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    () = due.notified() => {}
+                    () = log.is_due() => {}
+                }
+                let mut more = true;
+                while more && inner.strong_count() > 0 {
+                    more = match store.write(sweeps::sweep).await {
+                        Ok(more) => more,
+                        Err(_) => retry().await,
+                    };
+                }
+                more = true;
+                while more && inner.strong_count() > 0 {
+                    more = match log.remove_some(&store).await {
+                        Ok(more) => more,
+                        Err(_) => retry().await,
+                    };
+                }
+                if inner.strong_count() == 0 {
+                    return;
+                }
+            }
+        });
+    }
+}
+
+/// Waits, and wants another try.
+async fn retry() -> bool {
+    tokio::time::sleep(RETRY).await;
+    true
+}
+
+/// Removes entries of the activity log when they were kept long enough.
+struct LogKeeper {
+    clock: Clock,
+    /// How long they are kept; none for ever.
+    retention: Option<Duration>,
+    /// When it looks again.
+    next: Timestamp,
+}
+
+impl LogKeeper {
+    fn of(app: &App) -> Self {
+        let clock = app.0.clock.clone();
+        Self { next: clock.now(), clock, retention: app.0.config.activity_retention }
+    }
+
+    async fn is_due(&self) {
+        match self.retention {
+            Some(_) => self.clock.reaches(self.next).await,
+            None => pending().await,
+        }
+    }
+
+    /// Removes as many as one transaction does, where it is time; answers whether there may be more.
+    async fn remove_some(&mut self, store: &Store) -> Result<bool> {
+        let now = self.clock.now();
+        let Some(retention) = self.retention.filter(|_| now >= self.next) else {
+            return Ok(false);
+        };
+        let (snapshot, cutoff) = (store.snapshot()?, now.minus(retention));
+        let look = move || activity::due(&*snapshot, cutoff);
+        let keys = tokio::task::spawn_blocking(look).await.map_err(Error::internal)??;
+        if keys.is_empty() {
+            self.next = now.plus(retention.min(LOOK));
+            return Ok(false);
+        }
+        store.write(move |tx| activity::expire(tx, &keys)).await?;
+        Ok(true)
+    }
+}

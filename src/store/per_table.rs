@@ -1,0 +1,22 @@
+//! Something for each table, found without hashing.
+
+use super::schema::Table;
+
+/// One slot for each table.
+pub(super) struct PerTable<T>([T; Table::ALL.len()]);
+
+impl<T> PerTable<T> {
+    pub(super) fn new(empty: impl Fn() -> T) -> Self {
+        Self(std::array::from_fn(|_| empty()))
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "there is a slot for each table")]
+    pub(super) fn slot(&self, table: Table) -> &T {
+        &self.0[table as usize]
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "there is a slot for each table")]
+    pub(super) fn slot_mut(&mut self, table: Table) -> &mut T {
+        &mut self.0[table as usize]
+    }
+}
