@@ -6,10 +6,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::access::hash::Hasher;
-use crate::access::key::TagKey;
+use crate::access::key::{MadeKey, TagKey};
 use crate::config::Config;
 use crate::error::Result;
-use crate::ids::{OrganizationId, ProjectId, UserId, UserUuid};
+use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId, UserUuid};
 use crate::input::{Input, JsonObject};
 use crate::mail::smtp::Mailer;
 use crate::resources::activity;
@@ -18,7 +18,7 @@ use crate::resources::organizations::{self, NewOrganization};
 use crate::resources::projects::{self, NewProject};
 use crate::resources::users::{self, NewUser};
 use crate::secret::{Draw, Purpose, Seed, SigningSecret};
-use crate::state::{App, draw_key};
+use crate::state::App;
 use crate::store::{OpenError, Store, WriteTx};
 use crate::time::Timestamp;
 
@@ -112,7 +112,8 @@ fn fill(
     let (_, project_id) =
         projects::create_first(tx, organization_id, user.0, &project, &mut draw, now)?;
     let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
-    let made = draw_key(&tags, &Hasher::new(1), &mut draw, now)?;
+    let id = ApiKeyId(draw.uuid(now));
+    let made = MadeKey::draw(&tags, &Hasher::new(1), id, &mut draw)?;
     api_keys::create(tx, made.of(user.0, "First key", &["*"]), now)?;
     activity::record(tx, None, &mut draw, now)?;
     let api_key = made.value().to_owned();

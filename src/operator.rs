@@ -261,7 +261,7 @@ struct Wanted {
 }
 
 async fn create_key(app: &App, email: String, wanted: Wanted) -> Result<Value> {
-    let made = app.new_key(|_| Ok(())).await?;
+    let made = app.new_key(None, |_| Ok(())).await?;
     let rule = move |tx: &mut WriteTx<'_>, now: Timestamp| {
         let Wanted { label, scopes, organizations, projects, expires_in } = wanted.clone();
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();

@@ -13,8 +13,8 @@ use crate::http::negotiate::Negotiate;
 use crate::http::openapi;
 use crate::http::routes::Routes;
 use crate::resources::{
-    access_controls, activity, batch_exports, collaborators, dashboards, domains, invites, members,
-    organizations, projects, sharing, signup, users,
+    access_controls, activity, api_keys, batch_exports, collaborators, dashboards, domains,
+    invites, members, organizations, projects, sharing, signup, users,
 };
 use crate::state::App;
 
@@ -25,6 +25,7 @@ pub fn routes() -> Routes {
     organizations::http::routes(&mut routes);
     members::http::routes(&mut routes);
     projects::http::routes(&mut routes);
+    api_keys::http::routes(&mut routes);
     access_controls::http::routes(&mut routes);
     dashboards::http::routes(&mut routes);
     collaborators::http::routes(&mut routes);

@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::sync::{Notify, Semaphore};
 
 use crate::access::hash::Hasher;
-use crate::access::key::{MadeKey, NewKey, TagKey};
+use crate::access::key::{MadeKey, TagKey};
 use crate::access::matches::{Match, Matches};
 use crate::config::Config;
 use crate::dns::Resolver;
@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::http::client::TrustedProxies;
 use crate::http::limits::Limits;
 use crate::http::turns::Turns;
-use crate::ids::ProjectId;
+use crate::ids::{ApiKeyId, ProjectId};
 use crate::mail::outbox;
 use crate::mail::postman::Postman;
 use crate::mail::smtp::Mailer;
@@ -28,7 +28,7 @@ use crate::resources::api_keys;
 use crate::resources::invites::Links;
 use crate::resources::sharing::Tokens;
 use crate::resources::signup::Letters;
-use crate::secret::{Draw, Purpose, Seed};
+use crate::secret::{Purpose, Seed};
 use crate::store::{OpenError, Snapshot, Store};
 use crate::time::{Clock, Timestamp};
 
@@ -204,19 +204,22 @@ impl App {
         self.0.clock.now()
     }
 
-    /// Draws a new key and hashes its secret, off the request threads, when it is its turn and `wanted` still
-    /// holds then: hashing is dear, and others wait for it.
+    /// Draws a new key, or a new secret for the one with this id, and hashes it: off the request threads, when it
+    /// is its turn and `wanted` still holds then; hashing is dear, and others wait for it.
     ///
     /// # Errors
     /// What `wanted` refuses; 500 when Argon2 refuses, which it does not for secrets of this crate.
     pub async fn new_key(
         &self,
+        id: Option<ApiKeyId>,
         wanted: impl FnOnce(&Snapshot) -> Result<()> + Send + 'static,
     ) -> Result<MadeKey> {
         let (tags, store, now) = (self.0.tags.clone(), self.0.store.clone(), self.now());
         let draw = move |hasher: &Hasher| {
             wanted(&*store.snapshot()?)?;
-            draw_key(&tags, hasher, &mut Seed::take().draw(), now)
+            let mut draw = Seed::take().draw();
+            let id = id.unwrap_or_else(|| ApiKeyId(draw.uuid(now)));
+            MadeKey::draw(&tags, hasher, id, &mut draw)
         };
         self.0.hasher.in_turn(draw).await
     }
@@ -282,19 +285,4 @@ fn warn_of_waiting_mails(store: &Store) -> Result<()> {
         tracing::warn!(waiting, "mails wait, and no mail server is configured (--smtp-url)");
     }
     Ok(())
-}
-
-/// Draws a new key under a data file's tag key and hashes its secret.
-///
-/// # Errors
-/// 500 when Argon2 refuses, which it does not for secrets of this crate.
-pub fn draw_key(
-    tags: &TagKey,
-    hasher: &Hasher,
-    draw: &mut Draw,
-    now: Timestamp,
-) -> Result<MadeKey> {
-    let new = NewKey::draw(tags, draw, now);
-    let hash = hasher.hash(&new.secret, &draw.salt())?;
-    Ok(MadeKey::new(new, hash))
 }

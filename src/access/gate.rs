@@ -4,9 +4,11 @@
 //! [`authorize`] is a plain rule over a transaction. It runs in the request's snapshot before anything
 //! else is looked at, and once more inside each write, so that rights that ended meanwhile refuse it.
 
+use std::sync::Arc;
+
 use crate::error::{Error, Result};
-use crate::ids::{OrganizationId, ProjectId, UserId};
-use crate::resources::api_keys::{self, ApiKey};
+use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
+use crate::resources::api_keys::{self, ApiKey, Holdings};
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::{self, Organization};
 use crate::resources::projects;
@@ -44,8 +46,8 @@ pub struct Ask {
 pub struct Caller {
     /// The user.
     pub user: users::Head,
-    /// What the key may do and is limited to.
-    pub key: Limits,
+    /// The key, and what it holds.
+    pub key: Arc<Limits>,
 }
 
 impl Caller {
@@ -85,29 +87,31 @@ impl Caller {
     }
 }
 
-/// What a key is limited to.
-#[derive(Debug, Clone)]
+/// The key of a request, and what it is limited to.
+#[derive(Debug)]
 pub struct Limits {
-    /// The organizations; empty for no limit.
-    pub organizations: Vec<OrganizationId>,
-    /// The projects; empty for no limit.
-    pub projects: Vec<ProjectId>,
+    /// The key.
+    pub id: ApiKeyId,
+    /// What the presented secret holds of it.
+    pub holdings: Holdings,
 }
 
 impl Limits {
     /// The organizations that lists may show, where the key is limited to some.
     pub fn only_organizations(&self) -> Option<&[OrganizationId]> {
-        (!self.organizations.is_empty()).then_some(self.organizations.as_slice())
+        let only = self.holdings.organizations.as_slice();
+        (!only.is_empty()).then_some(only)
     }
 
     /// The projects that lists may show, where the key is limited to some.
     pub fn only_projects(&self) -> Option<&[ProjectId]> {
-        (!self.projects.is_empty()).then_some(self.projects.as_slice())
+        let only = self.holdings.projects.as_slice();
+        (!only.is_empty()).then_some(only)
     }
 
     /// Whether the key shows this project, as far as its limits go.
     pub fn reach_project(&self, id: ProjectId) -> bool {
-        self.projects.is_empty() || self.projects.contains(&id)
+        self.only_projects().is_none_or(|only| only.contains(&id))
     }
 }
 
@@ -151,17 +155,16 @@ pub fn authorize(tx: &impl Tx, ask: &Ask, now: Timestamp) -> Result<Granted> {
     if let (true, Some(member)) = (ask.needs.inviting, &member) {
         require_may_invite(tx, member)?;
     }
-    let limits = Limits { organizations: key.organizations, projects: key.projects };
-    Ok(Granted { caller: Caller { user, key: limits }, member, project })
+    let key = Arc::new(Limits { id: key.id, holdings: Holdings::of(key) });
+    Ok(Granted { caller: Caller { user, key }, member, project })
 }
 
-/// The stored key, if it is still the one that was found right and has not ended.
+/// The stored key, if the secret that was found right is still its own, or was until a roll and is in its grace,
+/// and has not ended. A secret in its grace holds the key only until that ends.
 fn live_key(tx: &impl Tx, presented: &Match, now: Timestamp) -> Result<api_keys::Head> {
-    let key = tx
-        .head::<ApiKey>(&presented.key())?
-        .filter(|key| key.hash == presented.hash())
-        .filter(|key| key.expires_at.is_none_or(|end| now < end));
-    key.ok_or_else(Error::authentication_failed)
+    let key = tx.head::<ApiKey>(&presented.key())?.ok_or_else(Error::authentication_failed)?;
+    let key = api_keys::held_by(tx, key, presented.hash())?;
+    key.filter(|key| !key.has_ended(now)).ok_or_else(Error::authentication_failed)
 }
 
 fn active_user(tx: &impl Tx, id: UserId) -> Result<users::Head> {

@@ -109,13 +109,15 @@ mod tests {
 
     use super::*;
     use crate::access::key::{NewKey, TagKey};
+    use crate::ids::ApiKeyId;
     use crate::secret::Seed;
     use crate::time::Timestamp;
 
     fn secret() -> PresentedSecret {
         let tags = TagKey::new(&[7; 32]).expect("a tag key");
         let mut draw = Seed::take().draw();
-        NewKey::draw(&tags, &mut draw, Timestamp::from_micros(0)).secret
+        let id = ApiKeyId(draw.uuid(Timestamp::from_micros(0)));
+        NewKey::draw(&tags, id, &mut draw).secret
     }
 
     #[tokio::test]

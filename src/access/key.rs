@@ -17,9 +17,10 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 use crate::ids::{ApiKeyId, UserId};
-use crate::resources::api_keys::NewApiKey;
+use crate::resources::api_keys::{NewApiKey, NewSecret, SecretDigest};
 use crate::secret::{Draw, base62_pair, base62_wide};
-use crate::time::Timestamp;
+
+use super::hash::Hasher;
 
 const PREFIX: &str = "phx_";
 const ID: usize = 22;
@@ -40,12 +41,23 @@ impl TagKey {
     }
 
     fn tag(&self, id: &str, secret: &str) -> String {
+        let [a, b, c, d, ..] = self.mac(id, secret);
+        format!("{:0>TAG$}", base62::encode(u32::from_be_bytes([a, b, c, d])))
+    }
+
+    /// What tells the secret of a key from the key's other secrets. It says nothing of the tag.
+    pub fn digest(&self, id: ApiKeyId, secret: &PresentedSecret) -> SecretDigest {
+        let full = self.mac(&base62_wide(id.0.as_u128()), &secret.0);
+        let mut digest = [0; 16];
+        digest.iter_mut().zip(full.iter().rev()).for_each(|(to, from)| *to = *from);
+        SecretDigest(digest)
+    }
+
+    fn mac(&self, id: &str, secret: &str) -> [u8; 32] {
         let mut mac = self.0.clone();
         mac.update(id.as_bytes());
         mac.update(secret.as_bytes());
-        let full: [u8; 32] = mac.finalize().into_bytes().into();
-        let [a, b, c, d, ..] = full;
-        format!("{:0>TAG$}", base62::encode(u32::from_be_bytes([a, b, c, d])))
+        mac.finalize().into_bytes().into()
     }
 }
 
@@ -60,17 +72,12 @@ pub struct NewKey {
 }
 
 impl NewKey {
-    /// Draws a key.
-    pub fn draw(tags: &TagKey, draw: &mut Draw, now: Timestamp) -> Self {
-        let uuid = draw.uuid(now);
-        let id = base62_wide(uuid.as_u128());
+    /// Draws the secret of a key.
+    pub fn draw(tags: &TagKey, id: ApiKeyId, draw: &mut Draw) -> Self {
+        let text = base62_wide(id.0.as_u128());
         let secret = base62_pair(&draw.bytes());
-        let tag = tags.tag(&id, &secret);
-        Self {
-            id: ApiKeyId(uuid),
-            value: format!("{PREFIX}{id}{secret}{tag}"),
-            secret: PresentedSecret(secret),
-        }
+        let tag = tags.tag(&text, &secret);
+        Self { id, value: format!("{PREFIX}{text}{secret}{tag}"), secret: PresentedSecret(secret) }
     }
 
     /// The key's first four characters, `...`, its last four.
@@ -85,14 +92,30 @@ impl NewKey {
 pub struct MadeKey {
     id: ApiKeyId,
     value: String,
-    mask_value: String,
-    hash: String,
+    secret: NewSecret,
 }
 
 impl MadeKey {
-    /// The key and the Argon2id hash of its secret, as a PHC string.
-    pub fn new(key: NewKey, hash: String) -> Self {
-        Self { id: key.id, mask_value: key.mask(), value: key.value, hash }
+    /// Draws the secret of a key under a data file's tag key, and hashes it.
+    ///
+    /// # Errors
+    /// 500 when Argon2 refuses, which it does not for secrets of this crate.
+    pub fn draw(tags: &TagKey, hasher: &Hasher, id: ApiKeyId, draw: &mut Draw) -> Result<Self> {
+        let new = NewKey::draw(tags, id, draw);
+        let hash = hasher.hash(&new.secret, &draw.salt())?;
+        let digest = tags.digest(id, &new.secret);
+        let secret = NewSecret { mask_value: new.mask(), hash, digest };
+        Ok(Self { id, value: new.value, secret })
+    }
+
+    /// Its public id.
+    pub const fn id(&self) -> ApiKeyId {
+        self.id
+    }
+
+    /// Its secret, as it is kept.
+    pub fn secret(&self) -> NewSecret {
+        self.secret.clone()
     }
 
     /// Its whole text.
@@ -110,8 +133,7 @@ impl MadeKey {
             projects: Vec::new(),
             expires_at: None,
             id: self.id,
-            mask_value: self.mask_value.clone(),
-            hash: self.hash.clone(),
+            secret: self.secret(),
         }
     }
 
@@ -160,12 +182,13 @@ mod tests {
 
     use super::*;
     use crate::secret::Seed;
+    use crate::time::Timestamp;
 
     fn key() -> (TagKey, NewKey) {
         let tags = TagKey::new(&[7; 32]).expect("a tag key");
-        let seed = Seed::take();
-        let new =
-            NewKey::draw(&tags, &mut seed.draw(), Timestamp::from_micros(1_700_000_000_000_000));
+        let mut draw = Seed::take().draw();
+        let id = ApiKeyId(draw.uuid(Timestamp::from_micros(1_700_000_000_000_000)));
+        let new = NewKey::draw(&tags, id, &mut draw);
         (tags, new)
     }
 

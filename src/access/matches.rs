@@ -11,7 +11,7 @@ use quick_cache::sync::Cache;
 
 use crate::error::{Error, Result};
 use crate::ids::ApiKeyId;
-use crate::resources::api_keys::{ApiKey, USE_RECORDED_EVERY};
+use crate::resources::api_keys::{self, ApiKey, USE_RECORDED_EVERY};
 use crate::secret::Seed;
 use crate::store::{Snapshot, Tx};
 use crate::time::Timestamp;
@@ -84,13 +84,15 @@ impl Matches {
         }
         let (id, secret) = key::parse(&self.tags, text).ok_or_else(Error::authentication_failed)?;
         let stored = tx.head::<ApiKey>(&id)?.ok_or_else(Error::authentication_failed)?;
+        let hash = api_keys::hash_to_verify(tx, stored, &self.tags.digest(id, &secret))?;
+        let hash = hash.ok_or_else(Error::authentication_failed)?;
         self.known
             .get_or_insert_async(&digest, async {
-                if !self.hasher.verify(secret, &stored.hash).await? {
+                if !self.hasher.verify(secret, &hash).await? {
                     return Err(Error::authentication_failed());
                 }
                 let recorded = AtomicI64::new(0);
-                Ok(Match(Arc::new(Matched { key: id, hash: stored.hash, recorded })))
+                Ok(Match(Arc::new(Matched { key: id, hash, recorded })))
             })
             .await
     }

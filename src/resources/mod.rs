@@ -37,6 +37,7 @@ pub fn kinds() -> Vec<Box<dyn Kind>> {
         kind::<projects::grants::Grant>(),
         kind::<api_keys::ApiKey>(),
         kind::<api_keys::ApiKeyUse>(),
+        kind::<api_keys::Roll>(),
         kind::<access_controls::rules::Rule>(),
         kind::<collaborators::Collaborator>(),
         kind::<sharing::Sharing>(),

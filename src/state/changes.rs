@@ -83,6 +83,28 @@ impl App {
         Ok(reply.map(Answer::Replayed))
     }
 
+    /// The same, for a handler whose rule asks for rights besides. `rule` says whether the request would be done
+    /// now, and refuses it where it would not; only a kept answer goes before what is not about the caller's rights.
+    ///
+    /// # Errors
+    /// As [`find_reply`](Self::find_reply), and what `rule` refuses.
+    pub fn find_reply_where(
+        &self,
+        once: Option<&Once>,
+        rule: impl FnOnce(&Snapshot) -> Result<()>,
+    ) -> Result<Option<Answer>> {
+        let tx = self.store().snapshot()?;
+        let reply = match once {
+            Some(once) => idempotency::find(&*tx, once, self.now())?,
+            None => None,
+        };
+        match (reply, rule(&tx)) {
+            (Some(_), Err(refused)) if is_about_rights(&refused) => Err(refused),
+            (Some(reply), _) => Ok(Some(Answer::Replayed(reply))),
+            (None, ruled) => ruled.map(|()| None),
+        }
+    }
+
     /// Does what a POST asks for somebody who may have sent a key: asks the gate once more inside the write where
     /// they have. `rule` answers besides who did it, for the activity log.
     ///

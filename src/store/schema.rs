@@ -126,6 +126,8 @@ tables! {
     ApiKeysByUser = "api_keys_by_user/1",
     /// When a key was last used, at most hourly. Key: key id.
     ApiKeyUses = "api_key_uses/1",
+    /// The secrets of keys that were rolled: the current one, and the one before with its end. Key: key id.
+    ApiKeyRolls = "api_key_rolls/1",
 
     /// What a list of dashboards shows. Key: project, dashboard.
     Dashboards = "dashboards/1",

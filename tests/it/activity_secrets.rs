@@ -351,6 +351,21 @@ async fn batch_exports(walk: &mut Walk, owner: &Caller) {
     }
 }
 
+/// Walks through what users do with their keys.
+async fn keys(walk: &mut Walk, owner: &Caller) {
+    let sent = json!({ "label": "x", "scopes": ["user:read"] });
+    let made =
+        walk.does(owner, "personal_api_keys_create", &[], sent, &["PersonalAPIKey created"]).await;
+    let id = [("id", &made["id"])];
+    for (operation, sent, told) in [
+        ("personal_api_keys_partial_update", json!({ "label": "y" }), "PersonalAPIKey updated"),
+        ("personal_api_keys_roll_create", json!({ "grace_seconds": 60 }), "PersonalAPIKey rolled"),
+        ("personal_api_keys_destroy", json!({}), "PersonalAPIKey deleted"),
+    ] {
+        walk.does(owner, operation, &id, sent, &[told]).await;
+    }
+}
+
 /// Walks through what the operator does.
 async fn operator(walk: &mut Walk) {
     let organization = Some(walk.workspace.made.organization_id);
@@ -394,6 +409,7 @@ async fn every_write_leaves_its_entries_and_no_entry_holds_a_secret() {
     projects(&mut walk, &owner).await;
     dashboards(&mut walk, &owner).await;
     batch_exports(&mut walk, &owner).await;
+    keys(&mut walk, &owner).await;
     operator(&mut walk).await;
 
     let table = routes();

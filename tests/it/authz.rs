@@ -27,6 +27,8 @@ struct Objects {
     user: String,
     /// The token of the dashboard's public page.
     shared: String,
+    /// An API key of the owner's, which may do little.
+    key: String,
 }
 
 impl Objects {
@@ -60,7 +62,10 @@ impl Objects {
         let sharing = format!("{dashboards}{dashboard}/sharing/");
         let shared = workspace.owner.patch(&sharing, json!({ "enabled": true })).await.ok();
         let shared = shared["access_token"].as_str().expect("a token").to_owned();
-        Self { organization, project, dashboard, domain, invite, batch_export, user, shared }
+        let sent = json!({ "label": name, "scopes": ["personal_api_key:read"] });
+        let sent = workspace.owner.post("/api/personal_api_keys/", sent).await.ok();
+        let key = sent["id"].as_str().expect("an id").to_owned();
+        Self { organization, project, dashboard, domain, invite, batch_export, user, shared, key }
     }
 
     /// `path` with its parameters filled.
@@ -74,6 +79,7 @@ impl Objects {
             .replace("{dashboard_id}", &self.dashboard)
             .replace("/dashboards/{id}", &format!("/dashboards/{}", self.dashboard))
             .replace("/domains/{id}", &format!("/domains/{}", self.domain))
+            .replace("/personal_api_keys/{id}", &format!("/personal_api_keys/{}", self.key))
             .replace("/invites/{id}", &format!("/invites/{}", self.invite))
             .replace("/batch_exports/{id}", &format!("/batch_exports/{}", self.batch_export))
             .replace("/signup/{id}", &format!("/signup/{}", self.invite));
@@ -196,8 +202,9 @@ fn missing_scope(needs: Needs) -> Verdict {
 }
 
 /// The verdict on someone who does not belong to the organization.
-fn on_a_stranger(target: Target) -> Verdict {
-    match target {
+fn on_a_stranger(row: &Row) -> Verdict {
+    match Target::of(row.path) {
+        Target::Caller if is_at_a_key(row) => Verdict::Missing("Not found."),
         Target::Caller | Target::Organizations => Verdict::LetIn,
         Target::Project => Verdict::Missing("Not found."),
         Target::InProject => Verdict::Denied("You don't have access to the project.".to_owned()),
@@ -207,9 +214,24 @@ fn on_a_stranger(target: Target) -> Verdict {
     }
 }
 
+/// Whether the row is about one API key: that is its user's alone.
+fn is_at_a_key(row: &Row) -> bool {
+    row.path.contains("/personal_api_keys/{id}/")
+}
+
+/// The verdict on a limited key that is used on an unlimited one.
+fn on_a_stronger_key(row: &Row) -> Verdict {
+    if row.method == Method::GET {
+        return Verdict::LetIn;
+    }
+    let text = "This API key cannot change one that holds more than it does: scoped_organizations, scoped_teams.";
+    Verdict::Denied(text.to_owned())
+}
+
 /// The verdict on a key limited to another organization.
 fn on_elsewhere(row: &Row, at: &Objects) -> Verdict {
     match Target::of(row.path) {
+        Target::Caller if is_at_a_key(row) => on_a_stronger_key(row),
         Target::Organizations if row.method == Method::POST => on_a_limited_maker(),
         Target::Caller | Target::Organizations => Verdict::LetIn,
         _ => Verdict::Denied(format!(
@@ -225,8 +247,9 @@ fn on_a_limited_maker() -> Verdict {
 }
 
 /// The verdict on a key limited to another project of the organization.
-fn on_beside(target: Target, at: &Objects) -> Verdict {
-    match target {
+fn on_beside(row: &Row, at: &Objects) -> Verdict {
+    match Target::of(row.path) {
+        Target::Caller if is_at_a_key(row) => on_a_stronger_key(row),
         Target::Caller => Verdict::LetIn,
         Target::Organizations | Target::Organization => Verdict::Denied(
             "API keys with scoped projects are only supported on project-based endpoints."
@@ -318,15 +341,15 @@ async fn nobody_comes_in_who_may_not() {
     let token = shown["api_token"].as_str().expect("a token");
     let hidden = at.organization.as_str();
     for row in routes().rows().iter().filter(|row| row.needs.public.is_none()) {
-        let (target, path) = (Target::of(row.path), at.fill(row.path));
+        let path = at.fill(row.path);
         let unknown = nothing.fill(row.path);
         for (case, caller, path, verdict, hidden) in [
             ("at nothing", &narrow, &unknown, on_nothing(row), hidden),
             ("with another scope", &narrow, &path, missing_scope(row.needs), hidden),
-            ("from another organization", &stranger, &path, on_a_stranger(target), hidden),
+            ("from another organization", &stranger, &path, on_a_stranger(row), hidden),
             ("limited to another organization", &elsewhere, &path, on_elsewhere(row, &at), hidden),
             // Its own organization is shown to such a key, but no other project of it.
-            ("limited to another project", &beside, &path, on_beside(target, &at), token),
+            ("limited to another project", &beside, &path, on_beside(row, &at), token),
         ] {
             verdict.check(row, case, &fire(caller, row, path).await, hidden);
         }
@@ -411,13 +434,15 @@ async fn an_organization_that_keeps_keys_out_is_closed_to_plain_members_on_every
     for row in routes().rows().iter().filter(|row| row.needs.public.is_none()) {
         let path = at.fill(row.path);
         let verdict = match Target::of(row.path) {
+            Target::Caller if is_at_a_key(row) => Verdict::Missing("Not found."),
             Target::Caller | Target::Organizations => Verdict::LetIn,
             _ => Verdict::Denied(text.to_owned()),
         };
         asked += usize::from(verdict != Verdict::LetIn);
         verdict.check(row, "kept out", &fire(&member, row, &path).await, &at.organization);
-        // What an admin may remove is left for the others.
-        if row.method != Method::DELETE || row.needs.level > Level::Admin {
+        // What an admin may remove is left for the others, and the owner's key is no admin's.
+        let spared = row.method == Method::DELETE && row.needs.level <= Level::Admin;
+        if !spared && !is_at_a_key(row) {
             let answer = fire(&admin, row, &path).await;
             on_level(row, Level::Admin).check(row, "an admin", &answer, "no such text");
         }

@@ -3,9 +3,12 @@
 
 use axum::http::Method;
 use serde_json::{Value, json};
+use steward::resources::api_keys::record_use;
 use steward::resources::members::Level;
+use steward::time::Timestamp;
 
 use crate::activity::entries;
+use crate::api_keys_http::{CURRENT, KEYS, at};
 use crate::batch_exports;
 use crate::errors::JSON;
 use crate::support::{Answer, Caller, Workspace};
@@ -56,8 +59,11 @@ async fn objects(workspace: &Workspace) -> Vec<(String, Value)> {
     let dashboard = owner.post(&workspace.dashboards(""), json!({ "name": "Sales" })).await.ok();
     let dashboard = workspace.dashboards(&format!("{}/", dashboard["id"]));
     let project = workspace.made.project_id;
+    let key = json!({ "label": "x", "scopes": ["user:read"] });
+    let key = owner.post(KEYS, key).await.ok();
     let (_, [export, _]) = batch_exports::add(workspace, batch_exports::nowhere("Nightly")).await;
     vec![
+        (at(&key, ""), json!({ "label": "y" })),
         (export, json!({ "name": "Hourly" })),
         (
             workspace.organization(&format!("domains/{}/", domain["id"].as_str().expect("an id"))),
@@ -136,17 +142,26 @@ async fn what_was_made_is_removed_only_at_the_version_that_is_known() {
     let domain = json!({ "domain": "corp.example" });
     let domain = owner.post(&workspace.organization("domains/"), domain).await;
     let id = domain.body["id"].as_str().expect("an id");
-    let at = workspace.organization(&format!("domains/{id}/"));
-    owner.patch(&at, json!({ "saml_entity_id": "x" })).await.ok();
-    is_stale(&delete_if_match(owner, &at, &tag(&domain)).await);
-    delete_if_match(owner, &at, &tag(&owner.get(&at).await)).await.is_empty(204);
+    let path = workspace.organization(&format!("domains/{id}/"));
+    owner.patch(&path, json!({ "saml_entity_id": "x" })).await.ok();
+    is_stale(&delete_if_match(owner, &path, &tag(&domain)).await);
+    delete_if_match(owner, &path, &tag(&owner.get(&path).await)).await.is_empty(204);
 
     let invite = json!({ "target_email": "bob@corp.example" });
     let invite = owner.post(&workspace.organization("invites/"), invite).await;
     let id = invite.body["id"].as_str().expect("an id");
-    let at = workspace.organization(&format!("invites/{id}/"));
-    is_stale(&delete_if_match(owner, &at, "\"7-0\"").await);
-    delete_if_match(owner, &at, &tag(&invite)).await.is_empty(204);
+    let path = workspace.organization(&format!("invites/{id}/"));
+    is_stale(&delete_if_match(owner, &path, "\"7-0\"").await);
+    delete_if_match(owner, &path, &tag(&invite)).await.is_empty(204);
+
+    let key = json!({ "label": "x", "scopes": ["user:read"] });
+    let key = owner.post(KEYS, key).await;
+    let rolled = owner.post(&at(&key.body, "roll/"), json!({})).await;
+    let path = at(&key.body, "");
+    is_stale(&delete_if_match(owner, &path, &tag(&key)).await);
+    is_stale(&patch_if_match(owner, &path, &tag(&key), json!({ "label": "y" })).await);
+    owner.get(&path).await.ok();
+    delete_if_match(owner, &path, &tag(&rolled)).await.is_empty(204);
 
     let at = format!("{one}collaborators/");
     let row = owner.post(&at, json!({ "user_uuid": ann, "level": 37 })).await;
@@ -171,6 +186,29 @@ async fn what_was_made_is_removed_only_at_the_version_that_is_known() {
     let at = workspace.organization("");
     is_stale(&delete_if_match(owner, &at, "\"99-0\"").await);
     delete_if_match(owner, &at, &tag(&owner.get(&at).await)).await.is_empty(204);
+}
+
+#[tokio::test]
+async fn that_a_key_was_used_is_news_to_a_reader_and_no_change_to_a_writer() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let key = owner.post(KEYS, json!({ "label": "x", "scopes": ["user:read"] })).await.ok();
+    let (path, id) = (at(&key, ""), serde_json::from_value(key["id"].clone()).expect("an id"));
+    let known = tag(&owner.get(&path).await);
+    let now = Timestamp::from_micros(1_700_000_000_000_000);
+    let used = workspace.app.store().write(move |tx| record_use(tx, id, now)).await;
+    used.expect("recorded");
+    let read = get_if_none_match(owner, &path, &known).await;
+    assert_eq!((read.status, &read.body["last_used_at"]), (200, &json!("2023-11-14T22:13:20Z")));
+    let changed = patch_if_match(owner, &path, &known, json!({ "label": "y" })).await;
+    assert_eq!(changed.status, 200, "{}", changed.body);
+    is_stale(&patch_if_match(owner, &path, &known, json!({ "label": "z" })).await);
+
+    // A key that reads itself is in use, and changes itself all the same.
+    let own = tag(&owner.get(CURRENT).await);
+    let path = at(&owner.get(CURRENT).await.ok(), "");
+    let changed = patch_if_match(owner, &path, &own, json!({ "label": "mine" })).await;
+    assert_eq!(changed.status, 200, "{}", changed.body);
 }
 
 #[tokio::test]
@@ -252,8 +290,8 @@ async fn of_many_who_change_the_same_version_one_does() {
 async fn lists_and_what_is_public_have_no_tag() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
-    for path in [workspace.dashboards(""), workspace.organization("members/"), "/_livez".to_owned()]
-    {
+    let lists = [workspace.dashboards(""), workspace.organization("members/"), KEYS.to_owned()];
+    for path in lists.into_iter().chain(["/_livez".to_owned()]) {
         let answer = get_if_none_match(owner, &path, "*").await;
         assert_eq!((answer.status, answer.headers.get("etag")), (200, None), "{path}");
     }

@@ -8,7 +8,7 @@ use crate::http::row::Row;
 /// The operations on what `row` makes, and on the lists that hang on it.
 pub(super) fn of(row: &Row, rows: &[Row]) -> Map<String, Value> {
     let mut links = Map::new();
-    if row.method != Method::POST || row.status != 201 || !row.path.ends_with('/') {
+    if row.method != Method::POST || row.status != 201 {
         return links;
     }
     for other in rows {

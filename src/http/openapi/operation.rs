@@ -87,7 +87,7 @@ fn request(row: &Row, body: &Body) -> Value {
 /// Whether an empty object would be refused.
 fn is_required(body: &Body) -> bool {
     let schema = json!((body.schema)());
-    body.most.is_some() || schema.get("required").is_some()
+    body.most.is_some() || ["required", "allOf"].iter().any(|name| schema.get(name).is_some())
 }
 
 fn responses(row: &Row, links: Map<String, Value>, answers: &mut Answers) -> Value {

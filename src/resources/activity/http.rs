@@ -10,7 +10,7 @@ use crate::input::{Kind, UuidField};
 use crate::store::Order;
 use crate::time::Timestamp;
 
-use super::body::EntryBody;
+use super::body::{self, EntryBody};
 use super::{Filter, Maker, Sight};
 
 const OF_ORGANIZATION: &str = "/api/organizations/{organization_id}/activity_log/";
@@ -34,7 +34,7 @@ fn narrowed(row: &mut Row) -> &mut Row {
         .query::<Vec<String>>("scopes", "The same.")
         .query::<Vec<String>>("activity", "Only those that tell of one of these: `created`.")
         .query::<String>("item_id", "Only those about the thing with this id.")
-        .query::<String>("user", "Only those of this user: a UUID, or `@me`.")
+        .query::<body::Maker>("user", "Only those of this user: a UUID, or `@me`.")
         .query::<Timestamp>("after", "Only those from this moment on.")
         .query::<Timestamp>("before", "Only those before this moment.")
         .lists::<EntryBody>()

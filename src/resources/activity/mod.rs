@@ -12,6 +12,7 @@ mod changes;
 mod expiry;
 mod exports;
 pub mod http;
+mod keys;
 mod list;
 mod parts;
 mod sight;
@@ -73,7 +74,7 @@ pub struct Shown {
     /// Which one.
     pub item_id: String,
     /// `created`, `updated`, `deleted` or `restored`; of a public page `sharing enabled`, `sharing disabled` or
-    /// `access token refreshed`; of a batch export `paused` or `unpaused`.
+    /// `access token refreshed`; of a batch export `paused` or `unpaused`; of an API key `rolled`.
     pub activity: String,
     /// What exactly.
     pub detail: Detail,
@@ -281,6 +282,7 @@ fn activity(before: &Map<String, Value>, after: &Map<String, Value>) -> &'static
         (.., (false, true)) => "paused",
         (.., (true, false)) => "unpaused",
         _ if before.get("access_token") != after.get("access_token") => "access token refreshed",
+        _ if before.get("last_rolled_at") != after.get("last_rolled_at") => "rolled",
         _ => "updated",
     }
 }

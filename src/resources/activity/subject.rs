@@ -263,29 +263,6 @@ impl Loggable for Settings {
     }
 }
 
-impl Loggable for ApiKey {
-    const SCOPE: &'static str = "PersonalAPIKey";
-
-    fn item_id(head: &Self::Head) -> String {
-        head.id.to_string()
-    }
-
-    fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
-        Ok((head.organizations.first().copied(), None))
-    }
-
-    fn name(row: &Row<'_, Self>, _: &impl Tx) -> Result<Option<String>> {
-        let label = shown_fields(row)?.remove("label");
-        Ok(label.and_then(|label| label.as_str().map(str::to_owned)))
-    }
-
-    fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
-        let mut fields = shown_fields(row)?;
-        fields.retain(|name, _| name == "label");
-        Ok(fields)
-    }
-}
-
 impl Loggable for Invite {
     const SCOPE: &'static str = "OrganizationInvite";
 

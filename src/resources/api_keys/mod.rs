@@ -3,6 +3,12 @@
 //! A key is stored as the Argon2id hash of its secret, never itself. Its text is made and checked in
 //! [`access::key`](crate::access::key).
 
+pub mod body;
+mod holdings;
+pub mod http;
+mod input;
+mod issuing;
+mod rolls;
 mod scopes;
 
 use serde::{Deserialize, Serialize};
@@ -10,12 +16,15 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
 use crate::input::{Kind, Name};
-use crate::resources::members;
-use crate::resources::projects;
 use crate::resources::users::User;
 use crate::store::{Index, Indexed, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
+pub use body::{body, body_with, list};
+pub use holdings::{Excess, Holdings};
+pub use input::{PersonalApiKeyFields, PersonalApiKeyPatch, RollFields};
+pub use issuing::{get_own, issue, require_issuable, revoke, update};
+pub use rolls::{Roll, SecretDigest, hash_to_verify, held_by, require_rollable, roll};
 pub use scopes::{Scopes, is_scope};
 
 /// A personal API key.
@@ -44,6 +53,13 @@ pub struct Head {
     pub projects: Vec<ProjectId>,
     /// When it ends by itself.
     pub expires_at: Option<Timestamp>,
+}
+
+impl Head {
+    /// Whether the key has ended by itself.
+    pub fn has_ended(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|end| end <= now)
+    }
 }
 
 /// What listings show.
@@ -142,66 +158,43 @@ pub struct NewApiKey {
     pub expires_at: Option<Timestamp>,
     /// Its public id.
     pub id: ApiKeyId,
-    /// Its mask.
-    pub mask_value: String,
-    /// The Argon2id hash of its secret, as a PHC string.
-    pub hash: String,
+    /// Its secret.
+    pub secret: NewSecret,
 }
 
-/// Makes a key.
+/// A new secret of a key, as it is kept. No Debug.
+#[derive(Clone)]
+pub struct NewSecret {
+    /// The mask of the key that has it.
+    pub mask_value: String,
+    /// Its Argon2id hash, as a PHC string.
+    pub hash: String,
+    /// What tells it from the key's other secrets.
+    pub digest: SecretDigest,
+}
+
+/// Makes a key, for whoever may give it anything: the operator, or nobody in particular.
 ///
 /// # Errors
 /// 400 at `label`, `scopes`, `scoped_organizations` or `scoped_teams`; 404 when the user is gone.
 pub fn create(tx: &mut WriteTx<'_>, new: NewApiKey, now: Timestamp) -> Result<()> {
-    let label = Name::<40>::read(&new.label.into()).map_err(|error| error.within("label"))?;
-    let scopes = Scopes::new(new.scopes)?;
-    for organization in &new.organizations {
-        if members::find(tx, *organization, new.user)?.is_none() {
-            return Err(Error::field(
-                "scoped_organizations",
-                "invalid_input",
-                "You must be a member of all organizations that you are scoping the key to.",
-            ));
-        }
-    }
-    for project in &new.projects {
-        if !reaches_project(tx, new.user, *project)? {
-            return Err(Error::field(
-                "scoped_teams",
-                "invalid_input",
-                "You must be a member of all teams that you are scoping the key to.",
-            ));
-        }
-    }
-    tx.put(&ApiKey {
-        head: Head {
-            id: new.id,
-            user: new.user,
-            hash: new.hash,
-            scopes,
-            organizations: new.organizations,
-            projects: new.projects,
-            expires_at: new.expires_at,
-        },
-        shown: Shown { label, mask_value: new.mask_value, created_at: now, last_rolled_at: None },
-    })
+    let NewApiKey { user, label, scopes, organizations, projects, expires_at, id, secret } = new;
+    let label = Name::<40>::read(&label.into()).map_err(|error| error.within("label"))?;
+    let scopes = Scopes::new(scopes).map_err(|error| error.within("scopes"))?;
+    issuing::require_organizations(tx, user, &organizations)?;
+    issuing::require_teams(tx, user, &projects)?;
+    let holdings = Holdings { user, scopes, organizations, projects, expires_at };
+    issuing::put_new(tx, id, label, holdings, secret, now)
 }
 
-fn reaches_project(tx: &impl Tx, user: UserId, id: ProjectId) -> Result<bool> {
-    let Some(project) = projects::find_by_id(tx, id)? else { return Ok(false) };
-    match members::find(tx, project.organization, user)? {
-        Some(member) => projects::is_visible(tx, &member, &project),
-        None => Ok(false),
-    }
-}
-
-/// Ends a key. What it was used for ends with it, at once.
+/// Ends a key, with all of its secrets. What it was used for ends with it, at once.
 ///
 /// # Errors
 /// 404 when there is none.
 pub fn remove(tx: &mut WriteTx<'_>, id: ApiKeyId) -> Result<()> {
     tx.remove::<ApiKey>(&id)?.ok_or_else(Error::not_found)?;
     tx.remove::<ApiKeyUse>(&id)?;
+    tx.remove::<Roll>(&id)?;
     Ok(())
 }
 

@@ -67,13 +67,24 @@ const OBJECTS_OF_MODELS: &str = "llm_";
 /// Everything.
 const ALL: &str = "*";
 
+/// What [`is_scope`] takes, as a regular expression.
+pub(super) fn pattern() -> String {
+    let objects = OBJECTS.join("|");
+    format!(r"^(\*|({objects}|{OBJECTS_OF_MODELS}[a-z0-9_]+):(read|write))$")
+}
+
 /// Whether `text` is a scope a key can carry.
 pub fn is_scope(text: &str) -> bool {
     text == ALL
         || text.split_once(':').is_some_and(|(object, action)| {
             matches!(action, "read" | "write")
-                && (OBJECTS.contains(&object) || object.starts_with(OBJECTS_OF_MODELS))
+                && (OBJECTS.contains(&object) || is_of_models(object))
         })
+}
+
+fn is_of_models(object: &str) -> bool {
+    let name = object.strip_prefix(OBJECTS_OF_MODELS).unwrap_or_default();
+    !name.is_empty() && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'))
 }
 
 /// The scopes of a key: at least one.
@@ -85,18 +96,23 @@ impl Scopes {
     /// These scopes, each once.
     ///
     /// # Errors
-    /// 400 at `scopes` where there is none, or one is no scope.
+    /// 400 where there is none, or one is no scope.
     pub fn new(mut scopes: Vec<String>) -> Result<Self> {
         if let Some(wrong) = scopes.iter().find(|scope| !is_scope(scope)) {
             let detail = format!("Invalid scope: {wrong}");
-            return Err(Error::field("scopes", "invalid_input", detail));
+            return Err(Error::invalid("invalid_input", detail));
         }
         if scopes.is_empty() {
-            return Err(Error::field("scopes", "empty", "This list may not be empty."));
+            return Err(Error::invalid("empty", "This list may not be empty."));
         }
         scopes.sort();
         scopes.dedup();
         Ok(Self(scopes))
+    }
+
+    /// Whether a key with `others` may do all that one with these may.
+    pub fn are_within(&self, others: &Self) -> bool {
+        self.0.iter().all(|scope| others.allow(scope))
     }
 
     /// Whether the key may do what needs `scope`: `write` implies `read` of the same object, `*`
@@ -130,10 +146,11 @@ mod tests {
     #[test]
     fn what_is_no_scope_is_refused_by_name() {
         let error = Scopes::new(vec!["dashboard:admin".to_owned()]).expect_err("no such action");
-        assert_eq!(
-            (error.attr(), error.detail()),
-            (Some("scopes"), "Invalid scope: dashboard:admin")
-        );
+        assert_eq!(error.detail(), "Invalid scope: dashboard:admin");
         assert!(Scopes::new(Vec::new()).is_err());
+        assert!(is_scope("llm_gateway:read"));
+        for wrong in ["llm_:read", "llm_A:read", "llm_a b:read", "llm_a\n:read", "*:read", ""] {
+            assert!(!is_scope(wrong), "{wrong}");
+        }
     }
 }

@@ -3,7 +3,9 @@
 //! Only answers are. What the service takes is wider than what it asks for ("true" for a boolean, members
 //! that are ignored), and tests send what is wrong on purpose.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::sync::OnceLock;
 
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -112,6 +114,7 @@ impl Contract {
     ) {
         let asked = format!("{method} {uri}: {status} {}", String::from_utf8_lossy(body));
         assert!(headers.contains_key("x-request-id"), "{asked}: no X-Request-Id");
+        let body = &*plain(headers, body);
         let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
         let head = method == Method::HEAD;
         let wanted = if head { "get" } else { &method.as_str().to_lowercase() };
@@ -243,7 +246,7 @@ impl Promise {
         }
         let media = sent.unwrap_or_else(|| panic!("{asked}: no content type"));
         assert!(self.media.contains_key(media), "{asked}: {media} is not declared");
-        if media == "application/json" && !head && !headers.contains_key(CONTENT_ENCODING) {
+        if media == "application/json" && !head {
             valid(self.json.get_or_init(schema), body, asked);
         }
     }
@@ -268,6 +271,16 @@ impl Promise {
             assert!(told, "{asked}: {name} is not declared");
         }
     }
+}
+
+/// A body as it was before it was compressed.
+fn plain<'b>(headers: &HeaderMap, body: &'b [u8]) -> Cow<'b, [u8]> {
+    if body.is_empty() || headers.get(CONTENT_ENCODING).is_none_or(|encoding| encoding != "gzip") {
+        return Cow::Borrowed(body);
+    }
+    let mut plain = Vec::new();
+    flate2::read::GzDecoder::new(body).read_to_end(&mut plain).expect("gzip");
+    Cow::Owned(plain)
 }
 
 #[track_caller]

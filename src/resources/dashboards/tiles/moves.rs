@@ -2,11 +2,13 @@
 
 #![expect(non_snake_case, reason = "a member of the API is written so")]
 
+use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ObjectBuilder};
+
 use crate::access::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, ProjectId, TileId};
 use crate::input;
-use crate::input::{Identifier, Nested, Parsed, Required};
+use crate::input::{Identifier, Input, JsonObject, Nested, Parsed, Required, Schema};
 use crate::resources::dashboards::{Dashboard, live};
 use crate::store::{Record, Tx, WriteTx};
 
@@ -15,8 +17,8 @@ use super::weight::require_bounded;
 use super::{Tile, of, require_room};
 
 input! {
-    /// Which tile is to stand where. Either spelling of the dashboard does.
-    pub struct TileMove {
+    /// Which tile is to stand where.
+    struct TileMoveFields {
         /// The tile.
         tile: Required<Nested<TileRef>>,
         /// The dashboard it is moved to.
@@ -26,9 +28,28 @@ input! {
     }
 }
 
+/// A tile to move. Either spelling of the dashboard does.
+#[derive(Debug, Clone)]
+pub struct TileMove(TileMoveFields);
+
+impl Input for TileMove {
+    const NAME: &'static str = "TileMove";
+
+    fn parse(body: &JsonObject) -> Result<Self> {
+        TileMoveFields::parse(body).map(Self)
+    }
+
+    fn schema() -> Schema {
+        let either =
+            ["toDashboard", "to_dashboard"].map(|name| ObjectBuilder::new().required(name));
+        let either = either.into_iter().fold(AnyOfBuilder::new(), AnyOfBuilder::item);
+        AllOfBuilder::new().item(TileMoveFields::schema()).item(either).into()
+    }
+}
+
 impl TileMove {
     fn destination(&self) -> Result<DashboardId> {
-        let id = self.toDashboard.or(self.to_dashboard).map(DashboardId);
+        let id = self.0.toDashboard.or(self.0.to_dashboard).map(DashboardId);
         id.ok_or_else(|| Error::field("toDashboard", "required", "This field is required."))
     }
 }
@@ -51,7 +72,7 @@ pub fn move_tile(
     let destination = sent.destination()?;
     let rights = live(tx, project, destination)?.head.rights(tx, place)?;
     rights.require_edit_of("the destination dashboard")?;
-    let mut tile: Tile = tx.get(&(project, source, TileId(sent.tile.id)))?;
+    let mut tile: Tile = tx.get(&(project, source, TileId(sent.0.tile.id)))?;
     if tile.head.deleted {
         return Err(Error::not_found());
     }
