@@ -8,8 +8,9 @@
 //! | `K` | `None` | refused | `Option<K::Value>` |
 //! | [`Nullable<K>`] | `Patch::Absent` | `Patch::Null` | [`Patch<K::Value>`](crate::patch::Patch) |
 //! | [`Required<K>`] | refused | refused | `K::Value` |
+//! | [`Ignored<F>`] | taken | taken | `()` |
 //!
-//! where `K` is a [`Kind`]: [`Text`], [`Name`], [`Flag`], [`Integer`], [`Identifier`], [`Decimal`],
+//! where `F` is a [`Field`] and `K` a [`Kind`]: [`Text`], [`Name`], [`Flag`], [`Integer`], [`Identifier`], [`Decimal`],
 //! [`Choice`], [`TimeZoneName`], [`DateTime`], [`Email`], [`UuidField`], [`FreeForm`], [`FreeObject`],
 //! [`ListOf`], [`UrlList`], [`Tags`], [`Nested`], [`WebUrl`]. Fields are read in the order they are declared
 //! in, and the first bad one is the error; members that are not declared are ignored. Codes, texts and
@@ -105,7 +106,7 @@ pub use free::{FreeForm, FreeObject};
 pub use identifier::{Identifier, UuidField};
 pub use list::{ListOf, Tags, UrlList};
 pub use number::Integer;
-pub use spec::{Field, Kind, Nested, Nullable, Required};
+pub use spec::{Field, Ignored, Kind, Nested, Nullable, Required};
 pub use text::{Name, Text};
 pub use utoipa::openapi::Schema;
 pub use web_url::WebUrl;

@@ -1,6 +1,5 @@
 //! What is sent to add or change a domain (facts-org §2).
 
-use std::marker::PhantomData;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -10,8 +9,8 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
-    Choice, Choices, Field, Flag, JsonObject, Kind, Name, Nullable, Parsed, Required, Schema, Text,
-    WebUrl, choices_schema,
+    Choice, Choices, Field, Flag, Ignored, JsonObject, Kind, Name, Nullable, Parsed, Required,
+    Schema, Text, WebUrl, choices_schema,
 };
 use crate::patch::set;
 
@@ -27,21 +26,6 @@ impl Choices for Providers {
 }
 
 choices_schema!(Providers);
-
-/// A field that may hold anything and is not looked at.
-pub struct Ignored<K>(PhantomData<K>);
-
-impl<K: Field> Field for Ignored<K> {
-    type Out = ();
-
-    fn take(_: &str, _: Option<&Value>) -> Result<()> {
-        Ok(())
-    }
-
-    fn property() -> Schema {
-        K::property()
-    }
-}
 
 /// A domain's name. Only its length is looked at here; how it is written, by [`require_domain`].
 pub struct DomainName;
@@ -94,6 +78,24 @@ input! {
         saml_acs_url: Nullable<WebUrl<512>>,
         /// The certificate that the identity provider signs with: as PEM, or bare base64.
         saml_x509_cert: Nullable<Certificate>,
+    }
+}
+
+input! {
+    /// What a verification takes, and then leaves alone (decisions §4).
+    pub struct DomainVerification {
+        /// Without effect.
+        domain: Ignored<DomainName>,
+        /// Without effect.
+        jit_provisioning_enabled: Ignored<Flag>,
+        /// Without effect.
+        sso_enforcement: Ignored<Choice<Providers>>,
+        /// Without effect.
+        saml_entity_id: Ignored<Nullable<Text<512>>>,
+        /// Without effect.
+        saml_acs_url: Ignored<Nullable<WebUrl<512>>>,
+        /// Without effect.
+        saml_x509_cert: Ignored<Nullable<Certificate>>,
     }
 }
 

@@ -7,8 +7,10 @@ use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ObjectBuilder, Type};
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
-    Field, FreeObject, Input, Kind, ListOf, Nested, Nullable, Required, Schema, Tags, Text,
+    Choice, Field, Flag, FreeObject, Identifier, Ignored, Input, Kind, ListOf, Nested, Nullable,
+    Required, Schema, Tags, Text,
 };
+use crate::resources::dashboards::input::Restriction;
 use crate::resources::dashboards::tiles::{Layouts, MOST};
 
 use super::shape;
@@ -18,6 +20,24 @@ input! {
     pub struct FromTemplate {
         /// The template.
         template: Template,
+        /// Without effect.
+        name: Ignored<Nullable<Text<400>>>,
+        /// Without effect.
+        description: Ignored<Text<16_384>>,
+        /// Without effect.
+        pinned: Ignored<Flag>,
+        /// Without effect.
+        deleted: Ignored<Flag>,
+        /// Without effect.
+        use_template: Ignored<Text<400>>,
+        /// Without effect.
+        use_dashboard: Ignored<Nullable<Identifier>>,
+        /// Without effect.
+        delete_insights: Ignored<Flag>,
+        /// Without effect.
+        tags: Ignored<Tags>,
+        /// Without effect.
+        restriction_level: Ignored<Choice<Restriction>>,
     }
 }
 

@@ -1,6 +1,10 @@
 //! Moving a tile to another dashboard (API document; facts-dashboards §7, `move_tile`).
 
 #![expect(non_snake_case, reason = "a member of the API is written so")]
+#![expect(
+    dead_code,
+    reason = "what is without effect is declared for the schema, and read by nobody"
+)]
 
 use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ObjectBuilder};
 
@@ -8,7 +12,11 @@ use crate::access::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, ProjectId, TileId};
 use crate::input;
-use crate::input::{Identifier, Input, JsonObject, Nested, Parsed, Required, Schema};
+use crate::input::{
+    Choice, Flag, Identifier, Ignored, Input, JsonObject, Nested, Nullable, Parsed, Required,
+    Schema, Tags, Text,
+};
+use crate::resources::dashboards::input::Restriction;
 use crate::resources::dashboards::{Dashboard, live};
 use crate::store::{Record, Tx, WriteTx};
 
@@ -25,6 +33,24 @@ input! {
         toDashboard: Identifier,
         /// The same.
         to_dashboard: Identifier,
+        /// Without effect.
+        name: Ignored<Nullable<Text<400>>>,
+        /// Without effect.
+        description: Ignored<Text<16_384>>,
+        /// Without effect.
+        pinned: Ignored<Flag>,
+        /// Without effect.
+        deleted: Ignored<Flag>,
+        /// Without effect.
+        use_template: Ignored<Text<400>>,
+        /// Without effect.
+        use_dashboard: Ignored<Nullable<Identifier>>,
+        /// Without effect.
+        delete_insights: Ignored<Flag>,
+        /// Without effect.
+        tags: Ignored<Tags>,
+        /// Without effect.
+        restriction_level: Ignored<Choice<Restriction>>,
     }
 }
 
