@@ -1,5 +1,4 @@
-//! From a JSON object to a typed input: one list of fields is the struct, its checks, their order and
-//! its schema.
+//! From a JSON object to a typed input: one list of fields is the struct, its checks, their order and its schema.
 //!
 //! [`input!`](crate::input!) declares an input. Each field names what it takes, a [`Field`]:
 //!
@@ -10,8 +9,8 @@
 //! | [`Required<K>`] | refused | refused | `K::Value` |
 //! | [`Ignored<F>`] | taken | taken | `()` |
 //!
-//! where `F` is a [`Field`] and `K` a [`Kind`]: [`Text`], [`Name`], [`Flag`], [`Integer`], [`Identifier`], [`Decimal`],
-//! [`Choice`], [`TimeZoneName`], [`DateTime`], [`Email`], [`UuidField`], [`FreeForm`], [`FreeObject`],
+//! where `F` is a [`Field`] and `K` a [`Kind`]: [`Text`], [`Name`], [`Flag`], [`Integer`], [`Identifier`],
+//! [`Decimal`], [`Choice`], [`TimeZoneName`], [`DateTime`], [`Email`], [`UuidField`], [`FreeForm`], [`FreeObject`],
 //! [`ListOf`], [`UrlList`], [`Tags`], [`Nested`], [`WebUrl`]. Fields are read in the order they are declared
 //! in, and the first bad one is the error; members that are not declared are ignored. Codes, texts and
 //! coercions are those of facts-crosscutting §b.
