@@ -190,6 +190,32 @@ fn what_the_document_says_of_a_route_the_openapi_says() {
 }
 
 #[test]
+fn what_the_document_says_of_ids_in_paths_the_openapi_says() {
+    let document = &contract().document;
+    let mut seen = 0;
+    for [method, path, ..] in documented::<6>() {
+        let Some(found) = operation(method, path) else { panic!("there is no {path}") };
+        let told = document.pointer(&found.pointer).expect("an operation");
+        for parameter in told["parameters"].as_array().expect("parameters") {
+            let shared = parameter["$ref"].as_str().and_then(|place| document.pointer(&place[1..]));
+            let parameter = shared.unwrap_or(parameter);
+            let kind = match parameter["name"].as_str().expect("a name") {
+                _ if parameter["in"] != "path" => continue,
+                "id" if path.contains("/dashboards/") => ["integer", "int64"],
+                "dashboard_id" => ["integer", "int64"],
+                "id" => ["string", "uuid"],
+                _ => ["string", ""],
+            };
+            let schema = &parameter["schema"];
+            let shown = [&schema["type"], &schema["format"]].map(|it| it.as_str().unwrap_or(""));
+            assert_eq!(shown, kind, "{path}: {parameter}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 29, "{seen}");
+}
+
+#[test]
 fn what_the_document_says_of_a_field_the_openapi_says() {
     for [field, kind] in documented::<2>() {
         let Some(told) = member(field) else { panic!("there is no {field}") };
