@@ -7,10 +7,10 @@
 //! | `K` | `None` | refused | `Option<K::Value>` |
 //! | [`Nullable<K>`] | `Patch::Absent` | `Patch::Null` | [`Patch<K::Value>`](crate::patch::Patch) |
 //! | [`Required<K>`] | refused | refused | `K::Value` |
-//! | [`Ignored<F>`] | taken | taken | `()` |
+//! | [`Untyped`] | taken | taken | `()` |
 //!
-//! where `F` is a [`Field`] and `K` a [`Kind`]: [`Text`], [`Name`], [`Flag`], [`Integer`], [`Identifier`],
-//! [`Decimal`], [`Choice`], [`TimeZoneName`], [`DateTime`], [`Email`], [`UuidField`], [`FreeForm`], [`FreeObject`],
+//! where `K` is a [`Kind`]: [`Text`], [`Name`], [`Flag`], [`Integer`], [`Identifier`], [`Decimal`],
+//! [`Choice`], [`TimeZoneName`], [`DateTime`], [`Email`], [`UuidField`], [`FreeForm`], [`FreeObject`],
 //! [`ListOf`], [`UrlList`], [`Tags`], [`Nested`], [`WebUrl`]. Fields are read in the order they are declared
 //! in, and the first bad one is the error; members that are not declared are ignored. Codes, texts and
 //! coercions are those of facts-crosscutting §b.
@@ -105,7 +105,7 @@ pub use free::{FreeForm, FreeObject};
 pub use identifier::{Identifier, UuidField};
 pub use list::{ListOf, Tags, UrlList};
 pub use number::Integer;
-pub use spec::{Field, Ignored, Kind, Nested, Nullable, Required};
+pub use spec::{Field, Kind, Nested, Nullable, Required, Untyped};
 pub use text::{Name, Text};
 pub use utoipa::openapi::Schema;
 pub use web_url::WebUrl;

@@ -34,7 +34,7 @@ pub trait Kind {
     }
 }
 
-/// A field of an input, as it is declared: a [`Kind`], [`Nullable`], [`Required`] or [`Ignored`].
+/// A field of an input, as it is declared: a [`Kind`], [`Nullable`], [`Required`] or [`Untyped`].
 pub trait Field {
     /// The type of the struct's field.
     type Out: Clone + Debug;
@@ -104,11 +104,11 @@ impl<K: Kind> Field for Required<K> {
     }
 }
 
-/// A field that is taken, not looked at and without effect.
+/// A field that may hold anything, is not looked at and has no effect.
 #[derive(Debug, Clone, Copy)]
-pub struct Ignored<F>(PhantomData<F>);
+pub struct Untyped;
 
-impl<F: Field> Field for Ignored<F> {
+impl Field for Untyped {
     type Out = ();
 
     fn take(_: &str, _: Option<&Value>) -> Result<()> {
@@ -116,7 +116,7 @@ impl<F: Field> Field for Ignored<F> {
     }
 
     fn property() -> Schema {
-        F::property()
+        ObjectBuilder::new().schema_type(SchemaType::AnyValue).into()
     }
 }
 

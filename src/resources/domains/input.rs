@@ -1,5 +1,6 @@
 //! What is sent to add or change a domain (facts-org §2).
 
+use std::marker::PhantomData;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -9,8 +10,8 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
-    Choice, Choices, Field, Flag, Ignored, JsonObject, Kind, Name, Nullable, Parsed, Required,
-    Schema, Text, WebUrl, choices_schema,
+    Choice, Choices, Field, Flag, JsonObject, Kind, Name, Nullable, Parsed, Required, Schema, Text,
+    Untyped, WebUrl, choices_schema,
 };
 use crate::patch::set;
 
@@ -26,6 +27,21 @@ impl Choices for Providers {
 }
 
 choices_schema!(Providers);
+
+/// A field that may hold anything and is not looked at.
+pub struct Ignored<K>(PhantomData<K>);
+
+impl<K: Field> Field for Ignored<K> {
+    type Out = ();
+
+    fn take(_: &str, _: Option<&Value>) -> Result<()> {
+        Ok(())
+    }
+
+    fn property() -> Schema {
+        K::property()
+    }
+}
 
 /// A domain's name. Only its length is looked at here; how it is written, by [`require_domain`].
 pub struct DomainName;
@@ -85,17 +101,17 @@ input! {
     /// What a verification takes, and then leaves alone (decisions §4).
     pub struct DomainVerification {
         /// Without effect.
-        domain: Ignored<DomainName>,
+        domain: Untyped,
         /// Without effect.
-        jit_provisioning_enabled: Ignored<Flag>,
+        jit_provisioning_enabled: Untyped,
         /// Without effect.
-        sso_enforcement: Ignored<Choice<Providers>>,
+        sso_enforcement: Untyped,
         /// Without effect.
-        saml_entity_id: Ignored<Nullable<Text<512>>>,
+        saml_entity_id: Untyped,
         /// Without effect.
-        saml_acs_url: Ignored<Nullable<WebUrl<512>>>,
+        saml_acs_url: Untyped,
         /// Without effect.
-        saml_x509_cert: Ignored<Nullable<Certificate>>,
+        saml_x509_cert: Untyped,
     }
 }
 

@@ -7,10 +7,8 @@ use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ObjectBuilder, Type};
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
-    Choice, Field, Flag, FreeObject, Identifier, Ignored, Input, Kind, ListOf, Nested, Nullable,
-    Required, Schema, Tags, Text,
+    Field, FreeObject, Input, Kind, ListOf, Nested, Nullable, Required, Schema, Tags, Text, Untyped,
 };
-use crate::resources::dashboards::input::Restriction;
 use crate::resources::dashboards::tiles::{Layouts, MOST};
 
 use super::shape;
@@ -21,23 +19,23 @@ input! {
         /// The template.
         template: Template,
         /// Without effect.
-        name: Ignored<Nullable<Text<400>>>,
+        name: Untyped,
         /// Without effect.
-        description: Ignored<Text<16_384>>,
+        description: Untyped,
         /// Without effect.
-        pinned: Ignored<Flag>,
+        pinned: Untyped,
         /// Without effect.
-        deleted: Ignored<Flag>,
+        deleted: Untyped,
         /// Without effect.
-        use_template: Ignored<Text<400>>,
+        use_template: Untyped,
         /// Without effect.
-        use_dashboard: Ignored<Nullable<Identifier>>,
+        use_dashboard: Untyped,
         /// Without effect.
-        delete_insights: Ignored<Flag>,
+        delete_insights: Untyped,
         /// Without effect.
-        tags: Ignored<Tags>,
+        tags: Untyped,
         /// Without effect.
-        restriction_level: Ignored<Choice<Restriction>>,
+        restriction_level: Untyped,
     }
 }
 

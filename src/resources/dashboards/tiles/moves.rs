@@ -12,11 +12,7 @@ use crate::access::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, ProjectId, TileId};
 use crate::input;
-use crate::input::{
-    Choice, Flag, Identifier, Ignored, Input, JsonObject, Nested, Nullable, Parsed, Required,
-    Schema, Tags, Text,
-};
-use crate::resources::dashboards::input::Restriction;
+use crate::input::{Identifier, Input, JsonObject, Nested, Parsed, Required, Schema, Untyped};
 use crate::resources::dashboards::{Dashboard, live};
 use crate::store::{Record, Tx, WriteTx};
 
@@ -34,23 +30,23 @@ input! {
         /// The same.
         to_dashboard: Identifier,
         /// Without effect.
-        name: Ignored<Nullable<Text<400>>>,
+        name: Untyped,
         /// Without effect.
-        description: Ignored<Text<16_384>>,
+        description: Untyped,
         /// Without effect.
-        pinned: Ignored<Flag>,
+        pinned: Untyped,
         /// Without effect.
-        deleted: Ignored<Flag>,
+        deleted: Untyped,
         /// Without effect.
-        use_template: Ignored<Text<400>>,
+        use_template: Untyped,
         /// Without effect.
-        use_dashboard: Ignored<Nullable<Identifier>>,
+        use_dashboard: Untyped,
         /// Without effect.
-        delete_insights: Ignored<Flag>,
+        delete_insights: Untyped,
         /// Without effect.
-        tags: Ignored<Tags>,
+        tags: Untyped,
         /// Without effect.
-        restriction_level: Ignored<Choice<Restriction>>,
+        restriction_level: Untyped,
     }
 }
 
