@@ -36,6 +36,7 @@ mod batch_exports;
 mod browsers;
 mod cli;
 mod collaborators;
+mod conformance;
 mod dashboard_access;
 mod dashboard_copies;
 mod dashboard_fields;

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
     Choice, Choices, Field, Flag, JsonObject, Kind, Name, Nullable, Parsed, Required, Schema, Text,
-    WebUrl, choices_schema,
+    Untyped, WebUrl, choices_schema,
 };
 use crate::patch::set;
 
@@ -94,6 +94,24 @@ input! {
         saml_acs_url: Nullable<WebUrl<512>>,
         /// The certificate that the identity provider signs with: as PEM, or bare base64.
         saml_x509_cert: Nullable<Certificate>,
+    }
+}
+
+input! {
+    /// What a verification takes, and then leaves alone (decisions §4).
+    pub struct DomainVerification {
+        /// Without effect.
+        domain: Untyped,
+        /// Without effect.
+        jit_provisioning_enabled: Untyped,
+        /// Without effect.
+        sso_enforcement: Untyped,
+        /// Without effect.
+        saml_entity_id: Untyped,
+        /// Without effect.
+        saml_acs_url: Untyped,
+        /// Without effect.
+        saml_x509_cert: Untyped,
     }
 }
 
