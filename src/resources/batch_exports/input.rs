@@ -20,7 +20,7 @@ pub struct Models;
 
 impl Choices for Models {
     type Value = &'static str;
-    const ALL: &'static [&'static str] = &["events", "persons", "sessions"];
+    const ALL: &'static [&'static str] = &["events", "persons"];
 }
 
 /// How often.
