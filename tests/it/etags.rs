@@ -225,7 +225,7 @@ async fn a_tag_of_what_was_removed_names_nothing_that_comes_in_its_place() {
     let rows = format!("{one}collaborators/");
     let (row, member) =
         (format!("{rows}{ann}/"), workspace.organization(&format!("members/{ann}/")));
-    let mut known = Vec::new();
+    let mut known: Vec<String> = Vec::new();
     for _ in 0..3 {
         let made = owner.post(&rows, json!({ "user_uuid": ann, "level": 37 })).await;
         for tag in &known {
@@ -234,7 +234,7 @@ async fn a_tag_of_what_was_removed_names_nothing_that_comes_in_its_place() {
         known.push(tag(&made));
         owner.delete(&row).await.is_empty(204);
     }
-    let mut known = Vec::new();
+    let mut known: Vec<String> = Vec::new();
     for _ in 0..3 {
         for tag in &known {
             is_stale(&patch_if_match(owner, &member, tag, json!({ "level": 8 })).await);
