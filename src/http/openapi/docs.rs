@@ -23,8 +23,9 @@ use crate::http::routes::Routes;
 const PAGE: &str = "/api/docs/";
 const ASSET: &str = "/api/docs/{asset}/";
 
-/// The files of Swagger UI that the page needs.
+/// The files of Swagger UI that the page needs: its style sheet.
 const STYLE: &str = "swagger-ui.css";
+/// And its script.
 const BUNDLE: &str = "swagger-ui-bundle.js";
 
 /// Starts the page. A key that is entered is kept in the page's memory only.

@@ -24,7 +24,7 @@ use crate::time::Timestamp;
 use super::Shown;
 use super::subject::Loggable;
 
-/// What entries are about.
+/// The kinds of things that entries are about.
 pub struct Scopes;
 
 impl Choices for Scopes {
@@ -44,7 +44,7 @@ impl Choices for Scopes {
     ];
 }
 
-/// What entries tell of.
+/// What entries tell of in a word.
 pub struct Activities;
 
 impl Choices for Activities {
