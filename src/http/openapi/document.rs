@@ -36,12 +36,12 @@ pub fn document(rows: &[Row]) -> Value {
     }
     let mut schemas = answers.settled();
     for (name, schema) in refusals::schemas() {
-        put(&mut schemas, &name, schema);
+        put(&mut schemas, &name, &schema);
     }
     for Body { name, schema, .. } in rows.iter().filter_map(|row| row.takes.as_ref()) {
         let mut schema = json!(schema());
         put_apart(&mut schemas, &mut schema);
-        put(&mut schemas, name, schema);
+        put(&mut schemas, name, &schema);
     }
     json!({
         "openapi": "3.1.0",

@@ -17,9 +17,9 @@ pub(super) fn reference(name: &str) -> Value {
 
 /// Puts a schema under its name. Two that differ under one name would hide one another: whoever makes the
 /// document with assertions on, as every test does, finds that.
-pub(super) fn put(schemas: &mut Map<String, Value>, name: &str, schema: Value) {
+pub(super) fn put(schemas: &mut Map<String, Value>, name: &str, schema: &Value) {
     let held = schemas.entry(name).or_insert_with(|| schema.clone());
-    debug_assert_eq!(*held, schema, "{name} names two schemas");
+    debug_assert_eq!(held, schema, "{name} names two schemas");
 }
 
 /// Puts apart what in the schema of a body has a title: it stands by itself, under that name.
@@ -29,7 +29,7 @@ pub(super) fn put_apart(schemas: &mut Map<String, Value>, schema: &mut Value) {
             members.values_mut().for_each(|member| put_apart(schemas, member));
             if let Some(Value::String(name)) = members.get("title").cloned() {
                 members.shift_remove("title");
-                put(schemas, &name, mem::replace(schema, reference(&name)));
+                put(schemas, &name, &mem::replace(schema, reference(&name)));
             }
         }
         Value::Array(items) => items.iter_mut().for_each(|item| put_apart(schemas, item)),
@@ -52,14 +52,14 @@ impl Answers {
         let mut found = vec![(name.clone().into_owned(), (gives.schema)())];
         (gives.schemas)(&mut found);
         for (name, schema) in found {
-            put(&mut self.derived, &name, json!(schema));
+            put(&mut self.derived, &name, &json!(schema));
         }
         match gives.many {
             Many::One => self.body(&name),
             Many::All => json!({ "type": "array", "items": self.body(&name) }),
             Many::Page => {
                 let page = format!("Paginated{name}List");
-                put(&mut self.derived, &page, envelope(&name));
+                put(&mut self.derived, &page, &envelope(&name));
                 self.body(&page)
             }
         }
@@ -255,18 +255,19 @@ mod tests {
     #[should_panic(expected = "Dog names two schemas")]
     fn two_schemas_of_one_name_are_found() {
         let mut schemas = Map::new();
-        put(&mut schemas, "Dog", null());
-        put(&mut schemas, "Dog", null());
-        put(&mut schemas, "Dog", json!({ "type": "object" }));
+        put(&mut schemas, "Dog", &null());
+        put(&mut schemas, "Dog", &null());
+        put(&mut schemas, "Dog", &json!({ "type": "object" }));
     }
 
     #[test]
     fn what_has_a_title_stands_by_itself() {
         let dog = json!({ "title": "Dog", "properties": { "title": { "type": "string" } } });
-        let mut body = json!({ "properties": { "pet": { "oneOf": [dog, null()] }, "first": dog } });
+        let none = null();
+        let mut body = json!({ "properties": { "pet": { "oneOf": [dog, none] }, "first": dog } });
         let mut schemas = Map::new();
         put_apart(&mut schemas, &mut body);
-        let pet = json!({ "oneOf": [reference("Dog"), null()] });
+        let pet = json!({ "oneOf": [reference("Dog"), none] });
         assert_eq!(body, json!({ "properties": { "pet": pet, "first": reference("Dog") } }));
         let dog = json!({ "properties": { "title": { "type": "string" } } });
         assert_eq!(json!(schemas), json!({ "Dog": dog }));
