@@ -85,9 +85,8 @@ async fn retrieve(at: Admitted<Anywhere>, Id(id): Id<ApiKeyId>) -> Answered {
 async fn create(State(app): State<App>, at: Changing<Anywhere>, Body(sent): Body) -> Answered {
     let new = Arc::new(Parsed::<PersonalApiKeyFields>::of(&sent));
     let asked = Arc::clone(&new);
-    let wanted = wanted(&app, &at, move |tx, holder, now| {
-        super::require_issuable(tx, holder, &asked, now).map(drop)
-    });
+    let wanted =
+        wanted(&app, &at, move |tx, holder, now| super::require_issuable(tx, holder, &asked, now));
     if let Some(reply) = app.find_reply_where(at.once.as_ref(), &wanted)? {
         return Ok(reply);
     }
