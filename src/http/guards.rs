@@ -23,7 +23,8 @@ const ALWAYS: [(HeaderName, HeaderValue); 3] = [
 /// Two years.
 const BY_HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=63072000");
 
-/// Adds what an answer to this method does not say itself; where clients come by HTTPS, that they should never come otherwise.
+/// Adds what an answer to this method does not say itself; where clients come by HTTPS, that they should never come
+/// otherwise.
 pub(super) fn add(method: &Method, headers: &mut HeaderMap, secure: bool) {
     let read = matches!(*method, Method::GET | Method::HEAD);
     let kept = if read && headers.contains_key(ETAG) { KEPT_BY_READER } else { NOT_KEPT };

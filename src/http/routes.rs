@@ -1,4 +1,4 @@
-//! The one route table. A line of it is a path's two spellings, its gate, its OpenAPI entry and its row
+//! The one route table. A line of it is a path's spellings, its gate, its OpenAPI entry and its row
 //! in the authorization test.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -26,7 +26,7 @@ const STEPS: &[Step] = &[
     |_| Ok(()),
     // So has 4, and indexes and counts of a table that 3 has.
     activity::fill,
-    // And 5.
+    // 5 has a table that 4 lacks.
     |_| Ok(()),
 ];
 

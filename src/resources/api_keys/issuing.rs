@@ -196,8 +196,8 @@ fn require_room(tx: &impl Tx, user: UserId, now: Timestamp) -> Result<Vec<(Times
     Ok(ended)
 }
 
-/// Makes a key for the holder's user, whose value never opens more than the holder does. Of those that have ended only the last ones are kept, so that a user's
-/// keys stay few.
+/// Makes a key for the holder's user, whose secret will never open more than the holder holds now. Of those that
+/// have ended only the last ones are kept, so that a user's keys stay few.
 ///
 /// # Errors
 /// As [`require_issuable`].

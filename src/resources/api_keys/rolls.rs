@@ -120,8 +120,8 @@ pub fn require_rollable(
     sent.get().map(drop)
 }
 
-/// Gives a key a new secret, which never opens more than the holder does. The one it had opens what the key opens for `grace_seconds` more, and the one before
-/// that nothing from now on.
+/// Gives a key a new secret, which will never open more than the holder holds now. The one it had opens what the key
+/// opens for `grace_seconds` more, and the one before that nothing from now on.
 ///
 /// # Errors
 /// 404 for no key of the holder's user; 403 for one that does not lie within the holder's; 400 for a field.
