@@ -83,8 +83,7 @@ impl<'t> WriteTx<'t> {
         self.tables.slot_mut(table).get_mut().ok_or_else(|| damaged(table, &"not open"))
     }
 
-    /// Adds `record`, or puts it in the place of the one under its key. Its version becomes one more
-    /// than that one's. Putting what already stands there changes nothing, not even the version.
+    /// Adds `record`, or puts it in the place of the one under its key. Its version becomes a later one. Putting what already stands there changes nothing, not even the version.
     ///
     /// # Errors
     /// 500 when a unique index already leads elsewhere: a rule checks that first, in its own words.
@@ -93,10 +92,13 @@ impl<'t> WriteTx<'t> {
         let before = self.plain(R::TABLE, &key)?;
         let old = before.as_deref().map(Row::<R>::read).transpose()?;
         let version = old.as_ref().map_or(0, |row| row.version);
-        let payload = record::payload(version + 1, record)?;
+        let mut payload = record::payload(version + 1, record)?;
         if before.as_deref().is_some_and(|before| record::differ_in_version_only(before, &payload))
         {
             return Ok(());
+        }
+        if R::KEYS_COME_BACK {
+            payload = record::payload(self.next_number(R::TABLE)?, record)?;
         }
         let old = old.map(Row::into_record).transpose()?;
         self.replace(key, before, old.as_ref(), record, payload)
