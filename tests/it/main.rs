@@ -55,6 +55,8 @@ mod etags;
 mod faults;
 mod first_run;
 mod idempotency;
+mod idempotency_rights;
+mod idempotency_upkeep;
 mod invite_access;
 mod invite_bulk;
 mod invite_mail;
