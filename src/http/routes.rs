@@ -1,7 +1,7 @@
-//! The one route table. A line of it is a path's two spellings, its gate, its OpenAPI entry and its row
+//! The one route table. A line of it is a path's spellings, its gate, its OpenAPI entry and its row
 //! in the authorization test.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -112,8 +112,8 @@ impl Routes {
         &self.rows
     }
 
-    /// The router over all of them: each path with and without its trailing slash, other methods answered
-    /// with 405 and `Allow`, other paths with 404.
+    /// The router over all of them: each path in all its spellings, other methods answered with 405 and
+    /// `Allow`, other paths with 404.
     pub fn into_router(self) -> Router<App> {
         let mut router = Router::new();
         for (path, methods) in self.paths {
@@ -125,13 +125,20 @@ impl Routes {
             let methods = methods.fallback(move |State(app): State<App>, request: Request| {
                 other_method(app, request, door, allow.clone())
             });
-            if let Some(bare) = path.strip_suffix('/') {
-                router = router.route(bare, methods.clone());
+            for spelling in spellings(path) {
+                router = router.route(&spelling, methods.clone());
             }
-            router = router.route(path, methods);
         }
         router.fallback(|| async { Error::not_found_as("API endpoint not found.") })
     }
+}
+
+/// How a path is written: with and without its trailing slash, and an `@` also as PostHog's clients send it, which
+/// put each part through `encodeURIComponent`. What stands for a parameter is decoded where it is read.
+fn spellings(path: &str) -> BTreeSet<String> {
+    let plain = [path, path.strip_suffix('/').unwrap_or(path)].map(str::to_owned);
+    let encoded = plain.clone().map(|path| path.replace('@', "%40"));
+    plain.into_iter().chain(encoded).collect()
 }
 
 fn allow<'r>(rows: impl Iterator<Item = &'r Row>) -> String {

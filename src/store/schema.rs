@@ -5,7 +5,7 @@
 
 /// The form of the tables below. A file of an older form is migrated when it is opened, one of a
 /// newer form is refused.
-pub const FORMAT: u64 = 4;
+pub const FORMAT: u64 = 5;
 
 /// Marks a redb file as one of ours, in [`Table::Meta`] under [`MARK_KEY`].
 pub const MARK: &[u8] = b"steward";
@@ -128,6 +128,8 @@ tables! {
     ApiKeyUses = "api_key_uses/1",
     /// The secrets of keys that were rolled: the current one, and the one before with its end. Key: key id.
     ApiKeyRolls = "api_key_rolls/1",
+    /// What the keys held that made the secrets of others. Key: key id.
+    ApiKeyMakers = "api_key_makers/1",
 
     /// What a list of dashboards shows. Key: project, dashboard.
     Dashboards = "dashboards/1",

@@ -86,9 +86,8 @@ async fn create(State(app): State<App>, at: Changing<Anywhere>, Body(sent): Body
     let at = at.inheriting();
     let new = Arc::new(Parsed::<PersonalApiKeyFields>::of(&sent));
     let asked = Arc::clone(&new);
-    let wanted = wanted(&app, &at, move |tx, holder, now| {
-        super::require_issuable(tx, holder, &asked, now).map(drop)
-    });
+    let wanted =
+        wanted(&app, &at, move |tx, holder, now| super::require_issuable(tx, holder, &asked, now));
     if let Some(reply) = app.find_reply_where(&at, &wanted)? {
         return Ok(reply);
     }
