@@ -198,7 +198,7 @@ impl Line {
         self.status = response.status().as_u16();
         self.error = response.extensions_mut().remove();
         response.headers_mut().insert(REQUEST_ID, self.id.to_header());
-        guards::add(response.headers_mut(), shared.terms.secure);
+        guards::add(&self.method, response.headers_mut(), shared.terms.secure);
         response
     }
 

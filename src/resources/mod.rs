@@ -38,6 +38,7 @@ pub fn kinds() -> Vec<Box<dyn Kind>> {
         kind::<api_keys::ApiKey>(),
         kind::<api_keys::ApiKeyUse>(),
         kind::<api_keys::Roll>(),
+        kind::<api_keys::Makers>(),
         kind::<access_controls::rules::Rule>(),
         kind::<collaborators::Collaborator>(),
         kind::<sharing::Sharing>(),

@@ -47,6 +47,30 @@ async fn every_answer_guards_itself() {
 }
 
 #[tokio::test]
+async fn an_answer_to_a_change_is_not_kept_though_it_has_a_tag() {
+    let workspace = Workspace::new().await;
+    let (owner, keys) = (&workspace.owner, "/api/personal_api_keys/");
+    let made = owner.post(keys, json!({"label": "x", "scopes": ["user:read"]})).await;
+    let one = format!("{keys}{}/", made.body["id"].as_str().expect("an id"));
+    let rolled = owner.post(&format!("{one}roll/"), json!({})).await;
+    let patched = owner.patch(&one, json!({"label": "y"})).await;
+    for answer in [made, rolled, patched] {
+        assert!(header(&answer, "etag").is_some(), "{}", answer.body);
+        assert_eq!(header(&answer, "cache-control"), Some("no-store"), "{}", answer.body);
+    }
+    for method in [Method::GET, Method::HEAD] {
+        let answer = owner.send(method, &one, None).await;
+        assert_eq!(header(&answer, "cache-control"), Some("private, no-cache"));
+        let tag = header(&answer, "etag").expect("a tag");
+        let known = owner.fetch(Method::GET, &one, &[("if-none-match", tag)], "").await;
+        assert_eq!(
+            (known.status, header(&known, "cache-control")),
+            (304, Some("private, no-cache"))
+        );
+    }
+}
+
+#[tokio::test]
 async fn who_is_reached_by_https_says_so() {
     let mut config = Config::default();
     config.public_url = Some("https://admin.example.org".to_owned());

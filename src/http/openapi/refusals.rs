@@ -282,8 +282,8 @@ impl Refusal {
     fn response(&self) -> Value {
         let (code, detail, attr) = self.example;
         let kind = self.kinds.first();
-        // Who was not let in, or asks for what the path does not take, is not told where a key stands.
-        let standing = headers::STANDING.iter().filter(|_| ![401, 405].contains(&self.status));
+        // Who was not let in is not told where a key stands.
+        let standing = headers::STANDING.iter().filter(|_| self.status != 401);
         let headers = headers::references(self.header.iter().chain(standing));
         json!({
             "description": self.about,

@@ -130,7 +130,7 @@ async fn verify(
     Body(_): Body,
 ) -> Answered {
     let id = id?;
-    if let Some(reply) = app.find_reply(at.once.as_ref())? {
+    if let Some(reply) = app.find_reply(&at)? {
         return Ok(reply);
     }
     let challenge = app.look(&at, |tx, place: &InOrganization| {
