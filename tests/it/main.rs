@@ -68,6 +68,7 @@ mod mail;
 mod members;
 mod move_tile;
 mod openapi;
+mod openapi_forms;
 mod order;
 mod organizations;
 mod outbox;

@@ -58,7 +58,8 @@ input! {
         start_at: Nullable<DateTime>,
         /// After which it does not run. It may be before the start: then it never runs.
         end_at: Nullable<DateTime>,
-        /// What it exports of the model, in `HogQL`: one SELECT FROM events.
+        /// What it exports of the model, in `HogQL`: one SELECT FROM events, of at most 2,000 words and signs, which
+        /// nest at most 48 levels deep.
         hogql_query: Nullable<HogQlQuery>,
         /// Which rows it exports.
         filters: Nullable<FreeForm>,
@@ -84,7 +85,8 @@ input! {
         start_at: Nullable<DateTime>,
         /// After which it does not run. It may be before the start: then it never runs.
         end_at: Nullable<DateTime>,
-        /// What it exports of the model, in `HogQL`: one SELECT FROM events.
+        /// What it exports of the model, in `HogQL`: one SELECT FROM events, of at most 2,000 words and signs, which
+        /// nest at most 48 levels deep.
         hogql_query: Nullable<HogQlQuery>,
         /// Which rows it exports.
         filters: Nullable<FreeForm>,

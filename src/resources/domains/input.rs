@@ -28,7 +28,7 @@ impl Choices for Providers {
 
 choices_schema!(Providers);
 
-/// A field that may hold anything and is not looked at.
+/// A field that may hold anything and is not looked at: no more than its type is told.
 pub struct Ignored<K>(PhantomData<K>);
 
 impl<K: Field> Field for Ignored<K> {
@@ -39,7 +39,10 @@ impl<K: Field> Field for Ignored<K> {
     }
 
     fn property() -> Schema {
-        K::property()
+        match K::property() {
+            Schema::Object(told) => ObjectBuilder::new().schema_type(told.schema_type).into(),
+            other => other,
+        }
     }
 }
 
