@@ -92,19 +92,25 @@ impl<'t> WriteTx<'t> {
         let before = self.plain(R::TABLE, &key)?;
         let old = before.as_deref().map(Row::<R>::read).transpose()?;
         let version = old.as_ref().map_or(0, |row| row.version);
-        let mut payload = record::payload(version + 1, record)?;
+        let payload = record::payload(version + 1, record)?;
         if before.as_deref().is_some_and(|before| record::differ_in_version_only(before, &payload))
         {
             return Ok(());
         }
-        if R::KEYS_COME_BACK {
-            payload = record::payload(self.next_number(R::TABLE)?, record)?;
-        }
+        let payload = match self.next_version::<R>(version)? {
+            next if next == version + 1 => payload,
+            next => record::payload(next, record)?,
+        };
         let old = old.map(Row::into_record).transpose()?;
         self.replace(key, before, old.as_ref(), record, payload)
     }
 
-    /// Counts a change of what hangs on the record under `key`: its version becomes one more, and nothing
+    /// The version after this one; 0 is that of no record.
+    fn next_version<R: Record>(&mut self, version: u64) -> Result<u64> {
+        if R::KEYS_COME_BACK { self.next_number(R::TABLE) } else { Ok(version + 1) }
+    }
+
+    /// Counts a change of what hangs on the record under `key`: its version becomes a later one, and nothing
     /// else of it changes.
     ///
     /// # Errors
@@ -113,7 +119,7 @@ impl<'t> WriteTx<'t> {
         let key = key.encoded();
         let before = self.plain(R::TABLE, &key)?.ok_or_else(Error::not_found)?;
         let row = Row::<R>::read(&before)?;
-        let version = row.version + 1;
+        let version = self.next_version::<R>(row.version)?;
         let record = row.into_record()?;
         let payload = record::payload(version, &record)?;
         self.replace(key, Some(before), Some(&record), &record, payload)
