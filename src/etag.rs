@@ -3,18 +3,27 @@
 //! A tag is `"<record version>-<hash of the body>"`. A reader compares all of it, because what is shown also
 //! depends on who reads; a writer compares the version alone, because what it is about to change is the record.
 
+use std::fmt;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{Error, Result};
 use crate::store::{Record, WriteTx};
 
 /// One object as an answer shows it, and the version of its record.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Versioned {
     /// The version: 0 of what has no record yet.
     pub version: u64,
     /// The JSON text.
     pub json: Vec<u8>,
+}
+
+/// Leaves the text out: it may show a secret, this once.
+impl fmt::Debug for Versioned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Versioned").field("version", &self.version).finish_non_exhaustive()
+    }
 }
 
 impl Versioned {

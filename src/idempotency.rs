@@ -1,12 +1,14 @@
 //! Requests that are done once: what a POST with an `Idempotency-Key` was answered is kept for a day, and the
 //! same request again is answered so (decisions §1). The answer goes in with the change, in one transaction.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
-use crate::ids::{RequesterId, UserUuid};
+use crate::ids::{OrganizationId, ProjectId, RequesterId};
 use crate::store::{Index, Indexed, Order, Record, Reference, Table, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
@@ -14,56 +16,93 @@ use crate::time::Timestamp;
 const KEPT_FOR: i64 = 24 * 60 * 60;
 /// How many bytes of an answer one record holds.
 const PART: usize = 48 * 1024;
-/// How many answers that are over their time one write forgets at the most.
-const PIECE: usize = 8;
-/// Members whose values are shown once only.
-const SECRETS: [&str; 3] = ["value", "accept_url", "personal_api_key"];
+/// How many pieces of bodies one write forgets, and how many answers, before it leaves the rest to the next.
+const PIECE: usize = 500;
+/// Members whose values are shown once only, or are credentials that lie nowhere: they are signed anew whenever
+/// they are shown.
+const SECRETS: [&str; 5] =
+    ["value", "accept_url", "personal_api_key", "access_token", "live_events_token"];
 
-/// A request that is to be done once. No part of its body can be told from it.
+/// A POST that is to be done once, as it was sent. No part of its body can be told from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    /// A hash of its path, but for the places in it, and of its `Idempotency-Key`.
+    request: [u8; 32],
+    /// A hash of its body.
+    body: [u8; 32],
+    /// Whether what its body leaves out is taken from the presented key.
+    inherits: bool,
+}
+
+impl Sent {
+    /// The POST to this path with this key and this body. `path` names no organization and no project: which these
+    /// are is told by the gate alone, for one place has many names, and one name leads elsewhere for another key.
+    pub fn new(path: impl Iterator<Item = impl AsRef<str>>, key: &str, body: &[u8]) -> Self {
+        let mut request = blake3::Hasher::new();
+        for part in path {
+            add(&mut request, part.as_ref().as_bytes());
+        }
+        request.update(key.as_bytes());
+        let (request, body) = (*request.finalize().as_bytes(), *blake3::hash(body).as_bytes());
+        Self { request, body, inherits: false }
+    }
+
+    /// The same request; what its body leaves out is taken from the presented key.
+    #[must_use]
+    pub fn inheriting(self) -> Self {
+        Self { inherits: true, ..self }
+    }
+
+    /// Whether what its body leaves out is taken from the presented key.
+    pub const fn inherits(&self) -> bool {
+        self.inherits
+    }
+
+    /// The same request; this, by which it means what it means, counts as a part of its body.
+    #[must_use]
+    pub fn meaning(&self, by: &[u8]) -> Self {
+        let mut body = blake3::Hasher::new();
+        body.update(&self.body).update(by);
+        Self { body: *body.finalize().as_bytes(), ..self.clone() }
+    }
+
+    /// The request, as one of this requester's, to the organization and the project that its path led to.
+    pub fn of(
+        &self,
+        by: RequesterId,
+        organization: Option<OrganizationId>,
+        project: Option<ProjectId>,
+    ) -> Once {
+        let mut request = blake3::Hasher::new();
+        request.update(&self.request);
+        request.update(organization.map_or(Uuid::nil(), |id| id.0).as_bytes());
+        request.update(&project.map_or(0, |id| id.0).to_be_bytes());
+        let request = request.finalize().to_hex().to_string();
+        Once { by, request, body: self.body }
+    }
+}
+
+/// Adds something of any length, so that no two lists of such are hashed alike.
+fn add(hasher: &mut blake3::Hasher, bytes: &[u8]) {
+    hasher.update(&bytes.len().to_be_bytes()).update(bytes);
+}
+
+/// A request that is to be done once: whose it is, and which.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Once {
     by: RequesterId,
-    /// A hash of its path and its `Idempotency-Key`.
     request: String,
-    /// A hash of its body.
     body: [u8; 32],
 }
 
 impl Once {
-    /// The POST of nobody in particular to `path`, with or without its trailing slash, with this key and this body.
-    pub fn new(path: &str, key: &str, body: &[u8]) -> Self {
-        let by = RequesterId(Uuid::nil());
-        let path = path.strip_suffix('/').unwrap_or(path);
-        let mut request = blake3::Hasher::new();
-        request.update(path.as_bytes()).update(b"\n").update(key.as_bytes());
-        let request = request.finalize().to_hex().to_string();
-        Self { by, request, body: *blake3::hash(body).as_bytes() }
-    }
-
-    /// The same request, as one of this requester's.
-    #[must_use]
-    pub fn by(&self, by: RequesterId) -> Self {
-        Self { by, ..self.clone() }
-    }
-
-    /// The same request; who sent it, where that is known, counts as a part of its body.
-    #[must_use]
-    pub fn sent_by(&self, user: Option<UserUuid>) -> Self {
-        let mut body = blake3::Hasher::new();
-        body.update(&self.body);
-        if let Some(user) = user {
-            body.update(user.0.as_bytes());
-        }
-        Self { body: *body.finalize().as_bytes(), ..self.clone() }
-    }
-
     fn key(&self) -> (RequesterId, String) {
         (self.by, self.request.clone())
     }
 }
 
 /// What a request was answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Reply {
     /// The status, a 2xx.
     pub status: u16,
@@ -71,6 +110,13 @@ pub struct Reply {
     pub version: Option<u64>,
     /// The JSON text; empty where there is none.
     pub body: Vec<u8>,
+}
+
+/// Leaves the text out: it may show a secret, this once.
+impl fmt::Debug for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reply").field("status", &self.status).finish_non_exhaustive()
+    }
 }
 
 /// A kept answer; its body lies in [`Part`]s.
@@ -160,16 +206,11 @@ pub fn find(tx: &impl Tx, once: &Once, now: Timestamp) -> Result<Option<Reply>> 
     Ok(Some(Reply { status: kept.status, version: kept.version, body }))
 }
 
-/// Keeps what a request is answered, without what is shown once only, and forgets a few that are over their time.
+/// Keeps what a request is answered, without what is shown once only and without credentials.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
 pub fn keep(tx: &mut WriteTx<'_>, once: &Once, reply: &Reply, now: Timestamp) -> Result<()> {
-    for old in tx.keys(&BY_MOMENT, &(), PIECE)? {
-        if tx.head::<Kept>(&old)?.is_some_and(|kept| now >= kept.at.plus_seconds(KEPT_FOR)) {
-            forget(tx, &old)?;
-        }
-    }
     let key = once.key();
     forget(tx, &key)?;
     let Once { by: requester, request, body } = once.clone();
@@ -182,10 +223,43 @@ pub fn keep(tx: &mut WriteTx<'_>, once: &Once, reply: &Reply, now: Timestamp) ->
     Ok(())
 }
 
-fn forget(tx: &mut WriteTx<'_>, key: &(RequesterId, String)) -> Result<()> {
-    tx.remove_some::<Part>(key, usize::MAX)?;
+/// Whether an answer is over its time.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn is_due(tx: &impl Tx, now: Timestamp) -> Result<bool> {
+    let mut oldest = tx.keys(&BY_MOMENT, &(), 1)?.into_iter();
+    oldest.next().map_or(Ok(false), |key| is_over(tx, &key, now))
+}
+
+/// Forgets answers that are over their time, the oldest first: as many as one transaction does. Answers whether there
+/// may be more.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub fn forget_some(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<bool> {
+    let (oldest, mut parts) = (tx.keys(&BY_MOMENT, &(), PIECE)?, 0);
+    for key in &oldest {
+        if parts >= PIECE {
+            return Ok(true);
+        }
+        if !is_over(tx, key, now)? {
+            return Ok(false);
+        }
+        parts += forget(tx, key)?;
+    }
+    Ok(oldest.len() == PIECE)
+}
+
+fn is_over(tx: &impl Tx, key: &<Kept as Record>::Key, now: Timestamp) -> Result<bool> {
+    Ok(tx.head::<Kept>(key)?.is_some_and(|kept| now >= kept.at.plus_seconds(KEPT_FOR)))
+}
+
+/// Answers how many parts it had.
+fn forget(tx: &mut WriteTx<'_>, key: &<Kept as Record>::Key) -> Result<usize> {
+    let parts = tx.remove_some::<Part>(key, usize::MAX)?;
     tx.remove::<Kept>(key)?;
-    Ok(())
+    Ok(parts)
 }
 
 fn without_secrets(body: &[u8]) -> Result<Vec<u8>> {

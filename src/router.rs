@@ -8,7 +8,8 @@ use axum::response::{IntoResponse, Response};
 
 use crate::access::Needs;
 use crate::error::Error;
-use crate::http::around::Around;
+use crate::http::around::{Around, Terms};
+use crate::http::cors;
 use crate::http::negotiate::Negotiate;
 use crate::http::openapi;
 use crate::http::routes::Routes;
@@ -52,9 +53,14 @@ pub fn routes() -> Routes {
 pub fn router(app: App) -> Router {
     let config = app.config();
     let secure = config.public_url.as_deref().is_some_and(|url| url.starts_with("https:"));
-    let (proxies, limits) = (app.proxies().clone(), Arc::clone(app.limits()));
-    let negotiate = Negotiate::new(&config.cors_origins, proxies.clone());
-    let around = Around::new(config.request_timeout, proxies, limits, secure);
+    let around = Around::new(Terms {
+        timeout: config.request_timeout,
+        proxies: app.proxies().clone(),
+        limits: Arc::clone(app.limits()),
+        secure,
+        cors: cors::layer(&config.cors_origins),
+    });
+    let negotiate = Negotiate { proxies: app.proxies().clone() };
     routes().into_router().with_state(app).layer(negotiate).layer(around)
 }
 

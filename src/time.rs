@@ -82,7 +82,8 @@ impl Timestamp {
     }
 
     /// The moment that a client wrote: a date, with or without a time of day and an offset from UTC. What
-    /// names no offset is in UTC, what names no time of day is its beginning (facts-crosscutting §b).
+    /// names no offset is in UTC, what names no time of day is its beginning (facts-crosscutting §b). No offset is a
+    /// day long.
     pub fn parse(text: &str) -> Option<Self> {
         const FORM: &[BorrowedFormatItem<'_>] = format_description!(
             version = 2,
@@ -94,9 +95,14 @@ impl Timestamp {
         let rest = parsed.parse_items(text.as_bytes(), FORM).ok()?;
         let date = Date::try_from(parsed).ok().filter(|_| rest.is_empty())?;
         let time = parsed.hour_24().map_or(Ok(Time::MIDNIGHT), |_| Time::try_from(parsed)).ok()?;
-        let offset =
-            parsed.offset_hour().map_or(Ok(UtcOffset::UTC), |_| UtcOffset::try_from(parsed));
-        let moment = OffsetDateTime::new_in_offset(date, time, offset.ok()?);
+        let offset = parsed
+            .offset_hour()
+            .map_or(Ok(UtcOffset::UTC), |_| UtcOffset::try_from(parsed))
+            .ok()?;
+        if offset.whole_hours().abs() >= 24 {
+            return None;
+        }
+        let moment = OffsetDateTime::new_in_offset(date, time, offset);
         i64::try_from(moment.unix_timestamp_nanos() / 1_000).ok().map(Self)
     }
 
@@ -266,6 +272,8 @@ mod tests {
             ("2025-01-02T05:34:05+02:30", second),
             ("2025-01-01T23:04:05-04:00", second),
             ("2025-01-02", second - 11_045_000_000),
+            ("2025-01-03T03:03:05+23:59", second),
+            ("2025-01-01T03:05:05-23:59", second),
             ("0000-01-01", FIRST),
             ("9999-12-31T23:59:59.999999Z", LAST),
         ] {
@@ -282,6 +290,9 @@ mod tests {
             "2025-01-02T25:00",
             "2025-01-02T03",
             "2025-01-02T03:04:05 00:00",
+            "2025-01-02T03:04:05+24:00",
+            "2025-01-02T03:04:05-24:00",
+            "2025-01-02T03:04:05+25:00",
             "2025-01-02T03:04:05+99:00",
             "2025-01-02Z",
             " 2025-01-02",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::etag::Expected;
-use crate::idempotency::Once;
+use crate::idempotency::Sent;
 use crate::resources::members::Membership;
 use crate::resources::projects;
 use crate::store::Snapshot;
@@ -83,10 +83,19 @@ pub struct Changing<P> {
     pub ask: Arc<Ask>,
     /// What the request expects of what it is to change.
     pub expected: Expected,
-    /// Which request it is, where that is to be done once.
-    pub once: Option<Once>,
+    /// The request, where it is to be done once.
+    pub once: Option<Sent>,
     /// Where it leads.
     pub place: PhantomData<P>,
+}
+
+impl<P> Changing<P> {
+    /// The same, where what the body leaves out is taken from the presented key: then the request is another for a
+    /// key that holds something else.
+    #[must_use]
+    pub fn inheriting(self) -> Self {
+        Self { once: self.once.map(Sent::inheriting), ..self }
+    }
 }
 
 /// Somebody at a route that is open to everybody, who may have sent a key.
@@ -95,6 +104,6 @@ pub struct Visitor {
     pub ask: Option<Arc<Ask>>,
     /// Who is asking, where a key was sent.
     pub caller: Option<Caller>,
-    /// Which request it is, where that is to be done once, whoever's it is; who is asking is a part of it.
-    pub once: Option<Once>,
+    /// The request, where it is to be done once; who is asking counts as a part of its body.
+    pub once: Option<Sent>,
 }

@@ -63,7 +63,7 @@ pub struct Config {
     pub rate_limits: Vec<Rate>,
 
     /// How often one address may ask, with or without a key, such as 100/s; an IPv6 network of 64 bits counts as
-    /// one. By default there is no limit.
+    /// one. Addresses are counted in 65,536 buckets, so that some share one. By default there is no limit.
     #[arg(
         long = "peer-limit",
         env = "STEWARD_PEER_LIMIT",

@@ -76,3 +76,17 @@ impl IntoResponse for Answer {
 fn tag(one: &Versioned) -> (HeaderName, HeaderValue) {
     (ETAG, HeaderValue::try_from(one.tag()).unwrap_or(HeaderValue::from_static("")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_print_of_an_answer_shows_the_secret_in_it() {
+        let secret = b"{\"value\": \"phx_secret\"}".to_vec();
+        let answer = Answer::Created(Versioned { version: 1, json: secret.clone() });
+        let (printed, bytes) = (format!("{answer:?} {:?}", answer.reply()), format!("{secret:?}"));
+        let inner = bytes.trim_matches(['[', ']']);
+        assert!(!printed.contains("phx_") && !printed.contains(inner), "{printed}");
+    }
+}

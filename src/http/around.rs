@@ -17,12 +17,13 @@ use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderName, HeaderValue, Method};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
-use tower::{Layer, Service};
+use tower::{Layer, Service, ServiceExt};
+use tower_http::cors::CorsLayer;
 use uuid::{Builder, Uuid};
 
 use super::client::{self, TrustedProxies};
-use super::guards;
 use super::limits::Limits;
+use super::{cors, guards};
 use crate::error::Error;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -44,26 +45,31 @@ const CLIENT_GONE: u16 = 499;
 #[derive(Clone)]
 pub struct Around(Arc<Shared>);
 
+/// How requests are dealt with.
+pub struct Terms {
+    /// Bounds the time from a request's head to its response's head, so it should exceed the time that a body
+    /// has.
+    pub timeout: Duration,
+    /// Whose word on the client's address is believed.
+    pub proxies: TrustedProxies,
+    /// How often an address may ask.
+    pub limits: Arc<Limits>,
+    /// Whether clients reach the service by HTTPS.
+    pub secure: bool,
+    /// What lets pages of other origins call, refusals of this layer included.
+    pub cors: Option<CorsLayer>,
+}
+
 struct Shared {
-    timeout: Duration,
-    proxies: TrustedProxies,
-    limits: Arc<Limits>,
-    secure: bool,
+    terms: Terms,
     ids: Ids,
 }
 
 impl Around {
-    /// `timeout` bounds the time from a request's head to its response's head, so it should exceed
-    /// the time that a body has; `proxies` are those whose word on the client's address is believed;
-    /// `secure` says that clients reach the service by HTTPS.
+    /// The layer that deals with requests on these terms.
     #[must_use]
-    pub fn new(
-        timeout: Duration,
-        proxies: TrustedProxies,
-        limits: Arc<Limits>,
-        secure: bool,
-    ) -> Self {
-        Self(Arc::new(Shared { timeout, proxies, limits, secure, ids: Ids::default() }))
+    pub fn new(terms: Terms) -> Self {
+        Self(Arc::new(Shared { terms, ids: Ids::default() }))
     }
 }
 
@@ -84,7 +90,7 @@ pub struct Surrounded<S> {
 
 impl<S> Service<Request> for Surrounded<S>
 where
-    S: Service<Request, Response = Response, Error = Infallible>,
+    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send + 'static,
 {
     type Response = Response;
@@ -98,22 +104,49 @@ where
     fn call(&mut self, request: Request) -> Self::Future {
         let line = Line::of(&request, &self.shared);
         let shared = Arc::clone(&self.shared);
-        let timeout = shared.timeout;
-        if !line.is_of_the_process()
-            && let Err(error) = shared.limits.count_peer(line.client)
-        {
-            return Box::pin(async move { Ok(line.end(error.into_response(), &shared)) });
+        if let Some(cors) = shared.terms.cors.as_ref().filter(|_| cors::crosses(&request)) {
+            let (mut inner, within, client) =
+                (self.inner.clone(), Arc::clone(&shared), line.counted_client());
+            let bounded = move |request| bounded(&mut inner, request, client, Arc::clone(&within));
+            let answer = cors.layer(tower::service_fn(bounded)).oneshot(request);
+            return Box::pin(async move {
+                let Ok(response) = answer.await;
+                Ok(line.end(response, &shared))
+            });
         }
-        // axum's `Route` only builds a future here: what can panic runs when that is polled.
-        let answer = AssertUnwindSafe(self.inner.call(request)).catch_unwind();
+        let client = line.counted_client();
+        let answer = bounded(&mut self.inner, request, client, Arc::clone(&shared));
         Box::pin(async move {
-            let response = match tokio::time::timeout(timeout, answer).await {
-                Ok(Ok(Ok(response))) => response,
-                Ok(Ok(Err(never))) => match never {},
-                Ok(Err(panic)) => Error::internal(panic_text(&*panic)).into_response(),
-                Err(_) => too_slow(timeout).into_response(),
-            };
+            let Ok(response) = answer.await;
             Ok(line.end(response, &shared))
+        })
+    }
+}
+
+/// The answer of `inner`, unless `client` asks too often, it takes too long, or it panics.
+fn bounded<S>(
+    inner: &mut S,
+    request: Request,
+    client: Option<IpAddr>,
+    shared: Arc<Shared>,
+) -> impl Future<Output = Result<Response, Infallible>> + Send + use<S>
+where
+    S: Service<Request, Response = Response, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    let counted = client.map_or(Ok(()), |client| shared.terms.limits.count_peer(client));
+    // axum's `Route` only builds a future here: what can panic runs when that is polled.
+    let answer = counted.map(|()| AssertUnwindSafe(inner.call(request)).catch_unwind());
+    async move {
+        let timeout = shared.terms.timeout;
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => return Ok(error.into_response()),
+        };
+        Ok(match tokio::time::timeout(timeout, answer).await {
+            Ok(Ok(Ok(response))) => response,
+            Ok(Err(panic)) => Error::internal(panic_text(&*panic)).into_response(),
+            Err(_) => too_slow(timeout).into_response(),
         })
     }
 }
@@ -148,16 +181,16 @@ impl Line {
             id: RequestId::of(request, &shared.ids),
             method: request.method().clone(),
             route: request.extensions().get().cloned(),
-            client: client::address(request.extensions(), request.headers(), &shared.proxies),
+            client: client::address(request.extensions(), request.headers(), &shared.terms.proxies),
             start: Instant::now(),
             status: CLIENT_GONE,
             error: None,
         }
     }
 
-    /// Whether it is about the process alone: whoever watches that asks often.
-    fn is_of_the_process(&self) -> bool {
-        self.route().starts_with("/_")
+    /// The client, if its requests are counted: whoever watches the process alone asks often.
+    fn counted_client(&self) -> Option<IpAddr> {
+        (!self.route().starts_with("/_")).then_some(self.client)
     }
 
     /// Notes how it was answered, and adds what goes with every answer.
@@ -165,7 +198,7 @@ impl Line {
         self.status = response.status().as_u16();
         self.error = response.extensions_mut().remove();
         response.headers_mut().insert(REQUEST_ID, self.id.to_header());
-        guards::add(response.headers_mut(), shared.secure);
+        guards::add(&self.method, response.headers_mut(), shared.terms.secure);
         response
     }
 

@@ -3,6 +3,7 @@
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
@@ -23,6 +24,10 @@ const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 
 /// How many buckets addresses are counted in: however many there are, they take only so much memory.
 const BUCKETS: u64 = 1 << 16;
+
+/// After how many requests those are forgotten whose quota is whole again. A request adds one at the most, so that they
+/// stay few, and what looking through them costs is spread over as many requests.
+const FORGET_EVERY: u64 = 1 << 13;
 
 /// The limits that the service was asked to keep; by default none.
 pub struct Limits {
@@ -54,7 +59,7 @@ impl Limits {
     /// # Errors
     /// 429 where it is one too many.
     pub fn count_peer(&self, address: IpAddr) -> Result<(), Error> {
-        if self.peers.0.is_empty() {
+        if self.peers.counters.is_empty() {
             return Ok(());
         }
         let bucket = self.hasher.hash_one(client(address)) % BUCKETS;
@@ -92,7 +97,10 @@ impl Standing {
 type Counter<K> = RateLimiter<K, DashMapStateStore<K>, Ticks, StateInformationMiddleware>;
 
 /// Quotas that hold at once.
-struct Quotas<K: Hash + Eq + Clone>(Vec<(Counter<K>, Ticks)>);
+struct Quotas<K: Hash + Eq + Clone> {
+    counters: Vec<(Counter<K>, Ticks)>,
+    counted: AtomicU64,
+}
 
 impl<K: Hash + Eq + Clone> Quotas<K> {
     fn new(rates: &[Rate], clock: &Clock) -> Self {
@@ -101,12 +109,26 @@ impl<K: Hash + Eq + Clone> Quotas<K> {
             let ticks = Ticks::new(clock.clone());
             Some((Counter::new(quota, DashMapStateStore::default(), ticks.clone()), ticks))
         };
-        Self(rates.iter().filter_map(quota).collect())
+        Self { counters: rates.iter().filter_map(quota).collect(), counted: AtomicU64::new(0) }
+    }
+
+    /// Whoever has the whole quota is as well off as somebody unknown.
+    fn forget_idle(&self) {
+        for (counter, _) in &self.counters {
+            counter.retain_recent();
+            counter.shrink_to_fit();
+        }
     }
 
     fn count(&self, key: &K) -> Result<Option<Standing>, Error> {
+        if self.counters.is_empty() {
+            return Ok(None);
+        }
+        if self.counted.fetch_add(1, Ordering::Relaxed) % FORGET_EVERY == FORGET_EVERY - 1 {
+            self.forget_idle();
+        }
         let mut least: Option<Standing> = None;
-        for (counter, ticks) in &self.0 {
+        for (counter, ticks) in &self.counters {
             let state = counter.check_key(key).map_err(|until| {
                 let wait = until.wait_time_from(ticks.now());
                 Error::throttled(until.quota().burst_size().get(), seconds(wait))
@@ -150,5 +172,46 @@ impl RateClock for Ticks {
                 Nanos::new(self.clock.now().micros().unsigned_abs().saturating_mul(1000))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::time::{ManualClock, Timestamp};
+
+    #[test]
+    fn who_has_asked_nothing_for_long_is_forgotten_and_who_waits_is_not() {
+        let hand = ManualClock::at(Timestamp::from_micros(1_735_787_045_000_000));
+        let rate = "3/h".parse().expect("a rate");
+        let quotas = Quotas::new(&[rate], &Clock::Manual(hand.clone()));
+        let known = || quotas.counters.iter().map(|(counter, _)| counter.len()).sum::<usize>();
+        let mut next = 1_u64..;
+        let mut ask_as_others = |requests: u64| {
+            for _ in 0..requests {
+                let key = next.next().expect("another key");
+                quotas.count(&key).expect("the first of a key");
+            }
+        };
+        for _ in 0..3 {
+            quotas.count(&0).expect("within the quota");
+        }
+        ask_as_others(FORGET_EVERY - 4);
+        assert_eq!(known(), 8189);
+        hand.advance(Duration::from_mins(41));
+        ask_as_others(1);
+        assert_eq!(known(), 2, "the one who asks, and key 0, whose quota is not whole again");
+        for left in [1, 0] {
+            let standing = quotas.count(&0).expect("two came back");
+            assert_eq!(standing.map(|standing| standing.remaining), Some(left));
+        }
+        assert_eq!(quotas.count(&0).expect_err("no more").status(), 429);
+        for _ in 0..3 {
+            ask_as_others(FORGET_EVERY);
+            hand.advance(Duration::from_mins(41));
+        }
+        assert!(known() <= 8192 + 2, "{}", known());
     }
 }

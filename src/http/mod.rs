@@ -5,6 +5,7 @@ pub mod around;
 pub mod body;
 pub mod client;
 mod conditional;
+pub mod cors;
 mod error;
 mod guards;
 pub mod html;

@@ -1,27 +1,20 @@
-//! What is done only for clients that ask for it: long answers compressed, and calls from pages of other origins
-//! let through. All others pay nothing for it.
+//! Long answers compressed, for clients that ask for it. All others pay nothing for it.
 
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum::extract::Request;
-use axum::http::header::{
-    ACCEPT_ENCODING, ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE,
-    ETAG, IF_MATCH, IF_NONE_MATCH, ORIGIN, RETRY_AFTER,
-};
-use axum::http::{HeaderName, HeaderValue, Method};
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, ETAG, IF_NONE_MATCH};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::future::Either;
 use tower::util::BoxCloneSyncService;
-use tower::{Layer, Service, ServiceBuilder, ServiceExt};
+use tower::{Layer, Service, ServiceExt};
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::SizeAbove;
-use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use crate::etag;
 
@@ -29,54 +22,12 @@ use super::client::{self, TrustedProxies};
 
 /// Shorter answers are sent as they are, in bytes.
 const SHORT: u64 = 8 * 1024;
-/// How long a browser may remember what it may do.
-const REMEMBERED: Duration = Duration::from_hours(1);
 
-/// The layer that does it.
+/// The layer that does it. Answers to clients on this machine are sent as they are: there it only costs time.
 #[derive(Clone)]
-pub struct Negotiate(Arc<Terms>);
-
-struct Terms {
-    proxies: TrustedProxies,
-    cors: Option<CorsLayer>,
-}
-
-impl Negotiate {
-    /// Answers to clients on other machines are compressed where they take that: on loopback it only costs time.
-    /// Pages of `origins` may call; `*` is any.
-    pub fn new(origins: &[String], proxies: TrustedProxies) -> Self {
-        Self(Arc::new(Terms { proxies, cors: (!origins.is_empty()).then(|| cors(origins)) }))
-    }
-}
-
-fn cors(origins: &[String]) -> CorsLayer {
-    let named = HeaderName::from_static;
-    let allowed = if origins.iter().any(|origin| origin == "*") {
-        AllowOrigin::any()
-    } else {
-        AllowOrigin::list(origins.iter().filter_map(|origin| origin.parse().ok()))
-    };
-    CorsLayer::new()
-        .allow_origin(allowed)
-        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
-        .allow_headers([
-            AUTHORIZATION,
-            CONTENT_TYPE,
-            IF_MATCH,
-            IF_NONE_MATCH,
-            named("idempotency-key"),
-            named("x-request-id"),
-        ])
-        .expose_headers([
-            ETAG,
-            RETRY_AFTER,
-            named("idempotent-replayed"),
-            named("ratelimit-limit"),
-            named("ratelimit-remaining"),
-            named("ratelimit-reset"),
-            named("x-request-id"),
-        ])
-        .max_age(REMEMBERED)
+pub struct Negotiate {
+    /// Whose word on the client's address is believed.
+    pub proxies: TrustedProxies,
 }
 
 type Done = Result<Response, Infallible>;
@@ -92,35 +43,34 @@ where
         let compression = CompressionLayer::new()
             .quality(CompressionLevel::Fastest)
             .compress_when(SizeAbove::new(SHORT));
-        let full = ServiceBuilder::new()
-            .option_layer(self.0.cors.clone())
-            .map_response(tag_encoding)
-            .layer(compression)
-            .service(inner.clone());
-        let full = full.map_response(IntoResponse::into_response).map_err(|never| match never {});
-        Negotiated { inner, full: BoxCloneSyncService::new(full), terms: Arc::clone(&self.0) }
+        let full = compression.layer(inner.clone());
+        let full = full.map_response(IntoResponse::into_response);
+        Negotiated { inner, full: BoxCloneSyncService::new(full), proxies: self.proxies.clone() }
     }
 }
 
-/// A compressed answer is another one than the plain: its tag says so.
-fn tag_encoding<B>(mut response: axum::http::Response<B>) -> axum::http::Response<B> {
-    let headers = response.headers_mut();
-    if headers.contains_key(CONTENT_ENCODING)
-        && let Some(tag) = headers.get(ETAG).and_then(|tag| tag.to_str().ok())
-        && let Ok(tag) = HeaderValue::try_from(etag::compressed(tag))
+/// A compressed answer is another one than the plain: its tag says so, also where the reader has it already.
+fn tag_encoding(if_none_match: Option<&HeaderValue>, response: &mut Response) {
+    let known = if_none_match.and_then(|sent| sent.to_str().ok());
+    let (status, headers) = (response.status(), response.headers());
+    let Some(tag) = headers.get(ETAG).and_then(|tag| tag.to_str().ok()) else { return };
+    let compressed = etag::compressed(tag);
+    let is_known = status == StatusCode::NOT_MODIFIED
+        && known.is_some_and(|known| known.contains(&compressed));
+    if (headers.contains_key(CONTENT_ENCODING) || is_known)
+        && let Ok(tag) = HeaderValue::try_from(compressed)
     {
-        headers.insert(ETAG, tag);
+        response.headers_mut().insert(ETAG, tag);
     }
-    response
 }
 
 /// A service within [`Negotiate`].
 #[derive(Clone)]
 pub struct Negotiated<S> {
     inner: S,
-    /// The same with all that may be asked for.
+    /// The same, compressed.
     full: BoxCloneSyncService<Request, Response, Infallible>,
-    terms: Arc<Terms>,
+    proxies: TrustedProxies,
 }
 
 impl<S> Service<Request> for Negotiated<S>
@@ -137,25 +87,20 @@ where
     }
 
     fn call(&mut self, mut request: Request) -> Self::Future {
-        let near = |request: &Request, terms: &Terms| {
-            client::address(request.extensions(), request.headers(), &terms.proxies).is_loopback()
-        };
-        if request.headers().contains_key(ACCEPT_ENCODING) && near(&request, &self.terms) {
+        if !request.headers().contains_key(ACCEPT_ENCODING) {
+            return Either::Left(self.inner.call(request));
+        }
+        let near = client::address(request.extensions(), request.headers(), &self.proxies);
+        if near.is_loopback() {
             request.headers_mut().remove(ACCEPT_ENCODING);
+            return Either::Left(self.inner.call(request));
         }
-        let encoded = request.headers().contains_key(ACCEPT_ENCODING);
-        if encoded || (self.terms.cors.is_some() && crosses(&request)) {
-            Either::Right(Box::pin(self.full.clone().oneshot(request)))
-        } else {
-            Either::Left(self.inner.call(request))
-        }
+        let known = request.headers().get(IF_NONE_MATCH).cloned();
+        let answer = self.full.clone().oneshot(request);
+        Either::Right(Box::pin(async move {
+            let mut response = answer.await?;
+            tag_encoding(known.as_ref(), &mut response);
+            Ok(response)
+        }))
     }
-}
-
-/// Whether a browser asks for a page of some origin. An OPTIONS without the method that is to follow is nobody's
-/// preflight, but asks for what the path allows.
-fn crosses(request: &Request) -> bool {
-    request.headers().contains_key(ORIGIN)
-        && (request.method() != Method::OPTIONS
-            || request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD))
 }

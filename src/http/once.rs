@@ -2,21 +2,22 @@
 
 use axum::body::Body;
 use axum::extract::{FromRef, Request};
-use axum::http::{HeaderMap, HeaderName, Method};
+use axum::http::{HeaderMap, HeaderName};
 
 use crate::error::{Error, Result};
-use crate::idempotency::Once;
+use crate::idempotency::Sent;
 use crate::state::App;
 
 use super::body::{BodyLimits, read_bytes};
+use super::path::placeless;
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// How many characters a key may have.
 const LONGEST: usize = 255;
 
-/// Whether a request is to be done once: a POST with a key.
+/// Whether a POST is to be done once: it comes with a key.
 pub(super) fn is_asked(request: &Request) -> bool {
-    request.method() == Method::POST && request.headers().contains_key(KEY)
+    request.headers().contains_key(KEY)
 }
 
 /// Notes beside a request that is to be done once which one it is: for that its whole body is read.
@@ -28,7 +29,7 @@ pub(super) async fn note(app: &App, request: Request) -> Result<Request> {
     let (parts, body) = request.into_parts();
     let whole = Request::from_parts(parts.clone(), body);
     let bytes = read_bytes(whole, BodyLimits::from_ref(app)).await?;
-    let once = Once::new(parts.uri.path(), &key, &bytes);
+    let once = Sent::new(placeless(&parts), &key, &bytes);
     let mut request = Request::from_parts(parts, Body::from(bytes));
     request.extensions_mut().insert(once);
     Ok(request)

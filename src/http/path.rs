@@ -106,3 +106,15 @@ pub fn parameter<'p>(parts: &'p Parts, name: &str) -> Option<Cow<'p, str>> {
     let part = parts.uri.path().split('/').nth(place)?;
     Some(percent_decode_str(part).decode_utf8_lossy())
 }
+
+/// The parts of a path, percent-decoded; in the place of an organization and a project stands what their parameters
+/// are called. A trailing slash is no part.
+pub(super) fn placeless(parts: &Parts) -> impl Iterator<Item = Cow<'_, str>> {
+    let template = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    let sent = parts.uri.path().split('/').map(|part| percent_decode_str(part).decode_utf8_lossy());
+    let both = template.split('/').zip(sent).filter(|(named, _)| !named.is_empty());
+    both.map(|(named, sent)| match named {
+        "{organization_id}" | "{project_id}" => Cow::Borrowed(named),
+        _ => sent,
+    })
+}

@@ -1,7 +1,7 @@
-//! The one route table. A line of it is a path's two spellings, its gate, its OpenAPI entry and its row
+//! The one route table. A line of it is a path's spellings, its gate, its OpenAPI entry and its row
 //! in the authorization test.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -18,8 +18,7 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use crate::access::gate::{Granted, authorize};
 use crate::access::{Admitted, Ask, Changing, Needs, PathIds, Place, Target, Visitor};
 use crate::error::{Error, Result};
-use crate::idempotency::Once;
-use crate::ids::RequesterId;
+use crate::idempotency::Sent;
 use crate::state::App;
 use crate::store::Snapshot;
 
@@ -80,21 +79,17 @@ impl Routes {
         H: Handler<T, App>,
         T: 'static,
     {
-        let target = Target::of(path);
+        let door = Door { needs, target: Target::of(path), once: method == Method::POST };
         let guarded = move |State(app): State<App>, request: Request| {
             let handler = handler.clone();
             async move {
                 let known = conditional::known(request.method(), request.headers());
-                let response = match enter(&app, needs, target, request).await {
-                    Ok((request, standing)) => {
-                        let mut response = handler.call(request, app).await;
-                        if let Some(standing) = standing {
-                            standing.write(response.headers_mut());
-                        }
-                        response
-                    }
+                let mut standing = None;
+                let mut response = match enter(&app, door, request, &mut standing).await {
+                    Ok(request) => handler.call(request, app).await,
                     Err(error) => error.into_response(),
                 };
+                tell(standing, &mut response);
                 match known {
                     Some(known) => conditional::unless_known(response, &known),
                     None => response,
@@ -117,8 +112,8 @@ impl Routes {
         &self.rows
     }
 
-    /// The router over all of them: each path with and without its trailing slash, other methods answered
-    /// with 405 and `Allow`, other paths with 404.
+    /// The router over all of them: each path in all its spellings, other methods answered with 405 and
+    /// `Allow`, other paths with 404.
     pub fn into_router(self) -> Router<App> {
         let mut router = Router::new();
         for (path, methods) in self.paths {
@@ -126,16 +121,24 @@ impl Routes {
             let target = Target::of(path);
             let public = self.rows.iter().filter(|row| row.path == path).all(Row::is_public);
             let needs = if public { Needs::nothing("public") } else { Needs::any_key() };
+            let door = Door { needs, target, once: false };
             let methods = methods.fallback(move |State(app): State<App>, request: Request| {
-                other_method(app, request, needs, target, allow.clone())
+                other_method(app, request, door, allow.clone())
             });
-            if let Some(bare) = path.strip_suffix('/') {
-                router = router.route(bare, methods.clone());
+            for spelling in spellings(path) {
+                router = router.route(&spelling, methods.clone());
             }
-            router = router.route(path, methods);
         }
         router.fallback(|| async { Error::not_found_as("API endpoint not found.") })
     }
+}
+
+/// How a path is written: with and without its trailing slash, and an `@` also as PostHog's clients send it, which
+/// put each part through `encodeURIComponent`. What stands for a parameter is decoded where it is read.
+fn spellings(path: &str) -> BTreeSet<String> {
+    let plain = [path, path.strip_suffix('/').unwrap_or(path)].map(str::to_owned);
+    let encoded = plain.clone().map(|path| path.replace('@', "%40"));
+    plain.into_iter().chain(encoded).collect()
 }
 
 fn allow<'r>(rows: impl Iterator<Item = &'r Row>) -> String {
@@ -149,26 +152,37 @@ fn allow<'r>(rows: impl Iterator<Item = &'r Row>) -> String {
 
 /// OPTIONS is open to everybody; any other method that the path lacks is refused only after the caller's
 /// key, and its way into the path's organization or project, held (decisions §1).
-async fn other_method(
-    app: App,
-    request: Request,
-    needs: Needs,
-    target: Target,
-    allow: String,
-) -> Response {
-    let method = request.method().clone();
+async fn other_method(app: App, request: Request, door: Door, allow: String) -> Response {
+    let (method, mut standing) = (request.method().clone(), None);
     let mut response = if method == Method::OPTIONS {
         StatusCode::NO_CONTENT.into_response()
     } else {
-        match enter(&app, needs, target, request).await {
+        match enter(&app, door, request, &mut standing).await {
             Ok(_) => Error::method_not_allowed(method.as_str()).into_response(),
             Err(error) => error.into_response(),
         }
     };
+    tell(standing, &mut response);
     if let Ok(allow) = HeaderValue::try_from(allow) {
         response.headers_mut().insert(ALLOW, allow);
     }
     response
+}
+
+/// Tells where a key stands with the limits, whatever came of its request.
+fn tell(standing: Option<Standing>, response: &mut Response) {
+    if let Some(standing) = standing {
+        standing.write(response.headers_mut());
+    }
+}
+
+/// What stands before a handler.
+#[derive(Clone, Copy)]
+struct Door {
+    needs: Needs,
+    target: Target,
+    /// Whether what comes with an `Idempotency-Key` is done once behind it.
+    once: bool,
 }
 
 /// Whom the gate let in; left with the request for the handler to take.
@@ -179,16 +193,18 @@ struct Entry {
     tx: Arc<Snapshot>,
 }
 
-/// Lets a request in; answers it with what its handler takes, and where its key stands with the limits.
+/// Lets a request in; answers it with what its handler takes, and notes where its key stands with the limits as soon
+/// as that was counted.
 async fn enter(
     app: &App,
-    needs: Needs,
-    target: Target,
+    Door { needs, target, once }: Door,
     request: Request,
-) -> Result<(Request, Option<Standing>)> {
+    standing: &mut Option<Standing>,
+) -> Result<Request> {
     if needs.public.is_some() && !needs.optional {
-        return Ok((request, None));
+        return Ok(request);
     }
+    let once = once && once::is_asked(&request);
     let (parts, body) = request.into_parts();
     let sent =
         parts.headers.get(AUTHORIZATION).map(|sent| String::from_utf8_lossy(sent.as_bytes()));
@@ -198,9 +214,7 @@ async fn enter(
             return Err(Error::not_authenticated());
         }
         let request = Request::from_parts(parts, body);
-        let request =
-            if once::is_asked(&request) { once::note(app, request).await? } else { request };
-        return Ok((request, None));
+        return if once { once::note(app, request).await } else { Ok(request) };
     };
     let mut tx = app.store().snapshot()?;
     let presented = app.matches().check(&tx, text).await?;
@@ -211,10 +225,10 @@ async fn enter(
     let now = app.now();
     let ask = Ask { presented, needs, target, ids };
     let granted = authorize(&*tx, &ask, now)?;
-    let standing = app.limits().count_key(ask.presented.key())?;
+    *standing = app.limits().count_key(ask.presented.key())?;
     app.record_use(&ask.presented, now);
     let mut request = Request::from_parts(parts, body);
-    if once::is_asked(&request) {
+    if once {
         // No snapshot is held while a slow body arrives.
         drop(tx);
         request = once::note(app, request).await?;
@@ -222,7 +236,7 @@ async fn enter(
     }
     let entry = Entry { granted: Arc::new(granted), ask: Arc::new(ask), tx };
     request.extensions_mut().insert(entry);
-    Ok((request, standing))
+    Ok(request)
 }
 
 /// The key of `Authorization: Bearer <key>`; any other form is no key at all (facts-crosscutting §a).
@@ -249,9 +263,7 @@ impl<P: Place> FromRequestParts<App> for Changing<P> {
         let Entry { granted, ask, .. } = Entry::take(parts)?;
         P::of(&granted)?;
         let expected = conditional::expected(&parts.headers);
-        let by = RequesterId(granted.caller.user.uuid.0);
-        let once = parts.extensions.remove::<Once>().map(|once| once.by(by));
-        Ok(Self { ask, expected, once, place: PhantomData })
+        Ok(Self { ask, expected, once: parts.extensions.remove(), place: PhantomData })
     }
 }
 
@@ -261,8 +273,11 @@ impl FromRequestParts<App> for Visitor {
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Infallible> {
         let entry = parts.extensions.remove::<Entry>();
         let caller = entry.as_ref().map(|entry| entry.granted.caller.clone());
-        let user = caller.as_ref().map(|caller| caller.user.uuid);
-        let once = parts.extensions.remove::<Once>().map(|once| once.sent_by(user));
+        let sent = parts.extensions.remove::<Sent>();
+        let once = sent.map(|sent| match &caller {
+            Some(caller) => sent.meaning(caller.user.uuid.0.as_bytes()),
+            None => sent,
+        });
         Ok(Self { ask: entry.map(|entry| entry.ask), caller, once })
     }
 }

@@ -179,7 +179,8 @@ impl Row {
         self
     }
 
-    /// Says that the query may hold this; a value that is no `T` is passed over.
+    /// Says that the query may hold this. What a value that is no `T` does, the handler decides: most pass it
+    /// over, the activity log refuses it.
     pub fn query<T: ToSchema>(&mut self, name: &'static str, about: &'static str) -> &mut Self {
         self.query.push(Parameter { name, about, schema: T::schema });
         self

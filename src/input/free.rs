@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 
 use serde_json::Value;
-use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, SchemaType, Type};
+use utoipa::openapi::schema::{
+    AdditionalProperties, ArrayBuilder, ObjectBuilder, SchemaType, Type,
+};
 
 use super::{JsonObject, Kind, Schema, python_type};
 use crate::error::{Error, Result};
@@ -27,7 +29,8 @@ impl Kind for FreeForm {
     fn schema() -> Schema {
         use Type::{Array, Boolean, Number, Object, String};
         let any_but_null = SchemaType::Array(vec![Object, Array, String, Number, Boolean]);
-        ObjectBuilder::new().schema_type(any_but_null).into()
+        let anything = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
+        ArrayBuilder::new().schema_type(any_but_null).items(anything).into()
     }
 }
 

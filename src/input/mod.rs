@@ -1,5 +1,4 @@
-//! From a JSON object to a typed input: one list of fields is the struct, its checks, their order and
-//! its schema.
+//! From a JSON object to a typed input: one list of fields is the struct, its checks, their order and its schema.
 //!
 //! [`input!`](crate::input!) declares an input. Each field names what it takes, a [`Field`]:
 //!
@@ -8,6 +7,7 @@
 //! | `K` | `None` | refused | `Option<K::Value>` |
 //! | [`Nullable<K>`] | `Patch::Absent` | `Patch::Null` | [`Patch<K::Value>`](crate::patch::Patch) |
 //! | [`Required<K>`] | refused | refused | `K::Value` |
+//! | [`Untyped`] | taken | taken | `()` |
 //!
 //! where `K` is a [`Kind`]: [`Text`], [`Name`], [`Flag`], [`Integer`], [`Identifier`], [`Decimal`],
 //! [`Choice`], [`TimeZoneName`], [`DateTime`], [`Email`], [`UuidField`], [`FreeForm`], [`FreeObject`],
@@ -105,7 +105,7 @@ pub use free::{FreeForm, FreeObject};
 pub use identifier::{Identifier, UuidField};
 pub use list::{ListOf, Tags, UrlList};
 pub use number::Integer;
-pub use spec::{Field, Kind, Nested, Nullable, Required};
+pub use spec::{Field, Kind, Nested, Nullable, Required, Untyped};
 pub use text::{Name, Text};
 pub use utoipa::openapi::Schema;
 pub use web_url::WebUrl;

@@ -34,7 +34,7 @@ pub trait Kind {
     }
 }
 
-/// A field of an input, as it is declared: a [`Kind`], [`Nullable`] or [`Required`].
+/// A field of an input, as it is declared: a [`Kind`], [`Nullable`], [`Required`] or [`Untyped`].
 pub trait Field {
     /// The type of the struct's field.
     type Out: Clone + Debug;
@@ -101,6 +101,22 @@ impl<K: Kind> Field for Required<K> {
 
     fn property() -> Schema {
         K::schema()
+    }
+}
+
+/// A field that may hold anything, is not looked at and has no effect.
+#[derive(Debug, Clone, Copy)]
+pub struct Untyped;
+
+impl Field for Untyped {
+    type Out = ();
+
+    fn take(_: &str, _: Option<&Value>) -> Result<()> {
+        Ok(())
+    }
+
+    fn property() -> Schema {
+        ObjectBuilder::new().schema_type(SchemaType::AnyValue).into()
     }
 }
 

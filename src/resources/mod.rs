@@ -43,6 +43,7 @@ fn kinds() -> Vec<Box<dyn Kind>> {
         kind::<api_keys::ApiKey>(),
         kind::<api_keys::ApiKeyUse>(),
         kind::<api_keys::Roll>(),
+        kind::<api_keys::Makers>(),
         kind::<access_controls::rules::Rule>(),
         kind::<collaborators::Collaborator>(),
         kind::<sharing::Sharing>(),

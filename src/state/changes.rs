@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
-use crate::access::gate::{Caller, authorize};
+use crate::access::gate::{Caller, Granted, authorize};
 use crate::access::{Changing, Place, Visitor};
 use crate::error::{Error, Result};
 use crate::http::answer::Answer;
-use crate::idempotency::{self, Once};
+use crate::idempotency::{self, Once, Sent};
+use crate::ids::RequesterId;
 use crate::mail::postman::Bell;
+use crate::resources::api_keys::Holdings;
 use crate::resources::{activity, users};
 use crate::secret::Seed;
 use crate::store::{Snapshot, WriteTx};
@@ -66,6 +68,7 @@ impl App {
         self.write(move |tx, now| {
             let granted = authorize(tx, &ask, now)?;
             let (caller, place) = (&granted.caller, P::of(&granted)?);
+            let once = known(once.as_ref(), &granted)?;
             let answer = do_once(tx, once.as_ref(), now, |tx| rule(tx, caller, &place, now))?;
             Ok((Some(granted.caller.user), answer))
         })
@@ -73,36 +76,50 @@ impl App {
     }
 
     /// What a request that is to be done once was answered, if it was done: for a handler that looks at something
-    /// before it posts, and whose rule asks for no more rights than the gate did.
+    /// before it posts, and whose rule asks for no more rights than the gate does, which is asked once more.
     ///
     /// # Errors
-    /// 422 for a repeated request with another body; 500 or 503 when the file cannot be read.
-    pub fn find_reply(&self, once: Option<&Once>) -> Result<Option<Answer>> {
-        let Some(once) = once else { return Ok(None) };
-        let reply = idempotency::find(&*self.store().snapshot()?, once, self.now())?;
-        Ok(reply.map(Answer::Replayed))
+    /// What the gate refuses; 422 for a repeated request with another body; 500 or 503 when the file cannot be read.
+    pub fn find_reply<P: Place>(&self, asked: &Changing<P>) -> Result<Option<Answer>> {
+        self.find_reply_where(asked, |_| Ok(()))
     }
 
     /// The same, for a handler whose rule asks for rights besides. `rule` says whether the request would be done
-    /// now, and refuses it where it would not; only a kept answer goes before what is not about the caller's rights.
+    /// now, and refuses it where it would not; what it refuses the caller goes before all, the rest of what it
+    /// refuses only where nothing is kept.
     ///
     /// # Errors
     /// As [`find_reply`](Self::find_reply), and what `rule` refuses.
-    pub fn find_reply_where(
+    pub fn find_reply_where<P: Place>(
         &self,
-        once: Option<&Once>,
+        asked: &Changing<P>,
         rule: impl FnOnce(&Snapshot) -> Result<()>,
     ) -> Result<Option<Answer>> {
-        let tx = self.store().snapshot()?;
-        let reply = match once {
-            Some(once) => idempotency::find(&*tx, once, self.now())?,
-            None => None,
-        };
-        match (reply, rule(&tx)) {
-            (Some(_), Err(refused)) if is_about_rights(&refused) => Err(refused),
-            (Some(reply), _) => Ok(Some(Answer::Replayed(reply))),
-            (None, ruled) => ruled.map(|()| None),
+        let (tx, now) = (self.store().snapshot()?, self.now());
+        let once = known(asked.once.as_ref(), &authorize(&*tx, &asked.ask, now)?)?;
+        let kept = once.map_or(Ok(None), |once| idempotency::find(&*tx, &once, now));
+        match (kept, rule(&tx)) {
+            (Ok(None), ruled) => ruled.map(|()| None),
+            (_, Err(refused)) if is_about_rights(&refused) => Err(refused),
+            (kept, _) => Ok(kept?.map(Answer::Replayed)),
         }
+    }
+
+    /// As [`find_reply`](Self::find_reply), for somebody who may have sent a key.
+    ///
+    /// # Errors
+    /// As [`find_reply`](Self::find_reply).
+    pub fn find_reply_as_visitor(
+        &self,
+        visitor: &Visitor,
+        once: Option<&Once>,
+    ) -> Result<Option<Answer>> {
+        let Some(once) = once else { return Ok(None) };
+        let (tx, now) = (self.store().snapshot()?, self.now());
+        if let Some(ask) = &visitor.ask {
+            authorize(&*tx, ask, now)?;
+        }
+        Ok(idempotency::find(&*tx, once, now)?.map(Answer::Replayed))
     }
 
     /// Does what a POST asks for somebody who may have sent a key: asks the gate once more inside the write where
@@ -159,6 +176,22 @@ impl App {
         };
         self.store().write(write).await
     }
+}
+
+/// Which request it is, by what the gate found: the place that its path leads to, and where its body leaves to the
+/// presented key what is wanted, what that holds.
+fn known(sent: Option<&Sent>, granted: &Granted) -> Result<Option<Once>> {
+    let Some(sent) = sent else { return Ok(None) };
+    let Granted { caller, member, project } = granted;
+    let by = RequesterId(caller.user.uuid.0);
+    let (organization, project) =
+        (member.as_ref().map(|member| member.organization), project.as_ref().map(|one| one.id));
+    if !sent.inherits() {
+        return Ok(Some(sent.of(by, organization, project)));
+    }
+    let Holdings { user: _, scopes, organizations, projects, expires_at } = &caller.key.holdings;
+    let held = serde_json::to_vec(&(scopes, organizations, projects, expires_at));
+    Ok(Some(sent.meaning(&held.map_err(Error::internal)?).of(by, organization, project)))
 }
 
 /// Does what was asked, unless it is to be done once and was done: then the rule only tells whether the caller

@@ -1,11 +1,13 @@
 //! What is done in the background for as long as the service is there: sweeping what removed organizations
-//! and projects left behind, removing entries of the activity log that were kept long enough, and backups.
+//! and projects left behind, removing entries of the activity log and answers that were kept long enough,
+//! and backups.
 
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::idempotency;
 use crate::resources::{activity, sweeps};
 use crate::store::{OpenError, Store};
 use crate::time::{Clock, Timestamp};
@@ -15,7 +17,7 @@ use super::backups::BackupKeeper;
 
 /// How long it waits when the file takes no writes.
 const RETRY: Duration = Duration::from_secs(1);
-/// How often it looks for entries that were kept long enough, at the least.
+/// How often it looks for what was kept long enough, at the least.
 const LOOK: Duration = Duration::from_hours(1);
 
 impl App {
@@ -26,7 +28,7 @@ impl App {
     pub(super) fn keep_house(&self) -> Result<(), OpenError> {
         let (store, due) = (self.0.store.clone(), Arc::clone(&self.0.sweep));
         let inner = Arc::downgrade(&self.0);
-        let mut log = LogKeeper::of(self);
+        let (mut log, mut replies) = (LogKeeper::of(self), ReplyKeeper::of(self));
         let mut backups = BackupKeeper::of(self).map_err(|cause| OpenError::Io {
             doing: "keep backups of",
             path: store.path().to_owned(),
@@ -38,6 +40,7 @@ impl App {
                 tokio::select! {
                     () = due.notified() => {}
                     () = log.is_due() => {}
+                    () = replies.is_due() => {}
                     () = backups.is_due() => {}
                 }
                 let mut more = true;
@@ -49,7 +52,7 @@ impl App {
                 }
                 more = true;
                 while more && inner.strong_count() > 0 {
-                    more = match log.remove_some(&store).await {
+                    more = match remove_old(&store, &mut log, &mut replies).await {
                         Ok(more) => more,
                         Err(_) => retry().await,
                     };
@@ -62,6 +65,12 @@ impl App {
         });
         Ok(())
     }
+}
+
+/// Removes a piece of what was kept long enough; answers whether there may be more.
+async fn remove_old(store: &Store, log: &mut LogKeeper, replies: &mut ReplyKeeper) -> Result<bool> {
+    let more = log.remove_some(store).await?;
+    Ok(replies.remove_some(store).await? || more)
 }
 
 /// Waits, and wants another try.
@@ -107,5 +116,39 @@ impl LogKeeper {
         }
         store.write(move |tx| activity::expire(tx, &keys)).await?;
         Ok(true)
+    }
+}
+
+/// Forgets answers to requests that are done once when they are over their time.
+struct ReplyKeeper {
+    clock: Clock,
+    /// When it looks again.
+    next: Timestamp,
+}
+
+impl ReplyKeeper {
+    fn of(app: &App) -> Self {
+        let clock = app.0.clock.clone();
+        Self { next: clock.now(), clock }
+    }
+
+    async fn is_due(&self) {
+        self.clock.reaches(self.next).await;
+    }
+
+    /// Forgets as many as one transaction does, where it is time; answers whether there may be more.
+    async fn remove_some(&mut self, store: &Store) -> Result<bool> {
+        let now = self.clock.now();
+        if now < self.next {
+            return Ok(false);
+        }
+        let snapshot = store.snapshot()?;
+        let look = move || idempotency::is_due(&*snapshot, now);
+        let due = tokio::task::spawn_blocking(look).await.map_err(Error::internal)??;
+        if due && store.write(move |tx| idempotency::forget_some(tx, now)).await? {
+            return Ok(true);
+        }
+        self.next = now.plus(LOOK);
+        Ok(false)
     }
 }

@@ -13,8 +13,9 @@ use crate::error::{Error, Result};
 use super::Store;
 use super::check::{Checks, check_snapshot, check_structure};
 use super::engine::{RETRY_AFTER, begin, begin_read, definition, storage_error};
-use super::file::{self, OpenError};
+use super::file;
 use super::key::Key;
+use super::open_error::OpenError;
 use super::progress::{Progress, Steps};
 use super::record::seal;
 use super::schema::{FORMAT, Table};
@@ -187,6 +188,9 @@ fn send(snapshot: &Snapshot, out: impl Write) -> Result<()> {
     out.write_all(&[0]).and_then(|()| out.flush()).map_err(refused)
 }
 
+/// A table, a key in it and its payload.
+type Value = (Table, Vec<u8>, Vec<u8>);
+
 /// Reads what [`send`] wrote.
 struct Stream<R>(BufReader<R>);
 
@@ -202,7 +206,7 @@ impl<R: Read> Stream<R> {
         Ok(())
     }
 
-    fn next(&mut self) -> io::Result<Option<(Table, Vec<u8>, Vec<u8>)>> {
+    fn next(&mut self) -> io::Result<Option<Value>> {
         let [more] = self.bytes()?;
         if more != MORE {
             return Ok(None);

@@ -9,8 +9,9 @@ use redb::Database;
 use crate::error::{Error, Result};
 
 use super::engine::{begin, begin_read, storage_error};
-use super::file::{self, OpenError};
+use super::file;
 use super::key::Key;
+use super::open_error::OpenError;
 use super::read::Tx;
 use super::schema::{self, Table};
 use super::snapshot::Snapshot;

@@ -28,6 +28,9 @@ pub trait Record: Sized + 'static {
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[];
     /// The counts it takes part in, which the store keeps in step.
     const COUNTS: &'static [Count<Self>] = &[];
+    /// Whether another record may come under the key of one that was removed. The versions of such records come
+    /// from one sequence of their table, so that no version is met again.
+    const KEYS_COME_BACK: bool = false;
     /// Its primary key.
     type Key: Key;
     /// What rules and lists decide by.

@@ -9,8 +9,9 @@ use crate::error::{Error, Result};
 use super::backup::require_sound;
 use super::check::Checks;
 use super::engine::begin_read;
-use super::file::{self, Lock, OpenError, beside};
+use super::file::{self, Lock, beside};
 use super::migrate::open_database;
+use super::open_error::OpenError;
 use super::snapshot::Snapshot;
 use super::{DEFAULT_CACHE, Store, stored_secret};
 

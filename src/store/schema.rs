@@ -128,6 +128,8 @@ tables! {
     ApiKeyUses = "api_key_uses/1",
     /// The secrets of keys that were rolled: the current one, and the one before with its end. Key: key id.
     ApiKeyRolls = "api_key_rolls/1",
+    /// What the keys held that made the secrets of others. Key: key id.
+    ApiKeyMakers = "api_key_makers/1",
 
     /// What a list of dashboards shows. Key: project, dashboard.
     Dashboards = "dashboards/1",

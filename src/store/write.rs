@@ -83,8 +83,7 @@ impl<'t> WriteTx<'t> {
         self.tables.slot_mut(table).get_mut().ok_or_else(|| damaged(table, &"not open"))
     }
 
-    /// Adds `record`, or puts it in the place of the one under its key. Its version becomes one more
-    /// than that one's. Putting what already stands there changes nothing, not even the version.
+    /// Adds `record`, or puts it in the place of the one under its key. Its version becomes a later one. Putting what already stands there changes nothing, not even the version.
     ///
     /// # Errors
     /// 500 when a unique index already leads elsewhere: a rule checks that first, in its own words.
@@ -98,11 +97,20 @@ impl<'t> WriteTx<'t> {
         {
             return Ok(());
         }
+        let payload = match self.next_version::<R>(version)? {
+            next if next == version + 1 => payload,
+            next => record::payload(next, record)?,
+        };
         let old = old.map(Row::into_record).transpose()?;
         self.replace(key, before, old.as_ref(), record, payload)
     }
 
-    /// Counts a change of what hangs on the record under `key`: its version becomes one more, and nothing
+    /// The version after this one; 0 is that of no record.
+    fn next_version<R: Record>(&mut self, version: u64) -> Result<u64> {
+        if R::KEYS_COME_BACK { self.next_number(R::TABLE) } else { Ok(version + 1) }
+    }
+
+    /// Counts a change of what hangs on the record under `key`: its version becomes a later one, and nothing
     /// else of it changes.
     ///
     /// # Errors
@@ -111,7 +119,7 @@ impl<'t> WriteTx<'t> {
         let key = key.encoded();
         let before = self.plain(R::TABLE, &key)?.ok_or_else(Error::not_found)?;
         let row = Row::<R>::read(&before)?;
-        let version = row.version + 1;
+        let version = self.next_version::<R>(row.version)?;
         let record = row.into_record()?;
         let payload = record::payload(version, &record)?;
         self.replace(key, Some(before), Some(&record), &record, payload)

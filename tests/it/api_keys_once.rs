@@ -6,7 +6,7 @@ use steward::idempotency::Kept;
 
 use crate::api_keys_http::{CURRENT, KEYS, ME, at, holder, make, standing};
 use crate::api_keys_limits::{PLACES, SCOPES, World};
-use crate::idempotency::{is_replayed, post_once, stored};
+use crate::idempotency::{is_replayed, is_reused, post_once, stored};
 use crate::support::{OWNER, Workspace};
 
 /// The answer as it is told again.
@@ -84,6 +84,39 @@ async fn who_may_not_grant_a_key_is_not_told_of_it_again() {
     // What was ended is not told of either.
     world.workspace.owner.delete(&at(&first.body, "")).await.is_empty(204);
     post_once(&world.workspace.owner, &roll, "one", &json!({})).await.misses("Not found.");
+}
+
+/// What is left out is as the presented key has it, so another key asks for another thing.
+#[tokio::test]
+async fn a_key_that_holds_something_else_is_not_told_of_the_first_ones_key() {
+    let world = World::new().await;
+    let ((one, [web, _]), _) = (&world.one, &world.two);
+    let sent = json!({"label": "x", "scopes": ["dashboard:read"]});
+    let owner = &world.workspace.owner;
+    let first = post_once(owner, KEYS, "one", &sent).await;
+    assert_eq!((first.status, &first.body["scoped_teams"]), (201, &json!([])));
+    for limits in
+        [json!({"projects": [web]}), json!({"organizations": [one]}), json!({"expires_in": 60})]
+    {
+        let limited = world.key(&["*"], limits.clone()).await;
+        is_reused(&post_once(&limited, KEYS, "one", &sent).await);
+        let own = post_once(&limited, KEYS, &limits.to_string(), &sent).await;
+        assert_eq!(own.status, 201, "{}", own.body);
+        is_reused(&post_once(owner, KEYS, &limits.to_string(), &sent).await);
+        is_replayed(
+            &post_once(&limited, KEYS, &limits.to_string(), &sent).await,
+            &own,
+            &told_again(&own.body),
+        );
+    }
+    // One that holds the same means the same.
+    let same = world.key(&["*"], json!({})).await;
+    is_replayed(&post_once(&same, KEYS, "one", &sent).await, &first, &told_again(&first.body));
+    // One that was changed meanwhile means something else.
+    let path = at(&same.get(CURRENT).await.ok(), "");
+    same.patch(&path, json!({"scoped_teams": [web]})).await.ok();
+    is_reused(&post_once(&same, KEYS, "one", &sent).await);
+    assert_eq!(stored::<Kept>(&world.workspace), 4);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use steward::access::key::{TagKey, parse};
 use steward::config::Config;
 use steward::operator::Operation;
-use steward::resources::api_keys::{ApiKey, Roll, hash_to_verify};
+use steward::resources::api_keys::{ApiKey, Makers, Roll, hash_to_verify};
 use steward::resources::members::Level;
 use steward::router::router;
 use steward::secret::Purpose;
@@ -126,6 +126,7 @@ async fn a_key_in_grace_ends_with_the_key() {
     holder(&workspace, &by_operator).get(ME).await.is_bad_key();
     let tx = workspace.app.store().snapshot().expect("a snapshot");
     assert!(!tx.exists::<Roll>(&id).expect("read"), "its secrets went with it");
+    assert!(!tx.exists::<Makers>(&id).expect("read"), "and who made them");
     workspace.check().await;
 }
 
@@ -307,6 +308,8 @@ async fn check_finds_secrets_of_a_key_that_is_gone() {
     let torn = workspace.app.store().write(move |tx| tx.remove::<ApiKey>(&id).map(drop)).await;
     torn.expect("removed");
     let findings = workspace.operate(Operation::Check).await;
-    assert_eq!(findings["problem_count"], 1, "{findings}");
-    assert!(findings.to_string().contains("api_key_rolls/1"), "{findings}");
+    assert_eq!(findings["problem_count"], 2, "{findings}");
+    for table in ["api_key_rolls/1", "api_key_makers/1"] {
+        assert!(findings.to_string().contains(table), "{findings}");
+    }
 }

@@ -87,8 +87,8 @@ fn a_backup_holds_what_was_there_and_tells_what_it_is() {
         assert_eq!(made["bytes"], bytes.len());
         assert_eq!(made["blake3"], blake3::hash(&bytes).to_hex().as_str());
         assert!(made["values"].as_u64().expect("a number") > 20);
-        let mode = path.metadata().expect("metadata").permissions().mode();
-        assert_eq!(mode & 0o777, 0o600, "it is a credential");
+        let bits = path.metadata().expect("metadata").permissions().mode();
+        assert_eq!(bits & 0o777, 0o600, "it is a credential");
         let copy = place.site.serve(&["--data", "copy.redb"]);
         assert_eq!(names(&copy, &place.project, &place.key), ["A"]);
         copy.stop();

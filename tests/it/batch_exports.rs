@@ -125,7 +125,7 @@ async fn every_field_is_kept_as_it_was_sent() {
     workspace.owner.get(&path).await.is(200, made.clone());
 
     for (field, values) in [
-        ("model", vec![json!("sessions"), json!(null), json!("events")]),
+        ("model", vec![json!("persons"), json!(null), json!("events")]),
         (
             "interval",
             ["hour", "day", "week", "every 5 minutes", "every 15 minutes"].map(Value::from).into(),

@@ -47,6 +47,30 @@ async fn every_answer_guards_itself() {
 }
 
 #[tokio::test]
+async fn an_answer_to_a_change_is_not_kept_though_it_has_a_tag() {
+    let workspace = Workspace::new().await;
+    let (owner, keys) = (&workspace.owner, "/api/personal_api_keys/");
+    let made = owner.post(keys, json!({"label": "x", "scopes": ["user:read"]})).await;
+    let one = format!("{keys}{}/", made.body["id"].as_str().expect("an id"));
+    let rolled = owner.post(&format!("{one}roll/"), json!({})).await;
+    let patched = owner.patch(&one, json!({"label": "y"})).await;
+    for answer in [made, rolled, patched] {
+        assert!(header(&answer, "etag").is_some(), "{}", answer.body);
+        assert_eq!(header(&answer, "cache-control"), Some("no-store"), "{}", answer.body);
+    }
+    for method in [Method::GET, Method::HEAD] {
+        let answer = owner.send(method, &one, None).await;
+        assert_eq!(header(&answer, "cache-control"), Some("private, no-cache"));
+        let tag = header(&answer, "etag").expect("a tag");
+        let known = owner.fetch(Method::GET, &one, &[("if-none-match", tag)], "").await;
+        assert_eq!(
+            (known.status, header(&known, "cache-control")),
+            (304, Some("private, no-cache"))
+        );
+    }
+}
+
+#[tokio::test]
 async fn who_is_reached_by_https_says_so() {
     let mut config = Config::default();
     config.public_url = Some("https://admin.example.org".to_owned());
@@ -109,6 +133,40 @@ async fn pages_of_other_origins_may_not() {
     assert_eq!(header(&answer, "access-control-allow-origin"), Some("*"));
 }
 
+/// A page reads why it was refused, also where no route or key was looked at yet.
+#[tokio::test]
+async fn pages_read_refusals_of_whoever_asks_too_often() {
+    let origin = ("origin", "https://app.example.org");
+    let mut config = Config::default();
+    config.cors_origins = vec![origin.1.to_owned()];
+    config.peer_limits = vec!["2/m".parse().expect("a rate")];
+    let workspace = Workspace::with(config).await;
+    let nobody = workspace.anonymous();
+    let asked = [origin, ("access-control-request-method", "GET")];
+    for status in [401, 401, 429, 429] {
+        let preflight = nobody.fetch(Method::OPTIONS, ME, &asked, "").await;
+        assert_eq!((preflight.status, header(&preflight, "retry-after")), (200, None));
+        let answer = nobody.fetch(Method::GET, ME, &[origin], "").await;
+        assert_eq!(answer.status, status);
+        assert_eq!(header(&answer, "access-control-allow-origin"), Some(origin.1));
+        assert_eq!(header(&answer, "retry-after").is_some(), status == 429);
+        assert!(header(&answer, "x-request-id").is_some());
+    }
+}
+
+/// Only a browser's own question is a preflight.
+#[tokio::test]
+async fn who_is_no_page_is_told_what_a_path_allows() {
+    let workspace = with(&["https://app.example.org"]).await;
+    for (path, status, allow) in
+        [(ME, 204, Some("GET, PATCH, HEAD, OPTIONS")), ("/api/nope/", 404, None)]
+    {
+        let answer = workspace.anonymous().fetch(Method::OPTIONS, path, &[FAR, GZIP], "").await;
+        assert_eq!((answer.status, header(&answer, "allow")), (status, allow));
+        assert_eq!(header(&answer, "access-control-allow-methods"), None);
+    }
+}
+
 fn unpacked(answer: &Answer) -> Value {
     let mut text = String::new();
     flate2::read::GzDecoder::new(answer.bytes.as_slice()).read_to_string(&mut text).expect("gzip");
@@ -141,6 +199,10 @@ async fn long_answers_to_far_clients_are_compressed_and_have_a_tag_of_their_own(
     assert_eq!(own, format!("{}-gzip\"", tag.trim_end_matches('"')));
     let again = owner.fetch(Method::GET, &one, &[FAR, GZIP, ("if-none-match", &own)], "").await;
     again.is_empty(304);
+    assert_eq!(header(&again, "etag"), Some(&*own));
+    let known = owner.fetch(Method::GET, &one, &[FAR, GZIP, ("if-none-match", &tag)], "").await;
+    known.is_empty(304);
+    assert_eq!(header(&known, "etag"), Some(&*tag));
     let headers = [("if-match", own.as_str()), ("content-type", "application/json")];
     assert_eq!(owner.fetch(Method::PATCH, &one, &headers, "{\"name\": \"x\"}").await.status, 200);
     assert_eq!(owner.fetch(Method::PATCH, &one, &headers, "{}").await.status, 412);

@@ -106,6 +106,20 @@ async fn a_collaborator_is_added_listed_edits_and_is_removed() {
 }
 
 #[tokio::test]
+async fn what_only_an_answer_tells_is_ignored_when_it_is_sent() {
+    let scene = restricted().await;
+    let sent = json!({
+        "user_uuid": uuid(&scene.ann).await, "level": "37", "id": uuid::Uuid::max(), "dashboard_id": 99,
+        "user": embedded(&scene.bob).await, "added_at": "2001-01-01", "updated_at": "2001-01-01",
+    });
+    let added = scene.creator.post(&scene.collaborators(), sent).await;
+    assert_ne!(added.body["id"], json!(uuid::Uuid::max()));
+    let ann = shown(&scene, &added.body["id"], &scene.ann, BEGAN).await;
+    added.is(201, ann.clone());
+    scene.max.get(&scene.collaborators()).await.is(200, json!([ann]));
+}
+
+#[tokio::test]
 async fn list_and_detail_tell_a_collaborators_levels() {
     let scene = restricted().await;
     scene.add(&scene.creator, &scene.ann).await.ok();

@@ -224,6 +224,13 @@ async fn copies_are_bounded_by_what_they_weigh() {
     let heaviest = "Ensure the tiles have no more than 8388608 bytes of JSON together.";
     let full = owner.patch(&one, json!({ "duplicate_tiles": copies(30) })).await;
     full.refuses_field("tiles", "max_length", heaviest);
+    let wide = json!({ "sm": { "note": "x".repeat(30_000) } });
+    let laid_out: Value =
+        (0..20).map(|at| json!({ "id": shown["tiles"][at]["id"], "layouts": wide })).collect();
+    let grown = owner.patch(&one, json!({ "tiles": laid_out })).await;
+    grown.refuses_field("tiles", "max_length", heaviest);
+    let one_of_them = json!([{ "id": shown["tiles"][0]["id"], "color": "red" }]);
+    owner.patch(&one, json!({ "tiles": one_of_them })).await.ok();
     let deep = json!({ "use_dashboard": id, "duplicate_tiles": true });
     let deep = owner.post(&workspace.dashboards(""), deep).await;
     deep.refuses_field("duplicate_tiles", "max_length", too_heavy);

@@ -81,6 +81,21 @@ async fn a_delete_is_refused_without_a_body_whatever_the_id() {
 }
 
 #[tokio::test]
+async fn a_refused_delete_leaves_a_removed_dashboard_as_it_was() {
+    let workspace = at_the_moment().await;
+    let owner = &workspace.owner;
+    let (id, one) = make(&workspace, owner, json!({"name": "A"})).await;
+    let live = detail(owner, id, json!({"name": "A"})).await;
+    owner.patch(&one, json!({"deleted": true})).await.ok();
+    let removed = removals_of(&workspace);
+    assert_eq!(removed.len(), 1);
+    owner.delete(&one).await.is_empty(405);
+    assert_eq!(removals_of(&workspace), removed);
+    owner.get(&one).await.misses("Not found.");
+    owner.patch(&one, json!({"deleted": false})).await.is(200, live);
+}
+
+#[tokio::test]
 async fn a_removed_dashboard_is_no_source() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;

@@ -1,14 +1,19 @@
 //! The page of the document, in a real browser: it shows the operations, asks them with a key, and needs nothing
-//! from elsewhere.
+//! from elsewhere. And its files, which browsers keep.
 
+use std::io::Read;
+
+use axum::http::Method;
+use flate2::read::GzDecoder;
 use serde_json::{Value, json};
+use steward::config::Config;
 use steward::http::server::{ServerLimits, serve};
 use steward::router::router;
 use tokio::net::TcpListener;
 
 use crate::support::browser::Browser;
 use crate::support::contract::contract;
-use crate::support::{OWNER, Workspace};
+use crate::support::{Answer, OWNER, Workspace};
 
 /// Serves a workspace on a port; answers its address.
 async fn served(workspace: &Workspace) -> String {
@@ -71,4 +76,68 @@ async fn the_page_shows_every_operation_and_asks_one_with_a_key() {
     // The key is the page's for as long as it is open, and no longer.
     assert_eq!(browser.run("return [localStorage.length, document.cookie]").await, json!([0, ""]));
     browser.close().await;
+}
+
+/// A workspace whose clients are elsewhere, by the word of a proxy.
+async fn behind_a_proxy() -> Workspace {
+    let mut config = Config::default();
+    config.trusted_proxies = vec!["127.0.0.0/8".parse().expect("a network")];
+    Workspace::with(config).await
+}
+
+/// Where the page says that its files are: the style sheet, then the script.
+fn files(page: &Answer) -> Vec<String> {
+    let html = std::str::from_utf8(&page.bytes).expect("text");
+    let named = html.split('"').filter(|text| text.starts_with("/api/docs/"));
+    named.map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn the_files_of_the_page_are_kept_for_good_under_their_version_and_under_no_other() {
+    let workspace = Workspace::new().await;
+    let anyone = workspace.anonymous();
+    let files = files(&anyone.get("/api/docs/").await);
+    let types = ["text/css", "text/javascript"];
+    assert_eq!(files.len(), types.len());
+    for (url, media) in files.iter().zip(types) {
+        let (path, version) = url.split_once("?v=").expect("a version");
+        assert_eq!(version.len(), 16);
+        let unversioned = [path.to_owned(), format!("{path}?v=0"), format!("{path}?v={version}0")];
+        let kept = std::iter::once((url.clone(), "public, max-age=31536000, immutable"));
+        for (url, kept) in kept.chain(unversioned.map(|url| (url, "no-cache"))) {
+            let file = anyone.get(&url).await;
+            assert_eq!(
+                (file.status, &file.headers["content-type"]),
+                (200, &media.parse().unwrap())
+            );
+            assert_eq!(file.headers["x-content-type-options"], "nosniff");
+            assert_eq!(file.headers["cache-control"], kept, "{url}");
+            assert_eq!(file.headers["vary"], "accept-encoding");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_files_of_the_page_are_compressed_for_those_who_take_that_and_nobody_else() {
+    let proxied = behind_a_proxy().await;
+    let anyone = proxied.anonymous();
+    for url in files(&anyone.get("/api/docs/").await) {
+        let from_afar =
+            |accepted| [("x-forwarded-for", "203.0.113.9"), ("accept-encoding", accepted)];
+        let packed = anyone.fetch(Method::GET, &url, &from_afar("gzip, br"), "").await;
+        assert_eq!(
+            (packed.status, &packed.headers["content-encoding"]),
+            (200, &"gzip".parse().unwrap())
+        );
+        let encodings: Vec<_> = packed.headers.get_all("vary").iter().collect();
+        assert_eq!(encodings, ["accept-encoding"]);
+        let mut unpacked = Vec::new();
+        GzDecoder::new(packed.bytes.as_slice()).read_to_end(&mut unpacked).expect("gzip");
+        for accepted in ["identity", "gzip;q=0", "br"] {
+            let plain = anyone.fetch(Method::GET, &url, &from_afar(accepted), "").await;
+            assert_eq!((plain.status, plain.headers.get("content-encoding")), (200, None));
+            assert_eq!(plain.headers["vary"], "accept-encoding");
+            assert!(plain.bytes == unpacked, "{url}: {accepted}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 
 use axum::http::Method;
 use serde_json::{Value, json};
+use steward::operator::Operation;
 use steward::resources::api_keys::record_use;
 use steward::resources::members::Level;
 use steward::time::Timestamp;
@@ -209,6 +210,49 @@ async fn that_a_key_was_used_is_news_to_a_reader_and_no_change_to_a_writer() {
     let path = at(&owner.get(CURRENT).await.ok(), "");
     let changed = patch_if_match(owner, &path, &own, json!({ "label": "mine" })).await;
     assert_eq!(changed.status, 200, "{}", changed.body);
+}
+
+/// Who comes back is somebody else for whoever knew them before.
+#[tokio::test]
+async fn a_tag_of_what_was_removed_names_nothing_that_comes_in_its_place() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    workspace.member("ann", Level::Member).await;
+    let ann = workspace.uuid("ann@corp.example").await;
+    let dashboard = owner.post(&workspace.dashboards(""), json!({})).await.ok();
+    let one = workspace.dashboards(&format!("{}/", dashboard["id"]));
+    owner.patch(&one, json!({ "restriction_level": 37 })).await.ok();
+    let rows = format!("{one}collaborators/");
+    let (row, member) =
+        (format!("{rows}{ann}/"), workspace.organization(&format!("members/{ann}/")));
+    let mut known: Vec<String> = Vec::new();
+    for _ in 0..3 {
+        let made = owner.post(&rows, json!({ "user_uuid": ann, "level": 37 })).await;
+        for tag in &known {
+            is_stale(&delete_if_match(owner, &row, tag).await);
+        }
+        known.push(tag(&made));
+        owner.delete(&row).await.is_empty(204);
+    }
+    let mut known: Vec<String> = Vec::new();
+    for _ in 0..3 {
+        for tag in &known {
+            is_stale(&patch_if_match(owner, &member, tag, json!({ "level": 8 })).await);
+            is_stale(&delete_if_match(owner, &member, tag).await);
+        }
+        known.push(tag(&owner.patch(&member, json!({})).await));
+        owner.patch(&member, json!({ "level": 8 })).await.ok();
+        owner.delete(&member).await.is_empty(204);
+        let again = Operation::UserCreate {
+            email: "ann@corp.example".to_owned(),
+            first_name: String::new(),
+            last_name: String::new(),
+            organization: Some(workspace.made.organization_id),
+            level: Level::Member,
+            existing: true,
+        };
+        workspace.operate(again).await;
+    }
 }
 
 #[tokio::test]

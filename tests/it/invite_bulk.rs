@@ -27,6 +27,25 @@ async fn twenty_are_made_at_once_and_listed_last_first() {
 }
 
 #[tokio::test]
+async fn an_element_takes_every_field_of_a_single_invite() {
+    let workspace = Workspace::new().await;
+    let sent = json!({
+        "target_email": "ann@x.example", "first_name": "Ann", "level": 8, "message": "Join us!",
+        "private_project_access": [{ "id": workspace.made.project_id, "level": "member" }],
+        "send_email": false, "combine_pending_invites": true,
+    });
+    let plain = json!({ "target_email": "bob@x.example" });
+    let path = invites(&workspace, "bulk/");
+    workspace.owner.post(&path, json!([plain, sent])).await.is_empty(200);
+    let list = workspace.owner.get(&invites(&workspace, "")).await.ok();
+    assert_eq!(list["count"], 2);
+    for (name, value) in sent.as_object().expect("fields") {
+        assert_eq!(&list["results"][0][name], value, "{name}");
+        assert_ne!(&list["results"][1][name], value, "{name}");
+    }
+}
+
+#[tokio::test]
 async fn a_body_of_another_shape_is_refused() {
     let workspace = Workspace::new().await;
     let path = invites(&workspace, "bulk/");

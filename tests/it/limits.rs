@@ -129,6 +129,28 @@ async fn the_limit_stands_behind_rights_and_before_method_and_body() {
 }
 
 #[tokio::test]
+async fn what_is_refused_after_it_was_counted_tells_of_the_limit() {
+    let (workspace, _) = limited(&["9/h"], &[]).await;
+    let (owner, list) = (&workspace.owner, workspace.dashboards(""));
+    let long = "x".repeat(2 << 20);
+    let once = |key| [("idempotency-key", key), JSON[0]];
+    let sent = [
+        (owner.delete(ME).await, 405),
+        (owner.post(ME, json!({})).await, 405),
+        (owner.fetch(Method::POST, &list, &once("one"), long.clone()).await, 413),
+        (owner.fetch(Method::POST, &list, &once(""), "{}").await, 400),
+        (owner.fetch(Method::POST, &list, &JSON, long).await, 413),
+    ];
+    for (left, (answer, status)) in (0..9).rev().zip(sent) {
+        assert_eq!(answer.status, status, "{}", answer.body);
+        let [limit, remaining, _] = standing(&answer).expect("a standing");
+        assert_eq!((limit, remaining), (9, left));
+    }
+    let nobody = workspace.anonymous();
+    assert!(standing(&nobody.delete(ME).await).is_none());
+}
+
+#[tokio::test]
 async fn an_address_is_counted_before_any_key_is_looked_at() {
     let (workspace, clock) = limited(&[], &["2/m"]).await;
     let (owner, nobody) = (&workspace.owner, workspace.anonymous());

@@ -84,6 +84,24 @@ async fn limits_and_offsets_of_odd_forms_fall_back() {
 }
 
 #[tokio::test]
+async fn a_page_holds_a_hundred_where_nothing_is_said_and_never_more_than_a_thousand() {
+    let workspace = with_dashboards(Config::default(), 1001).await;
+    let list = workspace.dashboards("");
+    for (query, shown) in [
+        ("", 100),
+        ("?limit=0", 100),
+        ("?offset=950", 51),
+        ("?limit=1000", 1000),
+        ("?limit=1001", 1000),
+        ("?limit=99999", 1000),
+        ("?limit=99999&offset=1000", 1),
+    ] {
+        let page = workspace.owner.get(&format!("{list}{query}")).await.ok();
+        assert_eq!((ids(&page).len(), &page["count"]), (shown, &json!(1001)), "{query}");
+    }
+}
+
+#[tokio::test]
 async fn next_and_previous_are_absolute_and_carry_limit_and_offset() {
     let workspace = with_dashboards(Config::default(), 5).await;
     let list = workspace.dashboards("");

@@ -78,7 +78,10 @@ async fn somebody_new_joins_with_the_token_and_gets_a_key() {
         "email": "mallory@x.example", "level": 15,
     });
     let answer = offer.accept(&anonymous, fields).await;
-    assert_eq!(answer.status, 201);
+    assert_eq!(
+        (answer.status, &answer.headers["cache-control"]),
+        (201, &"no-store".parse().expect("a value"))
+    );
     let body = answer.ok();
     let key = workspace.with_key(body["personal_api_key"]["value"].as_str().expect("a key"));
     let member =

@@ -26,7 +26,13 @@ fn router() -> Router {
         .route("/refused", get(|| async { Error::not_found() }))
         .route("/broken", get(|| async { Error::internal("bad page") }))
         .route("/stuck", get(std::future::pending::<()>))
-        .layer(Around::new(LIMIT, TrustedProxies::default(), no_limits(), false))
+        .layer(Around::new(Terms {
+            timeout: LIMIT,
+            proxies: TrustedProxies::default(),
+            limits: no_limits(),
+            secure: false,
+            cors: None,
+        }))
 }
 
 fn request(path: &str) -> Request {

@@ -1,26 +1,32 @@
 //! A page to read the document and try it out: Swagger UI, whose files lie in the binary.
 
+use std::io::Read;
+use std::mem;
 use std::sync::{Arc, LazyLock};
 
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, VARY,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use flate2::read::GzDecoder;
 use utoipa_swagger_ui::{Config, SwaggerFile, serve};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::access::Needs;
 use crate::error::{Error, Result};
 use crate::http::html::hash;
-use crate::http::path::Asset;
+use crate::http::path::{Asset, Query};
 use crate::http::routes::Routes;
 
 const PAGE: &str = "/api/docs/";
 const ASSET: &str = "/api/docs/{asset}/";
 
-/// The files of Swagger UI that the page needs.
-const ASSETS: [&str; 2] = ["swagger-ui.css", "swagger-ui-bundle.js"];
+/// The files of Swagger UI that the page needs: its style sheet.
+const STYLE: &str = "swagger-ui.css";
+/// And its script.
+const BUNDLE: &str = "swagger-ui-bundle.js";
 
 /// Starts the page. A key that is entered is kept in the page's memory only.
 const SCRIPT: &str = "SwaggerUIBundle({url:'/api/schema/?format=json',dom_id:'#docs',deepLinking:true,\
@@ -37,19 +43,22 @@ pub(super) fn routes(routes: &mut Routes) {
     routes
         .get(ASSET, "docs_asset_retrieve", needs, asset)
         .summary("Retrieve a file of that page.")
+        .query::<String>("v", "Its version, as the page names it: that one may be kept for good.")
         .media(&["text/css", "text/javascript"])
         .may(404);
 }
 
-async fn page() -> Response {
-    static HTML: LazyLock<String> = LazyLock::new(|| {
-        format!(
+async fn page() -> Result<Response> {
+    static HTML: LazyLock<Result<String>> = LazyLock::new(|| {
+        let [style, bundle] = [STYLE, BUNDLE].map(|name| file(name).map(File::url));
+        let (style, bundle) = (style?, bundle?);
+        Ok(format!(
             "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
              content=\"width=device-width, initial-scale=1\"><title>Steward: the API</title>\
-             <link rel=\"icon\" href=\"data:,\"><link rel=\"stylesheet\" href=\"{PAGE}swagger-ui.css\"></head>\
-             <body><div id=\"docs\"></div><script src=\"{PAGE}swagger-ui-bundle.js\"></script>\
+             <link rel=\"icon\" href=\"data:,\"><link rel=\"stylesheet\" href=\"{style}\"></head>\
+             <body><div id=\"docs\"></div><script src=\"{bundle}\"></script>\
              <script>{SCRIPT}</script></body></html>"
-        )
+        ))
     });
     let headers = [
         (CONTENT_TYPE, "text/html; charset=utf-8".to_owned()),
@@ -59,7 +68,8 @@ async fn page() -> Response {
         (X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
         (X_FRAME_OPTIONS, "DENY".to_owned()),
     ];
-    (headers, HTML.as_str()).into_response()
+    let html = HTML.as_deref().map_err(Clone::clone)?;
+    Ok((headers, html).into_response())
 }
 
 /// Nothing comes from, or goes to, anywhere else. Swagger UI writes styles into the elements that it makes.
@@ -71,19 +81,53 @@ fn policy() -> String {
     )
 }
 
-/// The files are in the binary as they go out: compressed.
-async fn asset(Asset(name): Asset) -> Result<Response> {
-    if !ASSETS.contains(&name.as_str()) {
-        return Err(Error::not_found());
+/// A file of the page.
+struct File {
+    name: &'static str,
+    media: String,
+    content: Bytes,
+    /// Another one for every content, so that no browser takes a file of another version for this one.
+    version: String,
+}
+
+impl File {
+    /// The file as it lies in the binary, unpacked: who takes it compressed gets it so like every long answer.
+    fn unpacked(name: &'static str) -> Result<Self> {
+        let found = serve(name, Arc::new(Config::default())).map_err(Error::internal)?;
+        let SwaggerFile { bytes, content_type: media, gzpipped, .. } =
+            found.ok_or_else(Error::not_found)?;
+        let mut content = bytes.into_owned();
+        if gzpipped {
+            let packed = mem::take(&mut content);
+            let mut unpacking = GzDecoder::new(packed.as_slice());
+            unpacking.read_to_end(&mut content).map_err(Error::internal)?;
+        }
+        let version = format!("{:016x}", xxh3_64(&content));
+        Ok(Self { name, media, content: content.into(), version })
     }
-    let found = serve(&name, Arc::new(Config::default())).map_err(Error::internal)?;
-    let SwaggerFile { bytes, content_type, gzpipped, .. } = found.ok_or_else(Error::not_found)?;
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::try_from(content_type).map_err(Error::internal)?);
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=86400"));
-    if gzpipped {
-        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+
+    fn url(&self) -> String {
+        format!("{PAGE}{}?v={}", self.name, self.version)
     }
-    Ok((headers, bytes.into_owned()).into_response())
+}
+
+/// The file of this name, unpacked when one is first asked for.
+fn file(name: &str) -> Result<&'static File> {
+    static FILES: LazyLock<Result<Vec<File>>> =
+        LazyLock::new(|| [STYLE, BUNDLE].into_iter().map(File::unpacked).collect());
+    let files = FILES.as_ref().map_err(Clone::clone)?;
+    files.iter().find(|file| file.name == name).ok_or_else(Error::not_found)
+}
+
+async fn asset(Asset(name): Asset, query: Query) -> Result<Response> {
+    let File { media, content, version, .. } = file(&name)?;
+    let is_of_version = query.last("v") == Some(version);
+    let kept = if is_of_version { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let headers = [
+        (CONTENT_TYPE, media.as_str()),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (CACHE_CONTROL, kept),
+        (VARY, "accept-encoding"),
+    ];
+    Ok((headers, content.clone()).into_response())
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::http::row::{Body, Row};
 
-use super::schemas::Answers;
+use super::schemas::{Answers, put, put_apart};
 use super::{headers, operation, parameters, refusals};
 
 const ABOUT: &str = "The admin API of an analytics workspace, as PostHog has it: organizations, domains, invites, \
@@ -16,7 +16,8 @@ Every path is served with and without its trailing slash. HEAD works where GET d
 `Allow`; any other method is a 405 with `Allow`. Bodies are JSON (UTF-8, at most 1 MiB unless the service was started \
 with another `--max-body`); an empty body counts as `{}`. Members that are not known are ignored, and what PATCH does \
 not name stays as it is. Text is trimmed. Free-form fields hold up to 32 KiB and 32 levels, a dashboard up to 1,000 \
-tiles. Moments are in UTC. Strings that spell a boolean or a number are taken for one.
+tiles. An activity log that is narrowed looks at the newest 100,000 entries of its span of time. Moments are in UTC. \
+Strings that spell a boolean or a number are taken for one.
 
 A POST with an `Idempotency-Key` is done once. Single objects carry an `ETag`: `If-None-Match` saves reading one \
 again, `If-Match` keeps a PATCH or DELETE from undoing what somebody else did. Refusals tell one thing at a time, \
@@ -34,9 +35,13 @@ pub fn document(rows: &[Row]) -> Value {
         }
     }
     let mut schemas = answers.settled();
-    schemas.insert("Error".to_owned(), refusals::schema());
+    for (name, schema) in refusals::schemas() {
+        put(&mut schemas, &name, &schema);
+    }
     for Body { name, schema, .. } in rows.iter().filter_map(|row| row.takes.as_ref()) {
-        schemas.insert((*name).to_owned(), json!(schema()));
+        let mut schema = json!(schema());
+        put_apart(&mut schemas, &mut schema);
+        put(&mut schemas, name, &schema);
     }
     json!({
         "openapi": "3.1.0",

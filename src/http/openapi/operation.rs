@@ -118,7 +118,8 @@ fn success(row: &Row, answers: &mut Answers) -> Value {
     }
     let mut content = Map::new();
     for media in row.media {
-        content.insert((*media).to_owned(), json!({ "schema": { "type": "string" } }));
+        let kind = if media.ends_with("+json") { "object" } else { "string" };
+        content.insert((*media).to_owned(), json!({ "schema": { "type": kind } }));
     }
     if let Some(gives) = &row.gives {
         let schema = answers.add(gives);

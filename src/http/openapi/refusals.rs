@@ -226,8 +226,15 @@ pub(super) fn responses() -> Map<String, Value> {
     ALL.iter().map(|refusal| (refusal.name.to_owned(), refusal.response())).collect()
 }
 
+/// The schemas of what is refused: the error envelope, and what there is of it with each status. They have names
+/// so that generators make one type of each, and not one for each operation.
+pub(super) fn schemas() -> impl Iterator<Item = (String, Value)> {
+    let of_status = ALL.iter().map(|refusal| (refusal.schema_name(), refusal.schema()));
+    std::iter::once(("Error".to_owned(), envelope())).chain(of_status)
+}
+
 /// The error envelope.
-pub(super) fn schema() -> Value {
+fn envelope() -> Value {
     let listed = |list: fn(&Refusal) -> &'static [&'static str]| {
         let mut all: Vec<&str> = ALL.iter().flat_map(list).copied().collect();
         all.sort_unstable();
@@ -260,21 +267,30 @@ pub(super) fn schema() -> Value {
 }
 
 impl Refusal {
-    fn response(&self) -> Value {
-        let (code, detail, attr) = self.example;
-        let kind = self.kinds.first();
-        // Who was not let in, or asks for what the path does not take, is not told where a key stands.
-        let standing = headers::STANDING.iter().filter(|_| ![401, 405].contains(&self.status));
-        let headers = headers::references(self.header.iter().chain(standing));
+    fn schema_name(&self) -> String {
+        format!("{}Error", self.name.trim_end_matches("Error"))
+    }
+
+    /// The error envelope, with the types and codes that go with the status.
+    fn schema(&self) -> Value {
         let narrowed = json!({
             "properties": { "type": { "enum": self.kinds }, "code": { "enum": self.codes } },
         });
+        json!({ "description": self.about, "allOf": [reference("Error"), narrowed] })
+    }
+
+    fn response(&self) -> Value {
+        let (code, detail, attr) = self.example;
+        let kind = self.kinds.first();
+        // Who was not let in is not told where a key stands.
+        let standing = headers::STANDING.iter().filter(|_| self.status != 401);
+        let headers = headers::references(self.header.iter().chain(standing));
         json!({
             "description": self.about,
             "headers": headers,
             "content": {
                 "application/json": {
-                    "schema": { "allOf": [reference("Error"), narrowed] },
+                    "schema": reference(&self.schema_name()),
                     "examples": {
                         code: { "value": { "type": kind, "code": code, "detail": detail, "attr": attr } },
                     },

@@ -1,6 +1,8 @@
 //! The schemas of what is answered. They are derived from structs, whose doc comments describe them; here
 //! they become strict: every member is there, and no other.
 
+use std::mem;
+
 use serde_json::{Map, Value, json};
 use utoipa::openapi::{RefOr, Schema};
 
@@ -11,6 +13,28 @@ const PLACE: &str = "#/components/schemas/";
 /// A reference to a schema.
 pub(super) fn reference(name: &str) -> Value {
     json!({ "$ref": format!("{PLACE}{name}") })
+}
+
+/// Puts a schema under its name. Two that differ under one name would hide one another: whoever makes the
+/// document with assertions on, as every test does, finds that.
+pub(super) fn put(schemas: &mut Map<String, Value>, name: &str, schema: &Value) {
+    let held = schemas.entry(name).or_insert_with(|| schema.clone());
+    debug_assert_eq!(held, schema, "{name} names two schemas");
+}
+
+/// Puts apart what in the schema of a body has a title: it stands by itself, under that name.
+pub(super) fn put_apart(schemas: &mut Map<String, Value>, schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            members.values_mut().for_each(|member| put_apart(schemas, member));
+            if let Some(Value::String(name)) = members.get("title").cloned() {
+                members.shift_remove("title");
+                put(schemas, &name, &mem::replace(schema, reference(&name)));
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| put_apart(schemas, item)),
+        _ => {}
+    }
 }
 
 /// The schemas of answers, as they were derived.
@@ -28,14 +52,14 @@ impl Answers {
         let mut found = vec![(name.clone().into_owned(), (gives.schema)())];
         (gives.schemas)(&mut found);
         for (name, schema) in found {
-            self.derived.entry(name).or_insert_with(|| json!(schema));
+            put(&mut self.derived, &name, &json!(schema));
         }
         match gives.many {
             Many::One => self.body(&name),
             Many::All => json!({ "type": "array", "items": self.body(&name) }),
             Many::Page => {
                 let page = format!("Paginated{name}List");
-                self.derived.insert(page.clone(), envelope(&name));
+                put(&mut self.derived, &page, &envelope(&name));
                 self.body(&page)
             }
         }
@@ -220,4 +244,32 @@ fn envelope(name: &str) -> Value {
             "results": { "type": "array", "items": reference(name), "maxItems": 1000 },
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "Dog names two schemas")]
+    fn two_schemas_of_one_name_are_found() {
+        let mut schemas = Map::new();
+        put(&mut schemas, "Dog", &null());
+        put(&mut schemas, "Dog", &null());
+        put(&mut schemas, "Dog", &json!({ "type": "object" }));
+    }
+
+    #[test]
+    fn what_has_a_title_stands_by_itself() {
+        let dog = json!({ "title": "Dog", "properties": { "title": { "type": "string" } } });
+        let none = null();
+        let mut body = json!({ "properties": { "pet": { "oneOf": [dog, none] }, "first": dog } });
+        let mut schemas = Map::new();
+        put_apart(&mut schemas, &mut body);
+        let pet = json!({ "oneOf": [reference("Dog"), none] });
+        assert_eq!(body, json!({ "properties": { "pet": pet, "first": reference("Dog") } }));
+        let dog = json!({ "properties": { "title": { "type": "string" } } });
+        assert_eq!(json!(schemas), json!({ "Dog": dog }));
+    }
 }

@@ -32,7 +32,7 @@ use crate::time::Timestamp;
 
 pub use expiry::{due, expire};
 pub use list::{Filter, Maker, list};
-pub use sight::{Sight, is_ruled};
+pub use sight::{Sight, is_ruled, reads_all};
 
 use changes::changes;
 use subject::{Subject, subject};
@@ -70,11 +70,13 @@ pub struct Head {
 #[schema(as = ActivityLogFixed)]
 pub struct Shown {
     /// What kind of thing was changed.
+    #[schema(value_type = body::Scopes)]
     pub scope: String,
     /// Which one.
     pub item_id: String,
     /// `created`, `updated`, `deleted` or `restored`; of a public page `sharing enabled`, `sharing disabled` or
     /// `access token refreshed`; of a batch export `paused` or `unpaused`; of an API key `rolled`.
+    #[schema(value_type = body::Activities)]
     pub activity: String,
     /// What exactly.
     pub detail: Detail,
@@ -95,6 +97,7 @@ pub struct Detail {
 #[schema(as = ActivityLogChange)]
 pub struct FieldChange {
     /// What kind of thing the field is of.
+    #[schema(value_type = body::Scopes)]
     pub r#type: String,
     /// Always `changed`.
     pub action: String,

@@ -70,7 +70,7 @@ impl Sight {
     /// 500 or 503 when the file cannot be read.
     pub fn of_organization(tx: &impl Tx, member: &Membership) -> Result<Self> {
         let log = Log::Organization(member.organization);
-        if member.level.administers() {
+        if reads_all(member) {
             return Ok(Self { log, within: None });
         }
         let member = std::slice::from_ref(member);
@@ -91,7 +91,7 @@ impl Sight {
     pub fn of_project(tx: &impl Tx, place: &InProject) -> Result<Self> {
         let project = place.project.id;
         let log = Log::Project(place.project.organization, project);
-        if place.member.level.administers() {
+        if reads_all(&place.member) {
             return Ok(Self { log, within: None });
         }
         let hidden = hidden_dashboards(tx, place)?;
@@ -129,12 +129,17 @@ impl Sight {
     }
 }
 
+/// Whether a member reads all of an organization's log, which takes no looking.
+pub fn reads_all(member: &Membership) -> bool {
+    member.level.administers()
+}
+
 /// Whether it takes long to find out what a member may read of a project's log, or to read past the rest.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
 pub fn is_ruled(tx: &impl Tx, place: &InProject) -> Result<bool> {
-    Ok(!place.member.level.administers() && tx.count::<Rule>(&place.project.id)? > 0)
+    Ok(!reads_all(&place.member) && tx.count::<Rule>(&place.project.id)? > 0)
 }
 
 /// The dashboards of a project, removed ones too, that rules hide from a member. Where a rule hides all but

@@ -1,12 +1,14 @@
 //! What a key holds, and the one rule that says whether a key lies within another (decisions §2, Issuing).
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::time::Timestamp;
 
 use super::{Head, Scopes};
 
 /// All that a key holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holdings {
     /// For whom it acts.
     pub user: UserId,
@@ -61,7 +63,8 @@ impl Holdings {
     /// is; none for one that was removed, which opens nothing and whose number is never given again.
     ///
     /// This is a relation between what the keys open: so it is reflexive and transitive, and a key limited to
-    /// projects lies within one limited to their organizations.
+    /// projects lies within one limited to their organizations. A key that opens nothing lies within many, which
+    /// is safe because no value of it comes to open more than its maker ([`Makers`](super::Makers)).
     pub fn beyond(
         &self,
         other: &Self,

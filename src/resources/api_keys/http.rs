@@ -83,12 +83,12 @@ async fn retrieve(at: Admitted<Anywhere>, Id(id): Id<ApiKeyId>) -> Answered {
 }
 
 async fn create(State(app): State<App>, at: Changing<Anywhere>, Body(sent): Body) -> Answered {
+    let at = at.inheriting();
     let new = Arc::new(Parsed::<PersonalApiKeyFields>::of(&sent));
     let asked = Arc::clone(&new);
-    let wanted = wanted(&app, &at, move |tx, holder, now| {
-        super::require_issuable(tx, holder, &asked, now).map(drop)
-    });
-    if let Some(reply) = app.find_reply_where(at.once.as_ref(), &wanted)? {
+    let wanted =
+        wanted(&app, &at, move |tx, holder, now| super::require_issuable(tx, holder, &asked, now));
+    if let Some(reply) = app.find_reply_where(&at, &wanted)? {
         return Ok(reply);
     }
     let made = app.new_key(None, wanted).await?;
@@ -136,7 +136,7 @@ async fn roll(
     let asked = Arc::clone(&sent);
     let wanted =
         wanted(&app, &at, move |tx, holder, _| super::require_rollable(tx, holder, id, &asked));
-    if let Some(reply) = app.find_reply_where(at.once.as_ref(), &wanted)? {
+    if let Some(reply) = app.find_reply_where(&at, &wanted)? {
         return Ok(reply);
     }
     let made = app.new_key(Some(id), wanted).await?;

@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 use super::holdings::Excess;
 use super::{
     ApiKey, BY_USER, Head, Holdings, NewSecret, PersonalApiKeyFields, PersonalApiKeyPatch, Shown,
-    remove,
+    makers, remove,
 };
 
 /// How many live keys a user may have, and how many that have ended are kept besides.
@@ -43,7 +43,10 @@ pub(super) fn get_within(tx: &impl Tx, holder: &Holdings, id: ApiKeyId) -> Resul
 }
 
 /// What `one` has beyond `other`, with the projects where they are.
-fn excess(tx: &impl Tx, one: &Holdings, other: &Holdings) -> Result<Option<Excess>> {
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub(super) fn excess(tx: &impl Tx, one: &Holdings, other: &Holdings) -> Result<Option<Excess>> {
     let mut organizations = BTreeMap::new();
     for id in &one.projects {
         if let Some(project) = projects::find_by_id(tx, *id)? {
@@ -62,8 +65,7 @@ fn too_much(excess: Excess) -> Error {
     Error::denied(format!("This API key cannot grant more than it holds: {fields}."))
 }
 
-/// What a key to be made would hold, where the holder may make it, as things are: looked at before a secret is
-/// made for it.
+/// Whether the holder may make a key, as things are: looked at before a secret is made for it.
 ///
 /// # Errors
 /// 400 for a field, and where the user has enough keys; 403 for more than the holder holds.
@@ -72,9 +74,18 @@ pub fn require_issuable(
     holder: &Holdings,
     new: &Parsed<PersonalApiKeyFields>,
     now: Timestamp,
+) -> Result<()> {
+    wanted(tx, holder, new.get()?, now)?;
+    require_room(tx, holder.user, now).map(drop)
+}
+
+/// What a key to be made would hold, where the holder may make such a one.
+fn wanted(
+    tx: &impl Tx,
+    holder: &Holdings,
+    new: &PersonalApiKeyFields,
+    now: Timestamp,
 ) -> Result<Holdings> {
-    let new = new.get()?;
-    require_future(&new.expires_at, now)?;
     let wanted = Holdings {
         user: holder.user,
         scopes: new.scopes.clone(),
@@ -89,7 +100,7 @@ pub fn require_issuable(
     require_grantable(tx, &wanted, holder)?;
     require_teams(tx, holder.user, sent(&new.scoped_teams))?;
     require_organizations(tx, holder.user, sent(&new.scoped_organizations))?;
-    require_room(tx, holder.user, now)?;
+    require_future(&new.expires_at, now)?;
     Ok(wanted)
 }
 
@@ -185,8 +196,8 @@ fn require_room(tx: &impl Tx, user: UserId, now: Timestamp) -> Result<Vec<(Times
     Ok(ended)
 }
 
-/// Makes a key for the holder's user. Of those that have ended only the last ones are kept, so that a user's
-/// keys stay few.
+/// Makes a key for the holder's user, whose secret will never open more than the holder holds now. Of those that
+/// have ended only the last ones are kept, so that a user's keys stay few.
 ///
 /// # Errors
 /// As [`require_issuable`].
@@ -198,13 +209,14 @@ pub fn issue(
     secret: NewSecret,
     now: Timestamp,
 ) -> Result<()> {
-    let wanted = require_issuable(tx, holder, new, now)?;
+    let new = new.get()?;
+    let wanted = wanted(tx, holder, new, now)?;
     let ended = require_room(tx, holder.user, now)?;
     for (_, id) in ended.iter().rev().skip(MOST) {
         remove(tx, *id)?;
     }
-    let label = new.get()?.label.clone();
-    put_new(tx, id, label, wanted, secret, now)
+    put_new(tx, id, new.label.clone(), wanted, secret, now)?;
+    makers::note(tx, id, holder)
 }
 
 /// Writes a key that is new.
@@ -224,11 +236,12 @@ pub(super) fn put_new(
     })
 }
 
-/// Changes a key: what it holds afterwards lies within the holder's too.
+/// Changes a key: what it holds afterwards lies within the holder's too, and within what those held that made its
+/// values.
 ///
 /// # Errors
-/// 404 for no key of the holder's user; 403 for one that does not lie within the holder's, or would not; 400 for
-/// a field, and where a key that had ended would be one too many.
+/// 404 for no key of the holder's user; 403 for one that does not lie within the holder's, or would not, or not
+/// within its makers'; 400 for a field, and where a key that had ended would be one too many.
 pub fn update(
     tx: &mut WriteTx<'_>,
     holder: &Holdings,
@@ -238,12 +251,14 @@ pub fn update(
 ) -> Result<()> {
     let mut key = get_within(tx, holder, id)?;
     let patch = patch.get()?;
-    require_future(&patch.expires_at, now)?;
     let had_ended = key.head.has_ended(now);
     apply(patch.clone(), &mut key);
-    require_grantable(tx, &Holdings::of(key.head.clone()), holder)?;
+    let wanted = Holdings::of(key.head.clone());
+    require_grantable(tx, &wanted, holder)?;
+    makers::require_held(tx, id, &wanted, now)?;
     require_teams(tx, holder.user, sent(&patch.scoped_teams))?;
     require_organizations(tx, holder.user, sent(&patch.scoped_organizations))?;
+    require_future(&patch.expires_at, now)?;
     if had_ended && !key.head.has_ended(now) {
         require_room(tx, holder.user, now)?;
     }

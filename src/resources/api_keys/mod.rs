@@ -8,6 +8,7 @@ mod holdings;
 pub mod http;
 mod input;
 mod issuing;
+mod makers;
 mod rolls;
 mod scopes;
 
@@ -24,6 +25,7 @@ pub use body::{body, body_with, list};
 pub use holdings::{Excess, Holdings};
 pub use input::{PersonalApiKeyFields, PersonalApiKeyPatch, RollFields};
 pub use issuing::{get_own, issue, require_issuable, revoke, update};
+pub use makers::Makers;
 pub use rolls::{Roll, SecretDigest, hash_to_verify, held_by, require_rollable, roll};
 pub use scopes::{Scopes, is_scope};
 
@@ -195,6 +197,7 @@ pub fn remove(tx: &mut WriteTx<'_>, id: ApiKeyId) -> Result<()> {
     tx.remove::<ApiKey>(&id)?.ok_or_else(Error::not_found)?;
     tx.remove::<ApiKeyUse>(&id)?;
     tx.remove::<Roll>(&id)?;
+    tx.remove::<Makers>(&id)?;
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use crate::store::{Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::issuing::get_within;
-use super::{ApiKey, Head, Holdings, NewSecret, RollFields};
+use super::{ApiKey, Head, Holdings, NewSecret, RollFields, makers};
 
 /// Tells a secret from others without telling it: a keyed hash of 128 bits.
 #[derive(Clone, Serialize, Deserialize)]
@@ -97,6 +97,15 @@ pub fn held_by(tx: &impl Tx, key: Head, hash: &str) -> Result<Option<Head>> {
     }))
 }
 
+/// Whether the secret that a key had before its current one is still let in.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub(super) fn is_in_grace(tx: &impl Tx, id: ApiKeyId, now: Timestamp) -> Result<bool> {
+    let retired = tx.head::<Roll>(&id)?.and_then(|roll| roll.retired);
+    Ok(retired.is_some_and(|retired| now < retired.ends_at))
+}
+
 /// Whether the holder may roll a key as asked, as things are: looked at before a secret is made for it.
 ///
 /// # Errors
@@ -111,8 +120,8 @@ pub fn require_rollable(
     sent.get().map(drop)
 }
 
-/// Gives a key a new secret. The one it had opens what the key opens for `grace_seconds` more, and the one before
-/// that nothing from now on.
+/// Gives a key a new secret, which will never open more than the holder holds now. The one it had opens what the key
+/// opens for `grace_seconds` more, and the one before that nothing from now on.
 ///
 /// # Errors
 /// 404 for no key of the holder's user; 403 for one that does not lie within the holder's; 400 for a field.
@@ -133,5 +142,6 @@ pub fn roll(
     key.shown.mask_value = mask_value;
     key.shown.last_rolled_at = Some(now);
     tx.put(&key)?;
+    makers::note(tx, id, holder)?;
     tx.put(&Roll { key: id, current: digest, retired: (grace > 0).then_some(retired) })
 }

@@ -1,15 +1,12 @@
 //! What is sent to add, change, pause or unpause a batch export (API document, Batch export;
 //! facts-crosscutting §e).
 
-use serde_json::Value;
-use utoipa::openapi::schema::{ObjectBuilder, SchemaType};
-
 use crate::error::Result;
 use crate::ids::{BatchExportId, ProjectId};
 use crate::input;
 use crate::input::{
     Choice, Choices, DateTime, Field, Flag, FreeForm, Identifier, Input, JsonObject, Kind, Name,
-    Nested, Nullable, Parsed, Required, Schema, Text, choices_schema,
+    Nested, Nullable, Parsed, Required, Schema, Text, Untyped, choices_schema,
 };
 use crate::patch::{Patch, set};
 use crate::time::Timestamp;
@@ -23,7 +20,7 @@ pub struct Models;
 
 impl Choices for Models {
     type Value = &'static str;
-    const ALL: &'static [&'static str] = &["events", "persons", "sessions"];
+    const ALL: &'static [&'static str] = &["events", "persons"];
 }
 
 /// How often.
@@ -36,21 +33,6 @@ impl Choices for Intervals {
 }
 
 choices_schema!(Models, Intervals);
-
-/// A field that may hold anything and is not looked at: the document gives it no type.
-pub struct Untyped;
-
-impl Field for Untyped {
-    type Out = ();
-
-    fn take(_: &str, _: Option<&Value>) -> Result<()> {
-        Ok(())
-    }
-
-    fn property() -> Schema {
-        ObjectBuilder::new().schema_type(SchemaType::AnyValue).into()
-    }
-}
 
 /// What people call an export.
 type ExportName = Name<400>;
@@ -76,7 +58,8 @@ input! {
         start_at: Nullable<DateTime>,
         /// After which it does not run. It may be before the start: then it never runs.
         end_at: Nullable<DateTime>,
-        /// What it exports of the model, in `HogQL`: one SELECT FROM events.
+        /// What it exports of the model, in `HogQL`: one SELECT FROM events, of at most 2,000 words and signs, which
+        /// nest at most 48 levels deep.
         hogql_query: Nullable<HogQlQuery>,
         /// Which rows it exports.
         filters: Nullable<FreeForm>,
@@ -102,7 +85,8 @@ input! {
         start_at: Nullable<DateTime>,
         /// After which it does not run. It may be before the start: then it never runs.
         end_at: Nullable<DateTime>,
-        /// What it exports of the model, in `HogQL`: one SELECT FROM events.
+        /// What it exports of the model, in `HogQL`: one SELECT FROM events, of at most 2,000 words and signs, which
+        /// nest at most 48 levels deep.
         hogql_query: Nullable<HogQlQuery>,
         /// Which rows it exports.
         filters: Nullable<FreeForm>,

@@ -51,6 +51,7 @@ pub const BY_USER: Index<Collaborator, (OrganizationId, UserId)> =
 impl Record for Collaborator {
     const TABLE: Table = Table::Collaborators;
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_USER];
+    const KEYS_COME_BACK: bool = true;
     type Key = (ProjectId, DashboardId, UserId);
     type Head = Self;
     type Shown = ();

@@ -15,7 +15,7 @@ use crate::secret::Seed;
 use crate::state::App;
 use crate::store::Order;
 
-use super::{Domain, DomainFields, DomainPatch, NewDomain, Shown};
+use super::{Domain, DomainFields, DomainPatch, DomainVerification, NewDomain, Shown};
 
 const LIST: &str = "/api/organizations/{organization_id}/domains/";
 const ONE: &str = "/api/organizations/{organization_id}/domains/{id}/";
@@ -58,6 +58,8 @@ pub fn routes(routes: &mut Routes) {
             "Look the domain's challenge up in the DNS; the domain is verified where it is there.",
         )
         .id::<DomainId>()
+        .takes::<DomainVerification>()
+        .example("{}")
         .empty(200);
 }
 
@@ -128,7 +130,7 @@ async fn verify(
     Body(_): Body,
 ) -> Answered {
     let id = id?;
-    if let Some(reply) = app.find_reply(at.once.as_ref())? {
+    if let Some(reply) = app.find_reply(&at)? {
         return Ok(reply);
     }
     let challenge = app.look(&at, |tx, place: &InOrganization| {

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
     Choice, Choices, Field, Flag, JsonObject, Kind, Name, Nullable, Parsed, Required, Schema, Text,
-    WebUrl, choices_schema,
+    Untyped, WebUrl, choices_schema,
 };
 use crate::patch::set;
 
@@ -28,7 +28,7 @@ impl Choices for Providers {
 
 choices_schema!(Providers);
 
-/// A field that may hold anything and is not looked at.
+/// A field that may hold anything and is not looked at: no more than its type is told.
 pub struct Ignored<K>(PhantomData<K>);
 
 impl<K: Field> Field for Ignored<K> {
@@ -39,7 +39,10 @@ impl<K: Field> Field for Ignored<K> {
     }
 
     fn property() -> Schema {
-        K::property()
+        match K::property() {
+            Schema::Object(told) => ObjectBuilder::new().schema_type(told.schema_type).into(),
+            other => other,
+        }
     }
 }
 
@@ -94,6 +97,24 @@ input! {
         saml_acs_url: Nullable<WebUrl<512>>,
         /// The certificate that the identity provider signs with: as PEM, or bare base64.
         saml_x509_cert: Nullable<Certificate>,
+    }
+}
+
+input! {
+    /// What a verification takes, and then leaves alone (decisions §4).
+    pub struct DomainVerification {
+        /// Without effect.
+        domain: Untyped,
+        /// Without effect.
+        jit_provisioning_enabled: Untyped,
+        /// Without effect.
+        sso_enforcement: Untyped,
+        /// Without effect.
+        saml_entity_id: Untyped,
+        /// Without effect.
+        saml_acs_url: Untyped,
+        /// Without effect.
+        saml_x509_cert: Untyped,
     }
 }
 

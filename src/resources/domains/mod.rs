@@ -22,7 +22,7 @@ use crate::store::{
 };
 use crate::time::Timestamp;
 
-pub use input::{DomainFields, DomainPatch, NewDomain};
+pub use input::{DomainFields, DomainPatch, DomainVerification, NewDomain};
 
 /// A domain of an organization.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaType};
+use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, ObjectBuilder, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::error::{Error, Result};
@@ -64,8 +64,12 @@ impl ShownLevel {
 
 impl PartialSchema for ShownLevel {
     fn schema() -> RefOr<Schema> {
-        let levels: Vec<Value> = Self::ALL.into_iter().map(Self::shown).collect();
-        ObjectBuilder::new().schema_type(SchemaType::AnyValue).enum_values(Some(levels)).into()
+        let (numbers, words): (Vec<Value>, Vec<Value>) =
+            Self::ALL.into_iter().map(Self::shown).partition(Value::is_number);
+        let of = |r#type: Type, levels: Vec<Value>| {
+            ObjectBuilder::new().schema_type(r#type).enum_values(Some(levels))
+        };
+        AnyOfBuilder::new().item(of(Type::String, words)).item(of(Type::Integer, numbers)).into()
     }
 }
 

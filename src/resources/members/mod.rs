@@ -58,6 +58,7 @@ impl Record for Membership {
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_USER, &BY_JOINING];
     const COUNTS: &'static [Count<Self>] =
         &[Count::per(|member| member.listed.then(|| member.organization.encoded()))];
+    const KEYS_COME_BACK: bool = true;
     type Key = (OrganizationId, UserId);
     type Head = Self;
     type Shown = ();

@@ -30,8 +30,8 @@ pub struct ProjectBody {
     pub effective_membership_level: Option<Level>,
     /// False: there are no groups.
     pub has_group_types: bool,
-    /// A signed token for the stream of live events.
-    pub live_events_token: String,
+    /// A signed token for the stream of live events; null where a request was sent again and is answered as before.
+    pub live_events_token: Option<String>,
     /// `false`.
     pub person_on_events_querying_enabled: String,
     /// An empty object, as JSON text.

@@ -47,7 +47,7 @@ input! {
         path_cleaning_filters: Nullable<FreeForm>,
         /// Whether it holds demonstration data.
         is_demo: Flag,
-        /// An IANA time zone name.
+        /// Its time zone: a name of the IANA database, the older ones too, in its exact case.
         timezone: TimeZoneName,
         /// Which attributes name elements.
         data_attributes: FreeForm,

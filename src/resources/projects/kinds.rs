@@ -1,10 +1,12 @@
 //! Fields of a project with texts of their own (facts-org §5.6).
 
 use serde_json::Value;
-use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, SchemaType, Type};
+use utoipa::openapi::schema::{
+    AdditionalProperties, ArrayBuilder, ObjectBuilder, SchemaType, Type,
+};
 
 use crate::error::{Error, Result};
-use crate::input::{Field, FreeForm, JsonObject, Kind, ListOf, Schema, Text};
+use crate::input::{Field, FreeForm, JsonObject, Kind, Schema};
 
 fn invalid(detail: &'static str) -> Error {
     Error::invalid("invalid_input", detail)
@@ -145,6 +147,7 @@ impl Field for ErrorsToIgnore {
     }
 
     fn property() -> Schema {
-        ListOf::<Text<300>, 100>::schema()
+        let text = ObjectBuilder::new().schema_type(Type::String).max_length(Some(296));
+        ArrayBuilder::new().items(text).max_items(Some(99)).into()
     }
 }

@@ -70,7 +70,8 @@ pub struct Shown {
     pub has_completed_onboarding_for: Option<Value>,
     /// Whether it holds demonstration data.
     pub is_demo: bool,
-    /// An IANA time zone name.
+    /// Its time zone: a name of the IANA database, such as `Europe/Berlin`.
+    #[schema(examples("Europe/Berlin"))]
     pub timezone: String,
     /// Whether plain members need a grant to see it.
     pub access_control: bool,

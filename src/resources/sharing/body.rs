@@ -21,8 +21,8 @@ pub struct SharingBody {
     /// Its own fields.
     #[serde(flatten)]
     pub own: super::Shown,
-    /// The key to the page, while it is enabled.
-    pub access_token: String,
+    /// The key to the page, while it is enabled; null where a request was sent again and is answered as before.
+    pub access_token: Option<String>,
 }
 
 /// What the public JSON holds.

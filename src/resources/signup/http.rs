@@ -88,8 +88,8 @@ async fn accept(
         let (links, sent, now) = (app.links().clone(), Arc::clone(&sent), app.now());
         move |tx: &Snapshot| super::require_acceptable(tx, &links, &sent, user, now)
     };
-    let once = id.and_then(|id| Some(visitor.once.as_ref()?.by(RequesterId(id.0))));
-    if let Some(reply) = app.find_reply(once.as_ref())? {
+    let once = id.and_then(|id| Some(visitor.once.as_ref()?.of(RequesterId(id.0), None, None)));
+    if let Some(reply) = app.find_reply_as_visitor(&visitor, once.as_ref())? {
         return Ok(reply);
     }
     acceptable(&*app.store().snapshot()?)?;

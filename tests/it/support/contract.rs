@@ -188,7 +188,8 @@ impl Operation {
     /// Whether a path is one of its: with or without the trailing slash.
     fn leads(&self, path: &str) -> bool {
         let parts = |path: &'_ str| -> Vec<String> {
-            path.trim_end_matches('/').split('/').map(str::to_owned).collect()
+            let decoded = |part: &str| part.replace("%40", "@");
+            path.trim_end_matches('/').split('/').map(decoded).collect()
         };
         let (own, asked) = (parts(&self.path), parts(path));
         let fits = |(own, asked): (&String, &String)| {

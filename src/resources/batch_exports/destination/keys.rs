@@ -42,6 +42,15 @@ impl Key {
     const fn secret(self) -> Self {
         Self { is_secret: true, ..self }
     }
+
+    /// The schema of its value, which says of a secret that it is only ever sent.
+    fn property(&self) -> Schema {
+        let mut schema = (self.schema)();
+        if let (true, Schema::Object(value)) = (self.is_secret, &mut schema) {
+            value.write_only = Some(true);
+        }
+        schema
+    }
 }
 
 fn read<K: Kind>(value: &Value) -> Result<Value>
@@ -146,7 +155,7 @@ pub(super) fn schema(service: Service) -> Schema {
     let config =
         ObjectBuilder::new().additional_properties(Some(AdditionalProperties::FreeForm(false)));
     let config = of(service).iter().fold(config, |config, key| {
-        let config = config.property(key.name, (key.schema)());
+        let config = config.property(key.name, key.property());
         if key.is_required { config.required(key.name) } else { config }
     });
     config.into()

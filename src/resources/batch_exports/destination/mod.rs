@@ -9,7 +9,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
-use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Type};
+use utoipa::openapi::Ref;
+use utoipa::openapi::schema::{Discriminator, ObjectBuilder, OneOfBuilder, Type};
 
 use crate::error::{Error, Result};
 use crate::input;
@@ -48,6 +49,11 @@ impl Service {
             Self::Http => "HTTP",
             Self::NoOp => "NoOp",
         }
+    }
+
+    /// What the schema of a destination of this service is called.
+    fn destination(self) -> String {
+        format!("{}Destination", self.word())
     }
 }
 
@@ -156,18 +162,27 @@ impl Kind for WholeDestination {
         Destination::of(r#type, config.0)
     }
 
-    /// Which keys a configuration has depends on the service.
+    /// Which keys a configuration has depends on the service: a schema for each, called after it.
     fn schema() -> Schema {
-        let of_service = |any: AnyOfBuilder, service: &Service| {
+        let of_service = |one_of: OneOfBuilder, service: &Service| {
             let named = ObjectBuilder::new().schema_type(Type::String);
             let one = ObjectBuilder::new()
+                .title(Some(service.destination()))
+                .description(Some(format!("Where an export goes: {}.", service.word())))
                 .property("type", named.enum_values(Some([service.word()])))
                 .property("config", keys::schema(*service))
                 .required("type")
                 .required("config");
-            any.item(one)
+            one_of.item(one)
         };
-        Service::ALL.iter().fold(AnyOfBuilder::new(), of_service).into()
+        let places = Service::ALL.iter().map(|service| {
+            (service.word(), Ref::from_schema_name(service.destination()).ref_location)
+        });
+        Service::ALL
+            .iter()
+            .fold(OneOfBuilder::new(), of_service)
+            .discriminator(Some(Discriminator::with_mapping("type", places)))
+            .into()
     }
 }
 

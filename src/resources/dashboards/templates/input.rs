@@ -7,7 +7,7 @@ use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ObjectBuilder, Type};
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
-    Field, FreeObject, Input, Kind, ListOf, Nested, Nullable, Required, Schema, Tags, Text,
+    Field, FreeObject, Input, Kind, ListOf, Nested, Nullable, Required, Schema, Tags, Text, Untyped,
 };
 use crate::resources::dashboards::tiles::{Layouts, MOST};
 
@@ -18,6 +18,24 @@ input! {
     pub struct FromTemplate {
         /// The template.
         template: Template,
+        /// Without effect.
+        name: Untyped,
+        /// Without effect.
+        description: Untyped,
+        /// Without effect.
+        pinned: Untyped,
+        /// Without effect.
+        deleted: Untyped,
+        /// Without effect.
+        use_template: Untyped,
+        /// Without effect.
+        use_dashboard: Untyped,
+        /// Without effect.
+        delete_insights: Untyped,
+        /// Without effect.
+        tags: Untyped,
+        /// Without effect.
+        restriction_level: Untyped,
     }
 }
 

@@ -11,6 +11,7 @@ use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 use super::input::{TextPatch, TilePatch};
+use super::weight::bounding;
 use super::{BY_INSIGHT, BY_TEXT, Content, Look, Tile, add_text, of, position};
 
 /// Does what was sent with one tile after the other; answers the dashboards that show something else for it:
@@ -20,6 +21,16 @@ use super::{BY_INSIGHT, BY_TEXT, Content, Look, Tile, add_text, of, position};
 /// # Errors
 /// 400 for a tile or a text that is not there, or a dashboard that is full.
 pub(in crate::resources::dashboards) fn change(
+    tx: &mut WriteTx<'_>,
+    place: &InProject,
+    dashboard: DashboardId,
+    sent: &[TilePatch],
+    now: Timestamp,
+) -> Result<BTreeSet<DashboardId>> {
+    bounding(tx, (place.project.id, dashboard), |tx| change_each(tx, place, dashboard, sent, now))
+}
+
+fn change_each(
     tx: &mut WriteTx<'_>,
     place: &InProject,
     dashboard: DashboardId,

@@ -9,14 +9,14 @@ use crate::store::{Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::input::TileRef;
-use super::weight::{Copied, require_bounded};
+use super::weight::{Copied, require_bounded, require_live_bounded};
 use super::{Content, Look, Shown, Tile, add, of};
 
 /// Puts tiles on a new dashboard that look like the live ones of `source`, and show the same insights and
 /// texts; where `deep` holds, copies of them.
 ///
 /// # Errors
-/// 500 or 503 when the file cannot be read or written.
+/// 400 where the tiles are too heavy for one dashboard.
 pub(in crate::resources::dashboards) fn copy_all(
     tx: &mut WriteTx<'_>,
     place: &InProject,
@@ -25,6 +25,7 @@ pub(in crate::resources::dashboards) fn copy_all(
     draw: &mut Draw,
     now: Timestamp,
 ) -> Result<()> {
+    require_live_bounded(tx, place.project.id, source)?;
     let mut copied = Copied::default();
     for tile in of(tx, place.project.id, source, |tile| !tile.deleted)? {
         let mut content = tile.head.content;
@@ -35,7 +36,7 @@ pub(in crate::resources::dashboards) fn copy_all(
         let Shown { layouts, color, .. } = tile.shown;
         add(tx, place, dashboard, content, Look { layouts, color })?;
     }
-    require_bounded(tx, place.project.id, dashboard)
+    Ok(())
 }
 
 /// Copies tiles of a dashboard on that dashboard, with what they show; the copies have no place yet.

@@ -1,6 +1,10 @@
 //! Moving a tile to another dashboard (API document; facts-dashboards §7, `move_tile`).
 
 #![expect(non_snake_case, reason = "a member of the API is written so")]
+#![expect(
+    dead_code,
+    reason = "what is without effect is declared for the schema, and read by nobody"
+)]
 
 use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ObjectBuilder};
 
@@ -8,7 +12,7 @@ use crate::access::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, ProjectId, TileId};
 use crate::input;
-use crate::input::{Identifier, Input, JsonObject, Nested, Parsed, Required, Schema};
+use crate::input::{Identifier, Input, JsonObject, Nested, Parsed, Required, Schema, Untyped};
 use crate::resources::dashboards::{Dashboard, live};
 use crate::store::{Record, Tx, WriteTx};
 
@@ -25,6 +29,24 @@ input! {
         toDashboard: Identifier,
         /// The same.
         to_dashboard: Identifier,
+        /// Without effect.
+        name: Untyped,
+        /// Without effect.
+        description: Untyped,
+        /// Without effect.
+        pinned: Untyped,
+        /// Without effect.
+        deleted: Untyped,
+        /// Without effect.
+        use_template: Untyped,
+        /// Without effect.
+        use_dashboard: Untyped,
+        /// Without effect.
+        delete_insights: Untyped,
+        /// Without effect.
+        tags: Untyped,
+        /// Without effect.
+        restriction_level: Untyped,
     }
 }
 

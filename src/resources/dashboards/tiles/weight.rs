@@ -5,9 +5,9 @@ use crate::error::{Error, Result};
 use crate::ids::{DashboardId, ProjectId};
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::texts::Text;
-use crate::store::{Order, Record, Row, Tx, Window};
+use crate::store::{Order, Record, Row, Tx, Window, WriteTx};
 
-use super::{Content, Tile};
+use super::{Content, Head, Tile};
 
 /// How many bytes of JSON the tiles of a dashboard may have at the most, with what they show.
 const HEAVIEST: usize = 8 * 1024 * 1024;
@@ -23,12 +23,50 @@ pub(super) fn require_bounded(
     project: ProjectId,
     dashboard: DashboardId,
 ) -> Result<()> {
+    require(of_tiles(tx, (project, dashboard), |_| true)?, HEAVIEST, "tiles")
+}
+
+/// Lets only so much be copied to a new dashboard as that one can show.
+///
+/// # Errors
+/// 400 `max_length` at `tiles` for more.
+pub(super) fn require_live_bounded(
+    tx: &impl Tx,
+    project: ProjectId,
+    dashboard: DashboardId,
+) -> Result<()> {
+    require(of_tiles(tx, (project, dashboard), |tile| !tile.deleted)?, HEAVIEST, "tiles")
+}
+
+/// Lets a change make a dashboard no heavier than it may be; one that is, since texts grew elsewhere, may lose.
+///
+/// # Errors
+/// 400 `max_length` at `tiles` for more; what `change` answers.
+pub(super) fn bounding<T>(
+    tx: &mut WriteTx<'_>,
+    dashboard: (ProjectId, DashboardId),
+    change: impl FnOnce(&mut WriteTx<'_>) -> Result<T>,
+) -> Result<T> {
+    let before = of_tiles(tx, dashboard, |_| true)?;
+    let changed = change(tx)?;
+    let after = of_tiles(tx, dashboard, |_| true)?;
+    require(after, HEAVIEST.max(before), "tiles").map(|()| changed)
+}
+
+/// What those tiles of a dashboard weigh that `counts` names.
+fn of_tiles(
+    tx: &impl Tx,
+    (project, dashboard): (ProjectId, DashboardId),
+    counts: impl Fn(&Head) -> bool,
+) -> Result<usize> {
     let mut weight = 0;
     tx.scan::<Tile, _>(&(project, dashboard), Window::all(Order::Ascending), |row| {
-        weight += row.shown.len() + of(tx, project, row.head.content)?;
+        if counts(&row.head) {
+            weight += row.shown.len() + of(tx, project, row.head.content)?;
+        }
         Ok(())
     })?;
-    require(weight, HEAVIEST, "tiles")
+    Ok(weight)
 }
 
 /// What is copied by one request.
@@ -50,7 +88,8 @@ fn require(weight: usize, heaviest: usize, attr: &str) -> Result<()> {
     if weight <= heaviest {
         return Ok(());
     }
-    let detail = format!("Ensure the tiles have no more than {heaviest} bytes of JSON together.");
+    let most = heaviest.min(HEAVIEST);
+    let detail = format!("Ensure the tiles have no more than {most} bytes of JSON together.");
     Err(Error::field(attr, "max_length", detail))
 }
 

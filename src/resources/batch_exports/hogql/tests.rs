@@ -1,0 +1,241 @@
+//! Which queries are read, and what reading them takes at the most.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn check(text: &str) -> Result<(), &'static str> {
+    check_aside(text).expect("a thread")
+}
+
+#[test]
+fn queries_over_events_are_read() {
+    for text in [
+        "SELECT * FROM events",
+        "select event, timestamp from events",
+        "SELECT uuid AS id, properties.$browser AS browser, properties['$os'] FROM events AS e",
+        "SELECT toString(e.uuid) FROM `events` e WHERE e.event IN ('a', 'b') AND NOT team_id = 2 LIMIT 10",
+        "SELECT count(), sum(if(event = '$pageview', 1, 0)) FROM events GROUP BY event ORDER BY 1 DESC",
+        "SELECT arrayMap(x -> x + 1, [1, 2]), (1, 'a'), NULL FROM events -- a comment",
+        "SELECT event FROM events WHERE timestamp > now() - INTERVAL 1 DAY",
+        "SELECT event FROM events WHERE distinct_id IN (SELECT distinct_id FROM events WHERE event = 'x')",
+        "(SELECT event FROM events)",
+        "SELECT 'it''s; DROP \\' UNION JOIN' FROM events",
+    ] {
+        assert_eq!(check(text), Ok(()), "{text}");
+    }
+}
+
+#[test]
+fn other_queries_are_refused_for_what_is_wrong() {
+    for (wrong, texts) in [
+        (
+            UNREADABLE,
+            &[
+                "",
+                "events",
+                "SELECT",
+                "SELECT * FROM",
+                "SELECT * FROM events;",
+                "SELECT * FROM events; SELECT 1",
+                "SELECT (1 FROM events",
+                "SELECT 'x FROM events",
+                "SELECT * FROM events WHERE",
+                "DROP TABLE events",
+                "SELECT * INTO t FROM events",
+                "EXPLAIN SELECT * FROM events",
+                "😀",
+                "SELECT * FROM events )",
+                "SELECT * FROM events LATERAL VIEW explode(x) t",
+                "SELECT * FROM events FOR UPDATE",
+                "SELECT * FROM events CONNECT BY a",
+                "SELECT TOP 5 * FROM events",
+                "SELECT * FROM events WITH (NOLOCK)",
+            ][..],
+        ),
+        (
+            UNION,
+            &[
+                "SELECT 1 FROM events UNION ALL SELECT 2 FROM events",
+                "SELECT event FROM events INTERSECT SELECT event FROM events",
+                "(SELECT 1 FROM events UNION ALL SELECT 2 FROM events)",
+                "SELECT * FROM events WHERE a IN (SELECT a FROM events UNION ALL SELECT b FROM events)",
+            ],
+        ),
+        (
+            JOIN,
+            &[
+                "SELECT * FROM events JOIN persons ON true",
+                "SELECT * FROM events e LEFT JOIN events f ON e.id = f.id",
+                "SELECT * FROM events, persons",
+                "SELECT * FROM (events JOIN persons ON 1)",
+            ],
+        ),
+        (
+            ELSEWHERE,
+            &[
+                "SELECT 1",
+                "SELECT * FROM persons",
+                "SELECT * FROM Events",
+                "SELECT * FROM db.events",
+                "SELECT * FROM events()",
+                "SELECT * FROM numbers(10)",
+                "SELECT * FROM (SELECT * FROM events)",
+                "VALUES (1)",
+                "WITH events AS (SELECT * FROM persons) SELECT * FROM events",
+                "SELECT (SELECT max(id) FROM persons) FROM events",
+                "SELECT * FROM events WHERE person_id IN (SELECT id FROM persons)",
+                "INSERT INTO events VALUES (1)",
+                "DELETE FROM events",
+            ],
+        ),
+    ] {
+        for text in texts {
+            assert_eq!(check(text), Err(wrong), "{text}");
+        }
+    }
+}
+
+#[test]
+fn what_nests_deep_or_runs_long_is_refused_or_read_within_bounds() {
+    let many = |part: &str| part.repeat(MAX_LENGTH / part.len() - 20);
+    let within = |part: &str, tokens: usize| part.repeat((MAX_TOKENS - 20) / tokens);
+    for text in [
+        many("("),
+        many("["),
+        many("SELECT ("),
+        format!("SELECT {}1 FROM events", many("(")),
+        format!("SELECT {}1 FROM events", within("(", 1)),
+        format!("SELECT {}1 FROM events", within("- ", 1)),
+        format!("SELECT {}1 FROM events", within("NOT ", 1)),
+        format!("SELECT {}1 FROM events", within("INTERVAL ", 1)),
+        format!("SELECT {}1 FROM events", within("INTERVAL (", 2)),
+        format!("SELECT {}1 FROM events", within("CASE WHEN ", 2)),
+        format!("SELECT {}1 FROM events", within("DATE ", 1)),
+        format!("SELECT {}1 FROM events", within("x -> ", 2)),
+        format!("SELECT {}1 FROM events", within("f(", 2)),
+        format!("SELECT {}1 FROM events", within("a[", 2)),
+        format!("SELECT {}1 FROM events", within("CAST(", 2)),
+        format!("SELECT CAST(1 AS {}Int8 FROM events", within("Array(", 2)),
+        format!("SELECT CAST(1 AS {}Int8 FROM events", within("Nullable(", 2)),
+        format!("SELECT CAST(1 AS {}Int8 FROM events", within("Tuple(a ", 3)),
+        format!("SELECT CAST(1 AS {}Int8 FROM events", within("STRUCT<a ", 3)),
+        format!("SELECT {}1 FROM events", within("EXISTS (SELECT ", 3)),
+        format!("SELECT * FROM {}events", within("(", 1)),
+        format!("SELECT * FROM {}", within("(SELECT * FROM ", 4)),
+        format!("SELECT 1 FROM events{}", within(" UNION ALL SELECT 1 FROM events", 6)),
+        format!("SELECT * FROM events{}", within(" JOIN events", 2)),
+        format!("EXPLAIN {}", within("EXPLAIN ", 1)),
+        format!("WITH {}", within("a AS (WITH ", 4)),
+        format!("FROM {}", within("FROM (", 2)),
+    ] {
+        let begun = std::time::Instant::now();
+        assert!(check(&text).is_err(), "{}", &text[..60]);
+        assert!(begun.elapsed().as_millis() < 500, "{:?} for {}", begun.elapsed(), &text[..60]);
+    }
+    for text in [
+        format!("SELECT 1{} FROM events", within(" + 1", 2)),
+        format!("SELECT 1 FROM events WHERE a{}", within(" OR b", 2)),
+        format!("SELECT a{} FROM events", within("::Int8", 2)),
+        format!("SELECT a{} FROM events", within("[1]", 3)),
+        format!("SELECT a{} FROM events", within(".b", 2)),
+        format!("SELECT {}a FROM events", within("a, ", 2)),
+    ] {
+        assert_eq!(check(&text), Ok(()), "{}", &text[..60]);
+        assert_eq!(check(&(text + &" + 1".repeat(20))), Err(UNREADABLE));
+    }
+}
+
+fn is_judged_at_once(text: &str) {
+    let begun = std::time::Instant::now();
+    let _ = check(text);
+    assert!(begun.elapsed().as_millis() < 1000, "{:?} for {text}", begun.elapsed());
+}
+
+/// Depths that are let in, where what is read twice at each level would be read without end.
+#[test]
+fn what_is_let_in_is_read_at_once_at_every_depth() {
+    for depth in 1..=44 {
+        for (open, close) in [
+            ("(", ")"),
+            ("[", "]"),
+            ("f(", ")"),
+            ("a[", "]"),
+            ("POSITION(", ")"),
+            ("POSITION(1 IN ", ")"),
+            ("EXTRACT(DAY FROM ", ")"),
+            ("SUBSTRING(", ")"),
+            ("SUBSTRING(1 FROM ", ")"),
+            ("TRIM(", ")"),
+            ("TRIM(BOTH ' ' FROM ", ")"),
+            ("OVERLAY(", " PLACING 1 FROM 1)"),
+            ("CEIL(", ")"),
+            ("CEIL(1 TO ", ")"),
+            ("CONVERT(", ", Int8)"),
+            ("CAST(", " AS Int8)"),
+            ("TRY_CAST(", " AS Int8)"),
+            ("CASE WHEN ", " THEN 1 END"),
+            ("CASE ", " WHEN 1 THEN 1 END"),
+            ("NOT ", ""),
+            ("- ", ""),
+            ("INTERVAL (", ") DAY"),
+            ("x -> ", ""),
+            ("(x, y) -> ", ""),
+            ("x -> POSITION(", ")"),
+            ("f(x -> ", ")"),
+            ("EXISTS (SELECT ", " FROM events)"),
+            ("(SELECT ", " FROM events)"),
+            ("1 IN (", ")"),
+            ("a BETWEEN 1 AND ", ""),
+            ("{a: ", "}"),
+            ("ARRAY(", ")"),
+            ("ROW(", ")"),
+            ("TUPLE(", ")"),
+            ("GROUPING SETS (", ")"),
+            ("MATCH(", ")"),
+        ] {
+            let text = format!("SELECT {}1{} FROM events", open.repeat(depth), close.repeat(depth));
+            let begun = std::time::Instant::now();
+            let _ = check(&text);
+            assert!(begun.elapsed().as_millis() < 1000, "{:?} for {text}", begun.elapsed());
+        }
+        for (begin, open, close) in [
+            ("SELECT * FROM ", "(", ")"),
+            ("SELECT * FROM ", "(SELECT * FROM ", ")"),
+            ("SELECT * FROM ", "(events JOIN ", ")"),
+            ("SELECT CAST(1 AS ", "Array(", ")"),
+            ("SELECT CAST(1 AS ", "Tuple(a ", ")"),
+            ("SELECT CAST(1 AS ", "STRUCT<a ", ">"),
+            ("", "(", ")"),
+            ("", "(SELECT 1 FROM events UNION ", ")"),
+            ("SELECT * FROM events WHERE a IN ", "(", ")"),
+            ("SELECT * FROM events GROUP BY ", "(", ")"),
+            ("SELECT * FROM events ORDER BY ", "POSITION(", ")"),
+        ] {
+            is_judged_at_once(&format!(
+                "{begin}{}events{}",
+                open.repeat(depth),
+                close.repeat(depth)
+            ));
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_tokens_are_judged(parts in proptest::collection::vec(
+        prop::sample::select(vec![
+            "SELECT", "FROM", "events", "(", ")", "[", "]", "WHERE", "JOIN", "ON", "UNION", "ALL", "AS", "a", "1",
+            "'x'", ",", ".", "*", "CASE", "WHEN", "THEN", "END", "IN", "NOT", "INTERVAL", "DAY", "CAST", "->", "-",
+            "LIMIT", "BY", "WITH", "ORDER", "GROUP", "<", ">", "=", "::", "Array", "EXISTS", "{", "}", "LATERAL", "DATE", "POSITION", "EXTRACT",
+            "SUBSTRING", "TRIM", "OVERLAY", "CEIL", "CONVERT",
+        ]), 0..60)
+    ) {
+        let _ = check(&parts.join(" "));
+    }
+
+    #[test]
+    fn any_text_is_judged(text in ".{0,80}") {
+        let _ = check(&text);
+    }
+}

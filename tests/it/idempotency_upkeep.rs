@@ -1,0 +1,129 @@
+//! What is kept of answers to requests that are done once: for a day, and no credential.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use steward::config::Config;
+use steward::idempotency::{Kept, Part};
+use steward::state::App;
+use steward::store::Store;
+use steward::time::{Clock, ManualClock, Timestamp};
+
+use crate::idempotency::{is_replayed, post_once, stored};
+use crate::support::{Workspace, eventually};
+
+const DAY: Duration = Duration::from_hours(24);
+
+fn at(clock: &ManualClock) -> Config {
+    let mut config = Config::default();
+    config.clock = Clock::Manual(clock.clone());
+    config
+}
+
+fn began() -> ManualClock {
+    ManualClock::at(Timestamp::from_micros(1_735_787_045_000_000))
+}
+
+/// Waits until this many answers are kept, each in one part.
+async fn left(workspace: &Workspace, count: usize) {
+    let kept = || (stored::<Kept>(workspace), stored::<Part>(workspace));
+    eventually("old answers go", || (kept() == (count, count)).then_some(())).await;
+}
+
+#[tokio::test]
+async fn what_is_over_its_day_goes_though_nobody_posts() {
+    let clock = began();
+    let workspace = Workspace::with(at(&clock)).await;
+    let (path, body) = (workspace.dashboards(""), json!({ "name": "Sales" }));
+    let first = post_once(&workspace.owner, &path, "one", &body).await;
+    clock.advance(DAY / 2);
+    post_once(&workspace.owner, &path, "two", &body).await.ok();
+    clock.advance((DAY / 2).saturating_sub(Duration::from_secs(1)));
+    is_replayed(&post_once(&workspace.owner, &path, "one", &body).await, &first, &first.body);
+    assert_eq!(stored::<Kept>(&workspace), 2);
+    clock.advance(Duration::from_hours(1));
+    left(&workspace, 1).await;
+    clock.advance(DAY / 2);
+    left(&workspace, 0).await;
+    // An answer that comes later goes too.
+    post_once(&workspace.owner, &path, "one", &body).await.ok();
+    clock.advance(DAY + Duration::from_hours(1));
+    left(&workspace, 0).await;
+    workspace.check().await;
+}
+
+#[tokio::test]
+async fn what_was_kept_of_a_removed_organization_goes_with_its_day() {
+    let clock = began();
+    let workspace = Workspace::with(at(&clock)).await;
+    let (ann, made) = workspace.outsider("ann").await;
+    let path = format!("/api/organizations/{}/", made["id"].as_str().expect("an id"));
+    let invite = json!({ "target_email": "somebody@corp.example" });
+    post_once(&ann, &format!("{path}invites/"), "one", &invite).await.ok();
+    ann.delete(&path).await.is_empty(204);
+    clock.advance(DAY + Duration::from_hours(1));
+    left(&workspace, 0).await;
+    workspace.check().await;
+}
+
+#[tokio::test]
+async fn a_start_forgets_what_grew_old_meanwhile_in_pieces() {
+    let clock = began();
+    let workspace = Workspace::with(at(&clock)).await;
+    // More answers than one transaction forgets.
+    let refresh = workspace.dashboards("1/sharing/refresh/");
+    workspace.owner.post(&workspace.dashboards(""), json!({})).await.ok();
+    for number in 0..600 {
+        post_once(&workspace.owner, &refresh, &format!("n{number}"), &json!({})).await.ok();
+    }
+    assert_eq!(stored::<Kept>(&workspace), 600);
+    workspace.app.close().await;
+    clock.advance(DAY);
+    let store = Store::open(&workspace.path(), Config::default().page_cache).expect("the file");
+    let app = App::new(store, at(&clock)).expect("a service");
+    let reopened = || app.store().snapshot().expect("a snapshot");
+    eventually("old answers go", || {
+        use steward::store::{Order, Tx, Window};
+        let (tx, mut left) = (reopened(), 0);
+        let count = tx.scan::<Kept, _>(&(), Window::all(Order::Ascending), |_| {
+            left += 1;
+            Ok(())
+        });
+        count.expect("answers");
+        (left == 0).then_some(())
+    })
+    .await;
+    app.close().await;
+}
+
+#[tokio::test]
+async fn credentials_are_neither_kept_nor_told_again() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    owner.post(&workspace.dashboards(""), json!({})).await.ok();
+    let mut secrets = Vec::new();
+    for (path, body, secret) in [
+        (
+            workspace.organization("projects/"),
+            json!({ "name": "quite-a-name" }),
+            "live_events_token",
+        ),
+        (workspace.dashboards("1/sharing/refresh/"), json!({}), "access_token"),
+    ] {
+        let first = post_once(owner, &path, "one", &body).await;
+        let value = first.body[secret].as_str().expect("a credential").to_owned();
+        let mut shown = first.body.clone();
+        shown[secret] = Value::Null;
+        is_replayed(&post_once(owner, &path, "one", &body).await, &first, &shown);
+        secrets.push(value);
+    }
+    // Who reads is given it as ever.
+    let shared = owner.get(&workspace.dashboards("1/sharing/")).await.ok();
+    assert_eq!(shared["access_token"], secrets[1]);
+    let file = std::fs::read(workspace.path()).expect("the data file");
+    let lies = |text: &str| file.windows(text.len()).any(|found| found == text.as_bytes());
+    assert!(lies("quite-a-name"));
+    for secret in &secrets {
+        assert!(!lies(secret), "a credential lies in the file");
+    }
+}
