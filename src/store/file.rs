@@ -104,7 +104,10 @@ pub(super) fn create(
 }
 
 /// Refuses to make what is there already.
-pub(super) fn require_absent(data: &Path) -> Result<(), OpenError> {
+///
+/// # Errors
+/// When there is something at `data`.
+pub fn require_absent(data: &Path) -> Result<(), OpenError> {
     match data.symlink_metadata() {
         Ok(_) => Err(OpenError::Exists(data.to_owned())),
         Err(_) => Ok(()),
@@ -194,14 +197,15 @@ fn publish(draft: &Path, data: &Path) -> Result<(), OpenError> {
 }
 
 /// The folder in which `data` lies.
-pub(super) fn folder_of(data: &Path) -> &Path {
+pub fn folder_of(data: &Path) -> &Path {
     match data.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     }
 }
 
-fn sync_folder(data: &Path) -> Result<(), OpenError> {
+/// Has what became of the names in the folder of `data` on disk.
+pub(super) fn sync_folder(data: &Path) -> Result<(), OpenError> {
     let folder = folder_of(data);
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(OpenError::io("sync", folder))
 }
