@@ -45,7 +45,7 @@ use tokio::sync::{mpsc, oneshot};
 
 pub use backup::{Backup, receive};
 pub use check::{Checks, Excused, Findings, Kind, kind, secret_kind};
-pub use compact::Compacted;
+pub use compact::{Compacted, Space};
 pub use export::{Export, Exported, Exporting};
 pub use file::{beside, folder_of, require_absent};
 pub use import::{Imported, import};

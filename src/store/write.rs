@@ -327,6 +327,12 @@ impl<'t> WriteTx<'t> {
         }
     }
 
+    /// How many bytes of the file are in use.
+    pub(super) fn allocated(&self) -> Result<u64> {
+        let stats = self.transaction.stats().map_err(storage_error)?;
+        Ok(stats.allocated_pages().saturating_mul(stats.page_size() as u64))
+    }
+
     /// Whether anything was written since the write began.
     pub(super) fn wrote_anything(&self) -> bool {
         self.undo.wrote_anything()
