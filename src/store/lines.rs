@@ -197,7 +197,9 @@ pub(super) fn parse<'t, T: Deserialize<'t>>(text: &'t [u8], field: &str) -> Resu
     let mut reader = serde_json::Deserializer::from_slice(text);
     let parsed = serde_path_to_error::deserialize(&mut reader);
     let parsed = parsed.map_err(|error| {
-        let inner = error.path().to_string();
+        // A name that stands in the file may be anything, and is printed.
+        let plain = |c: &char| c.is_ascii_alphanumeric() || "._[]".contains(*c);
+        let inner: String = error.path().to_string().chars().filter(plain).take(100).collect();
         let path = match (field, inner.as_str()) {
             (field, ".") => field.to_owned(),
             ("", inner) => inner.to_owned(),
@@ -243,7 +245,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
 }
 
 /// The object `text` with `value`, which is JSON too, in the place of its member `name`; all else as it stands.
-fn with_member(text: &str, name: &str, value: &str) -> Result<String> {
+pub(super) fn with_member(text: &str, name: &str, value: &str) -> Result<String> {
     let Members(members) = parse(text.as_bytes(), "shown")?;
     let mut out = String::with_capacity(text.len());
     for (known, stands) in members {
