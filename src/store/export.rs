@@ -12,11 +12,11 @@ use crate::error::{Error, Result};
 
 use super::Store;
 use super::backup::{Stream, Take, walk};
-use super::check::{Checks, Kind};
+use super::check::Checks;
 use super::engine::RETRY_AFTER;
 use super::file::{self, folder_of};
 use super::key::Key;
-use super::lines::{self, Sequence};
+use super::lines::{self, Kinds, Sequence};
 use super::open_error::OpenError;
 use super::progress::{Progress, Steps};
 use super::record::damaged;
@@ -119,6 +119,7 @@ impl Exporting {
 /// The lines of an export, as they come.
 struct Lines<'e> {
     how: &'e Exporting,
+    kinds: Kinds<'e>,
     out: BufWriter<File>,
     hasher: blake3::Hasher,
     line: Vec<u8>,
@@ -132,6 +133,7 @@ impl<'e> Lines<'e> {
     fn new(how: &'e Exporting, body: File) -> Self {
         Self {
             how,
+            kinds: Kinds::of(&how.checks),
             out: BufWriter::new(body),
             hasher: blake3::Hasher::new(),
             line: Vec::new(),
@@ -148,7 +150,7 @@ impl<'e> Lines<'e> {
         }
         self.add_secret()?;
         let line = &mut self.line;
-        let has_line = match (table, kind_of(&self.how.checks, table)) {
+        let has_line = match (table, self.kinds.kind(table)) {
             (Table::Sequences, _) => {
                 let of = String::read(&mut &*key);
                 let of = of.and_then(|of| Table::ALL.iter().find(|table| table.name() == of));
@@ -214,12 +216,6 @@ impl<'e> Lines<'e> {
         let body = body.map_err(OpenError::io("write to", folder))?;
         Ok(Export { header, lines, body, secrets: self.how.secrets })
     }
-}
-
-/// The type of record whose table this is; none for indexes.
-pub(super) fn kind_of(checks: &Checks, table: Table) -> Option<&dyn Kind> {
-    let kind = checks.kinds.iter().find(|kind| kind.tables().first() == Some(&table))?;
-    Some(kind.as_ref())
 }
 
 impl Export {

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::support::process::{Connection, Site};
+use crate::support::process::{Connection, Server, Site, until};
 
 const FLAG: &str = "--compact-at-start";
 
@@ -18,13 +18,13 @@ fn a_file_of_mostly_dead_space_is_compacted_before_it_is_served_and_another_is_l
     let key = made["api_key"].as_str().expect("a key");
     // Much that is written and removed again.
     let server = site.serve(&[]);
-    let long = "x".repeat(30_000);
+    let filler = "x".repeat(30_000);
     let two = server.post("/api/organizations/", key, &json!({ "name": "Two" })).ok();
     let project = &server.get("/api/projects/", key).ok()["results"][1]["id"];
     let path = format!("/api/projects/{project}/dashboards/");
     let mut connection: Connection = server.connect();
     for number in 0..60 {
-        let sent = json!({ "name": format!("D{number}"), "filters": { "long": long } });
+        let sent = json!({ "name": format!("D{number}"), "filters": { "long": filler } });
         let reply = connection.send("POST", &path, key, Some(&sent)).expect("an answer");
         assert_eq!(reply.status, 201, "{}", reply.json());
     }
@@ -36,7 +36,7 @@ fn a_file_of_mostly_dead_space_is_compacted_before_it_is_served_and_another_is_l
     kept.ok();
     let gone = format!("/api/organizations/{}/", two["id"].as_str().expect("an id"));
     assert_eq!(server.send("DELETE", &gone, key, None).status, 204);
-    crate::support::process::until("it is swept", || {
+    until("it is swept", || {
         let run = site.run(&["export"]).ok();
         (!run.contains("\"D59\"") && !run.contains("\"table\":\"sweeps\"")).then_some(())
     });
@@ -57,7 +57,7 @@ fn a_file_of_mostly_dead_space_is_compacted_before_it_is_served_and_another_is_l
 
     let mut again = site.steward(&["serve", "--listen", "127.0.0.1:0", "--json"]);
     again.env("STEWARD_COMPACT_AT_START", "1");
-    let server = crate::support::process::Server::start(&mut again).expect("it serves");
+    let server = Server::start(&mut again).expect("it serves");
     let log = server.stop();
     assert!(log.contains("little dead space and is not compacted"), "{log}");
     assert!(!log.contains("compacting it"), "{log}");

@@ -56,6 +56,7 @@ mod errors;
 mod etags;
 mod export_damage;
 mod export_files;
+mod export_many;
 mod exports;
 mod faults;
 mod first_run;
