@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::secret::SigningSecret;
 
 use super::Store;
 use super::backup::{Stream, Take, walk};
@@ -21,7 +22,6 @@ use super::open_error::OpenError;
 use super::progress::{Progress, Steps};
 use super::record::damaged;
 use super::schema::{FORMAT, FORMAT_KEY, MARK_KEY, RENEWED_KEY, SECRET_KEY, Table};
-use crate::secret::SigningSecret;
 
 /// The form of the lines.
 pub(super) const EXPORT: u64 = 1;
@@ -237,7 +237,10 @@ impl Export {
     pub fn save(self, to: &Path) -> Result<Exported, OpenError> {
         file::require_absent(to)?;
         let (lines, secrets) = (self.lines, self.secrets);
-        let draft = tempfile::NamedTempFile::new_in(folder_of(to));
+        let draft = tempfile::Builder::new()
+            .prefix("export-")
+            .suffix(".creating")
+            .tempfile_in(folder_of(to));
         let mut draft = draft.map_err(OpenError::io("create", to))?;
         let written = self.write_to(&mut draft).and_then(|bytes| {
             draft.as_file().sync_all()?;
