@@ -8,6 +8,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
+use crate::export_many::many;
 use crate::support::process::{Run, Server, Site, until};
 
 struct Place {
@@ -193,4 +194,54 @@ fn exports_under_load_are_each_one_moment_of_it() {
     let Place { server, site, .. } = place;
     server.expect("a server").stop();
     assert!(site.run(&["export", "--secrets"]).ok() == live);
+}
+
+#[test]
+fn an_import_that_is_cut_off_leaves_no_data_file_and_is_no_obstacle_to_the_next() {
+    let site = Site::empty();
+    fs::write(site.path("many.jsonl"), many(1500)).expect("written");
+    let import =
+        || site.steward(&["import", "many.jsonl", "--json"]).stdout(Stdio::piped()).spawn();
+    let mut cut = 0;
+    for wait in [0, 20, 60, 150, 250, 350] {
+        let mut child = import().expect("it starts");
+        // As long as it works: what is looked at is the file, whenever the cut came.
+        thread::sleep(std::time::Duration::from_millis(wait));
+        let over = child.try_wait().expect("a child").is_some();
+        let _ = child.kill();
+        child.wait().expect("it ends");
+        if !over && !site.data().exists() {
+            cut += 1;
+        } else {
+            site.check();
+            fs::remove_file(site.data()).expect("removed");
+        }
+    }
+    assert!(cut > 0, "none was cut off");
+    site.json(&["import", "many.jsonl"]);
+    site.check();
+    let whole = fs::read_to_string(site.path("many.jsonl")).expect("the export");
+    assert!(site.run(&["export", "--secrets"]).ok() == whole);
+    assert!(!site.names().iter().any(|name| name.contains("creating")), "{:?}", site.names());
+}
+
+#[test]
+fn of_two_imports_at_once_one_makes_the_file() {
+    let site = Site::empty();
+    fs::write(site.path("many.jsonl"), many(300)).expect("written");
+    let runs = thread::scope(|scope| {
+        let run = || scope.spawn(|| site.run(&["import", "many.jsonl"]));
+        [run(), run(), run()].map(|run| run.join().expect("a run"))
+    });
+    let mut made = 0;
+    for run in runs {
+        if run.code == Some(0) {
+            made += 1;
+        } else {
+            let said = run.stderr;
+            assert!(said.contains("in use") || said.contains("exists already"), "{said}");
+        }
+    }
+    assert_eq!(made, 1);
+    site.check();
 }
