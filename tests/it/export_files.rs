@@ -1,6 +1,7 @@
 //! `export` and `import` on the real binary: with the data file free, and beside a server that holds it.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -199,25 +200,28 @@ fn exports_under_load_are_each_one_moment_of_it() {
 #[test]
 fn an_import_that_is_cut_off_leaves_no_data_file_and_is_no_obstacle_to_the_next() {
     let site = Site::empty();
-    fs::write(site.path("many.jsonl"), many(1500)).expect("written");
-    let import =
-        || site.steward(&["import", "many.jsonl", "--json"]).stdout(Stdio::piped()).spawn();
-    let mut cut = 0;
-    for wait in [0, 20, 60, 150, 250, 350] {
-        let mut child = import().expect("it starts");
-        // As long as it works: what is looked at is the file, whenever the cut came.
-        thread::sleep(std::time::Duration::from_millis(wait));
-        let over = child.try_wait().expect("a child").is_some();
-        let _ = child.kill();
-        child.wait().expect("it ends");
-        if !over && !site.data().exists() {
-            cut += 1;
-        } else {
+    let export = many(1500);
+    fs::write(site.path("many.jsonl"), &export).expect("written");
+    let (draft, parts) = (site.path("steward.redb.creating"), 5);
+    for part in 0..=parts {
+        let mut import = site.steward(&["import", "-"]);
+        let import = import.stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
+        let mut import = import.expect("it starts");
+        let mut lines = import.stdin.take().expect("stdin is a pipe");
+        lines.write_all(&export[..export.len() * part / parts]).expect("it reads");
+        until("it has begun", || (draft.exists() || site.data().exists()).then_some(()));
+        // Told everything, it goes on to its end, and is cut off there or somewhere before.
+        if part == parts {
+            drop(lines);
+        }
+        let _ = import.kill();
+        import.wait().expect("it ends");
+        if site.data().exists() {
+            assert_eq!(part, parts, "not before it was told everything");
             site.check();
             fs::remove_file(site.data()).expect("removed");
         }
     }
-    assert!(cut > 0, "none was cut off");
     site.json(&["import", "many.jsonl"]);
     site.check();
     let whole = fs::read_to_string(site.path("many.jsonl")).expect("the export");
