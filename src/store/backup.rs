@@ -55,7 +55,9 @@ impl Store {
     ) -> Result<Backup, OpenError> {
         let snapshot = self.snapshot()?;
         let write = move || {
-            write(&to, snapshot.values()?, &checks, &progress, |take| walk(&snapshot, take))
+            write(&to, snapshot.values()?, &checks, &progress, |take| {
+                walk(&snapshot, Table::ALL, take)
+            })
         };
         tokio::task::spawn_blocking(write).await.map_err(Error::internal)?
     }
@@ -88,9 +90,9 @@ fn broken_off(cause: &io::Error) -> Error {
     Error::invalid("broken_off", format!("the server did not send all of it: {cause}"))
 }
 
-/// Hands every value to `take`, its checksum verified.
-pub(super) fn walk(snapshot: &Snapshot, take: &mut Take<'_>) -> Result<()> {
-    for table in Table::ALL {
+/// Hands every value of these tables to `take`, its checksum verified.
+pub(super) fn walk(snapshot: &Snapshot, tables: &[Table], take: &mut Take<'_>) -> Result<()> {
+    for table in tables {
         snapshot.each(*table, &mut |key, payload| take(*table, key, payload?))?;
     }
     Ok(())
@@ -175,7 +177,7 @@ fn send(snapshot: &Snapshot, out: impl Write) -> Result<()> {
     let mut out = BufWriter::new(out);
     let begin = [FORMAT.encoded(), snapshot.values()?.encoded()].concat();
     out.write_all(&begin).map_err(refused)?;
-    walk(snapshot, &mut |table, key, payload| {
+    walk(snapshot, Table::ALL, &mut |table, key, payload| {
         let lengths = [key, payload].map(|part| (part.len() as u64).encoded());
         let parts = [&[MORE, table as u8], lengths[0].as_slice(), key, &lengths[1], payload];
         parts.iter().try_for_each(|part| out.write_all(part)).map_err(refused)

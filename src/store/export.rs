@@ -77,13 +77,17 @@ pub struct Exporting {
 }
 
 impl Store {
-    /// Puts the state that the last commit left into lines. Whoever reads and writes goes on beside it.
+    /// Puts the state that the last commit left into lines. Whoever reads and writes goes on beside it. Nothing is
+    /// read but what has lines: a damaged index is no obstacle, and an import makes it anew.
     ///
     /// # Errors
     /// When a record is damaged, or the operating system refuses.
     pub async fn export(&self, how: Exporting) -> Result<Export, OpenError> {
         let snapshot = self.snapshot()?;
-        let put = move || how.lines(snapshot.values()?, |take| walk(&snapshot, take));
+        let put = move || {
+            let tables = how.tables();
+            how.lines(snapshot.values_of(&tables)?, |take| walk(&snapshot, &tables, take))
+        };
         tokio::task::spawn_blocking(put).await.map_err(Error::internal)?
     }
 }
@@ -96,6 +100,15 @@ impl Exporting {
     pub fn receive(&self, from: impl Read) -> Result<Export, OpenError> {
         let (mut stream, of) = Stream::open(from)?;
         self.lines(of, |take| stream.each(take))
+    }
+
+    /// The tables that have lines.
+    fn tables(&self) -> Vec<Table> {
+        let kinds = Kinds::of(&self.checks);
+        let has_lines = |table: &&Table| {
+            matches!(table, Table::Meta | Table::Sequences) || kinds.kind(**table).is_some()
+        };
+        Table::ALL.iter().filter(has_lines).copied().collect()
     }
 
     fn lines(

@@ -62,8 +62,13 @@ impl Snapshot {
 
     /// How many values there are in all tables.
     pub(super) fn values(&self) -> Result<u64> {
+        self.values_of(Table::ALL)
+    }
+
+    /// How many values there are in these tables.
+    pub(super) fn values_of(&self, tables: &[Table]) -> Result<u64> {
         let count = |table: &Table| self.table(*table)?.len().map_err(storage_error);
-        Table::ALL.iter().map(count).sum()
+        tables.iter().map(count).sum()
     }
 
     /// Hands every key of `table` to `visit`, with its payload or what is wrong with it.
