@@ -90,8 +90,8 @@ fn a_refusal_names_the_field_and_repeats_nothing_of_it() {
         (r#""version":1"#, r#""version":0"#, "version is no version"),
         (r#""version":1"#, r#""version":18446744073709551615"#, "version is no version"),
         (r#""version":1"#, r#""version":-1"#, "version is not what belongs there"),
-        (r#""version":1"#, r#""SECRET":1"#, "SECRET is not what belongs there"),
-        (r#""x"}"#, r#""x"} SECRET"#, "the line is followed by something else"),
+        (r#""version":1"#, r#""SECRET":1"#, "the line is not as an export writes it"),
+        (r#""x"}"#, r#""x"} SECRET"#, "the line is not as an export writes it"),
         (r#""x"}"#, r#""x"#, "shown is no JSON"),
     ] {
         let line = good.replacen(from, to, 1);
