@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 
 use super::Store;
+use super::background::in_background;
 use super::check::{Checks, check_snapshot, check_structure};
 use super::engine::{RETRY_AFTER, begin, begin_read, definition, storage_error};
 use super::file;
@@ -57,7 +58,7 @@ impl Store {
         let write = move || {
             write(&to, snapshot.values()?, &checks, &progress, |take| walk(&snapshot, take))
         };
-        tokio::task::spawn_blocking(write).await.map_err(Error::internal)?
+        in_background(write).await?
     }
 
     /// Writes the state that the last commit left to `out`, for [`receive`] at its other end.
@@ -66,7 +67,7 @@ impl Store {
     /// 500 for a damaged value, 503 when the file cannot be read or `out` takes no more.
     pub async fn stream(&self, out: impl Write + Send + 'static) -> Result<()> {
         let snapshot = self.snapshot()?;
-        tokio::task::spawn_blocking(move || send(&snapshot, out)).await.map_err(Error::internal)?
+        in_background(move || send(&snapshot, out)).await?
     }
 }
 

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 
+use super::background::in_background;
 use super::file::{builder, folder_of};
 use super::key::Key;
 use super::progress::Progress;
@@ -230,7 +231,7 @@ impl Store {
     pub async fn check(&self, checks: Checks, progress: Progress) -> Result<Findings> {
         let snapshot = self.snapshot()?;
         let walk = move || check_snapshot(&snapshot, &checks, &progress);
-        let mut findings = tokio::task::spawn_blocking(walk).await.map_err(Error::internal)?;
+        let mut findings = in_background(walk).await?;
         let path = self.path().to_owned();
         let copy = self.between_writes(move || copy_of(&path)).await?.map_err(Error::internal)?;
         let walk = move || {
@@ -240,7 +241,7 @@ impl Store {
             }
             findings
         };
-        tokio::task::spawn_blocking(walk).await.map_err(Error::internal)
+        in_background(walk).await
     }
 }
 

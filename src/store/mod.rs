@@ -5,6 +5,7 @@
 //! consistent. Changing goes through [`Store::write`]: the rule runs on the one writer thread inside
 //! the current transaction, is taken back whole when it fails, and is answered when it is on disk.
 
+mod background;
 mod backup;
 mod check;
 mod compact;
