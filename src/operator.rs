@@ -132,7 +132,7 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
             serde_json::to_value(findings).map_err(Error::internal)
         }
         Operation::Compact => {
-            serde_json::to_value(app.store().compact().await?).map_err(Error::internal)
+            serde_json::to_value(app.store().compact(&progress).await?).map_err(Error::internal)
         }
         Operation::Restore => {
             let restored = app.store().restore(app.now().stamp()).await?;

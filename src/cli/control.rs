@@ -1,7 +1,7 @@
 //! The control socket: how a command reaches the server that holds the data file.
 //!
 //! One line of JSON in, the request; lines out, the last of them `{"done": ...}` or `{"refused": "..."}`,
-//! before it `{"progress": [1, 2]}` where it takes long. Only the user who runs the server is answered.
+//! before it `{"progress": {...}}` where it takes long. Only the user who runs the server is answered.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 use crate::operator::{Operation, perform};
 use crate::state::App;
-use crate::store::{Progress, beside};
+use crate::store::{Progress, Stage, beside};
 
 use super::Failure;
 
@@ -43,8 +43,8 @@ enum Request {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Reply {
-    /// How many values are done, and of how many.
-    Progress(u64, u64),
+    /// How far it is.
+    Progress(Stage),
     Done(Value),
     Refused(String),
 }
@@ -129,12 +129,12 @@ async fn answer(stream: UnixStream, app: &App) -> io::Result<()> {
         let stream = read.into_inner().into_inner().reunite(write).map_err(io::Error::other)?;
         return app.store().stream(blocking(stream)?).await.map_err(io::Error::other);
     }
-    let (tell, mut told) = watch::channel((0, 0));
+    let (tell, mut told) = watch::channel(Stage::default());
     let performing = async {
         match request {
             Ok(Request::Perform(operation)) => {
-                let progress = Progress::new(move |done, of| {
-                    tell.send_replace((done, of));
+                let progress = Progress::new(move |stage| {
+                    tell.send_replace(stage.clone());
                 });
                 match perform(app, operation, progress).await {
                     Ok(answer) => Reply::Done(answer),
@@ -151,8 +151,8 @@ async fn answer(stream: UnixStream, app: &App) -> io::Result<()> {
         tokio::select! {
             reply = &mut performing => return send(&mut write, &reply).await,
             Ok(()) = told.changed() => {
-                let (done, of) = *told.borrow_and_update();
-                send(&mut write, &Reply::Progress(done, of)).await?;
+                let stage = told.borrow_and_update().clone();
+                send(&mut write, &Reply::Progress(stage)).await?;
             }
         }
     }
@@ -221,7 +221,7 @@ async fn exchange(
         let mut line = String::new();
         read.read_line(&mut line).await?;
         match serde_json::from_str(&line)? {
-            Reply::Progress(done, of) => progress.tell(done, of),
+            Reply::Progress(stage) => progress.tell(&stage),
             last => return Ok(last),
         }
     }

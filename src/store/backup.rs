@@ -111,8 +111,8 @@ fn write(
     source: impl FnOnce(&mut Take<'_>) -> Result<()>,
 ) -> Result<Backup, OpenError> {
     file::create(to, CACHE, |database| {
-        fill(database, &mut Steps::new(progress, of), source)?;
-        require_sound(to, database, checks)
+        fill(database, &mut progress.begin("copying", of), source)?;
+        require_sound(to, database, checks, progress)
     })?;
     let (bytes, blake3) = hash(to).map_err(OpenError::io("read", to))?;
     Ok(Backup { file: to.to_owned(), values: of, bytes, blake3 })
@@ -120,7 +120,7 @@ fn write(
 
 fn fill(
     database: &Database,
-    steps: &mut Steps<'_>,
+    steps: &mut Steps,
     source: impl FnOnce(&mut Take<'_>) -> Result<()>,
 ) -> Result<()> {
     let transaction = begin(database)?;
@@ -150,11 +150,12 @@ pub(super) fn require_sound(
     path: &Path,
     database: &mut Database,
     checks: &Checks,
+    progress: &Progress,
 ) -> Result<(), OpenError> {
     let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
-    let mut findings = check_snapshot(&snapshot, checks, &Progress::unheard());
+    let mut findings = check_snapshot(&snapshot, checks, progress);
     drop(snapshot);
-    check_structure(database, &mut findings);
+    check_structure(database, progress, &mut findings);
     match findings.problems.first() {
         None => Ok(()),
         Some(problem) => Err(OpenError::Unsound {

@@ -3,13 +3,13 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use redb::{Database, DatabaseError, StorageError};
 
 use super::open_error::OpenError;
 use super::overlay::Overlay;
+use super::panics::caught;
 
 /// The lock beside a data file. Whoever opens, makes or replaces the file holds it all the while; it
 /// ends with the process, however that ends.
@@ -231,8 +231,8 @@ fn guarded(
     data: &Path,
     open: impl FnOnce() -> Result<Database, DatabaseError>,
 ) -> Result<Database, OpenError> {
-    let opened = catch_unwind(AssertUnwindSafe(open))
-        .map_err(|_| OpenError::damaged(data, &"redb cannot make sense of it"))?;
+    let opened =
+        caught(open).ok_or_else(|| OpenError::damaged(data, &"redb cannot make sense of it"))?;
     opened.map_err(|error| match error {
         DatabaseError::DatabaseAlreadyOpen => OpenError::InUse(data.to_owned()),
         DatabaseError::Storage(StorageError::Io(cause)) if !beyond_reading(&cause) => {

@@ -12,6 +12,7 @@ use super::engine::begin_read;
 use super::file::{self, Lock, beside};
 use super::migrate::open_database;
 use super::open_error::OpenError;
+use super::progress::Progress;
 use super::snapshot::Snapshot;
 use super::{DEFAULT_CACHE, Store, stored_secret};
 
@@ -51,17 +52,23 @@ impl Prepared {
     /// # Errors
     /// When the backup is in use, is none or does not hold together, another restore is under way, or the
     /// operating system refuses.
-    pub fn new(data: &Path, from: &Path, checks: &Checks) -> Result<Self, OpenError> {
+    pub fn new(
+        data: &Path,
+        from: &Path,
+        checks: &Checks,
+        progress: &Progress,
+    ) -> Result<Self, OpenError> {
         let source = Lock::take_for_existing(from)?;
         let copy = copy_beside(data);
         let lock = Some(Lock::take(&copy)?);
         let prepared = Self { data: data.to_owned(), copy, lock };
+        progress.begin("copying", 0);
         let copied = file::remove(&prepared.copy).and_then(|()| file::copy(from, &prepared.copy));
         source.withdraw();
         copied?;
         let opened = open_database(&prepared.copy, DEFAULT_CACHE);
         let mut database = opened.map_err(|error| error.told_of(from))?;
-        require_sound(from, &mut database, checks)?;
+        require_sound(from, &mut database, checks, progress)?;
         drop(database);
         Ok(prepared)
     }

@@ -29,6 +29,7 @@ mod api_keys_sequences;
 mod api_keys_upkeep;
 mod authz;
 mod backups;
+mod bars;
 mod batch_export_destinations;
 mod batch_export_limits;
 mod batch_export_rights;

@@ -6,6 +6,7 @@ pub mod dns;
 pub mod log;
 pub mod process;
 pub mod smtp;
+pub mod terminal;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
