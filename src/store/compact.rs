@@ -31,8 +31,11 @@ impl Store {
     /// # Errors
     /// 503 when requests read for too long, the file is closed, or it cannot be written.
     pub async fn compact(&self) -> Result<Compacted> {
-        let path = self.path().to_owned();
-        let size = move || path.metadata().map(|data| data.len()).map_err(Error::internal);
+        let (drive, path) = (self.drive.clone(), self.path().to_owned());
+        let size = move || {
+            let size = drive.disk().open(&path).and_then(|file| file.size());
+            size.map_err(|cause| Error::unavailable(RETRY_AFTER, cause))
+        };
         self.exchange(move |mut database| {
             let bytes_before = size()?;
             compact(&mut database)?;
