@@ -1,7 +1,6 @@
 //! `backup`: the state that one commit left, as a file of its own. It may come out of a store of this process or,
 //! as a stream, out of a server's.
 
-use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -13,6 +12,7 @@ use crate::error::{Error, Result};
 use super::Store;
 use super::background::in_background;
 use super::check::{Checks, check_snapshot, check_structure};
+use super::disk::{Drive, Reading};
 use super::engine::{RETRY_AFTER, begin, begin_read, definition, storage_error};
 use super::file;
 use super::key::Key;
@@ -55,8 +55,9 @@ impl Store {
         progress: Progress,
     ) -> Result<Backup, OpenError> {
         let snapshot = self.snapshot()?;
+        let drive = self.drive.clone();
         let write = move || {
-            write(&to, snapshot.values()?, &checks, &progress, |take| walk(&snapshot, take))
+            write(&drive, &to, snapshot.values()?, &checks, &progress, |take| walk(&snapshot, take))
         };
         in_background(write).await?
     }
@@ -87,7 +88,7 @@ pub fn receive(
         let text = "the server is another release; use the same one for the command";
         return Err(Error::invalid("another_release", text).into());
     }
-    write(to, of, checks, progress, |take| stream.each(take))
+    write(&Drive::files(), to, of, checks, progress, |take| stream.each(take))
 }
 
 fn broken_off(cause: &io::Error) -> Error {
@@ -104,17 +105,18 @@ fn walk(snapshot: &Snapshot, take: &mut Take<'_>) -> Result<()> {
 
 /// Makes the file of the values that `source` hands over table by table, `of` in all.
 fn write(
+    drive: &Drive,
     to: &Path,
     of: u64,
     checks: &Checks,
     progress: &Progress,
     source: impl FnOnce(&mut Take<'_>) -> Result<()>,
 ) -> Result<Backup, OpenError> {
-    file::create(to, CACHE, |database| {
+    file::create(drive, to, CACHE, |database| {
         fill(database, &mut progress.begin("copying", of), source)?;
         require_sound(to, database, checks, progress)
     })?;
-    let (bytes, blake3) = hash(to).map_err(OpenError::io("read", to))?;
+    let (bytes, blake3) = hash(drive, to).map_err(OpenError::io("read", to))?;
     Ok(Backup { file: to.to_owned(), values: of, bytes, blake3 })
 }
 
@@ -166,9 +168,9 @@ pub(super) fn require_sound(
     }
 }
 
-fn hash(path: &Path) -> io::Result<(u64, String)> {
+fn hash(drive: &Drive, path: &Path) -> io::Result<(u64, String)> {
     let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(File::open(path)?)?;
+    hasher.update_reader(Reading::of(drive, path)?)?;
     Ok((hasher.count(), hasher.finalize().to_hex().to_string()))
 }
 

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Display;
 use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 
 use redb::Database;
@@ -14,6 +15,7 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 
 use super::background::in_background;
+use super::disk::{Drive, Reading};
 use super::file::{builder, folder_of};
 use super::key::Key;
 use super::panics::caught;
@@ -241,8 +243,9 @@ impl Store {
         let told = progress.clone();
         let walk = move || check_snapshot(&snapshot, &checks, &told);
         let mut findings = in_background(walk).await?;
-        let path = self.path().to_owned();
-        let copy = self.between_writes(move || copy_of(&path)).await?.map_err(Error::internal)?;
+        let (drive, path) = (self.drive.clone(), self.path().to_owned());
+        let copy =
+            self.between_writes(move || copy_of(&drive, &path)).await?.map_err(Error::internal)?;
         let walk = move || {
             match builder(DEFAULT_CACHE).create_file(copy) {
                 Ok(mut database) => check_structure(&mut database, &progress, &mut findings),
@@ -284,10 +287,13 @@ fn reported(table: Table, findings: &mut Findings, walk: impl FnOnce(&mut Findin
     }
 }
 
+/// How many bytes are copied at a time.
+const COPIED: usize = 1024 * 1024;
+
 /// A copy without a name, so that nothing of it is left behind however this ends.
-fn copy_of(path: &Path) -> std::io::Result<File> {
+fn copy_of(drive: &Drive, path: &Path) -> std::io::Result<File> {
     let mut copy = tempfile::tempfile_in(folder_of(path))?;
-    std::io::copy(&mut File::open(path)?, &mut copy)?;
+    std::io::copy(&mut BufReader::with_capacity(COPIED, Reading::of(drive, path)?), &mut copy)?;
     Ok(copy)
 }
 

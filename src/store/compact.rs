@@ -33,8 +33,11 @@ impl Store {
     /// 503 when requests read for too long, the file is closed, or it cannot be written.
     pub async fn compact(&self, progress: &Progress) -> Result<Compacted> {
         progress.begin("compacting", 0);
-        let path = self.path().to_owned();
-        let size = move || path.metadata().map(|data| data.len()).map_err(Error::internal);
+        let (drive, path) = (self.drive.clone(), self.path().to_owned());
+        let size = move || {
+            let size = drive.disk().open(&path).and_then(|file| file.size());
+            size.map_err(|cause| Error::unavailable(RETRY_AFTER, cause))
+        };
         self.exchange(move |mut database| {
             let bytes_before = size()?;
             compact(&mut database)?;

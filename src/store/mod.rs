@@ -9,6 +9,7 @@ mod background;
 mod backup;
 mod check;
 mod compact;
+pub mod disk;
 mod engine;
 mod file;
 pub mod key;
@@ -22,6 +23,7 @@ mod progress;
 mod read;
 pub mod record;
 mod restore;
+mod rewrite;
 pub mod schema;
 mod snapshot;
 #[cfg(test)]
@@ -60,6 +62,7 @@ pub use write::WriteTx;
 use crate::error::{Error, Result};
 use crate::secret::{Draw, SigningSecret};
 
+use disk::{Disk, Drive, Files};
 use engine::{RETRY_AFTER, begin, storage_error};
 use file::Lock;
 use migrate::open_database;
@@ -81,6 +84,7 @@ pub struct Store {
     queue: mpsc::Sender<Task>,
     thread: Arc<Mutex<Option<JoinHandle<()>>>>,
     path: Arc<Path>,
+    drive: Drive,
 }
 
 impl Store {
@@ -89,10 +93,19 @@ impl Store {
     /// # Errors
     /// When the file is missing, in use, not ours, newer than this release, or damaged.
     pub fn open(path: &Path, cache: usize) -> Result<Self, OpenError> {
-        let lock = Lock::take_for_existing(path)?;
-        let opened = file::remove_draft(path).and_then(|()| open_database(path, cache));
-        match opened {
-            Ok(database) => Self::start(path, cache, lock, database),
+        Self::open_on(Files::shared(), path, cache)
+    }
+
+    /// Does what [`open`](Self::open) does, on another disk.
+    ///
+    /// # Errors
+    /// When the file is missing, in use, not ours, newer than this release, or damaged.
+    pub fn open_on(disk: Arc<dyn Disk>, path: &Path, cache: usize) -> Result<Self, OpenError> {
+        let drive = Drive::new(disk);
+        let lock = Lock::take_for_existing(&drive, path)?;
+        let opened = file::remove_draft(&drive, path);
+        match opened.and_then(|()| open_database(&drive, path, cache)) {
+            Ok(database) => Self::start(drive, path, cache, lock, database),
             Err(error) => {
                 lock.withdraw();
                 Err(error)
@@ -112,10 +125,26 @@ impl Store {
         draw: &mut Draw,
         fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError>,
     ) -> Result<(Self, T), OpenError> {
-        file::require_absent(path)?;
+        Self::create_on(Files::shared(), path, cache, draw, fill)
+    }
+
+    /// Does what [`create`](Self::create) does, on another disk.
+    ///
+    /// # Errors
+    /// When there is a file already, another process is making it, `fill` refuses, or the operating
+    /// system does.
+    pub fn create_on<T>(
+        disk: Arc<dyn Disk>,
+        path: &Path,
+        cache: usize,
+        draw: &mut Draw,
+        fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError>,
+    ) -> Result<(Self, T), OpenError> {
+        let drive = Drive::new(disk);
+        file::require_absent(&drive, path)?;
         let lock = Lock::take(path)?;
         let mut filled = None;
-        let created = file::create(path, cache, |database| {
+        let created = file::create(&drive, path, cache, |database| {
             let transaction = begin(database)?;
             let mut tx = WriteTx::new(&transaction);
             tx.create_tables()?;
@@ -133,13 +162,19 @@ impl Store {
             lock.withdraw();
             return Err(error);
         }
-        let database = open_database(path, cache)?;
-        let store = Self::start(path, cache, lock, database)?;
+        let database = open_database(&drive, path, cache)?;
+        let store = Self::start(drive, path, cache, lock, database)?;
         let filled = filled.ok_or_else(|| Error::internal("a new file was not filled"))?;
         Ok((store, filled))
     }
 
-    fn start(path: &Path, cache: usize, lock: Lock, database: Database) -> Result<Self, OpenError> {
+    fn start(
+        drive: Drive,
+        path: &Path,
+        cache: usize,
+        lock: Lock,
+        database: Database,
+    ) -> Result<Self, OpenError> {
         let (queue, tasks) = mpsc::channel(QUEUE);
         let first = writer::snapshot(&database, &queue.downgrade())?;
         let shared = Arc::new(Shared {
@@ -147,6 +182,7 @@ impl Store {
             ready: AtomicBool::new(true),
         });
         let writer = Writer {
+            drive: drive.clone(),
             path: path.to_owned(),
             cache,
             lock,
@@ -160,7 +196,13 @@ impl Store {
             .name("writer".to_owned())
             .spawn(move || writer.run(database))
             .map_err(OpenError::io("start the writer of", path))?;
-        Ok(Self { shared, queue, thread: Arc::new(Mutex::new(Some(thread))), path: path.into() })
+        Ok(Self {
+            shared,
+            queue,
+            thread: Arc::new(Mutex::new(Some(thread))),
+            path: path.into(),
+            drive,
+        })
     }
 
     /// Where the data file lies.

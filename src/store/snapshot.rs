@@ -68,9 +68,18 @@ impl Snapshot {
 
     /// Hands every key of `table` to `visit`, with its payload or what is wrong with it.
     pub(super) fn each(&self, table: Table, visit: &mut Inspect<'_>) -> Result<()> {
+        self.each_sealed(table, &mut |key, sealed| visit(key, open(table, key, sealed)))
+    }
+
+    /// Hands every key of `table` to `visit`, with its value as it is stored.
+    pub(super) fn each_sealed(
+        &self,
+        table: Table,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>,
+    ) -> Result<()> {
         for entry in self.table(table)?.range::<&[u8]>(..).map_err(storage_error)? {
             let (key, sealed) = entry.map_err(storage_error)?;
-            visit(key.value(), open(table, key.value(), sealed.value()))?;
+            visit(key.value(), sealed.value())?;
         }
         Ok(())
     }

@@ -16,8 +16,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{Error, Result};
 
+use super::disk::Drive;
 use super::engine::{RETRY_AFTER, begin, begin_read, storage_error};
 use super::file::{self, Lock};
+use super::rewrite;
 use super::snapshot::Snapshot;
 use super::write::WriteTx;
 
@@ -124,6 +126,7 @@ where
 
 /// The writer thread's own state.
 pub(super) struct Writer {
+    pub(super) drive: Drive,
     pub(super) path: PathBuf,
     pub(super) cache: usize,
     pub(super) lock: Lock,
@@ -323,8 +326,12 @@ impl Writer {
     }
 
     fn try_open(&self) -> Result<Database> {
-        let database = file::open(&self.path, self.cache).map_err(Error::internal)?;
+        if self.drive.distrusted() {
+            rewrite::rewrite(&self.drive, &self.path)?;
+        }
+        let database = file::open(&self.drive, &self.path, self.cache).map_err(Error::internal)?;
         self.publish(&database)?;
+        self.drive.trust();
         Ok(database)
     }
 
