@@ -4,12 +4,11 @@
 mod backups;
 mod changes;
 mod keeper;
+mod signing;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use jsonwebtoken::{Algorithm, EncodingKey, Header};
-use serde::Serialize;
 use tokio::sync::{Notify, Semaphore};
 
 use crate::access::hash::Hasher;
@@ -21,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::http::client::TrustedProxies;
 use crate::http::limits::Limits;
 use crate::http::turns::Turns;
-use crate::ids::{ApiKeyId, ProjectId};
+use crate::ids::ApiKeyId;
 use crate::mail::outbox;
 use crate::mail::postman::Postman;
 use crate::mail::smtp::Mailer;
@@ -32,6 +31,8 @@ use crate::resources::signup::Letters;
 use crate::secret::{Purpose, Seed};
 use crate::store::{OpenError, Snapshot, Store};
 use crate::time::{Clock, Timestamp};
+
+use signing::Signing;
 
 /// How long the record of a key's use waits, to keep out of the way of what the key is used for.
 const USE_RECORDED_AFTER: Duration = Duration::from_millis(100);
@@ -50,9 +51,7 @@ struct Inner {
     tags: TagKey,
     hasher: Arc<Hasher>,
     matches: Matches,
-    live_events: EncodingKey,
-    links: Links,
-    sharing: Tokens,
+    signing: Signing,
     proxies: TrustedProxies,
     limits: Arc<Limits>,
     sweep: Arc<Notify>,
@@ -93,9 +92,9 @@ impl App {
         serves_outbox: bool,
     ) -> Result<Self, OpenError> {
         let secret = store.signing_secret()?;
-        let links = Links::new(config.link_base(), &secret)?;
+        let signing = Signing::new(config.link_base(), &secret)?;
         let postman = mailer.clone().filter(|_| serves_outbox).map(|mailer| {
-            let letters = Arc::new(Letters { links: links.clone() });
+            let letters = Arc::new(Letters { links: signing.links.clone() });
             Postman::start(store.clone(), config.clock.clone(), mailer, letters)
         });
         let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
@@ -103,9 +102,7 @@ impl App {
         let hasher = Arc::new(Hasher::new((cores / 2).max(1)));
         let app = Self(Arc::new(Inner {
             matches: Matches::new(tags.clone(), Arc::clone(&hasher)),
-            live_events: EncodingKey::from_secret(&secret.subkey(Purpose::LiveEvents)?),
-            links,
-            sharing: Tokens::new(&secret)?,
+            signing,
             sweep: Arc::new(Notify::new()),
             walks: Arc::new(Semaphore::new(cores)),
             public_pages: Turns::new(PUBLIC_PAGES_WAITING),
@@ -156,12 +153,12 @@ impl App {
 
     /// The links by which invites are accepted.
     pub fn links(&self) -> &Links {
-        &self.0.links
+        &self.0.signing.links
     }
 
     /// The tokens of public pages.
     pub fn sharing(&self) -> &Tokens {
-        &self.0.sharing
+        &self.0.signing.sharing
     }
 
     /// Whether there is a mail server to hand mails to.
@@ -237,27 +234,6 @@ impl App {
                 }
             });
         }
-    }
-
-    /// The signed token with which a project's live events are read: valid for at least seven days, and
-    /// the same for a day (decisions §1, §4).
-    ///
-    /// # Errors
-    /// None in practice: the claims always serialize.
-    pub fn live_events_token(&self, project: ProjectId, api_token: &str) -> Result<String> {
-        #[derive(Serialize)]
-        struct Claims<'c> {
-            team_id: ProjectId,
-            api_token: &'c str,
-            aud: &'static str,
-            exp: i64,
-        }
-        const DAY: i64 = 86_400;
-        let today = self.now().seconds().div_euclid(DAY) * DAY;
-        let claims =
-            Claims { team_id: project, api_token, aud: "posthog:livestream", exp: today + 8 * DAY };
-        let header = Header::new(Algorithm::HS256);
-        jsonwebtoken::encode(&header, &claims, &self.0.live_events).map_err(Error::internal)
     }
 
     /// Tells the sweeper that something was removed.

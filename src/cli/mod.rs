@@ -25,7 +25,9 @@ use crate::state::App;
 use crate::store::{OpenError, Store};
 
 use bar::bar;
-use commands::{InviteCommand, KeyCommand, MailCommand, OrganizationCommand, UserCommand};
+use commands::{
+    InviteCommand, KeyCommand, MailCommand, OrganizationCommand, SecretsCommand, UserCommand,
+};
 
 /// The admin API of an analytics workspace, served from one binary and one data file.
 ///
@@ -33,7 +35,7 @@ use commands::{InviteCommand, KeyCommand, MailCommand, OrganizationCommand, User
 #[derive(Parser)]
 #[command(name = "steward", version, propagate_version = true)]
 #[command(
-    after_help = "Every command but serve and init works beside a running server, which then does it: \
+    after_help = "Every command but serve, init and import works beside a running server, which then does it: \
     `steward user list` in the folder where `steward serve` runs."
 )]
 struct Cli {
@@ -85,6 +87,23 @@ enum Command {
         /// The file to make, which must not be there yet.
         file: PathBuf,
     },
+    /// Write everything as lines of JSON, without secrets unless they are asked for.
+    Export {
+        /// Write secrets too: hashes of API keys, secrets of batch exports, the signing secret. The export is a
+        /// credential then.
+        #[arg(long)]
+        secrets: bool,
+        /// The file to make, which must not be there yet; stdout by default.
+        file: Option<PathBuf>,
+    },
+    /// Make a new data file of an export. Where that holds no secrets, API keys have to be made anew.
+    Import {
+        /// The export; `-` for stdin.
+        file: PathBuf,
+    },
+    /// Renew the signing secret.
+    #[command(subcommand)]
+    Secrets(SecretsCommand),
     /// Put a backup in the place of the data file. It is checked first, and the file that was there is kept beside
     /// it. A running server goes on with the backup.
     Restore {
@@ -188,6 +207,17 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
             output::print(&upkeep::backup(&data, file).await?, json);
             return Ok(ExitCode::SUCCESS);
         }
+        Command::Export { secrets, file } => {
+            if let Some(exported) = upkeep::export(&data, secrets, file).await? {
+                output::print(&exported, json);
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Import { file } => {
+            output::print(&upkeep::import(data, file).await?, json);
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Secrets(SecretsCommand::Rotate) => Operation::SecretsRotate,
         Command::Restore { file } => {
             output::print(&upkeep::restore(&data, file).await?, json);
             return Ok(ExitCode::SUCCESS);

@@ -7,16 +7,18 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::FalseyValueParser;
 use serde_json::json;
 use tokio::net::TcpListener;
 
 use crate::bootstrap::{self, First, Made};
 use crate::config::{Config, DEFAULT_LISTEN, duration};
+use crate::error::Error;
 use crate::http::logging::{self, Format};
 use crate::http::server::{self, ServerLimits, stop_signal};
 use crate::router::router;
 use crate::state::App;
-use crate::store::{OpenError, Store, beside};
+use crate::store::{Compacted, OpenError, Progress, Space, Store, beside};
 
 use super::Failure;
 use super::control::Control;
@@ -52,6 +54,10 @@ pub(super) struct Serve {
     #[arg(long, env = "STEWARD_GRACE", value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
     grace: Duration,
 
+    /// Compact the data file before it is served, where more than half of it is dead space.
+    #[arg(long, env = "STEWARD_COMPACT_AT_START", value_parser = FalseyValueParser::new())]
+    compact_at_start: bool,
+
     #[command(flatten)]
     config: Config,
 }
@@ -65,7 +71,7 @@ impl Serve {
         let url = format!("http://{}", listener.local_addr()?);
         let stop = stop_signal();
         let config = Config { listening_at: url.clone(), ..self.config };
-        let (app, first) = open(data, config)?;
+        let (app, first) = open(data, config, self.compact_at_start).await?;
         let control = Control::open(data)
             .map_err(|error| Failure::Other(format!("cannot open the control socket: {error}")))?;
         greet(data, &url, first.as_ref(), json);
@@ -88,6 +94,24 @@ impl Serve {
     }
 }
 
+/// Compacts the file where more than half of it is dead space. Where that fails, the file is served as it is.
+async fn compact(store: &Store) {
+    let outcome = async {
+        let Space { bytes, dead } = store.space().await?;
+        if dead <= bytes / 2 {
+            tracing::info!(bytes, dead, "the data file has little dead space and is not compacted");
+            return Ok(());
+        }
+        tracing::info!(bytes, dead, "more than half of the data file is dead space; compacting it");
+        let Compacted { bytes, .. } = store.compact(&Progress::unheard()).await?;
+        tracing::info!(bytes, "the data file is compacted");
+        Ok::<_, Error>(())
+    };
+    if let Err(error) = outcome.await {
+        tracing::error!(%error, "the data file was not compacted");
+    }
+}
+
 /// What a first run made, and where its key was written, if it was.
 struct FirstRun {
     made: Made,
@@ -95,9 +119,18 @@ struct FirstRun {
 }
 
 /// Opens the data file, or makes it where there is none.
-fn open(data: &Path, config: Config) -> Result<(App, Option<FirstRun>), Failure> {
+async fn open(
+    data: &Path,
+    config: Config,
+    compact_first: bool,
+) -> Result<(App, Option<FirstRun>), Failure> {
     match Store::open(data, config.page_cache) {
-        Ok(store) => return Ok((App::new(store, config)?, None)),
+        Ok(store) => {
+            if compact_first {
+                compact(&store).await;
+            }
+            return Ok((App::new(store, config)?, None));
+        }
         Err(OpenError::Missing(_)) => {}
         Err(error) => return Err(error.into()),
     }

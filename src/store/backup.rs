@@ -39,7 +39,7 @@ pub struct Backup {
 }
 
 /// What is done with each value: its table, its key and its payload.
-type Take<'t> = dyn FnMut(Table, &[u8], &[u8]) -> Result<()> + 't;
+pub(super) type Take<'t> = dyn FnMut(Table, &[u8], &[u8]) -> Result<()> + 't;
 
 impl Store {
     /// Writes the state that the last commit left to a new file at `to`, checks that file, and lets it appear whole
@@ -82,12 +82,7 @@ pub fn receive(
     checks: &Checks,
     progress: &Progress,
 ) -> Result<Backup, OpenError> {
-    let mut stream = Stream(BufReader::new(from));
-    let (format, of) = stream.begin().map_err(|cause| broken_off(&cause))?;
-    if format != FORMAT {
-        let text = "the server is another release; use the same one for the command";
-        return Err(Error::invalid("another_release", text).into());
-    }
+    let (mut stream, of) = Stream::open(from)?;
     write(&Drive::files(), to, of, checks, progress, |take| stream.each(take))
 }
 
@@ -96,7 +91,7 @@ fn broken_off(cause: &io::Error) -> Error {
 }
 
 /// Hands every value to `take`, its checksum verified.
-fn walk(snapshot: &Snapshot, take: &mut Take<'_>) -> Result<()> {
+pub(super) fn walk(snapshot: &Snapshot, take: &mut Take<'_>) -> Result<()> {
     for table in Table::ALL {
         snapshot.each(*table, &mut |key, payload| take(*table, key, payload?))?;
     }
@@ -196,14 +191,23 @@ fn send(snapshot: &Snapshot, out: impl Write) -> Result<()> {
 type Value = (Table, Vec<u8>, Vec<u8>);
 
 /// Reads what [`send`] wrote.
-struct Stream<R>(BufReader<R>);
+pub(super) struct Stream<R>(BufReader<R>);
 
 impl<R: Read> Stream<R> {
-    fn begin(&mut self) -> io::Result<(u64, u64)> {
-        Ok((self.number()?, self.number()?))
+    /// Reads the beginning; answers besides how many values are to come.
+    pub(super) fn open(from: R) -> Result<(Self, u64)> {
+        let mut stream = Self(BufReader::new(from));
+        let begun = stream.number().and_then(|format| Ok((format, stream.number()?)));
+        let (format, of) = begun.map_err(|cause| broken_off(&cause))?;
+        if format != FORMAT {
+            let text = "the server is another release; use the same one for the command";
+            return Err(Error::invalid("another_release", text));
+        }
+        Ok((stream, of))
     }
 
-    fn each(&mut self, take: &mut Take<'_>) -> Result<()> {
+    /// Hands every value to `take`.
+    pub(super) fn each(&mut self, take: &mut Take<'_>) -> Result<()> {
         while let Some((table, key, payload)) = self.next().map_err(|cause| broken_off(&cause))? {
             take(table, &key, &payload)?;
         }

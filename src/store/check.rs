@@ -17,7 +17,9 @@ use crate::error::{Error, Result};
 use super::background::in_background;
 use super::disk::{Drive, Reading};
 use super::file::{builder, folder_of};
+use super::import::Filling;
 use super::key::Key;
+use super::lines::{self, Line, Secrecy};
 use super::panics::caught;
 use super::progress::{Progress, Steps};
 use super::read::Tx;
@@ -60,15 +62,15 @@ impl Findings {
 /// Whether a reference that leads nowhere is in order.
 pub type Excused = fn(&Snapshot, &Reference) -> Result<bool>;
 
-/// What a file is checked by.
+/// What a file is checked by, written out by, and read in by.
 pub struct Checks {
-    /// Every type of record.
+    /// Every type of record, and what of it is secret.
     pub kinds: Vec<Box<dyn Kind>>,
     /// Whether a reference that leads nowhere is in order.
     pub excused: Excused,
 }
 
-/// A type of record, for `check` to walk.
+/// A type of record, for `check`, `export` and `import` to walk.
 pub trait Kind: Send + Sync {
     /// Where its records and their index entries are kept.
     fn tables(&self) -> Vec<Table>;
@@ -80,14 +82,25 @@ pub trait Kind: Send + Sync {
         counts: &mut Counts,
         findings: &mut Findings,
     ) -> Result<()>;
+    /// Appends the line that an export has for a record; answers whether it has one.
+    #[doc(hidden)]
+    fn write_line(&self, with_secrets: bool, payload: &[u8], out: &mut Vec<u8>) -> Result<bool>;
+    /// Adds the record of a line of an export to a new file.
+    #[doc(hidden)]
+    fn read_line(&self, line: &Line<'_>, filling: &mut Filling<'_>) -> Result<()>;
 }
 
-/// The records of type `R`, for `check` to walk.
+/// The records of type `R`, none of which holds a secret.
 pub fn kind<R: Record>() -> Box<dyn Kind> {
-    Box::new(Of::<R>(std::marker::PhantomData))
+    secret_kind::<R>(Secrecy::Open)
 }
 
-struct Of<R>(std::marker::PhantomData<fn() -> R>);
+/// The records of type `R`, of which this is secret.
+pub fn secret_kind<R: Record>(secrecy: Secrecy<R>) -> Box<dyn Kind> {
+    Box::new(Of(secrecy))
+}
+
+struct Of<R: Record>(Secrecy<R>);
 
 /// What the counts have to be by the records, under their keys, with the table that each is of.
 #[derive(Default)]
@@ -138,6 +151,14 @@ impl<R: Record> Kind for Of<R> {
             check_number(tx, index, expected, findings)?;
         }
         Ok(())
+    }
+
+    fn write_line(&self, with_secrets: bool, payload: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+        lines::write(&self.0, with_secrets, payload, out)
+    }
+
+    fn read_line(&self, line: &Line<'_>, filling: &mut Filling<'_>) -> Result<()> {
+        filling.record(&self.0, line)
     }
 }
 

@@ -25,7 +25,26 @@ pub struct Compacted {
     pub bytes: u64,
 }
 
+/// What of the file is in use.
+#[derive(Debug, Clone, Copy)]
+pub struct Space {
+    /// How large it is, in bytes.
+    pub bytes: u64,
+    /// How many of them compacting would give back, as far as redb can tell before it does.
+    pub dead: u64,
+}
+
 impl Store {
+    /// What of the file is in use.
+    ///
+    /// # Errors
+    /// 503 when the file is closed or cannot be read.
+    pub async fn space(&self) -> Result<Space> {
+        let bytes = self.path().metadata().map_err(Error::internal)?.len();
+        let allocated = self.write(|tx| tx.allocated()).await?;
+        Ok(Space { bytes, dead: bytes.saturating_sub(allocated) })
+    }
+
     /// Gives the file's dead space back to the operating system. Meanwhile everything is refused with 503; requests
     /// that read are waited for.
     ///

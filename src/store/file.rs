@@ -209,7 +209,7 @@ fn publish(drive: &Drive, draft: &Path, data: &Path) -> Result<(), OpenError> {
 }
 
 /// The folder in which `data` lies.
-pub(super) fn folder_of(data: &Path) -> &Path {
+pub fn folder_of(data: &Path) -> &Path {
     match data.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

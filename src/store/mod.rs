@@ -11,8 +11,11 @@ mod check;
 mod compact;
 pub mod disk;
 mod engine;
+mod export;
 mod file;
+mod import;
 pub mod key;
+mod lines;
 mod migrate;
 mod numbers;
 mod open_error;
@@ -25,6 +28,7 @@ pub mod record;
 mod restore;
 mod rewrite;
 pub mod schema;
+mod secrets;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -44,10 +48,13 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 pub use backup::{Backup, receive};
-pub use check::{Checks, Excused, Findings, Kind, kind};
-pub use compact::Compacted;
-pub use file::beside;
+pub use check::{Checks, Excused, Findings, Kind, kind, secret_kind};
+pub use compact::{Compacted, Space};
+pub use export::{Export, Exported, Exporting, require_absent};
+pub use file::{beside, folder_of};
+pub use import::{Imported, import};
 pub use key::Key;
+pub use lines::Secrecy;
 pub use open_error::OpenError;
 pub use progress::{Progress, Stage};
 pub use read::{Raw, Tx};
@@ -147,12 +154,9 @@ impl Store {
         let created = file::create(&drive, path, cache, |database| {
             let transaction = begin(database)?;
             let mut tx = WriteTx::new(&transaction);
-            tx.create_tables()?;
-            tx.put_plain(Table::Meta, schema::MARK_KEY, schema::MARK)?;
-            tx.put_plain(Table::Meta, schema::FORMAT_KEY, &schema::FORMAT.encoded())?;
+            tx.begin_file()?;
             let secret = SigningSecret::new(draw);
-            let stored = postcard::to_stdvec(&secret).map_err(Error::internal)?;
-            tx.put_plain(Table::Meta, schema::SECRET_KEY, &stored)?;
+            tx.put_secret(&secret)?;
             filled = Some(fill(&mut tx, &secret)?);
             tx.finish()?;
             transaction.commit().map_err(storage_error)?;
@@ -290,15 +294,6 @@ impl Store {
         })
     }
 
-    /// The signing secret of this data file.
-    ///
-    /// # Errors
-    /// 500 or 503 when it cannot be read.
-    pub fn signing_secret(&self) -> Result<SigningSecret> {
-        let stored = stored_secret(&*self.snapshot()?)?;
-        postcard::from_bytes(&stored).map_err(|error| record::damaged(Table::Meta, &error))
-    }
-
     /// Finishes what is queued, closes the file clean and lets go of its lock.
     pub async fn close(&self) {
         let _ = self.queue.send(Task::Close).await;
@@ -307,12 +302,6 @@ impl Store {
             let _ = tokio::task::spawn_blocking(move || thread.join()).await;
         }
     }
-}
-
-/// The signing secret of a file, as it is stored.
-fn stored_secret(snapshot: &Snapshot) -> Result<Vec<u8>> {
-    let stored = snapshot.plain(Table::Meta, schema::SECRET_KEY)?;
-    stored.ok_or_else(|| record::damaged(Table::Meta, &"no signing secret"))
 }
 
 fn answered<T>(answer: Result<T, oneshot::error::RecvError>) -> Result<T> {
