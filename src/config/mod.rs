@@ -12,6 +12,7 @@ use bytesize::ByteSize;
 use clap::Args;
 use ipnet::IpNet;
 
+use crate::meters::Meters;
 use crate::time::Clock;
 
 pub use backups::BackupConfig;
@@ -129,6 +130,10 @@ pub struct Config {
     /// Where the service takes the time from.
     #[arg(skip)]
     pub clock: Clock,
+
+    /// Where the service's numbers go; by default nowhere.
+    #[arg(skip)]
+    pub meters: Meters,
 }
 
 /// Where the service listens unless told otherwise.
@@ -162,6 +167,7 @@ impl Default for Config {
             backups: BackupConfig::default(),
             listening_at: format!("http://{DEFAULT_LISTEN}"),
             clock: Clock::System,
+            meters: Meters::default(),
         }
     }
 }

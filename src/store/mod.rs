@@ -25,6 +25,7 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 mod undo;
+mod watch;
 mod window;
 mod write;
 mod writer;
@@ -52,6 +53,7 @@ pub use restore::{Prepared, Restored};
 pub use schema::Table;
 pub use snapshot::Snapshot;
 pub use undo::Change;
+pub use watch::{Commit, Figures, PageCache};
 pub use window::{Order, Window};
 pub use write::WriteTx;
 
@@ -61,6 +63,7 @@ use crate::secret::{Draw, SigningSecret};
 use engine::{RETRY_AFTER, begin, storage_error};
 use file::Lock;
 use migrate::open_database;
+use watch::Watched;
 use writer::{Queued, Shared, Task, Writer};
 
 /// How many writes may wait for the writer; the next one is refused with 503.
@@ -143,6 +146,7 @@ impl Store {
         let shared = Arc::new(Shared {
             snapshot: ArcSwapOption::from_pointee(first),
             ready: AtomicBool::new(true),
+            watched: Watched::default(),
         });
         let writer = Writer {
             path: path.to_owned(),
@@ -195,8 +199,12 @@ impl Store {
         F: Fn(&mut WriteTx<'_>) -> Result<T> + Send + 'static,
     {
         let (queued, answer) = Queued::new(rule);
-        self.enqueue(Task::Write(queued))?;
-        answered(answer.await)?
+        let written = match self.enqueue(Task::Write(queued)) {
+            Ok(()) => answered(answer.await).flatten(),
+            Err(refused) => Err(refused),
+        };
+        self.shared.watched.note_refusal(&written);
+        written
     }
 
     /// Runs `work` on the writer thread between two transactions, while no write is under way: the
