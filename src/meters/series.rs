@@ -45,6 +45,7 @@ series! {
     COMMIT_TIME Histogram "commit_duration_seconds" "The time that a commit took until it was on disk.",
     COMMIT_WRITES Histogram "commit_writes" "Writes that one commit took; 0 where it only showed that the disk takes one.",
     FILE_SIZE Gauge "data_file_bytes" "The size of the data file.",
+    VALUES Gauge "stored_values" "Values in the data file, records and index entries.",
     CACHE_SIZE Gauge "page_cache_bytes" "What redb's page cache holds.",
     CACHE_HITS Counter "page_cache_hits_total" "Pages that were found in the page cache.",
     CACHE_MISSES Counter "page_cache_misses_total" "Pages that were read from the file.",

@@ -29,7 +29,13 @@ pub(super) struct Gathering {
     bytes: Gauge,
     letters: Gauge,
     sweeps: Gauge,
-    cached: Gauge,
+    values: Gauge,
+    cache: Option<Cache>,
+}
+
+/// Where those of the page cache go. redb counts them only where it is built to.
+struct Cache {
+    bytes: Gauge,
     hits: Risen,
     misses: Risen,
     evictions: Risen,
@@ -62,10 +68,13 @@ impl Gathering {
             bytes: gauge(Series::FILE_SIZE),
             letters: gauge(Series::LETTERS),
             sweeps: gauge(Series::SWEEPS),
-            cached: gauge(Series::CACHE_SIZE),
-            hits: risen(Series::CACHE_HITS),
-            misses: risen(Series::CACHE_MISSES),
-            evictions: risen(Series::CACHE_EVICTIONS),
+            values: gauge(Series::VALUES),
+            cache: cfg!(feature = "cache-metrics").then(|| Cache {
+                bytes: gauge(Series::CACHE_SIZE),
+                hits: risen(Series::CACHE_HITS),
+                misses: risen(Series::CACHE_MISSES),
+                evictions: risen(Series::CACHE_EVICTIONS),
+            }),
         }
     }
 
@@ -79,12 +88,15 @@ impl Gathering {
             self.bytes.set(as_float(figures.bytes));
             self.letters.set(as_float(figures.letters));
             self.sweeps.set(as_float(figures.sweeps));
+            self.values.set(as_float(figures.values));
         }
-        if let Some(PageCache { bytes, hits, misses, evictions }) = cache {
-            self.cached.set(as_float(bytes as u64));
-            self.hits.to(hits);
-            self.misses.to(misses);
-            self.evictions.to(evictions);
+        if let (Some(shown), Some(PageCache { bytes, hits, misses, evictions })) =
+            (&self.cache, cache)
+        {
+            shown.bytes.set(as_float(bytes as u64));
+            shown.hits.to(hits);
+            shown.misses.to(misses);
+            shown.evictions.to(evictions);
         }
     }
 }
@@ -119,7 +131,10 @@ impl App {
         if let Some((_, text)) = last.as_ref().filter(|(moment, _)| moment.elapsed() < FRESH) {
             return Ok(Arc::clone(text));
         }
-        let cache = timeout(PATIENCE, self.store().page_cache()).await.ok().and_then(Result::ok);
+        let cache = match gathering.cache {
+            Some(_) => timeout(PATIENCE, self.store().page_cache()).await.ok().and_then(Result::ok),
+            None => None,
+        };
         let app = self.clone();
         let text = tokio::task::spawn_blocking(move || {
             app.0.gathering.show(app.known_ready(), app.store(), cache);

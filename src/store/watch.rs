@@ -75,9 +75,12 @@ pub struct Figures {
     pub letters: u64,
     /// How many removed organizations and projects have yet to be swept.
     pub sweeps: u64,
+    /// How many values there are, records and index entries.
+    pub values: u64,
 }
 
-/// How redb's page cache stands. Its counts begin anew whenever the file is opened.
+/// How redb's page cache stands; all zero without the feature `cache-metrics`. Its counts begin anew whenever the
+/// file is opened.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PageCache {
     /// What it holds, in bytes.
@@ -114,6 +117,7 @@ impl Store {
             refused: self.shared.watched.refused.load(Ordering::Relaxed),
             letters: snapshot.len(Table::Outbox)?,
             sweeps: snapshot.len(Table::Sweeps)?,
+            values: snapshot.values()?,
         })
     }
 
