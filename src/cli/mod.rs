@@ -6,6 +6,7 @@ mod control;
 mod output;
 mod serve;
 mod upkeep;
+mod watch;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -82,6 +83,15 @@ enum Command {
     Check,
     /// Give the data file's dead space back. A running server answers 503 for as long as it takes.
     Compact,
+    /// Tell whether the server of this data file takes writes: exit code 0 when it does, 1 when it does not or none
+    /// runs.
+    Healthcheck,
+    /// Change what the running server logs.
+    Log {
+        /// What to log, in the words of `steward serve --log`: debug, or info,request=debug for a line for each
+        /// request.
+        level: String,
+    },
     /// Write a backup: the state of this moment, checked, in a new file.
     Backup {
         /// The file to make, which must not be there yet.
@@ -203,6 +213,14 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         }
         Command::Check => Operation::Check,
         Command::Compact => Operation::Compact,
+        Command::Healthcheck => {
+            output::print(&watch::healthcheck(&data).await?, json);
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Log { level } => {
+            output::print(&watch::log(&data, level).await?, json);
+            return Ok(ExitCode::SUCCESS);
+        }
         Command::Backup { file } => {
             output::print(&upkeep::backup(&data, file).await?, json);
             return Ok(ExitCode::SUCCESS);

@@ -1,6 +1,7 @@
 //! `steward serve`.
 
-use std::io::{IsTerminal, Write};
+use std::future::Future;
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,13 +11,18 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 use serde_json::json;
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use crate::bootstrap::{self, First, Made};
 use crate::config::{Config, DEFAULT_LISTEN, duration};
 use crate::error::Error;
+use crate::http::front::Front;
 use crate::http::logging::{self, Format};
 use crate::http::server::{self, ServerLimits, stop_signal};
-use crate::router::router;
+use crate::meters::{Gauge, Meters, Series};
+use crate::router::{self, router};
 use crate::state::App;
 use crate::store::{Compacted, OpenError, Progress, Space, Store, beside};
 
@@ -34,7 +40,13 @@ pub(super) struct Serve {
     #[arg(long, env = "STEWARD_LISTEN", value_name = "ADDR", default_value = DEFAULT_LISTEN)]
     listen: String,
 
-    /// What to log: error, warn, info, debug (a line for each request) or trace.
+    /// Where to serve the service's numbers, for Prometheus to read at /metrics. By default nowhere. Whoever
+    /// reaches it reads them: no key is asked for.
+    #[arg(long, env = "STEWARD_METRICS_LISTEN", value_name = "ADDR")]
+    metrics_listen: Option<String>,
+
+    /// What to log: error, warn, info, debug or trace; info,request=debug adds a line for each request. `steward
+    /// log` changes it while the server runs.
     #[arg(long, env = "STEWARD_LOG", value_name = "LEVEL", default_value = "info")]
     log: String,
 
@@ -58,33 +70,44 @@ pub(super) struct Serve {
     #[arg(long, env = "STEWARD_COMPACT_AT_START", value_parser = FalseyValueParser::new())]
     compact_at_start: bool,
 
+    /// How long to go on serving after a stop signal while /_readyz says 503, for load balancers to notice.
+    #[arg(long, env = "STEWARD_DRAIN_DELAY", value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
+    drain_delay: Duration,
+
     #[command(flatten)]
     config: Config,
 }
 
 impl Serve {
     pub(super) async fn run(self, data: &Path, json: bool) -> Result<ExitCode, Failure> {
-        logging::init(&self.log, self.log_format).map_err(Failure::Other)?;
-        let listener = TcpListener::bind(&self.listen).await.map_err(|error| {
-            Failure::Other(format!("cannot listen on {}: {error}", self.listen))
-        })?;
-        let url = format!("http://{}", listener.local_addr()?);
+        let filter = logging::init(&self.log, self.log_format).map_err(Failure::Other)?;
+        let api = Listening::on(&self.listen).await?;
+        let numbers = match &self.metrics_listen {
+            Some(address) => Some(Listening::on(address).await?),
+            None => None,
+        };
         let stop = stop_signal();
-        let config = Config { listening_at: url.clone(), ..self.config };
-        let (app, first) = open(data, config, self.compact_at_start).await?;
+        let (limits, drain_delay) = (self.limits(), self.drain_delay);
+        let meters = if numbers.is_some() { Meters::on() } else { Meters::default() };
+        let connections = meters.gauge(Series::CONNECTIONS, &[]);
+        let config = Config { listening_at: api.url.clone(), meters, ..self.config };
+        let api = api.serve(&config, &limits, connections);
+        let numbers = numbers.map(|on| on.serve(&config, &limits, Gauge::noop()));
+        let (place, compact_first) = (data.to_owned(), self.compact_at_start);
+        let runtime = Handle::current();
+        let open = move || runtime.block_on(open(&place, config, compact_first));
+        let (app, first) = tokio::task::spawn_blocking(open).await.map_err(Error::internal)??;
         let control = Control::open(data)
             .map_err(|error| Failure::Other(format!("cannot open the control socket: {error}")))?;
-        greet(data, &url, first.as_ref(), json);
-        let control = tokio::spawn(control.serve(app.clone()));
-        let limits = ServerLimits {
-            connections: self.connections as usize,
-            header_timeout: self.header_timeout,
-            grace: self.grace,
-            ..ServerLimits::default()
-        };
-        tracing::info!(url, data = %data.display(), "serving");
-        let served = server::serve(listener, router(app.clone()), &limits, stop).await;
-        tracing::info!("stopping");
+        let control = tokio::spawn(control.serve(app.clone(), filter));
+        api.front.show(router(app.clone()));
+        if let Some(numbers) = &numbers {
+            numbers.front.show(router::numbers(app.clone()));
+            tracing::info!(url = numbers.url, "serving the service's numbers at /metrics");
+        }
+        greet(data, &api.url, first.as_ref(), json);
+        tracing::info!(url = api.url, data = %data.display(), "serving");
+        let served = api.until(stop, || drain(&app, drain_delay)).await;
         control.abort();
         let _ = control.await;
         app.close().await;
@@ -92,6 +115,74 @@ impl Serve {
         tracing::info!("stopped");
         Ok(ExitCode::SUCCESS)
     }
+
+    fn limits(&self) -> ServerLimits {
+        ServerLimits {
+            connections: self.connections as usize,
+            header_timeout: self.header_timeout,
+            grace: self.grace,
+            ..ServerLimits::default()
+        }
+    }
+}
+
+/// An address that is ours.
+struct Listening {
+    listener: TcpListener,
+    url: String,
+}
+
+impl Listening {
+    async fn on(address: &str) -> Result<Self, Failure> {
+        let listener = TcpListener::bind(address)
+            .await
+            .map_err(|error| Failure::Other(format!("cannot listen on {address}: {error}")))?;
+        let url = format!("http://{}", listener.local_addr()?);
+        Ok(Self { listener, url })
+    }
+
+    /// Serves at once, what there is to say before the data file is open.
+    fn serve(self, config: &Config, limits: &ServerLimits, connections: Gauge) -> Serving {
+        let front = Front::new(router::opening(config), connections);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (listener, limits, shown) = (self.listener, limits.clone(), front.clone());
+        let task = tokio::spawn(async move {
+            server::serve(listener, shown, &limits, async { drop(stopped.await) }).await
+        });
+        Serving { front, url: self.url, stop, task }
+    }
+}
+
+/// A server at work. It stops when this is dropped.
+struct Serving {
+    front: Front,
+    url: String,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<io::Result<()>>,
+}
+
+impl Serving {
+    /// Serves until `stop` is ready, and further until what `before` answers is; then lets requests under way finish.
+    async fn until<D: Future<Output = ()>>(
+        mut self,
+        stop: impl Future<Output = ()>,
+        before: impl FnOnce() -> D,
+    ) -> io::Result<()> {
+        tokio::select! {
+            () = stop => {}
+            ended = &mut self.task => return ended.map_err(io::Error::other)?,
+        }
+        before().await;
+        drop(self.stop);
+        self.task.await.map_err(io::Error::other)?
+    }
+}
+
+/// Has load balancers see that the service is about to stop.
+async fn drain(app: &App, delay: Duration) {
+    tracing::info!("stopping");
+    app.drain();
+    tokio::time::sleep(delay).await;
 }
 
 /// Compacts the file where more than half of it is dead space. Where that fails, the file is served as it is.

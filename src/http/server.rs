@@ -11,7 +11,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -26,6 +25,7 @@ use tokio::time::{sleep, timeout};
 use tower::Service;
 
 use super::client::Peer;
+use super::front::Front;
 use super::socket::Socket;
 
 /// What one connection may hold in memory, in bytes, of what it sends before a handler takes it
@@ -65,7 +65,7 @@ impl Default for ServerLimits {
     }
 }
 
-/// Serves `router` on `listener` until `shutdown` is ready, then stops: no more connections, idle
+/// Serves `front` on `listener` until `shutdown` is ready, then stops: no more connections, idle
 /// ones closed at once, requests under way finished within `limits.grace`, the rest cut.
 ///
 /// Each request carries its [`Peer`]. Dropping this future cuts everything.
@@ -75,14 +75,14 @@ impl Default for ServerLimits {
 /// tried again.
 pub async fn serve(
     listener: TcpListener,
-    router: Router,
+    front: impl Into<Front>,
     limits: &ServerLimits,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     if limits.connections == 0 {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the connection limit is zero"));
     }
-    let http = http(limits);
+    let (http, front) = (http(limits), front.into());
     let slots = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
     let stopping = GracefulShutdown::new();
     let mut connections = JoinSet::new();
@@ -97,7 +97,7 @@ pub async fn serve(
                 Ok((stream, peer, slot)) => {
                     back_off = FIRST_BACK_OFF;
                     let socket = Socket::new(stream, limits.write_timeout);
-                    let connection = Connection { peer, slot, router: router.clone() };
+                    let connection = Connection { peer, slot, front: front.clone() };
                     connections.spawn(connection.run(http.clone(), socket, stopping.watcher()));
                 }
                 Err(error) if concerns_one_client(&error) => {}
@@ -176,15 +176,16 @@ fn concerns_one_client(error: &io::Error) -> bool {
 struct Connection {
     peer: SocketAddr,
     slot: OwnedSemaphorePermit,
-    router: Router,
+    front: Front,
 }
 
 impl Connection {
     async fn run(self, http: http1::Builder, socket: Socket, watcher: Watcher) {
-        let Self { peer, slot, router } = self;
+        let Self { peer, slot, front } = self;
+        let _open = front.open();
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(Peer(peer));
-            router.clone().call(request)
+            front.router().call(request)
         });
         let served = watcher.watch(http.serve_connection(TokioIo::new(socket), service)).await;
         if let Err(error) = served {

@@ -33,6 +33,7 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 mod undo;
+mod watch;
 mod window;
 mod write;
 mod writer;
@@ -63,6 +64,7 @@ pub use restore::{Prepared, Restored};
 pub use schema::Table;
 pub use snapshot::Snapshot;
 pub use undo::Change;
+pub use watch::{Commit, Figures, PageCache};
 pub use window::{Order, Window};
 pub use write::WriteTx;
 
@@ -73,6 +75,7 @@ use disk::{Disk, Drive, Files};
 use engine::{RETRY_AFTER, begin, storage_error};
 use file::Lock;
 use migrate::open_database;
+use watch::Watched;
 use writer::{Queued, Shared, Task, Writer};
 
 /// How many writes may wait for the writer; the next one is refused with 503.
@@ -184,6 +187,7 @@ impl Store {
         let shared = Arc::new(Shared {
             snapshot: ArcSwapOption::from_pointee(first),
             ready: AtomicBool::new(true),
+            watched: Watched::default(),
         });
         let writer = Writer {
             drive: drive.clone(),
@@ -243,8 +247,12 @@ impl Store {
         F: Fn(&mut WriteTx<'_>) -> Result<T> + Send + 'static,
     {
         let (queued, answer) = Queued::new(rule);
-        self.enqueue(Task::Write(queued))?;
-        answered(answer.await)?
+        let written = match self.enqueue(Task::Write(queued)) {
+            Ok(()) => answered(answer.await).flatten(),
+            Err(refused) => Err(refused),
+        };
+        self.shared.watched.note_refusal(&written);
+        written
     }
 
     /// Runs `work` on the writer thread between two transactions, while no write is under way: the

@@ -62,10 +62,14 @@ impl Snapshot {
         }
     }
 
+    /// How many values there are in `table`.
+    pub(super) fn len(&self, table: Table) -> Result<u64> {
+        self.table(table)?.len().map_err(storage_error)
+    }
+
     /// How many values there are in all tables.
     pub(super) fn values(&self) -> Result<u64> {
-        let count = |table: &Table| self.table(*table)?.len().map_err(storage_error);
-        Table::ALL.iter().map(count).sum()
+        Table::ALL.iter().map(|table| self.len(*table)).sum()
     }
 
     /// Hands every key of `table` to `visit`, with its payload or what is wrong with it.
