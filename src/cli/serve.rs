@@ -57,8 +57,17 @@ pub(super) struct Serve {
 }
 
 impl Serve {
-    pub(super) async fn run(self, data: &Path, json: bool) -> Result<ExitCode, Failure> {
+    /// Serves until it is told to stop. `warning` is logged first.
+    pub(super) async fn run(
+        self,
+        data: &Path,
+        json: bool,
+        warning: Option<String>,
+    ) -> Result<ExitCode, Failure> {
         logging::init(&self.log, self.log_format).map_err(Failure::Other)?;
+        if let Some(warning) = warning {
+            tracing::warn!("{warning}");
+        }
         let listener = TcpListener::bind(&self.listen).await.map_err(|error| {
             Failure::Other(format!("cannot listen on {}: {error}", self.listen))
         })?;

@@ -38,6 +38,7 @@ mod batch_exports;
 mod browsers;
 mod cli;
 mod collaborators;
+mod config_file;
 mod conformance;
 mod dashboard_access;
 mod dashboard_copies;
