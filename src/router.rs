@@ -52,7 +52,7 @@ pub fn routes() -> Routes {
 /// The service as a tower service, for a server or for calling it in-process.
 pub fn router(app: App) -> Router {
     let config = app.config();
-    let secure = config.public_url.as_deref().is_some_and(|url| url.starts_with("https:"));
+    let secure = config.link_base().starts_with("https:");
     let around = Around::new(Terms {
         timeout: config.request_timeout,
         proxies: app.proxies().clone(),

@@ -5,10 +5,11 @@ use std::error::Error as _;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, Command};
+use rustix::process::geteuid;
 use toml::{Table, Value};
 use url::Url;
 
@@ -23,7 +24,7 @@ const MASK: &str = "********";
 /// A file that was read, with a flag for each of its keys.
 pub(super) struct ConfigFile {
     path: PathBuf,
-    /// Whether others than its owner may read it.
+    /// Whether others may read it.
     open: bool,
     values: Vec<(Arg, Value)>,
 }
@@ -79,7 +80,10 @@ fn keys(command: &Command) -> String {
 
 fn text(path: &Path) -> io::Result<(String, bool)> {
     let file = File::open(path)?;
-    let open = file.metadata()?.permissions().mode() & 0o077 != 0;
+    let about = file.metadata()?;
+    // Where the file is not ours, it is by its group that it is read.
+    let others = if about.uid() == geteuid().as_raw() { 0o077 } else { 0o007 };
+    let open = about.mode() & others != 0;
     let mut bytes = Vec::new();
     file.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {

@@ -5,19 +5,21 @@ mod commands;
 mod config_file;
 mod control;
 mod effective;
+mod manager;
+mod manual;
 mod output;
 mod serve;
 mod settings;
 mod upkeep;
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::builder::FalseyValueParser;
 use clap::{Parser, Subcommand};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::net::UnixStream;
 
 use crate::bootstrap::{self, First};
@@ -29,6 +31,7 @@ use crate::store::{OpenError, Store};
 
 use bar::bar;
 use commands::{InviteCommand, KeyCommand, MailCommand, OrganizationCommand, UserCommand};
+use manual::{Completions, Manual};
 use settings::{Asked, Setting, Unclear};
 
 /// The admin API of an analytics workspace, served from one binary and one data file.
@@ -89,6 +92,12 @@ enum Command {
     /// from. What is printed is a configuration file; secrets are masked.
     #[command(after_help = "Defaults are printed as comments, so that they stay defaults.")]
     Config(Box<serve::Serve>),
+    /// Print what completes commands and flags in a shell.
+    #[command(after_help = "For bash: steward completions bash > /etc/bash_completion.d/steward")]
+    Completions(Completions),
+    /// Print the manual pages of all commands, or write them into a folder.
+    #[command(after_help = "Read them at once: steward man | man -l -")]
+    Man(Manual),
     /// Check the data file: checksums, indexes, counts, references and structure.
     Check,
     /// Give the data file's dead space back. A running server answers 503 for as long as it takes.
@@ -197,6 +206,11 @@ async fn run(asked: Asked) -> Result<ExitCode, Failure> {
             show(&settings, file.as_deref(), json);
             return Ok(ExitCode::SUCCESS);
         }
+        Command::Completions(completions) => {
+            output::print_bytes(&completions.script());
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Man(manual) => return show_manual(manual.folder.as_deref(), json),
         Command::Init(init) => {
             output::print(&init.run(&data).await?, json);
             return Ok(ExitCode::SUCCESS);
@@ -229,13 +243,25 @@ async fn run(asked: Asked) -> Result<ExitCode, Failure> {
     Ok(if problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Prints how serve would run. A closed stdout is nobody's fault.
+/// Prints how serve would run.
 fn show(settings: &[Setting], file: Option<&Path>, json: bool) {
     if json {
         output::print(&effective::as_json(settings), true);
     } else {
-        let _ = io::stdout().write_all(effective::as_toml(settings, file).as_bytes());
+        output::print_bytes(effective::as_toml(settings, file).as_bytes());
     }
+}
+
+fn show_manual(folder: Option<&Path>, json: bool) -> Result<ExitCode, Failure> {
+    let pages = manual::pages()?;
+    let Some(folder) = folder else {
+        output::print_bytes(&manual::in_a_row(&pages));
+        return Ok(ExitCode::SUCCESS);
+    };
+    manual::write(&pages, folder)
+        .map_err(|error| Failure::Other(format!("{}: {error}", folder.display())))?;
+    output::print(&json!({ "folder": folder.display().to_string(), "pages": pages.len() }), json);
+    Ok(ExitCode::SUCCESS)
 }
 
 impl Init {

@@ -4,28 +4,33 @@ use std::io::{IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinSet;
 
 use crate::bootstrap::{self, First, Made};
 use crate::config::{Config, DEFAULT_LISTEN, duration};
 use crate::http::logging::{self, Format};
 use crate::http::server::{self, ServerLimits, stop_signal};
+use crate::http::tls::Tls;
 use crate::router::router;
 use crate::state::App;
 use crate::store::{OpenError, Store, beside};
 
-use super::Failure;
 use super::control::Control;
+use super::{Failure, manager};
 
 #[derive(Args)]
 #[command(
     after_help = "Without a data file, one is made with a first organization, project, owner and key. \
     The key is printed once with a line to try it; where stdout is no terminal it is written to FILE.first-key \
-    instead.\n\nStop with Ctrl-C or SIGTERM: requests under way are finished and the file is closed clean."
+    instead.\n\nStop with Ctrl-C or SIGTERM: requests under way are finished and the file is closed clean. SIGHUP has the \
+    certificate read again."
 )]
 pub(super) struct Serve {
     /// Where to listen; port 0 takes a free one and prints it.
@@ -52,6 +57,15 @@ pub(super) struct Serve {
     #[arg(long, env = "STEWARD_GRACE", value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
     grace: Duration,
 
+    /// A PEM file with the certificate to serve HTTPS with, then those that lead to its root. Without one, HTTP is
+    /// served. Both files are read again when they change, and on SIGHUP.
+    #[arg(long, env = "STEWARD_TLS_CERT", value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+
+    /// A PEM file with the certificate's private key, unencrypted.
+    #[arg(long, env = "STEWARD_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+
     #[command(flatten)]
     config: Config,
 }
@@ -68,32 +82,68 @@ impl Serve {
         if let Some(warning) = warning {
             tracing::warn!("{warning}");
         }
+        let tls = self.tls()?;
         let listener = TcpListener::bind(&self.listen).await.map_err(|error| {
             Failure::Other(format!("cannot listen on {}: {error}", self.listen))
         })?;
-        let url = format!("http://{}", listener.local_addr()?);
-        let stop = stop_signal();
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{}", listener.local_addr()?);
+        let (stop, hang_ups) = (stop_signal(), signal(SignalKind::hangup())?);
+        let limits = self.limits();
         let config = Config { listening_at: url.clone(), ..self.config };
         let (app, first) = open(data, config)?;
         let control = Control::open(data)
             .map_err(|error| Failure::Other(format!("cannot open the control socket: {error}")))?;
         greet(data, &url, first.as_ref(), json);
-        let control = tokio::spawn(control.serve(app.clone()));
-        let limits = ServerLimits {
-            connections: self.connections as usize,
-            header_timeout: self.header_timeout,
-            grace: self.grace,
-            ..ServerLimits::default()
-        };
+        let mut beside = JoinSet::new();
+        beside.spawn(control.serve(app.clone()));
+        beside.spawn(manager::watch(app.clone(), url.clone()));
+        beside.spawn(read_again(hang_ups, tls.clone(), url.clone()));
+        if let Some(tls) = tls.clone() {
+            beside.spawn(tls.keep_fresh());
+        }
         tracing::info!(url, data = %data.display(), "serving");
-        let served = server::serve(listener, router(app.clone()), &limits, stop).await;
+        manager::ready(&url);
+        let stop = async {
+            stop.await;
+            manager::stopping();
+        };
+        let served = server::serve_by(tls, listener, router(app.clone()), &limits, stop).await;
         tracing::info!("stopping");
-        control.abort();
-        let _ = control.await;
+        beside.shutdown().await;
         app.close().await;
         served?;
         tracing::info!("stopped");
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The certificate, where HTTPS is asked for.
+    fn tls(&self) -> Result<Option<Arc<Tls>>, Failure> {
+        let Some((certificate, key)) = self.tls_cert.clone().zip(self.tls_key.clone()) else {
+            return Ok(None);
+        };
+        let tls = Tls::load(certificate, key).map_err(Failure::Other)?;
+        Ok(Some(Arc::new(tls)))
+    }
+
+    fn limits(&self) -> ServerLimits {
+        ServerLimits {
+            connections: self.connections as usize,
+            header_timeout: self.header_timeout,
+            grace: self.grace,
+            ..ServerLimits::default()
+        }
+    }
+}
+
+/// Reads the certificate again whenever the process is told to by SIGHUP.
+async fn read_again(mut hang_ups: Signal, tls: Option<Arc<Tls>>, url: String) {
+    while hang_ups.recv().await.is_some() {
+        manager::reloading();
+        if let Some(tls) = tls.clone() {
+            tls.reload().await;
+        }
+        manager::ready(&url);
     }
 }
 
