@@ -82,7 +82,7 @@ fn terms(config: &Config, proxies: &TrustedProxies, limits: &Arc<Limits>) -> Ter
         timeout: config.request_timeout,
         proxies: proxies.clone(),
         limits: Arc::clone(limits),
-        secure: config.public_url.as_deref().is_some_and(|url| url.starts_with("https:")),
+        secure: config.link_base().starts_with("https:"),
         cors: cors::layer(&config.cors_origins),
         requests: None,
     }

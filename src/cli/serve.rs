@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -12,8 +13,9 @@ use clap::builder::FalseyValueParser;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::bootstrap::{self, First, Made};
 use crate::config::{Config, DEFAULT_LISTEN, duration};
@@ -21,19 +23,21 @@ use crate::error::Error;
 use crate::http::front::Front;
 use crate::http::logging::{self, Format};
 use crate::http::server::{self, ServerLimits, stop_signal};
+use crate::http::tls::Tls;
 use crate::meters::{Gauge, Meters, Series};
 use crate::router::{self, router};
 use crate::state::App;
 use crate::store::{Compacted, OpenError, Progress, Space, Store, beside};
 
-use super::Failure;
 use super::control::Control;
+use super::{Failure, manager};
 
 #[derive(Args)]
 #[command(
     after_help = "Without a data file, one is made with a first organization, project, owner and key. \
     The key is printed once with a line to try it; where stdout is no terminal it is written to FILE.first-key \
-    instead.\n\nStop with Ctrl-C or SIGTERM: requests under way are finished and the file is closed clean."
+    instead.\n\nStop with Ctrl-C or SIGTERM: requests under way are finished and the file is closed clean. SIGHUP has the \
+    certificate read again."
 )]
 pub(super) struct Serve {
     /// Where to listen; port 0 takes a free one and prints it.
@@ -74,19 +78,38 @@ pub(super) struct Serve {
     #[arg(long, env = "STEWARD_DRAIN_DELAY", value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
     drain_delay: Duration,
 
+    /// A PEM file with the certificate to serve HTTPS with, then those that lead to its root. Without one, HTTP is
+    /// served. Both files are read again when they change, and on SIGHUP.
+    #[arg(long, env = "STEWARD_TLS_CERT", value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+
+    /// A PEM file with the certificate's private key, unencrypted.
+    #[arg(long, env = "STEWARD_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+
     #[command(flatten)]
     config: Config,
 }
 
 impl Serve {
-    pub(super) async fn run(self, data: &Path, json: bool) -> Result<ExitCode, Failure> {
+    /// Serves until it is told to stop. `warning` is logged first.
+    pub(super) async fn run(
+        self,
+        data: &Path,
+        json: bool,
+        warning: Option<String>,
+    ) -> Result<ExitCode, Failure> {
         let filter = logging::init(&self.log, self.log_format).map_err(Failure::Other)?;
-        let api = Listening::on(&self.listen).await?;
+        if let Some(warning) = warning {
+            tracing::warn!("{warning}");
+        }
+        let tls = self.tls()?;
+        let api = Listening::on(&self.listen, tls.clone()).await?;
         let numbers = match &self.metrics_listen {
-            Some(address) => Some(Listening::on(address).await?),
+            Some(address) => Some(Listening::on(address, None).await?),
             None => None,
         };
-        let stop = stop_signal();
+        let (stop, hang_ups) = (stop_signal(), signal(SignalKind::hangup())?);
         let (limits, drain_delay) = (self.limits(), self.drain_delay);
         let meters = if numbers.is_some() { Meters::on() } else { Meters::default() };
         let connections = meters.gauge(Series::CONNECTIONS, &[]);
@@ -99,7 +122,13 @@ impl Serve {
         let (app, first) = tokio::task::spawn_blocking(open).await.map_err(Error::internal)??;
         let control = Control::open(data)
             .map_err(|error| Failure::Other(format!("cannot open the control socket: {error}")))?;
-        let control = tokio::spawn(control.serve(app.clone(), filter));
+        let mut beside = JoinSet::new();
+        beside.spawn(control.serve(app.clone(), filter));
+        beside.spawn(manager::watch(app.clone(), api.url.clone()));
+        beside.spawn(read_again(hang_ups, tls.clone(), api.url.clone()));
+        if let Some(tls) = tls {
+            beside.spawn(tls.keep_fresh());
+        }
         api.front.show(router(app.clone()));
         if let Some(numbers) = &numbers {
             numbers.front.show(router::numbers(app.clone()));
@@ -107,13 +136,22 @@ impl Serve {
         }
         greet(data, &api.url, first.as_ref(), json);
         tracing::info!(url = api.url, data = %data.display(), "serving");
+        manager::ready(&api.url);
         let served = api.until(stop, || drain(&app, drain_delay)).await;
-        control.abort();
-        let _ = control.await;
+        beside.shutdown().await;
         app.close().await;
         served?;
         tracing::info!("stopped");
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The certificate, where HTTPS is asked for.
+    fn tls(&self) -> Result<Option<Arc<Tls>>, Failure> {
+        let Some((certificate, key)) = self.tls_cert.clone().zip(self.tls_key.clone()) else {
+            return Ok(None);
+        };
+        let tls = Tls::load(certificate, key).map_err(Failure::Other)?;
+        Ok(Some(Arc::new(tls)))
     }
 
     fn limits(&self) -> ServerLimits {
@@ -129,27 +167,31 @@ impl Serve {
 /// An address that is ours.
 struct Listening {
     listener: TcpListener,
+    /// What HTTPS is served with; without it, HTTP is.
+    tls: Option<Arc<Tls>>,
     url: String,
 }
 
 impl Listening {
-    async fn on(address: &str) -> Result<Self, Failure> {
+    async fn on(address: &str, tls: Option<Arc<Tls>>) -> Result<Self, Failure> {
         let listener = TcpListener::bind(address)
             .await
             .map_err(|error| Failure::Other(format!("cannot listen on {address}: {error}")))?;
-        let url = format!("http://{}", listener.local_addr()?);
-        Ok(Self { listener, url })
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{}", listener.local_addr()?);
+        Ok(Self { listener, tls, url })
     }
 
     /// Serves at once, what there is to say before the data file is open.
     fn serve(self, config: &Config, limits: &ServerLimits, connections: Gauge) -> Serving {
+        let Self { listener, tls, url } = self;
         let front = Front::new(router::opening(config), connections);
         let (stop, stopped) = oneshot::channel::<()>();
-        let (listener, limits, shown) = (self.listener, limits.clone(), front.clone());
+        let (limits, shown) = (limits.clone(), front.clone());
         let task = tokio::spawn(async move {
-            server::serve(listener, shown, &limits, async { drop(stopped.await) }).await
+            server::serve_by(tls, listener, shown, &limits, async { drop(stopped.await) }).await
         });
-        Serving { front, url: self.url, stop, task }
+        Serving { front, url, stop, task }
     }
 }
 
@@ -178,9 +220,10 @@ impl Serving {
     }
 }
 
-/// Has load balancers see that the service is about to stop.
+/// Has the service manager and load balancers see that the service is about to stop.
 async fn drain(app: &App, delay: Duration) {
     tracing::info!("stopping");
+    manager::stopping();
     app.drain();
     tokio::time::sleep(delay).await;
 }
@@ -200,6 +243,17 @@ async fn compact(store: &Store) {
     };
     if let Err(error) = outcome.await {
         tracing::error!(%error, "the data file was not compacted");
+    }
+}
+
+/// Reads the certificate again whenever the process is told to by SIGHUP.
+async fn read_again(mut hang_ups: Signal, tls: Option<Arc<Tls>>, url: String) {
+    while hang_ups.recv().await.is_some() {
+        manager::reloading();
+        if let Some(tls) = tls.clone() {
+            tls.reload().await;
+        }
+        manager::ready(&url);
     }
 }
 

@@ -24,6 +24,7 @@ pub mod routes;
 mod row;
 pub mod server;
 mod socket;
+pub mod tls;
 pub mod turns;
 
 use axum::extract::FromRef;

@@ -46,6 +46,8 @@ pub(super) struct Shared {
     pub(super) ready: AtomicBool,
     /// What others watch.
     pub(super) watched: Watched,
+    /// Whether the file is closed because somebody was handed it.
+    pub(super) exchanging: AtomicBool,
 }
 
 impl Shared {
@@ -282,9 +284,11 @@ impl Writer {
         database: Database,
         work: Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>,
     ) -> Option<Database> {
+        self.shared.exchanging.store(true, Ordering::Release);
         self.shared.close();
         // Where it panics, whoever waits for its answer is told 503 by its absence.
         let tell = catch_unwind(AssertUnwindSafe(|| work(database))).ok();
+        self.shared.exchanging.store(false, Ordering::Release);
         let opened = self.open_again();
         if let Some(tell) = tell {
             tell();

@@ -4,6 +4,7 @@ pub mod browser;
 pub mod contract;
 pub mod dns;
 pub mod log;
+pub mod manager;
 pub mod process;
 pub mod smtp;
 pub mod terminal;
