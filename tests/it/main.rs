@@ -74,6 +74,7 @@ mod order;
 mod organizations;
 mod outbox;
 mod paging;
+mod power_cuts;
 mod private_projects;
 mod project_access;
 mod project_configs;

@@ -2,9 +2,11 @@
 
 pub mod browser;
 pub mod contract;
+pub mod day;
 pub mod dns;
 pub mod log;
 pub mod process;
+pub mod sim;
 pub mod smtp;
 
 use std::sync::Arc;
