@@ -3,19 +3,17 @@
 //! One run of the service on a disk in memory is recorded; then the disk is cut at each of its steps, in many
 //! ways, without running the service again. `STEWARD_CUTS=100000` makes that many cuts.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use blake3::Hash;
-use serde_json::json;
 use steward::config::Config;
 use steward::resources::checks;
-use steward::state::App;
-use steward::store::{Order, Progress, Raw, Store, Table};
-use tempfile::TempDir;
+use steward::store::{Order, Progress, Raw, Store, Table, beside};
 
 use crate::support::day::{Day, REQUESTS};
-use crate::support::sim::{Dice, Event, SimDisk, World};
-use crate::support::{Caller, Workspace};
+use crate::support::sim::{Access, Dice, EIO, Event, Fault, SimDisk, World};
+use crate::support::{Workspace, eventually};
 
 const CACHE: usize = 1 << 20;
 
@@ -48,132 +46,219 @@ fn cuts(default: usize) -> usize {
 /// A run of the service, all that it did to the disk, and what it acknowledged meanwhile.
 struct Run {
     workspace: Workspace,
-    trace: Vec<Event>,
+    disk: SimDisk,
     /// How much was done when something had been acknowledged, and what the file was to hold from then on.
     acknowledged: Vec<(usize, Hash)>,
+    /// The states that were on disk, one after the other, each with how much was done by then.
+    states: Vec<(usize, Hash)>,
+    /// How many requests were refused for a failed sync.
+    refused: usize,
+}
+
+/// What came of the cuts.
+#[derive(Debug, Default)]
+struct Tally {
+    made: usize,
+    absent: usize,
+    again: usize,
+    checked: usize,
 }
 
 impl Run {
-    async fn of(days: usize) -> Self {
+    async fn begin() -> Self {
         let disk = SimDisk::traced();
         let mut config = Config::default();
-        config.disk = std::sync::Arc::new(disk.clone());
+        config.disk = Arc::new(disk.clone());
         let workspace = Workspace::with(config).await;
-        let store = workspace.app.store().clone();
-        let mut acknowledged = vec![(disk.position(), dump(&store))];
-        for day in 0..days {
-            let mut day = Day::new(&workspace, day);
-            for at in 0..REQUESTS {
-                let answer = day.request(at).await.expect("what it is about was made");
-                assert!(
-                    (200..300).contains(&answer.status),
-                    "{at}: {} {}",
-                    answer.status,
-                    answer.body
-                );
-                let state = dump(&store);
-                acknowledged.push((disk.position(), state));
+        let (acknowledged, states) = (Vec::new(), Vec::new());
+        let mut run = Self { workspace, disk, acknowledged, states, refused: 0 };
+        run.acknowledge();
+        run
+    }
+
+    fn store(&self) -> &Store {
+        self.workspace.app.store()
+    }
+
+    /// What is there now was acknowledged.
+    fn acknowledge(&mut self) {
+        let state = dump(self.store());
+        self.acknowledged.push((self.disk.position(), state));
+    }
+
+    /// Makes the requests of a day; where one is refused, waits until the service is ready again.
+    async fn requests(&mut self, number: usize, mut before: impl FnMut(&SimDisk, usize)) {
+        let workspace = self.workspace.clone();
+        let mut day = Day::new(&workspace, number);
+        for at in 0..REQUESTS {
+            before(&self.disk, at);
+            let Some(answer) = day.request(at).await else { continue };
+            if answer.status == 503 {
+                self.refused += 1;
+                eventually("the service is ready again", || self.store().ready().then_some(()))
+                    .await;
+                continue;
             }
+            assert!((200..300).contains(&answer.status), "{at}: {} {}", answer.status, answer.body);
+            self.acknowledge();
         }
-        workspace.check().await;
-        workspace.app.close().await;
-        Self { workspace, trace: disk.trace(), acknowledged }
     }
 
-    fn open(&self, disk: &SimDisk) -> Store {
-        let opened =
-            Store::open_on(std::sync::Arc::new(disk.clone()), &self.workspace.path(), CACHE);
-        opened.expect("a cut leaves a file that opens")
-    }
-
-    /// The states that were on disk, one after the other, each with how much was done by then.
-    async fn states(&self) -> Vec<(usize, Hash)> {
-        let (mut world, mut states) = (World::default(), Vec::new());
-        for (at, event) in self.trace.iter().enumerate() {
+    /// Ends the service, and finds out what was on disk when.
+    async fn end(mut self) -> Self {
+        self.workspace.check().await;
+        self.workspace.app.close().await;
+        let mut world = World::default();
+        for (at, event) in self.disk.trace().iter().enumerate() {
             world.apply(event);
             let counts = matches!(event, Event::Sync(_) | Event::SyncFolder);
             if !counts || !world.holds(&self.workspace.path()) {
                 continue;
             }
-            let store = self.open(&SimDisk::holding(world.whole()));
+            let store = self.open(&SimDisk::holding(world.whole())).expect("what is synced opens");
             let state = dump(&store);
-            if states.last().is_none_or(|(_, last)| *last != state) {
-                assert_clean(&store).await;
-                states.push((at + 1, state));
+            if self.states.last().is_none_or(|(_, last)| *last != state) {
+                assert_eq!(problems(&store).await, [""; 0]);
+                self.states.push((at + 1, state));
             }
             store.close().await;
         }
-        states
+        for (done, state) in &self.acknowledged {
+            let synced = self.states.iter().find(|(_, known)| known == state);
+            assert!(synced.is_some_and(|(at, _)| at <= done), "acknowledged before it was on disk");
+        }
+        self
+    }
+
+    fn open(&self, disk: &SimDisk) -> Result<Store, String> {
+        let opened = Store::open_on(Arc::new(disk.clone()), &self.workspace.path(), CACHE);
+        opened.map_err(|error| error.to_string())
+    }
+
+    /// Cuts the power so many times, spread over all that was done, where `happens` says what of that reached
+    /// the disk; tells what was lost or is half.
+    async fn cut(&self, cuts: usize, happens: fn(&Event) -> bool) -> Result<Tally, String> {
+        let trace = self.disk.trace();
+        let (mut world, mut tally) = (World::default(), Tally::default());
+        for (at, event) in trace.iter().enumerate() {
+            if happens(event) {
+                world.apply(event);
+            }
+            while tally.made < cuts * (at + 1) / trace.len() {
+                tally.made += 1;
+                let cut = self.cut_once(&world, at + 1, &mut tally).await;
+                cut.map_err(|what| format!("cut {} after step {at}: {what}", tally.made))?;
+            }
+        }
+        Ok(tally)
+    }
+
+    async fn cut_once(&self, world: &World, done: usize, tally: &mut Tally) -> Result<(), String> {
+        let mut dice = Dice(tally.made as u64);
+        let left = world.cut(&mut dice);
+        if !left.holds(&self.workspace.path()) {
+            tally.absent += 1;
+            let published = self.states.first().is_none_or(|(at, _)| *at <= done);
+            return if published { Err("the file is gone".to_owned()) } else { Ok(()) };
+        }
+        let disk = SimDisk::holding(left);
+        let store = self.open(&disk)?;
+        let found = dump(&store);
+        // What was synced, or what is being synced.
+        let synced = self.states.iter().rposition(|(at, _)| *at <= done).unwrap_or(0);
+        if !self.states.iter().skip(synced).take(2).any(|(_, state)| *state == found) {
+            return Err(format!("neither state {synced} nor the next one"));
+        }
+        if tally.made.is_multiple_of(20) {
+            tally.checked += 1;
+            if let Some(problem) = problems(&store).await.first() {
+                return Err(problem.clone());
+            }
+        }
+        // The power fails again soon after the file was opened.
+        let second = tally.made.is_multiple_of(10).then(|| disk.world().cut(&mut dice));
+        store.close().await;
+        if let Some(second) = second {
+            tally.again += 1;
+            let store = self.open(&SimDisk::holding(second))?;
+            let same = dump(&store) == found;
+            store.close().await;
+            return if same { Ok(()) } else { Err("another state after a second cut".to_owned()) };
+        }
+        Ok(())
     }
 }
 
-async fn assert_clean(store: &Store) {
-    let found = store.check(checks(), Progress::unheard()).await.expect("checked");
-    assert_eq!(found.problems, [""; 0]);
+async fn problems(store: &Store) -> Vec<String> {
+    store.check(checks(), Progress::unheard()).await.expect("checked").problems
+}
+
+fn report(what: &str, run: &Run, tally: &Tally, begun: Instant) {
+    println!(
+        "{what}: {} cuts (seeds 1 to {}) over {} steps of the disk and {} states; {} before there was a file, {} \
+         followed by a second cut, {} checked whole; {} requests refused; {:?}",
+        tally.made,
+        tally.made,
+        run.disk.position(),
+        run.states.len(),
+        tally.absent,
+        tally.again,
+        tally.checked,
+        run.refused,
+        begun.elapsed()
+    );
 }
 
 #[tokio::test]
 async fn a_power_cut_at_any_moment_loses_nothing_that_was_acknowledged_and_leaves_nothing_half() {
     let begun = Instant::now();
-    let run = Run::of(2).await;
-    let path = run.workspace.path();
-    let states = run.states().await;
-    println!("recorded: {} steps, {} states, {:?}", run.trace.len(), states.len(), begun.elapsed());
-    for (done, state) in &run.acknowledged {
-        let synced = states.iter().find(|(_, known)| known == state);
-        assert!(synced.is_some_and(|(at, _)| at <= done), "acknowledged before it was on disk");
+    let mut run = Run::begin().await;
+    run.requests(0, |_, _| ()).await;
+    let copy = beside(&run.workspace.path(), "restoring");
+    let made = run.store().backup(copy, checks(), Progress::unheard()).await;
+    made.expect("a backup");
+    run.requests(1, |_, _| ()).await;
+    run.store().compact().await.expect("compacted");
+    run.acknowledge();
+    run.store().restore("now".to_owned()).await.expect("restored");
+    run.acknowledge();
+    run.requests(2, |_, _| ()).await;
+    let run = run.end().await;
+    let tally = run.cut(cuts(3000), |_| true).await.expect("nothing is lost");
+    report("power cuts", &run, &tally, begun);
+    assert!(tally.absent > 0 && tally.again > 0 && tally.checked > 0 && run.refused == 0);
+}
+
+/// What a failed sync leaves is written anew elsewhere, and cuts come before, meanwhile and after.
+#[tokio::test]
+async fn a_power_cut_after_a_failed_sync_loses_nothing_that_was_acknowledged() {
+    let begun = Instant::now();
+    let mut run = Run::begin().await;
+    for number in 0..2 {
+        run.requests(number, |disk, at| {
+            let after = (at as u64 / 3) % 2;
+            let fault = Fault { access: Access::Sync, after, times: 1, errno: EIO };
+            disk.fail((at % 3 == 0).then_some(fault), (number * REQUESTS + at) as u64);
+        })
+        .await;
     }
-    let (cuts, begun) = (cuts(3000), Instant::now());
-    let (mut made, mut absent, mut again, mut checked) = (0, 0, 0, 0);
-    let mut world = World::default();
-    for (at, event) in run.trace.iter().enumerate() {
-        world.apply(event);
-        let done = at + 1;
-        let until = cuts * done / run.trace.len();
-        while made < until {
-            made += 1;
-            let mut dice = Dice(made as u64);
-            let left = world.cut(&mut dice);
-            if !left.holds(&path) {
-                assert!(states[0].0 > done, "cut {made}: the file is gone");
-                absent += 1;
-                continue;
-            }
-            let disk = SimDisk::holding(left);
-            let store = run.open(&disk);
-            let found = dump(&store);
-            let place = states
-                .iter()
-                .rposition(|(at, state)| *at <= done.max(states[0].0) && *state == found);
-            let place = place.or_else(|| states.iter().position(|(_, state)| *state == found));
-            let place = place.unwrap_or_else(|| panic!("cut {made} at {at}: half of something"));
-            let least = states.iter().rposition(|(at, _)| *at <= done).unwrap_or(0);
-            assert!(
-                place == least || place == least + 1,
-                "cut {made} at {at}: {place} for {least}"
-            );
-            if made % 20 == 0 {
-                assert_clean(&store).await;
-                checked += 1;
-            }
-            // The power fails again soon after the file was opened.
-            let second = (made % 10 == 0).then(|| SimDisk::holding(disk.world().cut(&mut dice)));
-            store.close().await;
-            if let Some(disk) = second {
-                let store = run.open(&disk);
-                assert!(
-                    dump(&store) == found,
-                    "cut {made} at {at}: another state after a second cut"
-                );
-                store.close().await;
-                again += 1;
-            }
-        }
-    }
-    println!(
-        "{made} cuts (seeds 1 to {made}): {absent} left no file yet, {again} were followed by a second one, \
-         {checked} were checked whole; {:?}",
-        begun.elapsed()
-    );
-    assert!(absent > 0 && made == cuts);
+    let run = run.end().await;
+    let tally = run.cut(cuts(1000), |_| true).await.expect("nothing is lost");
+    report("power cuts after failed syncs", &run, &tally, begun);
+    assert!(run.refused >= 10, "{}", run.refused);
+}
+
+/// The test above can fail: it catches a disk that does not do what it says.
+#[tokio::test]
+async fn a_disk_that_ignores_syncs_is_caught() {
+    let mut run = Run::begin().await;
+    run.requests(0, |_, _| ()).await;
+    let run = run.end().await;
+    let honest = run.cut(300, |_| true).await;
+    assert!(honest.is_ok(), "{honest:?}");
+    let lost = run.cut(300, |event| !matches!(event, Event::Sync(_))).await;
+    println!("without syncs: {lost:?}");
+    assert!(lost.is_err());
+    let lost = run.cut(300, |event| !matches!(event, Event::SyncFolder)).await;
+    assert!(lost.is_err_and(|what| what.ends_with("the file is gone")));
 }

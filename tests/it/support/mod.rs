@@ -46,6 +46,7 @@ pub async fn eventually<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> 
 }
 
 /// A served data file in a folder of its own, gone with the test.
+#[derive(Clone)]
 pub struct Workspace {
     pub app: App,
     pub made: Made,

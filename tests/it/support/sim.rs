@@ -14,6 +14,10 @@ use steward::store::disk::{Disk, DiskFile};
 
 const SECTOR: usize = 512;
 
+/// The operating system's numbers for "input/output error" and "no space left on device".
+pub const EIO: i32 = rustix::io::Errno::IO.raw_os_error();
+pub const ENOSPC: i32 = rustix::io::Errno::NOSPC.raw_os_error();
+
 type Sector = [u8; SECTOR];
 
 /// A reproducible source of choices (SplitMix64).
@@ -117,6 +121,17 @@ impl Node {
         }
     }
 
+    /// What is on disk once all that is not called written is.
+    fn on_disk(&self) -> Vec<u8> {
+        let mut bytes = self.bytes.clone();
+        for (at, sector) in &self.lost {
+            let start = (at * SECTOR).min(bytes.len());
+            let end = (start + SECTOR).min(bytes.len());
+            bytes[start..end].copy_from_slice(&sector[..end - start]);
+        }
+        bytes
+    }
+
     /// What a power cut leaves.
     fn cut(&self, dice: &mut Dice) -> Self {
         let mut bytes = self.bytes.clone();
@@ -208,9 +223,9 @@ impl World {
         left
     }
 
-    /// What a power cut would leave if all that was done were on disk.
+    /// What a power cut would leave if all that is to be written were on disk.
     pub fn whole(&self) -> Self {
-        let node = |node: &Node| Node { bytes: node.bytes.clone(), ..Node::default() };
+        let node = |node: &Node| Node { bytes: node.on_disk(), ..Node::default() };
         Self {
             nodes: self.nodes.iter().map(node).collect(),
             names: self.names.clone(),
@@ -265,8 +280,6 @@ struct State {
     trace: Option<Vec<Event>>,
     fault: Option<Fault>,
     fired: u64,
-    /// Whether syncs are acknowledged and not done.
-    lies: bool,
     dice: u64,
 }
 
@@ -290,11 +303,6 @@ impl SimDisk {
         let disk = Self::default();
         disk.state().trace = Some(Vec::new());
         disk
-    }
-
-    /// Acknowledges syncs from now on, and does nothing.
-    pub fn lie(&self) {
-        self.state().lies = true;
     }
 
     pub fn world(&self) -> World {
@@ -348,9 +356,7 @@ impl State {
     }
 
     fn happen(&mut self, event: Event) {
-        if !(self.lies && matches!(event, Event::Sync(_))) {
-            self.world.apply(&event);
-        }
+        self.world.apply(&event);
         if let Some(trace) = &mut self.trace {
             trace.push(event);
         }
