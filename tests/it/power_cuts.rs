@@ -51,6 +51,8 @@ struct Run {
     acknowledged: Vec<(usize, Hash)>,
     /// The states that were on disk, one after the other, each with how much was done by then.
     states: Vec<(usize, Hash)>,
+    /// The states that were to be on disk when a sync failed, each with how much was done before that.
+    tried: Vec<(usize, Hash)>,
     /// How many requests were refused for a failed sync.
     refused: usize,
 }
@@ -70,8 +72,8 @@ impl Run {
         let mut config = Config::default();
         config.disk = Arc::new(disk.clone());
         let workspace = Workspace::with(config).await;
-        let (acknowledged, states) = (Vec::new(), Vec::new());
-        let mut run = Self { workspace, disk, acknowledged, states, refused: 0 };
+        let (acknowledged, states, tried) = (Vec::new(), Vec::new(), Vec::new());
+        let mut run = Self { workspace, disk, acknowledged, states, tried, refused: 0 };
         run.acknowledge();
         run
     }
@@ -110,24 +112,36 @@ impl Run {
         self.workspace.app.close().await;
         let mut world = World::default();
         for (at, event) in self.disk.trace().iter().enumerate() {
+            if matches!(event, Event::FailedSync(..)) {
+                let state = self.sound(&world, None).await;
+                self.tried.push((at, state));
+            }
             world.apply(event);
             let counts = matches!(event, Event::Sync(_) | Event::SyncFolder);
-            if !counts || !world.holds(&self.workspace.path()) {
-                continue;
+            if counts && world.holds(&self.workspace.path()) {
+                let last = self.states.last().map(|(_, state)| *state);
+                let state = self.sound(&world, last).await;
+                if last != Some(state) {
+                    self.states.push((at + 1, state));
+                }
             }
-            let store = self.open(&SimDisk::holding(world.whole())).expect("what is synced opens");
-            let state = dump(&store);
-            if self.states.last().is_none_or(|(_, last)| *last != state) {
-                assert_eq!(problems(&store).await, [""; 0]);
-                self.states.push((at + 1, state));
-            }
-            store.close().await;
         }
         for (done, state) in &self.acknowledged {
             let synced = self.states.iter().find(|(_, known)| known == state);
             assert!(synced.is_some_and(|(at, _)| at <= done), "acknowledged before it was on disk");
         }
         self
+    }
+
+    /// What the file holds once all is on disk; unless that is `known`, it has to hold together.
+    async fn sound(&self, world: &World, known: Option<Hash>) -> Hash {
+        let store = self.open(&SimDisk::holding(world.whole())).expect("what is synced opens");
+        let state = dump(&store);
+        if known != Some(state) {
+            assert_eq!(problems(&store).await, [""; 0]);
+        }
+        store.close().await;
+        state
     }
 
     fn open(&self, disk: &SimDisk) -> Result<Store, String> {
@@ -166,7 +180,9 @@ impl Run {
         let found = dump(&store);
         // What was synced, or what is being synced.
         let synced = self.states.iter().rposition(|(at, _)| *at <= done).unwrap_or(0);
-        if !self.states.iter().skip(synced).take(2).any(|(_, state)| *state == found) {
+        let next = self.states.iter().skip(synced).take(2).map(|(_, state)| state);
+        let tried = self.tried.iter().find(|(at, _)| *at >= done).map(|(_, state)| state);
+        if !next.chain(tried).any(|state| *state == found) {
             return Err(format!("neither state {synced} nor the next one"));
         }
         if tally.made.is_multiple_of(20) {
