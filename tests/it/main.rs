@@ -81,6 +81,7 @@ mod organizations;
 mod outbox;
 mod packaging;
 mod paging;
+mod power_cuts;
 mod private_projects;
 mod project_access;
 mod project_configs;

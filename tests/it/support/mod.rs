@@ -2,10 +2,12 @@
 
 pub mod browser;
 pub mod contract;
+pub mod day;
 pub mod dns;
 pub mod log;
 pub mod manager;
 pub mod process;
+pub mod sim;
 pub mod smtp;
 pub mod terminal;
 
@@ -46,6 +48,7 @@ pub async fn eventually<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> 
 }
 
 /// A served data file in a folder of its own, gone with the test.
+#[derive(Clone)]
 pub struct Workspace {
     pub app: App,
     pub made: Made,
