@@ -87,7 +87,7 @@ pub trait Kind: Send + Sync {
     fn write_line(&self, with_secrets: bool, payload: &[u8], out: &mut Vec<u8>) -> Result<bool>;
     /// Adds the record of a line of an export to a new file.
     #[doc(hidden)]
-    fn read_line(&self, line: &Line<'_>, filling: &mut Filling<'_>) -> Result<()>;
+    fn read_line(&self, line: &Line<'_>, filling: &mut Filling<'_, '_>) -> Result<()>;
 }
 
 /// The records of type `R`, none of which holds a secret.
@@ -157,7 +157,7 @@ impl<R: Record> Kind for Of<R> {
         lines::write(&self.0, with_secrets, payload, out)
     }
 
-    fn read_line(&self, line: &Line<'_>, filling: &mut Filling<'_>) -> Result<()> {
+    fn read_line(&self, line: &Line<'_>, filling: &mut Filling<'_, '_>) -> Result<()> {
         filling.record(&self.0, line)
     }
 }

@@ -12,12 +12,12 @@ use crate::error::{Error, Result};
 
 use super::Store;
 use super::backup::{Stream, Take, walk};
-use super::check::{Checks, Kind};
+use super::check::Checks;
 use super::disk::Drive;
 use super::engine::RETRY_AFTER;
 use super::file::{self, folder_of};
 use super::key::Key;
-use super::lines::{self, Sequence};
+use super::lines::{self, Kinds, Sequence};
 use super::open_error::OpenError;
 use super::progress::Progress;
 use super::record::damaged;
@@ -120,6 +120,7 @@ impl Exporting {
 /// The lines of an export, as they come.
 struct Lines<'e> {
     how: &'e Exporting,
+    kinds: Kinds<'e>,
     out: BufWriter<File>,
     hasher: blake3::Hasher,
     line: Vec<u8>,
@@ -133,6 +134,7 @@ impl<'e> Lines<'e> {
     fn new(how: &'e Exporting, body: File) -> Self {
         Self {
             how,
+            kinds: Kinds::of(&how.checks),
             out: BufWriter::new(body),
             hasher: blake3::Hasher::new(),
             line: Vec::new(),
@@ -149,7 +151,7 @@ impl<'e> Lines<'e> {
         }
         self.add_secret()?;
         let line = &mut self.line;
-        let has_line = match (table, kind_of(&self.how.checks, table)) {
+        let has_line = match (table, self.kinds.kind(table)) {
             (Table::Sequences, _) => {
                 let of = String::read(&mut &*key);
                 let of = of.and_then(|of| Table::ALL.iter().find(|table| table.name() == of));
@@ -223,12 +225,6 @@ impl<'e> Lines<'e> {
 /// When there is something at `path`.
 pub fn require_absent(path: &Path) -> Result<(), OpenError> {
     file::require_absent(&Drive::files(), path)
-}
-
-/// The type of record whose table this is; none for indexes.
-pub(super) fn kind_of(checks: &Checks, table: Table) -> Option<&dyn Kind> {
-    let kind = checks.kinds.iter().find(|kind| kind.tables().first() == Some(&table))?;
-    Some(kind.as_ref())
 }
 
 impl Export {

@@ -15,10 +15,10 @@ use super::backup::require_sound;
 use super::check::Checks;
 use super::disk::Drive;
 use super::engine::{begin, storage_error};
-use super::export::{EXPORT, Header, kind_of};
+use super::export::{EXPORT, Header};
 use super::file::{self, Lock};
 use super::key::Key;
-use super::lines::{self, Anew, Line, NO_TABLE, Secrecy, Told, wrong};
+use super::lines::{self, Anew, Kinds, Line, NO_TABLE, Secrecy, Told, wrong};
 use super::open_error::OpenError;
 use super::progress::Progress;
 use super::record::Record;
@@ -136,12 +136,19 @@ fn fill<R: BufRead>(
     if let Some(anew) = &anew {
         tx.put_secret(&anew.secret)?;
     }
-    let mut filling = Filling { tx, anew, last: None, counts: BTreeMap::new(), again: Vec::new() };
+    let mut filling = Filling {
+        kinds: Kinds::of(checks),
+        tx,
+        anew,
+        last: None,
+        counts: BTreeMap::new(),
+        again: Vec::new(),
+    };
     let of = header.counts.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
     let mut steps = progress.begin("importing", of);
     while reader.next()? {
         reader.hasher.update(&reader.line);
-        filling.add(&reader.line, checks).map_err(|error| reader.told(error))?;
+        filling.add(&reader.line).map_err(|error| reader.told(error))?;
         steps.done();
     }
     let lines = filling.end(header, &reader.hasher)?;
@@ -150,7 +157,8 @@ fn fill<R: BufRead>(
 }
 
 /// A new file that is filled line by line.
-pub struct Filling<'t> {
+pub struct Filling<'t, 'c> {
+    kinds: Kinds<'c>,
     tx: WriteTx<'t>,
     /// What makes anew what was left out; none where secrets are in the export.
     anew: Option<Anew>,
@@ -161,13 +169,13 @@ pub struct Filling<'t> {
     again: Vec<u8>,
 }
 
-impl Filling<'_> {
-    fn add(&mut self, text: &[u8], checks: &Checks) -> Result<()> {
+impl Filling<'_, '_> {
+    fn add(&mut self, text: &[u8]) -> Result<()> {
         self.again.clear();
         let line = Line::read(text)?;
-        let table = Table::of_plain_name(&line.table);
+        let table = self.kinds.table(&line.table);
         let table = table.ok_or_else(|| wrong("table", NO_TABLE))?;
-        match (table, kind_of(checks, table)) {
+        match (table, self.kinds.kind(table)) {
             (Table::Meta, _) => self.secret(&line)?,
             (Table::Sequences, _) => self.sequence(&line)?,
             (_, Some(kind)) => kind.read_line(&line, self)?,
@@ -192,7 +200,7 @@ impl Filling<'_> {
 
     fn sequence(&mut self, line: &Line<'_>) -> Result<()> {
         let sequence: lines::Sequence = line.head_alone()?;
-        let (table, last) = sequence.checked()?;
+        let (table, last) = sequence.checked(&self.kinds)?;
         let key = table.name().to_owned().encoded();
         self.follows(Table::Sequences, &key)?;
         self.tx.put_plain(Table::Sequences, &key, &last.encoded())?;

@@ -9,6 +9,7 @@
 //! lines: they follow from the records.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
@@ -19,6 +20,8 @@ use serde_json::value::RawValue;
 use crate::error::{Error, Result};
 use crate::secret::{Draw, SigningSecret};
 
+use super::check::{Checks, Kind};
+use super::per_table::PerTable;
 use super::record::{Record, Row, damaged};
 use super::schema::Table;
 
@@ -42,6 +45,37 @@ pub enum Secrecy<R: Record> {
         /// Makes it anew.
         anew: fn(&mut R, &SigningSecret) -> Result<()>,
     },
+}
+
+/// The types of records by their tables, and the tables by what they are called outside the file.
+pub(super) struct Kinds<'c> {
+    kinds: PerTable<Option<&'c dyn Kind>>,
+    tables: HashMap<&'static str, Table>,
+}
+
+impl<'c> Kinds<'c> {
+    pub(super) fn of(checks: &'c Checks) -> Self {
+        let mut kinds = PerTable::new(|| None);
+        for kind in &checks.kinds {
+            if let Some(table) = kind.tables().first() {
+                *kinds.slot_mut(*table) = Some(kind.as_ref());
+            }
+        }
+        Self {
+            kinds,
+            tables: Table::ALL.iter().map(|table| (table.plain_name(), *table)).collect(),
+        }
+    }
+
+    /// The type of record whose table this is; none for indexes.
+    pub(super) fn kind(&self, table: Table) -> Option<&'c dyn Kind> {
+        *self.kinds.slot(table)
+    }
+
+    /// The table that is called so.
+    pub(super) fn table(&self, name: &str) -> Option<Table> {
+        self.tables.get(name).copied()
+    }
 }
 
 /// What makes anew what an export without secrets left out.
@@ -177,8 +211,8 @@ impl Sequence {
     }
 
     /// The table that it numbers, and the number.
-    pub(super) fn checked(&self) -> Result<(Table, u64)> {
-        let table = Table::of_plain_name(&self.of).ok_or_else(|| wrong("head.of", NO_TABLE))?;
+    pub(super) fn checked(&self, kinds: &Kinds<'_>) -> Result<(Table, u64)> {
+        let table = kinds.table(&self.of).ok_or_else(|| wrong("head.of", NO_TABLE))?;
         let last = Some(self.last).filter(|last| (1..=MOST).contains(last));
         Ok((table, last.ok_or_else(|| wrong("head.last", "is no number of a sequence"))?))
     }
@@ -197,7 +231,9 @@ pub(super) fn parse<'t, T: Deserialize<'t>>(text: &'t [u8], field: &str) -> Resu
     let mut reader = serde_json::Deserializer::from_slice(text);
     let parsed = serde_path_to_error::deserialize(&mut reader);
     let parsed = parsed.map_err(|error| {
-        let inner = error.path().to_string();
+        // A name that stands in the file may be anything, and is printed.
+        let plain = |c: &char| c.is_ascii_alphanumeric() || "._[]".contains(*c);
+        let inner: String = error.path().to_string().chars().filter(plain).take(100).collect();
         let path = match (field, inner.as_str()) {
             (field, ".") => field.to_owned(),
             ("", inner) => inner.to_owned(),
@@ -243,7 +279,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
 }
 
 /// The object `text` with `value`, which is JSON too, in the place of its member `name`; all else as it stands.
-fn with_member(text: &str, name: &str, value: &str) -> Result<String> {
+pub(super) fn with_member(text: &str, name: &str, value: &str) -> Result<String> {
     let Members(members) = parse(text.as_bytes(), "shown")?;
     let mut out = String::with_capacity(text.len());
     for (known, stands) in members {

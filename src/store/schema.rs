@@ -42,11 +42,6 @@ macro_rules! tables {
             pub fn plain_name(self) -> &'static str {
                 self.name().split('/').next().unwrap_or_default()
             }
-
-            /// The table that is called so outside the file.
-            pub fn of_plain_name(name: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|table| table.plain_name() == name)
-            }
         }
     };
 }
