@@ -67,6 +67,7 @@ mod levels;
 mod limits;
 mod mail;
 mod members;
+mod model;
 mod move_tile;
 mod openapi;
 mod openapi_forms;

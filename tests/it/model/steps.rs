@@ -1,0 +1,320 @@
+//! What may happen next, and what the model makes of it.
+
+use proptest::prelude::*;
+
+use super::world::{ADMIN, DAY, Expected, MEMBER, OWNER, World};
+
+/// What is done. Most are requests; the last five are about the service and its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    CreateOrganization,
+    DeleteOrganization,
+    LetInvite,
+    SetLevel,
+    RemoveMember,
+    ListMembers,
+    Invite,
+    Withdraw,
+    ListInvites,
+    Accept,
+    AcceptAsSomebodyNew,
+    CreateProject,
+    DeleteProject,
+    CloseProject,
+    Grant,
+    GetProject,
+    ListProjects,
+    AddDomain,
+    RemoveDomain,
+    ListDomains,
+    AddExport,
+    Pause,
+    Unpause,
+    GetExport,
+    CreateKey,
+    DeleteKey,
+    CreateBoard,
+    GetBoard,
+    ListBoards,
+    Rename,
+    Pin,
+    Restrict,
+    AddText,
+    Remove,
+    BringBack,
+    AddEditor,
+    RemoveEditor,
+    Rule,
+    Share,
+    OpenShared,
+    Wait,
+    Restart,
+    Backup,
+    RestoreServing,
+    RestoreClosed,
+}
+
+use What::*;
+
+/// How often each is done.
+const OFTEN: [(u32, What); 45] = [
+    (1, CreateOrganization),
+    (1, DeleteOrganization),
+    (2, LetInvite),
+    (6, SetLevel),
+    (5, RemoveMember),
+    (2, ListMembers),
+    (8, Invite),
+    (2, Withdraw),
+    (2, ListInvites),
+    (6, Accept),
+    (4, AcceptAsSomebodyNew),
+    (3, CreateProject),
+    (1, DeleteProject),
+    (4, CloseProject),
+    (4, Grant),
+    (2, GetProject),
+    (2, ListProjects),
+    (4, AddDomain),
+    (2, RemoveDomain),
+    (1, ListDomains),
+    (3, AddExport),
+    (2, Pause),
+    (2, Unpause),
+    (2, GetExport),
+    (5, CreateKey),
+    (3, DeleteKey),
+    (10, CreateBoard),
+    (4, GetBoard),
+    (4, ListBoards),
+    (4, Rename),
+    (3, Pin),
+    (5, Restrict),
+    (3, AddText),
+    (3, Remove),
+    (3, BringBack),
+    (5, AddEditor),
+    (2, RemoveEditor),
+    (5, Rule),
+    (4, Share),
+    (3, OpenShared),
+    (2, Wait),
+    (2, Restart),
+    (2, Backup),
+    (1, RestoreServing),
+    (1, RestoreClosed),
+];
+
+/// One step. Its numbers choose: among what is there when it is taken, so that a step means something after
+/// others before it were left out.
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    pub what: What,
+    /// The key that asks.
+    pub by: usize,
+    /// The organization or the project.
+    pub at: usize,
+    /// The dashboard, invite, domain, export or key.
+    pub which: usize,
+    /// Somebody.
+    pub whom: usize,
+    /// How.
+    pub how: usize,
+}
+
+pub fn steps() -> impl Strategy<Value = Step> + use<> {
+    let what = OFTEN.map(|(weight, what)| (weight, Just(what)));
+    let what = proptest::strategy::Union::new_weighted(what.to_vec());
+    // The first keys are of those who may do much.
+    let by = prop_oneof![4 => 0..5_usize, 2 => 0..16_usize];
+    let at = prop_oneof![4 => 0..2_usize, 1 => 0..6_usize];
+    (what, by, at, 0..6_usize, 0..5_usize, 0..8_usize)
+        .prop_map(|(what, by, at, which, whom, how)| Step { what, by, at, which, whom, how })
+}
+
+impl Step {
+    pub fn level(&self) -> i64 {
+        [MEMBER, ADMIN, OWNER][self.how % 3]
+    }
+
+    pub fn yes(&self) -> bool {
+        self.how % 2 == 1
+    }
+
+    pub fn scopes(&self) -> usize {
+        self.which % super::world::SCOPES.len()
+    }
+
+    pub fn days(&self) -> Option<i64> {
+        [None, None, Some(1), Some(2)][self.how % 4]
+    }
+
+    /// An admin's access, a member's, or none.
+    pub fn granted(&self) -> Option<bool> {
+        [None, Some(false), Some(true)][self.how % 3]
+    }
+
+    /// Whom a rule names; nobody where it is for everyone else.
+    pub fn ruled(&self) -> Option<usize> {
+        (self.how % 4 != 0).then_some(self.whom)
+    }
+
+    pub fn access(&self) -> Option<usize> {
+        [None, Some(0), Some(1), Some(2), Some(3)][(self.how + self.which) % 5]
+    }
+
+    pub fn hours(&self) -> i64 {
+        [1, 25, 80][self.how % 3]
+    }
+
+    pub fn name(&self) -> usize {
+        self.how % super::world::NAMES.len()
+    }
+}
+
+impl World {
+    /// The same step with the numbers of what it is about: mostly what is there, and where it is.
+    pub fn resolve(&self, mut step: Step) -> Step {
+        let (file, made) = (&self.file, &self.made);
+        step.by %= made.keys;
+        let organization = step.at % made.organizations;
+        let project = 1 + step.at % usize::try_from(file.next_project).expect("few");
+        let elsewhere = step.how == 7;
+        let number = |id: u64| usize::try_from(id).expect("few");
+        match step.what {
+            CreateProject | DeleteOrganization | LetInvite | SetLevel | RemoveMember
+            | ListMembers | Invite | ListInvites | ListProjects | AddDomain | ListDomains => {
+                step.at = organization;
+            }
+            Withdraw | Accept | AcceptAsSomebodyNew => {
+                step.which %= made.invites.max(1);
+                // The newest is the one that is most likely to be there.
+                step.which = made.invites.max(1) - 1 - step.which;
+                let own = file.invites.get(&step.which).filter(|_| !elsewhere);
+                step.at = own.map_or(organization, |invite| invite.organization);
+            }
+            RemoveDomain => {
+                step.which %= made.domains.max(1);
+                let own = file.domains.get(&step.which).filter(|_| !elsewhere);
+                step.at = own.map_or(organization, |domain| domain.0);
+            }
+            Pause | Unpause => {
+                step.which %= made.exports.max(1);
+                let own = file.exports.get(&step.which).filter(|_| !elsewhere);
+                let own = own.and_then(|export| file.projects.get(&export.project));
+                step.at = own.map_or(organization, |project| project.organization);
+            }
+            GetExport => {
+                step.which %= made.exports.max(1);
+                let own = file.exports.get(&step.which).filter(|_| !elsewhere);
+                step.at = own.map_or(project, |export| number(export.project));
+            }
+            DeleteKey => step.which %= made.keys,
+            DeleteProject | CloseProject | Grant | GetProject | AddExport | CreateBoard
+            | ListBoards => step.at = project,
+            GetBoard | Rename | Pin | Restrict | AddText | Remove | BringBack | AddEditor
+            | RemoveEditor | Rule | Share | OpenShared => {
+                step.which = 1 + step.which % number(file.next_board - 1).max(1);
+                let id = u64::try_from(step.which).expect("few");
+                let own = file.boards.get(&id).filter(|_| !elsewhere);
+                step.at = own.map_or(project, |board| number(board.project));
+            }
+            CreateOrganization | CreateKey | Wait | Restart | Backup | RestoreServing
+            | RestoreClosed => {}
+        }
+        step
+    }
+
+    /// Takes a step that is resolved. Nothing is expected of what is no request.
+    pub fn take(&mut self, step: &Step) -> Option<Expected> {
+        let &Step { by, at, which, whom, .. } = step;
+        let project = u64::try_from(at).expect("few");
+        let board = (project, u64::try_from(which).expect("few"));
+        let outcome = match step.what {
+            CreateOrganization => self.create_organization(by),
+            DeleteOrganization => self.delete_organization(by, at),
+            LetInvite => self.let_invite(by, at, step.yes()),
+            SetLevel => self.set_level(by, at, whom, step.level()),
+            RemoveMember => self.remove_member(by, at, whom),
+            ListMembers => self.list_members(by, at),
+            Invite => self.invite(by, at, (whom, step.level(), step.which % 2 == 1)),
+            Withdraw => self.withdraw(by, at, which),
+            ListInvites => self.list_invites(by, at),
+            Accept => self.accept(Some(by), which),
+            AcceptAsSomebodyNew => self.accept(None, which),
+            CreateProject => self.create_project(by, at, step.yes()),
+            DeleteProject => self.delete_project(by, project),
+            CloseProject => self.close_project(by, project, step.yes()),
+            Grant => self.grant(by, project, whom, step.granted()),
+            GetProject => self.get_project(by, project),
+            ListProjects => self.list_projects(by, at),
+            AddDomain => self.add_domain(by, at, step.name()),
+            RemoveDomain => self.remove_domain(by, at, which),
+            ListDomains => self.list_domains(by, at),
+            AddExport => self.add_export(by, project),
+            Pause => self.pause(by, at, which, true),
+            Unpause => self.pause(by, at, which, false),
+            GetExport => self.get_export(by, project, which),
+            CreateKey => self.create_key(by, step.scopes(), step.days()),
+            DeleteKey => self.delete_key(by, which),
+            CreateBoard => self.create_board(by, project, step.name(), step.yes()),
+            GetBoard => self.get_board(by, project, board.1),
+            ListBoards => self.list_boards(by, project),
+            Rename => {
+                let name = super::world::NAMES[step.name()].to_owned();
+                self.change_board(by, board, false, |board| board.name = name)
+            }
+            Pin => self.change_board(by, board, false, |board| board.pinned = step.yes()),
+            Restrict => self.change_board(by, board, true, |board| board.restricted = step.yes()),
+            AddText => self.change_board(by, board, false, |board| board.texts += 1),
+            Remove => self.change_board(by, board, false, |board| board.deleted = true),
+            BringBack => self.bring_back(by, board),
+            AddEditor => self.add_editor(by, board, whom),
+            RemoveEditor => self.remove_editor(by, board, whom),
+            Rule => self.rule(by, board, step.ruled(), step.access()),
+            Share => self.share(by, board, step.yes()),
+            OpenShared => self.open_shared(board.1, u64::try_from(step.how / 4).expect("few")),
+            Wait => {
+                self.now += step.hours() * DAY / 24;
+                return None;
+            }
+            Restart => return None,
+            Backup => {
+                self.backup = Some(self.file.clone());
+                return None;
+            }
+            RestoreServing | RestoreClosed => {
+                self.file = self.backup.clone().unwrap_or_else(|| self.file.clone());
+                return None;
+            }
+        };
+        Some(outcome.unwrap_or_else(|refused| refused))
+    }
+
+    /// Every question that everybody may ask by their first key.
+    pub fn questions(&self) -> Vec<Step> {
+        let mut asked = Vec::new();
+        let mut ask = |what, by, at, which| {
+            asked.push(Step { what, by, at, which, whom: 0, how: 0 });
+        };
+        let number = |id: &u64| usize::try_from(*id).expect("few");
+        for by in self.file.keys.keys() {
+            for at in 0..self.made.organizations {
+                for what in [ListMembers, ListInvites, ListProjects, ListDomains] {
+                    ask(what, *by, at, 0);
+                }
+            }
+            for at in self.file.projects.keys().map(number) {
+                ask(GetProject, *by, at, 0);
+                ask(ListBoards, *by, at, 0);
+            }
+            for (id, board) in &self.file.boards {
+                ask(GetBoard, *by, number(&board.project), number(id));
+            }
+            for (number_of, export) in &self.file.exports {
+                ask(GetExport, *by, number(&export.project), *number_of);
+            }
+        }
+        asked
+    }
+}
