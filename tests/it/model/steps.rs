@@ -120,6 +120,8 @@ pub struct Step {
     pub whom: usize,
     /// How.
     pub how: usize,
+    /// Whether it is somebody who has to do with it, and not anybody: else most requests are refused at the door.
+    pub fits: bool,
 }
 
 pub fn steps() -> impl Strategy<Value = Step> + use<> {
@@ -128,13 +130,15 @@ pub fn steps() -> impl Strategy<Value = Step> + use<> {
     // The first keys are of those who may do much.
     let by = prop_oneof![4 => 0..5_usize, 2 => 0..16_usize];
     let at = prop_oneof![4 => 0..2_usize, 1 => 0..6_usize];
-    (what, by, at, 0..6_usize, 0..5_usize, 0..8_usize)
-        .prop_map(|(what, by, at, which, whom, how)| Step { what, by, at, which, whom, how })
+    let fits = prop_oneof![1 => Just(false), 3 => Just(true)];
+    (what, by, at, 0..6_usize, 0..5_usize, 0..8_usize, fits).prop_map(
+        |(what, by, at, which, whom, how, fits)| Step { what, by, at, which, whom, how, fits },
+    )
 }
 
 impl Step {
     pub fn level(&self) -> i64 {
-        [MEMBER, ADMIN, OWNER][self.how % 3]
+        [MEMBER, MEMBER, ADMIN, OWNER][self.how % 4]
     }
 
     pub fn yes(&self) -> bool {
@@ -222,7 +226,49 @@ impl World {
             CreateOrganization | CreateKey | Wait | Restart | Backup | RestoreServing
             | RestoreClosed => {}
         }
+        if step.fits {
+            self.fit(&mut step);
+        }
         step
+    }
+
+    /// Chooses the caller, and whom it is about, among those who have to do with it.
+    fn fit(&self, step: &mut Step) {
+        let file = &self.file;
+        let of_project = u64::try_from(step.at).ok().and_then(|id| file.projects.get(&id));
+        let organization = match step.what {
+            CreateOrganization | CreateKey | DeleteKey | Wait | Restart | Backup
+            | RestoreServing | RestoreClosed => return,
+            DeleteProject | CloseProject | Grant | GetProject | AddExport | GetExport
+            | CreateBoard | ListBoards | GetBoard | Rename | Pin | Restrict | AddText | Remove
+            | BringBack | AddEditor | RemoveEditor | Rule | Share | OpenShared => {
+                of_project.map_or(0, |project| project.organization)
+            }
+            _ => step.at,
+        };
+        let Some(found) = file.organizations.get(&organization) else { return };
+        let is_member = |person: &usize| found.members.contains_key(person);
+        let invited = |step: &Step| file.invites.get(&step.which).map(|invite| invite.person);
+        if step.what == AcceptAsSomebodyNew {
+            let newest =
+                file.invites.iter().rev().find(|(_, one)| one.person == super::world::NEWCOMER);
+            step.which = newest.map_or(step.which, |(number, _)| *number);
+        }
+        let asks = |person: &usize| match step.what {
+            Accept => invited(step) == Some(*person),
+            _ => is_member(person),
+        };
+        let keys: Vec<_> =
+            file.keys.iter().filter(|(_, key)| asks(&key.person)).map(|(key, _)| *key).collect();
+        if let Some(key) = keys.get(step.by % keys.len().max(1)) {
+            step.by = *key;
+        }
+        let people = (0..super::world::PEOPLE.len())
+            .filter(|person| is_member(person) != (step.what == Invite));
+        let people: Vec<_> = people.collect();
+        if let Some(person) = people.get(step.whom % people.len().max(1)) {
+            step.whom = *person;
+        }
     }
 
     /// Takes a step that is resolved. Nothing is expected of what is no request.
@@ -295,7 +341,7 @@ impl World {
     pub fn questions(&self) -> Vec<Step> {
         let mut asked = Vec::new();
         let mut ask = |what, by, at, which| {
-            asked.push(Step { what, by, at, which, whom: 0, how: 0 });
+            asked.push(Step { what, by, at, which, whom: 0, how: 0, fits: false });
         };
         let number = |id: &u64| usize::try_from(*id).expect("few");
         for by in self.file.keys.keys() {

@@ -27,6 +27,8 @@ pub const NAMES: [&str; 3] = ["a.example", "b.example", "c.example"];
 pub const DAY: i64 = 86_400;
 /// How long an invite can be accepted.
 const INVITE: i64 = 3 * DAY;
+/// Which of a dashboard's tokens is shown: no answer tells it.
+pub const SERIAL: &str = "serial";
 /// What access rules give, least first.
 pub const ACCESS: [&str; 4] = ["none", "viewer", "editor", "manager"];
 const VIEWER: usize = 1;
@@ -692,7 +694,8 @@ impl World {
             ("/restriction_level", json!(if board.restricted { 37 } else { 21 })),
             ("/effective_privilege_level", json!(if Self::may_edit(board, at) { 37 } else { 21 })),
             ("/user_access_level", json!(ACCESS[Self::access(board, at)])),
-            ("texts", json!(board.texts)),
+            // The tiles go with a dashboard that is removed, and come back with it.
+            ("texts", json!(if board.deleted { 0 } else { board.texts })),
         ]
     }
 
@@ -853,7 +856,7 @@ impl World {
             board.serial += 1;
         }
         board.shared = enabled;
-        answer(200, vec![("/enabled", json!(enabled))])
+        answer(200, vec![("/enabled", json!(enabled)), (SERIAL, json!(board.serial))])
     }
 
     /// What is shown to whoever has the token of this number.
