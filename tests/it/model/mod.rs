@@ -3,9 +3,9 @@
 //!
 //! `PROPTEST_CASES` says how many sequences; a failing one is shrunk to the steps that it takes.
 
-mod service;
-mod steps;
-mod world;
+pub mod service;
+pub mod steps;
+pub mod world;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use proptest::test_runner::{Config as Cases, TestRunner};
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
 
 use service::Service;
-use steps::{Step, steps};
+use steps::{Step, Theme, steps, themes};
 use world::{Expected, World};
 
 /// How many sequences are tried where nothing else is said.
@@ -28,6 +28,7 @@ const LONGEST: usize = 120;
 /// The model with the step that it took last.
 #[derive(Clone)]
 struct State {
+    theme: Theme,
     world: World,
     last: Option<(Step, Option<Expected>)>,
 }
@@ -35,7 +36,7 @@ struct State {
 /// A failing sequence is told by its steps; it always begins alike.
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the beginning")
+        write!(f, "the beginning of {:?}", self.theme)
     }
 }
 
@@ -46,11 +47,11 @@ impl ReferenceStateMachine for Model {
     type Transition = Step;
 
     fn init_state() -> BoxedStrategy<State> {
-        Just(State { world: World::new(), last: None }).boxed()
+        themes().prop_map(|theme| State { theme, world: World::new(), last: None }).boxed()
     }
 
-    fn transitions(_: &State) -> BoxedStrategy<Step> {
-        steps().boxed()
+    fn transitions(state: &State) -> BoxedStrategy<Step> {
+        steps(state.theme).boxed()
     }
 
     fn apply(mut state: State, step: &Step) -> State {
@@ -88,10 +89,21 @@ impl StateMachineTest for Compared {
 
     fn teardown(mut service: Service, state: State) {
         let mut world = state.world;
-        for step in world.questions() {
-            let expected = world.take(&step);
-            service.take(&step, expected.as_ref());
+        let mut ask = |world: &mut World, steps: &[Step]| {
+            for step in steps {
+                let expected = world.take(step);
+                service.take(step, expected.as_ref());
+            }
+        };
+        let steps = world.questions();
+        ask(&mut world, &steps);
+        let steps = world.acceptances();
+        ask(&mut world, &steps);
+        while let Some(steps) = world.homecoming() {
+            ask(&mut world, &steps);
         }
+        let steps = world.questions();
+        ask(&mut world, &steps);
         service.check();
     }
 }

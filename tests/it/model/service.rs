@@ -1,9 +1,9 @@
 //! The service, asked what the model is asked.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use axum::http::Method;
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use super::steps::{Step, What};
-use super::world::{ACCESS, Expected, NAMES, PEOPLE, SCOPES, SERIAL};
+use super::world::{ACCESS, Expected, NAMES, NEWCOMER, PEOPLE, SCOPES, SERIAL};
 use crate::invites::with_clock;
 use crate::support::{Answer, Caller, Workspace};
 
@@ -37,12 +37,12 @@ struct Beginning {
 #[derive(Clone, Default)]
 struct Names {
     /// Id and value of each key.
-    keys: Vec<(String, String)>,
-    organizations: Vec<String>,
+    keys: BTreeMap<usize, (String, String)>,
+    organizations: BTreeMap<usize, String>,
     /// Id and token of each invite.
-    invites: Vec<(String, String)>,
-    domains: Vec<String>,
-    exports: Vec<String>,
+    invites: BTreeMap<usize, (String, String)>,
+    domains: BTreeMap<usize, String>,
+    exports: BTreeMap<usize, String>,
     people: [String; 5],
     /// The tokens that were shown for a dashboard, by its number and theirs.
     shared: HashMap<(usize, u64), String>,
@@ -77,11 +77,14 @@ impl Beginning {
         let mut names = Names::default();
         for (person, caller) in [owner, admin, member, outsider].iter().enumerate() {
             let key = caller.get("/api/personal_api_keys/@current/").await.ok();
-            names.keys.push((text(&key["id"]), caller.key.clone().expect("a key")));
+            names.keys.insert(person, (text(&key["id"]), caller.key.clone().expect("a key")));
             names.people[person] = text(&caller.get("/api/users/@me/").await.ok()["uuid"]);
         }
         names.people[4] = NOTHING.to_owned();
-        names.organizations = vec![workspace.made.organization_id.to_string(), text(&other["id"])];
+        names.organizations = BTreeMap::from([
+            (0, workspace.made.organization_id.to_string()),
+            (1, text(&other["id"])),
+        ]);
         workspace.app.close().await;
         Self { bytes: fs::read(workspace.path()).expect("the file"), names }
     }
@@ -93,7 +96,7 @@ pub struct Service {
     clock: ManualClock,
     config: steward::Config,
     app: App,
-    names: Names,
+    names: Mutex<Names>,
     backups: usize,
 }
 
@@ -109,7 +112,7 @@ impl Service {
             let _entered = runtime.enter();
             open(&folder.path().join("steward.redb"), &config)
         };
-        let names = beginning.names.clone();
+        let names = Mutex::new(beginning.names.clone());
         Self { runtime, folder, clock, config, app, names, backups: 0 }
     }
 
@@ -153,7 +156,8 @@ impl Service {
                 let answer = self.ask(step);
                 let expected = expected.expect("a request is answered");
                 compare(step, &answer, expected);
-                self.note(step, &answer, expected);
+                self.note(step, &answer, None);
+                self.note_page(step, &answer, expected);
             }
         }
     }
@@ -175,34 +179,37 @@ impl Service {
     }
 
     /// Sends the request that the step is.
-    fn ask(&self, step: &Step) -> Answer {
+    pub fn ask(&self, step: &Step) -> Answer {
         let (method, path, body) = self.request(step);
         let router = router(self.app.clone());
         let caller = match step.what {
             What::AcceptAsSomebodyNew | What::OpenShared => Caller::nobody(router),
-            _ => Caller::of(router, &self.names.keys[step.by].1),
+            _ => {
+                let names = self.names.lock().expect("no panic");
+                Caller::of(router, names.keys.get(&step.by).map_or("unknown", |key| &key.1))
+            }
         };
         self.runtime.block_on(caller.send(method, &path, body))
     }
 
     fn request(&self, step: &Step) -> (Method, String, Option<Value>) {
         use What::*;
-        let names = &self.names;
+        let names = self.names.lock().expect("no panic").clone();
         let nothing = NOTHING.to_owned();
         let organization = |rest: &str| {
-            let id = names.organizations.get(step.at).map_or(NOTHING, String::as_str);
+            let id = names.organizations.get(&step.at).map_or(NOTHING, String::as_str);
             format!("/api/organizations/{id}/{rest}")
         };
         let project = |rest: &str| format!("/api/projects/{}/{rest}", step.at);
         let board = |rest: &str| project(&format!("dashboards/{}/{rest}", step.which));
         let member = || organization(&format!("members/{}/", names.people[step.whom]));
-        let export = || names.exports.get(step.which).unwrap_or(&nothing);
+        let export = || names.exports.get(&step.which).unwrap_or(&nothing);
         let (invite, token) = names
             .invites
-            .get(step.which)
+            .get(&step.which)
             .cloned()
             .unwrap_or((nothing.clone(), "unknown".to_owned()));
-        let domain = || names.domains.get(step.which).unwrap_or(&nothing);
+        let domain = || names.domains.get(&step.which).unwrap_or(&nothing);
         let membership = |whom| self.membership(step, whom);
         let get = |path| (Method::GET, path, None);
         let post = |path, body| (Method::POST, path, Some(body));
@@ -259,7 +266,10 @@ impl Service {
                 }
                 post("/api/personal_api_keys/".to_owned(), sent)
             }
-            DeleteKey => delete(format!("/api/personal_api_keys/{}/", names.keys[step.which].0)),
+            DeleteKey => delete(format!(
+                "/api/personal_api_keys/{}/",
+                names.keys.get(&step.which).map_or(NOTHING, |key| &key.0)
+            )),
             CreateBoard => {
                 let level = if step.yes() { 37 } else { 21 };
                 let sent = json!({ "name": NAMES[step.name()], "restriction_level": level });
@@ -301,7 +311,8 @@ impl Service {
     /// The id of somebody's membership in the organization of the step's project.
     fn membership(&self, step: &Step, whom: usize) -> String {
         let tx = self.app.store().snapshot().expect("a snapshot");
-        let uuid: UserUuid = self.names.people[whom].parse().expect("a UUID");
+        let people = &self.names.lock().expect("no panic").people;
+        let uuid: UserUuid = people[whom].parse().expect("a UUID");
         let user = tx.lookup(&users::BY_UUID, &uuid).expect("read");
         let id = steward::ids::ProjectId(u64::try_from(step.at).expect("few"));
         let project = steward::resources::projects::find_by_id(&*tx, id).expect("read");
@@ -311,33 +322,45 @@ impl Service {
         found.map_or(NOTHING.to_owned(), |member| member.id.to_string())
     }
 
-    /// Remembers what the service calls what it made.
-    fn note(&mut self, step: &Step, answer: &Answer, expected: &Expected) {
-        let (body, names) = (&answer.body, &mut self.names);
+    /// Remembers what the service calls what it made: by the next number, where none is said.
+    pub fn note(&self, step: &Step, answer: &Answer, number: Option<usize>) {
+        let body = &answer.body;
+        let names = &mut *self.names.lock().expect("no panic");
         let id = text(&body["id"]);
+        let next = |made: usize| number.unwrap_or(made);
         match (step.what, answer.status) {
-            (What::CreateOrganization, 201) => names.organizations.push(id),
+            (What::CreateOrganization, 201) => {
+                names.organizations.insert(next(names.organizations.len()), id);
+            }
             (What::Invite, 201) => {
                 let url = text(&body["accept_url"]);
                 let token = url.split_once("?token=").expect("a token").1.to_owned();
-                names.invites.push((id, token));
+                names.invites.insert(next(names.invites.len()), (id, token));
             }
             (What::AcceptAsSomebodyNew, 201) => {
                 let key = &body["personal_api_key"];
-                names.keys.push((text(&key["id"]), text(&key["value"])));
-                names.people[4] = text(&body["uuid"]);
+                let key = (text(&key["id"]), text(&key["value"]));
+                names.keys.insert(next(names.keys.len()), key);
+                names.people[NEWCOMER] = text(&body["uuid"]);
             }
-            (What::AddDomain, 201) => names.domains.push(id),
-            (What::AddExport, 201) => names.exports.push(id),
-            (What::CreateKey, 201) => names.keys.push((id, text(&body["value"]))),
-            (What::Share, 200) => {
-                let serial = expected.body.iter().find(|(name, _)| *name == SERIAL);
-                let serial = serial.and_then(|(_, serial)| serial.as_u64()).expect("a number");
-                let shown = text(&body["access_token"]);
-                let before = names.shared.insert((step.which, serial), shown.clone());
-                assert!(before.is_none_or(|before| before == shown), "{step:?}: another token");
+            (What::AddDomain, 201) => drop(names.domains.insert(next(names.domains.len()), id)),
+            (What::AddExport, 201) => drop(names.exports.insert(next(names.exports.len()), id)),
+            (What::CreateKey, 201) => {
+                names.keys.insert(next(names.keys.len()), (id, text(&body["value"])));
             }
             _ => {}
+        }
+    }
+
+    /// Remembers the token of a public page.
+    fn note_page(&self, step: &Step, answer: &Answer, expected: &Expected) {
+        if step.what == What::Share && answer.status == 200 {
+            let serial = expected.body.iter().find(|(name, _)| *name == SERIAL);
+            let serial = serial.and_then(|(_, serial)| serial.as_u64()).expect("a number");
+            let shown = text(&answer.body["access_token"]);
+            let names = &mut *self.names.lock().expect("no panic");
+            let before = names.shared.insert((step.which, serial), shown.clone());
+            assert!(before.is_none_or(|before| before == shown), "{step:?}: another token");
         }
     }
 }
@@ -367,10 +390,19 @@ fn found(name: &str, body: &Value) -> Value {
     }
 }
 
-fn compare(step: &Step, answer: &Answer, expected: &Expected) {
-    assert_eq!(answer.status, expected.status, "{step:?}\n{}\n{expected:?}", answer.body);
-    for (name, value) in expected.body.iter().filter(|(name, _)| *name != SERIAL) {
-        let found = found(name, &answer.body);
-        assert_eq!(&found, value, "{step:?}, {name}\n{}\n{expected:?}", answer.body);
+/// What differs between an answer and what the model expects, if anything does.
+pub fn difference(answer: &Answer, expected: &Expected) -> Option<String> {
+    if answer.status != expected.status {
+        return Some(format!("{} and not {}", answer.status, expected.status));
     }
+    let members = expected.body.iter().filter(|(name, _)| *name != SERIAL);
+    let mut found = members.map(|(name, value)| (name, value, found(name, &answer.body)));
+    let (name, value, found) = found.find(|(_, value, found)| *value != found)?;
+    Some(format!("{name}: {found} and not {value}"))
+}
+
+#[track_caller]
+fn compare(step: &Step, answer: &Answer, expected: &Expected) {
+    let difference = difference(answer, expected);
+    assert_eq!(difference, None, "{step:?}\n{}\n{expected:?}", answer.body);
 }

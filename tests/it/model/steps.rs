@@ -56,54 +56,78 @@ pub enum What {
 
 use What::*;
 
-/// How often each is done.
-const OFTEN: [(u32, What); 45] = [
-    (1, CreateOrganization),
-    (1, DeleteOrganization),
-    (2, LetInvite),
-    (6, SetLevel),
-    (5, RemoveMember),
-    (2, ListMembers),
-    (8, Invite),
-    (2, Withdraw),
-    (2, ListInvites),
-    (6, Accept),
-    (4, AcceptAsSomebodyNew),
-    (3, CreateProject),
-    (1, DeleteProject),
-    (4, CloseProject),
-    (4, Grant),
-    (2, GetProject),
-    (2, ListProjects),
-    (4, AddDomain),
-    (2, RemoveDomain),
-    (1, ListDomains),
-    (3, AddExport),
-    (2, Pause),
-    (2, Unpause),
-    (2, GetExport),
-    (5, CreateKey),
-    (3, DeleteKey),
-    (10, CreateBoard),
-    (4, GetBoard),
-    (4, ListBoards),
-    (4, Rename),
-    (3, Pin),
-    (5, Restrict),
-    (3, AddText),
-    (3, Remove),
-    (3, BringBack),
-    (5, AddEditor),
-    (2, RemoveEditor),
-    (5, Rule),
-    (4, Share),
-    (3, OpenShared),
-    (2, Wait),
-    (2, Restart),
-    (2, Backup),
-    (1, RestoreServing),
-    (1, RestoreClosed),
+/// What a sequence is about: those that are about little come to its corners sooner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Theme {
+    Everything,
+    People,
+    Projects,
+    Boards,
+    Pages,
+    Keys,
+}
+
+use Theme::{Boards, Everything, Keys, Pages, People, Projects};
+
+/// How often each is done, and in sequences about what besides everything.
+const OFTEN: [(u32, What, &[Theme]); 45] = [
+    (1, CreateOrganization, &[]),
+    (1, DeleteOrganization, &[]),
+    (2, LetInvite, &[People]),
+    (6, SetLevel, &[People, Projects]),
+    (5, RemoveMember, &[People, Projects]),
+    (2, ListMembers, &[People]),
+    (8, Invite, &[People, Projects]),
+    (2, Withdraw, &[People]),
+    (2, ListInvites, &[People]),
+    (6, Accept, &[People, Projects]),
+    (4, AcceptAsSomebodyNew, &[People]),
+    (3, CreateProject, &[Projects]),
+    (1, DeleteProject, &[Projects]),
+    (4, CloseProject, &[Projects, Boards]),
+    (5, Grant, &[Projects]),
+    (2, GetProject, &[Projects]),
+    (2, ListProjects, &[Projects]),
+    (4, AddDomain, &[Keys]),
+    (2, RemoveDomain, &[Keys]),
+    (1, ListDomains, &[Keys]),
+    (3, AddExport, &[Projects]),
+    (2, Pause, &[Projects]),
+    (2, Unpause, &[Projects]),
+    (2, GetExport, &[Projects]),
+    (6, CreateKey, &[Keys]),
+    (4, DeleteKey, &[Keys]),
+    (10, CreateBoard, &[Boards, Pages]),
+    (4, GetBoard, &[Boards, Keys]),
+    (4, ListBoards, &[Boards]),
+    (4, Rename, &[Boards, Keys]),
+    (3, Pin, &[Boards]),
+    (5, Restrict, &[Boards, Pages]),
+    (3, AddText, &[Boards]),
+    (3, Remove, &[Boards, Pages]),
+    (3, BringBack, &[Boards, Pages]),
+    (6, AddEditor, &[Boards]),
+    (2, RemoveEditor, &[Boards]),
+    (5, Rule, &[Boards, Pages]),
+    (8, Share, &[Pages]),
+    (4, OpenShared, &[Pages]),
+    (2, Wait, &[People, Keys]),
+    (2, Restart, &[People, Projects, Boards, Pages, Keys]),
+    (1, Backup, &[People, Projects, Boards, Pages, Keys]),
+    (1, RestoreServing, &[People, Boards, Keys]),
+    (1, RestoreClosed, &[Projects, Pages]),
 ];
+
+pub fn themes() -> impl Strategy<Value = Theme> {
+    prop_oneof![
+        2 => Just(Everything),
+        2 => Just(People),
+        2 => Just(Projects),
+        2 => Just(Boards),
+        1 => Just(Pages),
+        1 => Just(Keys),
+    ]
+}
 
 /// One step. Its numbers choose: among what is there when it is taken, so that a step means something after
 /// others before it were left out.
@@ -124,9 +148,12 @@ pub struct Step {
     pub fits: bool,
 }
 
-pub fn steps() -> impl Strategy<Value = Step> + use<> {
-    let what = OFTEN.map(|(weight, what)| (weight, Just(what)));
-    let what = proptest::strategy::Union::new_weighted(what.to_vec());
+/// Steps of a sequence about this.
+pub fn steps(theme: Theme) -> impl Strategy<Value = Step> + use<> {
+    let about =
+        |(_, _, themes): &&(u32, What, &[Theme])| theme == Everything || themes.contains(&theme);
+    let what = OFTEN.iter().filter(about).map(|(weight, what, _)| (*weight, Just(*what)));
+    let what = proptest::strategy::Union::new_weighted(what.collect());
     // The first keys are of those who may do much.
     let by = prop_oneof![4 => 0..5_usize, 2 => 0..16_usize];
     let at = prop_oneof![4 => 0..2_usize, 1 => 0..6_usize];
@@ -337,30 +364,70 @@ impl World {
         Some(outcome.unwrap_or_else(|refused| refused))
     }
 
-    /// Every question that everybody may ask by their first key.
+    /// Every question that every key may ask, and every public page that ever was.
     pub fn questions(&self) -> Vec<Step> {
         let mut asked = Vec::new();
-        let mut ask = |what, by, at, which| {
-            asked.push(Step { what, by, at, which, whom: 0, how: 0, fits: false });
+        let mut ask = |what, by, at, which, how| {
+            asked.push(Step { what, by, at, which, whom: 0, how, fits: false });
         };
         let number = |id: &u64| usize::try_from(*id).expect("few");
         for by in self.file.keys.keys() {
             for at in 0..self.made.organizations {
                 for what in [ListMembers, ListInvites, ListProjects, ListDomains] {
-                    ask(what, *by, at, 0);
+                    ask(what, *by, at, 0, 0);
                 }
             }
             for at in self.file.projects.keys().map(number) {
-                ask(GetProject, *by, at, 0);
-                ask(ListBoards, *by, at, 0);
+                ask(GetProject, *by, at, 0, 0);
+                ask(ListBoards, *by, at, 0, 0);
             }
             for (id, board) in &self.file.boards {
-                ask(GetBoard, *by, number(&board.project), number(id));
+                ask(GetBoard, *by, number(&board.project), number(id), 0);
             }
             for (number_of, export) in &self.file.exports {
-                ask(GetExport, *by, number(&export.project), *number_of);
+                ask(GetExport, *by, number(&export.project), *number_of, 0);
+            }
+        }
+        for (id, board) in &self.file.boards {
+            for serial in 0..=board.serial {
+                ask(OpenShared, 0, number(&board.project), number(id), 4 * number(&serial));
             }
         }
         asked
+    }
+
+    /// A key for everything of this person's.
+    fn key_of(&self, person: usize) -> Option<usize> {
+        let all = |key: &super::world::Key| key.person == person && key.scopes == 0;
+        self.file.keys.iter().find(|(_, key)| all(key)).map(|(number, _)| *number)
+    }
+
+    /// Every invite that ever was, accepted by whom it was for.
+    pub fn acceptances(&self) -> Vec<Step> {
+        let accept = |which| {
+            let whom = self.file.invites.get(&which).map_or(0, |invite| invite.person);
+            let by = self.key_of(whom).unwrap_or(0);
+            Step { what: Accept, by, at: 0, which, whom, how: 0, fits: false }
+        };
+        (0..self.made.invites).map(accept).collect()
+    }
+
+    /// Somebody with an account who is not in an organization that has an owner: invited, and at home again. What
+    /// they had there before must not be theirs again.
+    pub fn homecoming(&self) -> Option<[Step; 2]> {
+        self.file.organizations.iter().find_map(|(at, organization)| {
+            let owner = organization.members.iter().find(|(_, level)| **level == OWNER)?.0;
+            let stranger = |person: &&usize| !organization.members.contains_key(person);
+            let whom = *self
+                .file
+                .accounts
+                .iter()
+                .filter(stranger)
+                .find(|person| self.key_of(**person).is_some())?;
+            let (by, own) = (self.key_of(*owner)?, self.key_of(whom)?);
+            let which = self.made.invites;
+            let step = Step { what: Invite, by, at: *at, which: 0, whom, how: 0, fits: false };
+            Some([step, Step { what: Accept, by: own, which, ..step }])
+        })
     }
 }

@@ -205,6 +205,19 @@ impl World {
         Self { now: 0, file, backup: None, made }
     }
 
+    /// Says by which numbers goes what the next step makes; `id` is the service's own, where it has numbers.
+    pub fn number(&mut self, number: usize, id: Option<u64>) {
+        let made = &mut self.made;
+        made.keys = number;
+        made.organizations = number;
+        made.invites = number;
+        made.domains = number;
+        made.exports = number;
+        if let Some(id) = id {
+            (self.file.next_project, self.file.next_board) = (id, id);
+        }
+    }
+
     /// The key, while it opens something.
     fn key(&self, by: usize) -> Result<&Key, Expected> {
         let live = |key: &&Key| key.ends.is_none_or(|end| self.now < end);
