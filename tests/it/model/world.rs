@@ -1,5 +1,6 @@
 //! The model: what the API document and the decisions say, over a few maps. It shares no code with the service.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
@@ -87,6 +88,8 @@ pub struct Invite {
     pub level: i64,
     pub by: usize,
     pub ends: i64,
+    /// How many were made before.
+    pub order: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -133,6 +136,7 @@ pub struct File {
     /// The numbers that the next project and the next dashboard get.
     pub next_project: u64,
     pub next_board: u64,
+    pub next_invite: usize,
 }
 
 /// How many of each were ever made, also in what a restore took back.
@@ -200,6 +204,7 @@ impl World {
             exports: BTreeMap::new(),
             next_project: 3,
             next_board: 1,
+            next_invite: 0,
         };
         let made = Made { keys: NEWCOMER, organizations: 2, ..Made::default() };
         Self { now: 0, file, backup: None, made }
@@ -446,7 +451,9 @@ impl World {
         let number = self.made.invites;
         self.made.invites += 1;
         let ends = self.now + INVITE;
-        let invite = Invite { organization, person: whom, level, by: at.person, ends };
+        let order = self.file.next_invite;
+        self.file.next_invite += 1;
+        let invite = Invite { organization, person: whom, level, by: at.person, ends, order };
         self.file.invites.insert(number, invite);
         let address = ("/target_email", json!(PEOPLE[whom]));
         answer(201, vec![address, ("/level", json!(level)), ("/is_expired", json!(false))])
@@ -471,9 +478,12 @@ impl World {
     pub fn list_invites(&self, by: usize, organization: usize) -> Outcome {
         self.in_organization(by, organization, "organization_member:read", MEMBER)?;
         let of = |invite: &&Invite| invite.organization == organization;
-        let shown =
-            |invite: &Invite| json!([PEOPLE[invite.person], invite.level, self.now >= invite.ends]);
-        let shown: Vec<_> = self.file.invites.values().rev().filter(of).map(shown).collect();
+        let mut found: Vec<_> = self.file.invites.values().filter(of).collect();
+        found.sort_by_key(|invite| Reverse(invite.order));
+        let shown = |invite: &&Invite| {
+            json!([PEOPLE[invite.person], invite.level, self.now >= invite.ends])
+        };
+        let shown: Vec<_> = found.iter().map(shown).collect();
         answer(200, vec![("/count", json!(shown.len())), ("invites", json!(shown))])
     }
 
