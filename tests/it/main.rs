@@ -56,6 +56,8 @@ mod errors;
 mod etags;
 mod faults;
 mod first_run;
+mod fuzzed;
+mod golden;
 mod histories;
 mod idempotency;
 mod idempotency_rights;

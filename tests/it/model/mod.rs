@@ -20,7 +20,7 @@ use steps::{Step, Theme, steps, themes};
 use world::{Expected, World};
 
 /// How many sequences are tried where nothing else is said.
-const SEQUENCES: u32 = 24;
+const SEQUENCES: u32 = 16;
 /// How long they are.
 const SHORTEST: usize = 30;
 const LONGEST: usize = 120;
@@ -99,6 +99,8 @@ impl StateMachineTest for Compared {
         ask(&mut world, &steps);
         let steps = world.acceptances();
         ask(&mut world, &steps);
+        let steps = world.exodus();
+        ask(&mut world, &steps);
         while let Some(steps) = world.homecoming() {
             ask(&mut world, &steps);
         }
@@ -115,7 +117,13 @@ fn whatever_is_asked_in_whatever_order_is_answered_as_the_model_says() {
         Some(_) => default.cases,
         None => SEQUENCES,
     };
-    let config = Cases { cases, failure_persistence: None, max_shrink_iters: 2000, ..default };
+    let config = Cases {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 2000,
+        max_shrink_time: 60_000,
+        ..default
+    };
     let mut runner = TestRunner::new(config.clone());
     let sequences = Model::sequential_strategy(SHORTEST..LONGEST);
     let ran = runner.run(&sequences, |(state, steps, seen)| {

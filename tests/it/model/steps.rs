@@ -1,8 +1,10 @@
 //! What may happen next, and what the model makes of it.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 
-use super::world::{ADMIN, DAY, Expected, MEMBER, OWNER, World};
+use super::world::{ADMIN, DAY, Expected, MEMBER, OWNER, Organization, World};
 
 /// What is done. Most are requests; the last five are about the service and its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -412,21 +414,52 @@ impl World {
         (0..self.made.invites).map(accept).collect()
     }
 
+    /// A key of an owner of each organization that has one.
+    fn owners(&self) -> BTreeMap<usize, usize> {
+        let owner = |found: &Organization| {
+            let mut owners = found.members.iter().filter(|(_, level)| **level == OWNER);
+            owners.find_map(|(person, _)| self.key_of(*person))
+        };
+        let all = self.file.organizations.iter();
+        all.filter_map(|(at, found)| Some((*at, owner(found)?))).collect()
+    }
+
+    /// Every project is closed, every dashboard restricted, and all but owners are removed: after that nobody has
+    /// any right of their own, and what is left over of one would show.
+    pub fn exodus(&self) -> Vec<Step> {
+        let (owners, number) = (self.owners(), |id: &u64| usize::try_from(*id).expect("few"));
+        let mut steps = Vec::new();
+        let mut add = |what, by: &usize, at, which, whom| {
+            steps.push(Step { what, by: *by, at, which, whom, how: 1, fits: false });
+        };
+        for (id, project) in &self.file.projects {
+            if let Some(by) = owners.get(&project.organization) {
+                add(CloseProject, by, number(id), 0, 0);
+            }
+        }
+        for (id, board) in &self.file.boards {
+            let project = self.file.projects.get(&board.project);
+            if let Some(by) = project.and_then(|project| owners.get(&project.organization)) {
+                add(Restrict, by, number(&board.project), number(id), 0);
+            }
+        }
+        for (at, by) in &owners {
+            for whom in self.file.organizations[at].members.keys() {
+                add(RemoveMember, by, *at, 0, *whom);
+            }
+        }
+        steps
+    }
+
     /// Somebody with an account who is not in an organization that has an owner: invited, and at home again. What
     /// they had there before must not be theirs again.
     pub fn homecoming(&self) -> Option<[Step; 2]> {
-        self.file.organizations.iter().find_map(|(at, organization)| {
-            let owner = organization.members.iter().find(|(_, level)| **level == OWNER)?.0;
-            let stranger = |person: &&usize| !organization.members.contains_key(person);
-            let whom = *self
-                .file
-                .accounts
-                .iter()
-                .filter(stranger)
-                .find(|person| self.key_of(**person).is_some())?;
-            let (by, own) = (self.key_of(*owner)?, self.key_of(whom)?);
+        self.owners().into_iter().find_map(|(at, by)| {
+            let members = &self.file.organizations[&at].members;
+            let mut strangers = self.file.accounts.iter().filter(|one| !members.contains_key(one));
+            let (whom, own) = strangers.find_map(|one| Some((*one, self.key_of(*one)?)))?;
             let which = self.made.invites;
-            let step = Step { what: Invite, by, at: *at, which: 0, whom, how: 0, fits: false };
+            let step = Step { what: Invite, by, at, which: 0, whom, how: 0, fits: false };
             Some([step, Step { what: Accept, by: own, which, ..step }])
         })
     }
