@@ -200,6 +200,11 @@ impl Caller {
         Self { router, key: Some(key.to_owned()) }
     }
 
+    /// Someone without a key who calls this router.
+    pub fn nobody(router: Router) -> Self {
+        Self { router, key: None }
+    }
+
     pub async fn get(&self, path: &str) -> Answer {
         self.send(Method::GET, path, None).await
     }
