@@ -2,6 +2,7 @@
 
 use std::io::BufRead;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -90,11 +91,13 @@ pub fn create_telling(
     Mailer::new(&config.mail)?;
     let now = config.clock.now();
     let mut draw = Seed::take().draw();
-    let (store, made) = Store::create(path, config.page_cache, &mut draw, |tx, secret| {
-        let made = fill(tx, secret, first, now)?;
-        before_publishing(&made)?;
-        Ok(made)
-    })?;
+    let disk = Arc::clone(&config.disk);
+    let (store, made) =
+        Store::create_on(disk, path, config.page_cache, &mut draw, |tx, secret| {
+            let made = fill(tx, secret, first, now)?;
+            before_publishing(&made)?;
+            Ok(made)
+        })?;
     Ok((App::new(store, config)?, made))
 }
 

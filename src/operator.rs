@@ -134,7 +134,7 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
             serde_json::to_value(findings).map_err(Error::internal)
         }
         Operation::Compact => {
-            serde_json::to_value(app.store().compact().await?).map_err(Error::internal)
+            serde_json::to_value(app.store().compact(&progress).await?).map_err(Error::internal)
         }
         Operation::SecretsRotate => {
             let renewed = ["invite links", "public pages", "live events tokens"];

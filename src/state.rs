@@ -3,7 +3,9 @@
 
 mod backups;
 mod changes;
+mod figures;
 mod keeper;
+mod readiness;
 mod signing;
 
 use std::sync::Arc;
@@ -32,6 +34,8 @@ use crate::secret::{Purpose, Seed};
 use crate::store::{OpenError, Snapshot, Store};
 use crate::time::{Clock, Timestamp};
 
+use figures::Gathering;
+use readiness::Readiness;
 use signing::Signing;
 
 /// How long the record of a key's use waits, to keep out of the way of what the key is used for.
@@ -59,6 +63,8 @@ struct Inner {
     public_pages: Turns,
     mailer: Option<Mailer>,
     postman: Option<Postman>,
+    readiness: Readiness,
+    gathering: Gathering,
 }
 
 impl App {
@@ -95,13 +101,15 @@ impl App {
         let signing = Signing::new(config.link_base(), &secret)?;
         let postman = mailer.clone().filter(|_| serves_outbox).map(|mailer| {
             let letters = Arc::new(Letters { links: signing.links.clone() });
-            Postman::start(store.clone(), config.clock.clone(), mailer, letters)
+            let (store, clock) = (store.clone(), config.clock.clone());
+            Postman::start(store, clock, mailer, letters, &config.meters)
         });
         let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let hasher = Arc::new(Hasher::new((cores / 2).max(1)));
+        let hasher = Arc::new(Hasher::metered((cores / 2).max(1), &config.meters));
+        figures::watch(&store, &config.meters);
         let app = Self(Arc::new(Inner {
-            matches: Matches::new(tags.clone(), Arc::clone(&hasher)),
+            matches: Matches::new(tags.clone(), Arc::clone(&hasher), &config.meters),
             signing,
             sweep: Arc::new(Notify::new()),
             walks: Arc::new(Semaphore::new(cores)),
@@ -111,12 +119,15 @@ impl App {
             clock: config.clock.clone(),
             dns: Resolver::new(&config),
             store,
+            gathering: Gathering::new(&config.meters),
             config,
             tags,
             hasher,
             mailer,
             postman,
+            readiness: Readiness::default(),
         }));
+        app.add_up();
         app.keep_house()?;
         Ok(app)
     }
@@ -234,6 +245,24 @@ impl App {
                 }
             });
         }
+    }
+
+    /// Makes sure that the service takes writes: a real one shows it, where none did within the last seconds.
+    ///
+    /// # Errors
+    /// 503 while the data file is closed or takes no write, and from [`drain`](Self::drain) on.
+    pub async fn require_ready(&self) -> Result<()> {
+        self.0.readiness.require(&self.0.store).await
+    }
+
+    /// Whether the service takes writes, as far as it knows without trying.
+    pub fn known_ready(&self) -> bool {
+        self.0.readiness.known(&self.0.store).is_ok()
+    }
+
+    /// Says from now on that the service is not ready, for it is about to stop. It goes on serving.
+    pub fn drain(&self) {
+        self.0.readiness.drain();
     }
 
     /// Tells the sweeper that something was removed.

@@ -101,7 +101,7 @@ pub(super) async fn import(data: PathBuf, file: PathBuf) -> Result<Value, Failur
 /// Puts a backup in the place of the data file; a server that serves it goes on with the backup.
 pub(super) async fn restore(data: &Path, file: PathBuf) -> Result<Value, Failure> {
     let (place, begun) = (data.to_owned(), Instant::now());
-    let prepare = move || Prepared::new(&place, &file, &checks());
+    let prepare = move || Prepared::new(&place, &file, &checks(), &bar());
     let prepared = tokio::task::spawn_blocking(prepare).await.map_err(Error::internal)??;
     loop {
         let held = match prepared.swap(&Clock::System.now().stamp()) {

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 
 use super::Store;
 use super::engine::{RETRY_AFTER, storage_error};
+use super::progress::Progress;
 
 /// How long it waits for requests that still read.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -49,9 +50,13 @@ impl Store {
     ///
     /// # Errors
     /// 503 when requests read for too long, the file is closed, or it cannot be written.
-    pub async fn compact(&self) -> Result<Compacted> {
-        let path = self.path().to_owned();
-        let size = move || path.metadata().map(|data| data.len()).map_err(Error::internal);
+    pub async fn compact(&self, progress: &Progress) -> Result<Compacted> {
+        progress.begin("compacting", 0);
+        let (drive, path) = (self.drive.clone(), self.path().to_owned());
+        let size = move || {
+            let size = drive.disk().open(&path).and_then(|file| file.size());
+            size.map_err(|cause| Error::unavailable(RETRY_AFTER, cause))
+        };
         self.exchange(move |mut database| {
             let bytes_before = size()?;
             compact(&mut database)?;

@@ -14,12 +14,13 @@ use crate::secret::SigningSecret;
 use super::Store;
 use super::backup::{Stream, Take, walk};
 use super::check::Checks;
+use super::disk::Drive;
 use super::engine::RETRY_AFTER;
 use super::file::{self, folder_of};
 use super::key::Key;
 use super::lines::{self, Kinds, Sequence};
 use super::open_error::OpenError;
-use super::progress::{Progress, Steps};
+use super::progress::Progress;
 use super::record::damaged;
 use super::schema::{FORMAT, FORMAT_KEY, MARK_KEY, RENEWED_KEY, SECRET_KEY, Table};
 
@@ -119,7 +120,7 @@ impl Exporting {
         let folder = &self.folder;
         let body = tempfile::tempfile_in(folder).map_err(OpenError::io("write to", folder))?;
         let mut lines = Lines::new(self, body);
-        let mut steps = Steps::new(&self.progress, of);
+        let mut steps = self.progress.begin("exporting", of);
         source(&mut |table, key, payload| {
             lines.add(table, key, payload)?;
             steps.done();
@@ -231,6 +232,14 @@ impl<'e> Lines<'e> {
     }
 }
 
+/// Refuses to write where something is already.
+///
+/// # Errors
+/// When there is something at `path`.
+pub fn require_absent(path: &Path) -> Result<(), OpenError> {
+    file::require_absent(&Drive::files(), path)
+}
+
 impl Export {
     /// Writes it to `out`; answers how many bytes it is.
     ///
@@ -248,7 +257,7 @@ impl Export {
     /// # Errors
     /// When there is a file already, or the operating system refuses.
     pub fn save(self, to: &Path) -> Result<Exported, OpenError> {
-        file::require_absent(to)?;
+        require_absent(to)?;
         let (lines, secrets) = (self.lines, self.secrets);
         let draft = tempfile::Builder::new()
             .prefix("export-")
@@ -264,7 +273,7 @@ impl Export {
             io::ErrorKind::AlreadyExists => OpenError::Exists(to.to_owned()),
             _ => OpenError::io("create", to)(refused.error),
         })?;
-        file::sync_folder(to)?;
+        file::sync_folder(&Drive::files(), to)?;
         Ok(Exported { file: to.to_owned(), lines, bytes, secrets })
     }
 }

@@ -13,13 +13,14 @@ use crate::secret::{Draw, SigningSecret};
 use super::DEFAULT_CACHE;
 use super::backup::require_sound;
 use super::check::Checks;
+use super::disk::Drive;
 use super::engine::{begin, storage_error};
 use super::export::{EXPORT, Header};
 use super::file::{self, Lock};
 use super::key::Key;
 use super::lines::{self, Anew, Kinds, Line, NO_TABLE, NOT_SO, Secrecy, Told, wrong};
 use super::open_error::OpenError;
-use super::progress::{Progress, Steps};
+use super::progress::Progress;
 use super::record::Record;
 use super::schema::{FORMAT, Table};
 use super::write::WriteTx;
@@ -51,14 +52,15 @@ pub fn import(
     draw: Draw,
     progress: &Progress,
 ) -> Result<Imported, OpenError> {
-    file::require_absent(data)?;
+    let drive = Drive::files();
+    file::require_absent(&drive, data)?;
     let lock = Lock::take(data)?;
     let mut imported = None;
     let mut reader = Reader { from, line: Vec::new(), number: 0, hasher: blake3::Hasher::new() };
-    let created = file::create(data, DEFAULT_CACHE, |database| {
+    let created = file::create(&drive, data, DEFAULT_CACHE, |database| {
         let header = reader.header()?;
         let lines = fill(database, &mut reader, &header, checks, draw, progress)?;
-        require_sound(data, database, checks)?;
+        require_sound(data, database, checks, progress)?;
         imported = Some(Imported { file: data.to_owned(), lines, secrets: header.secrets });
         Ok(())
     });
@@ -146,7 +148,7 @@ fn fill<R: BufRead>(
         again: Vec::new(),
     };
     let of = header.counts.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
-    let mut steps = Steps::new(progress, of);
+    let mut steps = progress.begin("importing", of);
     while reader.next()? {
         reader.hasher.update(&reader.line);
         filling.add(&reader.line).map_err(|error| reader.told(error))?;

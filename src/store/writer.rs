@@ -16,9 +16,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{Error, Result};
 
+use super::disk::Drive;
 use super::engine::{RETRY_AFTER, begin, begin_read, storage_error};
 use super::file::{self, Lock};
+use super::rewrite;
 use super::snapshot::Snapshot;
+use super::watch::{Look, Watched};
 use super::write::WriteTx;
 
 /// How many writes one transaction takes at the most.
@@ -41,6 +44,10 @@ pub(super) struct Shared {
     pub(super) snapshot: ArcSwapOption<Snapshot>,
     /// Whether the file is open and its last commit succeeded.
     pub(super) ready: AtomicBool,
+    /// What others watch.
+    pub(super) watched: Watched,
+    /// Whether the file is closed because somebody was handed it.
+    pub(super) exchanging: AtomicBool,
 }
 
 impl Shared {
@@ -48,6 +55,7 @@ impl Shared {
     fn close(&self) {
         self.ready.store(false, Ordering::Release);
         self.snapshot.store(None);
+        self.watched.closed();
     }
 }
 
@@ -70,6 +78,8 @@ pub(super) enum Task {
     Exchange(Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>),
     /// Find out whether the file still serves: a read failed.
     Probe,
+    /// Do something with the open file between two transactions.
+    Look(Box<Look>),
     /// Finish, close the file and end.
     Close,
 }
@@ -124,6 +134,7 @@ where
 
 /// The writer thread's own state.
 pub(super) struct Writer {
+    pub(super) drive: Drive,
     pub(super) path: PathBuf,
     pub(super) cache: usize,
     pub(super) lock: Lock,
@@ -165,6 +176,7 @@ impl Writer {
                     Ok(true)
                 }
                 Task::Probe => probe(&database).map(|()| true),
+                Task::Look(look) => look(self, &database).map(|()| true),
                 Task::Close | Task::Exchange(_) => Ok(false),
             }));
             match outcome.unwrap_or_else(|_| Err(Error::internal("redb panicked"))) {
@@ -242,8 +254,7 @@ impl Writer {
             return transaction.abort().map_err(storage_error);
         }
         tx.finish()?;
-        transaction.commit().map_err(storage_error)?;
-        self.publish(database)
+        self.commit(database, transaction, ran.len())
     }
 
     /// What else is queued; waits for it a little, while fewer came than are expected.
@@ -261,7 +272,7 @@ impl Writer {
     }
 
     /// Shows the committed state to readers.
-    fn publish(&self, database: &Database) -> Result<()> {
+    pub(super) fn publish(&self, database: &Database) -> Result<()> {
         let snapshot = snapshot(database, &self.sender)?;
         self.shared.snapshot.store(Some(Arc::new(snapshot)));
         Ok(())
@@ -273,9 +284,11 @@ impl Writer {
         database: Database,
         work: Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>,
     ) -> Option<Database> {
+        self.shared.exchanging.store(true, Ordering::Release);
         self.shared.close();
         // Where it panics, whoever waits for its answer is told 503 by its absence.
         let tell = catch_unwind(AssertUnwindSafe(|| work(database))).ok();
+        self.shared.exchanging.store(false, Ordering::Release);
         let opened = self.open_again();
         if let Some(tell) = tell {
             tell();
@@ -323,8 +336,12 @@ impl Writer {
     }
 
     fn try_open(&self) -> Result<Database> {
-        let database = file::open(&self.path, self.cache).map_err(Error::internal)?;
+        if self.drive.distrusted() {
+            rewrite::rewrite(&self.drive, &self.path)?;
+        }
+        let database = file::open(&self.drive, &self.path, self.cache).map_err(Error::internal)?;
         self.publish(&database)?;
+        self.drive.trust();
         Ok(database)
     }
 
@@ -365,7 +382,7 @@ fn refuse(task: Task) -> Ended {
             write.answer(Err(Error::unavailable(RETRY_AFTER, "the data file is closed")));
         }
         // Whoever waits for its answer is told 503 by its absence.
-        Task::Pause(_) | Task::Exchange(_) | Task::Probe => {}
+        Task::Pause(_) | Task::Exchange(_) | Task::Probe | Task::Look(_) => {}
         Task::Close => return Ended::Yes,
     }
     Ended::No
