@@ -171,11 +171,15 @@ impl Serving {
     }
 }
 
-/// Has load balancers see that the service is about to stop.
+/// Has load balancers see that the service is about to stop; a second signal ends the wait.
 async fn drain(app: &App, delay: Duration) {
+    let again = stop_signal();
     tracing::info!("stopping");
     app.drain();
-    tokio::time::sleep(delay).await;
+    tokio::select! {
+        () = tokio::time::sleep(delay) => {}
+        () = again => {}
+    }
 }
 
 /// What a first run made, and where its key was written, if it was.

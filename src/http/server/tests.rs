@@ -1,5 +1,6 @@
 //! The accept loop over real sockets.
 
+use axum::Router;
 use axum::extract::{Extension, FromRef};
 use axum::routing::{get, post};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
