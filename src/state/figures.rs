@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::error::{Error, Result};
 use crate::meters::{Counter, Gauge, Meters, Series, took};
-use crate::store::{PageCache, Store};
+use crate::store::{Figures, PageCache, Records, Store};
 
 use super::App;
 
@@ -84,14 +84,15 @@ impl Gathering {
     fn show(&self, ready: bool, store: &Store, cache: Option<PageCache>) {
         let figure = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         self.ready.set(i32::from(ready));
-        // While the file is closed the rest stays as it was.
-        if let Ok(figures) = store.figures() {
-            self.queued.set(figure(figures.queued));
-            self.refused.absolute(figures.refused);
-            self.bytes.set(as_float(figures.bytes));
-            self.letters.set(as_float(figures.letters));
-            self.sweeps.set(as_float(figures.sweeps));
-            self.values.set(as_float(figures.values));
+        let Figures { bytes, queued, refused, records } = store.figures();
+        self.queued.set(figure(queued));
+        self.refused.absolute(refused);
+        self.bytes.set(as_float(bytes));
+        // While the file is closed they stay as they were.
+        if let Some(Records { letters, sweeps, values }) = records {
+            self.letters.set(as_float(letters));
+            self.sweeps.set(as_float(sweeps));
+            self.values.set(as_float(values));
         }
         if let (Some(shown), Some(PageCache { bytes, hits, misses, evictions })) =
             (&self.cache, cache)

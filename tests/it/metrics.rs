@@ -294,6 +294,25 @@ async fn mails_and_backups_are_counted() {
     eventually("the backup lies there", || backups.path().read_dir().ok()?.next()).await.ok();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn refused_writes_are_counted_while_they_are_refused() {
+    let workspace = metered().await;
+    let app = workspace.app.clone();
+    let reading = app.store().snapshot().expect("a snapshot");
+    // It waits for whoever reads, with the file taken out of service.
+    let compacting = tokio::spawn(async move { app.store().compact().await });
+    let mut refused = 0;
+    while refused < 3 {
+        let written = workspace.app.store().write(|_| Ok(())).await;
+        refused += u32::from(written.is_err_and(|error| error.status() == 503));
+    }
+    let numbers = Numbers::of(&workspace).await;
+    assert!(is(numbers.value("steward_writes_refused_total", &[]), 3), "{numbers:?}");
+    assert!(is(numbers.value("steward_ready", &[]), 0));
+    drop(reading);
+    compacting.await.expect("no panic").expect("compacted");
+}
+
 /// What a listener answers to `GET path`.
 fn ask(address: &str, path: &str) -> Reply {
     let address = address.strip_prefix("http://").unwrap_or(address).parse().expect("an address");
