@@ -171,11 +171,12 @@ impl Serving {
     }
 }
 
-/// Has load balancers see that the service is about to stop; a second signal ends the wait.
+/// Has load balancers see that the service is about to stop.
 async fn drain(app: &App, delay: Duration) {
     let again = stop_signal();
     tracing::info!("stopping");
     app.drain();
+    // A second signal ends the wait.
     tokio::select! {
         () = tokio::time::sleep(delay) => {}
         () = again => {}

@@ -8,7 +8,9 @@ use regex::Regex;
 use serde_json::json;
 use steward::config::Config;
 use steward::meters::Meters;
+use steward::operator::{Operation, perform};
 use steward::router::routes;
+use steward::store::Progress;
 
 use crate::support::process::{Connection, Reply, Site};
 use crate::support::{Workspace, eventually};
@@ -300,7 +302,8 @@ async fn refused_writes_are_counted_while_they_are_refused() {
     let app = workspace.app.clone();
     let reading = app.store().snapshot().expect("a snapshot");
     // It waits for whoever reads, with the file taken out of service.
-    let compacting = tokio::spawn(async move { app.store().compact().await });
+    let compacting =
+        tokio::spawn(async move { perform(&app, Operation::Compact, Progress::unheard()).await });
     let mut refused = 0;
     while refused < 3 {
         let written = workspace.app.store().write(|_| Ok(())).await;

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Resource, Rlimit, Signal, prlimit};
 use serde_json::json;
 use steward::error::Error;
+use steward::operator::{Operation, perform};
+use steward::store::Progress;
 
 use crate::support::process::{Connection, STEWARD, Server, Site, cleared, until};
 use crate::support::{Answer, Workspace};
@@ -216,7 +218,8 @@ async fn a_service_whose_file_is_away_is_not_ready_until_it_is_back() {
     let app = workspace.app.clone();
     let reading = app.store().snapshot().expect("a snapshot");
     // It waits for whoever reads, with the file taken out of service.
-    let compacting = tokio::spawn(async move { app.store().compact().await });
+    let compacting =
+        tokio::spawn(async move { perform(&app, Operation::Compact, Progress::unheard()).await });
     let mut answer = nobody.get("/_readyz").await;
     while answer.status == 200 {
         answer = nobody.get("/_readyz").await;
