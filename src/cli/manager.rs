@@ -50,13 +50,14 @@ pub(super) async fn watch(app: App, url: String) {
 }
 
 /// Whether the data file takes writes: it is open, and the thread that writes it gets to its next task within
-/// `limit`. While it is compacted or restored, which takes as long as it takes, all is well.
+/// `limit`. While it is copied, compacted or restored, which takes as long as it takes, all is well.
 async fn healthy(app: &App, limit: Duration) -> bool {
     let store = app.store();
-    if store.exchanging() {
+    if store.occupied() {
         return true;
     }
-    store.ready() && matches!(timeout(limit, store.between_writes(|| ())).await, Ok(Ok(())))
+    let answered = timeout(limit, store.between_writes(|| ())).await;
+    store.occupied() || (store.ready() && matches!(answered, Ok(Ok(()))))
 }
 
 fn tell(state: &[NotifyState<'_>]) {

@@ -143,7 +143,7 @@ impl Store {
         let shared = Arc::new(Shared {
             snapshot: ArcSwapOption::from_pointee(first),
             ready: AtomicBool::new(true),
-            exchanging: AtomicBool::new(false),
+            occupied: AtomicBool::new(false),
         });
         let writer = Writer {
             path: path.to_owned(),
@@ -172,9 +172,9 @@ impl Store {
         self.shared.ready.load(Ordering::Acquire)
     }
 
-    /// Whether the file is closed for as long as it is compacted or restored.
-    pub fn exchanging(&self) -> bool {
-        self.shared.exchanging.load(Ordering::Acquire)
+    /// Whether writes wait for what takes as long as the file is large: it is copied, compacted or restored.
+    pub fn occupied(&self) -> bool {
+        self.shared.occupied.load(Ordering::Acquire)
     }
 
     /// The state that the last commit left. It stays as it is for as long as it is held.

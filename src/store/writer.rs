@@ -41,8 +41,8 @@ pub(super) struct Shared {
     pub(super) snapshot: ArcSwapOption<Snapshot>,
     /// Whether the file is open and its last commit succeeded.
     pub(super) ready: AtomicBool,
-    /// Whether the file is closed because somebody was handed it.
-    pub(super) exchanging: AtomicBool,
+    /// Whether the writer thread does what takes as long as the file is large, and no write.
+    pub(super) occupied: AtomicBool,
 }
 
 impl Shared {
@@ -50,6 +50,22 @@ impl Shared {
     fn close(&self) {
         self.ready.store(false, Ordering::Release);
         self.snapshot.store(None);
+    }
+}
+
+/// Says that the writer thread is occupied until it is dropped, also by a panic.
+struct Occupied<'s>(&'s AtomicBool);
+
+impl<'s> Occupied<'s> {
+    fn with(occupied: &'s AtomicBool) -> Self {
+        occupied.store(true, Ordering::Release);
+        Self(occupied)
+    }
+}
+
+impl Drop for Occupied<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
     }
 }
 
@@ -163,6 +179,7 @@ impl Writer {
             let outcome = catch_unwind(AssertUnwindSafe(|| match task {
                 Task::Write(first) => self.batch(&database, first, &mut next).map(|()| true),
                 Task::Pause(work) => {
+                    let _occupied = Occupied::with(&self.shared.occupied);
                     work();
                     Ok(true)
                 }
@@ -275,11 +292,11 @@ impl Writer {
         database: Database,
         work: Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>,
     ) -> Option<Database> {
-        self.shared.exchanging.store(true, Ordering::Release);
+        let occupied = Occupied::with(&self.shared.occupied);
         self.shared.close();
         // Where it panics, whoever waits for its answer is told 503 by its absence.
         let tell = catch_unwind(AssertUnwindSafe(|| work(database))).ok();
-        self.shared.exchanging.store(false, Ordering::Release);
+        drop(occupied);
         let opened = self.open_again();
         if let Some(tell) = tell {
             tell();
