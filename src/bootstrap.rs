@@ -1,6 +1,8 @@
-//! A new data file: its first organization, project, owner and key.
+//! A new data file: its first organization, project, owner and key, or what an export holds.
 
+use std::io::BufRead;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -14,12 +16,13 @@ use crate::input::{Input, JsonObject};
 use crate::mail::smtp::Mailer;
 use crate::resources::activity;
 use crate::resources::api_keys;
+use crate::resources::checks;
 use crate::resources::organizations::{self, NewOrganization};
 use crate::resources::projects::{self, NewProject};
 use crate::resources::users::{self, NewUser};
 use crate::secret::{Draw, Purpose, Seed, SigningSecret};
 use crate::state::App;
-use crate::store::{OpenError, Store, WriteTx};
+use crate::store::{self, Imported, OpenError, Progress, Store, WriteTx};
 use crate::time::Timestamp;
 
 /// What a new data file begins with.
@@ -88,12 +91,22 @@ pub fn create_telling(
     Mailer::new(&config.mail)?;
     let now = config.clock.now();
     let mut draw = Seed::take().draw();
-    let (store, made) = Store::create(path, config.page_cache, &mut draw, |tx, secret| {
-        let made = fill(tx, secret, first, now)?;
-        before_publishing(&made)?;
-        Ok(made)
-    })?;
+    let disk = Arc::clone(&config.disk);
+    let (store, made) =
+        Store::create_on(disk, path, config.page_cache, &mut draw, |tx, secret| {
+            let made = fill(tx, secret, first, now)?;
+            before_publishing(&made)?;
+            Ok(made)
+        })?;
     Ok((App::new(store, config)?, made))
+}
+
+/// Makes a data file at `path` of the lines of an export.
+///
+/// # Errors
+/// As [`store::import`].
+pub fn import(path: &Path, from: impl BufRead, progress: &Progress) -> Result<Imported, OpenError> {
+    store::import(path, from, &checks(), Seed::take().draw(), progress)
 }
 
 fn fill(

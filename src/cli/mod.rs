@@ -11,6 +11,7 @@ mod output;
 mod serve;
 mod settings;
 mod upkeep;
+mod watch;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,7 +31,9 @@ use crate::state::App;
 use crate::store::{OpenError, Store};
 
 use bar::bar;
-use commands::{InviteCommand, KeyCommand, MailCommand, OrganizationCommand, UserCommand};
+use commands::{
+    InviteCommand, KeyCommand, MailCommand, OrganizationCommand, SecretsCommand, UserCommand,
+};
 use manual::{Completions, Manual};
 use settings::{Asked, Setting, Unclear};
 
@@ -40,7 +43,7 @@ use settings::{Asked, Setting, Unclear};
 #[derive(Parser)]
 #[command(name = "steward", version, propagate_version = true)]
 #[command(
-    after_help = "Every command but serve and init works beside a running server, which then does it: \
+    after_help = "Every command but serve, init and import works beside a running server, which then does it: \
     `steward user list` in the folder where `steward serve` runs."
 )]
 struct Cli {
@@ -102,11 +105,37 @@ enum Command {
     Check,
     /// Give the data file's dead space back. A running server answers 503 for as long as it takes.
     Compact,
+    /// Tell whether the server of this data file takes writes: exit code 0 when it does, 1 when it does not or none
+    /// runs.
+    Healthcheck,
+    /// Change what the running server logs.
+    Log {
+        /// What to log, in the words of `steward serve --log`: debug, or info,request=debug for a line for each
+        /// request.
+        level: String,
+    },
     /// Write a backup: the state of this moment, checked, in a new file.
     Backup {
         /// The file to make, which must not be there yet.
         file: PathBuf,
     },
+    /// Write everything as lines of JSON, without secrets unless they are asked for.
+    Export {
+        /// Write secrets too: hashes of API keys, secrets of batch exports, the signing secret. The export is a
+        /// credential then.
+        #[arg(long)]
+        secrets: bool,
+        /// The file to make, which must not be there yet; stdout by default.
+        file: Option<PathBuf>,
+    },
+    /// Make a new data file of an export. Where that holds no secrets, API keys have to be made anew.
+    Import {
+        /// The export; `-` for stdin.
+        file: PathBuf,
+    },
+    /// Renew the signing secret.
+    #[command(subcommand)]
+    Secrets(SecretsCommand),
     /// Put a backup in the place of the data file. It is checked first, and the file that was there is kept beside
     /// it. A running server goes on with the backup.
     Restore {
@@ -228,10 +257,29 @@ async fn run(asked: Asked) -> Result<ExitCode, Failure> {
         }
         Command::Check => Operation::Check,
         Command::Compact => Operation::Compact,
+        Command::Healthcheck => {
+            output::print(&watch::healthcheck(&data).await?, json);
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Log { level } => {
+            output::print(&watch::log(&data, level).await?, json);
+            return Ok(ExitCode::SUCCESS);
+        }
         Command::Backup { file } => {
             output::print(&upkeep::backup(&data, file).await?, json);
             return Ok(ExitCode::SUCCESS);
         }
+        Command::Export { secrets, file } => {
+            if let Some(exported) = upkeep::export(&data, secrets, file).await? {
+                output::print(&exported, json);
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Import { file } => {
+            output::print(&upkeep::import(data, file).await?, json);
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Secrets(SecretsCommand::Rotate) => Operation::SecretsRotate,
         Command::Restore { file } => {
             output::print(&upkeep::restore(&data, file).await?, json);
             return Ok(ExitCode::SUCCESS);

@@ -6,12 +6,15 @@ mod rate;
 mod smtp_url;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
 use clap::Args;
 use ipnet::IpNet;
 
+use crate::meters::Meters;
+use crate::store::disk::{Disk, Files};
 use crate::time::Clock;
 
 pub use backups::BackupConfig;
@@ -129,6 +132,14 @@ pub struct Config {
     /// Where the service takes the time from.
     #[arg(skip)]
     pub clock: Clock,
+
+    /// What the data file lies on.
+    #[arg(skip = Files::shared())]
+    pub disk: Arc<dyn Disk>,
+
+    /// Where the service's numbers go; by default nowhere.
+    #[arg(skip)]
+    pub meters: Meters,
 }
 
 /// Where the service listens unless told otherwise.
@@ -162,6 +173,8 @@ impl Default for Config {
             backups: BackupConfig::default(),
             listening_at: format!("http://{DEFAULT_LISTEN}"),
             clock: Clock::System,
+            disk: Files::shared(),
+            meters: Meters::default(),
         }
     }
 }

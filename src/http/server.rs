@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -28,6 +27,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tower::Service;
 
 use super::client::{OverTls, Peer};
+use super::front::Front;
 use super::socket::Socket;
 use super::tls::{Tls, TlsStream};
 
@@ -68,7 +68,7 @@ impl Default for ServerLimits {
     }
 }
 
-/// Serves `router` on `listener` until `shutdown` is ready, then stops: no more connections, idle
+/// Serves `front` on `listener` until `shutdown` is ready, then stops: no more connections, idle
 /// ones closed at once, requests under way finished within `limits.grace`, the rest cut.
 ///
 /// Each request carries its [`Peer`]. Dropping this future cuts everything.
@@ -78,11 +78,11 @@ impl Default for ServerLimits {
 /// tried again.
 pub async fn serve(
     listener: TcpListener,
-    router: Router,
+    front: impl Into<Front>,
     limits: &ServerLimits,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    serve_by(None, listener, router, limits, shutdown).await
+    serve_by(None, listener, front, limits, shutdown).await
 }
 
 /// Does what [`serve`] does, by TLS where there is a certificate. A handshake counts as a connection, and is cut
@@ -93,14 +93,14 @@ pub async fn serve(
 pub async fn serve_by(
     tls: Option<Arc<Tls>>,
     listener: TcpListener,
-    router: Router,
+    front: impl Into<Front>,
     limits: &ServerLimits,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     if limits.connections == 0 {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the connection limit is zero"));
     }
-    let http = http(limits);
+    let (http, front) = (http(limits), front.into());
     let slots = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
     let stopping = GracefulShutdown::new();
     let (mut connections, mut handshakes) = (JoinSet::new(), JoinSet::new());
@@ -118,7 +118,7 @@ pub async fn serve_by(
                 Ok((stream, peer, slot)) => {
                     back_off = FIRST_BACK_OFF;
                     let socket = Socket::new(stream, limits.write_timeout);
-                    let connection = Connection { peer, slot, router: router.clone(), deadline: None };
+                    let connection = Connection { peer, slot, front: front.clone(), deadline: None };
                     if let Some(tls) = tls.clone() {
                         handshakes.spawn(connection.secure(tls, socket, limits.header_timeout));
                     } else {
@@ -201,7 +201,7 @@ fn concerns_one_client(error: &io::Error) -> bool {
 struct Connection {
     peer: SocketAddr,
     slot: OwnedSemaphorePermit,
-    router: Router,
+    front: Front,
     /// Until when the head of the first request must be there; of a connection by TLS, whose handshake counts in.
     deadline: Option<Instant>,
 }
@@ -228,7 +228,8 @@ impl Connection {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let Self { peer, slot, router, deadline } = self;
+        let Self { peer, slot, front, deadline } = self;
+        let _open = front.open();
         let heard = AtomicBool::new(false);
         let service = service_fn(|mut request: Request<Incoming>| {
             heard.store(true, Ordering::Relaxed);
@@ -236,7 +237,7 @@ impl Connection {
             if deadline.is_some() {
                 request.extensions_mut().insert(OverTls);
             }
-            router.clone().call(request)
+            front.router().call(request)
         });
         let served = watcher.watch(http.serve_connection(TokioIo::new(stream), service));
         tokio::select! {

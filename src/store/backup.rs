@@ -1,7 +1,6 @@
 //! `backup`: the state that one commit left, as a file of its own. It may come out of a store of this process or,
 //! as a stream, out of a server's.
 
-use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,7 +10,9 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 
 use super::Store;
+use super::background::in_background;
 use super::check::{Checks, check_snapshot, check_structure};
+use super::disk::{Drive, Reading};
 use super::engine::{RETRY_AFTER, begin, begin_read, definition, storage_error};
 use super::file;
 use super::key::Key;
@@ -38,7 +39,7 @@ pub struct Backup {
 }
 
 /// What is done with each value: its table, its key and its payload.
-type Take<'t> = dyn FnMut(Table, &[u8], &[u8]) -> Result<()> + 't;
+pub(super) type Take<'t> = dyn FnMut(Table, &[u8], &[u8]) -> Result<()> + 't;
 
 impl Store {
     /// Writes the state that the last commit left to a new file at `to`, checks that file, and lets it appear whole
@@ -54,10 +55,11 @@ impl Store {
         progress: Progress,
     ) -> Result<Backup, OpenError> {
         let snapshot = self.snapshot()?;
+        let drive = self.drive.clone();
         let write = move || {
-            write(&to, snapshot.values()?, &checks, &progress, |take| walk(&snapshot, take))
+            write(&drive, &to, snapshot.values()?, &checks, &progress, |take| walk(&snapshot, take))
         };
-        tokio::task::spawn_blocking(write).await.map_err(Error::internal)?
+        in_background(write).await?
     }
 
     /// Writes the state that the last commit left to `out`, for [`receive`] at its other end.
@@ -66,7 +68,7 @@ impl Store {
     /// 500 for a damaged value, 503 when the file cannot be read or `out` takes no more.
     pub async fn stream(&self, out: impl Write + Send + 'static) -> Result<()> {
         let snapshot = self.snapshot()?;
-        tokio::task::spawn_blocking(move || send(&snapshot, out)).await.map_err(Error::internal)?
+        in_background(move || send(&snapshot, out)).await?
     }
 }
 
@@ -80,13 +82,8 @@ pub fn receive(
     checks: &Checks,
     progress: &Progress,
 ) -> Result<Backup, OpenError> {
-    let mut stream = Stream(BufReader::new(from));
-    let (format, of) = stream.begin().map_err(|cause| broken_off(&cause))?;
-    if format != FORMAT {
-        let text = "the server is another release; use the same one for the command";
-        return Err(Error::invalid("another_release", text).into());
-    }
-    write(to, of, checks, progress, |take| stream.each(take))
+    let (mut stream, of) = Stream::open(from)?;
+    write(&Drive::files(), to, of, checks, progress, |take| stream.each(take))
 }
 
 fn broken_off(cause: &io::Error) -> Error {
@@ -94,7 +91,7 @@ fn broken_off(cause: &io::Error) -> Error {
 }
 
 /// Hands every value to `take`, its checksum verified.
-fn walk(snapshot: &Snapshot, take: &mut Take<'_>) -> Result<()> {
+pub(super) fn walk(snapshot: &Snapshot, take: &mut Take<'_>) -> Result<()> {
     for table in Table::ALL {
         snapshot.each(*table, &mut |key, payload| take(*table, key, payload?))?;
     }
@@ -103,23 +100,24 @@ fn walk(snapshot: &Snapshot, take: &mut Take<'_>) -> Result<()> {
 
 /// Makes the file of the values that `source` hands over table by table, `of` in all.
 fn write(
+    drive: &Drive,
     to: &Path,
     of: u64,
     checks: &Checks,
     progress: &Progress,
     source: impl FnOnce(&mut Take<'_>) -> Result<()>,
 ) -> Result<Backup, OpenError> {
-    file::create(to, CACHE, |database| {
-        fill(database, &mut Steps::new(progress, of), source)?;
-        require_sound(to, database, checks)
+    file::create(drive, to, CACHE, |database| {
+        fill(database, &mut progress.begin("copying", of), source)?;
+        require_sound(to, database, checks, progress)
     })?;
-    let (bytes, blake3) = hash(to).map_err(OpenError::io("read", to))?;
+    let (bytes, blake3) = hash(drive, to).map_err(OpenError::io("read", to))?;
     Ok(Backup { file: to.to_owned(), values: of, bytes, blake3 })
 }
 
 fn fill(
     database: &Database,
-    steps: &mut Steps<'_>,
+    steps: &mut Steps,
     source: impl FnOnce(&mut Take<'_>) -> Result<()>,
 ) -> Result<()> {
     let transaction = begin(database)?;
@@ -149,11 +147,12 @@ pub(super) fn require_sound(
     path: &Path,
     database: &mut Database,
     checks: &Checks,
+    progress: &Progress,
 ) -> Result<(), OpenError> {
     let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
-    let mut findings = check_snapshot(&snapshot, checks, &Progress::unheard());
+    let mut findings = check_snapshot(&snapshot, checks, progress);
     drop(snapshot);
-    check_structure(database, &mut findings);
+    check_structure(database, progress, &mut findings);
     match findings.problems.first() {
         None => Ok(()),
         Some(problem) => Err(OpenError::Unsound {
@@ -164,9 +163,9 @@ pub(super) fn require_sound(
     }
 }
 
-fn hash(path: &Path) -> io::Result<(u64, String)> {
+fn hash(drive: &Drive, path: &Path) -> io::Result<(u64, String)> {
     let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(File::open(path)?)?;
+    hasher.update_reader(Reading::of(drive, path)?)?;
     Ok((hasher.count(), hasher.finalize().to_hex().to_string()))
 }
 
@@ -192,14 +191,23 @@ fn send(snapshot: &Snapshot, out: impl Write) -> Result<()> {
 type Value = (Table, Vec<u8>, Vec<u8>);
 
 /// Reads what [`send`] wrote.
-struct Stream<R>(BufReader<R>);
+pub(super) struct Stream<R>(BufReader<R>);
 
 impl<R: Read> Stream<R> {
-    fn begin(&mut self) -> io::Result<(u64, u64)> {
-        Ok((self.number()?, self.number()?))
+    /// Reads the beginning; answers besides how many values are to come.
+    pub(super) fn open(from: R) -> Result<(Self, u64)> {
+        let mut stream = Self(BufReader::new(from));
+        let begun = stream.number().and_then(|format| Ok((format, stream.number()?)));
+        let (format, of) = begun.map_err(|cause| broken_off(&cause))?;
+        if format != FORMAT {
+            let text = "the server is another release; use the same one for the command";
+            return Err(Error::invalid("another_release", text));
+        }
+        Ok((stream, of))
     }
 
-    fn each(&mut self, take: &mut Take<'_>) -> Result<()> {
+    /// Hands every value to `take`.
+    pub(super) fn each(&mut self, take: &mut Take<'_>) -> Result<()> {
         while let Some((table, key, payload)) = self.next().map_err(|cause| broken_off(&cause))? {
             take(table, &key, &payload)?;
         }

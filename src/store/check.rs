@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Display;
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::io::BufReader;
 use std::path::Path;
 
 use redb::Database;
@@ -14,9 +14,14 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 
+use super::background::in_background;
+use super::disk::{Drive, Reading};
 use super::file::{builder, folder_of};
+use super::import::Filling;
 use super::key::Key;
-use super::progress::Progress;
+use super::lines::{self, Line, Secrecy};
+use super::panics::caught;
+use super::progress::{Progress, Steps};
 use super::read::Tx;
 use super::record::{Record, Reference, Row, entry_payload};
 use super::schema::Table;
@@ -35,9 +40,17 @@ pub struct Findings {
     pub problem_count: u64,
     /// The first of them, each in one line.
     pub problems: Vec<String>,
+    #[serde(skip)]
+    steps: Steps,
 }
 
 impl Findings {
+    /// Counts a value that was read.
+    fn read(&mut self) {
+        self.values += 1;
+        self.steps.done();
+    }
+
     fn problem(&mut self, table: Table, what: impl Display) {
         self.problem_count += 1;
         if self.problems.len() < TOLD {
@@ -49,15 +62,15 @@ impl Findings {
 /// Whether a reference that leads nowhere is in order.
 pub type Excused = fn(&Snapshot, &Reference) -> Result<bool>;
 
-/// What a file is checked by.
+/// What a file is checked by, written out by, and read in by.
 pub struct Checks {
-    /// Every type of record.
+    /// Every type of record, and what of it is secret.
     pub kinds: Vec<Box<dyn Kind>>,
     /// Whether a reference that leads nowhere is in order.
     pub excused: Excused,
 }
 
-/// A type of record, for `check` to walk.
+/// A type of record, for `check`, `export` and `import` to walk.
 pub trait Kind: Send + Sync {
     /// Where its records and their index entries are kept.
     fn tables(&self) -> Vec<Table>;
@@ -69,14 +82,25 @@ pub trait Kind: Send + Sync {
         counts: &mut Counts,
         findings: &mut Findings,
     ) -> Result<()>;
+    /// Appends the line that an export has for a record; answers whether it has one.
+    #[doc(hidden)]
+    fn write_line(&self, with_secrets: bool, payload: &[u8], out: &mut Vec<u8>) -> Result<bool>;
+    /// Adds the record of a line of an export to a new file.
+    #[doc(hidden)]
+    fn read_line(&self, line: &Line<'_>, filling: &mut Filling<'_, '_>) -> Result<()>;
 }
 
-/// The records of type `R`, for `check` to walk.
+/// The records of type `R`, none of which holds a secret.
 pub fn kind<R: Record>() -> Box<dyn Kind> {
-    Box::new(Of::<R>(std::marker::PhantomData))
+    secret_kind::<R>(Secrecy::Open)
 }
 
-struct Of<R>(std::marker::PhantomData<fn() -> R>);
+/// The records of type `R`, of which this is secret.
+pub fn secret_kind<R: Record>(secrecy: Secrecy<R>) -> Box<dyn Kind> {
+    Box::new(Of(secrecy))
+}
+
+struct Of<R: Record>(Secrecy<R>);
 
 /// What the counts have to be by the records, under their keys, with the table that each is of.
 #[derive(Default)]
@@ -100,7 +124,7 @@ impl<R: Record> Kind for Of<R> {
     ) -> Result<()> {
         let mut entries = Entries::new();
         tx.each(R::TABLE, &mut |key, payload| {
-            findings.values += 1;
+            findings.read();
             let read =
                 payload.and_then(|payload| Ok((payload, Row::<R>::read(payload)?.into_record()?)));
             match read {
@@ -127,6 +151,14 @@ impl<R: Record> Kind for Of<R> {
             check_number(tx, index, expected, findings)?;
         }
         Ok(())
+    }
+
+    fn write_line(&self, with_secrets: bool, payload: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+        lines::write(&self.0, with_secrets, payload, out)
+    }
+
+    fn read_line(&self, line: &Line<'_>, filling: &mut Filling<'_, '_>) -> Result<()> {
+        filling.record(&self.0, line)
     }
 }
 
@@ -186,12 +218,12 @@ fn check_sums(tx: &Snapshot, table: Table, findings: &mut Findings) -> Result<u6
     let mut found = 0;
     tx.each(table, &mut |_, payload| {
         found += 1;
+        findings.read();
         if let Err(error) = payload {
             findings.problem(table, error);
         }
         Ok(())
     })?;
-    findings.values += found;
     Ok(found)
 }
 
@@ -229,67 +261,76 @@ impl Store {
     /// When the file is closed, or its folder has no room for the copy.
     pub async fn check(&self, checks: Checks, progress: Progress) -> Result<Findings> {
         let snapshot = self.snapshot()?;
-        let walk = move || check_snapshot(&snapshot, &checks, &progress);
-        let mut findings = tokio::task::spawn_blocking(walk).await.map_err(Error::internal)?;
-        let path = self.path().to_owned();
-        let copy = self.between_writes(move || copy_of(&path)).await?.map_err(Error::internal)?;
+        let told = progress.clone();
+        let walk = move || check_snapshot(&snapshot, &checks, &told);
+        let mut findings = in_background(walk).await?;
+        let (drive, path) = (self.drive.clone(), self.path().to_owned());
+        let copy =
+            self.between_writes(move || copy_of(&drive, &path)).await?.map_err(Error::internal)?;
         let walk = move || {
             match builder(DEFAULT_CACHE).create_file(copy) {
-                Ok(mut database) => check_structure(&mut database, &mut findings),
+                Ok(mut database) => check_structure(&mut database, &progress, &mut findings),
                 Err(error) => findings.problem(Table::Meta, format_args!("redb: {error}")),
             }
             findings
         };
-        tokio::task::spawn_blocking(walk).await.map_err(Error::internal)
+        in_background(walk).await
     }
 }
 
 /// Walks every table: the records of all kinds, then the others' checksums.
 pub(super) fn check_snapshot(tx: &Snapshot, checks: &Checks, progress: &Progress) -> Findings {
-    let mut findings = Findings::default();
+    let of = tx.values().unwrap_or(0);
+    let steps = progress.begin("checking", of);
+    let mut findings = Findings { steps, ..Findings::default() };
     let mut counts = Counts::default();
     let mut others = Table::ALL.to_vec();
     others.retain(|table| *table != Table::Counts);
-    let of = tx.values().unwrap_or(0);
     for kind in &checks.kinds {
         let tables = kind.tables();
         others.retain(|table| !tables.contains(table));
         let table = tables.first().copied().unwrap_or(Table::Meta);
         reported(table, &mut findings, |found| kind.check(tx, checks.excused, &mut counts, found));
-        progress.tell(findings.values, of);
     }
     reported(Table::Counts, &mut findings, |found| check_counts(tx, counts, found));
     for table in others {
         reported(table, &mut findings, |found| check_sums(tx, table, found).map(drop));
     }
-    progress.tell(of, of);
     findings
 }
 
 /// Walks on where a table cannot be walked to its end. redb panics over some of what it does not expect.
 fn reported(table: Table, findings: &mut Findings, walk: impl FnOnce(&mut Findings) -> Result<()>) {
-    match catch_unwind(AssertUnwindSafe(|| walk(findings))) {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => findings.problem(table, error),
-        Err(_) => findings.problem(table, "redb panicked over the table"),
+    match caught(|| walk(findings)) {
+        Some(Ok(())) => {}
+        Some(Err(error)) => findings.problem(table, error),
+        None => findings.problem(table, "redb panicked over the table"),
     }
 }
 
+/// How many bytes are copied at a time.
+const COPIED: usize = 1024 * 1024;
+
 /// A copy without a name, so that nothing of it is left behind however this ends.
-fn copy_of(path: &Path) -> std::io::Result<File> {
+fn copy_of(drive: &Drive, path: &Path) -> std::io::Result<File> {
     let mut copy = tempfile::tempfile_in(folder_of(path))?;
-    std::io::copy(&mut File::open(path)?, &mut copy)?;
+    std::io::copy(&mut BufReader::with_capacity(COPIED, Reading::of(drive, path)?), &mut copy)?;
     Ok(copy)
 }
 
 /// Lets redb check the structure of a file that nobody else has open.
-pub(super) fn check_structure(database: &mut Database, findings: &mut Findings) {
-    match catch_unwind(AssertUnwindSafe(|| database.check_integrity())) {
-        Ok(Ok(true)) => {}
-        Ok(Ok(false)) => {
+pub(super) fn check_structure(
+    database: &mut Database,
+    progress: &Progress,
+    findings: &mut Findings,
+) {
+    progress.begin("checking the structure", 0);
+    match caught(|| database.check_integrity()) {
+        Some(Ok(true)) => {}
+        Some(Ok(false)) => {
             findings.problem(Table::Meta, "redb repaired the structure of a copy of the file");
         }
-        Ok(Err(error)) => findings.problem(Table::Meta, format_args!("redb: {error}")),
-        Err(_) => findings.problem(Table::Meta, "redb panicked over the structure"),
+        Some(Err(error)) => findings.problem(Table::Meta, format_args!("redb: {error}")),
+        None => findings.problem(Table::Meta, "redb panicked over the structure"),
     }
 }

@@ -1,15 +1,18 @@
 //! The data file: its lock, its creation, its opening.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use redb::{Database, DatabaseError, StorageError};
 
+use super::disk::{DiskFile, Drive};
 use super::open_error::OpenError;
 use super::overlay::Overlay;
+use super::panics::caught;
+use super::rewrite;
 
 /// The lock beside a data file. Whoever opens, makes or replaces the file holds it all the while; it
 /// ends with the process, however that ends.
@@ -23,8 +26,8 @@ pub(super) struct Lock {
 
 impl Lock {
     /// Takes the lock of a file that is there and may be ours, and leaves nothing beside one that is not.
-    pub(super) fn take_for_existing(data: &Path) -> Result<Self, OpenError> {
-        recognize(data)?;
+    pub(super) fn take_for_existing(drive: &Drive, data: &Path) -> Result<Self, OpenError> {
+        recognize(drive, data)?;
         Self::take(data)
     }
 
@@ -89,24 +92,28 @@ pub fn beside(data: &Path, suffix: &str) -> PathBuf {
 /// disk: a cut at any moment leaves either nothing or all of it (a cut during redb's own creation can
 /// leave a file that never opens). Linking refuses to overwrite.
 pub(super) fn create(
+    drive: &Drive,
     data: &Path,
     cache: usize,
     fill: impl FnOnce(&mut Database) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
-    require_absent(data)?;
-    remove_draft(data)?;
+    require_absent(drive, data)?;
+    remove_draft(drive, data)?;
     let draft = draft(data);
-    let outcome = fill_draft(&draft, cache, fill).and_then(|()| publish(&draft, data));
-    let removed = remove_draft(data);
+    let outcome =
+        fill_draft(drive, &draft, cache, fill).and_then(|()| publish(drive, &draft, data));
+    let removed = remove_draft(drive, data);
     outcome?;
     removed?;
-    sync_folder(data)
+    sync_folder(drive, data)
 }
 
 /// Refuses to make what is there already.
-pub(super) fn require_absent(data: &Path) -> Result<(), OpenError> {
-    match data.symlink_metadata() {
+pub(super) fn require_absent(drive: &Drive, data: &Path) -> Result<(), OpenError> {
+    match drive.disk().is_file(data) {
         Ok(_) => Err(OpenError::Exists(data.to_owned())),
+        // What points nowhere is there too.
+        Err(_) if data.is_symlink() => Err(OpenError::Exists(data.to_owned())),
         Err(_) => Ok(()),
     }
 }
@@ -116,57 +123,65 @@ fn draft(data: &Path) -> PathBuf {
     beside(data, "creating")
 }
 
-/// Removes what a cut during creation left: a draft, or a second name of the file itself.
-pub(super) fn remove_draft(data: &Path) -> Result<(), OpenError> {
-    remove(&draft(data))
+/// Removes what a cut during creation left: a draft, or a second name of the file itself; and what one while
+/// the file was written anew left.
+pub(super) fn remove_draft(drive: &Drive, data: &Path) -> Result<(), OpenError> {
+    remove(drive, &rewrite::draft(data))?;
+    remove(drive, &draft(data))
 }
 
-fn fill_draft(
+/// Makes a file at `draft`, which `fill_in` fills, and has its bytes on disk, though not yet its name.
+pub(super) fn fill_draft(
+    drive: &Drive,
     draft: &Path,
     cache: usize,
     fill_in: impl FnOnce(&mut Database) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
-    let file = new_draft(draft)?;
-    let synced = file.try_clone().map_err(OpenError::io("open", draft))?;
+    let file = new_draft(drive, draft)?;
     let mut database = builder(cache)
-        .create_file(file)
+        .create_with_backend(drive.medium(Arc::clone(&file)))
         .map_err(|cause| OpenError::io("write", draft)(io::Error::other(cause)))?;
     fill_in(&mut database)?;
     drop(database);
-    synced.sync_all().map_err(OpenError::io("sync", draft))
+    file.sync().map_err(OpenError::io("sync", draft))
 }
 
-fn new_draft(draft: &Path) -> Result<File, OpenError> {
-    let mut options = OpenOptions::new();
-    let created = options.read(true).write(true).create_new(true).mode(0o600).open(draft);
-    created.map_err(OpenError::io("create", draft))
+fn new_draft(drive: &Drive, draft: &Path) -> Result<Arc<dyn DiskFile>, OpenError> {
+    drive.disk().create(draft).map_err(OpenError::io("create", draft))
 }
 
 /// Copies the file at `from` to a new one at `to`, and has it on disk.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
     let mut source = File::open(from).map_err(OpenError::io("open", from))?;
-    let mut target = new_draft(to)?;
+    let mut options = OpenOptions::new();
+    let created = options.write(true).create_new(true).mode(0o600).open(to);
+    let mut target = created.map_err(OpenError::io("create", to))?;
     let copied = io::copy(&mut source, &mut target).and_then(|_| target.sync_all());
     copied.map_err(OpenError::io("write", to))
 }
 
 /// Puts the file at `new` in the place of the one at `data`: a cut at any moment leaves the one or the other.
 /// Answers where the file lies that was there, if one was: beside `data`, with `suffix`.
-pub(super) fn replace(data: &Path, new: &Path, suffix: &str) -> Result<Option<PathBuf>, OpenError> {
-    let kept = keep(data, suffix)?;
-    fs::rename(new, data).map_err(OpenError::io("replace", data))?;
-    sync_folder(data)?;
+pub(super) fn replace(
+    drive: &Drive,
+    data: &Path,
+    new: &Path,
+    suffix: &str,
+) -> Result<Option<PathBuf>, OpenError> {
+    let kept = keep(drive, data, suffix)?;
+    drive.disk().rename(new, data).map_err(OpenError::io("replace", data))?;
+    sync_folder(drive, data)?;
     Ok(kept)
 }
 
 /// Gives the file at `data`, if there is one, a second name that nothing has.
-fn keep(data: &Path, suffix: &str) -> Result<Option<PathBuf>, OpenError> {
+fn keep(drive: &Drive, data: &Path, suffix: &str) -> Result<Option<PathBuf>, OpenError> {
     let names = (1_u32..).map(|number| match number {
         1 => beside(data, suffix),
         number => beside(data, &format!("{suffix}-{number}")),
     });
     for name in names {
-        match fs::hard_link(data, &name) {
+        match drive.disk().link(data, &name) {
             Ok(()) => return Ok(Some(name)),
             Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => break,
@@ -177,8 +192,8 @@ fn keep(data: &Path, suffix: &str) -> Result<Option<PathBuf>, OpenError> {
 }
 
 /// Removes the file at `path`, if there is one.
-pub(super) fn remove(path: &Path) -> Result<(), OpenError> {
-    match fs::remove_file(path) {
+pub(super) fn remove(drive: &Drive, path: &Path) -> Result<(), OpenError> {
+    match drive.disk().remove(path) {
         Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
             Err(OpenError::io("remove", path)(cause))
         }
@@ -186,44 +201,49 @@ pub(super) fn remove(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-fn publish(draft: &Path, data: &Path) -> Result<(), OpenError> {
-    fs::hard_link(draft, data).map_err(|cause| match cause.kind() {
+fn publish(drive: &Drive, draft: &Path, data: &Path) -> Result<(), OpenError> {
+    drive.disk().link(draft, data).map_err(|cause| match cause.kind() {
         io::ErrorKind::AlreadyExists => OpenError::Exists(data.to_owned()),
         _ => OpenError::io("create", data)(cause),
     })
 }
 
 /// The folder in which `data` lies.
-pub(super) fn folder_of(data: &Path) -> &Path {
+pub fn folder_of(data: &Path) -> &Path {
     match data.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     }
 }
 
-fn sync_folder(data: &Path) -> Result<(), OpenError> {
+/// Has on disk which file `data` names.
+pub(super) fn sync_folder(drive: &Drive, data: &Path) -> Result<(), OpenError> {
     let folder = folder_of(data);
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(OpenError::io("sync", folder))
+    drive.disk().sync_folder(folder).map_err(OpenError::io("sync", folder))
 }
 
 /// Lets `look` into the existing file at `data` without a change to it, whatever it is and whatever state
 /// it is in. redb is never let near a file that is not one of its own by the first bytes.
 pub(super) fn inspect<T>(
+    drive: &Drive,
     data: &Path,
     cache: usize,
     look: impl FnOnce(&Database) -> Result<T, OpenError>,
 ) -> Result<T, OpenError> {
-    recognize(data)?;
-    let file = OpenOptions::new().read(true).write(true).open(data);
-    let file = file.map_err(OpenError::io("open", data))?;
-    let shown = guarded(data, || builder(cache).create_with_backend(Overlay::new(file)?))?;
+    let file = recognize(drive, data)?;
+    let overlay = Overlay::new(drive.medium(file)).map_err(OpenError::io("open", data))?;
+    let shown = guarded(data, || builder(cache).create_with_backend(overlay))?;
     look(&shown)
 }
 
 /// Opens the existing file at `data`.
-pub(super) fn open(data: &Path, cache: usize) -> Result<Database, OpenError> {
-    recognize(data)?;
-    guarded(data, || builder(cache).open(data))
+///
+/// Its name is on disk first: whoever gave it to the file may have been cut off before that was so, and what is
+/// acknowledged from here on must be found under it.
+pub(super) fn open(drive: &Drive, data: &Path, cache: usize) -> Result<Database, OpenError> {
+    let file = recognize(drive, data)?;
+    sync_folder(drive, data)?;
+    guarded(data, || builder(cache).create_with_backend(drive.medium(file)))
 }
 
 /// Opens with redb, which panics over some of what it does not expect in a file.
@@ -231,8 +251,8 @@ fn guarded(
     data: &Path,
     open: impl FnOnce() -> Result<Database, DatabaseError>,
 ) -> Result<Database, OpenError> {
-    let opened = catch_unwind(AssertUnwindSafe(open))
-        .map_err(|_| OpenError::damaged(data, &"redb cannot make sense of it"))?;
+    let opened =
+        caught(open).ok_or_else(|| OpenError::damaged(data, &"redb cannot make sense of it"))?;
     opened.map_err(|error| match error {
         DatabaseError::DatabaseAlreadyOpen => OpenError::InUse(data.to_owned()),
         DatabaseError::Storage(StorageError::Io(cause)) if !beyond_reading(&cause) => {
@@ -250,17 +270,19 @@ fn beyond_reading(cause: &io::Error) -> bool {
 /// The first bytes of every redb file.
 const REDB_MAGIC: &[u8; 9] = b"redb\x1A\x0A\xA9\x0D\x0A";
 
-fn recognize(data: &Path) -> Result<(), OpenError> {
-    let metadata = fs::metadata(data).map_err(|cause| match cause.kind() {
+/// Opens a file that is there and one of redb's.
+fn recognize(drive: &Drive, data: &Path) -> Result<Arc<dyn DiskFile>, OpenError> {
+    let is_file = drive.disk().is_file(data).map_err(|cause| match cause.kind() {
         io::ErrorKind::NotFound => OpenError::Missing(data.to_owned()),
         _ => OpenError::io("open", data)(cause),
     })?;
-    if !metadata.is_file() {
+    if !is_file {
         return Err(OpenError::NotAFile(data.to_owned()));
     }
+    let file = drive.disk().open(data).map_err(OpenError::io("open", data))?;
     let mut magic = [0; REDB_MAGIC.len()];
-    match File::open(data).and_then(|mut file| file.read_exact(&mut magic)) {
-        Ok(()) if magic == *REDB_MAGIC => Ok(()),
+    match file.read(0, &mut magic) {
+        Ok(()) if magic == *REDB_MAGIC => Ok(file),
         Ok(()) => Err(OpenError::Foreign(data.to_owned())),
         Err(cause) if cause.kind() == io::ErrorKind::UnexpectedEof => {
             Err(OpenError::Foreign(data.to_owned()))

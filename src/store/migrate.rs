@@ -8,6 +8,7 @@ use redb::Database;
 
 use crate::error::{Error, Result};
 
+use super::disk::Drive;
 use super::engine::{begin, begin_read, storage_error};
 use super::file;
 use super::key::Key;
@@ -30,15 +31,19 @@ const STEPS: &[Step] = &[
 ];
 
 /// Opens the file, once it is known to be ours and of a form that this release reads.
-pub(super) fn open_database(path: &Path, cache: usize) -> Result<Database, OpenError> {
-    let found = file::inspect(path, cache, |shown| {
+pub(super) fn open_database(
+    drive: &Drive,
+    path: &Path,
+    cache: usize,
+) -> Result<Database, OpenError> {
+    let found = file::inspect(drive, path, cache, |shown| {
         let found = format_of(shown, path)?;
         if found == schema::FORMAT {
             require_tables(shown, path)?;
         }
         Ok(found)
     })?;
-    let database = file::open(path, cache)?;
+    let database = file::open(drive, path, cache)?;
     migrate(&database, found, STEPS, schema::FORMAT)?;
     Ok(database)
 }

@@ -5,26 +5,35 @@
 //! consistent. Changing goes through [`Store::write`]: the rule runs on the one writer thread inside
 //! the current transaction, is taken back whole when it fails, and is answered when it is on disk.
 
+mod background;
 mod backup;
 mod check;
 mod compact;
+pub mod disk;
 mod engine;
+mod export;
 mod file;
+mod import;
 pub mod key;
+mod lines;
 mod migrate;
 mod numbers;
 mod open_error;
 mod overlay;
+mod panics;
 mod per_table;
 mod progress;
 mod read;
 pub mod record;
 mod restore;
+mod rewrite;
 pub mod schema;
+mod secrets;
 mod snapshot;
 #[cfg(test)]
 mod tests;
 mod undo;
+mod watch;
 mod window;
 mod write;
 mod writer;
@@ -40,27 +49,33 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 pub use backup::{Backup, receive};
-pub use check::{Checks, Excused, Findings, Kind, kind};
-pub use compact::Compacted;
-pub use file::beside;
+pub use check::{Checks, Excused, Findings, Kind, kind, secret_kind};
+pub use compact::{Compacted, Space};
+pub use export::{Export, Exported, Exporting, require_absent};
+pub use file::{beside, folder_of};
+pub use import::{Imported, import};
 pub use key::Key;
+pub use lines::Secrecy;
 pub use open_error::OpenError;
-pub use progress::Progress;
+pub use progress::{Progress, Stage};
 pub use read::{Raw, Tx};
 pub use record::{Count, Form, Index, Indexed, Record, Reference, Row};
 pub use restore::{Prepared, Restored};
 pub use schema::Table;
 pub use snapshot::Snapshot;
 pub use undo::Change;
+pub use watch::{Commit, Figures, PageCache};
 pub use window::{Order, Window};
 pub use write::WriteTx;
 
 use crate::error::{Error, Result};
 use crate::secret::{Draw, SigningSecret};
 
+use disk::{Disk, Drive, Files};
 use engine::{RETRY_AFTER, begin, storage_error};
 use file::Lock;
 use migrate::open_database;
+use watch::Watched;
 use writer::{Queued, Shared, Task, Writer};
 
 /// How many writes may wait for the writer; the next one is refused with 503.
@@ -79,6 +94,7 @@ pub struct Store {
     queue: mpsc::Sender<Task>,
     thread: Arc<Mutex<Option<JoinHandle<()>>>>,
     path: Arc<Path>,
+    drive: Drive,
 }
 
 impl Store {
@@ -87,10 +103,19 @@ impl Store {
     /// # Errors
     /// When the file is missing, in use, not ours, newer than this release, or damaged.
     pub fn open(path: &Path, cache: usize) -> Result<Self, OpenError> {
-        let lock = Lock::take_for_existing(path)?;
-        let opened = file::remove_draft(path).and_then(|()| open_database(path, cache));
-        match opened {
-            Ok(database) => Self::start(path, cache, lock, database),
+        Self::open_on(Files::shared(), path, cache)
+    }
+
+    /// Does what [`open`](Self::open) does, on another disk.
+    ///
+    /// # Errors
+    /// When the file is missing, in use, not ours, newer than this release, or damaged.
+    pub fn open_on(disk: Arc<dyn Disk>, path: &Path, cache: usize) -> Result<Self, OpenError> {
+        let drive = Drive::new(disk);
+        let lock = Lock::take_for_existing(&drive, path)?;
+        let opened = file::remove_draft(&drive, path);
+        match opened.and_then(|()| open_database(&drive, path, cache)) {
+            Ok(database) => Self::start(drive, path, cache, lock, database),
             Err(error) => {
                 lock.withdraw();
                 Err(error)
@@ -110,18 +135,31 @@ impl Store {
         draw: &mut Draw,
         fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError>,
     ) -> Result<(Self, T), OpenError> {
-        file::require_absent(path)?;
+        Self::create_on(Files::shared(), path, cache, draw, fill)
+    }
+
+    /// Does what [`create`](Self::create) does, on another disk.
+    ///
+    /// # Errors
+    /// When there is a file already, another process is making it, `fill` refuses, or the operating
+    /// system does.
+    pub fn create_on<T>(
+        disk: Arc<dyn Disk>,
+        path: &Path,
+        cache: usize,
+        draw: &mut Draw,
+        fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError>,
+    ) -> Result<(Self, T), OpenError> {
+        let drive = Drive::new(disk);
+        file::require_absent(&drive, path)?;
         let lock = Lock::take(path)?;
         let mut filled = None;
-        let created = file::create(path, cache, |database| {
+        let created = file::create(&drive, path, cache, |database| {
             let transaction = begin(database)?;
             let mut tx = WriteTx::new(&transaction);
-            tx.create_tables()?;
-            tx.put_plain(Table::Meta, schema::MARK_KEY, schema::MARK)?;
-            tx.put_plain(Table::Meta, schema::FORMAT_KEY, &schema::FORMAT.encoded())?;
+            tx.begin_file()?;
             let secret = SigningSecret::new(draw);
-            let stored = postcard::to_stdvec(&secret).map_err(Error::internal)?;
-            tx.put_plain(Table::Meta, schema::SECRET_KEY, &stored)?;
+            tx.put_secret(&secret)?;
             filled = Some(fill(&mut tx, &secret)?);
             tx.finish()?;
             transaction.commit().map_err(storage_error)?;
@@ -131,21 +169,28 @@ impl Store {
             lock.withdraw();
             return Err(error);
         }
-        let database = open_database(path, cache)?;
-        let store = Self::start(path, cache, lock, database)?;
+        let database = open_database(&drive, path, cache)?;
+        let store = Self::start(drive, path, cache, lock, database)?;
         let filled = filled.ok_or_else(|| Error::internal("a new file was not filled"))?;
         Ok((store, filled))
     }
 
-    fn start(path: &Path, cache: usize, lock: Lock, database: Database) -> Result<Self, OpenError> {
+    fn start(
+        drive: Drive,
+        path: &Path,
+        cache: usize,
+        lock: Lock,
+        database: Database,
+    ) -> Result<Self, OpenError> {
         let (queue, tasks) = mpsc::channel(QUEUE);
         let first = writer::snapshot(&database, &queue.downgrade())?;
         let shared = Arc::new(Shared {
             snapshot: ArcSwapOption::from_pointee(first),
             ready: AtomicBool::new(true),
-            occupied: AtomicBool::new(false),
+            watched: Watched::default(),
         });
         let writer = Writer {
+            drive: drive.clone(),
             path: path.to_owned(),
             cache,
             lock,
@@ -159,7 +204,13 @@ impl Store {
             .name("writer".to_owned())
             .spawn(move || writer.run(database))
             .map_err(OpenError::io("start the writer of", path))?;
-        Ok(Self { shared, queue, thread: Arc::new(Mutex::new(Some(thread))), path: path.into() })
+        Ok(Self {
+            shared,
+            queue,
+            thread: Arc::new(Mutex::new(Some(thread))),
+            path: path.into(),
+            drive,
+        })
     }
 
     /// Where the data file lies.
@@ -170,11 +221,6 @@ impl Store {
     /// Whether the file is open and takes writes.
     pub fn ready(&self) -> bool {
         self.shared.ready.load(Ordering::Acquire)
-    }
-
-    /// Whether writes wait for what takes as long as the file is large: it is copied, compacted or restored.
-    pub fn occupied(&self) -> bool {
-        self.shared.occupied.load(Ordering::Acquire)
     }
 
     /// The state that the last commit left. It stays as it is for as long as it is held.
@@ -201,8 +247,12 @@ impl Store {
         F: Fn(&mut WriteTx<'_>) -> Result<T> + Send + 'static,
     {
         let (queued, answer) = Queued::new(rule);
-        self.enqueue(Task::Write(queued))?;
-        answered(answer.await)?
+        let written = match self.enqueue(Task::Write(queued)) {
+            Ok(()) => answered(answer.await).flatten(),
+            Err(refused) => Err(refused),
+        };
+        self.shared.watched.note_refusal(&written);
+        written
     }
 
     /// Runs `work` on the writer thread between two transactions, while no write is under way: the
@@ -252,15 +302,6 @@ impl Store {
         })
     }
 
-    /// The signing secret of this data file.
-    ///
-    /// # Errors
-    /// 500 or 503 when it cannot be read.
-    pub fn signing_secret(&self) -> Result<SigningSecret> {
-        let stored = stored_secret(&*self.snapshot()?)?;
-        postcard::from_bytes(&stored).map_err(|error| record::damaged(Table::Meta, &error))
-    }
-
     /// Finishes what is queued, closes the file clean and lets go of its lock.
     pub async fn close(&self) {
         let _ = self.queue.send(Task::Close).await;
@@ -269,12 +310,6 @@ impl Store {
             let _ = tokio::task::spawn_blocking(move || thread.join()).await;
         }
     }
-}
-
-/// The signing secret of a file, as it is stored.
-fn stored_secret(snapshot: &Snapshot) -> Result<Vec<u8>> {
-    let stored = snapshot.plain(Table::Meta, schema::SECRET_KEY)?;
-    stored.ok_or_else(|| record::damaged(Table::Meta, &"no signing secret"))
 }
 
 fn answered<T>(answer: Result<T, oneshot::error::RecvError>) -> Result<T> {

@@ -3,17 +3,17 @@
 //! redb writes into every file that it opens, even if only to mark it open. Through this it can be shown
 //! a file that may be another program's, another release's, or damaged.
 
-use std::fs::File;
 use std::io;
 use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use redb::backends::FileBackend;
-use redb::{BackendError, DatabaseError, StorageBackend};
+use redb::{BackendError, StorageBackend};
+
+use super::disk::Medium;
 
 #[derive(Debug)]
 pub(super) struct Overlay {
-    file: FileBackend,
+    file: Medium,
     memory: Mutex<Memory>,
 }
 
@@ -27,8 +27,7 @@ struct Memory {
 }
 
 impl Overlay {
-    pub(super) fn new(file: File) -> Result<Self, DatabaseError> {
-        let file = FileBackend::new(file)?;
+    pub(super) fn new(file: Medium) -> io::Result<Self> {
         let memory = Memory { len: file.len()?, written: Vec::new() };
         Ok(Self { file, memory: Mutex::new(memory) })
     }
@@ -103,6 +102,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
+    use super::super::disk::Drive;
     use super::*;
 
     proptest! {
@@ -112,13 +112,15 @@ mod tests {
             writes in vec((0u64..80, vec(any::<u8>(), 0..24)), 0..8),
             (from, length) in (0u64..96, 0usize..32),
         ) {
-            let mut file = tempfile::tempfile().expect("a file");
+            let mut file = tempfile::NamedTempFile::new().expect("a file");
             file.write_all(&stored).expect("written");
             let mut model = stored;
             model.resize(96, 0);
-            let overlay = Overlay::new(file.try_clone().expect("a handle")).expect("an overlay");
+            let drive = Drive::files();
+            let opened = drive.disk().open(file.path()).expect("a handle");
+            let overlay = Overlay::new(drive.medium(opened)).expect("an overlay");
             overlay.set_len(96).expect("memory");
-            let before = file.metadata().expect("metadata").len();
+            let before = file.as_file().metadata().expect("metadata").len();
             for (offset, bytes) in &writes {
                 let offset = usize::try_from(*offset).expect("small");
                 let end = (offset + bytes.len()).min(model.len());
@@ -129,7 +131,7 @@ mod tests {
             let within = overlay.read(from, &mut read).is_ok();
             let from = usize::try_from(from).expect("small");
             prop_assert_eq!(within.then_some(read.as_slice()), model.get(from..from + length));
-            prop_assert_eq!(file.metadata().expect("metadata").len(), before);
+            prop_assert_eq!(file.as_file().metadata().expect("metadata").len(), before);
         }
     }
 }

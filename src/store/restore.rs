@@ -5,15 +5,19 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::secret::SigningSecret;
 
 use super::backup::require_sound;
 use super::check::Checks;
+use super::disk::Drive;
 use super::engine::begin_read;
 use super::file::{self, Lock, beside};
 use super::migrate::open_database;
 use super::open_error::OpenError;
+use super::progress::Progress;
+use super::secrets::stored_secret;
 use super::snapshot::Snapshot;
-use super::{DEFAULT_CACHE, Store, stored_secret};
+use super::{DEFAULT_CACHE, Store};
 
 /// A restore that was done.
 #[derive(Debug, Clone, Serialize)]
@@ -33,7 +37,7 @@ pub struct Prepared {
 
 impl Drop for Prepared {
     fn drop(&mut self) {
-        let _ = file::remove(&self.copy);
+        let _ = file::remove(&Drive::files(), &self.copy);
         if let Some(lock) = self.lock.take() {
             lock.withdraw();
         }
@@ -51,17 +55,25 @@ impl Prepared {
     /// # Errors
     /// When the backup is in use, is none or does not hold together, another restore is under way, or the
     /// operating system refuses.
-    pub fn new(data: &Path, from: &Path, checks: &Checks) -> Result<Self, OpenError> {
-        let source = Lock::take_for_existing(from)?;
+    pub fn new(
+        data: &Path,
+        from: &Path,
+        checks: &Checks,
+        progress: &Progress,
+    ) -> Result<Self, OpenError> {
+        let drive = Drive::files();
+        let source = Lock::take_for_existing(&drive, from)?;
         let copy = copy_beside(data);
         let lock = Some(Lock::take(&copy)?);
         let prepared = Self { data: data.to_owned(), copy, lock };
-        let copied = file::remove(&prepared.copy).and_then(|()| file::copy(from, &prepared.copy));
+        progress.begin("copying", 0);
+        let copied =
+            file::remove(&drive, &prepared.copy).and_then(|()| file::copy(from, &prepared.copy));
         source.withdraw();
         copied?;
-        let opened = open_database(&prepared.copy, DEFAULT_CACHE);
+        let opened = open_database(&drive, &prepared.copy, DEFAULT_CACHE);
         let mut database = opened.map_err(|error| error.told_of(from))?;
-        require_sound(from, &mut database, checks)?;
+        require_sound(from, &mut database, checks, progress)?;
         drop(database);
         Ok(prepared)
     }
@@ -73,8 +85,9 @@ impl Prepared {
     /// When the data file is in use or the operating system refuses.
     pub fn swap(&self, stamp: &str) -> Result<Restored, OpenError> {
         let lock = Lock::take(&self.data)?;
-        file::remove_draft(&self.data)?;
-        let swapped = put(&self.data, stamp);
+        let drive = Drive::files();
+        file::remove_draft(&drive, &self.data)?;
+        let swapped = put(&drive, &self.data, stamp);
         if swapped.is_err() {
             lock.withdraw();
         }
@@ -82,8 +95,8 @@ impl Prepared {
     }
 }
 
-fn put(data: &Path, stamp: &str) -> Result<Restored, OpenError> {
-    let replaced = file::replace(data, &copy_beside(data), &format!("replaced-{stamp}"))?;
+fn put(drive: &Drive, data: &Path, stamp: &str) -> Result<Restored, OpenError> {
+    let replaced = file::replace(drive, data, &copy_beside(data), &format!("replaced-{stamp}"))?;
     Ok(Restored { file: data.to_owned(), replaced })
 }
 
@@ -96,10 +109,11 @@ impl Store {
     /// know; 503 when the file is closed.
     pub async fn restore(&self, stamp: String) -> Result<Restored> {
         let (data, secret) = (self.path().to_owned(), stored_secret(&*self.snapshot()?)?);
+        let drive = self.drive.clone();
         self.exchange(move |database| {
-            let swapped = require_same(&data, &secret).and_then(|()| {
+            let swapped = require_same(&drive, &data, &secret).and_then(|()| {
                 drop(database);
-                put(&data, &stamp)
+                put(&drive, &data, &stamp)
             });
             swapped.map_err(|error| Error::invalid("not_restored", error.to_string()))
         })
@@ -107,14 +121,18 @@ impl Store {
     }
 }
 
-fn require_same(data: &Path, secret: &[u8]) -> Result<(), OpenError> {
+fn require_same(drive: &Drive, data: &Path, secret: &SigningSecret) -> Result<(), OpenError> {
     let copy = copy_beside(data);
-    let found = file::inspect(&copy, DEFAULT_CACHE, |shown| {
+    let found = file::inspect(drive, &copy, DEFAULT_CACHE, |shown| {
         Ok(stored_secret(&Snapshot::new(begin_read(shown)?, Box::new(|| ())))?)
     })?;
-    if found == secret {
+    if found == *secret {
         return Ok(());
     }
-    let text = "the backup is of another workspace; stop the server to restore it";
+    let text = if found.parts().0 == secret.parts().0 {
+        "the backup holds other secrets than the server, since they were rotated; stop the server to restore it"
+    } else {
+        "the backup is of another workspace; stop the server to restore it"
+    };
     Err(Error::invalid("another_workspace", text).into())
 }

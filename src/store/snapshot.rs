@@ -15,6 +15,8 @@ use super::window::Order;
 
 /// What an inspection does with one key, and its opened payload or what is wrong with it.
 pub(super) type Inspect<'v> = dyn FnMut(&[u8], Result<&[u8]>) -> Result<()> + 'v;
+/// What is done with one key, and its value as it is stored.
+pub(super) type InspectSealed<'v> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'v;
 
 /// Called when the file could not be read.
 pub(super) type Alarm = Box<dyn Fn() + Send + Sync>;
@@ -60,17 +62,26 @@ impl Snapshot {
         }
     }
 
+    /// How many values there are in `table`.
+    pub(super) fn len(&self, table: Table) -> Result<u64> {
+        self.table(table)?.len().map_err(storage_error)
+    }
+
     /// How many values there are in all tables.
     pub(super) fn values(&self) -> Result<u64> {
-        let count = |table: &Table| self.table(*table)?.len().map_err(storage_error);
-        Table::ALL.iter().map(count).sum()
+        Table::ALL.iter().map(|table| self.len(*table)).sum()
     }
 
     /// Hands every key of `table` to `visit`, with its payload or what is wrong with it.
     pub(super) fn each(&self, table: Table, visit: &mut Inspect<'_>) -> Result<()> {
+        self.each_sealed(table, &mut |key, sealed| visit(key, open(table, key, sealed)))
+    }
+
+    /// Hands every key of `table` to `visit`, with its value as it is stored.
+    pub(super) fn each_sealed(&self, table: Table, visit: &mut InspectSealed<'_>) -> Result<()> {
         for entry in self.table(table)?.range::<&[u8]>(..).map_err(storage_error)? {
             let (key, sealed) = entry.map_err(storage_error)?;
-            visit(key.value(), open(table, key.value(), sealed.value()))?;
+            visit(key.value(), sealed.value())?;
         }
         Ok(())
     }

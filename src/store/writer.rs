@@ -16,9 +16,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{Error, Result};
 
-use super::engine::{RETRY_AFTER, begin, begin_read, storage_error};
+use super::disk::Drive;
+use super::engine::{RETRY_AFTER, begin, begin_read, probe, storage_error};
 use super::file::{self, Lock};
+use super::rewrite;
 use super::snapshot::Snapshot;
+use super::watch::{Look, Watched};
 use super::write::WriteTx;
 
 /// How many writes one transaction takes at the most.
@@ -41,8 +44,8 @@ pub(super) struct Shared {
     pub(super) snapshot: ArcSwapOption<Snapshot>,
     /// Whether the file is open and its last commit succeeded.
     pub(super) ready: AtomicBool,
-    /// Whether the writer thread does what takes as long as the file is large, and no write.
-    pub(super) occupied: AtomicBool,
+    /// What others watch.
+    pub(super) watched: Watched,
 }
 
 impl Shared {
@@ -50,22 +53,7 @@ impl Shared {
     fn close(&self) {
         self.ready.store(false, Ordering::Release);
         self.snapshot.store(None);
-    }
-}
-
-/// Says that the writer thread is occupied until it is dropped, also by a panic.
-struct Occupied<'s>(&'s AtomicBool);
-
-impl<'s> Occupied<'s> {
-    fn with(occupied: &'s AtomicBool) -> Self {
-        occupied.store(true, Ordering::Release);
-        Self(occupied)
-    }
-}
-
-impl Drop for Occupied<'_> {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+        self.watched.closed();
     }
 }
 
@@ -88,6 +76,8 @@ pub(super) enum Task {
     Exchange(Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>),
     /// Find out whether the file still serves: a read failed.
     Probe,
+    /// Do something with the open file between two transactions.
+    Look(Box<Look>),
     /// Finish, close the file and end.
     Close,
 }
@@ -142,6 +132,7 @@ where
 
 /// The writer thread's own state.
 pub(super) struct Writer {
+    pub(super) drive: Drive,
     pub(super) path: PathBuf,
     pub(super) cache: usize,
     pub(super) lock: Lock,
@@ -179,11 +170,11 @@ impl Writer {
             let outcome = catch_unwind(AssertUnwindSafe(|| match task {
                 Task::Write(first) => self.batch(&database, first, &mut next).map(|()| true),
                 Task::Pause(work) => {
-                    let _occupied = Occupied::with(&self.shared.occupied);
-                    work();
+                    self.shared.watched.occupied(work);
                     Ok(true)
                 }
                 Task::Probe => probe(&database).map(|()| true),
+                Task::Look(look) => look(self, &database).map(|()| true),
                 Task::Close | Task::Exchange(_) => Ok(false),
             }));
             match outcome.unwrap_or_else(|_| Err(Error::internal("redb panicked"))) {
@@ -261,8 +252,7 @@ impl Writer {
             return transaction.abort().map_err(storage_error);
         }
         tx.finish()?;
-        transaction.commit().map_err(storage_error)?;
-        self.publish(database)
+        self.commit(database, transaction, ran.len())
     }
 
     /// What else is queued; waits for it a little, while fewer came than are expected.
@@ -280,7 +270,7 @@ impl Writer {
     }
 
     /// Shows the committed state to readers.
-    fn publish(&self, database: &Database) -> Result<()> {
+    pub(super) fn publish(&self, database: &Database) -> Result<()> {
         let snapshot = snapshot(database, &self.sender)?;
         self.shared.snapshot.store(Some(Arc::new(snapshot)));
         Ok(())
@@ -292,11 +282,11 @@ impl Writer {
         database: Database,
         work: Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>,
     ) -> Option<Database> {
-        let occupied = Occupied::with(&self.shared.occupied);
-        self.shared.close();
         // Where it panics, whoever waits for its answer is told 503 by its absence.
-        let tell = catch_unwind(AssertUnwindSafe(|| work(database))).ok();
-        drop(occupied);
+        let tell = self.shared.watched.occupied(|| {
+            self.shared.close();
+            catch_unwind(AssertUnwindSafe(|| work(database))).ok()
+        });
         let opened = self.open_again();
         if let Some(tell) = tell {
             tell();
@@ -344,8 +334,12 @@ impl Writer {
     }
 
     fn try_open(&self) -> Result<Database> {
-        let database = file::open(&self.path, self.cache).map_err(Error::internal)?;
+        if self.drive.distrusted() {
+            rewrite::rewrite(&self.drive, &self.path)?;
+        }
+        let database = file::open(&self.drive, &self.path, self.cache).map_err(Error::internal)?;
         self.publish(&database)?;
+        self.drive.trust();
         Ok(database)
     }
 
@@ -386,15 +380,10 @@ fn refuse(task: Task) -> Ended {
             write.answer(Err(Error::unavailable(RETRY_AFTER, "the data file is closed")));
         }
         // Whoever waits for its answer is told 503 by its absence.
-        Task::Pause(_) | Task::Exchange(_) | Task::Probe => {}
+        Task::Pause(_) | Task::Exchange(_) | Task::Probe | Task::Look(_) => {}
         Task::Close => return Ended::Yes,
     }
     Ended::No
-}
-
-/// Fails where the handle refuses to go on.
-fn probe(database: &Database) -> Result<()> {
-    begin(database)?.abort().map_err(storage_error)
 }
 
 /// The present state of `database`. Where a read of it fails, the writer is told; a full queue means that

@@ -2,11 +2,14 @@
 
 pub mod browser;
 pub mod contract;
+pub mod day;
 pub mod dns;
 pub mod log;
 pub mod manager;
 pub mod process;
+pub mod sim;
 pub mod smtp;
+pub mod terminal;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -45,6 +48,7 @@ pub async fn eventually<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> 
 }
 
 /// A served data file in a folder of its own, gone with the test.
+#[derive(Clone)]
 pub struct Workspace {
     pub app: App,
     pub made: Made,
@@ -194,6 +198,11 @@ impl Caller {
     /// Someone with this key who calls this router.
     pub fn of(router: Router, key: &str) -> Self {
         Self { router, key: Some(key.to_owned()) }
+    }
+
+    /// Someone without a key who calls this router.
+    pub fn nobody(router: Router) -> Self {
+        Self { router, key: None }
     }
 
     pub async fn get(&self, path: &str) -> Answer {

@@ -37,6 +37,7 @@ const CRATES: &[(&[&str], &[&str])] = &[
     (&["lettre"], &["mail"]),
     (&["governor"], &["http/limits.rs"]),
     (&["hickory_resolver"], &["dns.rs"]),
+    (&["metrics", "metrics_exporter_prometheus", "metrics_process"], &["meters"]),
     (&["sqlparser"], &["resources/batch_exports/hogql.rs"]),
     (&["ammonia", "pulldown_cmark"], &["resources/sharing/page/markdown.rs"]),
 ];
@@ -111,10 +112,14 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("ids", &["store"]),
     ("etag", &["error", "store"]),
     ("idempotency", &["error", "ids", "store", "time"]),
+    ("meters", &[]),
     ("dns", &["config", "error"]),
-    ("mail", &["config", "error", "ids", "secret", "store", "time"]),
-    ("config", &["store", "time"]),
-    ("access", &["error", "etag", "idempotency", "ids", "resources", "secret", "store", "time"]),
+    ("mail", &["config", "error", "ids", "meters", "secret", "store", "time"]),
+    ("config", &["meters", "store", "time"]),
+    (
+        "access",
+        &["error", "etag", "idempotency", "ids", "meters", "resources", "secret", "store", "time"],
+    ),
     (
         "resources",
         &[
@@ -143,6 +148,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "idempotency",
             "ids",
             "mail",
+            "meters",
             "resources",
             "secret",
             "store",
@@ -160,6 +166,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "ids",
             "input",
             "json",
+            "meters",
             "state",
             "store",
             "time",
@@ -183,7 +190,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "time",
         ],
     ),
-    ("router", &["access", "error", "http", "resources", "state"]),
+    ("router", &["access", "config", "http", "resources", "state"]),
     (
         "operator",
         &[
@@ -224,6 +231,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "error",
             "http",
             "ids",
+            "meters",
             "operator",
             "resources",
             "router",
