@@ -188,7 +188,6 @@ impl Store {
             snapshot: ArcSwapOption::from_pointee(first),
             ready: AtomicBool::new(true),
             watched: Watched::default(),
-            exchanging: AtomicBool::new(false),
         });
         let writer = Writer {
             drive: drive.clone(),
@@ -222,11 +221,6 @@ impl Store {
     /// Whether the file is open and takes writes.
     pub fn ready(&self) -> bool {
         self.shared.ready.load(Ordering::Acquire)
-    }
-
-    /// Whether the file is closed for as long as it is compacted or restored.
-    pub fn exchanging(&self) -> bool {
-        self.shared.exchanging.load(Ordering::Acquire)
     }
 
     /// The state that the last commit left. It stays as it is for as long as it is held.

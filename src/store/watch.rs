@@ -1,6 +1,6 @@
 //! What of the store's work others may watch. The store counts; what becomes of the figures it does not know.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -33,9 +33,26 @@ pub(super) struct Watched {
     refused: AtomicU64,
     /// When the last commit ended; none since the file was closed.
     committed: Mutex<Option<Instant>>,
+    occupied: AtomicBool,
+}
+
+/// Ends the occupation of the writer thread, also where that panics.
+struct Occupation<'w>(&'w AtomicBool);
+
+impl Drop for Occupation<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
 }
 
 impl Watched {
+    /// Does, on the writer thread, what is no write and takes as long as the file is large.
+    pub(super) fn occupied<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.occupied.store(true, Ordering::Release);
+        let _ends = Occupation(&self.occupied);
+        work()
+    }
+
     pub(super) fn committed(&self, commit: Commit) {
         self.note(Some(Instant::now()));
         if let Some(listener) = self.listener.get() {
@@ -110,6 +127,11 @@ impl Store {
     /// When the last commit ended, if there was one since the file was opened.
     pub fn committed_at(&self) -> Option<Instant> {
         *self.shared.watched.committed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether writes wait for what takes as long as the file is large: it is copied, compacted or restored.
+    pub fn occupied(&self) -> bool {
+        self.shared.watched.occupied.load(Ordering::Acquire)
     }
 
     /// How the store stands. Cheap, though it asks the operating system: not for request threads.
