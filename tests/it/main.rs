@@ -62,6 +62,7 @@ mod invite_access;
 mod invite_bulk;
 mod invite_mail;
 mod invites;
+mod io_faults;
 mod keys;
 mod levels;
 mod limits;
