@@ -4,10 +4,12 @@
 mod backups;
 mod changes;
 mod keeper;
+mod scrubber;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde::Serialize;
 use tokio::sync::{Notify, Semaphore};
@@ -32,6 +34,8 @@ use crate::resources::signup::Letters;
 use crate::secret::{Purpose, Seed};
 use crate::store::{OpenError, Snapshot, Store};
 use crate::time::{Clock, Timestamp};
+
+pub use scrubber::Scrubbed;
 
 /// How long the record of a key's use waits, to keep out of the way of what the key is used for.
 const USE_RECORDED_AFTER: Duration = Duration::from_millis(100);
@@ -60,6 +64,7 @@ struct Inner {
     public_pages: Turns,
     mailer: Option<Mailer>,
     postman: Option<Postman>,
+    scrubbed: ArcSwapOption<Scrubbed>,
 }
 
 impl App {
@@ -119,7 +124,9 @@ impl App {
             hasher,
             mailer,
             postman,
+            scrubbed: ArcSwapOption::empty(),
         }));
+        app.keep_looking();
         app.keep_house()?;
         Ok(app)
     }

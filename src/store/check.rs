@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::time::Duration;
 
 use redb::Database;
 use serde::Serialize;
@@ -20,7 +21,7 @@ use super::file::{builder, folder_of};
 use super::key::Key;
 use super::progress::Progress;
 use super::read::Tx;
-use super::record::{Record, Reference, Row, entry_payload};
+use super::record::{Named, Record, Reference, Row, entry_payload};
 use super::schema::Table;
 use super::snapshot::Snapshot;
 use super::{DEFAULT_CACHE, Store};
@@ -37,9 +38,29 @@ pub struct Findings {
     pub problem_count: u64,
     /// The first of them, each in one line.
     pub problems: Vec<String>,
+    /// Whether the file could not be read to its end.
+    #[serde(skip)]
+    pub(super) interrupted: bool,
+    #[serde(skip)]
+    pub(super) pace: Pace,
+}
+
+/// How long it pauses after how many values; never, where that is 0.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    pub(super) values: u64,
+    pub(super) pause: Duration,
 }
 
 impl Findings {
+    /// Counts one value that was read.
+    fn read(&mut self) {
+        self.values += 1;
+        if self.pace.values > 0 && self.values.is_multiple_of(self.pace.values) {
+            std::thread::sleep(self.pace.pause);
+        }
+    }
+
     fn problem(&mut self, table: Table, what: impl Display) {
         self.problem_count += 1;
         if self.problems.len() < TOLD {
@@ -102,14 +123,14 @@ impl<R: Record> Kind for Of<R> {
     ) -> Result<()> {
         let mut entries = Entries::new();
         tx.each(R::TABLE, &mut |key, payload| {
-            findings.values += 1;
+            findings.read();
             let read =
                 payload.and_then(|payload| Ok((payload, Row::<R>::read(payload)?.into_record()?)));
             match read {
                 Ok((payload, record)) => {
                     if record.key().encoded() != key {
                         let what = "a record lies under another record's key";
-                        findings.problem(R::TABLE, what);
+                        findings.problem(R::TABLE, format_args!("{what}, {}", Named(key)));
                     }
                     let found = Found { key, payload, record: &record };
                     check_entries_of(tx, &found, &mut entries, findings);
@@ -150,11 +171,12 @@ fn check_entries_of<R: Record>(
         let Some(entry) = index.entry(found.record) else { continue };
         *entries.entry(index.table()).or_default() += 1;
         let expected = entry_payload(index.form(), found.key, found.payload);
-        match tx.plain(index.table(), &entry).ok().flatten() {
-            Some(stands) if stands == expected => {}
-            Some(_) => findings.problem(index.table(), "an entry differs from its record"),
-            None => findings.problem(index.table(), "a record is missing from the index"),
-        }
+        let wrong = match tx.plain(index.table(), &entry).ok().flatten() {
+            Some(stands) if stands == expected => continue,
+            Some(_) => "an entry differs from its record",
+            None => "a record is missing from the index",
+        };
+        findings.problem(index.table(), format_args!("{wrong}, {}", Named(found.key)));
     }
 }
 
@@ -168,7 +190,9 @@ fn check_references<R: Record>(
         let found = tx.plain(reference.table, &reference.key).is_ok_and(|found| found.is_some());
         if !found && !excused(tx, &reference)? {
             let target = reference.table.name();
-            findings.problem(R::TABLE, format_args!("a record points at nothing in {target}"));
+            let key = Named(&record.key().encoded()).to_string();
+            let what = format_args!("the record {key} points at nothing in {target}");
+            findings.problem(R::TABLE, what);
         }
     }
     Ok(())
@@ -188,12 +212,12 @@ fn check_sums(tx: &Snapshot, table: Table, findings: &mut Findings) -> Result<u6
     let mut found = 0;
     tx.each(table, &mut |_, payload| {
         found += 1;
+        findings.read();
         if let Err(error) = payload {
             findings.problem(table, error);
         }
         Ok(())
     })?;
-    findings.values += found;
     Ok(found)
 }
 
@@ -249,7 +273,17 @@ impl Store {
 
 /// Walks every table: the records of all kinds, then the others' checksums.
 pub(super) fn check_snapshot(tx: &Snapshot, checks: &Checks, progress: &Progress) -> Findings {
-    let mut findings = Findings::default();
+    check_paced(tx, checks, progress, Pace::default())
+}
+
+/// Does what [`check_snapshot`] does, at its pace.
+pub(super) fn check_paced(
+    tx: &Snapshot,
+    checks: &Checks,
+    progress: &Progress,
+    pace: Pace,
+) -> Findings {
+    let mut findings = Findings { pace, ..Findings::default() };
     let mut counts = Counts::default();
     let mut others = Table::ALL.to_vec();
     others.retain(|table| *table != Table::Counts);
@@ -265,15 +299,45 @@ pub(super) fn check_snapshot(tx: &Snapshot, checks: &Checks, progress: &Progress
     for table in others {
         reported(table, &mut findings, |found| check_sums(tx, table, found).map(drop));
     }
+    for table in Table::ALL {
+        reported(*table, &mut findings, |found| check_ways(tx, *table, found));
+    }
     progress.tell(of, of);
     findings
+}
+
+/// Whether every key is found from the root, in its order, and there are as many as the table says: where the way to
+/// some is lost, they are absent for every read.
+fn check_ways(tx: &Snapshot, table: Table, findings: &mut Findings) -> Result<()> {
+    let (mut walked, mut last) = (0, None::<Vec<u8>>);
+    let mut lost = Vec::new();
+    tx.each_sealed(table, &mut |key, _| {
+        walked += 1;
+        let follows = last.as_deref().is_none_or(|last| last < key);
+        if !follows || !tx.has(table, key)? {
+            lost.push(Named(key).to_string());
+        }
+        last = Some(key.to_vec());
+        Ok(())
+    })?;
+    for key in lost {
+        findings.problem(table, format_args!("the key {key} is not found where it belongs"));
+    }
+    let told = tx.len(table)?;
+    if told != walked {
+        findings.problem(table, format_args!("{walked} keys where the table says {told}"));
+    }
+    Ok(())
 }
 
 /// Walks on where a table cannot be walked to its end. redb panics over some of what it does not expect.
 fn reported(table: Table, findings: &mut Findings, walk: impl FnOnce(&mut Findings) -> Result<()>) {
     match catch_unwind(AssertUnwindSafe(|| walk(findings))) {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => findings.problem(table, error),
+        Ok(Err(error)) => {
+            findings.interrupted |= error.status() == 503;
+            findings.problem(table, error);
+        }
         Err(_) => findings.problem(table, "redb panicked over the table"),
     }
 }

@@ -23,6 +23,7 @@ pub mod record;
 mod restore;
 mod rewrite;
 pub mod schema;
+mod scrub;
 mod snapshot;
 #[cfg(test)]
 mod tests;

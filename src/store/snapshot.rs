@@ -62,8 +62,17 @@ impl Snapshot {
 
     /// How many values there are in all tables.
     pub(super) fn values(&self) -> Result<u64> {
-        let count = |table: &Table| self.table(*table)?.len().map_err(storage_error);
-        Table::ALL.iter().map(count).sum()
+        Table::ALL.iter().map(|table| self.len(*table)).sum()
+    }
+
+    /// How many keys `table` has, as it says itself.
+    pub(super) fn len(&self, table: Table) -> Result<u64> {
+        self.table(table)?.len().map_err(storage_error)
+    }
+
+    /// Whether something stands under `key`, whatever state it is in.
+    pub(super) fn has(&self, table: Table, key: &[u8]) -> Result<bool> {
+        Ok(self.table(table)?.get(key).map_err(storage_error)?.is_some())
     }
 
     /// Hands every key of `table` to `visit`, with its payload or what is wrong with it.

@@ -14,8 +14,9 @@ use steward::store::disk::{Disk, DiskFile};
 
 const SECTOR: usize = 512;
 
-/// The operating system's numbers for "input/output error" and "no space left on device".
+/// The operating system's numbers for "input/output error", "read-only file system" and "no space left on device".
 pub const EIO: i32 = rustix::io::Errno::IO.raw_os_error();
+pub const EROFS: i32 = rustix::io::Errno::ROFS.raw_os_error();
 pub const ENOSPC: i32 = rustix::io::Errno::NOSPC.raw_os_error();
 
 type Sector = [u8; SECTOR];
