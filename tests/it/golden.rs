@@ -27,10 +27,12 @@ use tempfile::TempDir;
 use crate::batch_exports;
 use crate::support::dns::{Dns, Reply};
 use crate::support::smtp::MailServer;
-use crate::support::{Caller, OWNER, Workspace};
+use crate::support::{Caller, Workspace};
 
 /// When the fixtures were made.
 const MADE: Timestamp = Timestamp::from_micros(1_763_640_000_000_000);
+/// What the file of answers says of the keys in it.
+const NOTE: &str = "Fixtures: these keys open nothing but the data file beside this one.";
 /// Tables that are empty but for moments: what is removed is swept at once.
 const EMPTY: [&str; 1] = ["sweeps/1"];
 
@@ -101,7 +103,7 @@ async fn every_kept_file_opens_whole_and_answers_as_it_did() {
         formats += 1;
         let (folder, app, mut kept) = open(format);
         check(&app).await;
-        let (keys, known) = (kept["keys"].clone(), kept["answers"].clone());
+        let (keys, known) = (kept["fixture_keys"].clone(), kept["answers"].clone());
         let (keys, known) = (keys.as_array().expect("keys"), known.as_array().expect("answers"));
         let found = answered(&app, keys, known).await;
         if std::env::var("GOLDEN").is_ok_and(|what| what == "answers") {
@@ -327,7 +329,7 @@ async fn make_a_golden_file() {
     kept.finish().expect("written");
     let keys: Vec<_> = callers.iter().map(|caller| json!(caller.key)).collect();
     let asked = questions(&made.paths(), keys.len());
-    let answers = json!({ "owner": OWNER, "keys": keys, "answers": [] });
+    let answers = json!({ "note": NOTE, "fixture_keys": keys, "answers": [] });
     fs::write(answers_of(FORMAT), answers.to_string()).expect("written");
     let (_folder, app, mut answers) = open(FORMAT);
     answers["answers"] = json!(answered(&app, &keys, &asked).await);

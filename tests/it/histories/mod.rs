@@ -355,9 +355,10 @@ impl Writer<'_> {
     fn remove(&mut self) {
         let Some(id) = self.some() else { return };
         let path = self.one(&id);
-        let (span, reply) = match self.sort.by_delete {
-            true => self.send("DELETE", &path, None, None),
-            false => self.send("PATCH", &path, None, Some(&json!({ "deleted": true }))),
+        let (span, reply) = if self.sort.by_delete {
+            self.send("DELETE", &path, None, None)
+        } else {
+            self.send("PATCH", &path, None, Some(&json!({ "deleted": true })))
         };
         self.kept.lock().unwrap().live.retain(|live| *live != id);
         match reply.status {
