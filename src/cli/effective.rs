@@ -12,22 +12,12 @@ use super::settings::{Setting, Source, is_secret, key};
 /// The settings as TOML that serves as a file again, but for what is masked. Defaults are comments, so a default
 /// of a later release is not fixed by the file.
 pub(super) fn as_toml(settings: &[Setting], file: Option<&Path>) -> String {
-    let mut text = match file {
-        Some(file) => format!("# {}, overruled by flags and the environment\n", file.display()),
-        None => "# no file: flags, the environment and defaults\n".to_owned(),
+    let head = match file {
+        Some(file) => format!("# {}, overruled by flags and the environment", file.display()),
+        None => "# no file: flags, the environment and defaults".to_owned(),
     };
-    for setting in settings {
-        let (name, source) = (key(&setting.flag), setting.source.word());
-        text += &match setting.value() {
-            Some(value) if setting.source == Source::Default => {
-                format!("# {name} = {value} # {source}\n")
-            }
-            Some(value) if setting.is_masked() => format!("{name} = {value} # {source}, masked\n"),
-            Some(value) => format!("{name} = {value} # {source}\n"),
-            None => format!("# {name} is not set\n"),
-        };
-    }
-    text
+    let lines = settings.iter().map(Setting::line);
+    [head].into_iter().chain(lines).map(|line| line + "\n").collect()
 }
 
 /// The same for programs.
@@ -68,6 +58,18 @@ impl Setting {
             ArgAction::Append if self.texts.is_empty() && self.source == Source::Default => None,
             ArgAction::Append => Some(Value::Array(self.texts.iter().map(one).collect())),
             _ => first.map(one),
+        }
+    }
+
+    fn line(&self) -> String {
+        let (name, source) = (key(&self.flag), self.source.word());
+        match self.value() {
+            Some(value) if self.source == Source::Default => {
+                format!("# {name} = {value} # {source}")
+            }
+            Some(value) if self.is_masked() => format!("{name} = {value} # {source}, masked"),
+            Some(value) => format!("{name} = {value} # {source}"),
+            None => format!("# {name} is not set"),
         }
     }
 

@@ -49,14 +49,16 @@ pub(super) async fn watch(app: App, url: String) {
     }
 }
 
-/// Whether the data file takes writes: it is open, and the thread that writes it gets to its next task within
-/// `limit`. While it is compacted or restored, which takes as long as it takes, all is well.
+/// Whether the data file takes writes: one is on disk since `limit`, or gets there within it. While the file is
+/// copied, compacted or restored, which takes as long as it takes, all is well.
 async fn healthy(app: &App, limit: Duration) -> bool {
     let store = app.store();
-    if store.exchanging() {
+    let lately = store.committed_at().is_some_and(|moment| moment.elapsed() < limit);
+    if lately || store.occupied() {
         return true;
     }
-    store.ready() && matches!(timeout(limit, store.between_writes(|| ())).await, Ok(Ok(())))
+    let proven = timeout(limit, store.prove()).await;
+    matches!(proven, Ok(Ok(()))) || store.occupied()
 }
 
 fn tell(state: &[NotifyState<'_>]) {

@@ -77,7 +77,7 @@ pub(super) fn read(mut line: Vec<OsString>) -> Result<Asked, Unclear> {
     let matches = matches.map_err(|error| beside_a_file(error, path, keys))?;
     let (command, innermost) = innermost(&whole, &matches);
     let settings = flags(command).map(|flag| Setting::of(flag, innermost, keys)).collect();
-    let warning = read.and_then(|read| read.exposed());
+    let warning = read.and_then(ConfigFile::exposed);
     Ok(Asked { cli: Cli::from_arg_matches(&matches)?, settings, warning })
 }
 

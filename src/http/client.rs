@@ -280,6 +280,19 @@ mod tests {
     }
 
     #[test]
+    fn what_came_by_tls_has_its_scheme_unless_a_trusted_proxy_tells_another() {
+        let base = |peer: &str, headers: &[(&str, &str)]| {
+            let mut parts = parts(Some(peer), headers);
+            parts.extensions.insert(OverTls);
+            Client::of(&parts, &proxies()).base_url(None).into_owned()
+        };
+        let plain = [("host", "a.example"), (FORWARDED_PROTO, "http")];
+        assert_eq!(base("203.0.113.9", &plain), "https://a.example");
+        assert_eq!(base("10.0.0.1", &plain[..1]), "https://a.example");
+        assert_eq!(base("10.0.0.1", &plain), "http://a.example");
+    }
+
+    #[test]
     fn the_public_url_overrides() {
         let client = Client::of(&parts(None, &[]), &proxies());
         assert_eq!(client.base_url(Some("https://x.example/")), "https://x.example");

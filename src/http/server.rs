@@ -258,7 +258,7 @@ async fn silent(deadline: Option<Instant>, heard: &AtomicBool) {
             return;
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 async fn drain(stopping: GracefulShutdown, mut connections: JoinSet<()>, grace: Duration) {

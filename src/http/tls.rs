@@ -60,6 +60,9 @@ impl Tls {
         let files = Files { certificate, key };
         let marks = files.marks();
         let config = ArcSwap::from(files.read()?);
+        if fs::metadata(&files.key).is_ok_and(|key| key.mode() & 0o007 != 0) {
+            tracing::warn!("{} is a private key and others may read it", files.key.display());
+        }
         Ok(Self { files, config, seen: Mutex::new(Seen { marks, refused: None }) })
     }
 

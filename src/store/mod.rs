@@ -28,6 +28,7 @@ pub mod record;
 mod restore;
 mod rewrite;
 pub mod schema;
+mod scrub;
 mod secrets;
 mod snapshot;
 #[cfg(test)]
@@ -64,7 +65,7 @@ pub use restore::{Prepared, Restored};
 pub use schema::Table;
 pub use snapshot::Snapshot;
 pub use undo::Change;
-pub use watch::{Commit, Figures, PageCache};
+pub use watch::{Commit, Figures, PageCache, Records};
 pub use window::{Order, Window};
 pub use write::WriteTx;
 
@@ -188,7 +189,6 @@ impl Store {
             snapshot: ArcSwapOption::from_pointee(first),
             ready: AtomicBool::new(true),
             watched: Watched::default(),
-            exchanging: AtomicBool::new(false),
         });
         let writer = Writer {
             drive: drive.clone(),
@@ -222,11 +222,6 @@ impl Store {
     /// Whether the file is open and takes writes.
     pub fn ready(&self) -> bool {
         self.shared.ready.load(Ordering::Acquire)
-    }
-
-    /// Whether the file is closed for as long as it is compacted or restored.
-    pub fn exchanging(&self) -> bool {
-        self.shared.exchanging.load(Ordering::Acquire)
     }
 
     /// The state that the last commit left. It stays as it is for as long as it is held.

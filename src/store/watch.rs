@@ -1,13 +1,13 @@
 //! What of the store's work others may watch. The store counts; what becomes of the figures it does not know.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use redb::{Database, ReadableDatabase, WriteTransaction};
 use tokio::sync::oneshot;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 use super::engine::{begin, storage_error};
 use super::schema::Table;
@@ -33,9 +33,26 @@ pub(super) struct Watched {
     refused: AtomicU64,
     /// When the last commit ended; none since the file was closed.
     committed: Mutex<Option<Instant>>,
+    occupied: AtomicBool,
+}
+
+/// Ends the occupation of the writer thread, also where that panics.
+struct Occupation<'w>(&'w AtomicBool);
+
+impl Drop for Occupation<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
 }
 
 impl Watched {
+    /// Does, on the writer thread, what is no write and takes as long as the file is large.
+    pub(super) fn occupied<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.occupied.store(true, Ordering::Release);
+        let _ends = Occupation(&self.occupied);
+        work()
+    }
+
     pub(super) fn committed(&self, commit: Commit) {
         self.note(Some(Instant::now()));
         if let Some(listener) = self.listener.get() {
@@ -69,8 +86,15 @@ pub struct Figures {
     pub bytes: u64,
     /// How many writes wait for the writer.
     pub queued: usize,
-    /// How many writes were refused since the store was opened: the queue was full, or the file closed.
+    /// How many writes were answered with 503 since the store was opened.
     pub refused: u64,
+    /// What is in the file, while it is open.
+    pub records: Option<Records>,
+}
+
+/// How much of what there is in the file.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Records {
     /// How many mails wait in the outbox.
     pub letters: u64,
     /// How many removed organizations and projects have yet to be swept.
@@ -105,16 +129,24 @@ impl Store {
         *self.shared.watched.committed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether writes wait for what takes as long as the file is large: it is copied, compacted or restored.
+    pub fn occupied(&self) -> bool {
+        self.shared.watched.occupied.load(Ordering::Acquire)
+    }
+
     /// How the store stands. Cheap, though it asks the operating system: not for request threads.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
-    pub fn figures(&self) -> Result<Figures> {
-        let snapshot = self.snapshot()?;
-        Ok(Figures {
-            bytes: self.path.metadata().map_err(Error::internal)?.len(),
+    pub fn figures(&self) -> Figures {
+        Figures {
+            bytes: self.path.metadata().map_or(0, |data| data.len()),
             queued: self.queue.max_capacity() - self.queue.capacity(),
             refused: self.shared.watched.refused.load(Ordering::Relaxed),
+            records: self.records().ok(),
+        }
+    }
+
+    fn records(&self) -> Result<Records> {
+        let snapshot = self.snapshot()?;
+        Ok(Records {
             letters: snapshot.len(Table::Outbox)?,
             sweeps: snapshot.len(Table::Sweeps)?,
             values: snapshot.values()?,

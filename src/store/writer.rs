@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::error::{Error, Result};
 
 use super::disk::Drive;
-use super::engine::{RETRY_AFTER, begin, begin_read, storage_error};
+use super::engine::{RETRY_AFTER, begin, begin_read, probe, storage_error};
 use super::file::{self, Lock};
 use super::rewrite;
 use super::snapshot::Snapshot;
@@ -46,8 +46,6 @@ pub(super) struct Shared {
     pub(super) ready: AtomicBool,
     /// What others watch.
     pub(super) watched: Watched,
-    /// Whether the file is closed because somebody was handed it.
-    pub(super) exchanging: AtomicBool,
 }
 
 impl Shared {
@@ -172,7 +170,7 @@ impl Writer {
             let outcome = catch_unwind(AssertUnwindSafe(|| match task {
                 Task::Write(first) => self.batch(&database, first, &mut next).map(|()| true),
                 Task::Pause(work) => {
-                    work();
+                    self.shared.watched.occupied(work);
                     Ok(true)
                 }
                 Task::Probe => probe(&database).map(|()| true),
@@ -284,11 +282,11 @@ impl Writer {
         database: Database,
         work: Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>,
     ) -> Option<Database> {
-        self.shared.exchanging.store(true, Ordering::Release);
-        self.shared.close();
         // Where it panics, whoever waits for its answer is told 503 by its absence.
-        let tell = catch_unwind(AssertUnwindSafe(|| work(database))).ok();
-        self.shared.exchanging.store(false, Ordering::Release);
+        let tell = self.shared.watched.occupied(|| {
+            self.shared.close();
+            catch_unwind(AssertUnwindSafe(|| work(database))).ok()
+        });
         let opened = self.open_again();
         if let Some(tell) = tell {
             tell();
@@ -386,11 +384,6 @@ fn refuse(task: Task) -> Ended {
         Task::Close => return Ended::Yes,
     }
     Ended::No
-}
-
-/// Fails where the handle refuses to go on.
-fn probe(database: &Database) -> Result<()> {
-    begin(database)?.abort().map_err(storage_error)
 }
 
 /// The present state of `database`. Where a read of it fails, the writer is told; a full queue means that

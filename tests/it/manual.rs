@@ -97,7 +97,7 @@ fn bash_completes_commands_and_flags_by_the_script() {
         let line = format!(
             "source \"$0\"; COMP_WORDS=(steward {}); COMP_CWORD={}; _steward steward '{}' ''; \
              printf '%s\\n' \"${{COMPREPLY[@]}}\"",
-            words.iter().map(|word| format!("'{word}' ")).collect::<String>(),
+            words.join(" "),
             words.len(),
             words.last().expect("a word"),
         );

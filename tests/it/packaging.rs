@@ -135,7 +135,9 @@ fn the_image_runs_commands_that_there_are() {
     let started = words(value(&image, "CMD"));
     site.run(&[started[0].as_str(), "--help"]).ok();
     let health = value(&image, "HEALTHCHECK").split_once("CMD ").expect("a command").1;
-    assert_eq!(words(health), ["/steward", "healthcheck"]);
+    let health = words(health);
+    assert_eq!(health, ["/steward", "healthcheck"]);
+    site.run(&[health[1].as_str(), "--help"]).ok();
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use proptest::prelude::*;
 use tempfile::TempDir;
 use toml::{Table, Value};
 
@@ -142,4 +143,64 @@ fn a_secret_is_told_without_its_password() {
     ] {
         assert_eq!(masked(text), shown);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Whatever a file holds is either taken or refused in one line that begins with its name.
+    #[test]
+    fn any_file_is_taken_or_refused_in_one_line(text in proptest::collection::vec(pieces(), 0..12)) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("steward.toml");
+        fs::write(&path, text.concat()).expect("written");
+        let serve = serve(&whole()).clone();
+        let told = match ConfigFile::read(&path, &serve) {
+            Ok(file) => file.values().filter_map(|(_, line)| line.texts().err()).collect(),
+            Err(told) => vec![told],
+        };
+        for told in told {
+            prop_assert!(told.starts_with(&format!("{}: ", path.display())), "{told}");
+            prop_assert!(!told.contains('\n') && !told.contains("hunter2"), "{told}");
+        }
+    }
+}
+
+/// What files are made of, and what they should not be.
+fn pieces() -> impl Strategy<Value = String> {
+    prop_oneof![
+        proptest::sample::select(vec![
+            "listen",
+            "smtp-url",
+            "json",
+            "max-body",
+            "rate-limit",
+            " = ",
+            "\n",
+            "\"",
+            "'",
+            "\"\"\"",
+            "[",
+            "]",
+            "{",
+            "}",
+            ",",
+            "true",
+            "1",
+            "-9223372036854775808",
+            "1.5",
+            "1979-05-27",
+            "\"hunter2\"",
+            "hunter2",
+            "\\u0000",
+            "\\n",
+            "#",
+            ".",
+            "\"a\\nb\" = 1\n",
+            "smtp-url = \"smtps://a:hunter2@b\"\n",
+            "json = true\n",
+        ])
+        .prop_map(str::to_owned),
+        any::<char>().prop_map(String::from),
+    ]
 }
