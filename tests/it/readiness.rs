@@ -4,13 +4,13 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Resource, Rlimit, Signal, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::json;
 use steward::error::Error;
 use steward::operator::{Operation, perform};
 use steward::store::Progress;
 
-use crate::support::process::{Connection, STEWARD, Server, Site, cleared, until};
+use crate::support::process::{Connection, Run, STEWARD, Server, Site, cleared, until};
 use crate::support::{Answer, Workspace};
 
 /// A workspace, and how many writes each of its commits took.
@@ -168,6 +168,39 @@ fn a_server_answers_before_its_file_is_open_and_keeps_its_connections() {
         server.stop();
     });
     site.check();
+}
+
+#[test]
+fn a_stop_signal_that_comes_while_the_file_opens_is_heard() {
+    let (site, _) = Site::made();
+    let (address, password) = (free_address(), site.path("password"));
+    assert_eq!(cleared("mkfifo").arg(&password).status().expect("mkfifo").code(), Some(0));
+    let mut command = site.steward(&["serve", "--json", "--listen", &address.to_string()]);
+    command.args(["--smtp-url", "smtp://ann@127.0.0.1:9", "--smtp-from", "a@corp.example"]);
+    command.arg("--smtp-password-file").arg(&password);
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| Run::of(&mut command));
+        let mut connection = until("it listens", || Connection::open(address).ok());
+        assert_eq!(connection.send("GET", "/_livez", "", None).expect("an answer").status, 200);
+        let pid = listener_of(&site);
+        kill_process(pid, Signal::TERM).expect("it is there");
+        std::fs::write(&password, "hunter2").expect("written");
+        let run = running.join().expect("it ran");
+        assert_eq!(run.code, Some(0), "{run:?}");
+        assert!(run.stderr.contains("stopped"), "{run:?}");
+    });
+    site.check();
+}
+
+/// The process that works in the folder of `site`.
+fn listener_of(site: &Site) -> Pid {
+    let folder = site.folder().canonicalize().expect("a folder");
+    let found = std::fs::read_dir("/proc").expect("processes").flatten().find_map(|entry| {
+        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        let works_in = std::fs::read_link(entry.path().join("cwd")).ok()?;
+        (works_in == folder).then_some(pid)
+    });
+    Pid::from_raw(found.expect("a process")).expect("a number")
 }
 
 #[test]
