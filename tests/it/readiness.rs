@@ -29,12 +29,16 @@ async fn however_many_ask_one_write_shows_whether_the_service_is_ready() {
         assert_eq!(nobody.get("/_livez").await.bytes, b"ok\n");
     }
     assert!(commits.lock().expect("whole").is_empty(), "nothing is written to say that it runs");
+    let begun = Instant::now();
     let asked = (0..50).map(|_| nobody.get("/_readyz"));
     for answer in futures_util::future::join_all(asked).await {
         assert_eq!((answer.status, answer.bytes.as_slice()), (200, b"ok\n".as_slice()));
     }
     assert_eq!(nobody.get("/_readyz").await.status, 200, "the answer counts for a while");
-    assert_eq!(*commits.lock().expect("whole"), [0], "there is one probe");
+    let probes = commits.lock().expect("whole").clone();
+    let most = 1 + usize::try_from(begun.elapsed().as_secs() / 5).expect("a number");
+    assert!((1..=most).contains(&probes.len()), "one in five seconds: {probes:?}");
+    assert!(probes.iter().all(|writes| *writes == 0), "{probes:?}");
     workspace.check().await;
 }
 
