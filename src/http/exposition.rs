@@ -2,6 +2,7 @@
 
 use axum::Router;
 use axum::extract::State;
+use axum::http::Method;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -14,8 +15,13 @@ use crate::state::App;
 pub fn router(app: App) -> Router {
     Router::new()
         .route("/metrics", get(numbers))
+        .method_not_allowed_fallback(other_method)
         .fallback(|| async { Error::not_found_as("Write /metrics.") })
         .with_state(app)
+}
+
+async fn other_method(method: Method) -> Error {
+    Error::method_not_allowed(method.as_str())
 }
 
 async fn numbers(State(app): State<App>) -> Response {

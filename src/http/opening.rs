@@ -13,7 +13,12 @@ pub fn router() -> Router {
     Router::new()
         .route("/_livez", get(livez))
         .route("/_livez/", get(livez))
-        .fallback(|| async { Error::unavailable(RETRY_AFTER, "the data file is not open yet") })
+        .method_not_allowed_fallback(not_yet)
+        .fallback(not_yet)
+}
+
+async fn not_yet() -> Error {
+    Error::unavailable(RETRY_AFTER, "the data file is not open yet")
 }
 
 /// The process runs: that is all that this tells.

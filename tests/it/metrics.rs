@@ -12,7 +12,7 @@ use steward::operator::{Operation, perform};
 use steward::router::routes;
 use steward::store::Progress;
 
-use crate::support::process::{Connection, Reply, Site};
+use crate::support::process::{Connection, Reply, Site, until};
 use crate::support::{Workspace, eventually};
 
 /// A sample: its name, its labels, its value.
@@ -331,14 +331,20 @@ fn numbers_have_a_listener_of_their_own() {
     let address = std::net::TcpListener::bind("127.0.0.1:0").and_then(|on| on.local_addr());
     let address = address.expect("a free port").to_string();
     let server = site.serve(&["--metrics-listen", &address]);
-    server.get("/api/users/@me/", key).ok();
+    let mut open = server.connect();
+    open.send("GET", "/api/users/@me/", key, None).expect("an answer").ok();
     let reply = ask(&address, "/metrics");
     assert_eq!(reply.status, 200);
     assert_eq!(reply.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
     let text = String::from_utf8(reply.body).expect("text");
     let numbers = Numbers::read(&text);
     assert!(is(numbers.requests("GET", "/api/users/@me/", "2xx"), 1), "{text}");
-    assert!(numbers.value("steward_http_connections", &[]) >= 0.0);
+    assert!(is(numbers.value("steward_http_connections", &[]), 1), "{text}");
+    drop(open);
+    until("the connection is gone", || {
+        let text = String::from_utf8(ask(&address, "/metrics").body).expect("text");
+        is(Numbers::read(&text).value("steward_http_connections", &[]), 0).then_some(())
+    });
     assert!(!text.contains("phx_") && !text.contains(key));
     for path in ["/", "/api/users/@me/", "/_livez", "/metrics/x"] {
         ask(&address, path).refuses(404, "invalid_request", "not_found");
@@ -349,4 +355,34 @@ fn numbers_have_a_listener_of_their_own() {
     let twice = ["serve", "--listen", &taken, "--metrics-listen", &taken];
     site.run(&twice).fails(&format!("cannot listen on {taken}"));
     assert_eq!(site.names(), ["steward.redb", "steward.redb.lock"]);
+}
+
+#[test]
+fn the_listener_of_the_numbers_has_the_limits_of_the_api() {
+    let (site, _) = Site::made();
+    let address = std::net::TcpListener::bind("127.0.0.1:0").and_then(|on| on.local_addr());
+    let address = address.expect("a free port");
+    let flags = ["--header-timeout", "200ms", "--connections", "2"];
+    let server = site.serve(&[&["--metrics-listen", &address.to_string()], &flags[..]].concat());
+    let mut slow = [(); 2].map(|()| Connection::open(address).expect("it takes connections"));
+    for connection in &mut slow {
+        connection.write("GET /metrics HT").expect("sent");
+    }
+    // It waits until one of those two is given up.
+    assert_eq!(ask(&address.to_string(), "/metrics").status, 200);
+    for connection in &mut slow {
+        assert!(connection.is_over(), "who never ends a request's head is given up");
+    }
+    let mut connection = Connection::open(address).expect("it takes connections");
+    connection
+        .write("POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+        .expect("sent");
+    let reply = connection.reply().expect("an answer");
+    reply.refuses(405, "invalid_request", "method_not_allowed");
+    assert_eq!(reply.header("allow"), Some("GET,HEAD"));
+    connection = Connection::open(address).expect("it takes connections");
+    connection.write("\0\0\r\n\r\n").expect("sent");
+    assert_eq!(connection.reply().expect("an answer").status, 400);
+    assert_eq!(server.get("/_livez", "").status, 200);
+    server.stop();
 }
