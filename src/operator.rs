@@ -137,10 +137,9 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
             serde_json::to_value(app.store().compact(&progress).await?).map_err(Error::internal)
         }
         Operation::SecretsRotate => {
+            let renewed = ["invite links", "public pages", "live events tokens"];
             let pages = app.rotate_secrets().await?;
-            Ok(
-                json!({ "renewed": ["invite links", "public pages", "live events tokens"], "public_pages": pages }),
-            )
+            Ok(json!({ "renewed": renewed, "public_pages": pages }))
         }
         Operation::Restore => {
             let restored = app.store().restore(app.now().stamp()).await?;

@@ -222,10 +222,15 @@ impl Serving {
 
 /// Has the service manager and load balancers see that the service is about to stop.
 async fn drain(app: &App, delay: Duration) {
+    let again = stop_signal();
     tracing::info!("stopping");
     manager::stopping();
     app.drain();
-    tokio::time::sleep(delay).await;
+    // A second signal ends the wait.
+    tokio::select! {
+        () = tokio::time::sleep(delay) => {}
+        () = again => {}
+    }
 }
 
 /// Compacts the file where more than half of it is dead space. Where that fails, the file is served as it is.

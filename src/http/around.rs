@@ -33,6 +33,9 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// A request that takes longer is worth a warning.
 const SLOW: Duration = Duration::from_secs(1);
 
+/// What whoever watches the process is answered while it is not ready.
+const UNAVAILABLE: u16 = 503;
+
 /// The status in the log, and only there, of a request whose client went away before its answer
 /// (nginx's number for it).
 const CLIENT_GONE: u16 = 499;
@@ -45,7 +48,7 @@ pub(super) const TARGET: &str = "request";
 /// It answers every request with its `X-Request-Id` (the client's own where that is 1 to 128 of
 /// `[A-Za-z0-9._-]`, else a new version 7 UUID), turns a panic into a 500 and an overrun of its
 /// time into a 503, and logs one line a request, under the target `request`: an error for 5xx, a warning
-/// for what takes more than a second, debug for all else and for the probes of whoever watches the process. A
+/// for what takes more than a second, debug for all else, and for a service that says that it is not ready. A
 /// line never holds a body, a header (but the id), a raw path or a query.
 #[derive(Clone)]
 pub struct Around(Arc<Shared>);
@@ -279,12 +282,12 @@ impl Drop for Line {
                 )
             };
         }
-        if self.is_probe() {
-            line!(debug, "probe");
-        } else if self.status >= 500 {
+        // What keeps the service from being ready is told where it comes about, once.
+        let expected = self.is_probe() && self.status == UNAVAILABLE;
+        if self.status >= 500 && !expected {
             let cause = self.error.as_ref().and_then(Error::cause);
             line!(error, "request failed", error = cause);
-        } else if took > SLOW {
+        } else if took > SLOW && !expected {
             line!(warn, "slow request");
         } else {
             line!(debug, "request");

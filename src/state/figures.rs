@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::error::{Error, Result};
 use crate::meters::{Counter, Gauge, Meters, Series, took};
-use crate::store::{PageCache, Store};
+use crate::store::{Figures, PageCache, Records, Store};
 
 use super::App;
 
@@ -22,7 +22,7 @@ const ADD_UP_EVERY: Duration = Duration::from_secs(5);
 
 /// Where gathered numbers go.
 pub(super) struct Gathering {
-    last: Mutex<Option<(Instant, Arc<str>)>>,
+    last: Arc<Mutex<Option<Gathered>>>,
     ready: Gauge,
     queued: Gauge,
     refused: Counter,
@@ -40,6 +40,9 @@ struct Cache {
     misses: Risen,
     evictions: Risen,
 }
+
+/// The text, and when it was gathered.
+type Gathered = (Instant, Arc<str>);
 
 /// A counter of what is counted elsewhere, where it may begin anew.
 struct Risen {
@@ -61,7 +64,7 @@ impl Gathering {
             |series| Risen { counter: meters.counter(series, &[]), last: AtomicU64::new(0) };
         meters.gauge(Series::BUILD, &[("version", env!("CARGO_PKG_VERSION"))]).set(1);
         Self {
-            last: Mutex::default(),
+            last: Arc::default(),
             ready: gauge(Series::READY),
             queued: gauge(Series::QUEUED),
             refused: meters.counter(Series::REFUSED, &[]),
@@ -80,15 +83,16 @@ impl Gathering {
 
     fn show(&self, ready: bool, store: &Store, cache: Option<PageCache>) {
         let figure = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        self.ready.set(if ready { 1 } else { 0 });
-        // While the file is closed the rest stays as it was.
-        if let Ok(figures) = store.figures() {
-            self.queued.set(figure(figures.queued));
-            self.refused.absolute(figures.refused);
-            self.bytes.set(as_float(figures.bytes));
-            self.letters.set(as_float(figures.letters));
-            self.sweeps.set(as_float(figures.sweeps));
-            self.values.set(as_float(figures.values));
+        self.ready.set(i32::from(ready));
+        let Figures { bytes, queued, refused, records } = store.figures();
+        self.queued.set(figure(queued));
+        self.refused.absolute(refused);
+        self.bytes.set(as_float(bytes));
+        // While the file is closed they stay as they were.
+        if let Some(Records { letters, sweeps, values }) = records {
+            self.letters.set(as_float(letters));
+            self.sweeps.set(as_float(sweeps));
+            self.values.set(as_float(values));
         }
         if let (Some(shown), Some(PageCache { bytes, hits, misses, evictions })) =
             (&self.cache, cache)
@@ -125,24 +129,32 @@ impl App {
     /// # Errors
     /// 500 where they cannot be written.
     pub async fn numbers(&self) -> Result<Arc<str>> {
-        let gathering = &self.0.gathering;
         // Whoever asks meanwhile waits, and is given the same.
-        let mut last = gathering.last.lock().await;
+        let mut last = Arc::clone(&self.0.gathering.last).lock_owned().await;
         if let Some((_, text)) = last.as_ref().filter(|(moment, _)| moment.elapsed() < FRESH) {
             return Ok(Arc::clone(text));
         }
-        let cache = match gathering.cache {
+        let app = self.clone();
+        // It goes on when its client has gone, so that others wait for it still.
+        let gathered = tokio::spawn(async move {
+            let text = app.gather().await?;
+            *last = Some((Instant::now(), Arc::clone(&text)));
+            Ok(text)
+        });
+        gathered.await.map_err(Error::internal)?
+    }
+
+    async fn gather(&self) -> Result<Arc<str>> {
+        let cache = match self.0.gathering.cache {
             Some(_) => timeout(PATIENCE, self.store().page_cache()).await.ok().and_then(Result::ok),
             None => None,
         };
         let app = self.clone();
-        let text = tokio::task::spawn_blocking(move || {
+        let gathered = tokio::task::spawn_blocking(move || {
             app.0.gathering.show(app.known_ready(), app.store(), cache);
             app.0.config.meters.render()
         });
-        let text: Arc<str> = text.await.map_err(Error::internal)?.into();
-        *last = Some((Instant::now(), Arc::clone(&text)));
-        Ok(text)
+        Ok(gathered.await.map_err(Error::internal)?.into())
     }
 
     /// Adds up what histograms take in, for as long as the service is there.

@@ -1,11 +1,13 @@
 //! Whether the service takes writes: a real one shows it, now and then.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use tokio::time::timeout_at;
+use tokio::time::{timeout, timeout_at};
 
 use crate::error::{Error, Result};
 use crate::store::Store;
@@ -37,7 +39,11 @@ impl Probe {
         let (tell, verdict) = watch::channel(None);
         let store = store.clone();
         tokio::spawn(async move {
-            let proven = store.prove().await;
+            let mut proving = pin!(store.prove());
+            let proven = match timeout(PATIENCE, &mut proving).await {
+                Ok(proven) => proven,
+                Err(_) => late(proving).await,
+            };
             tell.send_replace(Some(proven.is_ok()));
         });
         Self { begun: Instant::now(), verdict }
@@ -59,6 +65,14 @@ impl Probe {
         let verdict = self.verdict.wait_for(Option::is_some);
         matches!(timeout_at(until.into(), verdict).await, Ok(Ok(verdict)) if *verdict == Some(true))
     }
+}
+
+/// Says once that the disk lets a probe wait, and once that it does no more.
+async fn late(proving: impl Future<Output = Result<()>>) -> Result<()> {
+    tracing::error!(limit = ?PATIENCE, "the data file takes no write in time; the service is not ready");
+    let proven = proving.await;
+    tracing::info!(taken = proven.is_ok(), "the data file answers again");
+    proven
 }
 
 impl Readiness {

@@ -74,7 +74,9 @@ impl App {
             Ok((_, pages)) => Ok(pages),
             Err(error) => {
                 // A commit that failed may be on disk all the same.
-                self.0.signing.renew(&self.store().signing_secret()?)?;
+                if let Ok(secret) = self.store().signing_secret() {
+                    self.0.signing.renew(&secret)?;
+                }
                 Err(error)
             }
         }

@@ -57,7 +57,9 @@ impl Store {
         let snapshot = self.snapshot()?;
         let drive = self.drive.clone();
         let write = move || {
-            write(&drive, &to, snapshot.values()?, &checks, &progress, |take| walk(&snapshot, take))
+            write(&drive, &to, snapshot.values()?, &checks, &progress, |take| {
+                walk(&snapshot, Table::ALL, take)
+            })
         };
         in_background(write).await?
     }
@@ -90,9 +92,9 @@ fn broken_off(cause: &io::Error) -> Error {
     Error::invalid("broken_off", format!("the server did not send all of it: {cause}"))
 }
 
-/// Hands every value to `take`, its checksum verified.
-pub(super) fn walk(snapshot: &Snapshot, take: &mut Take<'_>) -> Result<()> {
-    for table in Table::ALL {
+/// Hands every value of these tables to `take`, its checksum verified.
+pub(super) fn walk(snapshot: &Snapshot, tables: &[Table], take: &mut Take<'_>) -> Result<()> {
+    for table in tables {
         snapshot.each(*table, &mut |key, payload| take(*table, key, payload?))?;
     }
     Ok(())
@@ -179,7 +181,7 @@ fn send(snapshot: &Snapshot, out: impl Write) -> Result<()> {
     let mut out = BufWriter::new(out);
     let begin = [FORMAT.encoded(), snapshot.values()?.encoded()].concat();
     out.write_all(&begin).map_err(refused)?;
-    walk(snapshot, &mut |table, key, payload| {
+    walk(snapshot, Table::ALL, &mut |table, key, payload| {
         let lengths = [key, payload].map(|part| (part.len() as u64).encoded());
         let parts = [&[MORE, table as u8], lengths[0].as_slice(), key, &lengths[1], payload];
         parts.iter().try_for_each(|part| out.write_all(part)).map_err(refused)

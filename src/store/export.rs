@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::secret::SigningSecret;
 
 use super::Store;
 use super::backup::{Stream, Take, walk};
@@ -22,7 +23,6 @@ use super::open_error::OpenError;
 use super::progress::Progress;
 use super::record::damaged;
 use super::schema::{FORMAT, FORMAT_KEY, MARK_KEY, RENEWED_KEY, SECRET_KEY, Table};
-use crate::secret::SigningSecret;
 
 /// The form of the lines.
 pub(super) const EXPORT: u64 = 1;
@@ -78,13 +78,17 @@ pub struct Exporting {
 }
 
 impl Store {
-    /// Puts the state that the last commit left into lines. Whoever reads and writes goes on beside it.
+    /// Puts the state that the last commit left into lines. Whoever reads and writes goes on beside it. Nothing is
+    /// read but what has lines: a damaged index is no obstacle, and an import makes it anew.
     ///
     /// # Errors
     /// When a record is damaged, or the operating system refuses.
     pub async fn export(&self, how: Exporting) -> Result<Export, OpenError> {
         let snapshot = self.snapshot()?;
-        let put = move || how.lines(snapshot.values()?, |take| walk(&snapshot, take));
+        let put = move || {
+            let tables = how.tables();
+            how.lines(snapshot.values_of(&tables)?, |take| walk(&snapshot, &tables, take))
+        };
         tokio::task::spawn_blocking(put).await.map_err(Error::internal)?
     }
 }
@@ -97,6 +101,15 @@ impl Exporting {
     pub fn receive(&self, from: impl Read) -> Result<Export, OpenError> {
         let (mut stream, of) = Stream::open(from)?;
         self.lines(of, |take| stream.each(take))
+    }
+
+    /// The tables that have lines.
+    fn tables(&self) -> Vec<Table> {
+        let kinds = Kinds::of(&self.checks);
+        let has_lines = |table: &&Table| {
+            matches!(table, Table::Meta | Table::Sequences) || kinds.kind(**table).is_some()
+        };
+        Table::ALL.iter().filter(has_lines).copied().collect()
     }
 
     fn lines(
@@ -246,7 +259,10 @@ impl Export {
     pub fn save(self, to: &Path) -> Result<Exported, OpenError> {
         require_absent(to)?;
         let (lines, secrets) = (self.lines, self.secrets);
-        let draft = tempfile::NamedTempFile::new_in(folder_of(to));
+        let draft = tempfile::Builder::new()
+            .prefix("export-")
+            .suffix(".creating")
+            .tempfile_in(folder_of(to));
         let mut draft = draft.map_err(OpenError::io("create", to))?;
         let written = self.write_to(&mut draft).and_then(|bytes| {
             draft.as_file().sync_all()?;

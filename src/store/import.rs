@@ -18,7 +18,7 @@ use super::engine::{begin, storage_error};
 use super::export::{EXPORT, Header};
 use super::file::{self, Lock};
 use super::key::Key;
-use super::lines::{self, Anew, Kinds, Line, NO_TABLE, Secrecy, Told, wrong};
+use super::lines::{self, Anew, Kinds, Line, NO_TABLE, NOT_SO, Secrecy, Told, wrong};
 use super::open_error::OpenError;
 use super::progress::Progress;
 use super::record::Record;
@@ -95,8 +95,11 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn header(&mut self) -> Result<Header> {
-        let header =
-            if self.next()? { lines::parse(&self.line, "") } else { Err(wrong("", "is missing")) };
+        let header = match (self.next()?, std::str::from_utf8(&self.line)) {
+            (true, Ok(text)) => lines::parse(text, ""),
+            (true, Err(_)) => Err(wrong("", "is no text")),
+            (false, _) => Err(wrong("", "is missing")),
+        };
         let header: Header = header.map_err(|error| {
             let text = format!("it is no export of Steward: line 1: {error}");
             Error::invalid("not_imported", text)
@@ -182,7 +185,7 @@ impl Filling<'_, '_> {
             _ => return Err(wrong("table", "names what follows from the records")),
         }
         if self.again != text {
-            return Err(wrong("", "is not as an export writes it"));
+            return Err(wrong("", NOT_SO));
         }
         *self.counts.entry(line.table).or_default() += 1;
         self.tx.keep()

@@ -10,12 +10,10 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fmt;
 
-use serde::de::{DeserializeOwned, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
-use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
 use crate::secret::{Draw, SigningSecret};
@@ -84,17 +82,13 @@ pub(super) struct Anew {
     pub(super) draw: Draw,
 }
 
-/// A line, taken apart.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A line, taken apart: the texts of its members.
 pub struct Line<'l> {
     /// The table that the value is of.
     pub(super) table: String,
-    version: Option<u64>,
-    #[serde(borrow)]
-    head: &'l RawValue,
-    #[serde(borrow)]
-    shown: Option<&'l RawValue>,
+    version: Option<&'l str>,
+    head: &'l str,
+    shown: Option<&'l str>,
 }
 
 /// A record as a line tells it.
@@ -107,16 +101,28 @@ pub(super) struct Told<R> {
 const MOST: u64 = u64::MAX / 2;
 
 impl<'l> Line<'l> {
+    /// Members stand in one order, and nothing between them: as an export writes them.
     pub(super) fn read(text: &'l [u8]) -> Result<Self> {
-        parse(text, "")
+        let text = std::str::from_utf8(text).map_err(|_| wrong("", "is no text"))?;
+        let mut rest = text;
+        let table = member(&mut rest, "{\"table\":", "table")?;
+        let version = member(&mut rest, ",\"version\":", "version")?;
+        let head = member(&mut rest, ",\"head\":", "head")?;
+        let shown = member(&mut rest, ",\"shown\":", "shown")?;
+        match (table, head, rest) {
+            (Some(table), Some(head), "}\n") => {
+                Ok(Self { table: parse(table, "table")?, version, head, shown })
+            }
+            _ => Err(wrong("", NOT_SO)),
+        }
     }
 
     /// The head of a line that has nothing else.
     pub(super) fn head_alone<T: DeserializeOwned>(&self) -> Result<T> {
         if self.version.is_some() || self.shown.is_some() {
-            return Err(wrong("", "has members that do not belong there"));
+            return Err(wrong("", NOT_SO));
         }
-        parse(self.head.get().as_bytes(), "head")
+        parse(self.head, "head")
     }
 
     /// The record, with what was left out made `anew` where the export holds no secrets.
@@ -125,16 +131,18 @@ impl<'l> Line<'l> {
         secrecy: &Secrecy<R>,
         mut anew: Option<&mut Anew>,
     ) -> Result<Told<R>> {
-        let version = self.version.filter(|version| (1..=MOST).contains(version));
-        let version = version.ok_or_else(|| wrong("version", "is no version"))?;
-        let head = parse(self.head.get().as_bytes(), "head")?;
-        let mut shown = Cow::Borrowed(self.shown.map_or("null", RawValue::get));
+        let version = self.version.map_or(Ok(0), |version| parse(version, "version"))?;
+        if !(1..=MOST).contains(&version) {
+            return Err(wrong("version", "is no version"));
+        }
+        let head = parse(self.head, "head")?;
+        let mut shown = Cow::Borrowed(self.shown.unwrap_or("null"));
         if let (Secrecy::Member { name, anew: make }, Some(anew)) = (secrecy, &mut anew)
             && let Some(value) = make(&mut anew.draw)
         {
             shown = Cow::Owned(with_member(&shown, name, &value)?);
         }
-        let mut record = R::join(head, parse(shown.as_bytes(), "shown")?);
+        let mut record = R::join(head, parse(&shown, "shown")?);
         match (secrecy, anew) {
             (Secrecy::Whole, Some(_)) => {
                 return Err(wrong("table", "is secret, and the export has no secrets"));
@@ -219,6 +227,7 @@ impl Sequence {
 }
 
 pub(super) const NO_TABLE: &str = "names no table";
+pub(super) const NOT_SO: &str = "is not as an export writes it";
 
 /// What is wrong with a field of a line.
 pub(super) fn wrong(field: &str, what: &str) -> Error {
@@ -227,8 +236,8 @@ pub(super) fn wrong(field: &str, what: &str) -> Error {
 }
 
 /// Reads JSON; a refusal names the field within `field` and repeats no value.
-pub(super) fn parse<'t, T: Deserialize<'t>>(text: &'t [u8], field: &str) -> Result<T> {
-    let mut reader = serde_json::Deserializer::from_slice(text);
+pub(super) fn parse<'t, T: Deserialize<'t>>(text: &'t str, field: &str) -> Result<T> {
+    let mut reader = serde_json::Deserializer::from_str(text);
     let parsed = serde_path_to_error::deserialize(&mut reader);
     let parsed = parsed.map_err(|error| {
         // A name that stands in the file may be anything, and is printed.
@@ -253,41 +262,42 @@ pub(super) fn parse<'t, T: Deserialize<'t>>(text: &'t [u8], field: &str) -> Resu
     Ok(parsed)
 }
 
-/// The members of an object, each as it stands.
-struct Members<'m>(Vec<(String, &'m RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members: Vec<(String, &RawValue)> = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Reader)
-    }
+/// Takes what begins with `name` off the front of `rest`, and the JSON value behind it, whose text this answers;
+/// none where something else stands there.
+fn member<'t>(rest: &mut &'t str, name: &str, field: &str) -> Result<Option<&'t str>> {
+    let Some(text) = rest.strip_prefix(name) else { return Ok(None) };
+    let (value, behind) = value(text, field)?;
+    *rest = behind;
+    Ok(Some(value))
 }
 
-/// The object `text` with `value`, which is JSON too, in the place of its member `name`; all else as it stands.
-pub(super) fn with_member(text: &str, name: &str, value: &str) -> Result<String> {
-    let Members(members) = parse(text.as_bytes(), "shown")?;
-    let mut out = String::with_capacity(text.len());
-    for (known, stands) in members {
-        out.push(if out.is_empty() { '{' } else { ',' });
-        out.push_str(&serde_json::to_string(&known).map_err(Error::internal)?);
-        out.push(':');
-        out.push_str(if known == name { value } else { stands.get() });
+/// The text of the JSON value at the front of `text`, and what is behind it.
+fn value<'t>(text: &'t str, field: &str) -> Result<(&'t str, &'t str)> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    let found = matches!(values.next(), Some(Ok(_)));
+    let split = text.split_at_checked(values.byte_offset()).filter(|_| found);
+    split.ok_or_else(|| wrong(field, "is no JSON"))
+}
+
+/// The object `text` with `new`, which is JSON too, in the place of its member `name`; all else as it stands.
+pub(super) fn with_member(text: &str, name: &str, new: &str) -> Result<String> {
+    if text == "{}" {
+        return Ok(text.to_owned());
     }
-    out.push_str(if out.is_empty() { "{}" } else { "}" });
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut before = "{";
+    while let Some(known) = member(&mut rest, before, "shown")? {
+        let stands = member(&mut rest, ":", "shown")?.ok_or_else(|| wrong("shown", NOT_SO))?;
+        let is_it = parse::<Cow<'_, str>>(known, "shown")? == name;
+        for part in [before, known, ":", if is_it { new } else { stands }] {
+            out.push_str(part);
+        }
+        before = ",";
+    }
+    if rest != "}" {
+        return Err(wrong("shown", NOT_SO));
+    }
+    out.push('}');
     Ok(out)
 }

@@ -64,7 +64,7 @@ pub use restore::{Prepared, Restored};
 pub use schema::Table;
 pub use snapshot::Snapshot;
 pub use undo::Change;
-pub use watch::{Commit, Figures, PageCache};
+pub use watch::{Commit, Figures, PageCache, Records};
 pub use window::{Order, Window};
 pub use write::WriteTx;
 

@@ -69,7 +69,12 @@ impl Snapshot {
 
     /// How many values there are in all tables.
     pub(super) fn values(&self) -> Result<u64> {
-        Table::ALL.iter().map(|table| self.len(*table)).sum()
+        self.values_of(Table::ALL)
+    }
+
+    /// How many values there are in these tables.
+    pub(super) fn values_of(&self, tables: &[Table]) -> Result<u64> {
+        tables.iter().map(|table| self.len(*table)).sum()
     }
 
     /// Hands every key of `table` to `visit`, with its payload or what is wrong with it.

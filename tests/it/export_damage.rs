@@ -139,7 +139,7 @@ async fn a_refusal_names_the_line_and_the_field() {
         ("sequences", "\"last\":1", "\"last\":0", "head.last is no number of a sequence"),
         ("sequences", "\"of\":\"", "\"of\":\"x", "head.of names no table"),
         ("meta", "\"first\":[", "\"first\":[1,", "head.first"),
-        ("dashboards", "}\n", "\n", "the line is no JSON"),
+        ("dashboards", "}\n", "\n", "is not as an export writes it"),
     ] {
         let at = first_of(&lines, table);
         let whole = refused(&sealed(&changed(&lines, at, from, to)));

@@ -1,6 +1,7 @@
 //! `export` and `import` on the real binary: with the data file free, and beside a server that holds it.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,6 +9,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
+use crate::export_many::many;
 use crate::support::process::{Run, Server, Site, until};
 
 struct Place {
@@ -193,4 +195,57 @@ fn exports_under_load_are_each_one_moment_of_it() {
     let Place { server, site, .. } = place;
     server.expect("a server").stop();
     assert!(site.run(&["export", "--secrets"]).ok() == live);
+}
+
+#[test]
+fn an_import_that_is_cut_off_leaves_no_data_file_and_is_no_obstacle_to_the_next() {
+    let site = Site::empty();
+    let export = many(1500);
+    fs::write(site.path("many.jsonl"), &export).expect("written");
+    let (draft, parts) = (site.path("steward.redb.creating"), 5);
+    for part in 0..=parts {
+        let mut import = site.steward(&["import", "-"]);
+        let import = import.stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
+        let mut import = import.expect("it starts");
+        let mut lines = import.stdin.take().expect("stdin is a pipe");
+        lines.write_all(&export[..export.len() * part / parts]).expect("it reads");
+        until("it has begun", || (draft.exists() || site.data().exists()).then_some(()));
+        // Told everything, it goes on to its end, and is cut off there or somewhere before.
+        if part == parts {
+            drop(lines);
+        }
+        let _ = import.kill();
+        import.wait().expect("it ends");
+        if site.data().exists() {
+            assert_eq!(part, parts, "not before it was told everything");
+            site.check();
+            fs::remove_file(site.data()).expect("removed");
+        }
+    }
+    site.json(&["import", "many.jsonl"]);
+    site.check();
+    let whole = fs::read_to_string(site.path("many.jsonl")).expect("the export");
+    assert!(site.run(&["export", "--secrets"]).ok() == whole);
+    assert!(!site.names().iter().any(|name| name.contains("creating")), "{:?}", site.names());
+}
+
+#[test]
+fn of_two_imports_at_once_one_makes_the_file() {
+    let site = Site::empty();
+    fs::write(site.path("many.jsonl"), many(300)).expect("written");
+    let runs = thread::scope(|scope| {
+        let run = || scope.spawn(|| site.run(&["import", "many.jsonl"]));
+        [run(), run(), run()].map(|run| run.join().expect("a run"))
+    });
+    let mut made = 0;
+    for run in runs {
+        if run.code == Some(0) {
+            made += 1;
+        } else {
+            let said = run.stderr;
+            assert!(said.contains("in use") || said.contains("exists already"), "{said}");
+        }
+    }
+    assert_eq!(made, 1);
+    site.check();
 }

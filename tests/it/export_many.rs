@@ -12,7 +12,7 @@ use crate::export_damage::{first_of, lines, sealed};
 use crate::support::process::{Site, cleared};
 
 /// An export of as many dashboards.
-fn many(count: u64) -> Vec<u8> {
+pub fn many(count: u64) -> Vec<u8> {
     let (site, made) = Site::made();
     let server = site.serve(&[]);
     let key = made["api_key"].as_str().expect("a key");

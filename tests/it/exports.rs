@@ -467,8 +467,8 @@ async fn the_export_of_a_restored_backup_is_that_of_the_moment_it_was_made_in() 
         let mut bytes = Vec::new();
         live.write_to(&mut bytes).expect("written");
         receive(stream(), &at("backup"), &checks(), &Progress::unheard()).expect("a backup");
-        let prepared =
-            Prepared::new(&at("redb"), &at("backup"), &checks()).expect("a sound backup");
+        let prepared = Prepared::new(&at("redb"), &at("backup"), &checks(), &Progress::unheard())
+            .expect("a sound backup");
         prepared.swap("now").expect("restored");
         assert!(exported(&at("redb"), true).await == bytes, "round {round}");
         import(&bytes, &at("imported")).expect("imported");

@@ -8,7 +8,9 @@ use regex::Regex;
 use serde_json::json;
 use steward::config::Config;
 use steward::meters::Meters;
+use steward::operator::{Operation, perform};
 use steward::router::routes;
+use steward::store::Progress;
 
 use crate::support::process::{Connection, Reply, Site};
 use crate::support::{Workspace, eventually};
@@ -46,7 +48,7 @@ impl Numbers {
         for line in text.lines().filter(|line| !line.is_empty()) {
             if let Some(found) = help.captures(line) {
                 assert!(told.insert(found[1].to_owned()), "told twice: {line}");
-                family = found[1].to_owned();
+                found[1].clone_into(&mut family);
             } else if let Some(found) = kind.captures(line) {
                 assert_eq!(&found[1], family, "it has HELP: {line}");
                 assert_eq!(kinds.insert(found[1].to_owned(), found[2].to_owned()), None);
@@ -168,7 +170,8 @@ async fn every_number_is_told_by_the_grammar_and_with_what_it_means() {
         assert!(kinds.contains(format!("process_{name}").as_str()), "{name}: {kinds:?}");
     }
     let size = workspace.path().metadata().expect("a file").len();
-    assert!((numbers.value("steward_data_file_bytes", &[]) - size as f64).abs() < 1.0);
+    let size = u32::try_from(size).expect("a small file");
+    assert!(is(numbers.value("steward_data_file_bytes", &[]), size));
     assert!(is(numbers.value("steward_ready", &[]), 1));
     assert!(is(numbers.value("steward_build_info", &[("version", env!("CARGO_PKG_VERSION"))]), 1));
     assert!(numbers.value("steward_stored_values", &[]) > 20.0);
@@ -176,7 +179,7 @@ async fn every_number_is_told_by_the_grammar_and_with_what_it_means() {
     assert_eq!(counted, cfg!(feature = "cache-metrics"));
     assert!(is(numbers.value("steward_key_cache_misses_total", &[]), 1), "one key, unknown once");
     assert!(is(numbers.value("steward_argon2_duration_seconds_count", &[]), 1));
-    assert!(is(numbers.value("steward_commit_writes_bucket", &[("le", "1")]), 1));
+    assert!(numbers.value("steward_commit_writes_bucket", &[("le", "1")]) > 0.5);
 }
 
 #[tokio::test]
@@ -261,7 +264,8 @@ async fn two_services_in_one_process_do_not_mix() {
     assert!(is(of_one.requests("GET", "/_livez", "2xx"), 0));
     assert!(is(of_other.requests("POST", dashboards, "2xx"), 0));
     assert!(is(of_other.requests("GET", "/_livez", "2xx"), 1));
-    assert!(is(of_one.value("steward_commit_writes_count", &[]), 1));
+    // That a key was used is written a little later.
+    assert!(of_one.value("steward_commit_writes_count", &[]) > 0.5);
     assert!(is(of_other.value("steward_commit_writes_count", &[]), 0));
     assert_eq!(&*uncounted.app.numbers().await.expect("none"), "", "nobody asked for them");
 }
@@ -290,6 +294,26 @@ async fn mails_and_backups_are_counted() {
     assert!(is(numbers.value("steward_mails_sent_total", &[]), 0));
     assert!(is(numbers.value("steward_backup_failures_total", &[]), 0));
     eventually("the backup lies there", || backups.path().read_dir().ok()?.next()).await.ok();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refused_writes_are_counted_while_they_are_refused() {
+    let workspace = metered().await;
+    let app = workspace.app.clone();
+    let reading = app.store().snapshot().expect("a snapshot");
+    // It waits for whoever reads, with the file taken out of service.
+    let compacting =
+        tokio::spawn(async move { perform(&app, Operation::Compact, Progress::unheard()).await });
+    let mut refused = 0;
+    while refused < 3 {
+        let written = workspace.app.store().write(|_| Ok(())).await;
+        refused += u32::from(written.is_err_and(|error| error.status() == 503));
+    }
+    let numbers = Numbers::of(&workspace).await;
+    assert!(is(numbers.value("steward_writes_refused_total", &[]), 3), "{numbers:?}");
+    assert!(is(numbers.value("steward_ready", &[]), 0));
+    drop(reading);
+    compacting.await.expect("no panic").expect("compacted");
 }
 
 /// What a listener answers to `GET path`.

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Resource, Rlimit, Signal, prlimit};
 use serde_json::json;
 use steward::error::Error;
+use steward::operator::{Operation, perform};
+use steward::store::Progress;
 
 use crate::support::process::{Connection, STEWARD, Server, Site, cleared, until};
 use crate::support::{Answer, Workspace};
@@ -66,18 +68,18 @@ async fn a_probe_that_is_repeated_leaves_the_file_as_large_as_it_was() {
 async fn a_writer_that_hangs_makes_the_service_unready_in_time_and_ready_again() {
     let workspace = Workspace::new().await;
     let (let_go, held) = mpsc::channel::<()>();
-    let (hangs, hung) = mpsc::channel::<()>();
+    let (tell, told) = mpsc::channel::<()>();
     let held = Mutex::new(held);
     let store = workspace.app.store().clone();
     let stuck = tokio::spawn(async move {
         let hang = move |_: &mut steward::store::WriteTx<'_>| {
-            hangs.send(()).map_err(Error::internal)?;
+            tell.send(()).map_err(Error::internal)?;
             held.lock().expect("whole").recv().map_err(Error::internal)
         };
         store.write(hang).await
     });
     let nobody = workspace.anonymous();
-    hung.recv().expect("it hangs");
+    told.recv().expect("it hangs");
     let begun = Instant::now();
     let asked = (0..20).map(|_| nobody.get("/_readyz"));
     for answer in futures_util::future::join_all(asked).await {
@@ -196,6 +198,38 @@ fn a_server_that_is_to_stop_says_so_and_serves_on_for_a_while() {
     let (code, log) = server.wait();
     assert_eq!(code, Some(0), "{log}");
     site.check();
+}
+
+#[test]
+fn a_second_stop_signal_ends_the_wait() {
+    let (site, _) = Site::made();
+    let server = site.serve(&["--drain-delay", "1h"]);
+    server.signal(Signal::TERM);
+    until("it drains", || (server.get("/_readyz", "").status == 503).then_some(()));
+    server.stop();
+    site.check();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_whose_file_is_away_is_not_ready_until_it_is_back() {
+    let workspace = Workspace::new().await;
+    let nobody = workspace.anonymous();
+    assert_eq!(nobody.get("/_readyz").await.status, 200);
+    let app = workspace.app.clone();
+    let reading = app.store().snapshot().expect("a snapshot");
+    // It waits for whoever reads, with the file taken out of service.
+    let compacting =
+        tokio::spawn(async move { perform(&app, Operation::Compact, Progress::unheard()).await });
+    let mut answer = nobody.get("/_readyz").await;
+    while answer.status == 200 {
+        answer = nobody.get("/_readyz").await;
+    }
+    refuses(&answer);
+    assert_eq!(nobody.get("/_livez").await.status, 200);
+    drop(reading);
+    compacting.await.expect("no panic").expect("compacted");
+    assert_eq!(nobody.get("/_readyz").await.status, 200);
+    workspace.check().await;
 }
 
 #[test]

@@ -250,7 +250,8 @@ async fn a_rotated_workspace_goes_through_export_backup_and_restore_with_its_sec
     let bytes = crate::exports::export(store, true).await;
     crate::exports::import(&bytes, &at("imported")).expect("imported");
     store.backup(at("backup"), checks(), Progress::unheard()).await.expect("a backup");
-    let prepared = Prepared::new(&at("restored"), &at("backup"), &checks()).expect("sound");
+    let prepared = Prepared::new(&at("restored"), &at("backup"), &checks(), &Progress::unheard())
+        .expect("sound");
     prepared.swap("now").expect("restored");
     for name in ["imported", "restored"] {
         let store = Store::open(&at(name), 0).expect("the file");

@@ -139,7 +139,8 @@ impl Service {
                 self.runtime.block_on(made).expect("a backup");
             }
             What::RestoreServing if self.backups > 0 => {
-                let prepared = Prepared::new(&self.path(), &self.backup(), &checks());
+                let prepared =
+                    Prepared::new(&self.path(), &self.backup(), &checks(), &Progress::unheard());
                 let _prepared = prepared.expect("a copy");
                 let restored = perform(&self.app, Operation::Restore, Progress::unheard());
                 self.runtime.block_on(restored).expect("a restore");
@@ -147,7 +148,8 @@ impl Service {
             What::RestoreClosed if self.backups > 0 => {
                 let from = self.backup();
                 self.reopen(|path| {
-                    let prepared = Prepared::new(path, &from, &checks()).expect("a copy");
+                    let prepared = Prepared::new(path, &from, &checks(), &Progress::unheard())
+                        .expect("a copy");
                     prepared.swap("closed").expect("a restore");
                 });
             }
