@@ -41,8 +41,8 @@ struct Options {
     #[arg(long, default_value_t = 16)]
     connections: usize,
     /// How many dashboards a project holds before it is removed.
-    #[arg(long, default_value_t = 40)]
-    dashboards: usize,
+    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u16).range(1..))]
+    dashboards: u16,
     /// How many lines are printed.
     #[arg(long, default_value_t = 15)]
     lines: u32,
@@ -176,7 +176,9 @@ async fn load(
             client.create(&format!("{organization}projects/"), json!({ "name": "Soak" })).await?;
         let project = format!("/api/projects/{}/", made["id"]);
         let boards = format!("{project}dashboards/");
-        for each in 0..dashboards {
+        // The first is removed sooner or later, so that not all of them go at once.
+        let size = if round == 0 { 1 + (number * 7) % dashboards } else { dashboards };
+        for each in 0..size {
             if meter.over.load(Ordering::Relaxed) {
                 return Ok(());
             }
@@ -186,7 +188,7 @@ async fn load(
         }
         // With the project goes what lies in it.
         client.remove(&project).await?;
-        meter.live.fetch_sub(i64::try_from(dashboards)?, Ordering::Relaxed);
+        meter.live.fetch_sub(i64::try_from(size)?, Ordering::Relaxed);
     }
     Ok(())
 }
@@ -349,7 +351,7 @@ async fn main() -> Outcome<()> {
     let organization = format!("/api/organizations/{}/", made.organization_id);
     for number in 0..options.connections {
         let (key, organization) = (made.api_key.clone(), organization.clone());
-        let size = (number, options.dashboards);
+        let size = (number, usize::from(options.dashboards));
         tasks.spawn(load(address, key, organization, size, Arc::clone(&meter)));
     }
     let every = Duration::from_secs_f64(options.minutes * 60.0 / 20.0);

@@ -6,11 +6,13 @@ mod changes;
 mod figures;
 mod keeper;
 mod readiness;
+mod scrubber;
 mod signing;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use tokio::sync::{Notify, Semaphore};
 
 use crate::access::hash::Hasher;
@@ -37,6 +39,8 @@ use crate::time::{Clock, Timestamp};
 use figures::Gathering;
 use readiness::Readiness;
 use signing::Signing;
+
+pub use scrubber::Scrubbed;
 
 /// How long the record of a key's use waits, to keep out of the way of what the key is used for.
 const USE_RECORDED_AFTER: Duration = Duration::from_millis(100);
@@ -65,6 +69,7 @@ struct Inner {
     postman: Option<Postman>,
     readiness: Readiness,
     gathering: Gathering,
+    scrubbed: ArcSwapOption<Scrubbed>,
 }
 
 impl App {
@@ -126,8 +131,10 @@ impl App {
             mailer,
             postman,
             readiness: Readiness::default(),
+            scrubbed: ArcSwapOption::empty(),
         }));
         app.add_up();
+        app.keep_looking();
         app.keep_house()?;
         Ok(app)
     }

@@ -24,6 +24,34 @@ use tower::ServiceExt;
 /// A certificate of a made-up identity provider.
 const CERTIFICATE: &str = "MIIBgjCCASmgAwIBAgIUcurCOfYyp2sY8LGxCwlQM0zIPpgwCgYIKoZIzj0EAwIwFjEUMBIGA1UEAwwLaWRwLmV4YW1wbGUwIBcNMjYxMTIwMTk0MzMzWhgPMjEyNjEwMjcxOTQzMzNaMBYxFDASBgNVBAMMC2lkcC5leGFtcGxlMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE3mLenwkL7LJcP3z2YOxciAJoy419mswv3BbsjJYMA4gGHE0fsDEQORr5Op+JoL3YoDTYK0pnlNjkwVzacyh2rqNTMFEwHQYDVR0OBBYEFIE5MvIdSC0UUUUu9bbd8ucnp4ytMB8GA1UdIwQYMBaAFIE5MvIdSC0UUUUu9bbd8ucnp4ytMA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDRwAwRAIgaxwh76JXPTxTnJ/RFHjCH88BwRKfH4WSinTcmQeGZ2kCIAoVU/qMSCFAw6ZoMkwiG+d4SWbB1yXwvyZPN6sclBNW";
 
+/// Words of queries.
+const WORDS: [&str; 24] = [
+    "SELECT",
+    "FROM",
+    "events",
+    "WHERE",
+    "*",
+    "(",
+    ")",
+    ",",
+    "AS",
+    "a",
+    "'x'",
+    "1",
+    "UNION ALL",
+    "JOIN",
+    "ON",
+    "NOT",
+    "-",
+    "CASE WHEN",
+    "END",
+    "WITH",
+    "[",
+    "]",
+    "::",
+    "OVER (",
+];
+
 /// Bytes that decide, one after another; at their end all of them are zero.
 struct Bytes<'b>(&'b [u8]);
 
@@ -399,32 +427,6 @@ impl Bench {
     /// Any query of an export, or one that is nearly right.
     fn hogql(&self, data: &[u8]) {
         let mut bytes = Bytes(data);
-        const WORDS: [&str; 24] = [
-            "SELECT",
-            "FROM",
-            "events",
-            "WHERE",
-            "*",
-            "(",
-            ")",
-            ",",
-            "AS",
-            "a",
-            "'x'",
-            "1",
-            "UNION ALL",
-            "JOIN",
-            "ON",
-            "NOT",
-            "-",
-            "CASE WHEN",
-            "END",
-            "WITH",
-            "[",
-            "]",
-            "::",
-            "OVER (",
-        ];
         let query = match bytes.below(3) {
             0 => String::from_utf8_lossy(bytes.rest()).into_owned(),
             1 => {

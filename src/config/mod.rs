@@ -94,6 +94,11 @@ pub struct Config {
     #[arg(long, env = "STEWARD_ACTIVITY_RETENTION", value_name = "TIME", value_parser = duration)]
     pub activity_retention: Option<Duration>,
 
+    /// How often the data file is looked through in the background for damage, such as 24h; what is found is logged.
+    /// By default never.
+    #[arg(long, env = "STEWARD_SCRUB", value_name = "TIME", value_parser = duration)]
+    pub scrub: Option<Duration>,
+
     /// A DNS server to ask when a domain is verified, such as 9.9.9.9:53 (repeatable). By default those of the
     /// system.
     #[arg(
@@ -166,6 +171,7 @@ impl Default for Config {
             cors_origins: Vec::new(),
             invite_ttl: Duration::from_hours(72),
             activity_retention: None,
+            scrub: None,
             dns_resolvers: Vec::new(),
             dns_challenge_prefix: "_posthog-challenge".to_owned(),
             dns_timeout: Duration::from_secs(5),

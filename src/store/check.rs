@@ -23,7 +23,7 @@ use super::lines::{self, Line, Secrecy};
 use super::panics::caught;
 use super::progress::{Progress, Steps};
 use super::read::Tx;
-use super::record::{Record, Reference, Row, entry_payload};
+use super::record::{Named, Record, Reference, Row, entry_payload};
 use super::schema::Table;
 use super::snapshot::Snapshot;
 use super::{DEFAULT_CACHE, Store};
@@ -40,6 +40,9 @@ pub struct Findings {
     pub problem_count: u64,
     /// The first of them, each in one line.
     pub problems: Vec<String>,
+    /// Whether the file could not be read to its end.
+    #[serde(skip)]
+    pub(super) interrupted: bool,
     #[serde(skip)]
     steps: Steps,
 }
@@ -131,7 +134,7 @@ impl<R: Record> Kind for Of<R> {
                 Ok((payload, record)) => {
                     if record.key().encoded() != key {
                         let what = "a record lies under another record's key";
-                        findings.problem(R::TABLE, what);
+                        findings.problem(R::TABLE, format_args!("{what}, {}", Named(key)));
                     }
                     let found = Found { key, payload, record: &record };
                     check_entries_of(tx, &found, &mut entries, findings);
@@ -180,11 +183,12 @@ fn check_entries_of<R: Record>(
         let Some(entry) = index.entry(found.record) else { continue };
         *entries.entry(index.table()).or_default() += 1;
         let expected = entry_payload(index.form(), found.key, found.payload);
-        match tx.plain(index.table(), &entry).ok().flatten() {
-            Some(stands) if stands == expected => {}
-            Some(_) => findings.problem(index.table(), "an entry differs from its record"),
-            None => findings.problem(index.table(), "a record is missing from the index"),
-        }
+        let wrong = match tx.plain(index.table(), &entry).ok().flatten() {
+            Some(stands) if stands == expected => continue,
+            Some(_) => "an entry differs from its record",
+            None => "a record is missing from the index",
+        };
+        findings.problem(index.table(), format_args!("{wrong}, {}", Named(found.key)));
     }
 }
 
@@ -198,7 +202,9 @@ fn check_references<R: Record>(
         let found = tx.plain(reference.table, &reference.key).is_ok_and(|found| found.is_some());
         if !found && !excused(tx, &reference)? {
             let target = reference.table.name();
-            findings.problem(R::TABLE, format_args!("a record points at nothing in {target}"));
+            let key = Named(&record.key().encoded()).to_string();
+            let what = format_args!("the record {key} points at nothing in {target}");
+            findings.problem(R::TABLE, what);
         }
     }
     Ok(())
@@ -296,14 +302,44 @@ pub(super) fn check_snapshot(tx: &Snapshot, checks: &Checks, progress: &Progress
     for table in others {
         reported(table, &mut findings, |found| check_sums(tx, table, found).map(drop));
     }
+    for table in Table::ALL {
+        reported(*table, &mut findings, |found| check_ways(tx, *table, found));
+    }
     findings
+}
+
+/// Whether every key is found from the root, in its order, and there are as many as the table says: where the way to
+/// some is lost, they are absent for every read.
+fn check_ways(tx: &Snapshot, table: Table, findings: &mut Findings) -> Result<()> {
+    let (mut walked, mut last) = (0, None::<Vec<u8>>);
+    let mut unfound = Vec::new();
+    tx.each_sealed(table, &mut |key, _| {
+        walked += 1;
+        let follows = last.as_deref().is_none_or(|last| last < key);
+        if !follows || !tx.has(table, key)? {
+            unfound.push(Named(key).to_string());
+        }
+        last = Some(key.to_vec());
+        Ok(())
+    })?;
+    for key in unfound {
+        findings.problem(table, format_args!("the key {key} is not found where it belongs"));
+    }
+    let told = tx.len(table)?;
+    if told != walked {
+        findings.problem(table, format_args!("{walked} keys where the table says {told}"));
+    }
+    Ok(())
 }
 
 /// Walks on where a table cannot be walked to its end. redb panics over some of what it does not expect.
 fn reported(table: Table, findings: &mut Findings, walk: impl FnOnce(&mut Findings) -> Result<()>) {
     match caught(|| walk(findings)) {
         Some(Ok(())) => {}
-        Some(Err(error)) => findings.problem(table, error),
+        Some(Err(error)) => {
+            findings.interrupted |= error.status() == 503;
+            findings.problem(table, error);
+        }
         None => findings.problem(table, "redb panicked over the table"),
     }
 }

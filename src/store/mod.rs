@@ -28,6 +28,7 @@ pub mod record;
 mod restore;
 mod rewrite;
 pub mod schema;
+mod scrub;
 mod secrets;
 mod snapshot;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use crate::error::{Error, Result};
 
 use super::key::{Key, after};
-use super::record::{self, Index, Record, Row, damaged, split_entry};
+use super::record::{self, Index, Indexed, Named, Record, Row, damaged, split_entry};
 use super::schema::Table;
 use super::window::{Order, Window};
 
@@ -137,10 +137,14 @@ pub trait Tx: Raw {
         if left == 0 {
             return Ok(());
         }
-        self.walk_until(index, prefix, window.offset, window.order, |row| {
-            visit(row)?;
-            left -= 1;
-            Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        let prefix = prefix.encoded();
+        let (skip, order, is_page) = (window.offset, window.order, window.limit <= PAGE);
+        self.raw_walk(index.table(), &prefix, skip, order, &mut |key, entry| {
+            self.raw_entry(index, (is_page.then_some(key), entry), &mut |row| {
+                visit(row)?;
+                left -= 1;
+                Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            })
         })
     }
 
@@ -159,7 +163,7 @@ pub trait Tx: Raw {
     ) -> Result<()> {
         let prefix = prefix.encoded();
         self.raw_walk(index.table(), &prefix, skip, order, &mut |_, entry| {
-            self.raw_entry(index, entry, &mut visit)
+            self.raw_entry(index, (None, entry), &mut visit)
         })
     }
 
@@ -178,7 +182,7 @@ pub trait Tx: Raw {
         let (from, until) = (from.encoded(), until.encoded());
         let span = (from.as_slice(), Some(until.as_slice()));
         self.raw_between(index.table(), span, 0, Order::Descending, &mut |_, entry| {
-            self.raw_entry(index, entry, &mut visit)
+            self.raw_entry(index, (None, entry), &mut visit)
         })
     }
 
@@ -198,12 +202,13 @@ pub trait Tx: Raw {
         self.raw_between(R::TABLE, span, 0, order, &mut |_, payload| visit(Row::read(payload)?))
     }
 
-    /// Hands the record that an index entry leads to, or holds, to `visit`.
+    /// Hands the record that an index entry leads to, or holds, to `visit`; where the entry's key is given, the
+    /// record must belong there.
     #[doc(hidden)]
     fn raw_entry<R: Record, K: Key>(
         &self,
         index: &Index<R, K>,
-        entry: &[u8],
+        (key, entry): (Option<&[u8]>, &[u8]),
         visit: &mut dyn FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
         match split_entry(index.form(), entry) {
@@ -211,10 +216,14 @@ pub trait Tx: Raw {
             Some((primary, None)) => {
                 let mut flow = None;
                 self.raw_get(R::TABLE, primary, &mut |payload| {
+                    if let Some(key) = key {
+                        require_place(index, key, payload)?;
+                    }
                     flow = Some(visit(Row::read(payload)?)?);
                     Ok(())
                 })?;
-                flow.ok_or_else(|| damaged(index.table(), &"an entry leads to no record"))
+                let text = format_args!("an entry leads to no record under {}", Named(primary));
+                flow.ok_or_else(|| damaged(index.table(), &text))
             }
             None => Err(damaged(index.table(), &"an entry holds no record")),
         }
@@ -344,6 +353,19 @@ fn kept<R: Record>(
         }
         Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
+}
+
+/// So many records are a page; who walks more looks for something.
+const PAGE: usize = 1000;
+
+/// A record that a page shows stands where the index has it. One whose index holds it whole does by its checksum.
+fn require_place<R: Record, K: Key>(index: &Index<R, K>, key: &[u8], payload: &[u8]) -> Result<()> {
+    let record = Row::<R>::read(payload)?.into_record()?;
+    if index.entry(&record).as_deref() == Some(key) {
+        return Ok(());
+    }
+    let text = format_args!("an entry under {} leads to a record of another place", Named(key));
+    Err(damaged(index.table(), &text))
 }
 
 fn read_key<R: Record, K: Key>(index: &Index<R, K>, entry: &[u8]) -> Result<R::Key> {

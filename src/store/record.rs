@@ -8,7 +8,7 @@
 //! Rules and lists decide by the head alone; the JSON goes into answers as it stands, which is what
 //! makes a list fast.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::marker::PhantomData;
 
 use serde::Serialize;
@@ -256,10 +256,7 @@ pub(super) fn seal(table: Table, key: &[u8], payload: &[u8]) -> Vec<u8> {
 pub(super) fn open<'a>(table: Table, key: &[u8], sealed: &'a [u8]) -> Result<&'a [u8]> {
     match sealed.split_first_chunk::<CHECKSUM>() {
         Some((sum, payload)) if *sum == checksum(table, key, payload) => Ok(payload),
-        _ => Err(damaged(
-            table,
-            &format_args!("checksum mismatch under the key with hash {:016x}", xxh3_64(key)),
-        )),
+        _ => Err(damaged(table, &format_args!("checksum mismatch under the key {}", Named(key)))),
     }
 }
 
@@ -267,6 +264,17 @@ pub(super) fn open<'a>(table: Table, key: &[u8], sealed: &'a [u8]) -> Result<&'a
 fn checksum(table: Table, key: &[u8], payload: &[u8]) -> [u8; CHECKSUM] {
     let place = xxh3_64_with_seed(key, xxh3_64(table.name().as_bytes()));
     xxh3_64_with_seed(payload, place).to_le_bytes()
+}
+
+/// A key in a message to the operator: its bytes, each as two hexadecimal digits.
+pub(super) struct Named<'k>(pub(super) &'k [u8]);
+
+impl Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 64;
+        self.0.iter().take(SHOWN).try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        if self.0.len() > SHOWN { f.write_str("...") } else { Ok(()) }
+    }
 }
 
 /// What a read answers when the file does not hold what it should.

@@ -77,6 +77,11 @@ impl Snapshot {
         tables.iter().map(|table| self.len(*table)).sum()
     }
 
+    /// Whether something stands under `key`, whatever state it is in.
+    pub(super) fn has(&self, table: Table, key: &[u8]) -> Result<bool> {
+        Ok(self.table(table)?.get(key).map_err(storage_error)?.is_some())
+    }
+
     /// Hands every key of `table` to `visit`, with its payload or what is wrong with it.
     pub(super) fn each(&self, table: Table, visit: &mut Inspect<'_>) -> Result<()> {
         self.each_sealed(table, &mut |key, sealed| visit(key, open(table, key, sealed)))

@@ -13,7 +13,7 @@ use proptest::test_runner::{Config as Cases, TestRunner};
 use entries::{Bench, ENTRIES};
 
 /// How many inputs each entry gets where nothing else is said.
-const INPUTS: u32 = 150;
+const INPUTS: u32 = 250;
 
 #[test]
 fn no_bytes_make_an_answer_that_none_may_be() {

@@ -59,7 +59,7 @@ impl<'h> Writes<'h> {
         for (span, event) in history {
             match event {
                 Event::Written { version, value, expected } => {
-                    all.push(Write { span: *span, version: *version, value, expected: *expected })
+                    all.push(Write { span: *span, version: *version, value, expected: *expected });
                 }
                 Event::Removed if removed.replace(*span).is_some() => {
                     return Err("it was removed twice".to_owned());

@@ -121,7 +121,7 @@ fn whatever_is_asked_in_whatever_order_is_answered_as_the_model_says() {
         cases,
         failure_persistence: None,
         max_shrink_iters: 2000,
-        max_shrink_time: 60_000,
+        max_shrink_time: 300_000,
         ..default
     };
     let mut runner = TestRunner::new(config.clone());

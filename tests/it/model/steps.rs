@@ -189,7 +189,7 @@ impl Step {
 
     /// Whom a rule names; nobody where it is for everyone else.
     pub fn ruled(&self) -> Option<usize> {
-        (self.how % 4 != 0).then_some(self.whom)
+        (!self.how.is_multiple_of(4)).then_some(self.whom)
     }
 
     pub fn access(&self) -> Option<usize> {

@@ -47,6 +47,7 @@ pub struct Expected {
 /// What the model makes of a request: an answer, or a refusal.
 pub type Outcome = Result<Expected, Expected>;
 
+#[expect(clippy::unnecessary_wraps, reason = "what answers may refuse before")]
 fn answer(status: u16, body: Vec<(&'static str, Value)>) -> Outcome {
     Ok(Expected { status, body })
 }
@@ -101,6 +102,7 @@ pub struct Project {
 }
 
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "so has a dashboard")]
 pub struct Board {
     pub project: u64,
     pub name: String,
@@ -669,7 +671,7 @@ impl World {
         }
     }
 
-    fn lies_within(&self, scopes: usize, ends: Option<i64>, holder: &Key) -> bool {
+    fn lies_within(scopes: usize, ends: Option<i64>, holder: &Key) -> bool {
         let outlives = match (ends, holder.ends) {
             (_, None) => false,
             (None, Some(_)) => true,
@@ -682,7 +684,7 @@ impl World {
         let holder = self.key(by)?.clone();
         self.require_scope(by, "personal_api_key:write")?;
         let ends = days.map_or(holder.ends, |days| Some(self.now + days * DAY));
-        if !self.lies_within(scopes, ends, &holder) {
+        if !Self::lies_within(scopes, ends, &holder) {
             return Err(Expected { status: 403, body: vec![] });
         }
         let key = Key { person: holder.person, scopes, ends };
@@ -697,7 +699,7 @@ impl World {
         self.require_scope(by, "personal_api_key:write")?;
         let own = self.file.keys.get(&key).filter(|key| key.person == holder.person);
         let Some(Key { scopes, ends, .. }) = own else { return missing("Not found.") };
-        if !self.lies_within(*scopes, *ends, &holder) {
+        if !Self::lies_within(*scopes, *ends, &holder) {
             return Err(Expected { status: 403, body: vec![] });
         }
         self.file.keys.remove(&key);
@@ -856,16 +858,12 @@ impl World {
             return Err(Expected { status: 400, body: vec![] });
         }
         let rules = &mut self.file.boards.get_mut(&id).expect("it was found").rules;
-        match level {
-            Some(level) => {
-                rules.insert(whom, level);
-                answer(200, vec![("/access_level", json!(ACCESS[level]))])
-            }
-            None => {
-                rules.remove(&whom);
-                answer(204, vec![])
-            }
-        }
+        let Some(level) = level else {
+            rules.remove(&whom);
+            return answer(204, vec![]);
+        };
+        rules.insert(whom, level);
+        answer(200, vec![("/access_level", json!(ACCESS[level]))])
     }
 
     pub fn share(&mut self, by: usize, (project, id): (u64, u64), enabled: bool) -> Outcome {

@@ -26,6 +26,11 @@ impl<'w> Day<'w> {
         Self { workspace, by: &workspace.owner, number, made: HashMap::new() }
     }
 
+    /// The paths of the dashboards that were made.
+    pub fn dashboards(&self) -> Vec<String> {
+        ["a", "b", "c"].into_iter().filter_map(|what| self.dashboard(what, "")).collect()
+    }
+
     /// The id of what was made; none where that was refused.
     fn id(&self, what: &str) -> Option<String> {
         match self.made.get(what)?.get("id")? {

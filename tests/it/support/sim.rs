@@ -14,8 +14,9 @@ use steward::store::disk::{Disk, DiskFile};
 
 const SECTOR: usize = 512;
 
-/// The operating system's numbers for "input/output error" and "no space left on device".
+/// The operating system's numbers for "input/output error", "read-only file system" and "no space left on device".
 pub const EIO: i32 = rustix::io::Errno::IO.raw_os_error();
+pub const EROFS: i32 = rustix::io::Errno::ROFS.raw_os_error();
 pub const ENOSPC: i32 = rustix::io::Errno::NOSPC.raw_os_error();
 
 type Sector = [u8; SECTOR];
@@ -234,6 +235,12 @@ impl World {
         }
     }
 
+    /// What is read, as if it were on disk.
+    pub fn shown(&self) -> Self {
+        let node = |node: &Node| Node { bytes: node.bytes.clone(), ..Node::default() };
+        Self { nodes: self.nodes.iter().map(node).collect(), ..self.whole() }
+    }
+
     pub fn holds(&self, path: &Path) -> bool {
         self.names.contains_key(path)
     }
@@ -278,7 +285,7 @@ struct State {
     world: World,
     /// All that was done, where that is wanted.
     trace: Option<Vec<Event>>,
-    fault: Option<Fault>,
+    faults: Vec<Fault>,
     fired: u64,
     dice: u64,
 }
@@ -322,12 +329,13 @@ impl SimDisk {
         self.state().trace.as_ref().map_or(0, Vec::len)
     }
 
-    /// Lets an access fail; how often is told by [`fired`](Self::fired).
-    pub fn fail(&self, fault: Option<Fault>, seed: u64) {
+    /// Lets these accesses fail, and no others.
+    pub fn fail(&self, faults: impl IntoIterator<Item = Fault>, seed: u64) {
         let mut state = self.state();
-        (state.fault, state.fired, state.dice) = (fault, 0, seed);
+        (state.faults, state.dice) = (faults.into_iter().collect(), seed);
     }
 
+    /// How many accesses failed so far.
     pub fn fired(&self) -> u64 {
         self.state().fired
     }
@@ -340,19 +348,16 @@ impl SimDisk {
 impl State {
     /// Fails where that is due.
     fn attempt(&mut self, access: Access) -> io::Result<()> {
-        let Some(fault) = self.fault.as_mut().filter(|fault| fault.access == access) else {
-            return Ok(());
-        };
-        if fault.after > 0 {
-            fault.after -= 1;
-            return Ok(());
+        for fault in self.faults.iter_mut().filter(|fault| fault.access == access) {
+            if fault.after > 0 {
+                fault.after -= 1;
+            } else if fault.times > 0 {
+                fault.times -= 1;
+                self.fired += 1;
+                return Err(io::Error::from_raw_os_error(fault.errno));
+            }
         }
-        if fault.times == 0 {
-            return Ok(());
-        }
-        fault.times -= 1;
-        self.fired += 1;
-        Err(io::Error::from_raw_os_error(fault.errno))
+        Ok(())
     }
 
     fn happen(&mut self, event: Event) {

@@ -1,0 +1,294 @@
+//! Bit rot: one flipped bit of the file is never a wrong answer. It is the right one, an error that names what is
+//! damaged, or an absence that `check` and the scrub report.
+//!
+//! `STEWARD_FLIPS=100000` flips that many bits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use steward::config::Config;
+use steward::resources::checks;
+use steward::store::{OpenError, Order, Raw, Store, Table};
+use steward::time::{Clock, ManualClock, Timestamp};
+
+use crate::support::day::{Day, REQUESTS};
+use crate::support::sim::{Dice, SimDisk, World};
+use crate::support::{Workspace, eventually};
+
+const CACHE: usize = 1 << 20;
+
+type Values = BTreeMap<(Table, Vec<u8>), Vec<u8>>;
+
+/// How many bits are flipped: `default`, unless the environment says more.
+fn flips(default: usize) -> usize {
+    let told = std::env::var("STEWARD_FLIPS").ok();
+    told.map_or(default, |told| told.parse().expect("STEWARD_FLIPS is a number"))
+}
+
+/// A workspace in which a day was spent, so that there is something of almost every kind.
+async fn lived_in(config: Config) -> (Workspace, SimDisk) {
+    let disk = SimDisk::default();
+    let mut config = config;
+    config.disk = Arc::new(disk.clone());
+    let workspace = Workspace::with(config).await;
+    for number in 0..2 {
+        let mut day = Day::new(&workspace, number);
+        for at in 0..REQUESTS {
+            day.request(at).await.expect("a request").ok();
+        }
+    }
+    let export = json!({
+        "name": "Kept", "interval": "hour", "project_id": workspace.made.project_id,
+        "destination": { "type": "NoOp", "config": {} },
+    });
+    workspace.owner.post(&workspace.organization("batch_exports/"), export).await.ok();
+    let domain = json!({ "domain": "kept.example" });
+    workspace.owner.post(&workspace.organization("domains/"), domain).await.ok();
+    (workspace, disk)
+}
+
+/// Everything that can be walked to, and whether a walk broke off.
+fn walk(store: &Store) -> (Values, bool) {
+    let (mut values, mut broke) = (Values::new(), false);
+    for table in Table::ALL {
+        let mut visit = |key: &[u8], payload: &[u8]| {
+            values.insert((*table, key.to_vec()), payload.to_vec());
+            Ok(ControlFlow::Continue(()))
+        };
+        let walked = catch_unwind(AssertUnwindSafe(|| {
+            store.snapshot()?.raw_between(*table, (&[], None), 0, Order::Ascending, &mut visit)
+        }));
+        broke |= !matches!(walked, Ok(Ok(())));
+    }
+    (values, broke)
+}
+
+/// What one flip came to.
+#[derive(Debug, Default)]
+struct Tally {
+    flips: usize,
+    refused: usize,
+    right: usize,
+    damaged: usize,
+    absent: usize,
+    panicked: usize,
+    stale: usize,
+}
+
+/// Opens a file with a flipped bit, reads all of it, and compares.
+async fn flip(
+    world: &World,
+    path: &Path,
+    expected: &Values,
+    (at, bit): (usize, u8),
+    tally: &mut Tally,
+) {
+    tally.flips += 1;
+    let flipped = || {
+        let mut world = world.clone();
+        world.bytes_mut(path)[at] ^= 1 << bit;
+        Store::open_on(Arc::new(SimDisk::holding(world)), path, CACHE)
+    };
+    let store = match flipped() {
+        Ok(store) => store,
+        Err(OpenError::Damaged { .. } | OpenError::Foreign(_) | OpenError::Newer { .. }) => {
+            tally.refused += 1;
+            return;
+        }
+        Err(OpenError::Refused(error)) if error.status() == 500 => {
+            tally.refused += 1;
+            return;
+        }
+        Err(error) => panic!("{at}.{bit}: {error}"),
+    };
+    let (found, broke) = walk(&store);
+    let strange: BTreeSet<_> =
+        found.iter().filter(|(key, value)| expected.get(key) != Some(value)).collect();
+    if !broke
+        && found.len() == expected.len()
+        && strange.is_empty()
+        && !tally.flips.is_multiple_of(10)
+    {
+        tally.right += 1;
+        store.close().await;
+        return;
+    }
+    let (mut damaged, mut absent, mut panicked) = (0, 0, 0);
+    for ((table, key), value) in expected {
+        let mut read = None;
+        let got = catch_unwind(AssertUnwindSafe(|| {
+            store.snapshot()?.raw_get(*table, key, &mut |payload| {
+                read = Some(payload.to_vec());
+                Ok(())
+            })
+        }));
+        match (got, read) {
+            (Ok(Ok(())), Some(read)) => {
+                assert!(read == *value, "{at}.{bit}: a wrong value in {table:?}")
+            }
+            (Ok(Ok(())), None) => absent += 1,
+            (Ok(Err(error)), _) if error.status() == 500 => {
+                let cause = error.cause().expect("a cause");
+                let hex: String = key.iter().take(64).map(|byte| format!("{byte:02x}")).collect();
+                let names = cause.contains(table.name()) && cause.contains(&hex);
+                assert!(names || !cause.contains("checksum mismatch"), "{at}.{bit}: {cause}");
+                damaged += 1;
+            }
+            // redb panicked before, and its handle is done for.
+            (Ok(Err(_)), _) => panicked += 1,
+            (Err(_), _) => panicked += 1,
+        }
+    }
+    store.close().await;
+    let store = flipped().expect("it opened before");
+    let scrubbed = store.scrub(checks()).await;
+    store.close().await;
+    let told = scrubbed.is_err() || scrubbed.is_ok_and(|found| found.problem_count > 0);
+    let whole = !broke && damaged + absent + panicked == 0 && found == *expected;
+    assert!(whole || told, "{at}.{bit}: {damaged} damaged, {absent} absent, and nobody tells");
+    tally.right += usize::from(whole);
+    tally.damaged += usize::from(damaged > 0);
+    tally.absent += usize::from(absent > 0);
+    tally.panicked += usize::from(panicked > 0);
+    tally.stale += usize::from(!strange.is_empty());
+    assert!(strange.is_empty(), "{at}.{bit}: what never was, or is no more, is shown");
+}
+
+#[tokio::test]
+async fn a_flipped_bit_of_a_closed_file_is_never_a_wrong_value() {
+    let begun = Instant::now();
+    let (workspace, disk) = lived_in(Config::default()).await;
+    let (expected, _) = walk(workspace.app.store());
+    workspace.check().await;
+    workspace.app.close().await;
+    let (world, path) = (disk.world().shown(), workspace.path());
+    let bytes = world.bytes(&path).to_vec();
+    let used: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at] != 0).collect();
+    let (mut dice, mut tally) = (Dice(1), Tally::default());
+    for number in 0..flips(2000) {
+        let at = match number % 8 {
+            0 => dice.below(320),
+            1 => dice.below(bytes.len()),
+            _ => used[dice.below(used.len())],
+        };
+        let bit = u8::try_from(dice.below(8)).unwrap();
+        flip(&world, &path, &expected, (at, bit), &mut tally).await;
+    }
+    println!(
+        "flips in a closed file of {} bytes ({} not zero), {} values, seed 1: {tally:?}; {:?}",
+        bytes.len(),
+        used.len(),
+        expected.len(),
+        begun.elapsed()
+    );
+    assert!(tally.right > 0 && tally.refused > 0 && tally.damaged > 0);
+}
+
+/// Whether all that `found` shows is shown by `right`, though perhaps not all of that.
+fn within(found: &Value, right: &Value) -> bool {
+    match (found, right) {
+        (Value::Object(found), Value::Object(right)) => found
+            .iter()
+            .all(|(name, value)| right.get(name).is_some_and(|right| within(value, right))),
+        (Value::Array(found), Value::Array(right)) => {
+            found.iter().all(|one| right.iter().any(|right| within(one, right)))
+        }
+        (found, right) => found == right || found.is_null(),
+    }
+}
+
+fn paths(workspace: &Workspace) -> Vec<String> {
+    let mut paths: Vec<String> = ["", "1/", "2/", "3/", "4/", "3/sharing/", "2/access_controls/"]
+        .map(|rest| workspace.dashboards(rest))
+        .into();
+    paths.push(workspace.access_controls());
+    for rest in [
+        "",
+        "members/",
+        "invites/",
+        "domains/",
+        "batch_exports/",
+        "projects/",
+        "activity_log/?limit=5",
+    ] {
+        paths.push(workspace.organization(rest));
+    }
+    paths.extend(["/api/users/@me/", "/api/personal_api_keys/"].map(str::to_owned));
+    paths
+}
+
+#[tokio::test]
+async fn a_bit_that_flips_while_the_service_runs_is_never_a_wrong_answer() {
+    let begun = Instant::now();
+    let mut config = Config::default();
+    config.page_cache = 0;
+    config.clock =
+        Clock::Manual(ManualClock::at(Timestamp::parse("2026-01-02T03:04:05Z").unwrap()));
+    let (workspace, disk) = lived_in(config).await;
+    let (owner, store, path) = (&workspace.owner, workspace.app.store(), workspace.path());
+    let mut right = Vec::new();
+    for path in paths(&workspace) {
+        let answer = owner.get(&path).await;
+        right.push((path, (answer.status, answer.body)));
+    }
+    let bytes = disk.world().bytes(&path).to_vec();
+    let used: Vec<usize> = (4096..bytes.len()).filter(|at| bytes[*at] != 0).collect();
+    let mut dice = Dice(2);
+    let (mut same, mut refused, mut less, mut made) = (0, 0, 0, 0);
+    for _ in 0..flips(1000) / 8 {
+        let (at, bit) = (used[dice.below(used.len())], dice.below(8));
+        disk.with(|world| world.bytes_mut(&path)[at] ^= 1 << bit);
+        made += 1;
+        let mut shown_less = false;
+        for (path, (status, body)) in &right {
+            let found = owner.get(path).await;
+            match found.status {
+                _ if (found.status, &found.body) == (*status, body) => same += 1,
+                500 | 503 => {
+                    assert_eq!(found.body["type"], "server_error", "{}", found.body);
+                    refused += 1;
+                }
+                401 | 403 | 404 => (shown_less, less) = (true, less + 1),
+                _ => {
+                    assert!(
+                        within(&found.body, body),
+                        "{at}.{bit} {path}: {} for {body}",
+                        found.body
+                    );
+                    (shown_less, less) = (true, less + 1);
+                }
+            }
+        }
+        if shown_less {
+            let told = store.scrub(checks()).await;
+            assert!(
+                told.is_err() || told.is_ok_and(|found| found.problem_count > 0),
+                "{at}.{bit}: nobody tells"
+            );
+        }
+        disk.with(|world| world.bytes_mut(&path)[at] ^= 1 << bit);
+        // After a panic of redb the service opens the file again.
+        loop {
+            eventually("the service is ready", || store.ready().then_some(())).await;
+            let (path, (status, body)) = &right[0];
+            let found = owner.get(path).await;
+            if (found.status, &found.body) == (*status, body) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+    println!(
+        "flips while it serves: {made} (seed 2), {} requests each: {same} right answers, {refused} errors, {less} \
+         show less and the scrub tells; {:?}",
+        right.len(),
+        begun.elapsed()
+    );
+    workspace.check().await;
+    assert!(same > 0 && refused > 0);
+}

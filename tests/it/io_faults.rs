@@ -1,0 +1,318 @@
+//! Input/output errors at every access: each answer is a success that stays or a 503 with nothing half done, and
+//! the service recovers by itself.
+//!
+//! Each request of a day is made again and again: the first access that it makes to the disk fails, then the
+//! second, until it makes none more. `STEWARD_FAULTS=all` lets every read fail, and not only some.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use steward::config::Config;
+use steward::store::Store;
+
+use crate::power_cuts::dump;
+use crate::support::day::{Day, QUICK};
+use crate::support::sim::{Access, Dice, EIO, ENOSPC, EROFS, Fault, SimDisk};
+use crate::support::{Answer, Workspace, eventually};
+
+/// How many workspaces are tried side by side: each waits for its file most of the time.
+const SIDE_BY_SIDE: usize = 7;
+
+/// More accesses than any request makes.
+const ENOUGH: usize = 2_000;
+
+/// A workspace on a disk that fails.
+struct Faulty {
+    workspace: Workspace,
+    disk: SimDisk,
+    /// What was acknowledged: dashboards by their paths, each with its version.
+    known: BTreeMap<String, (u64, Value)>,
+    /// How many accesses had failed when the service was ready the last time.
+    seen: u64,
+    tally: Tally,
+}
+
+/// What came of the faults.
+#[derive(Debug, Default, Clone, Copy)]
+struct Tally {
+    faults: usize,
+    refused: usize,
+    /// How often the service said that it is not ready.
+    unready: usize,
+    /// How often what was refused was there afterwards.
+    done: usize,
+}
+
+fn version(answer: &Answer) -> u64 {
+    let tag = answer.headers["etag"].to_str().expect("a tag").trim_matches('"');
+    tag.split('-').next().expect("a version").parse().expect("a number")
+}
+
+impl Faulty {
+    async fn new() -> Self {
+        let disk = SimDisk::default();
+        let mut config = Config::default();
+        config.disk = Arc::new(disk.clone());
+        // Everything is read from the file.
+        config.page_cache = 0;
+        let workspace = Workspace::with(config).await;
+        Self { workspace, disk, known: BTreeMap::new(), seen: 0, tally: Tally::default() }
+    }
+
+    async fn recover(&mut self) {
+        let workspace = self.workspace.clone();
+        let ready = workspace.anonymous().get("/_readyz").await;
+        if ready.status != 200 {
+            ready.refuses(503, "server_error", "unavailable", UNAVAILABLE, None);
+            self.tally.unready += 1;
+        }
+        // A failed read is noticed a moment later.
+        let list = workspace.dashboards("?limit=1");
+        let mut tries = 0;
+        loop {
+            eventually("the service is ready again", || {
+                workspace.app.store().ready().then_some(())
+            })
+            .await;
+            let read = workspace.owner.get(&list).await;
+            if read.status == 200 {
+                self.seen = self.disk.fired();
+                return;
+            }
+            read.refuses(503, "server_error", "unavailable", UNAVAILABLE, None);
+            tries += 1;
+            assert!(tries < 100_000, "it does not read again");
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Makes a request while `faults` strike, and looks at what is there once they are over. Answers whether any
+    /// struck, and whether it was done.
+    async fn strike(&mut self, day: &mut Day<'_>, at: usize, faults: Vec<Fault>) -> Option<bool> {
+        self.disk.fail(faults, (self.tally.faults * 7 + at) as u64);
+        let answer = day.request(at).await?;
+        // It may have struck after the request before, in what goes on in the background.
+        let struck = self.disk.fired() > self.seen;
+        match answer.status {
+            200..300 => {}
+            503 => answer.refuses(503, "server_error", "unavailable", UNAVAILABLE, None),
+            // What was refused before was done all the same.
+            400 | 404 => assert!(!struck, "{at}: {}", answer.body),
+            status => panic!("{at}: {status} {}", answer.body),
+        }
+        if struck {
+            self.tally.faults += 1;
+            self.tally.refused += usize::from(answer.status == 503);
+            self.recover().await;
+        } else {
+            assert_ne!(answer.status, 503, "{at}: refused for nothing");
+        }
+        self.disk.fail([], 0);
+        self.look(day, answer.status == 503).await;
+        Some(!struck)
+    }
+
+    /// What was known is there as it was, or, where a request was refused, as that would have left it.
+    async fn look(&mut self, day: &Day<'_>, refused: bool) {
+        for path in day.dashboards() {
+            let found = self.workspace.owner.get(&path).await;
+            let before = self.known.get(&path);
+            if found.status == 404 {
+                // It was removed, or so was asked.
+                continue;
+            }
+            let now = (version(&found), found.ok());
+            if let Some(before) = before.filter(|_| refused) {
+                assert!(now.0 == before.0 || now.0 == before.0 + 1, "{path} lost or gained");
+                assert!(now.0 != before.0 || now.1 == before.1, "{path} is half changed");
+                self.tally.done += usize::from(now.0 != before.0);
+            }
+            self.known.insert(path, now);
+        }
+    }
+
+    /// Asserts that all that is shown is also on disk.
+    async fn end(self) -> Tally {
+        self.workspace.check().await;
+        self.workspace.app.close().await;
+        let world = self.disk.world();
+        let open = async |world| {
+            let disk = Arc::new(SimDisk::holding(world));
+            let store = Store::open_on(disk, &self.workspace.path(), 0).expect("it opens");
+            let held = dump(&store);
+            store.close().await;
+            held
+        };
+        let shown = open(world.shown()).await;
+        assert!(open(world.cut(&mut Dice(1))).await == shown, "what is shown is not on disk");
+        self.tally
+    }
+}
+
+const UNAVAILABLE: &str = "The service is not available for the moment. Try again shortly.";
+
+fn fault(access: Access, after: usize) -> Fault {
+    let errno = if after.is_multiple_of(2) { EIO } else { ENOSPC };
+    Fault { access, after: after as u64, times: 1, errno }
+}
+
+/// Lets each access of a kind fail that each request makes, past `next` of the one before.
+async fn every(access: Access, next: fn(usize) -> usize) -> Tally {
+    let runs = (0..SIDE_BY_SIDE).map(|part| {
+        tokio::spawn(async move {
+            let mut faulty = Faulty::new().await;
+            let workspace = faulty.workspace.clone();
+            let mut day = Day::new(&workspace, part);
+            for at in 0..QUICK {
+                let mut after = 0;
+                while at % SIDE_BY_SIDE == part && after < ENOUGH {
+                    match faulty.strike(&mut day, at, vec![fault(access, after)]).await {
+                        Some(false) => after = next(after),
+                        _ => break,
+                    }
+                }
+                if at % SIDE_BY_SIDE != part {
+                    faulty.strike(&mut day, at, Vec::new()).await;
+                }
+                assert!(after < ENOUGH, "{at} never ends");
+            }
+            faulty.end().await
+        })
+    });
+    total(runs).await
+}
+
+async fn total(runs: impl Iterator<Item = tokio::task::JoinHandle<Tally>>) -> Tally {
+    let mut all = Tally::default();
+    for run in runs.collect::<Vec<_>>() {
+        let tally = run.await.expect("a run");
+        all.faults += tally.faults;
+        all.refused += tally.refused;
+        all.unready += tally.unready;
+        all.done += tally.done;
+    }
+    all
+}
+
+fn report(what: &str, tally: Tally, begun: Instant) {
+    println!(
+        "{what}: {} faults, {} requests refused with 503, {} of them done all the same; {} times unready; {:?}",
+        tally.faults,
+        tally.refused,
+        tally.done,
+        tally.unready,
+        begun.elapsed()
+    );
+    assert!(tally.faults > 0 && tally.unready > 0);
+}
+
+/// Whether each of many alike is to fail.
+fn all() -> bool {
+    std::env::var("STEWARD_FAULTS").is_ok_and(|told| told == "all")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_failed_write_is_refused_or_done_and_the_service_recovers() {
+    let begun = Instant::now();
+    let next = if all() { |after| after + 1 } else { |after| after + 3 };
+    report("failed writes", every(Access::Write, next).await, begun);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_failed_sync_is_refused_or_done_and_the_service_recovers() {
+    let begun = Instant::now();
+    let tally = every(Access::Sync, |after| after + 1).await;
+    report("failed syncs", tally, begun);
+    assert_eq!(tally.faults, tally.refused);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_failed_growth_is_refused_and_the_service_recovers() {
+    let begun = Instant::now();
+    let mut faulty = Faulty::new().await;
+    let path = faulty.workspace.dashboards("");
+    let body = json!({ "name": "large", "description": "x".repeat(16_000) });
+    let mut made = 0;
+    while faulty.tally.faults < 3 {
+        faulty.disk.fail([fault(Access::SetLen, 0)], 0);
+        let answer = faulty.workspace.owner.post(&path, body.clone()).await;
+        if faulty.disk.fired() == faulty.seen {
+            made += 1;
+            answer.ok();
+            continue;
+        }
+        answer.refuses(503, "server_error", "unavailable", UNAVAILABLE, None);
+        faulty.tally.faults += 1;
+        faulty.tally.refused += 1;
+        faulty.recover().await;
+    }
+    let found = faulty.workspace.owner.get(&path).await.ok()["count"].as_u64().expect("a count");
+    // The file shrinks once a commit is on disk.
+    assert!((made..=made + 3).contains(&found), "{found} of {made}");
+    faulty.tally.done = usize::try_from(found - made).expect("few");
+    report("failed changes of the length", faulty.end().await, begun);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_failed_read_is_refused_or_done_and_the_service_recovers() {
+    let begun = Instant::now();
+    let next = if all() { |after| after + 1 } else { |after| 2 * after + 1 };
+    report("failed reads", every(Access::Read, next).await, begun);
+}
+
+/// A disk that goes on failing while the file is written anew and opened again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_fails_while_the_service_recovers_is_recovered_from_too() {
+    let begun = Instant::now();
+    let runs = (0..SIDE_BY_SIDE).map(|part| {
+        tokio::spawn(async move {
+            let mut faulty = Faulty::new().await;
+            let workspace = faulty.workspace.clone();
+            let mut dice = Dice(part as u64);
+            let mut day = Day::new(&workspace, part);
+            for at in 0..QUICK {
+                let accesses =
+                    [Access::Write, Access::Sync, Access::SetLen, Access::Folder, Access::Read];
+                let mut faults = vec![fault(Access::Sync, dice.below(2))];
+                for _ in 0..1 + dice.below(3) {
+                    let access = accesses[dice.below(5)];
+                    let after = dice.below(if access == Access::Read { 300 } else { 30 });
+                    faults.push(fault(
+                        access,
+                        if access == Access::Folder { after % 3 } else { after },
+                    ));
+                }
+                faulty.strike(&mut day, at, faults).await;
+                faulty.strike(&mut day, at, Vec::new()).await;
+            }
+            faulty.end().await
+        })
+    });
+    report("faults upon faults", total(runs).await, begun);
+}
+
+/// As a file system does that found itself damaged: nothing can be written, until somebody mends it.
+#[tokio::test]
+async fn a_disk_that_turns_read_only_refuses_writes_until_it_is_mended() {
+    let mut faulty = Faulty::new().await;
+    let path = faulty.workspace.dashboards("");
+    let owner = faulty.workspace.owner.clone();
+    let made = owner.post(&path, json!({ "name": "before" })).await.ok();
+    let never = |access| Fault { access, after: 0, times: u64::MAX, errno: EROFS };
+    faulty.disk.fail([Access::Write, Access::SetLen, Access::Sync, Access::Folder].map(never), 0);
+    for _ in 0..3 {
+        let refused = owner.post(&path, json!({ "name": "lost" })).await;
+        refused.refuses(503, "server_error", "unavailable", UNAVAILABLE, None);
+        assert_eq!(faulty.workspace.anonymous().get("/_readyz").await.status, 503);
+        assert_eq!(faulty.workspace.anonymous().get("/_livez").await.status, 200);
+    }
+    faulty.disk.fail([], 0);
+    faulty.recover().await;
+    let after = owner.post(&path, json!({ "name": "after" })).await.ok();
+    let found = owner.get(&path).await.ok();
+    let ids: Vec<_> = found["results"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    assert_eq!(ids, [&after["id"], &made["id"]]);
+    faulty.end().await;
+}
