@@ -33,7 +33,7 @@ const CRATES: &[(&[&str], &[&str])] = &[
     (&["toml"], &["cli"]),
     (&["clap_complete", "clap_mangen"], &["cli/manual.rs"]),
     (&["sd_notify"], &["cli/manager.rs"]),
-    (&["tokio_rustls"], &["http/tls.rs"]),
+    (&["tokio_rustls"], &["http/tls.rs", "http/server/tests.rs"]),
     (&["lettre"], &["mail"]),
     (&["governor"], &["http/limits.rs"]),
     (&["hickory_resolver"], &["dns.rs"]),
