@@ -292,3 +292,35 @@ async fn a_bit_that_flips_while_the_service_runs_is_never_a_wrong_answer() {
     workspace.check().await;
     assert!(same > 0 && refused > 0);
 }
+
+#[tokio::test]
+async fn the_scrub_finds_what_no_request_would_notice() {
+    let clock = ManualClock::at(Timestamp::parse("2026-01-02T03:04:05Z").unwrap());
+    let mut config = Config::default();
+    config.page_cache = 0;
+    config.clock = Clock::Manual(clock.clone());
+    config.scrub = Some(Duration::from_hours(24));
+    let disk = SimDisk::default();
+    config.disk = Arc::new(disk.clone());
+    let workspace = Workspace::with(config).await;
+    let (app, path) = (&workspace.app, workspace.path());
+    let sound = eventually("a first look", || app.last_scrub()).await;
+    assert!(sound.problems == 0 && sound.values > 20, "{sound:?}");
+    let made = json!({ "name": "rots away unseen" });
+    workspace.owner.post(&workspace.dashboards(""), made).await.ok();
+    disk.with(|world| {
+        let bytes = world.bytes_mut(&path);
+        let text = b"rots away unseen";
+        let places = 0..bytes.len() - text.len();
+        let found: Vec<_> = places.filter(|at| bytes[*at..].starts_with(text)).collect();
+        assert!(!found.is_empty());
+        found.into_iter().for_each(|at| bytes[at] ^= 1);
+    });
+    assert_eq!(app.last_scrub(), Some(sound));
+    clock.advance(Duration::from_hours(24));
+    let found =
+        eventually("a second look", || app.last_scrub().filter(|last| *last != sound)).await;
+    assert!(found.problems > 0 && found.at == app.now(), "{found:?}");
+    let list = workspace.owner.get(&workspace.dashboards("")).await;
+    list.refuses(500, "server_error", "error", "A server error occurred.", None);
+}

@@ -316,3 +316,26 @@ async fn a_disk_that_turns_read_only_refuses_writes_until_it_is_mended() {
     assert_eq!(ids, [&after["id"], &made["id"]]);
     faulty.end().await;
 }
+
+#[tokio::test]
+async fn after_a_failed_sync_the_file_is_written_anew_and_nothing_is_left_beside_it() {
+    let mut faulty = Faulty::new().await;
+    let (path, data) = (faulty.workspace.dashboards(""), faulty.workspace.path());
+    let owner = faulty.workspace.owner.clone();
+    // The second time there is no room for another file, and the old one is gone on with.
+    for room in [true, false] {
+        let before = faulty.disk.world().node(&data);
+        let full = Fault { access: Access::Folder, after: 0, times: 1, errno: ENOSPC };
+        let faults = [fault(Access::Sync, 0)].into_iter().chain((!room).then_some(full));
+        faulty.disk.fail(faults, 1);
+        let refused = owner.post(&path, json!({ "name": "lost" })).await;
+        refused.refuses(503, "server_error", "unavailable", UNAVAILABLE, None);
+        faulty.recover().await;
+        let world = faulty.disk.world();
+        assert_eq!(world.node(&data) != before, room);
+        assert_eq!(world.names().collect::<Vec<_>>(), [data.as_path()]);
+    }
+    owner.post(&path, json!({ "name": "kept" })).await.ok();
+    assert_eq!(owner.get(&path).await.ok()["count"], 1);
+    faulty.end().await;
+}

@@ -245,6 +245,11 @@ impl World {
         self.names.contains_key(path)
     }
 
+    /// Which file has this name.
+    pub fn node(&self, path: &Path) -> Option<usize> {
+        self.names.get(path).copied()
+    }
+
     pub fn names(&self) -> impl Iterator<Item = &Path> {
         self.names.keys().map(PathBuf::as_path)
     }
