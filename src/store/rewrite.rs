@@ -20,7 +20,7 @@ use super::engine::{begin, begin_read, definition, storage_error};
 use super::file::{self, beside};
 use super::open_error::OpenError;
 use super::schema::Table;
-use super::snapshot::Snapshot;
+use super::snapshot::{InspectSealed, Snapshot};
 
 /// The page cache of files that are walked once: 16 MiB.
 const CACHE: usize = 16 * 1024 * 1024;
@@ -89,13 +89,10 @@ fn copy(from: &Database, to: &mut Database, draft: &Path) -> Result<(), OpenErro
     Err(OpenError::damaged(draft, &"it does not read back as it was written"))
 }
 
-/// What is done with a key and its value as it is stored.
-type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'v;
-
 /// Lets `walk` walk every table; answers what all values come to.
 fn each(
     database: &Database,
-    mut walk: impl FnMut(Table, &mut dyn FnMut(&mut Visit<'_>) -> Result<()>) -> Result<()>,
+    mut walk: impl FnMut(Table, &mut dyn FnMut(&mut InspectSealed<'_>) -> Result<()>) -> Result<()>,
 ) -> Result<u64> {
     let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
     let mut sum = Xxh3Default::new();

@@ -16,6 +16,9 @@ use super::window::Order;
 /// What an inspection does with one key, and its opened payload or what is wrong with it.
 pub(super) type Inspect<'v> = dyn FnMut(&[u8], Result<&[u8]>) -> Result<()> + 'v;
 
+/// What it does with one key, and its value as it is stored.
+pub(super) type InspectSealed<'v> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'v;
+
 /// Called when the file could not be read.
 pub(super) type Alarm = Box<dyn Fn() + Send + Sync>;
 
@@ -81,11 +84,7 @@ impl Snapshot {
     }
 
     /// Hands every key of `table` to `visit`, with its value as it is stored.
-    pub(super) fn each_sealed(
-        &self,
-        table: Table,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>,
-    ) -> Result<()> {
+    pub(super) fn each_sealed(&self, table: Table, visit: &mut InspectSealed<'_>) -> Result<()> {
         for entry in self.table(table)?.range::<&[u8]>(..).map_err(storage_error)? {
             let (key, sealed) = entry.map_err(storage_error)?;
             visit(key.value(), sealed.value())?;

@@ -275,16 +275,16 @@ async fn what_fails_while_the_service_recovers_is_recovered_from_too() {
             for at in 0..QUICK {
                 let accesses =
                     [Access::Write, Access::Sync, Access::SetLen, Access::Folder, Access::Read];
-                let mut faults = vec![fault(Access::Sync, dice.below(2))];
-                for _ in 0..1 + dice.below(3) {
+                let mut struck = vec![fault(Access::Sync, dice.below(2))];
+                for _ in 0..=dice.below(3) {
                     let access = accesses[dice.below(5)];
                     let after = dice.below(if access == Access::Read { 300 } else { 30 });
-                    faults.push(fault(
+                    struck.push(fault(
                         access,
                         if access == Access::Folder { after % 3 } else { after },
                     ));
                 }
-                faulty.strike(&mut day, at, faults).await;
+                faulty.strike(&mut day, at, struck).await;
                 faulty.strike(&mut day, at, Vec::new()).await;
             }
             faulty.end().await
@@ -326,8 +326,8 @@ async fn after_a_failed_sync_the_file_is_written_anew_and_nothing_is_left_beside
     for room in [true, false] {
         let before = faulty.disk.world().node(&data);
         let full = Fault { access: Access::Folder, after: 0, times: 1, errno: ENOSPC };
-        let faults = [fault(Access::Sync, 0)].into_iter().chain((!room).then_some(full));
-        faulty.disk.fail(faults, 1);
+        let sync = [fault(Access::Sync, 0)];
+        faulty.disk.fail(sync.into_iter().chain((!room).then_some(full)), 1);
         let refused = owner.post(&path, json!({ "name": "lost" })).await;
         refused.refuses(503, "server_error", "unavailable", UNAVAILABLE, None);
         faulty.recover().await;

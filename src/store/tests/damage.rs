@@ -20,7 +20,7 @@ fn key(id: u64) -> Vec<u8> {
 
 /// A key as messages tell it.
 fn hex(key: &[u8]) -> String {
-    key.iter().map(|byte| format!("{byte:02x}")).collect()
+    record::Named(key).to_string()
 }
 
 fn rank_key(id: u64) -> Vec<u8> {
