@@ -316,7 +316,10 @@ fn write_key(path: &Path, key: &str) -> Result<(), OpenError> {
         let mut file =
             std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         writeln!(file, "{key}")?;
-        file.sync_all()
+        // The name of it too: nobody could open what appears next.
+        file.sync_all()?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        std::fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
     };
     write().map_err(|cause| OpenError::Io { doing: "write", path: path.to_owned(), cause })
 }

@@ -312,17 +312,17 @@ pub(super) fn check_snapshot(tx: &Snapshot, checks: &Checks, progress: &Progress
 /// some is lost, they are absent for every read.
 fn check_ways(tx: &Snapshot, table: Table, findings: &mut Findings) -> Result<()> {
     let (mut walked, mut last) = (0, None::<Vec<u8>>);
-    let mut unfound = Vec::new();
+    let mut astray = Vec::new();
     tx.each_sealed(table, &mut |key, _| {
         walked += 1;
         let follows = last.as_deref().is_none_or(|last| last < key);
         if !follows || !tx.has(table, key)? {
-            unfound.push(Named(key).to_string());
+            astray.push(Named(key).to_string());
         }
         last = Some(key.to_vec());
         Ok(())
     })?;
-    for key in unfound {
+    for key in astray {
         findings.problem(table, format_args!("the key {key} is not found where it belongs"));
     }
     let told = tx.len(table)?;

@@ -233,7 +233,8 @@ pub(super) fn inspect<T>(
     let file = recognize(drive, data)?;
     let overlay = Overlay::new(drive.medium(file)).map_err(OpenError::io("open", data))?;
     let shown = guarded(data, || builder(cache).create_with_backend(overlay))?;
-    look(&shown)
+    // Names of tables are read here first, and redb panics over those too.
+    caught(move || look(&shown)).ok_or_else(|| senseless(data))?
 }
 
 /// Opens the existing file at `data`.
@@ -251,8 +252,7 @@ fn guarded(
     data: &Path,
     open: impl FnOnce() -> Result<Database, DatabaseError>,
 ) -> Result<Database, OpenError> {
-    let opened =
-        caught(open).ok_or_else(|| OpenError::damaged(data, &"redb cannot make sense of it"))?;
+    let opened = caught(open).ok_or_else(|| senseless(data))?;
     opened.map_err(|error| match error {
         DatabaseError::DatabaseAlreadyOpen => OpenError::InUse(data.to_owned()),
         DatabaseError::Storage(StorageError::Io(cause)) if !beyond_reading(&cause) => {
@@ -260,6 +260,10 @@ fn guarded(
         }
         error => OpenError::damaged(data, &error),
     })
+}
+
+fn senseless(data: &Path) -> OpenError {
+    OpenError::damaged(data, &"redb cannot make sense of it")
 }
 
 /// Whether it is what was read that is at fault, and not the reading.

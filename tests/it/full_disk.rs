@@ -82,12 +82,12 @@ fn a_full_file_system_refuses_writes_for_as_long_as_it_is_full_and_loses_nothing
     assert_eq!(create(0), 201);
     for round in 0..2 {
         // All that is left is taken by somebody else.
-        let filler = small.path("filler");
-        let filled = fs::write(&filler, vec![1; 8 << 20]);
+        let other = small.path("filler");
+        let filled = fs::write(&other, vec![1; 8 << 20]);
         assert!(filled.is_err_and(|error| error.kind() == std::io::ErrorKind::StorageFull));
         let refused = (1..300).find(|number| create(round * 1000 + number) == 503);
         assert!(refused.is_some(), "the file system is full");
-        fs::remove_file(&filler).expect("there is room again");
+        fs::remove_file(&other).expect("there is room again");
         until("the service takes writes again", || {
             (create(round * 1000 + 999) == 201).then_some(())
         });

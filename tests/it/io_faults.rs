@@ -275,16 +275,16 @@ async fn what_fails_while_the_service_recovers_is_recovered_from_too() {
             for at in 0..QUICK {
                 let accesses =
                     [Access::Write, Access::Sync, Access::SetLen, Access::Folder, Access::Read];
-                let mut faults = vec![fault(Access::Sync, dice.below(2))];
-                for _ in 0..1 + dice.below(3) {
+                let mut struck = vec![fault(Access::Sync, dice.below(2))];
+                for _ in 0..=dice.below(3) {
                     let access = accesses[dice.below(5)];
                     let after = dice.below(if access == Access::Read { 300 } else { 30 });
-                    faults.push(fault(
+                    struck.push(fault(
                         access,
                         if access == Access::Folder { after % 3 } else { after },
                     ));
                 }
-                faulty.strike(&mut day, at, faults).await;
+                faulty.strike(&mut day, at, struck).await;
                 faulty.strike(&mut day, at, Vec::new()).await;
             }
             faulty.end().await
@@ -314,5 +314,28 @@ async fn a_disk_that_turns_read_only_refuses_writes_until_it_is_mended() {
     let found = owner.get(&path).await.ok();
     let ids: Vec<_> = found["results"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
     assert_eq!(ids, [&after["id"], &made["id"]]);
+    faulty.end().await;
+}
+
+#[tokio::test]
+async fn after_a_failed_sync_the_file_is_written_anew_and_nothing_is_left_beside_it() {
+    let mut faulty = Faulty::new().await;
+    let (path, data) = (faulty.workspace.dashboards(""), faulty.workspace.path());
+    let owner = faulty.workspace.owner.clone();
+    // The second time there is no room for another file, and the old one is gone on with.
+    for room in [true, false] {
+        let before = faulty.disk.world().node(&data);
+        let full = Fault { access: Access::Folder, after: 0, times: 1, errno: ENOSPC };
+        let sync = [fault(Access::Sync, 0)];
+        faulty.disk.fail(sync.into_iter().chain((!room).then_some(full)), 1);
+        let refused = owner.post(&path, json!({ "name": "lost" })).await;
+        refused.refuses(503, "server_error", "unavailable", UNAVAILABLE, None);
+        faulty.recover().await;
+        let world = faulty.disk.world();
+        assert_eq!(world.node(&data) != before, room);
+        assert_eq!(world.names().collect::<Vec<_>>(), [data.as_path()]);
+    }
+    owner.post(&path, json!({ "name": "kept" })).await.ok();
+    assert_eq!(owner.get(&path).await.ok()["count"], 1);
     faulty.end().await;
 }

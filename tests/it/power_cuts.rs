@@ -259,7 +259,7 @@ async fn a_power_cut_after_a_failed_sync_loses_nothing_that_was_acknowledged() {
         .await;
     }
     let run = run.end().await;
-    let tally = run.cut(cuts(1000), |_| true).await.expect("nothing is lost");
+    let tally = run.cut(cuts(700), |_| true).await.expect("nothing is lost");
     report("power cuts after failed syncs", &run, &tally, begun);
     assert!(run.refused >= 10, "{}", run.refused);
 }
@@ -270,11 +270,11 @@ async fn a_disk_that_ignores_syncs_is_caught() {
     let mut run = Run::begin().await;
     run.requests(0, |_, _| ()).await;
     let run = run.end().await;
-    let honest = run.cut(300, |_| true).await;
+    let honest = run.cut(200, |_| true).await;
     assert!(honest.is_ok(), "{honest:?}");
-    let lost = run.cut(300, |event| !matches!(event, Event::Sync(_))).await;
+    let lost = run.cut(200, |event| !matches!(event, Event::Sync(_))).await;
     println!("without syncs: {lost:?}");
     assert!(lost.is_err());
-    let lost = run.cut(300, |event| !matches!(event, Event::SyncFolder)).await;
+    let lost = run.cut(200, |event| !matches!(event, Event::SyncFolder)).await;
     assert!(lost.is_err_and(|what| what.ends_with("the file is gone")));
 }

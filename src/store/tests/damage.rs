@@ -18,6 +18,11 @@ fn key(id: u64) -> Vec<u8> {
     thing(id).key().encoded()
 }
 
+/// A key as messages tell it.
+fn hex(key: &[u8]) -> String {
+    record::Named(key).to_string()
+}
+
 fn rank_key(id: u64) -> Vec<u8> {
     BY_RANK.entry(&thing(id)).expect("a ranked thing")
 }
@@ -49,7 +54,8 @@ async fn a_flipped_bit_is_refused_by_reads_and_found() {
     assert_eq!(sound.expect("its neighbour"), thing(1));
     store.close().await;
     let found = problems(&scratch).await;
-    assert!(found[0].starts_with("projects/1: the data file is damaged: projects/1: checksum"));
+    let line = "projects/1: the data file is damaged: projects/1: checksum mismatch under the key";
+    assert_eq!(found[0], format!("{line} {}", hex(&key(2))));
 }
 
 #[tokio::test]
@@ -72,7 +78,8 @@ async fn a_record_under_a_key_not_its_own_is_found() {
         table.insert(key(9).as_slice(), sealed.as_slice()).expect("written");
     });
     let found = problems(&scratch).await;
-    assert!(found.contains(&"projects/1: a record lies under another record's key".to_owned()));
+    let line = "projects/1: a record lies under another record's key";
+    assert!(found.contains(&format!("{line}, {}", hex(&key(9)))), "{found:?}");
 }
 
 #[tokio::test]
@@ -82,8 +89,8 @@ async fn an_index_entry_that_is_missing_is_found() {
         table.remove(2u64.encoded().as_slice()).expect("removed");
     });
     let expected = [
-        "projects_by_id/1: a record is missing from the index",
-        "projects_by_id/1: 2 entries where 3 belong",
+        format!("projects_by_id/1: a record is missing from the index, {}", hex(&key(2))),
+        "projects_by_id/1: 2 entries where 3 belong".to_owned(),
     ];
     assert_eq!(problems(&scratch).await, expected);
 }
@@ -105,7 +112,14 @@ async fn an_index_entry_that_leads_elsewhere_is_found() {
         let sealed = seal(Table::ProjectsPrivate, &rank_key(1), &key(2));
         table.insert(rank_key(1).as_slice(), sealed.as_slice()).expect("written");
     });
-    assert_eq!(problems(&scratch).await, ["projects_private/1: an entry differs from its record"]);
+    let line = "projects_private/1: an entry differs from its record";
+    assert_eq!(problems(&scratch).await, [format!("{line}, {}", hex(&key(1)))]);
+    let store = scratch.open().expect("a file that opens");
+    let page = Window { offset: 0, limit: 9, order: Order::Ascending };
+    let walked = store.snapshot().expect("open").walk(&BY_RANK, &1u64, page, |_| Ok(()));
+    let error = walked.expect_err("another record than the one that stands there");
+    assert_eq!(error.status(), 500);
+    assert!(error.cause().is_some_and(|cause| cause.contains(&hex(&rank_key(1)))), "{error:?}");
 }
 
 #[tokio::test]
@@ -159,7 +173,9 @@ async fn a_reference_that_leads_nowhere_is_found_unless_it_is_excused() {
     let orphan = Thing { head: Head { owner: 77, ..thing(1).head }, ..thing(1) };
     store.write(move |tx| tx.put(&orphan)).await.expect("put");
     let found = check(&store).await;
-    assert_eq!(found.problems, ["projects/1: a record points at nothing in users/1"]);
+    let orphan = hex(&(77u64, 1u64).encoded());
+    let line = format!("projects/1: the record {orphan} points at nothing in users/1");
+    assert_eq!(found.problems, [line]);
     let kinds = || vec![kind::<Owner>(), kind::<Thing>()];
     let excused = |_: &Snapshot, reference: &Reference| Ok(reference.key == 77u64.encoded());
     assert_clean(

@@ -107,8 +107,7 @@ impl<'w> Day<'w> {
                 by.put(&self.dashboard("b", "access_controls/")?, body).await
             }
             10 => by.patch(&self.dashboard("a", "")?, json!({ "deleted": true })).await,
-            11 => self.post_once(&dashboards, &json!({ "name": format!("Once {day}") })).await,
-            12 => self.post_once(&dashboards, &json!({ "name": format!("Once {day}") })).await,
+            11 | 12 => self.post_once(&dashboards, &json!({ "name": format!("Once {day}") })).await,
             13 => self.invite("one").await,
             14 => {
                 let to =

@@ -21,7 +21,7 @@ pub const ENOSPC: i32 = rustix::io::Errno::NOSPC.raw_os_error();
 
 type Sector = [u8; SECTOR];
 
-/// A reproducible source of choices (SplitMix64).
+/// A reproducible source of choices (`SplitMix64`).
 #[derive(Debug, Clone)]
 pub struct Dice(pub u64);
 
@@ -218,8 +218,8 @@ impl World {
         }
         let mut left = Self { synced: names.clone(), names, ..Self::default() };
         for (at, node) in self.nodes.iter().enumerate() {
-            let named = left.names.values().any(|named| *named == at);
-            left.nodes.push(if named { node.cut(dice) } else { Node::default() });
+            let is_named = left.names.values().any(|other| *other == at);
+            left.nodes.push(if is_named { node.cut(dice) } else { Node::default() });
         }
         left
     }
@@ -243,6 +243,11 @@ impl World {
 
     pub fn holds(&self, path: &Path) -> bool {
         self.names.contains_key(path)
+    }
+
+    /// Which file has this name.
+    pub fn node(&self, path: &Path) -> Option<usize> {
+        self.names.get(path).copied()
     }
 
     pub fn names(&self) -> impl Iterator<Item = &Path> {
@@ -372,10 +377,7 @@ impl State {
     }
 
     fn require_free(&self, path: &Path) -> io::Result<()> {
-        match self.world.holds(path) {
-            true => Err(io::ErrorKind::AlreadyExists.into()),
-            false => Ok(()),
-        }
+        if self.world.holds(path) { Err(io::ErrorKind::AlreadyExists.into()) } else { Ok(()) }
     }
 }
 
