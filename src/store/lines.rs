@@ -271,7 +271,8 @@ fn member<'t>(rest: &mut &'t str, name: &str, field: &str) -> Result<Option<&'t 
     Ok(Some(value))
 }
 
-/// The text of the JSON value at the front of `text`, and what is behind it.
+/// The text of the JSON value at the front of `text`, and what is behind it. The parser could hand such texts out by
+/// itself, by a feature under which it reads a member of one name otherwise wherever it reads: in requests too.
 fn value<'t>(text: &'t str, field: &str) -> Result<(&'t str, &'t str)> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
     let found = matches!(values.next(), Some(Ok(_)));
