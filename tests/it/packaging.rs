@@ -52,14 +52,17 @@ fn the_unit_asks_for_what_the_program_does() {
         assert!(unit.lines().any(|found| found == line), "no {line}");
     }
     assert!(unit.lines().any(|line| line.starts_with("WatchdogSec=")));
-    // A stop takes its grace, and the unit waits longer than that.
-    assert!(read("src/cli/serve.rs").contains("env = \"STEWARD_GRACE\""));
-    let grace = Site::empty().json(&["config"])["results"]
-        .as_array()
-        .and_then(|all| all.iter().find(|one| one["key"] == "grace"))
-        .map(|one| one["value"].clone());
-    assert_eq!(grace, Some("30s".into()));
-    assert!(unit.contains("\nTimeoutStopSec=60s\n"));
+    let settings = Site::empty().json(&["config"]);
+    let seconds = |key: &str| {
+        let all = settings["results"].as_array().expect("a list");
+        let found = all.iter().find(|one| one["key"] == key).expect("a setting");
+        humantime::parse_duration(found["value"].as_str().expect("a text"))
+            .expect("a time")
+            .as_secs()
+    };
+    let stop = unit.lines().find_map(|line| line.strip_prefix("TimeoutStopSec="));
+    let stop = humantime::parse_duration(stop.expect("a limit")).expect("a time").as_secs();
+    assert!(seconds("grace") + seconds("drain-delay") + 10 < stop, "a stop in order is cut off");
 }
 
 #[test]
