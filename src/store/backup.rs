@@ -17,8 +17,9 @@ use super::engine::{RETRY_AFTER, begin, begin_read, definition, storage_error};
 use super::file;
 use super::key::Key;
 use super::open_error::OpenError;
+use super::panics::caught;
 use super::progress::{Progress, Steps};
-use super::record::seal;
+use super::record::{damaged, seal};
 use super::schema::{FORMAT, Table};
 use super::snapshot::Snapshot;
 
@@ -94,10 +95,10 @@ fn broken_off(cause: &io::Error) -> Error {
 
 /// Hands every value of these tables to `take`, its checksum verified.
 pub(super) fn walk(snapshot: &Snapshot, tables: &[Table], take: &mut Take<'_>) -> Result<()> {
-    for table in tables {
-        snapshot.each(*table, &mut |key, payload| take(*table, key, payload?))?;
-    }
-    Ok(())
+    tables.iter().try_for_each(|table| {
+        caught(|| snapshot.each(*table, &mut |key, payload| take(*table, key, payload?)))
+            .unwrap_or_else(|| Err(damaged(*table, &"redb cannot make sense of it")))
+    })
 }
 
 /// Makes the file of the values that `source` hands over table by table, `of` in all.
