@@ -101,8 +101,11 @@ impl StateMachineTest for Compared {
         ask(&mut world, &steps);
         let steps = world.exodus();
         ask(&mut world, &steps);
-        while let Some(steps) = world.homecoming() {
-            ask(&mut world, &steps);
+        while let Some([invite, accept]) = world.homecoming() {
+            ask(&mut world, &[invite]);
+            let joined = world.clone().take(&accept).is_some_and(|joined| joined.status == 201);
+            assert!(joined, "whom an owner invites can join: {accept:?}");
+            ask(&mut world, &[accept]);
         }
         let steps = world.questions();
         ask(&mut world, &steps);

@@ -398,9 +398,10 @@ impl World {
         asked
     }
 
-    /// A key for everything of this person's.
+    /// A key for everything of this person's, which has not ended.
     fn key_of(&self, person: usize) -> Option<usize> {
-        let all = |key: &super::world::Key| key.person == person && key.scopes == 0;
+        let live = |key: &super::world::Key| key.ends.is_none_or(|end| self.now < end);
+        let all = |key: &super::world::Key| key.person == person && key.scopes == 0 && live(key);
         self.file.keys.iter().find(|(_, key)| all(key)).map(|(number, _)| *number)
     }
 
