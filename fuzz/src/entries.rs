@@ -13,9 +13,11 @@ use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use steward::http::routes::Row;
 use steward::operator::{Operation, perform};
+use steward::resources::checks;
 use steward::resources::members::Level;
 use steward::router::{router, routes};
-use steward::store::Progress;
+use steward::secret::Seed;
+use steward::store::{Exporting, Progress, Store, import};
 use steward::{App, Config, First, create};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -86,7 +88,7 @@ impl<'b> Bytes<'b> {
 pub type Entry = (&'static str, fn(&Bench, &[u8]));
 
 /// All of them.
-pub const ENTRIES: [Entry; 8] = [
+pub const ENTRIES: [Entry; 9] = [
     ("bodies", Bench::bodies),
     ("fields", Bench::fields),
     ("keys", Bench::keys),
@@ -95,6 +97,7 @@ pub const ENTRIES: [Entry; 8] = [
     ("headers", Bench::headers),
     ("hogql", Bench::hogql),
     ("certificates", Bench::certificates),
+    ("imports", Bench::imports),
 ];
 
 /// A served data file with one object for each parameter of a path.
@@ -446,6 +449,46 @@ impl Bench {
         let path = self.fill("/api/projects/{project_id}/batch_exports/");
         let headers = [("content-type", b"application/json".as_slice())];
         self.ask(&Method::POST, &path, Some(&self.key), &headers, sent.to_string());
+    }
+
+    /// An export with some bytes changed, and its hash made right again: it is refused, or makes a sound file.
+    fn imports(&self, data: &[u8]) {
+        let mut bytes = Bytes(data);
+        let folder = TempDir::new().expect("a folder");
+        let exporting = Exporting {
+            checks: checks(),
+            secrets: bytes.below(2) == 1,
+            folder: folder.path().to_owned(),
+            progress: Progress::unheard(),
+        };
+        let export = self.runtime.block_on(self.app.store().export(exporting)).expect("an export");
+        let mut all = Vec::new();
+        export.write_to(&mut all).expect("its lines");
+        let end = all.iter().position(|byte| *byte == b'\n').expect("a first line");
+        let mut lines = all.split_off(end + 1);
+        for _ in 0..=bytes.below(3) {
+            let at = bytes.below(lines.len());
+            match bytes.below(3) {
+                0 => drop(lines.remove(at)),
+                1 => lines.insert(at, b"\"{}[]0,\n\x00"[bytes.below(9)]),
+                _ => lines[at] = u8::try_from(bytes.next()).unwrap_or(0),
+            }
+        }
+        let mut head: Value = serde_json::from_slice(&all).expect("a header");
+        head["blake3"] = json!(blake3::hash(&lines).to_hex().as_str());
+        let path = folder.path().join("imported.redb");
+        let text = [head.to_string().as_bytes(), b"\n", lines.as_slice()].concat();
+        let draw = Seed::take().draw();
+        if import(&path, text.as_slice(), &checks(), draw, &Progress::unheard()).is_err() {
+            assert!(!path.exists(), "what was refused left a file");
+            return;
+        }
+        let _entered = self.runtime.enter();
+        let store = Store::open(&path, 1 << 20).expect("what was imported opens");
+        let found =
+            self.runtime.block_on(store.check(checks(), Progress::unheard())).expect("a check");
+        assert_eq!(found.problem_count, 0, "{:?}", found.problems);
+        self.runtime.block_on(store.close());
     }
 
     /// Any certificate, or one that is nearly right.
