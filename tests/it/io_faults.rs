@@ -332,17 +332,19 @@ async fn after_a_failed_sync_the_file_is_written_anew_and_nothing_is_left_beside
     let mut faulty = Faulty::new().await;
     let (path, data) = (faulty.workspace.dashboards(""), faulty.workspace.path());
     let owner = faulty.workspace.owner.clone();
-    // The second time there is no room for another file, and the old one is gone on with.
-    for room in [true, false] {
+    // Then there is no room for another file, or it cannot be renamed, and the old one is gone on with. When that could
+    // not be known, a third one is made.
+    for (after, anew) in [(None, true), (Some(0), false), (Some(1), false), (Some(2), true)] {
         let before = faulty.disk.world().node(&data);
-        let full = Fault { access: Access::Folder, after: 0, times: 1, errno: ENOSPC };
         let sync = [fault(Access::Sync, 0)];
-        faulty.disk.fail(sync.into_iter().chain((!room).then_some(full)), 1);
+        let folder =
+            after.map(|after| Fault { access: Access::Folder, after, times: 1, errno: ENOSPC });
+        faulty.disk.fail(sync.into_iter().chain(folder), 1);
         let refused = owner.post(&path, json!({ "name": "lost" })).await;
         refused.refuses(503, "server_error", "unavailable", UNAVAILABLE, None);
         faulty.recover().await;
         let world = faulty.disk.world();
-        assert_eq!(world.node(&data) != before, room);
+        assert_eq!(world.node(&data) != before, anew, "{after:?}");
         assert_eq!(world.names().collect::<Vec<_>>(), [data.as_path()]);
     }
     owner.post(&path, json!({ "name": "kept" })).await.ok();
