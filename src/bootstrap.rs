@@ -1,5 +1,6 @@
-//! A new data file: its first organization, project, owner and key.
+//! A new data file: its first organization, project, owner and key, or what an export holds.
 
+use std::io::BufRead;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,12 +16,13 @@ use crate::input::{Input, JsonObject};
 use crate::mail::smtp::Mailer;
 use crate::resources::activity;
 use crate::resources::api_keys;
+use crate::resources::checks;
 use crate::resources::organizations::{self, NewOrganization};
 use crate::resources::projects::{self, NewProject};
 use crate::resources::users::{self, NewUser};
 use crate::secret::{Draw, Purpose, Seed, SigningSecret};
 use crate::state::App;
-use crate::store::{OpenError, Store, WriteTx};
+use crate::store::{self, Imported, OpenError, Progress, Store, WriteTx};
 use crate::time::Timestamp;
 
 /// What a new data file begins with.
@@ -97,6 +99,14 @@ pub fn create_telling(
             Ok(made)
         })?;
     Ok((App::new(store, config)?, made))
+}
+
+/// Makes a data file at `path` of the lines of an export.
+///
+/// # Errors
+/// As [`store::import`].
+pub fn import(path: &Path, from: impl BufRead, progress: &Progress) -> Result<Imported, OpenError> {
+    store::import(path, from, &checks(), Seed::take().draw(), progress)
 }
 
 fn fill(

@@ -54,6 +54,7 @@ pub mod ids;
 pub mod input;
 pub mod json;
 pub mod mail;
+pub mod meters;
 pub mod operator;
 pub mod patch;
 pub mod resources;

@@ -92,6 +92,8 @@ pub enum Operation {
     Check,
     /// Gives the data file's dead space back.
     Compact,
+    /// Renews the signing secret, but for the tags of API keys.
+    SecretsRotate,
     /// Puts the copy of a backup that lies ready beside the data file in its place.
     Restore,
 }
@@ -132,7 +134,12 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
             serde_json::to_value(findings).map_err(Error::internal)
         }
         Operation::Compact => {
-            serde_json::to_value(app.store().compact().await?).map_err(Error::internal)
+            serde_json::to_value(app.store().compact(&progress).await?).map_err(Error::internal)
+        }
+        Operation::SecretsRotate => {
+            let renewed = ["invite links", "public pages", "live events tokens"];
+            let pages = app.rotate_secrets().await?;
+            Ok(json!({ "renewed": renewed, "public_pages": pages }))
         }
         Operation::Restore => {
             let restored = app.store().restore(app.now().stamp()).await?;

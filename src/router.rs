@@ -7,12 +7,16 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 
 use crate::access::Needs;
-use crate::error::Error;
+use crate::config::Config;
 use crate::http::around::{Around, Terms};
+use crate::http::client::TrustedProxies;
 use crate::http::cors;
+use crate::http::limits::Limits;
+use crate::http::metered::Requests;
 use crate::http::negotiate::Negotiate;
-use crate::http::openapi;
+use crate::http::opening::{self, livez};
 use crate::http::routes::Routes;
+use crate::http::{exposition, openapi};
 use crate::resources::{
     access_controls, activity, api_keys, batch_exports, collaborators, dashboards, domains,
     invites, members, organizations, projects, sharing, signup, users,
@@ -51,27 +55,42 @@ pub fn routes() -> Routes {
 
 /// The service as a tower service, for a server or for calling it in-process.
 pub fn router(app: App) -> Router {
-    let config = app.config();
-    let secure = config.public_url.as_deref().is_some_and(|url| url.starts_with("https:"));
-    let around = Around::new(Terms {
-        timeout: config.request_timeout,
-        proxies: app.proxies().clone(),
-        limits: Arc::clone(app.limits()),
-        secure,
-        cors: cors::layer(&config.cors_origins),
-    });
+    let routes = routes();
+    let requests = Requests::of(&routes, &app.config().meters);
+    let terms = terms(app.config(), app.proxies(), app.limits());
+    let around = Around::new(Terms { requests, ..terms });
     let negotiate = Negotiate { proxies: app.proxies().clone() };
-    routes().into_router().with_state(app).layer(negotiate).layer(around)
+    routes.into_router().with_state(app).layer(negotiate).layer(around)
 }
 
-async fn livez() -> &'static str {
-    "ok\n"
+/// What a server answers before it has opened its data file: that it runs, and 503.
+pub fn opening(config: &Config) -> Router {
+    let proxies = config.trusted_proxies.iter().copied().collect();
+    let limits = Arc::new(Limits::new(&[], &config.peer_limits, &config.clock));
+    opening::router().layer(Around::new(terms(config, &proxies, &limits)))
+}
+
+/// The numbers of the service, for a listener of its own.
+pub fn numbers(app: App) -> Router {
+    let none = Arc::new(Limits::new(&[], &[], &app.config().clock));
+    let terms = terms(app.config(), app.proxies(), &none);
+    exposition::router(app).layer(Around::new(Terms { cors: None, ..terms }))
+}
+
+fn terms(config: &Config, proxies: &TrustedProxies, limits: &Arc<Limits>) -> Terms {
+    Terms {
+        timeout: config.request_timeout,
+        proxies: proxies.clone(),
+        limits: Arc::clone(limits),
+        secure: config.link_base().starts_with("https:"),
+        cors: cors::layer(&config.cors_origins),
+        requests: None,
+    }
 }
 
 async fn readyz(State(app): State<App>) -> Response {
-    if app.store().ready() {
-        "ok\n".into_response()
-    } else {
-        Error::unavailable(1, "the data file is closed").into_response()
+    match app.require_ready().await {
+        Ok(()) => "ok\n".into_response(),
+        Err(error) => error.into_response(),
     }
 }

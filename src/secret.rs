@@ -86,8 +86,14 @@ pub fn base62_wide(number: u128) -> String {
 }
 
 /// The signing secret of a data file, from which each purpose gets a subkey of its own.
-#[derive(Clone, Serialize, Deserialize)]
-pub struct SigningSecret([u8; 32]);
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SigningSecret {
+    /// What the file was made with. The tags of API keys always come from it, so that the keys go on.
+    first: [u8; 32],
+    /// What all else comes from since it was renewed.
+    renewed: Option<[u8; 32]>,
+}
 
 /// What a subkey is for. Subkeys are independent: one tells nothing of another.
 #[derive(Debug, Clone, Copy)]
@@ -119,7 +125,23 @@ impl Purpose {
 impl SigningSecret {
     /// A new secret for a new data file.
     pub fn new(draw: &mut Draw) -> Self {
-        Self(draw.bytes())
+        Self::of(draw.bytes(), None)
+    }
+
+    /// The secret of these parts, as a file holds them.
+    pub const fn of(first: [u8; 32], renewed: Option<[u8; 32]>) -> Self {
+        Self { first, renewed }
+    }
+
+    /// The same, with every subkey a new one but that of the key tags.
+    #[must_use]
+    pub fn renewed(&self, draw: &mut Draw) -> Self {
+        Self::of(self.first, Some(draw.bytes()))
+    }
+
+    /// Its parts, as a file holds them.
+    pub const fn parts(&self) -> (&[u8; 32], Option<&[u8; 32]>) {
+        (&self.first, self.renewed.as_ref())
     }
 
     /// The subkey for `purpose`.
@@ -127,8 +149,12 @@ impl SigningSecret {
     /// # Errors
     /// None in practice: 32 bytes are within what HKDF-SHA256 can expand to.
     pub fn subkey(&self, purpose: Purpose) -> Result<[u8; 32]> {
+        let root = match purpose {
+            Purpose::KeyTag => &self.first,
+            _ => self.renewed.as_ref().unwrap_or(&self.first),
+        };
         let mut subkey = [0; 32];
-        Hkdf::<Sha256>::new(None, &self.0)
+        Hkdf::<Sha256>::new(None, root)
             .expand(purpose.label(), &mut subkey)
             .map_err(Error::internal)?;
         Ok(subkey)

@@ -3,15 +3,16 @@
 
 mod backups;
 mod changes;
+mod figures;
 mod keeper;
+mod readiness;
 mod scrubber;
+mod signing;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use jsonwebtoken::{Algorithm, EncodingKey, Header};
-use serde::Serialize;
 use tokio::sync::{Notify, Semaphore};
 
 use crate::access::hash::Hasher;
@@ -23,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::http::client::TrustedProxies;
 use crate::http::limits::Limits;
 use crate::http::turns::Turns;
-use crate::ids::{ApiKeyId, ProjectId};
+use crate::ids::ApiKeyId;
 use crate::mail::outbox;
 use crate::mail::postman::Postman;
 use crate::mail::smtp::Mailer;
@@ -34,6 +35,10 @@ use crate::resources::signup::Letters;
 use crate::secret::{Purpose, Seed};
 use crate::store::{OpenError, Snapshot, Store};
 use crate::time::{Clock, Timestamp};
+
+use figures::Gathering;
+use readiness::Readiness;
+use signing::Signing;
 
 pub use scrubber::Scrubbed;
 
@@ -54,9 +59,7 @@ struct Inner {
     tags: TagKey,
     hasher: Arc<Hasher>,
     matches: Matches,
-    live_events: EncodingKey,
-    links: Links,
-    sharing: Tokens,
+    signing: Signing,
     proxies: TrustedProxies,
     limits: Arc<Limits>,
     sweep: Arc<Notify>,
@@ -64,6 +67,8 @@ struct Inner {
     public_pages: Turns,
     mailer: Option<Mailer>,
     postman: Option<Postman>,
+    readiness: Readiness,
+    gathering: Gathering,
     scrubbed: ArcSwapOption<Scrubbed>,
 }
 
@@ -98,19 +103,19 @@ impl App {
         serves_outbox: bool,
     ) -> Result<Self, OpenError> {
         let secret = store.signing_secret()?;
-        let links = Links::new(config.link_base(), &secret)?;
+        let signing = Signing::new(config.link_base(), &secret)?;
         let postman = mailer.clone().filter(|_| serves_outbox).map(|mailer| {
-            let letters = Arc::new(Letters { links: links.clone() });
-            Postman::start(store.clone(), config.clock.clone(), mailer, letters)
+            let letters = Arc::new(Letters { links: signing.links.clone() });
+            let (store, clock) = (store.clone(), config.clock.clone());
+            Postman::start(store, clock, mailer, letters, &config.meters)
         });
         let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let hasher = Arc::new(Hasher::new((cores / 2).max(1)));
+        let hasher = Arc::new(Hasher::metered((cores / 2).max(1), &config.meters));
+        figures::watch(&store, &config.meters);
         let app = Self(Arc::new(Inner {
-            matches: Matches::new(tags.clone(), Arc::clone(&hasher)),
-            live_events: EncodingKey::from_secret(&secret.subkey(Purpose::LiveEvents)?),
-            links,
-            sharing: Tokens::new(&secret)?,
+            matches: Matches::new(tags.clone(), Arc::clone(&hasher), &config.meters),
+            signing,
             sweep: Arc::new(Notify::new()),
             walks: Arc::new(Semaphore::new(cores)),
             public_pages: Turns::new(PUBLIC_PAGES_WAITING),
@@ -119,13 +124,16 @@ impl App {
             clock: config.clock.clone(),
             dns: Resolver::new(&config),
             store,
+            gathering: Gathering::new(&config.meters),
             config,
             tags,
             hasher,
             mailer,
             postman,
+            readiness: Readiness::default(),
             scrubbed: ArcSwapOption::empty(),
         }));
+        app.add_up();
         app.keep_looking();
         app.keep_house()?;
         Ok(app)
@@ -163,12 +171,12 @@ impl App {
 
     /// The links by which invites are accepted.
     pub fn links(&self) -> &Links {
-        &self.0.links
+        &self.0.signing.links
     }
 
     /// The tokens of public pages.
     pub fn sharing(&self) -> &Tokens {
-        &self.0.sharing
+        &self.0.signing.sharing
     }
 
     /// Whether there is a mail server to hand mails to.
@@ -246,25 +254,22 @@ impl App {
         }
     }
 
-    /// The signed token with which a project's live events are read: valid for at least seven days, and
-    /// the same for a day (decisions §1, §4).
+    /// Makes sure that the service takes writes: a real one shows it, where none did within the last seconds.
     ///
     /// # Errors
-    /// None in practice: the claims always serialize.
-    pub fn live_events_token(&self, project: ProjectId, api_token: &str) -> Result<String> {
-        #[derive(Serialize)]
-        struct Claims<'c> {
-            team_id: ProjectId,
-            api_token: &'c str,
-            aud: &'static str,
-            exp: i64,
-        }
-        const DAY: i64 = 86_400;
-        let today = self.now().seconds().div_euclid(DAY) * DAY;
-        let claims =
-            Claims { team_id: project, api_token, aud: "posthog:livestream", exp: today + 8 * DAY };
-        let header = Header::new(Algorithm::HS256);
-        jsonwebtoken::encode(&header, &claims, &self.0.live_events).map_err(Error::internal)
+    /// 503 while the data file is closed or takes no write, and from [`drain`](Self::drain) on.
+    pub async fn require_ready(&self) -> Result<()> {
+        self.0.readiness.require(&self.0.store).await
+    }
+
+    /// Whether the service takes writes, as far as it knows without trying.
+    pub fn known_ready(&self) -> bool {
+        self.0.readiness.known(&self.0.store).is_ok()
+    }
+
+    /// Says from now on that the service is not ready, for it is about to stop. It goes on serving.
+    pub fn drain(&self) {
+        self.0.readiness.drain();
     }
 
     /// Tells the sweeper that something was removed.

@@ -158,6 +158,7 @@ fn bench(settings: &Settings) -> Result<()> {
     lines.extend(rows::writes(settings)?);
     lines.extend(rows::keys(settings)?);
     lines.extend(rows::life(settings)?);
+    lines.extend(rows::backups(settings)?);
     lines.retain(|line| settings.wants(&[line.row]));
     let (others, stolen) = neighbours.cores()?;
     println!("{machine}.\n{}", conditions(settings));

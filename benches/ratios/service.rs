@@ -127,6 +127,18 @@ impl Service {
         serde_json::from_slice(&output.stdout).context(format!("the JSON of steward {words:?}"))
     }
 
+    /// Makes a backup beside the running server, and removes it.
+    pub fn back_up(&self, cores: Cores) -> Result<()> {
+        let file = self.data.with_extension("backup");
+        let mut command = Command::new(binary());
+        command.arg("backup").arg(&file).arg("--data").arg(&self.data);
+        let output = cores.on_server(|| command.output())?.context("steward backup")?;
+        if !output.status.success() {
+            return fail(format!("steward backup: {}", String::from_utf8_lossy(&output.stderr)));
+        }
+        std::fs::remove_file(&file).context("the backup")
+    }
+
     /// Ends the service so that its file is closed clean.
     pub fn stop(mut self) -> Result<()> {
         self.guard.stop()

@@ -40,9 +40,14 @@ pub struct Site {
 impl Site {
     /// A new file with [`FEW`] dashboards.
     pub fn few(settings: &Settings, name: &str) -> Result<Self> {
+        Self::new(settings, name, FEW)
+    }
+
+    /// A new file with so many dashboards.
+    pub fn new(settings: &Settings, name: &str, rows: u64) -> Result<Self> {
         let folder = settings.folder.join(name);
         remove(&folder)?;
-        Self::open(settings, &folder, FEW)
+        Self::open(settings, &folder, rows)
     }
 
     /// The large file, kept from run to run because filling it takes minutes.

@@ -4,6 +4,7 @@
 //! as large; so blocks are handed back and used again.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
@@ -11,6 +12,7 @@ use subtle::ConstantTimeEq;
 use tokio::sync::Semaphore;
 
 use crate::error::{Error, Result};
+use crate::meters::{Gauge, Histogram, Meters, Series, took};
 
 use super::key::PresentedSecret;
 
@@ -18,12 +20,40 @@ use super::key::PresentedSecret;
 pub struct Hasher {
     permits: Arc<Semaphore>,
     idle: Mutex<Vec<Vec<Block>>>,
+    queued: Gauge,
+    times: Histogram,
+}
+
+/// Somebody who waits for a turn, until this is dropped.
+struct Queued<'g>(&'g Gauge);
+
+impl<'g> Queued<'g> {
+    fn at(gauge: &'g Gauge) -> Self {
+        gauge.increment(1);
+        Self(gauge)
+    }
+}
+
+impl Drop for Queued<'_> {
+    fn drop(&mut self) {
+        self.0.decrement(1);
+    }
 }
 
 impl Hasher {
     /// A hasher that runs at most `at_once` at a time.
     pub fn new(at_once: usize) -> Self {
-        Self { permits: Arc::new(Semaphore::new(at_once)), idle: Mutex::new(Vec::new()) }
+        Self::metered(at_once, &Meters::default())
+    }
+
+    /// The same, which tells `meters` who waits and how long runs take.
+    pub fn metered(at_once: usize, meters: &Meters) -> Self {
+        Self {
+            permits: Arc::new(Semaphore::new(at_once)),
+            idle: Mutex::new(Vec::new()),
+            queued: meters.gauge(Series::ARGON2_QUEUED, &[]),
+            times: meters.histogram(Series::ARGON2_TIME, &[]),
+        }
     }
 
     /// Whether `secret` is the one that `hash`, a PHC string, was made from. Waits its turn.
@@ -43,7 +73,9 @@ impl Hasher {
         self: &Arc<Self>,
         work: impl FnOnce(&Self) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        let queued = Queued::at(&self.queued);
         let turn = Arc::clone(&self.permits).acquire_owned().await.map_err(Error::internal)?;
+        drop(queued);
         let hasher = Arc::clone(self);
         let done = tokio::task::spawn_blocking(move || {
             // The run goes on when its client has gone, and so must its turn.
@@ -93,9 +125,11 @@ impl Hasher {
         if blocks.len() < params.block_count() {
             blocks.resize(params.block_count(), Block::default());
         }
+        let begun = Instant::now();
         let derived = Argon2::new(Algorithm::Argon2id, Version::V0x13, params.clone())
             .hash_password_into_with_memory(secret.as_bytes(), salt, output, &mut blocks)
             .map_err(Error::internal);
+        took(&self.times, begun.elapsed());
         idle().push(blocks);
         derived
     }

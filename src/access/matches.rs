@@ -11,6 +11,7 @@ use quick_cache::sync::Cache;
 
 use crate::error::{Error, Result};
 use crate::ids::ApiKeyId;
+use crate::meters::{Counter, Meters, Series};
 use crate::resources::api_keys::{self, ApiKey, USE_RECORDED_EVERY};
 use crate::secret::Seed;
 use crate::store::{Snapshot, Tx};
@@ -63,13 +64,17 @@ pub struct Matches {
     hasher: Arc<Hasher>,
     digest_key: [u8; 32],
     known: Cache<[u8; 32], Match>,
+    hits: Counter,
+    misses: Counter,
 }
 
 impl Matches {
-    /// Nothing known yet.
-    pub fn new(tags: TagKey, hasher: Arc<Hasher>) -> Self {
+    /// Nothing known yet; what is found and what is not goes to `meters`.
+    pub fn new(tags: TagKey, hasher: Arc<Hasher>, meters: &Meters) -> Self {
         let digest_key = Seed::take().draw().bytes();
-        Self { tags, hasher, digest_key, known: Cache::new(REMEMBERED) }
+        let [hits, misses] =
+            [Series::KEY_HITS, Series::KEY_MISSES].map(|series| meters.counter(series, &[]));
+        Self { tags, hasher, digest_key, known: Cache::new(REMEMBERED), hits, misses }
     }
 
     /// Finds out whether `text` is a key of this file. Many who ask for the same key at once wait for
@@ -80,8 +85,10 @@ impl Matches {
     pub async fn check(&self, tx: &Snapshot, text: &str) -> Result<Match> {
         let digest = *blake3::keyed_hash(&self.digest_key, text.as_bytes()).as_bytes();
         if let Some(found) = self.known.get(&digest) {
+            self.hits.increment(1);
             return Ok(found);
         }
+        self.misses.increment(1);
         let (id, secret) = key::parse(&self.tags, text).ok_or_else(Error::authentication_failed)?;
         let stored = tx.head::<ApiKey>(&id)?.ok_or_else(Error::authentication_failed)?;
         let hash = api_keys::hash_to_verify(tx, stored, &self.tags.digest(id, &secret))?;

@@ -120,6 +120,13 @@ pub(super) enum MailCommand {
     },
 }
 
+#[derive(Subcommand)]
+pub(super) enum SecretsCommand {
+    /// Renew what links to invites, public pages and live events tokens are signed with: those made before end, and each
+    /// public page gets a new token. API keys go on. A running server takes it at once.
+    Rotate,
+}
+
 fn level(text: &str) -> Result<Level, String> {
     let found = Level::ALL.into_iter().find(|level| level.word() == text);
     found.ok_or_else(|| "write member, admin or owner".to_owned())

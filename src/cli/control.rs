@@ -1,8 +1,9 @@
 //! The control socket: how a command reaches the server that holds the data file.
 //!
 //! One line of JSON in, the request; lines out, the last of them `{"done": ...}` or `{"refused": "..."}`,
-//! before it `{"progress": [1, 2]}` where it takes long. Only the user who runs the server is answered.
+//! before it `{"progress": {...}}` where it takes long. Only the user who runs the server is answered.
 
+use std::fmt::Display;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -12,14 +13,15 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 
+use crate::http::logging::Filter;
 use crate::operator::{Operation, perform};
 use crate::state::App;
-use crate::store::{Progress, beside};
+use crate::store::{Progress, Stage, beside};
 
 use super::Failure;
 
@@ -38,13 +40,17 @@ enum Request {
     Perform(Operation),
     /// Write the present state, for a backup; in place of a reply.
     Stream,
+    /// Tell whether the service takes writes.
+    Ready,
+    /// Log what this filter asks for.
+    Log(String),
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Reply {
-    /// How many values are done, and of how many.
-    Progress(u64, u64),
+    /// How far it is.
+    Progress(Stage),
     Done(Value),
     Refused(String),
 }
@@ -95,13 +101,13 @@ impl Control {
     }
 
     /// Serves commands, each on its own, until it is dropped.
-    pub(super) async fn serve(self, app: App) {
+    pub(super) async fn serve(self, app: App, filter: Filter) {
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    let app = app.clone();
+                    let (app, filter) = (app.clone(), filter.clone());
                     tokio::spawn(async move {
-                        if let Err(error) = answer(stream, &app).await {
+                        if let Err(error) = answer(stream, &app, &filter).await {
                             tracing::warn!(%error, "a command was not served");
                         }
                     });
@@ -116,7 +122,7 @@ impl Control {
 }
 
 /// Answers one command. Whoever is not the user who runs the server hears nothing.
-async fn answer(stream: UnixStream, app: &App) -> io::Result<()> {
+async fn answer(stream: UnixStream, app: &App, filter: &Filter) -> io::Result<()> {
     if stream.peer_cred()?.uid() != geteuid().as_raw() {
         return Ok(());
     }
@@ -129,17 +135,25 @@ async fn answer(stream: UnixStream, app: &App) -> io::Result<()> {
         let stream = read.into_inner().into_inner().reunite(write).map_err(io::Error::other)?;
         return app.store().stream(blocking(stream)?).await.map_err(io::Error::other);
     }
-    let (tell, mut told) = watch::channel((0, 0));
+    let (tell, mut told) = watch::channel(Stage::default());
     let performing = async {
         match request {
             Ok(Request::Perform(operation)) => {
-                let progress = Progress::new(move |done, of| {
-                    tell.send_replace((done, of));
+                let progress = Progress::new(move |stage| {
+                    tell.send_replace(stage.clone());
                 });
                 match perform(app, operation, progress).await {
                     Ok(answer) => Reply::Done(answer),
                     Err(error) => Reply::Refused(error.to_string()),
                 }
+            }
+            Ok(Request::Ready) => reply(app.require_ready().await, json!({ "ready": true })),
+            Ok(Request::Log(wanted)) => {
+                let changed = filter.change(&wanted);
+                if changed.is_ok() {
+                    tracing::info!(filter = wanted, "the log was changed");
+                }
+                reply(changed, json!({ "log": wanted }))
             }
             _ => Reply::Refused(
                 "the server does not know this command; is it another release?".to_owned(),
@@ -151,10 +165,17 @@ async fn answer(stream: UnixStream, app: &App) -> io::Result<()> {
         tokio::select! {
             reply = &mut performing => return send(&mut write, &reply).await,
             Ok(()) = told.changed() => {
-                let (done, of) = *told.borrow_and_update();
-                send(&mut write, &Reply::Progress(done, of)).await?;
+                let stage = told.borrow_and_update().clone();
+                send(&mut write, &Reply::Progress(stage)).await?;
             }
         }
+    }
+}
+
+fn reply<T, E: Display>(outcome: Result<T, E>, done: Value) -> Reply {
+    match outcome {
+        Ok(_) => Reply::Done(done),
+        Err(error) => Reply::Refused(error.to_string()),
     }
 }
 
@@ -184,7 +205,25 @@ pub(super) async fn ask(
     operation: &Operation,
     progress: &Progress,
 ) -> Result<Value, Failure> {
-    match exchange(server, operation, progress).await {
+    request(server, Request::Perform(operation.clone()), progress).await
+}
+
+/// Asks the server whether the service takes writes.
+pub(super) async fn ready(server: UnixStream) -> Result<Value, Failure> {
+    request(server, Request::Ready, &Progress::unheard()).await
+}
+
+/// Has the server log what `filter` asks for.
+pub(super) async fn log(server: UnixStream, filter: String) -> Result<Value, Failure> {
+    request(server, Request::Log(filter), &Progress::unheard()).await
+}
+
+async fn request(
+    server: UnixStream,
+    request: Request,
+    progress: &Progress,
+) -> Result<Value, Failure> {
+    match exchange(server, &request, progress).await {
         Ok(Reply::Done(answer)) => Ok(answer),
         Ok(Reply::Refused(text)) => Err(Failure::Other(text)),
         Ok(Reply::Progress(..)) | Err(_) => Err(Failure::Other(
@@ -209,19 +248,15 @@ fn blocking(stream: UnixStream) -> io::Result<std::os::unix::net::UnixStream> {
 }
 
 /// The last reply.
-async fn exchange(
-    server: UnixStream,
-    operation: &Operation,
-    progress: &Progress,
-) -> io::Result<Reply> {
+async fn exchange(server: UnixStream, request: &Request, progress: &Progress) -> io::Result<Reply> {
     let (read, mut write) = server.into_split();
-    send(&mut write, &Request::Perform(operation.clone())).await?;
+    send(&mut write, request).await?;
     let mut read = BufReader::new(read);
     loop {
         let mut line = String::new();
         read.read_line(&mut line).await?;
         match serde_json::from_str(&line)? {
-            Reply::Progress(done, of) => progress.tell(done, of),
+            Reply::Progress(stage) => progress.tell(&stage),
             last => return Ok(last),
         }
     }

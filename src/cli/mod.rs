@@ -2,10 +2,16 @@
 
 mod bar;
 mod commands;
+mod config_file;
 mod control;
+mod effective;
+mod manager;
+mod manual;
 mod output;
 mod serve;
+mod settings;
 mod upkeep;
+mod watch;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use clap::builder::FalseyValueParser;
 use clap::{Parser, Subcommand};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::net::UnixStream;
 
 use crate::bootstrap::{self, First};
@@ -25,7 +31,11 @@ use crate::state::App;
 use crate::store::{OpenError, Store};
 
 use bar::bar;
-use commands::{InviteCommand, KeyCommand, MailCommand, OrganizationCommand, UserCommand};
+use commands::{
+    InviteCommand, KeyCommand, MailCommand, OrganizationCommand, SecretsCommand, UserCommand,
+};
+use manual::{Completions, Manual};
+use settings::{Asked, Setting, Unclear};
 
 /// The admin API of an analytics workspace, served from one binary and one data file.
 ///
@@ -33,7 +43,7 @@ use commands::{InviteCommand, KeyCommand, MailCommand, OrganizationCommand, User
 #[derive(Parser)]
 #[command(name = "steward", version, propagate_version = true)]
 #[command(
-    after_help = "Every command but serve and init works beside a running server, which then does it: \
+    after_help = "Every command but serve, init and import works beside a running server, which then does it: \
     `steward user list` in the folder where `steward serve` runs."
 )]
 struct Cli {
@@ -50,6 +60,11 @@ struct Cli {
     /// Print one JSON object instead of text.
     #[arg(long, global = true, env = "STEWARD_JSON", value_parser = FalseyValueParser::new())]
     json: bool,
+
+    /// A file that says what flags do not, in TOML: `listen = "127.0.0.1:8000"`. Its keys are the flags of
+    /// serve; flags and the environment overrule it.
+    #[arg(long, global = true, env = "STEWARD_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
 
     #[command(subcommand)]
     command: Command,
@@ -76,15 +91,51 @@ enum Command {
     /// Test how mail is sent.
     #[command(subcommand)]
     Mail(MailCommand),
+    /// Print how serve would run with these flags, this environment and this file, and where each setting comes
+    /// from. What is printed is a configuration file; secrets are masked.
+    #[command(after_help = "Defaults are printed as comments, so that they stay defaults.")]
+    Config(Box<serve::Serve>),
+    /// Print what completes commands and flags in a shell.
+    #[command(after_help = "For bash: steward completions bash > /etc/bash_completion.d/steward")]
+    Completions(Completions),
+    /// Print the manual pages of all commands, or write them into a folder.
+    #[command(after_help = "Read them at once: steward man | man -l -")]
+    Man(Manual),
     /// Check the data file: checksums, indexes, counts, references and structure.
     Check,
     /// Give the data file's dead space back. A running server answers 503 for as long as it takes.
     Compact,
+    /// Tell whether the server of this data file takes writes: exit code 0 when it does, 1 when it does not or none
+    /// runs.
+    Healthcheck,
+    /// Change what the running server logs.
+    Log {
+        /// What to log, in the words of `steward serve --log`: debug, or info,request=debug for a line for each
+        /// request.
+        level: String,
+    },
     /// Write a backup: the state of this moment, checked, in a new file.
     Backup {
         /// The file to make, which must not be there yet.
         file: PathBuf,
     },
+    /// Write everything as lines of JSON, without secrets unless they are asked for.
+    Export {
+        /// Write secrets too: hashes of API keys, secrets of batch exports, the signing secret. The export is a
+        /// credential then.
+        #[arg(long)]
+        secrets: bool,
+        /// The file to make, which must not be there yet; stdout by default.
+        file: Option<PathBuf>,
+    },
+    /// Make a new data file of an export. Where that holds no secrets, API keys have to be made anew.
+    Import {
+        /// The export; `-` for stdin.
+        file: PathBuf,
+    },
+    /// Renew the signing secret.
+    #[command(subcommand)]
+    Secrets(SecretsCommand),
     /// Put a backup in the place of the data file. It is checked first, and the file that was there is kept beside
     /// it. A running server goes on with the backup.
     Restore {
@@ -144,13 +195,23 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// The exit code where it makes no sense how the process is asked to run: trying again does not help.
+const MAKES_NO_SENSE: u8 = 2;
+
 /// Parses the command line and does what it says. 0: done; 1: refused or failed, with one line on
-/// stderr; 2: the command line makes no sense.
+/// stderr; 2: the command line or the configuration file makes no sense.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let asked = match settings::read(std::env::args_os().collect()) {
+        Ok(asked) => asked,
+        Err(Unclear::Line(error)) => error.exit(),
+        Err(Unclear::File(text)) => {
+            eprintln!("steward: {text}");
+            return ExitCode::from(MAKES_NO_SENSE);
+        }
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let outcome = match runtime {
-        Ok(runtime) => runtime.block_on(run(cli)),
+        Ok(runtime) => runtime.block_on(run(asked)),
         Err(error) => Err(error.into()),
     };
     match outcome {
@@ -162,11 +223,23 @@ pub fn main() -> ExitCode {
     }
 }
 
-async fn run(cli: Cli) -> Result<ExitCode, Failure> {
-    let Cli { data, json, command } = cli;
+async fn run(asked: Asked) -> Result<ExitCode, Failure> {
+    let Asked { cli: Cli { data, json, config: file, command }, settings, warning } = asked;
+    if let (Some(warning), false) = (&warning, matches!(command, Command::Serve(_))) {
+        eprintln!("steward: {warning}");
+    }
     let mut config = Config::default();
     let operation = match command {
-        Command::Serve(serve) => return serve.run(&data, json).await,
+        Command::Serve(serve) => return serve.run(&data, json, warning).await,
+        Command::Config(_) => {
+            show(&settings, file.as_deref(), json);
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Completions(completions) => {
+            output::print_bytes(&completions.script());
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Man(manual) => return show_manual(manual.folder.as_deref(), json),
         Command::Init(init) => {
             output::print(&init.run(&data).await?, json);
             return Ok(ExitCode::SUCCESS);
@@ -184,10 +257,29 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         }
         Command::Check => Operation::Check,
         Command::Compact => Operation::Compact,
+        Command::Healthcheck => {
+            output::print(&watch::healthcheck(&data).await?, json);
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Log { level } => {
+            output::print(&watch::log(&data, level).await?, json);
+            return Ok(ExitCode::SUCCESS);
+        }
         Command::Backup { file } => {
             output::print(&upkeep::backup(&data, file).await?, json);
             return Ok(ExitCode::SUCCESS);
         }
+        Command::Export { secrets, file } => {
+            if let Some(exported) = upkeep::export(&data, secrets, file).await? {
+                output::print(&exported, json);
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Import { file } => {
+            output::print(&upkeep::import(data, file).await?, json);
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Secrets(SecretsCommand::Rotate) => Operation::SecretsRotate,
         Command::Restore { file } => {
             output::print(&upkeep::restore(&data, file).await?, json);
             return Ok(ExitCode::SUCCESS);
@@ -197,6 +289,27 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
     output::print(&answer, json);
     let problems = answer.get("problem_count").and_then(Value::as_u64).unwrap_or(0);
     Ok(if problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Prints how serve would run.
+fn show(settings: &[Setting], file: Option<&Path>, json: bool) {
+    if json {
+        output::print(&effective::as_json(settings), true);
+    } else {
+        output::print_bytes(effective::as_toml(settings, file).as_bytes());
+    }
+}
+
+fn show_manual(folder: Option<&Path>, json: bool) -> Result<ExitCode, Failure> {
+    let pages = manual::pages()?;
+    let Some(folder) = folder else {
+        output::print_bytes(&manual::in_a_row(&pages));
+        return Ok(ExitCode::SUCCESS);
+    };
+    manual::write(&pages, folder)
+        .map_err(|error| Failure::Other(format!("{}: {error}", folder.display())))?;
+    output::print(&json!({ "folder": folder.display().to_string(), "pages": pages.len() }), json);
+    Ok(ExitCode::SUCCESS)
 }
 
 impl Init {

@@ -7,7 +7,12 @@ use serde_json::{Map, Value};
 /// Prints an answer. A closed stdout is nobody's fault.
 pub(super) fn print(answer: &Value, json: bool) {
     let text = if json { format!("{answer}\n") } else { as_text(answer) };
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    print_bytes(text.as_bytes());
+}
+
+/// Prints what is text of its own kind. A closed stdout is nobody's fault.
+pub(super) fn print_bytes(bytes: &[u8]) {
+    let _ = std::io::stdout().write_all(bytes);
 }
 
 fn as_text(answer: &Value) -> String {

@@ -1,38 +1,56 @@
 //! `steward serve`.
 
-use std::io::{IsTerminal, Write};
+use std::future::Future;
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::FalseyValueParser;
 use serde_json::json;
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::bootstrap::{self, First, Made};
 use crate::config::{Config, DEFAULT_LISTEN, duration};
+use crate::error::Error;
+use crate::http::front::Front;
 use crate::http::logging::{self, Format};
 use crate::http::server::{self, ServerLimits, stop_signal};
-use crate::router::router;
+use crate::http::tls::Tls;
+use crate::meters::{Gauge, Meters, Series};
+use crate::router::{self, router};
 use crate::state::App;
-use crate::store::{OpenError, Store, beside};
+use crate::store::{Compacted, OpenError, Progress, Space, Store, beside};
 
-use super::Failure;
 use super::control::Control;
+use super::{Failure, manager};
 
 #[derive(Args)]
 #[command(
     after_help = "Without a data file, one is made with a first organization, project, owner and key. \
     The key is printed once with a line to try it; where stdout is no terminal it is written to FILE.first-key \
-    instead.\n\nStop with Ctrl-C or SIGTERM: requests under way are finished and the file is closed clean."
+    instead.\n\nStop with Ctrl-C or SIGTERM: requests under way are finished and the file is closed clean. SIGHUP has the \
+    certificate read again."
 )]
 pub(super) struct Serve {
     /// Where to listen; port 0 takes a free one and prints it.
     #[arg(long, env = "STEWARD_LISTEN", value_name = "ADDR", default_value = DEFAULT_LISTEN)]
     listen: String,
 
-    /// What to log: error, warn, info, debug (a line for each request) or trace.
+    /// Where to serve the service's numbers, for Prometheus to read at /metrics. By default nowhere. Whoever
+    /// reaches it reads them: no key is asked for.
+    #[arg(long, env = "STEWARD_METRICS_LISTEN", value_name = "ADDR")]
+    metrics_listen: Option<String>,
+
+    /// What to log: error, warn, info, debug or trace; info,request=debug adds a line for each request. `steward
+    /// log` changes it while the server runs.
     #[arg(long, env = "STEWARD_LOG", value_name = "LEVEL", default_value = "info")]
     log: String,
 
@@ -52,39 +70,195 @@ pub(super) struct Serve {
     #[arg(long, env = "STEWARD_GRACE", value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
     grace: Duration,
 
+    /// Compact the data file before it is served, where more than half of it is dead space.
+    #[arg(long, env = "STEWARD_COMPACT_AT_START", value_parser = FalseyValueParser::new())]
+    compact_at_start: bool,
+
+    /// How long to go on serving after a stop signal while /_readyz says 503, for load balancers to notice.
+    #[arg(long, env = "STEWARD_DRAIN_DELAY", value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
+    drain_delay: Duration,
+
+    /// A PEM file with the certificate to serve HTTPS with, then those that lead to its root. Without one, HTTP is
+    /// served. Both files are read again when they change, and on SIGHUP.
+    #[arg(long, env = "STEWARD_TLS_CERT", value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+
+    /// A PEM file with the certificate's private key, unencrypted.
+    #[arg(long, env = "STEWARD_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+
     #[command(flatten)]
     config: Config,
 }
 
 impl Serve {
-    pub(super) async fn run(self, data: &Path, json: bool) -> Result<ExitCode, Failure> {
-        logging::init(&self.log, self.log_format).map_err(Failure::Other)?;
-        let listener = TcpListener::bind(&self.listen).await.map_err(|error| {
-            Failure::Other(format!("cannot listen on {}: {error}", self.listen))
-        })?;
-        let url = format!("http://{}", listener.local_addr()?);
-        let stop = stop_signal();
-        let config = Config { listening_at: url.clone(), ..self.config };
-        let (app, first) = open(data, config)?;
+    /// Serves until it is told to stop. `warning` is logged first.
+    pub(super) async fn run(
+        self,
+        data: &Path,
+        json: bool,
+        warning: Option<String>,
+    ) -> Result<ExitCode, Failure> {
+        let filter = logging::init(&self.log, self.log_format).map_err(Failure::Other)?;
+        if let Some(warning) = warning {
+            tracing::warn!("{warning}");
+        }
+        let tls = self.tls()?;
+        let api = Listening::on(&self.listen, tls.clone()).await?;
+        let numbers = match &self.metrics_listen {
+            Some(address) => Some(Listening::on(address, None).await?),
+            None => None,
+        };
+        let (stop, hang_ups) = (stop_signal(), signal(SignalKind::hangup())?);
+        let (limits, drain_delay) = (self.limits(), self.drain_delay);
+        let meters = if numbers.is_some() { Meters::on() } else { Meters::default() };
+        let connections = meters.gauge(Series::CONNECTIONS, &[]);
+        let config = Config { listening_at: api.url.clone(), meters, ..self.config };
+        let api = api.serve(&config, &limits, connections);
+        let numbers = numbers.map(|on| on.serve(&config, &limits, Gauge::noop()));
+        let (place, compact_first) = (data.to_owned(), self.compact_at_start);
+        let runtime = Handle::current();
+        let open = move || runtime.block_on(open(&place, config, compact_first));
+        let (app, first) = tokio::task::spawn_blocking(open).await.map_err(Error::internal)??;
         let control = Control::open(data)
             .map_err(|error| Failure::Other(format!("cannot open the control socket: {error}")))?;
-        greet(data, &url, first.as_ref(), json);
-        let control = tokio::spawn(control.serve(app.clone()));
-        let limits = ServerLimits {
-            connections: self.connections as usize,
-            header_timeout: self.header_timeout,
-            grace: self.grace,
-            ..ServerLimits::default()
-        };
-        tracing::info!(url, data = %data.display(), "serving");
-        let served = server::serve(listener, router(app.clone()), &limits, stop).await;
-        tracing::info!("stopping");
-        control.abort();
-        let _ = control.await;
+        let mut beside = JoinSet::new();
+        beside.spawn(control.serve(app.clone(), filter));
+        beside.spawn(manager::watch(app.clone(), api.url.clone()));
+        beside.spawn(read_again(hang_ups, tls.clone(), api.url.clone()));
+        if let Some(tls) = tls {
+            beside.spawn(tls.keep_fresh());
+        }
+        api.front.show(router(app.clone()));
+        if let Some(numbers) = &numbers {
+            numbers.front.show(router::numbers(app.clone()));
+            tracing::info!(url = numbers.url, "serving the service's numbers at /metrics");
+        }
+        greet(data, &api.url, first.as_ref(), json);
+        tracing::info!(url = api.url, data = %data.display(), "serving");
+        manager::ready(&api.url);
+        let served = api.until(stop, || drain(&app, drain_delay)).await;
+        beside.shutdown().await;
         app.close().await;
         served?;
         tracing::info!("stopped");
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The certificate, where HTTPS is asked for.
+    fn tls(&self) -> Result<Option<Arc<Tls>>, Failure> {
+        let Some((certificate, key)) = self.tls_cert.clone().zip(self.tls_key.clone()) else {
+            return Ok(None);
+        };
+        let tls = Tls::load(certificate, key).map_err(Failure::Other)?;
+        Ok(Some(Arc::new(tls)))
+    }
+
+    fn limits(&self) -> ServerLimits {
+        ServerLimits {
+            connections: self.connections as usize,
+            header_timeout: self.header_timeout,
+            grace: self.grace,
+            ..ServerLimits::default()
+        }
+    }
+}
+
+/// An address that is ours.
+struct Listening {
+    listener: TcpListener,
+    /// What HTTPS is served with; without it, HTTP is.
+    tls: Option<Arc<Tls>>,
+    url: String,
+}
+
+impl Listening {
+    async fn on(address: &str, tls: Option<Arc<Tls>>) -> Result<Self, Failure> {
+        let listener = TcpListener::bind(address)
+            .await
+            .map_err(|error| Failure::Other(format!("cannot listen on {address}: {error}")))?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{}", listener.local_addr()?);
+        Ok(Self { listener, tls, url })
+    }
+
+    /// Serves at once, what there is to say before the data file is open.
+    fn serve(self, config: &Config, limits: &ServerLimits, connections: Gauge) -> Serving {
+        let Self { listener, tls, url } = self;
+        let front = Front::new(router::opening(config), connections);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (limits, shown) = (limits.clone(), front.clone());
+        let task = tokio::spawn(async move {
+            server::serve_by(tls, listener, shown, &limits, async { drop(stopped.await) }).await
+        });
+        Serving { front, url, stop, task }
+    }
+}
+
+/// A server at work. It stops when this is dropped.
+struct Serving {
+    front: Front,
+    url: String,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<io::Result<()>>,
+}
+
+impl Serving {
+    /// Serves until `stop` is ready, and further until what `before` answers is; then lets requests under way finish.
+    async fn until<D: Future<Output = ()>>(
+        mut self,
+        stop: impl Future<Output = ()>,
+        before: impl FnOnce() -> D,
+    ) -> io::Result<()> {
+        tokio::select! {
+            () = stop => {}
+            ended = &mut self.task => return ended.map_err(io::Error::other)?,
+        }
+        before().await;
+        drop(self.stop);
+        self.task.await.map_err(io::Error::other)?
+    }
+}
+
+/// Has the service manager and load balancers see that the service is about to stop.
+async fn drain(app: &App, delay: Duration) {
+    let again = stop_signal();
+    tracing::info!("stopping");
+    manager::stopping();
+    app.drain();
+    // A second signal ends the wait.
+    tokio::select! {
+        () = tokio::time::sleep(delay) => {}
+        () = again => {}
+    }
+}
+
+/// Compacts the file where more than half of it is dead space. Where that fails, the file is served as it is.
+async fn compact(store: &Store) {
+    let outcome = async {
+        let Space { bytes, dead } = store.space().await?;
+        if dead <= bytes / 2 {
+            tracing::info!(bytes, dead, "the data file has little dead space and is not compacted");
+            return Ok(());
+        }
+        tracing::info!(bytes, dead, "more than half of the data file is dead space; compacting it");
+        let Compacted { bytes, .. } = store.compact(&Progress::unheard()).await?;
+        tracing::info!(bytes, "the data file is compacted");
+        Ok::<_, Error>(())
+    };
+    if let Err(error) = outcome.await {
+        tracing::error!(%error, "the data file was not compacted");
+    }
+}
+
+/// Reads the certificate again whenever the process is told to by SIGHUP.
+async fn read_again(mut hang_ups: Signal, tls: Option<Arc<Tls>>, url: String) {
+    while hang_ups.recv().await.is_some() {
+        manager::reloading();
+        if let Some(tls) = tls.clone() {
+            tls.reload().await;
+        }
+        manager::ready(&url);
     }
 }
 
@@ -95,9 +269,18 @@ struct FirstRun {
 }
 
 /// Opens the data file, or makes it where there is none.
-fn open(data: &Path, config: Config) -> Result<(App, Option<FirstRun>), Failure> {
+async fn open(
+    data: &Path,
+    config: Config,
+    compact_first: bool,
+) -> Result<(App, Option<FirstRun>), Failure> {
     match Store::open(data, config.page_cache) {
-        Ok(store) => return Ok((App::new(store, config)?, None)),
+        Ok(store) => {
+            if compact_first {
+                compact(&store).await;
+            }
+            return Ok((App::new(store, config)?, None));
+        }
         Err(OpenError::Missing(_)) => {}
         Err(error) => return Err(error.into()),
     }

@@ -13,6 +13,7 @@ use bytesize::ByteSize;
 use clap::Args;
 use ipnet::IpNet;
 
+use crate::meters::Meters;
 use crate::store::disk::{Disk, Files};
 use crate::time::Clock;
 
@@ -140,6 +141,10 @@ pub struct Config {
     /// What the data file lies on.
     #[arg(skip = Files::shared())]
     pub disk: Arc<dyn Disk>,
+
+    /// Where the service's numbers go; by default nowhere.
+    #[arg(skip)]
+    pub meters: Meters,
 }
 
 /// Where the service listens unless told otherwise.
@@ -175,6 +180,7 @@ impl Default for Config {
             listening_at: format!("http://{DEFAULT_LISTEN}"),
             clock: Clock::System,
             disk: Files::shared(),
+            meters: Meters::default(),
         }
     }
 }

@@ -23,25 +23,33 @@ use uuid::{Builder, Uuid};
 
 use super::client::{self, TrustedProxies};
 use super::limits::Limits;
+use super::metered::Requests;
 use super::{cors, guards};
 use crate::error::Error;
+use crate::ids::{ApiKeyId, OrganizationId};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// A request that takes longer is worth a warning.
 const SLOW: Duration = Duration::from_secs(1);
 
+/// What whoever watches the process is answered while it is not ready.
+const UNAVAILABLE: u16 = 503;
+
 /// The status in the log, and only there, of a request whose client went away before its answer
 /// (nginx's number for it).
 const CLIENT_GONE: u16 = 499;
+
+/// What a request's line in the log goes under: `--log info,request=debug` shows them all.
+pub(super) const TARGET: &str = "request";
 
 /// The outermost layer: `Router::layer(Around::new(..))`, after all routes and the fallback.
 ///
 /// It answers every request with its `X-Request-Id` (the client's own where that is 1 to 128 of
 /// `[A-Za-z0-9._-]`, else a new version 7 UUID), turns a panic into a 500 and an overrun of its
-/// time into a 503, and logs one line a request: an error for 5xx, a warning for what takes more
-/// than a second, debug for all else. A line never holds a body, a header (but the id), a raw path
-/// or a query.
+/// time into a 503, and logs one line a request, under the target `request`: an error for 5xx, a warning
+/// for what takes more than a second, debug for all else, and for a service that says that it is not ready. A
+/// line never holds a body, a header (but the id), a raw path or a query.
 #[derive(Clone)]
 pub struct Around(Arc<Shared>);
 
@@ -58,6 +66,8 @@ pub struct Terms {
     pub secure: bool,
     /// What lets pages of other origins call, refusals of this layer included.
     pub cors: Option<CorsLayer>,
+    /// Where requests are counted, if they are.
+    pub requests: Option<Arc<Requests>>,
 }
 
 struct Shared {
@@ -163,6 +173,31 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
     format!("panic: {}", text.unwrap_or("no text"))
 }
 
+/// Whom the gate dealt with, for the log.
+#[derive(Clone)]
+pub(super) struct Passage {
+    pub(super) key: ApiKeyId,
+    /// Where the path leads.
+    pub(super) organization: Option<OrganizationId>,
+    begun: Instant,
+}
+
+impl Passage {
+    pub(super) fn of(key: ApiKeyId) -> Self {
+        Self { key, organization: None, begun: Instant::now() }
+    }
+
+    /// Goes along with an answer whose line in the log is shown.
+    pub(super) fn note(self, response: &mut Response) {
+        let shown = response.status().is_server_error()
+            || tracing::enabled!(target: TARGET, tracing::Level::DEBUG)
+            || self.begun.elapsed() > SLOW;
+        if shown {
+            response.extensions_mut().insert(self);
+        }
+    }
+}
+
 /// A request's line in the log, written when it is dropped: so it is written once, and also for a
 /// request whose client goes away, which drops the response's future.
 struct Line {
@@ -173,10 +208,16 @@ struct Line {
     start: Instant,
     status: u16,
     error: Option<Error>,
+    passage: Option<Passage>,
+    requests: Option<Arc<Requests>>,
 }
 
 impl Line {
     fn of(request: &Request, shared: &Shared) -> Self {
+        let requests = shared.terms.requests.clone();
+        if let Some(requests) = &requests {
+            requests.begin();
+        }
         Self {
             id: RequestId::of(request, &shared.ids),
             method: request.method().clone(),
@@ -185,18 +226,25 @@ impl Line {
             start: Instant::now(),
             status: CLIENT_GONE,
             error: None,
+            passage: None,
+            requests,
         }
     }
 
     /// The client, if its requests are counted: whoever watches the process alone asks often.
     fn counted_client(&self) -> Option<IpAddr> {
-        (!self.route().starts_with("/_")).then_some(self.client)
+        (!self.is_probe()).then_some(self.client)
+    }
+
+    fn is_probe(&self) -> bool {
+        self.route().starts_with("/_")
     }
 
     /// Notes how it was answered, and adds what goes with every answer.
     fn end(mut self, mut response: Response, shared: &Shared) -> Response {
         self.status = response.status().as_u16();
         self.error = response.extensions_mut().remove();
+        self.passage = response.extensions_mut().remove();
         response.headers_mut().insert(REQUEST_ID, self.id.to_header());
         guards::add(&self.method, response.headers_mut(), shared.terms.secure);
         response
@@ -210,25 +258,36 @@ impl Line {
 impl Drop for Line {
     fn drop(&mut self) {
         let took = self.start.elapsed();
+        if let Some(requests) = &self.requests {
+            let route = self.route.as_ref().map(MatchedPath::as_str);
+            requests.end(route, &self.method, self.status, took);
+        }
         // The fields are worked out only where the level is enabled.
         macro_rules! line {
             ($level:ident, $text:literal $(, $name:ident = $value:expr)?) => {
                 tracing::$level!(
+                    target: TARGET,
                     request_id = %self.id,
                     method = %self.method,
                     route = self.route(),
                     status = self.status,
                     duration_ms = took.as_secs_f64() * 1000.0,
                     client = %self.client,
+                    key = self.passage.as_ref().map(|passage| tracing::field::display(passage.key)),
+                    organization = self.passage.as_ref().and_then(|passage| {
+                        passage.organization.map(tracing::field::display)
+                    }),
                     $($name = $value,)?
                     $text
                 )
             };
         }
-        if self.status >= 500 {
+        // What keeps the service from being ready is told where it comes about, once.
+        let expected = self.is_probe() && self.status == UNAVAILABLE;
+        if self.status >= 500 && !expected {
             let cause = self.error.as_ref().and_then(Error::cause);
             line!(error, "request failed", error = cause);
-        } else if took > SLOW {
+        } else if took > SLOW && !expected {
             line!(warn, "slow request");
         } else {
             line!(debug, "request");

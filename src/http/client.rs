@@ -23,6 +23,10 @@ const FORWARDED_HOST: &str = "x-forwarded-host";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer(pub SocketAddr);
 
+/// Marks a request that came by TLS, as an extension that the accept loop inserts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OverTls;
+
 /// The networks whose `X-Forwarded-*` headers are believed (`--trusted-proxy`); none by default.
 #[derive(Debug, Clone, Default)]
 pub struct TrustedProxies(Arc<[IpNet]>);
@@ -42,9 +46,9 @@ impl TrustedProxies {
 /// The scheme that the client used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// Plain HTTP: what this server itself speaks.
+    /// Plain HTTP.
     Http,
-    /// HTTPS, ended by a trusted proxy.
+    /// HTTPS, ended by this server or by a trusted proxy.
     Https,
 }
 
@@ -82,10 +86,15 @@ impl Client {
         let peer = peer_address(&parts.extensions);
         let asked =
             || parts.uri.authority().cloned().filter(is_host).or_else(|| host(headers.get(HOST)?));
+        let own = match parts.extensions.get::<OverTls>() {
+            Some(OverTls) => Scheme::Https,
+            None => Scheme::Http,
+        };
         let (scheme, forwarded_host) = if proxies.trusts(peer) {
-            (forwarded_scheme(headers), last_value(headers, FORWARDED_HOST).and_then(parse_host))
+            let host = last_value(headers, FORWARDED_HOST).and_then(parse_host);
+            (forwarded_scheme(headers).unwrap_or(own), host)
         } else {
-            (Scheme::Http, None)
+            (own, None)
         };
         Self {
             address: address(&parts.extensions, headers, proxies),
@@ -140,11 +149,9 @@ fn parse_address(entry: &[u8]) -> Option<IpAddr> {
         .map(|address| address.to_canonical())
 }
 
-fn forwarded_scheme(headers: &HeaderMap) -> Scheme {
-    match last_value(headers, FORWARDED_PROTO) {
-        Some(value) if value.eq_ignore_ascii_case(b"https") => Scheme::Https,
-        _ => Scheme::Http,
-    }
+fn forwarded_scheme(headers: &HeaderMap) -> Option<Scheme> {
+    let value = last_value(headers, FORWARDED_PROTO)?;
+    Some(if value.eq_ignore_ascii_case(b"https") { Scheme::Https } else { Scheme::Http })
 }
 
 /// The last value of a header that may be a list: the one that the trusted peer itself wrote.
@@ -270,6 +277,19 @@ mod tests {
         let mut parts = parts(None, &[("host", "b.example")]);
         parts.uri = "http://a.example/x".parse().unwrap();
         assert_eq!(Client::of(&parts, &proxies()).base_url(None), "http://a.example");
+    }
+
+    #[test]
+    fn what_came_by_tls_has_its_scheme_unless_a_trusted_proxy_tells_another() {
+        let base = |peer: &str, headers: &[(&str, &str)]| {
+            let mut parts = parts(Some(peer), headers);
+            parts.extensions.insert(OverTls);
+            Client::of(&parts, &proxies()).base_url(None).into_owned()
+        };
+        let plain = [("host", "a.example"), (FORWARDED_PROTO, "http")];
+        assert_eq!(base("203.0.113.9", &plain), "https://a.example");
+        assert_eq!(base("10.0.0.1", &plain[..1]), "https://a.example");
+        assert_eq!(base("10.0.0.1", &plain), "http://a.example");
     }
 
     #[test]

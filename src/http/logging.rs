@@ -5,10 +5,12 @@ use std::io::{self, IsTerminal};
 use std::str::FromStr;
 
 use tracing::Subscriber;
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::format::{DefaultFields, Format as Lines};
-use tracing_subscriber::fmt::{MakeWriter, SubscriberBuilder};
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::fmt::{MakeWriter, layer};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Registry};
 
 /// How a log line is written (`--log-format`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,55 +47,86 @@ impl fmt::Display for Format {
     }
 }
 
-/// Sends this process's log to standard error, with times in RFC 3339, UTC.
+/// Sends this process's log to standard error, with times in RFC 3339, UTC; answers what changes the filter
+/// later.
 ///
-/// `filter` is a list of levels and `target=level` pairs, such as `info` or
-/// `info,steward::http=debug`. Where a log is set already (a program that embeds the router), that
-/// one stays.
+/// `filter` is a list of levels and `target=level` pairs, such as `info` or `info,request=debug`. Where a log is
+/// set already (a program that embeds the router), that one stays.
 ///
 /// # Errors
 /// A text for the operator when `filter` cannot be read.
-pub fn init(filter: &str, format: Format) -> Result<(), String> {
-    let lines = lines(filter, io::stderr)?;
+pub fn init(filter: &str, format: Format) -> Result<Filter, String> {
     let terminal = io::stderr().is_terminal();
-    // Refused only where a log is set already.
-    let _kept = match format {
-        Format::Json => json(lines).try_init(),
-        Format::Auto if !terminal => json(lines).try_init(),
-        Format::Auto | Format::Text => text(lines, terminal).try_init(),
+    let (lines, filter) = match format {
+        Format::Json => json(filter, io::stderr)?,
+        Format::Auto if !terminal => json(filter, io::stderr)?,
+        Format::Auto | Format::Text => text(filter, io::stderr, terminal)?,
     };
-    Ok(())
+    Ok(Filter(lines.try_init().is_ok().then_some(filter)))
 }
 
-type Builder<W> = SubscriberBuilder<DefaultFields, Lines, EnvFilter, W>;
+/// What is logged, which may change while the process runs.
+#[derive(Clone)]
+pub struct Filter(Option<Handle<EnvFilter, Registry>>);
 
-fn lines<W>(filter: &str, writer: W) -> Result<Builder<W>, String>
+impl Filter {
+    /// Logs what `filter` asks for from now on, in the words of [`init`].
+    ///
+    /// # Errors
+    /// A text for the operator when `filter` cannot be read, or the log is not ours.
+    pub fn change(&self, filter: &str) -> Result<(), String> {
+        let wanted = parse(filter)?;
+        let handle = self.0.as_ref().ok_or("the log is not this server's own")?;
+        handle.reload(wanted).map_err(|error| format!("the log stays as it was: {error}"))
+    }
+}
+
+/// The subscriber, before it is anybody's log.
+type Lines = Box<dyn Subscriber + Send + Sync>;
+
+fn parse(filter: &str) -> Result<EnvFilter, String> {
+    let wrong =
+        |error: &dyn fmt::Display| format!("the log filter \"{filter}\" cannot be read: {error}");
+    let is_level = |word: &str| !word.is_empty() && word.parse::<LevelFilter>().is_ok();
+    let mut words = filter.split(',').map(str::trim).filter(|part| !part.contains(['=', '[']));
+    // A word alone would be the name of a target, and silence all others.
+    if let Some(word) = words.find(|word| !is_level(word)) {
+        return Err(wrong(&format_args!("\"{word}\" is no level")));
+    }
+    EnvFilter::builder().parse(filter).map_err(|error| wrong(&error))
+}
+
+fn json<W>(filter: &str, writer: W) -> Result<(Lines, Handle<EnvFilter, Registry>), String>
 where
-    W: for<'w> MakeWriter<'w> + 'static,
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
-    let filter = EnvFilter::builder()
-        .parse(filter)
-        .map_err(|error| format!("the log filter \"{filter}\" cannot be read: {error}"))?;
-    Ok(tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let (filter, handle) = reload::Layer::new(parse(filter)?);
+    let lines = layer()
+        .json()
+        .flatten_event(true)
+        .with_current_span(false)
+        .with_span_list(false)
+        .log_internal_errors(false)
+        .with_writer(writer);
+    Ok((Box::new(tracing_subscriber::registry().with(filter).with(lines)), handle))
+}
+
+fn text<W>(
+    filter: &str,
+    writer: W,
+    terminal: bool,
+) -> Result<(Lines, Handle<EnvFilter, Registry>), String>
+where
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
+    let (filter, handle) = reload::Layer::new(parse(filter)?);
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let lines = layer()
+        .with_ansi(terminal && !plain)
         // A report of a failed write would itself go to standard error, and panic there.
         .log_internal_errors(false)
-        .with_writer(writer))
-}
-
-fn json<W>(lines: Builder<W>) -> impl Subscriber + Send + Sync
-where
-    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
-{
-    lines.json().flatten_event(true).with_current_span(false).with_span_list(false).finish()
-}
-
-fn text<W>(lines: Builder<W>, terminal: bool) -> impl Subscriber + Send + Sync
-where
-    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
-{
-    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    lines.with_ansi(terminal && !plain).finish()
+        .with_writer(writer);
+    Ok((Box::new(tracing_subscriber::registry().with(filter).with(lines)), handle))
 }
 
 #[cfg(test)]
@@ -143,7 +176,7 @@ pub(super) mod tests {
     #[test]
     fn a_json_line_carries_its_fields_at_the_top() {
         let kept = Kept::default();
-        with_default(json(lines("info", kept.writer()).unwrap()), || {
+        with_default(json("info", kept.writer()).unwrap().0, || {
             tracing::info!(status = 200, "answered");
             tracing::debug!("left out");
         });
@@ -157,7 +190,7 @@ pub(super) mod tests {
     #[test]
     fn a_text_line_away_from_a_terminal_has_no_colours() {
         let kept = Kept::default();
-        with_default(text(lines("info", kept.writer()).unwrap(), false), || {
+        with_default(text("info", kept.writer(), false).unwrap().0, || {
             tracing::info!(status = 200, "answered");
         });
         let line = kept.text();
@@ -166,8 +199,28 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_changed_filter_holds_at_once_and_a_bad_one_changes_nothing() {
+        let kept = Kept::default();
+        let (lines, handle) = json("info", kept.writer()).unwrap();
+        let filter = Filter(Some(handle));
+        with_default(lines, || {
+            tracing::debug!("before");
+            filter.change("warn,here=debug").unwrap();
+            for bad in ["", " ", "loud", "here=loud", "here=debug=info"] {
+                let told = filter.change(bad).unwrap_err();
+                assert!(told.contains("cannot be read"), "{told}");
+            }
+            tracing::debug!(target: "here", "after");
+            tracing::info!("no more");
+        });
+        let text = kept.text();
+        assert_eq!(text.lines().count(), 1, "{text}");
+        assert!(text.contains("after"), "{text}");
+    }
+
+    #[test]
     fn a_filter_that_cannot_be_read_is_told() {
-        let told = init("info,steward=loud", Format::Auto).unwrap_err();
+        let told = init("info,steward=loud", Format::Auto).err().unwrap();
         assert!(
             told.starts_with("the log filter \"info,steward=loud\" cannot be read: "),
             "{told}"
@@ -176,8 +229,9 @@ pub(super) mod tests {
 
     #[test]
     fn a_log_that_is_set_already_stays() {
-        assert_eq!(init("off", Format::Json), Ok(()));
-        assert_eq!(init("off", Format::Text), Ok(()));
+        assert!(init("off", Format::Json).is_ok());
+        let second = init("off", Format::Text).unwrap();
+        assert_eq!(second.change("info"), Err("the log is not this server's own".to_owned()));
     }
 
     #[test]

@@ -22,6 +22,7 @@ use crate::idempotency::Sent;
 use crate::state::App;
 use crate::store::Snapshot;
 
+use super::around::Passage;
 use super::limits::Standing;
 use super::path::parameter;
 use super::{conditional, once};
@@ -84,12 +85,12 @@ impl Routes {
             let handler = handler.clone();
             async move {
                 let known = conditional::known(request.method(), request.headers());
-                let mut standing = None;
-                let mut response = match enter(&app, door, request, &mut standing).await {
+                let mut noted = Noted::default();
+                let mut response = match enter(&app, door, request, &mut noted).await {
                     Ok(request) => handler.call(request, app).await,
                     Err(error) => error.into_response(),
                 };
-                tell(standing, &mut response);
+                noted.tell(&mut response);
                 match known {
                     Some(known) => conditional::unless_known(response, &known),
                     None => response,
@@ -135,7 +136,7 @@ impl Routes {
 
 /// How a path is written: with and without its trailing slash, and an `@` also as PostHog's clients send it, which
 /// put each part through `encodeURIComponent`. What stands for a parameter is decoded where it is read.
-fn spellings(path: &str) -> BTreeSet<String> {
+pub(super) fn spellings(path: &str) -> BTreeSet<String> {
     let plain = [path, path.strip_suffix('/').unwrap_or(path)].map(str::to_owned);
     let encoded = plain.clone().map(|path| path.replace('@', "%40"));
     plain.into_iter().chain(encoded).collect()
@@ -153,26 +154,38 @@ fn allow<'r>(rows: impl Iterator<Item = &'r Row>) -> String {
 /// OPTIONS is open to everybody; any other method that the path lacks is refused only after the caller's
 /// key, and its way into the path's organization or project, held (decisions §1).
 async fn other_method(app: App, request: Request, door: Door, allow: String) -> Response {
-    let (method, mut standing) = (request.method().clone(), None);
+    let (method, mut noted) = (request.method().clone(), Noted::default());
     let mut response = if method == Method::OPTIONS {
         StatusCode::NO_CONTENT.into_response()
     } else {
-        match enter(&app, door, request, &mut standing).await {
+        match enter(&app, door, request, &mut noted).await {
             Ok(_) => Error::method_not_allowed(method.as_str()).into_response(),
             Err(error) => error.into_response(),
         }
     };
-    tell(standing, &mut response);
+    noted.tell(&mut response);
     if let Ok(allow) = HeaderValue::try_from(allow) {
         response.headers_mut().insert(ALLOW, allow);
     }
     response
 }
 
-/// Tells where a key stands with the limits, whatever came of its request.
-fn tell(standing: Option<Standing>, response: &mut Response) {
-    if let Some(standing) = standing {
-        standing.write(response.headers_mut());
+/// What is noted of a request on its way in, and told whatever came of it.
+#[derive(Default)]
+struct Noted {
+    /// Where its key stands with the limits.
+    standing: Option<Standing>,
+    passage: Option<Passage>,
+}
+
+impl Noted {
+    fn tell(self, response: &mut Response) {
+        if let Some(standing) = self.standing {
+            standing.write(response.headers_mut());
+        }
+        if let Some(passage) = self.passage {
+            passage.note(response);
+        }
     }
 }
 
@@ -193,13 +206,13 @@ struct Entry {
     tx: Arc<Snapshot>,
 }
 
-/// Lets a request in; answers it with what its handler takes, and notes where its key stands with the limits as soon
-/// as that was counted.
+/// Lets a request in; answers it with what its handler takes, and notes who comes, and where the key stands with the
+/// limits, as soon as that is known.
 async fn enter(
     app: &App,
     Door { needs, target, once }: Door,
     request: Request,
-    standing: &mut Option<Standing>,
+    noted: &mut Noted,
 ) -> Result<Request> {
     if needs.public.is_some() && !needs.optional {
         return Ok(request);
@@ -218,6 +231,7 @@ async fn enter(
     };
     let mut tx = app.store().snapshot()?;
     let presented = app.matches().check(&tx, text).await?;
+    let passage = noted.passage.insert(Passage::of(presented.key()));
     let ids = PathIds {
         organization: parameter(&parts, "organization_id").map(Into::into),
         project: parameter(&parts, "project_id").map(Into::into),
@@ -225,7 +239,8 @@ async fn enter(
     let now = app.now();
     let ask = Ask { presented, needs, target, ids };
     let granted = authorize(&*tx, &ask, now)?;
-    *standing = app.limits().count_key(ask.presented.key())?;
+    passage.organization = granted.member.as_ref().map(|member| member.organization);
+    noted.standing = app.limits().count_key(ask.presented.key())?;
     app.record_use(&ask.presented, now);
     let mut request = Request::from_parts(parts, body);
     if once {

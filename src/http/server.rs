@@ -1,4 +1,4 @@
-//! The accept loop: HTTP/1.1 connections with the limits that `axum::serve` does not have.
+//! The accept loop: HTTP/1.1 connections, by TLS or not, with the limits that `axum::serve` does not have.
 //!
 //! hyper's parser refuses more than 100 headers (431; a limit of our own would cost an allocation a
 //! request) and what is no HTTP (400), both without a body. Its header timeout runs from a
@@ -9,24 +9,27 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tower::Service;
 
-use super::client::Peer;
+use super::client::{OverTls, Peer};
+use super::front::Front;
 use super::socket::Socket;
+use super::tls::{Tls, TlsStream};
 
 /// What one connection may hold in memory, in bytes, of what it sends before a handler takes it
 /// (hyper panics below 8 KiB).
@@ -41,7 +44,7 @@ pub struct ServerLimits {
     /// Connections at one time; further ones wait in the kernel's queue. Default 4096.
     pub connections: usize,
     /// The time for a request's line and headers to arrive, and so also the time that a connection
-    /// may be idle. Default 30 s.
+    /// may be idle; on a connection's first request the TLS handshake counts in. Default 30 s.
     pub header_timeout: Duration,
     /// The size of a request's line and headers, in bytes. Default 32 KiB.
     pub header_bytes: usize,
@@ -65,7 +68,7 @@ impl Default for ServerLimits {
     }
 }
 
-/// Serves `router` on `listener` until `shutdown` is ready, then stops: no more connections, idle
+/// Serves `front` on `listener` until `shutdown` is ready, then stops: no more connections, idle
 /// ones closed at once, requests under way finished within `limits.grace`, the rest cut.
 ///
 /// Each request carries its [`Peer`]. Dropping this future cuts everything.
@@ -75,17 +78,32 @@ impl Default for ServerLimits {
 /// tried again.
 pub async fn serve(
     listener: TcpListener,
-    router: Router,
+    front: impl Into<Front>,
+    limits: &ServerLimits,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()> {
+    serve_by(None, listener, front, limits, shutdown).await
+}
+
+/// Does what [`serve`] does, by TLS where there is a certificate. A handshake counts as a connection, and is cut
+/// when the server stops.
+///
+/// # Errors
+/// As [`serve`].
+pub async fn serve_by(
+    tls: Option<Arc<Tls>>,
+    listener: TcpListener,
+    front: impl Into<Front>,
     limits: &ServerLimits,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     if limits.connections == 0 {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the connection limit is zero"));
     }
-    let http = http(limits);
+    let (http, front) = (http(limits), front.into());
     let slots = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
     let stopping = GracefulShutdown::new();
-    let mut connections = JoinSet::new();
+    let (mut connections, mut handshakes) = (JoinSet::new(), JoinSet::new());
     let mut back_off = FIRST_BACK_OFF;
     let mut shutdown = pin!(shutdown);
     loop {
@@ -93,12 +111,19 @@ pub async fn serve(
             biased;
             () = &mut shutdown => break,
             Some(_) = connections.join_next() => {}
+            Some(done) = handshakes.join_next() => if let Ok(Some((connection, stream))) = done {
+                connections.spawn(Connection::run(connection, http.clone(), stream, stopping.watcher()));
+            },
             accepted = accept(&listener, &slots) => match accepted {
                 Ok((stream, peer, slot)) => {
                     back_off = FIRST_BACK_OFF;
                     let socket = Socket::new(stream, limits.write_timeout);
-                    let connection = Connection { peer, slot, router: router.clone() };
-                    connections.spawn(connection.run(http.clone(), socket, stopping.watcher()));
+                    let connection = Connection { peer, slot, front: front.clone(), deadline: None };
+                    if let Some(tls) = tls.clone() {
+                        handshakes.spawn(connection.secure(tls, socket, limits.header_timeout));
+                    } else {
+                        connections.spawn(connection.run(http.clone(), socket, stopping.watcher()));
+                    }
                 }
                 Err(error) if concerns_one_client(&error) => {}
                 Err(error) => {
@@ -111,7 +136,7 @@ pub async fn serve(
             },
         }
     }
-    drop(listener);
+    drop((listener, handshakes));
     drain(stopping, connections, limits.grace).await;
     Ok(())
 }
@@ -176,22 +201,64 @@ fn concerns_one_client(error: &io::Error) -> bool {
 struct Connection {
     peer: SocketAddr,
     slot: OwnedSemaphorePermit,
-    router: Router,
+    front: Front,
+    /// Until when the head of the first request must be there; of a connection by TLS, whose handshake counts in.
+    deadline: Option<Instant>,
 }
 
 impl Connection {
-    async fn run(self, http: http1::Builder, socket: Socket, watcher: Watcher) {
-        let Self { peer, slot, router } = self;
-        let service = service_fn(move |mut request: Request<Incoming>| {
+    /// The connection by TLS; none where the handshake failed.
+    async fn secure(
+        self,
+        tls: Arc<Tls>,
+        socket: Socket,
+        header_timeout: Duration,
+    ) -> Option<(Self, TlsStream)> {
+        let deadline = Instant::now() + header_timeout;
+        match tls.accept(socket, deadline).await {
+            Ok(stream) => Some((Self { deadline: Some(deadline), ..self }, stream)),
+            Err(error) => {
+                tracing::debug!(%error, "a TLS handshake failed");
+                None
+            }
+        }
+    }
+
+    async fn run<S>(self, http: http1::Builder, stream: S, watcher: Watcher)
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let Self { peer, slot, front, deadline } = self;
+        let _open = front.open();
+        let heard = AtomicBool::new(false);
+        let service = service_fn(|mut request: Request<Incoming>| {
+            heard.store(true, Ordering::Relaxed);
             request.extensions_mut().insert(Peer(peer));
-            router.clone().call(request)
+            if deadline.is_some() {
+                request.extensions_mut().insert(OverTls);
+            }
+            front.router().call(request)
         });
-        let served = watcher.watch(http.serve_connection(TokioIo::new(socket), service)).await;
-        if let Err(error) = served {
-            tracing::debug!(%error, "a connection ended early");
+        let served = watcher.watch(http.serve_connection(TokioIo::new(stream), service));
+        tokio::select! {
+            served = served => if let Err(error) = served {
+                tracing::debug!(%error, "a connection ended early");
+            },
+            () = silent(deadline, &heard) => tracing::debug!("a connection sent no request in time"),
         }
         drop(slot);
     }
+}
+
+/// Ready at the deadline where no request was heard until then.
+async fn silent(deadline: Option<Instant>, heard: &AtomicBool) {
+    if let Some(deadline) = deadline {
+        sleep_until(deadline).await;
+        if !heard.load(Ordering::Relaxed) {
+            return;
+        }
+    }
+    std::future::pending::<()>().await;
 }
 
 async fn drain(stopping: GracefulShutdown, mut connections: JoinSet<()>, grace: Duration) {

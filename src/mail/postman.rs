@@ -12,6 +12,7 @@ use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::JoinHandle;
 
 use crate::error::{Error, Result};
+use crate::meters::{Counter, Meters, Series};
 use crate::secret::Seed;
 use crate::store::{Snapshot, Store, WriteTx};
 use crate::time::{Clock, Timestamp};
@@ -25,6 +26,32 @@ use super::smtp::Mailer;
 /// How long the postman waits when the file cannot be read or written.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// Where the postman counts.
+struct MailMeters {
+    sent: Counter,
+    failed: Counter,
+    abandoned: Counter,
+}
+
+impl MailMeters {
+    fn of(meters: &Meters) -> Self {
+        Self {
+            sent: meters.counter(Series::MAILS_SENT, &[]),
+            failed: meters.counter(Series::MAILS_FAILED, &[]),
+            abandoned: meters.counter(Series::MAILS_ABANDONED, &[]),
+        }
+    }
+
+    fn count(&self, letter: &Letter, outcome: &Outcome, now: Timestamp) {
+        match outcome {
+            Outcome::Accepted => self.sent.increment(1),
+            Outcome::Failed { .. } => self.failed.increment(1),
+            Outcome::Dropped if letter.is_stale(now) => self.abandoned.increment(1),
+            Outcome::Dropped | Outcome::Replaced(_) => {}
+        }
+    }
+}
+
 /// A postman at work. Dropped, it stops after the sending under way.
 pub struct Postman {
     posted: Arc<Notify>,
@@ -35,11 +62,18 @@ pub struct Postman {
 impl Postman {
     /// Sends what waits in the outbox of `store`, and what is posted from now on. Must be called within a
     /// tokio runtime.
-    pub fn start(store: Store, clock: Clock, mailer: Mailer, composer: Arc<dyn Compose>) -> Self {
+    pub fn start(
+        store: Store,
+        clock: Clock,
+        mailer: Mailer,
+        composer: Arc<dyn Compose>,
+        meters: &Meters,
+    ) -> Self {
+        let meters = MailMeters::of(meters);
         let posted = Arc::new(Notify::new());
         let (stop, stopped) = watch::channel(());
         let rounds =
-            Rounds { store, clock, mailer, composer, posted: Arc::clone(&posted), stopped };
+            Rounds { store, clock, mailer, composer, meters, posted: Arc::clone(&posted), stopped };
         Self { posted, task: Mutex::new(Some((stop, tokio::spawn(rounds.walk())))) }
     }
 
@@ -96,6 +130,7 @@ struct Rounds {
     clock: Clock,
     mailer: Mailer,
     composer: Arc<dyn Compose>,
+    meters: MailMeters,
     posted: Arc<Notify>,
     stopped: watch::Receiver<()>,
 }
@@ -174,6 +209,7 @@ impl Rounds {
                 Outcome::Failed { unsure: false }
             }
         };
+        self.meters.count(&letter, &outcome, now);
         self.settle(letter, outcome).await;
         Ok(())
     }

@@ -23,30 +23,31 @@ pub mod users;
 use crate::idempotency::{Kept, Part};
 use crate::mail::outbox::Letter;
 use crate::mail::sent::Sent;
-use crate::store::{Checks, Kind, kind};
+use crate::store::{Checks, Kind, Secrecy, kind, secret_kind};
 
-/// What a data file is checked by.
+/// What a data file is checked by, exported by and imported by.
 pub fn checks() -> Checks {
     Checks { kinds: kinds(), excused: sweeps::excuses }
 }
 
-/// Every type of record.
+/// Every type of record, and what of it an export without secrets leaves out: besides API keys and answers that were
+/// kept, what the activity log hides. What is derived of the signing secret when it is asked for lies in none.
 fn kinds() -> Vec<Box<dyn Kind>> {
     vec![
         kind::<users::User>(),
         kind::<users::Profile>(),
         kind::<organizations::Organization>(),
         kind::<members::Membership>(),
-        kind::<projects::Project>(),
-        kind::<projects::Settings>(),
+        secret_kind::<projects::Project>(projects::SECRECY),
+        secret_kind::<projects::Settings>(projects::SETTINGS_SECRECY),
         kind::<projects::grants::Grant>(),
-        kind::<api_keys::ApiKey>(),
-        kind::<api_keys::ApiKeyUse>(),
-        kind::<api_keys::Roll>(),
-        kind::<api_keys::Makers>(),
+        secret_kind::<api_keys::ApiKey>(Secrecy::Whole),
+        secret_kind::<api_keys::ApiKeyUse>(Secrecy::Whole),
+        secret_kind::<api_keys::Roll>(Secrecy::Whole),
+        secret_kind::<api_keys::Makers>(Secrecy::Whole),
         kind::<access_controls::rules::Rule>(),
         kind::<collaborators::Collaborator>(),
-        kind::<sharing::Sharing>(),
+        secret_kind::<sharing::Sharing>(sharing::SECRECY),
         kind::<dashboards::Dashboard>(),
         kind::<dashboards::Details>(),
         kind::<dashboards::removals::Removal>(),
@@ -55,13 +56,13 @@ fn kinds() -> Vec<Box<dyn Kind>> {
         kind::<dashboards::texts::Text>(),
         kind::<domains::Domain>(),
         kind::<batch_exports::BatchExport>(),
-        kind::<batch_exports::Secrets>(),
+        secret_kind::<batch_exports::Secrets>(Secrecy::Whole),
         kind::<invites::Invite>(),
         kind::<Letter>(),
         kind::<Sent>(),
         kind::<activity::Entry>(),
-        kind::<Kept>(),
-        kind::<Part>(),
+        secret_kind::<Kept>(Secrecy::Whole),
+        secret_kind::<Part>(Secrecy::Whole),
         kind::<sweeps::Sweep>(),
     ]
 }

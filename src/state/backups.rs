@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::meters::{Counter, Gauge, Series};
 use crate::resources::checks;
 use crate::store::{OpenError, Progress, Store};
 use crate::time::{Clock, Timestamp};
@@ -26,6 +27,9 @@ pub(super) struct BackupKeeper {
     every: Duration,
     keep: usize,
     next: Timestamp,
+    /// When the newest one was made, in seconds.
+    made_at: Gauge,
+    failures: Counter,
 }
 
 impl BackupKeeper {
@@ -33,7 +37,10 @@ impl BackupKeeper {
     pub(super) fn of(app: &App) -> io::Result<Self> {
         let (config, clock) = (&app.0.config.backups, app.0.clock.clone());
         let stem = app.0.store.path().file_stem().unwrap_or(OsStr::new("steward"));
+        let meters = &app.0.config.meters;
         let keeper = Self {
+            made_at: meters.gauge(Series::BACKUP_AT, &[]),
+            failures: meters.counter(Series::BACKUP_FAILURES, &[]),
             next: clock.now(),
             clock,
             folder: config.backup_dir.clone(),
@@ -46,8 +53,11 @@ impl BackupKeeper {
         for (_, cut_off) in keeper.found(folder, ".redb.creating")? {
             fs::remove_file(cut_off)?;
         }
-        let newest = keeper.found(folder, ".redb")?.pop();
-        let next = newest.map_or(keeper.next, |(moment, _)| moment.plus(keeper.every));
+        let newest = keeper.found(folder, ".redb")?.pop().map(|(moment, _)| moment);
+        if let Some(moment) = newest {
+            keeper.note(moment);
+        }
+        let next = newest.map_or(keeper.next, |moment| moment.plus(keeper.every));
         Ok(Self { next, ..keeper })
     }
 
@@ -66,6 +76,7 @@ impl BackupKeeper {
         match store.backup(file, checks(), Progress::unheard()).await {
             // One of the same second is there.
             Ok(_) | Err(OpenError::Exists(_)) => {
+                self.note(now);
                 tracing::info!(folder = %folder.display(), "a backup was made");
                 self.next = now.plus(self.every);
                 if let Err(error) = self.remove_oldest(&folder) {
@@ -73,10 +84,15 @@ impl BackupKeeper {
                 }
             }
             Err(error) => {
+                self.failures.increment(1);
                 tracing::error!(%error, "no backup was made");
                 self.next = now.plus(self.every.min(RETRY));
             }
         }
+    }
+
+    fn note(&self, made: Timestamp) {
+        self.made_at.set(Duration::from_millis(made.millis()).as_secs_f64());
     }
 
     fn remove_oldest(&self, folder: &Path) -> io::Result<()> {

@@ -10,14 +10,16 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 
 use super::Store;
+use super::background::in_background;
 use super::check::{Checks, check_snapshot, check_structure};
 use super::disk::{Drive, Reading};
 use super::engine::{RETRY_AFTER, begin, begin_read, definition, storage_error};
 use super::file;
 use super::key::Key;
 use super::open_error::OpenError;
+use super::panics::caught;
 use super::progress::{Progress, Steps};
-use super::record::seal;
+use super::record::{damaged, seal};
 use super::schema::{FORMAT, Table};
 use super::snapshot::Snapshot;
 
@@ -38,7 +40,7 @@ pub struct Backup {
 }
 
 /// What is done with each value: its table, its key and its payload.
-type Take<'t> = dyn FnMut(Table, &[u8], &[u8]) -> Result<()> + 't;
+pub(super) type Take<'t> = dyn FnMut(Table, &[u8], &[u8]) -> Result<()> + 't;
 
 impl Store {
     /// Writes the state that the last commit left to a new file at `to`, checks that file, and lets it appear whole
@@ -56,9 +58,11 @@ impl Store {
         let snapshot = self.snapshot()?;
         let drive = self.drive.clone();
         let write = move || {
-            write(&drive, &to, snapshot.values()?, &checks, &progress, |take| walk(&snapshot, take))
+            write(&drive, &to, snapshot.values()?, &checks, &progress, |take| {
+                walk(&snapshot, Table::ALL, take)
+            })
         };
-        tokio::task::spawn_blocking(write).await.map_err(Error::internal)?
+        in_background(write).await?
     }
 
     /// Writes the state that the last commit left to `out`, for [`receive`] at its other end.
@@ -67,7 +71,7 @@ impl Store {
     /// 500 for a damaged value, 503 when the file cannot be read or `out` takes no more.
     pub async fn stream(&self, out: impl Write + Send + 'static) -> Result<()> {
         let snapshot = self.snapshot()?;
-        tokio::task::spawn_blocking(move || send(&snapshot, out)).await.map_err(Error::internal)?
+        in_background(move || send(&snapshot, out)).await?
     }
 }
 
@@ -81,12 +85,7 @@ pub fn receive(
     checks: &Checks,
     progress: &Progress,
 ) -> Result<Backup, OpenError> {
-    let mut stream = Stream(BufReader::new(from));
-    let (format, of) = stream.begin().map_err(|cause| broken_off(&cause))?;
-    if format != FORMAT {
-        let text = "the server is another release; use the same one for the command";
-        return Err(Error::invalid("another_release", text).into());
-    }
+    let (mut stream, of) = Stream::open(from)?;
     write(&Drive::files(), to, of, checks, progress, |take| stream.each(take))
 }
 
@@ -94,12 +93,12 @@ fn broken_off(cause: &io::Error) -> Error {
     Error::invalid("broken_off", format!("the server did not send all of it: {cause}"))
 }
 
-/// Hands every value to `take`, its checksum verified.
-fn walk(snapshot: &Snapshot, take: &mut Take<'_>) -> Result<()> {
-    for table in Table::ALL {
-        snapshot.each(*table, &mut |key, payload| take(*table, key, payload?))?;
-    }
-    Ok(())
+/// Hands every value of these tables to `take`, its checksum verified.
+pub(super) fn walk(snapshot: &Snapshot, tables: &[Table], take: &mut Take<'_>) -> Result<()> {
+    tables.iter().try_for_each(|table| {
+        caught(|| snapshot.each(*table, &mut |key, payload| take(*table, key, payload?)))
+            .unwrap_or_else(|| Err(damaged(*table, &"redb cannot make sense of it")))
+    })
 }
 
 /// Makes the file of the values that `source` hands over table by table, `of` in all.
@@ -112,8 +111,8 @@ fn write(
     source: impl FnOnce(&mut Take<'_>) -> Result<()>,
 ) -> Result<Backup, OpenError> {
     file::create(drive, to, CACHE, |database| {
-        fill(database, &mut Steps::new(progress, of), source)?;
-        require_sound(to, database, checks)
+        fill(database, &mut progress.begin("copying", of), source)?;
+        require_sound(to, database, checks, progress)
     })?;
     let (bytes, blake3) = hash(drive, to).map_err(OpenError::io("read", to))?;
     Ok(Backup { file: to.to_owned(), values: of, bytes, blake3 })
@@ -121,7 +120,7 @@ fn write(
 
 fn fill(
     database: &Database,
-    steps: &mut Steps<'_>,
+    steps: &mut Steps,
     source: impl FnOnce(&mut Take<'_>) -> Result<()>,
 ) -> Result<()> {
     let transaction = begin(database)?;
@@ -151,11 +150,12 @@ pub(super) fn require_sound(
     path: &Path,
     database: &mut Database,
     checks: &Checks,
+    progress: &Progress,
 ) -> Result<(), OpenError> {
     let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
-    let mut findings = check_snapshot(&snapshot, checks, &Progress::unheard());
+    let mut findings = check_snapshot(&snapshot, checks, progress);
     drop(snapshot);
-    check_structure(database, &mut findings);
+    check_structure(database, progress, &mut findings);
     match findings.problems.first() {
         None => Ok(()),
         Some(problem) => Err(OpenError::Unsound {
@@ -182,7 +182,7 @@ fn send(snapshot: &Snapshot, out: impl Write) -> Result<()> {
     let mut out = BufWriter::new(out);
     let begin = [FORMAT.encoded(), snapshot.values()?.encoded()].concat();
     out.write_all(&begin).map_err(refused)?;
-    walk(snapshot, &mut |table, key, payload| {
+    walk(snapshot, Table::ALL, &mut |table, key, payload| {
         let lengths = [key, payload].map(|part| (part.len() as u64).encoded());
         let parts = [&[MORE, table as u8], lengths[0].as_slice(), key, &lengths[1], payload];
         parts.iter().try_for_each(|part| out.write_all(part)).map_err(refused)
@@ -194,14 +194,23 @@ fn send(snapshot: &Snapshot, out: impl Write) -> Result<()> {
 type Value = (Table, Vec<u8>, Vec<u8>);
 
 /// Reads what [`send`] wrote.
-struct Stream<R>(BufReader<R>);
+pub(super) struct Stream<R>(BufReader<R>);
 
 impl<R: Read> Stream<R> {
-    fn begin(&mut self) -> io::Result<(u64, u64)> {
-        Ok((self.number()?, self.number()?))
+    /// Reads the beginning; answers besides how many values are to come.
+    pub(super) fn open(from: R) -> Result<(Self, u64)> {
+        let mut stream = Self(BufReader::new(from));
+        let begun = stream.number().and_then(|format| Ok((format, stream.number()?)));
+        let (format, of) = begun.map_err(|cause| broken_off(&cause))?;
+        if format != FORMAT {
+            let text = "the server is another release; use the same one for the command";
+            return Err(Error::invalid("another_release", text));
+        }
+        Ok((stream, of))
     }
 
-    fn each(&mut self, take: &mut Take<'_>) -> Result<()> {
+    /// Hands every value to `take`.
+    pub(super) fn each(&mut self, take: &mut Take<'_>) -> Result<()> {
         while let Some((table, key, payload)) = self.next().map_err(|cause| broken_off(&cause))? {
             take(table, &key, &payload)?;
         }

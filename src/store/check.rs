@@ -7,19 +7,21 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Display;
 use std::fs::File;
 use std::io::BufReader;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::time::Duration;
 
 use redb::Database;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
 
+use super::background::in_background;
 use super::disk::{Drive, Reading};
 use super::file::{builder, folder_of};
+use super::import::Filling;
 use super::key::Key;
-use super::progress::Progress;
+use super::lines::{self, Line, Secrecy};
+use super::panics::caught;
+use super::progress::{Progress, Steps};
 use super::read::Tx;
 use super::record::{Named, Record, Reference, Row, entry_payload};
 use super::schema::Table;
@@ -42,23 +44,14 @@ pub struct Findings {
     #[serde(skip)]
     pub(super) interrupted: bool,
     #[serde(skip)]
-    pub(super) pace: Pace,
-}
-
-/// How long it pauses after how many values; never, where that is 0.
-#[derive(Debug, Default)]
-pub(super) struct Pace {
-    pub(super) values: u64,
-    pub(super) pause: Duration,
+    steps: Steps,
 }
 
 impl Findings {
-    /// Counts one value that was read.
+    /// Counts a value that was read.
     fn read(&mut self) {
         self.values += 1;
-        if self.pace.values > 0 && self.values.is_multiple_of(self.pace.values) {
-            std::thread::sleep(self.pace.pause);
-        }
+        self.steps.done();
     }
 
     fn problem(&mut self, table: Table, what: impl Display) {
@@ -72,15 +65,15 @@ impl Findings {
 /// Whether a reference that leads nowhere is in order.
 pub type Excused = fn(&Snapshot, &Reference) -> Result<bool>;
 
-/// What a file is checked by.
+/// What a file is checked by, written out by, and read in by.
 pub struct Checks {
-    /// Every type of record.
+    /// Every type of record, and what of it is secret.
     pub kinds: Vec<Box<dyn Kind>>,
     /// Whether a reference that leads nowhere is in order.
     pub excused: Excused,
 }
 
-/// A type of record, for `check` to walk.
+/// A type of record, for `check`, `export` and `import` to walk.
 pub trait Kind: Send + Sync {
     /// Where its records and their index entries are kept.
     fn tables(&self) -> Vec<Table>;
@@ -92,14 +85,25 @@ pub trait Kind: Send + Sync {
         counts: &mut Counts,
         findings: &mut Findings,
     ) -> Result<()>;
+    /// Appends the line that an export has for a record; answers whether it has one.
+    #[doc(hidden)]
+    fn write_line(&self, with_secrets: bool, payload: &[u8], out: &mut Vec<u8>) -> Result<bool>;
+    /// Adds the record of a line of an export to a new file.
+    #[doc(hidden)]
+    fn read_line(&self, line: &Line<'_>, filling: &mut Filling<'_, '_>) -> Result<()>;
 }
 
-/// The records of type `R`, for `check` to walk.
+/// The records of type `R`, none of which holds a secret.
 pub fn kind<R: Record>() -> Box<dyn Kind> {
-    Box::new(Of::<R>(std::marker::PhantomData))
+    secret_kind::<R>(Secrecy::Open)
 }
 
-struct Of<R>(std::marker::PhantomData<fn() -> R>);
+/// The records of type `R`, of which this is secret.
+pub fn secret_kind<R: Record>(secrecy: Secrecy<R>) -> Box<dyn Kind> {
+    Box::new(Of(secrecy))
+}
+
+struct Of<R: Record>(Secrecy<R>);
 
 /// What the counts have to be by the records, under their keys, with the table that each is of.
 #[derive(Default)]
@@ -150,6 +154,14 @@ impl<R: Record> Kind for Of<R> {
             check_number(tx, index, expected, findings)?;
         }
         Ok(())
+    }
+
+    fn write_line(&self, with_secrets: bool, payload: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+        lines::write(&self.0, with_secrets, payload, out)
+    }
+
+    fn read_line(&self, line: &Line<'_>, filling: &mut Filling<'_, '_>) -> Result<()> {
+        filling.record(&self.0, line)
     }
 }
 
@@ -255,45 +267,36 @@ impl Store {
     /// When the file is closed, or its folder has no room for the copy.
     pub async fn check(&self, checks: Checks, progress: Progress) -> Result<Findings> {
         let snapshot = self.snapshot()?;
-        let walk = move || check_snapshot(&snapshot, &checks, &progress);
-        let mut findings = tokio::task::spawn_blocking(walk).await.map_err(Error::internal)?;
+        let told = progress.clone();
+        let walk = move || check_snapshot(&snapshot, &checks, &told);
+        let mut findings = in_background(walk).await?;
         let (drive, path) = (self.drive.clone(), self.path().to_owned());
         let copy =
             self.between_writes(move || copy_of(&drive, &path)).await?.map_err(Error::internal)?;
         let walk = move || {
             match builder(DEFAULT_CACHE).create_file(copy) {
-                Ok(mut database) => check_structure(&mut database, &mut findings),
+                Ok(mut database) => check_structure(&mut database, &progress, &mut findings),
                 Err(error) => findings.problem(Table::Meta, format_args!("redb: {error}")),
             }
             findings
         };
-        tokio::task::spawn_blocking(walk).await.map_err(Error::internal)
+        in_background(walk).await
     }
 }
 
 /// Walks every table: the records of all kinds, then the others' checksums.
 pub(super) fn check_snapshot(tx: &Snapshot, checks: &Checks, progress: &Progress) -> Findings {
-    check_paced(tx, checks, progress, Pace::default())
-}
-
-/// Does what [`check_snapshot`] does, at its pace.
-pub(super) fn check_paced(
-    tx: &Snapshot,
-    checks: &Checks,
-    progress: &Progress,
-    pace: Pace,
-) -> Findings {
-    let mut findings = Findings { pace, ..Findings::default() };
+    let of = tx.values().unwrap_or(0);
+    let steps = progress.begin("checking", of);
+    let mut findings = Findings { steps, ..Findings::default() };
     let mut counts = Counts::default();
     let mut others = Table::ALL.to_vec();
     others.retain(|table| *table != Table::Counts);
-    let of = tx.values().unwrap_or(0);
     for kind in &checks.kinds {
         let tables = kind.tables();
         others.retain(|table| !tables.contains(table));
         let table = tables.first().copied().unwrap_or(Table::Meta);
         reported(table, &mut findings, |found| kind.check(tx, checks.excused, &mut counts, found));
-        progress.tell(findings.values, of);
     }
     reported(Table::Counts, &mut findings, |found| check_counts(tx, counts, found));
     for table in others {
@@ -302,7 +305,6 @@ pub(super) fn check_paced(
     for table in Table::ALL {
         reported(*table, &mut findings, |found| check_ways(tx, *table, found));
     }
-    progress.tell(of, of);
     findings
 }
 
@@ -332,13 +334,13 @@ fn check_ways(tx: &Snapshot, table: Table, findings: &mut Findings) -> Result<()
 
 /// Walks on where a table cannot be walked to its end. redb panics over some of what it does not expect.
 fn reported(table: Table, findings: &mut Findings, walk: impl FnOnce(&mut Findings) -> Result<()>) {
-    match catch_unwind(AssertUnwindSafe(|| walk(findings))) {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => {
+    match caught(|| walk(findings)) {
+        Some(Ok(())) => {}
+        Some(Err(error)) => {
             findings.interrupted |= error.status() == 503;
             findings.problem(table, error);
         }
-        Err(_) => findings.problem(table, "redb panicked over the table"),
+        None => findings.problem(table, "redb panicked over the table"),
     }
 }
 
@@ -353,13 +355,18 @@ fn copy_of(drive: &Drive, path: &Path) -> std::io::Result<File> {
 }
 
 /// Lets redb check the structure of a file that nobody else has open.
-pub(super) fn check_structure(database: &mut Database, findings: &mut Findings) {
-    match catch_unwind(AssertUnwindSafe(|| database.check_integrity())) {
-        Ok(Ok(true)) => {}
-        Ok(Ok(false)) => {
+pub(super) fn check_structure(
+    database: &mut Database,
+    progress: &Progress,
+    findings: &mut Findings,
+) {
+    progress.begin("checking the structure", 0);
+    match caught(|| database.check_integrity()) {
+        Some(Ok(true)) => {}
+        Some(Ok(false)) => {
             findings.problem(Table::Meta, "redb repaired the structure of a copy of the file");
         }
-        Ok(Err(error)) => findings.problem(Table::Meta, format_args!("redb: {error}")),
-        Err(_) => findings.problem(Table::Meta, "redb panicked over the structure"),
+        Some(Err(error)) => findings.problem(Table::Meta, format_args!("redb: {error}")),
+        None => findings.problem(Table::Meta, "redb panicked over the structure"),
     }
 }

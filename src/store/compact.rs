@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 
 use super::Store;
 use super::engine::{RETRY_AFTER, storage_error};
+use super::progress::Progress;
 
 /// How long it waits for requests that still read.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -24,13 +25,33 @@ pub struct Compacted {
     pub bytes: u64,
 }
 
+/// What of the file is in use.
+#[derive(Debug, Clone, Copy)]
+pub struct Space {
+    /// How large it is, in bytes.
+    pub bytes: u64,
+    /// How many of them compacting would give back, as far as redb can tell before it does.
+    pub dead: u64,
+}
+
 impl Store {
+    /// What of the file is in use.
+    ///
+    /// # Errors
+    /// 503 when the file is closed or cannot be read.
+    pub async fn space(&self) -> Result<Space> {
+        let bytes = self.path().metadata().map_err(Error::internal)?.len();
+        let allocated = self.write(|tx| tx.allocated()).await?;
+        Ok(Space { bytes, dead: bytes.saturating_sub(allocated) })
+    }
+
     /// Gives the file's dead space back to the operating system. Meanwhile everything is refused with 503; requests
     /// that read are waited for.
     ///
     /// # Errors
     /// 503 when requests read for too long, the file is closed, or it cannot be written.
-    pub async fn compact(&self) -> Result<Compacted> {
+    pub async fn compact(&self, progress: &Progress) -> Result<Compacted> {
+        progress.begin("compacting", 0);
         let (drive, path) = (self.drive.clone(), self.path().to_owned());
         let size = move || {
             let size = drive.disk().open(&path).and_then(|file| file.size());

@@ -35,6 +35,11 @@ pub(super) fn begin(database: &Database) -> Result<WriteTransaction> {
     Ok(transaction)
 }
 
+/// Fails where the handle refuses to go on.
+pub(super) fn probe(database: &Database) -> Result<()> {
+    begin(database)?.abort().map_err(storage_error)
+}
+
 /// The present state of `database`.
 pub(super) fn begin_read(database: &Database) -> Result<ReadTransaction> {
     database.begin_read().map_err(storage_error)

@@ -3,7 +3,6 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use redb::{Database, DatabaseError, StorageError};
 use super::disk::{DiskFile, Drive};
 use super::open_error::OpenError;
 use super::overlay::Overlay;
+use super::panics::caught;
 use super::rewrite;
 
 /// The lock beside a data file. Whoever opens, makes or replaces the file holds it all the while; it
@@ -209,7 +209,7 @@ fn publish(drive: &Drive, draft: &Path, data: &Path) -> Result<(), OpenError> {
 }
 
 /// The folder in which `data` lies.
-pub(super) fn folder_of(data: &Path) -> &Path {
+pub fn folder_of(data: &Path) -> &Path {
     match data.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -234,7 +234,7 @@ pub(super) fn inspect<T>(
     let overlay = Overlay::new(drive.medium(file)).map_err(OpenError::io("open", data))?;
     let shown = guarded(data, || builder(cache).create_with_backend(overlay))?;
     // Names of tables are read here first, and redb panics over those too.
-    catch_unwind(AssertUnwindSafe(move || look(&shown))).map_err(|_| senseless(data))?
+    caught(move || look(&shown)).ok_or_else(|| senseless(data))?
 }
 
 /// Opens the existing file at `data`.
@@ -252,7 +252,7 @@ fn guarded(
     data: &Path,
     open: impl FnOnce() -> Result<Database, DatabaseError>,
 ) -> Result<Database, OpenError> {
-    let opened = catch_unwind(AssertUnwindSafe(open)).map_err(|_| senseless(data))?;
+    let opened = caught(open).ok_or_else(|| senseless(data))?;
     opened.map_err(|error| match error {
         DatabaseError::DatabaseAlreadyOpen => OpenError::InUse(data.to_owned()),
         DatabaseError::Storage(StorageError::Io(cause)) if !beyond_reading(&cause) => {

@@ -5,17 +5,22 @@
 //! consistent. Changing goes through [`Store::write`]: the rule runs on the one writer thread inside
 //! the current transaction, is taken back whole when it fails, and is answered when it is on disk.
 
+mod background;
 mod backup;
 mod check;
 mod compact;
 pub mod disk;
 mod engine;
+mod export;
 mod file;
+mod import;
 pub mod key;
+mod lines;
 mod migrate;
 mod numbers;
 mod open_error;
 mod overlay;
+mod panics;
 mod per_table;
 mod progress;
 mod read;
@@ -24,10 +29,12 @@ mod restore;
 mod rewrite;
 pub mod schema;
 mod scrub;
+mod secrets;
 mod snapshot;
 #[cfg(test)]
 mod tests;
 mod undo;
+mod watch;
 mod window;
 mod write;
 mod writer;
@@ -43,18 +50,22 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 pub use backup::{Backup, receive};
-pub use check::{Checks, Excused, Findings, Kind, kind};
-pub use compact::Compacted;
-pub use file::beside;
+pub use check::{Checks, Excused, Findings, Kind, kind, secret_kind};
+pub use compact::{Compacted, Space};
+pub use export::{Export, Exported, Exporting, require_absent};
+pub use file::{beside, folder_of};
+pub use import::{Imported, import};
 pub use key::Key;
+pub use lines::Secrecy;
 pub use open_error::OpenError;
-pub use progress::Progress;
+pub use progress::{Progress, Stage};
 pub use read::{Raw, Tx};
 pub use record::{Count, Form, Index, Indexed, Record, Reference, Row};
 pub use restore::{Prepared, Restored};
 pub use schema::Table;
 pub use snapshot::Snapshot;
 pub use undo::Change;
+pub use watch::{Commit, Figures, PageCache, Records};
 pub use window::{Order, Window};
 pub use write::WriteTx;
 
@@ -65,6 +76,7 @@ use disk::{Disk, Drive, Files};
 use engine::{RETRY_AFTER, begin, storage_error};
 use file::Lock;
 use migrate::open_database;
+use watch::Watched;
 use writer::{Queued, Shared, Task, Writer};
 
 /// How many writes may wait for the writer; the next one is refused with 503.
@@ -146,12 +158,9 @@ impl Store {
         let created = file::create(&drive, path, cache, |database| {
             let transaction = begin(database)?;
             let mut tx = WriteTx::new(&transaction);
-            tx.create_tables()?;
-            tx.put_plain(Table::Meta, schema::MARK_KEY, schema::MARK)?;
-            tx.put_plain(Table::Meta, schema::FORMAT_KEY, &schema::FORMAT.encoded())?;
+            tx.begin_file()?;
             let secret = SigningSecret::new(draw);
-            let stored = postcard::to_stdvec(&secret).map_err(Error::internal)?;
-            tx.put_plain(Table::Meta, schema::SECRET_KEY, &stored)?;
+            tx.put_secret(&secret)?;
             filled = Some(fill(&mut tx, &secret)?);
             tx.finish()?;
             transaction.commit().map_err(storage_error)?;
@@ -179,6 +188,7 @@ impl Store {
         let shared = Arc::new(Shared {
             snapshot: ArcSwapOption::from_pointee(first),
             ready: AtomicBool::new(true),
+            watched: Watched::default(),
         });
         let writer = Writer {
             drive: drive.clone(),
@@ -238,8 +248,12 @@ impl Store {
         F: Fn(&mut WriteTx<'_>) -> Result<T> + Send + 'static,
     {
         let (queued, answer) = Queued::new(rule);
-        self.enqueue(Task::Write(queued))?;
-        answered(answer.await)?
+        let written = match self.enqueue(Task::Write(queued)) {
+            Ok(()) => answered(answer.await).flatten(),
+            Err(refused) => Err(refused),
+        };
+        self.shared.watched.note_refusal(&written);
+        written
     }
 
     /// Runs `work` on the writer thread between two transactions, while no write is under way: the
@@ -289,15 +303,6 @@ impl Store {
         })
     }
 
-    /// The signing secret of this data file.
-    ///
-    /// # Errors
-    /// 500 or 503 when it cannot be read.
-    pub fn signing_secret(&self) -> Result<SigningSecret> {
-        let stored = stored_secret(&*self.snapshot()?)?;
-        postcard::from_bytes(&stored).map_err(|error| record::damaged(Table::Meta, &error))
-    }
-
     /// Finishes what is queued, closes the file clean and lets go of its lock.
     pub async fn close(&self) {
         let _ = self.queue.send(Task::Close).await;
@@ -306,12 +311,6 @@ impl Store {
             let _ = tokio::task::spawn_blocking(move || thread.join()).await;
         }
     }
-}
-
-/// The signing secret of a file, as it is stored.
-fn stored_secret(snapshot: &Snapshot) -> Result<Vec<u8>> {
-    let stored = snapshot.plain(Table::Meta, schema::SECRET_KEY)?;
-    stored.ok_or_else(|| record::damaged(Table::Meta, &"no signing secret"))
 }
 
 fn answered<T>(answer: Result<T, oneshot::error::RecvError>) -> Result<T> {

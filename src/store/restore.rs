@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::secret::SigningSecret;
 
 use super::backup::require_sound;
 use super::check::Checks;
@@ -13,8 +14,10 @@ use super::engine::begin_read;
 use super::file::{self, Lock, beside};
 use super::migrate::open_database;
 use super::open_error::OpenError;
+use super::progress::Progress;
+use super::secrets::stored_secret;
 use super::snapshot::Snapshot;
-use super::{DEFAULT_CACHE, Store, stored_secret};
+use super::{DEFAULT_CACHE, Store};
 
 /// A restore that was done.
 #[derive(Debug, Clone, Serialize)]
@@ -52,19 +55,25 @@ impl Prepared {
     /// # Errors
     /// When the backup is in use, is none or does not hold together, another restore is under way, or the
     /// operating system refuses.
-    pub fn new(data: &Path, from: &Path, checks: &Checks) -> Result<Self, OpenError> {
+    pub fn new(
+        data: &Path,
+        from: &Path,
+        checks: &Checks,
+        progress: &Progress,
+    ) -> Result<Self, OpenError> {
         let drive = Drive::files();
         let source = Lock::take_for_existing(&drive, from)?;
         let copy = copy_beside(data);
         let lock = Some(Lock::take(&copy)?);
         let prepared = Self { data: data.to_owned(), copy, lock };
+        progress.begin("copying", 0);
         let copied =
             file::remove(&drive, &prepared.copy).and_then(|()| file::copy(from, &prepared.copy));
         source.withdraw();
         copied?;
         let opened = open_database(&drive, &prepared.copy, DEFAULT_CACHE);
         let mut database = opened.map_err(|error| error.told_of(from))?;
-        require_sound(from, &mut database, checks)?;
+        require_sound(from, &mut database, checks, progress)?;
         drop(database);
         Ok(prepared)
     }
@@ -112,14 +121,18 @@ impl Store {
     }
 }
 
-fn require_same(drive: &Drive, data: &Path, secret: &[u8]) -> Result<(), OpenError> {
+fn require_same(drive: &Drive, data: &Path, secret: &SigningSecret) -> Result<(), OpenError> {
     let copy = copy_beside(data);
     let found = file::inspect(drive, &copy, DEFAULT_CACHE, |shown| {
         Ok(stored_secret(&Snapshot::new(begin_read(shown)?, Box::new(|| ())))?)
     })?;
-    if found == secret {
+    if found == *secret {
         return Ok(());
     }
-    let text = "the backup is of another workspace; stop the server to restore it";
+    let text = if found.parts().0 == secret.parts().0 {
+        "the backup holds other secrets than the server, since they were rotated; stop the server to restore it"
+    } else {
+        "the backup is of another workspace; stop the server to restore it"
+    };
     Err(Error::invalid("another_workspace", text).into())
 }

@@ -8,7 +8,6 @@
 //! which has none of the doubtful pages, and takes the old one's place.
 
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use redb::Database;
@@ -20,6 +19,7 @@ use super::disk::Drive;
 use super::engine::{begin, begin_read, definition, storage_error};
 use super::file::{self, beside};
 use super::open_error::OpenError;
+use super::panics::caught;
 use super::schema::Table;
 use super::snapshot::{InspectSealed, Snapshot};
 
@@ -32,17 +32,16 @@ pub(super) fn draft(data: &Path) -> PathBuf {
 }
 
 /// Writes the file anew where that can be done. Where there is no room for a second file, this one cannot be read
-/// to its end, or it cannot be replaced, it is left as it is and can be gone on with: what a failed sync makes doubtful are pages that no
-/// commit refers to, and redb writes them again before one does.
+/// to its end, or it cannot be replaced, it is left as it is and can be gone on with: what a failed sync makes doubtful
+/// are pages that no commit refers to, and redb writes them again before one does.
 ///
 /// # Errors
 /// When the new file could not be put in the old one's place for certain. Then nobody knows which of the two a power
 /// cut would leave, and neither may take writes.
 pub(super) fn rewrite(drive: &Drive, data: &Path) -> Result<()> {
-    // redb panics over some of what it does not expect in a file.
-    let prepared = catch_unwind(AssertUnwindSafe(|| prepare(drive, data)));
-    let senseless = |_| Err(OpenError::damaged(data, &"redb cannot make sense of it"));
-    match prepared.unwrap_or_else(senseless).and_then(|()| swap(drive, data)) {
+    let senseless = || Err(OpenError::damaged(data, &"redb cannot make sense of it"));
+    let prepared = caught(|| prepare(drive, data)).unwrap_or_else(senseless);
+    match prepared.and_then(|()| swap(drive, data)) {
         Ok(()) => {
             file::sync_folder(drive, data).map_err(Error::internal)?;
             tracing::info!("the data file was written anew after a failed sync");

@@ -15,6 +15,8 @@ pub const MARK_KEY: &[u8] = b"mark";
 pub const FORMAT_KEY: &[u8] = b"format";
 /// Where the signing secret stands.
 pub const SECRET_KEY: &[u8] = b"signing secret";
+/// Where what took its place stands, but for the tags of API keys, since it was renewed.
+pub const RENEWED_KEY: &[u8] = b"renewed secret";
 
 macro_rules! tables {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
@@ -34,6 +36,11 @@ macro_rules! tables {
                 match self {
                     $(Table::$name => $text,)*
                 }
+            }
+
+            /// What it is called outside the file: its name without the version.
+            pub fn plain_name(self) -> &'static str {
+                self.name().split('/').next().unwrap_or_default()
             }
         }
     };

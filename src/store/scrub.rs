@@ -5,17 +5,17 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 
 use super::Store;
-use super::check::{Checks, Findings, Pace, check_paced};
+use super::background::in_background;
+use super::check::{Checks, Findings, check_snapshot};
 use super::engine::RETRY_AFTER;
 use super::progress::Progress;
 
-/// After how many values it pauses.
-const VALUES: u64 = 256;
-/// How long it pauses: so it takes a small part of one processor, and a million values take less than a minute.
-const PAUSE: Duration = Duration::from_millis(10);
+/// How long it pauses whenever it tells how far it is, each few thousand values: about as long as it worked. Not longer:
+/// while a snapshot is held, no space that writes free is used again.
+const PAUSE: Duration = Duration::from_millis(20);
 
 impl Store {
-    /// Reads everything that the last commit left, with pauses and off the threads of requests: checksums, indexes,
+    /// Reads everything that the last commit left, with pauses and on a thread of low priority: checksums, indexes,
     /// counts, references, and the way to every key. What is read comes from the page cache where it is there.
     /// Unlike [`check`](Store::check) it holds up no write.
     ///
@@ -23,9 +23,9 @@ impl Store {
     /// 503 when the file cannot be read.
     pub async fn scrub(&self, checks: Checks) -> Result<Findings> {
         let snapshot = self.snapshot()?;
-        let pace = Pace { values: VALUES, pause: PAUSE };
-        let walk = move || check_paced(&snapshot, &checks, &Progress::unheard(), pace);
-        let findings = tokio::task::spawn_blocking(walk).await.map_err(Error::internal)?;
+        let pausing = Progress::new(|_| std::thread::sleep(PAUSE));
+        let walk = move || check_snapshot(&snapshot, &checks, &pausing);
+        let findings = in_background(walk).await?;
         if findings.interrupted {
             return Err(Error::unavailable(RETRY_AFTER, "the file could not be read to its end"));
         }

@@ -15,8 +15,7 @@ use super::window::Order;
 
 /// What an inspection does with one key, and its opened payload or what is wrong with it.
 pub(super) type Inspect<'v> = dyn FnMut(&[u8], Result<&[u8]>) -> Result<()> + 'v;
-
-/// What it does with one key, and its value as it is stored.
+/// What is done with one key, and its value as it is stored.
 pub(super) type InspectSealed<'v> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'v;
 
 /// Called when the file could not be read.
@@ -63,14 +62,19 @@ impl Snapshot {
         }
     }
 
-    /// How many values there are in all tables.
-    pub(super) fn values(&self) -> Result<u64> {
-        Table::ALL.iter().map(|table| self.len(*table)).sum()
-    }
-
-    /// How many keys `table` has, as it says itself.
+    /// How many values there are in `table`.
     pub(super) fn len(&self, table: Table) -> Result<u64> {
         self.table(table)?.len().map_err(storage_error)
+    }
+
+    /// How many values there are in all tables.
+    pub(super) fn values(&self) -> Result<u64> {
+        self.values_of(Table::ALL)
+    }
+
+    /// How many values there are in these tables.
+    pub(super) fn values_of(&self, tables: &[Table]) -> Result<u64> {
+        tables.iter().map(|table| self.len(*table)).sum()
     }
 
     /// Whether something stands under `key`, whatever state it is in.

@@ -12,7 +12,7 @@ use super::numbers::Numbers;
 use super::per_table::PerTable;
 use super::read::{Raw, Tx, Visit, read_number};
 use super::record::{self, Form, Indexed, Record, Row, damaged, entry_payload, seal};
-use super::schema::Table;
+use super::schema::{FORMAT, FORMAT_KEY, MARK, MARK_KEY, Table};
 use super::undo::{Before, Change, Undo};
 use super::window::{Order, Window};
 
@@ -67,6 +67,13 @@ impl<'t> WriteTx<'t> {
     /// Creates every table, so that snapshots find them all.
     pub(super) fn create_tables(&self) -> Result<()> {
         Table::ALL.iter().try_for_each(|table| self.table(*table).map(drop))
+    }
+
+    /// Makes a file of this form: its tables, the mark and the version.
+    pub(super) fn begin_file(&mut self) -> Result<()> {
+        self.create_tables()?;
+        self.put_plain(Table::Meta, MARK_KEY, MARK)?;
+        self.put_plain(Table::Meta, FORMAT_KEY, &FORMAT.encoded())
     }
 
     fn table(&self, table: Table) -> Result<&redb::Table<'t, Bytes, Bytes>> {
@@ -125,7 +132,8 @@ impl<'t> WriteTx<'t> {
         self.replace(key, Some(before), Some(&record), &record, payload)
     }
 
-    fn replace<R: Record>(
+    /// Puts `record`, whose key and payload these are, in the place of `old`, whose payload was `before`.
+    pub(super) fn replace<R: Record>(
         &mut self,
         key: Vec<u8>,
         before: Option<Vec<u8>>,
@@ -317,6 +325,12 @@ impl<'t> WriteTx<'t> {
             None => Err(damaged(Table::Counts, &"a record is there and was never counted")),
             Some(number) => self.set_number(Table::Counts, key, number),
         }
+    }
+
+    /// How many bytes of the file are in use.
+    pub(super) fn allocated(&self) -> Result<u64> {
+        let stats = self.transaction.stats().map_err(storage_error)?;
+        Ok(stats.allocated_pages().saturating_mul(stats.page_size() as u64))
     }
 
     /// Whether anything was written since the write began.

@@ -17,10 +17,11 @@ use tokio::sync::{mpsc, oneshot};
 use crate::error::{Error, Result};
 
 use super::disk::Drive;
-use super::engine::{RETRY_AFTER, begin, begin_read, storage_error};
+use super::engine::{RETRY_AFTER, begin, begin_read, probe, storage_error};
 use super::file::{self, Lock};
 use super::rewrite;
 use super::snapshot::Snapshot;
+use super::watch::{Look, Watched};
 use super::write::WriteTx;
 
 /// How many writes one transaction takes at the most.
@@ -43,6 +44,8 @@ pub(super) struct Shared {
     pub(super) snapshot: ArcSwapOption<Snapshot>,
     /// Whether the file is open and its last commit succeeded.
     pub(super) ready: AtomicBool,
+    /// What others watch.
+    pub(super) watched: Watched,
 }
 
 impl Shared {
@@ -50,6 +53,7 @@ impl Shared {
     fn close(&self) {
         self.ready.store(false, Ordering::Release);
         self.snapshot.store(None);
+        self.watched.closed();
     }
 }
 
@@ -72,6 +76,8 @@ pub(super) enum Task {
     Exchange(Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>),
     /// Find out whether the file still serves: a read failed.
     Probe,
+    /// Do something with the open file between two transactions.
+    Look(Box<Look>),
     /// Finish, close the file and end.
     Close,
 }
@@ -164,10 +170,11 @@ impl Writer {
             let outcome = catch_unwind(AssertUnwindSafe(|| match task {
                 Task::Write(first) => self.batch(&database, first, &mut next).map(|()| true),
                 Task::Pause(work) => {
-                    work();
+                    self.shared.watched.occupied(work);
                     Ok(true)
                 }
                 Task::Probe => probe(&database).map(|()| true),
+                Task::Look(look) => look(self, &database).map(|()| true),
                 Task::Close | Task::Exchange(_) => Ok(false),
             }));
             match outcome.unwrap_or_else(|_| Err(Error::internal("redb panicked"))) {
@@ -245,8 +252,7 @@ impl Writer {
             return transaction.abort().map_err(storage_error);
         }
         tx.finish()?;
-        transaction.commit().map_err(storage_error)?;
-        self.publish(database)
+        self.commit(database, transaction, ran.len())
     }
 
     /// What else is queued; waits for it a little, while fewer came than are expected.
@@ -264,7 +270,7 @@ impl Writer {
     }
 
     /// Shows the committed state to readers.
-    fn publish(&self, database: &Database) -> Result<()> {
+    pub(super) fn publish(&self, database: &Database) -> Result<()> {
         let snapshot = snapshot(database, &self.sender)?;
         self.shared.snapshot.store(Some(Arc::new(snapshot)));
         Ok(())
@@ -276,9 +282,11 @@ impl Writer {
         database: Database,
         work: Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>,
     ) -> Option<Database> {
-        self.shared.close();
         // Where it panics, whoever waits for its answer is told 503 by its absence.
-        let tell = catch_unwind(AssertUnwindSafe(|| work(database))).ok();
+        let tell = self.shared.watched.occupied(|| {
+            self.shared.close();
+            catch_unwind(AssertUnwindSafe(|| work(database))).ok()
+        });
         let opened = self.open_again();
         if let Some(tell) = tell {
             tell();
@@ -372,15 +380,10 @@ fn refuse(task: Task) -> Ended {
             write.answer(Err(Error::unavailable(RETRY_AFTER, "the data file is closed")));
         }
         // Whoever waits for its answer is told 503 by its absence.
-        Task::Pause(_) | Task::Exchange(_) | Task::Probe => {}
+        Task::Pause(_) | Task::Exchange(_) | Task::Probe | Task::Look(_) => {}
         Task::Close => return Ended::Yes,
     }
     Ended::No
-}
-
-/// Fails where the handle refuses to go on.
-fn probe(database: &Database) -> Result<()> {
-    begin(database)?.abort().map_err(storage_error)
 }
 
 /// The present state of `database`. Where a read of it fails, the writer is told; a full queue means that

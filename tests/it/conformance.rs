@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 use crate::support::contract::{Operation, contract};
 
 const TABLE: &str = include_str!("../../docs/conformance.md");
+/// Other pages that name tests.
+const PAGES: [&str; 1] = [include_str!("../../SECURITY.md")];
 const DOCUMENT: &str = include_str!("conformance/document.txt");
 
 /// A row of the table.
@@ -124,6 +126,24 @@ fn gaps(page: &str) -> Vec<String> {
     let absent = documented::<2>().filter(|[field, _]| !named.contains(field));
     gaps.extend(absent.map(|[field, _]| format!("no row names {field}")));
     gaps
+}
+
+/// Whether a word between backticks means to be the name of a test.
+fn means_a_test(name: &str) -> bool {
+    let is_word = |part: &str| {
+        !part.is_empty()
+            && part.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'))
+    };
+    name.contains("::") && name.split("::").all(is_word)
+}
+
+#[test]
+fn every_test_that_another_page_names_is_there() {
+    for page in PAGES {
+        let named: Vec<_> = names(page).into_iter().filter(|name| means_a_test(name)).collect();
+        let missing: Vec<_> = named.iter().filter(|name| !is_test(name)).collect();
+        assert!(!named.is_empty() && missing.is_empty(), "{missing:#?}");
+    }
 }
 
 #[test]

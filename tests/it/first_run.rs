@@ -1,9 +1,7 @@
 //! The first start: what it makes, what it tells, and what it refuses to touch.
 
 use std::fs;
-use std::io::Read;
 use std::net::TcpListener;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -12,12 +10,12 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::geteuid;
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::support::process::{Run, Server, Site, cleared, until};
+use crate::support::terminal::Terminal;
 
 /// The line between the text's empty ones that is to be tried.
 fn line_to_try(greeting: &str) -> &str {
@@ -112,24 +110,12 @@ fn the_greeting_is_one_json_object_where_that_is_asked_for() {
 #[test]
 fn on_a_terminal_the_key_is_printed_once_and_written_nowhere() {
     let site = Site::empty();
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&terminal).unwrap();
-    unlockpt(&terminal).unwrap();
-    let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
-    let inner = fs::File::options().read(true).write(true).open(name).unwrap();
+    let (mut terminal, stdout) = Terminal::new();
     let mut command = site.steward(&["serve", "--listen", "127.0.0.1:0"]);
-    command.stdout(Stdio::from(OwnedFd::from(inner))).stderr(Stdio::null());
+    command.stdout(stdout).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     drop(command);
-    let mut terminal = fs::File::from(terminal);
-    let mut seen = String::new();
-    until("it greets", || {
-        let mut piece = [0; 4096];
-        let read = terminal.read(&mut piece).unwrap_or(0);
-        seen += std::str::from_utf8(&piece[..read]).unwrap();
-        seen.contains("Steward is serving").then_some(())
-    });
-    let seen = seen.replace("\r\n", "\n");
+    let seen = terminal.until_shows("Steward is serving");
     let key = seen.lines().find_map(|line| line.strip_prefix("  phx_")).expect("the key");
     assert!(seen.contains("Its first key, shown only this once:"), "{seen}");
     assert!(line_to_try(&seen).contains(&format!("Bearer phx_{key}\"")), "{seen}");

@@ -16,6 +16,7 @@ use steward::mail::outbox::{self, About, Letter};
 use steward::mail::postman::Postman;
 use steward::mail::sent::Sent;
 use steward::mail::smtp::Mailer;
+use steward::meters::Meters;
 use steward::operator::{Operation, perform};
 use steward::store::{Order, Progress, Snapshot, Tx, Window};
 use steward::time::{Clock, ManualClock, Timestamp};
@@ -227,7 +228,7 @@ fn configured(clock: &ManualClock) -> Config {
 
 fn postman(app: &App, clock: &ManualClock, server: &MailServer, timeout: Duration) -> Postman {
     let (store, clock) = (app.store().clone(), Clock::Manual(clock.clone()));
-    Postman::start(store, clock, mailer(server, timeout), Arc::new(Scribe))
+    Postman::start(store, clock, mailer(server, timeout), Arc::new(Scribe), &Meters::default())
 }
 
 fn invite(to: &str) -> About {
@@ -359,7 +360,7 @@ async fn a_server_that_is_not_there_is_tried_again() {
     drop(gone);
     office.postman.stop().await;
     let (store, clock) = (office.app.store().clone(), Clock::Manual(office.clock.clone()));
-    office.postman = Postman::start(store, clock, nowhere, Arc::new(Scribe));
+    office.postman = Postman::start(store, clock, nowhere, Arc::new(Scribe), &Meters::default());
     let id = office.post("ann@corp.example").await;
     office.tried(id, 1).await;
     assert!(log::about(id)[0]["error"].as_str().unwrap().contains("refused"));
@@ -656,7 +657,13 @@ fn a_postman_in_a_process_of_its_own() {
         mail.smtp_url = Some(url.parse().unwrap());
         mail.smtp_from = Some("steward@corp.example".to_owned());
         let mailer = Mailer::new(&mail).unwrap().unwrap();
-        let postman = Postman::start(store.clone(), Clock::System, mailer, Arc::new(Scribe));
+        let postman = Postman::start(
+            store.clone(),
+            Clock::System,
+            mailer,
+            Arc::new(Scribe),
+            &Meters::default(),
+        );
         let end = || std::io::stdin().read_line(&mut String::new());
         tokio::task::spawn_blocking(end).await.unwrap().unwrap();
         postman.stop().await;

@@ -233,7 +233,7 @@ async fn a_power_cut_at_any_moment_loses_nothing_that_was_acknowledged_and_leave
     let made = run.store().backup(copy, checks(), Progress::unheard()).await;
     made.expect("a backup");
     run.requests(1, |_, _| ()).await;
-    run.store().compact().await.expect("compacted");
+    run.store().compact(&Progress::unheard()).await.expect("compacted");
     run.acknowledge();
     run.store().restore("now".to_owned()).await.expect("restored");
     run.acknowledge();

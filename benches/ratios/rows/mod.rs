@@ -1,10 +1,12 @@
 //! The rows of the table, by what they need: each file opens its sites, measures in turns and closes them again.
 
+mod backups;
 mod keys;
 mod life;
 mod reads;
 mod writes;
 
+pub use backups::backups;
 pub use keys::keys;
 pub use life::life;
 pub use reads::reads;
@@ -14,7 +16,7 @@ use crate::plan::Run;
 use crate::report::{grouped, middle};
 
 /// Every row there is.
-pub const ALL: [u8; 18] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18];
+pub const ALL: [u8; 19] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19];
 
 /// "80,000 of 100,000 req/s": the middle rates of a thing and of what it is measured against.
 fn rates(rounds: &[(Run, Run)]) -> String {

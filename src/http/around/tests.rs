@@ -32,6 +32,7 @@ fn router() -> Router {
             limits: no_limits(),
             secure: false,
             cors: None,
+            requests: None,
         }))
 }
 

@@ -1,5 +1,6 @@
 //! The accept loop over real sockets.
 
+use axum::Router;
 use axum::extract::{Extension, FromRef};
 use axum::routing::{get, post};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -40,6 +41,7 @@ fn router() -> Router {
             }),
         )
         .route("/stuck", get(std::future::pending::<()>))
+        .route("/big", get(|| async { vec![0; 64 << 20] }))
         .route("/body", post(|Body(map): Body| async move { map.len().to_string() }))
         .with_state(Limits)
 }
@@ -242,6 +244,48 @@ async fn a_client_that_sends_its_too_large_body_first_still_reads_why() {
         client.write_all(post_with(&headers, &body).as_bytes()).await.unwrap();
         assert!(answer(&mut client).await.starts_with("HTTP/1.1 413 "));
     }
+}
+
+#[tokio::test]
+async fn a_client_that_reads_nothing_by_tls_is_given_up() {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (certificate, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
+    std::fs::write(&certificate, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let tls = Arc::new(Tls::load(certificate, key).unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let limits = ServerLimits { write_timeout: SHORT, grace: LONG * 9, ..ServerLimits::default() };
+    let (stop, stopped) = oneshot::channel::<()>();
+    let task = tokio::spawn(async move {
+        let stopped = async { drop(stopped.await) };
+        serve_by(Some(tls), listener, router(), &limits, stopped).await
+    });
+    let mut client = trusting(made.cert.der(), TcpStream::connect(address).await.unwrap()).await;
+    client.write_all(b"GET /big HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    client.read_exact(&mut [0; 15]).await.unwrap();
+    stop.send(()).unwrap();
+    // The client is there still, and the grace is not over.
+    timeout(LONG * 2, task).await.unwrap().unwrap().unwrap();
+    drop(client);
+}
+
+/// A connection by TLS that trusts nothing but this certificate.
+async fn trusting(
+    root: &tokio_rustls::rustls::pki_types::CertificateDer<'static>,
+    stream: TcpStream,
+) -> tokio_rustls::client::TlsStream<TcpStream> {
+    use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
+    let mut roots = RootCertStore::empty();
+    roots.add(root.clone()).unwrap();
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+    connector.connect("localhost".try_into().unwrap(), stream).await.unwrap()
 }
 
 #[test]

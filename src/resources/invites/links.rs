@@ -3,6 +3,9 @@
 //! A token is derived from the invite's id under a key of the data file, so it lies nowhere. The mail's
 //! and the one that is handed over by other ways are derived apart: only the mail's proves the address.
 
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
@@ -20,12 +23,24 @@ pub enum Proof {
     Link,
 }
 
-/// Makes links to invites, and knows their tokens.
+/// Makes links to invites, and knows their tokens. Its clones are renewed with it.
 #[derive(Clone)]
 pub struct Links {
     base: String,
+    keys: Arc<ArcSwap<Keys>>,
+}
+
+/// What tokens are derived under.
+struct Keys {
     mail: Hmac<Sha256>,
     link: Hmac<Sha256>,
+}
+
+impl Keys {
+    fn new(secret: &SigningSecret) -> Result<Self> {
+        let key = |purpose| Hmac::new_from_slice(&secret.subkey(purpose)?).map_err(Error::internal);
+        Ok(Self { mail: key(Purpose::InviteMail)?, link: key(Purpose::InviteLink)? })
+    }
 }
 
 impl Links {
@@ -34,22 +49,27 @@ impl Links {
     /// # Errors
     /// None in practice: the subkeys have the length that they need.
     pub fn new(base: &str, secret: &SigningSecret) -> Result<Self> {
-        let key = |purpose| Hmac::new_from_slice(&secret.subkey(purpose)?).map_err(Error::internal);
-        Ok(Self {
-            base: base.trim_end_matches('/').to_owned(),
-            mail: key(Purpose::InviteMail)?,
-            link: key(Purpose::InviteLink)?,
-        })
+        let keys = Arc::new(ArcSwap::from_pointee(Keys::new(secret)?));
+        Ok(Self { base: base.trim_end_matches('/').to_owned(), keys })
+    }
+
+    /// From now on these are links under the keys of `secret`; those made before prove nothing.
+    ///
+    /// # Errors
+    /// None in practice: the subkeys have the length that they need.
+    pub fn renew(&self, secret: &SigningSecret) -> Result<()> {
+        self.keys.store(Arc::new(Keys::new(secret)?));
+        Ok(())
     }
 
     /// The link for the mail to the invite's address.
     pub fn to_mail(&self, id: InviteId) -> String {
-        self.link(id, &token(&self.mail, id))
+        self.link(id, &token(&self.keys.load().mail, id))
     }
 
     /// The link to hand over by other ways.
     pub fn to_hand_over(&self, id: InviteId) -> String {
-        self.link(id, &token(&self.link, id))
+        self.link(id, &token(&self.keys.load().link, id))
     }
 
     fn link(&self, id: InviteId, token: &str) -> String {
@@ -59,8 +79,9 @@ impl Links {
     /// What `presented` proves as a token of the invite; none where it is wrong. Takes the same time for
     /// every wrong one.
     pub fn proof(&self, id: InviteId, presented: &str) -> Option<Proof> {
+        let keys = self.keys.load();
         let is = |key| token(key, id).as_bytes().ct_eq(presented.as_bytes());
-        let (mail, link) = (is(&self.mail), is(&self.link));
+        let (mail, link) = (is(&keys.mail), is(&keys.link));
         if mail.into() {
             return Some(Proof::Address);
         }

@@ -23,11 +23,11 @@ use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::users;
 use crate::secret::Draw;
-use crate::store::{Count, Index, Indexed, Key, Record, Reference, Table, Tx, WriteTx};
+use crate::store::{Count, Index, Indexed, Key, Record, Reference, Secrecy, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 pub use input::{NewProject, ProjectFields};
-pub use settings::Settings;
+pub use settings::{SECRECY as SETTINGS_SECRECY, Settings};
 pub use visibility::{current_project, hidden_from, is_visible, list, visible};
 
 /// What lists show of a project, and what rules decide by.
@@ -115,6 +115,16 @@ impl Record for Project {
     }
 }
 
+/// The token that events are sent with is in no export without secrets; a new file needs one.
+pub const SECRECY: Secrecy<Project> = Secrecy::Member {
+    name: "api_token",
+    anew: |draw| Some(format!("\"{}\"", new_api_token(draw))),
+};
+
+fn new_api_token(draw: &mut Draw) -> String {
+    format!("phc_{}", draw.token())
+}
+
 /// Makes a project and makes it the maker's current one.
 ///
 /// # Errors
@@ -140,7 +150,7 @@ pub fn create(
             id,
             uuid: draw.uuid(now),
             organization,
-            api_token: format!("phc_{}", draw.token()),
+            api_token: new_api_token(draw),
             name: "Default project".to_owned(),
             completed_snippet_onboarding: false,
             has_completed_onboarding_for: None,

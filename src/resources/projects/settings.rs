@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::members;
 use crate::resources::users::User;
-use crate::store::{Order, Record, Reference, Table, Tx, Window};
+use crate::store::{Order, Record, Reference, Secrecy, Table, Tx, Window};
 use crate::time::Timestamp;
 
 use super::Project;
@@ -87,6 +87,10 @@ impl Record for Settings {
         vec![Reference::to::<Project>(&self.key)]
     }
 }
+
+/// The webhook is in no export without secrets.
+pub const SECRECY: Secrecy<Settings> =
+    Secrecy::Member { name: "slack_incoming_webhook", anew: |_| None };
 
 impl Settings {
     /// What a project has right after a create that sent none of it.

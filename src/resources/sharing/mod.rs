@@ -19,7 +19,9 @@ use crate::input::{Flag, Parsed};
 use crate::json::Object;
 use crate::resources::organizations::Organization;
 use crate::resources::projects;
-use crate::store::{Index, Indexed, Key, Record, Reference, Table, Tx, WriteTx};
+use crate::store::{
+    Index, Indexed, Key, Order, Record, Reference, Secrecy, Table, Tx, Window, WriteTx,
+};
 use crate::time::Timestamp;
 
 pub use tokens::{TokenHash, Tokens};
@@ -95,6 +97,17 @@ impl Record for Sharing {
     }
 }
 
+/// What the file knows of tokens is in no export without secrets. Under another signing secret other tokens open
+/// the same pages.
+pub const SECRECY: Secrecy<Sharing> = Secrecy::Head {
+    hide: |head| (head.token, head.replaced) = (None, None),
+    anew: |sharing, secret| {
+        let tokens = Tokens::new(secret)?;
+        sharing.head.token = sharing.shown.enabled.then(|| sharing.head.hash(&tokens));
+        Ok(())
+    },
+};
+
 input! {
     /// What may be changed of a dashboard's sharing.
     pub struct SharingPatch {
@@ -155,6 +168,34 @@ pub fn refresh(tx: &mut WriteTx<'_>, tokens: &Tokens, of: Of, now: Timestamp) ->
     sharing.head.token = old.map(|_| sharing.head.hash(tokens));
     tx.put(&sharing)?;
     Ok(sharing.shown.enabled)
+}
+
+/// Gives every dashboard with a public page a new token, under a key of the data file that is itself new: no old one
+/// opens anything any more. Answers which dashboards these are. Pages of removed projects are left to the sweeper:
+/// nothing opens them.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub fn renew(tx: &mut WriteTx<'_>, tokens: &Tokens) -> Result<Vec<Of>> {
+    let mut open = Vec::new();
+    tx.scan::<Sharing, _>(&(), Window::all(Order::Ascending), |row| {
+        if row.head.token.is_some() {
+            open.push((row.head.project, row.head.dashboard));
+        }
+        Ok(())
+    })?;
+    let mut renewed = Vec::with_capacity(open.len());
+    for of in open {
+        if projects::find_by_id(tx, of.0)?.is_some() {
+            let mut sharing = get(tx, of)?;
+            sharing.head.serial += 1;
+            sharing.head.replaced = None;
+            sharing.head.token = Some(sharing.head.hash(tokens));
+            tx.put(&sharing)?;
+            renewed.push(of);
+        }
+    }
+    Ok(renewed)
 }
 
 impl Head {

@@ -4,6 +4,9 @@
 //! and a GET shows it without writing. The file holds a keyed hash of it to look it up by: how long that takes
 //! tells nothing of any token, and whoever reads the file alone learns none.
 
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
@@ -18,9 +21,9 @@ use crate::store::{Key, key};
 /// How many bytes a token has: 30 characters (facts-dashboards §11).
 const BYTES: usize = 22;
 
-/// Knows the tokens of public pages.
+/// Knows the tokens of public pages. Its clones are renewed with it.
 #[derive(Clone)]
-pub struct Tokens(Hmac<Sha256>);
+pub struct Tokens(Arc<ArcSwap<Hmac<Sha256>>>);
 
 impl Tokens {
     /// The tokens under the key of a data file.
@@ -28,7 +31,16 @@ impl Tokens {
     /// # Errors
     /// None in practice: the subkey has the length that it needs.
     pub fn new(secret: &SigningSecret) -> Result<Self> {
-        Hmac::new_from_slice(&secret.subkey(Purpose::Sharing)?).map(Self).map_err(Error::internal)
+        Ok(Self(Arc::new(ArcSwap::from_pointee(key(secret)?))))
+    }
+
+    /// From now on these are the tokens under the key of `secret`.
+    ///
+    /// # Errors
+    /// None in practice: the subkey has the length that it needs.
+    pub fn renew(&self, secret: &SigningSecret) -> Result<()> {
+        self.0.store(Arc::new(key(secret)?));
+        Ok(())
     }
 
     /// The token of this serial number for a dashboard: 30 characters of `[A-Za-z0-9_-]`.
@@ -44,13 +56,17 @@ impl Tokens {
 
     /// No purpose is the beginning of another, so that no token is a hash of another.
     fn mac(&self, purpose: &[u8], parts: &[&[u8]]) -> [u8; 32] {
-        let mut mac = self.0.clone();
+        let mut mac = Hmac::clone(&self.0.load());
         mac.update(purpose);
         for part in parts {
             mac.update(part);
         }
         mac.finalize().into_bytes().into()
     }
+}
+
+fn key(secret: &SigningSecret) -> Result<Hmac<Sha256>> {
+    Hmac::new_from_slice(&secret.subkey(Purpose::Sharing)?).map_err(Error::internal)
 }
 
 /// A keyed hash of a token.

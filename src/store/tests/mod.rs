@@ -3,6 +3,7 @@
 mod damage;
 mod failing;
 mod filling;
+mod lines;
 mod opening;
 mod spans;
 mod upkeep;

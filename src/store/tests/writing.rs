@@ -167,3 +167,23 @@ async fn work_between_writes_finds_exactly_the_last_commit_in_the_file() {
     assert_eq!(dump(&opened), dump(&store));
     assert_clean(&check(&opened).await);
 }
+
+/// The watchdog must not end a service whose file is copied or compacted.
+#[tokio::test]
+async fn the_writer_is_occupied_while_the_file_is_handed_over_and_no_longer() {
+    let (_scratch, store) = Scratch::new();
+    assert!(!store.occupied());
+    let watched = store.clone();
+    let between = store.between_writes(move || watched.occupied()).await;
+    assert!(between.expect("done"));
+    let watched = store.clone();
+    let handed = store.exchange(move |_| Ok((watched.occupied(), watched.ready()))).await;
+    assert_eq!(handed.expect("done"), (true, false));
+    assert!(!store.occupied() && store.ready());
+    let panicked = store.exchange::<()>(|_| std::panic::resume_unwind(Box::new("work"))).await;
+    assert_unavailable(&panicked);
+    while !store.ready() {
+        tokio::task::yield_now().await;
+    }
+    assert!(!store.occupied());
+}

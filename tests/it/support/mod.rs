@@ -5,9 +5,11 @@ pub mod contract;
 pub mod day;
 pub mod dns;
 pub mod log;
+pub mod manager;
 pub mod process;
 pub mod sim;
 pub mod smtp;
+pub mod terminal;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -196,6 +198,11 @@ impl Caller {
     /// Someone with this key who calls this router.
     pub fn of(router: Router, key: &str) -> Self {
         Self { router, key: Some(key.to_owned()) }
+    }
+
+    /// Someone without a key who calls this router.
+    pub fn nobody(router: Router) -> Self {
+        Self { router, key: None }
     }
 
     pub async fn get(&self, path: &str) -> Answer {

@@ -383,7 +383,7 @@ fn address(line: &str) -> Option<SocketAddr> {
         Ok(greeting) => greeting["url"].as_str()?.to_owned(),
         Err(_) => line.strip_prefix("Steward is serving ")?.split(' ').next()?.to_owned(),
     };
-    found.strip_prefix("http://")?.parse().ok()
+    found.split_once("://")?.1.parse().ok()
 }
 
 /// One HTTP/1.1 connection, byte by byte.

@@ -1,0 +1,67 @@
+//! Row 19: writes beside backups.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::{rate_ratio, rates};
+use crate::plan::{Group, Run, Span};
+use crate::report::{Line, Unit, middle, millis};
+use crate::site::{CONNECTIONS, Site};
+use crate::{Result, Settings, progress};
+
+/// Rows of the file that is backed up; there are many more at its end.
+const ROWS: u64 = 50_000;
+
+/// Measures creates while one backup is made after another.
+pub fn backups(settings: &Settings) -> Result<Vec<Line>> {
+    if !settings.wants(&[19]) {
+        return Ok(Vec::new());
+    }
+    let site = Site::new(settings, "backups", ROWS)?;
+    let creates = site.creates();
+    let group = [Group::closed(CONNECTIONS, &creates).expecting(201)];
+    let span = Span::slice(settings.slice.max(Duration::from_secs(1)));
+    let mut rounds = Vec::new();
+    let mut made = 0;
+    for number in 1..=settings.rounds {
+        progress(&format!("backups: round {number} of {}", settings.rounds));
+        let alone = site.run(&group, span)?;
+        let (beside, number) = beside_backups(settings, &site, || site.run(&group, span))?;
+        made += number;
+        rounds.push((beside, alone));
+    }
+    let p99 = |of: fn(&(Run, Run)) -> &Run| {
+        middle(&rounds, |round| millis(of(round).groups[0].quantile(0.99)))
+    };
+    let [beside, alone] = [p99(|(beside, _)| beside), p99(|(_, alone)| alone)];
+    Ok(vec![
+        Line::new(19, "create at 64 beside backups / alone", rate_ratio(&rounds), Unit::Times)
+            .figures(format!("{}; {made} backups of {ROWS} rows and more", rates(&rounds)))
+            .at_least(0.80, 0.50),
+        Line::new(19, "p99 of creates beside backups", beside, Unit::Millis)
+            .figures(format!("{alone:.2} ms alone")),
+    ])
+}
+
+/// Makes one backup after another on the core of the service while `act` runs; answers how many were made.
+fn beside_backups<T>(
+    settings: &Settings,
+    site: &Site,
+    act: impl FnOnce() -> Result<T>,
+) -> Result<(T, u32)> {
+    let (over, made) = (AtomicBool::new(false), AtomicU32::new(0));
+    thread::scope(|scope| {
+        let backing_up = scope.spawn(|| -> Result<()> {
+            while !over.load(Ordering::Relaxed) {
+                site.service.back_up(settings.cores)?;
+                made.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(())
+        });
+        let done = act();
+        over.store(true, Ordering::Relaxed);
+        backing_up.join().map_err(|_| "the backups panicked")??;
+        Ok((done?, made.load(Ordering::Relaxed)))
+    })
+}

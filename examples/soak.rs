@@ -1,0 +1,385 @@
+//! Serves a temporary data file and puts a mixed load on it for a while: reads, lists, creations, changes, removals,
+//! invites, right keys and wrong ones, and a backup now and then. Prints how it goes on over time, and fails at the
+//! first answer that is not the expected one.
+//!
+//! What is made is removed again, and the activity log is kept for a part of the time only, so that memory and file
+//! have to level off.
+//!
+//! ```sh
+//! cargo run --release --example soak -- --minutes 15
+//! ```
+
+#![allow(clippy::indexing_slicing, reason = "a JSON value answers null for a member that it lacks")]
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use serde_json::{Value, json};
+use steward::http::server::{ServerLimits, serve};
+use steward::resources::checks;
+use steward::store::Progress;
+use steward::{App, Config, First, create, router};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+/// How the soak is run.
+#[derive(Parser)]
+struct Options {
+    /// For how long.
+    #[arg(long, default_value_t = 1.0)]
+    minutes: f64,
+    /// On how many connections.
+    #[arg(long, default_value_t = 16)]
+    connections: usize,
+    /// How many dashboards a project holds before it is removed.
+    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u16).range(1..))]
+    dashboards: u16,
+    /// How many lines are printed.
+    #[arg(long, default_value_t = 15)]
+    lines: u32,
+}
+
+/// What was asked, as the table tells them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Read,
+    List,
+    Write,
+    Refused,
+}
+
+/// What has happened since the last line.
+#[derive(Default)]
+struct Meter {
+    micros: Mutex<BTreeMap<Kind, Vec<u64>>>,
+    requests: AtomicU64,
+    /// Objects that were made and not removed yet.
+    live: AtomicI64,
+    /// What the last backup counted in the file.
+    values: AtomicU64,
+    over: AtomicBool,
+}
+
+/// One connection, and the key that it presents.
+struct Client {
+    stream: BufReader<TcpStream>,
+    key: String,
+    meter: Arc<Meter>,
+}
+
+impl Client {
+    async fn open(address: SocketAddr, key: &str, meter: &Arc<Meter>) -> Outcome<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let (key, meter) = (key.to_owned(), Arc::clone(meter));
+        Ok(Self { stream: BufReader::new(stream), key, meter })
+    }
+
+    /// Sends a request; its answer has to have this status.
+    async fn ask(
+        &mut self,
+        (kind, expected): (Kind, u16),
+        method: &str,
+        path: &str,
+        body: Option<Value>,
+    ) -> Outcome<Value> {
+        let key = match kind {
+            Kind::Refused => "phx_wrong",
+            _ => &self.key,
+        };
+        let body = body.map_or_else(String::new, |body| body.to_string());
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: soak\r\nAuthorization: Bearer {key}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len(),
+        );
+        let begun = Instant::now();
+        self.stream.write_all(request.as_bytes()).await?;
+        let (status, body) = self.answer().await?;
+        let took = u64::try_from(begun.elapsed().as_micros())?;
+        if status != expected {
+            let text = String::from_utf8_lossy(&body);
+            return Err(format!("{method} {path}: {status} and not {expected}: {text}").into());
+        }
+        self.meter.requests.fetch_add(1, Ordering::Relaxed);
+        let mut micros = self.meter.micros.lock().unwrap_or_else(PoisonError::into_inner);
+        micros.entry(kind).or_default().push(took);
+        Ok(serde_json::from_slice(&body).unwrap_or(Value::Null))
+    }
+
+    async fn answer(&mut self) -> Outcome<(u16, Vec<u8>)> {
+        let (mut status, mut length, mut line) = (None, 0, String::new());
+        loop {
+            line.clear();
+            if self.stream.read_line(&mut line).await? == 0 {
+                return Err("the connection was closed".into());
+            }
+            let text = line.trim_end().to_ascii_lowercase();
+            if status.is_none() {
+                status = Some(text.split(' ').nth(1).ok_or("no status")?.parse()?);
+            } else if let Some(value) = text.strip_prefix("content-length: ") {
+                length = value.parse()?;
+            } else if text.is_empty() {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body).await?;
+        Ok((status.ok_or("no status")?, body))
+    }
+
+    async fn get(&mut self, path: &str) -> Outcome<Value> {
+        self.ask((Kind::Read, 200), "GET", path, None).await
+    }
+
+    async fn list(&mut self, path: &str) -> Outcome<Value> {
+        self.ask((Kind::List, 200), "GET", path, None).await
+    }
+
+    async fn create(&mut self, path: &str, body: Value) -> Outcome<Value> {
+        let made = self.ask((Kind::Write, 201), "POST", path, Some(body)).await?;
+        self.meter.live.fetch_add(1, Ordering::Relaxed);
+        Ok(made)
+    }
+
+    async fn patch(&mut self, path: &str, body: Value) -> Outcome<Value> {
+        self.ask((Kind::Write, 200), "PATCH", path, Some(body)).await
+    }
+
+    async fn remove(&mut self, path: &str) -> Outcome<()> {
+        self.ask((Kind::Write, 204), "DELETE", path, None).await?;
+        self.meter.live.fetch_sub(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// The load of one connection: projects that come and go, with what lies in them and around them.
+async fn load(
+    address: SocketAddr,
+    key: String,
+    organization: String,
+    (number, dashboards): (usize, usize),
+    meter: Arc<Meter>,
+) -> Outcome<()> {
+    let mut client = Client::open(address, &key, &meter).await?;
+    for round in 0_u64.. {
+        let made =
+            client.create(&format!("{organization}projects/"), json!({ "name": "Soak" })).await?;
+        let project = format!("/api/projects/{}/", made["id"]);
+        let boards = format!("{project}dashboards/");
+        // The first is removed sooner or later, so that not all of them go at once.
+        let size = if round == 0 { 1 + (number * 7) % dashboards } else { dashboards };
+        for each in 0..size {
+            if meter.over.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let name = format!("{number}-{round}-{each}");
+            board(&mut client, &boards, &name).await?;
+            around(&mut client, &organization, &project, (number, each)).await?;
+        }
+        // With the project goes what lies in it.
+        client.remove(&project).await?;
+        meter.live.fetch_sub(i64::try_from(size)?, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// A dashboard is made, changed, read and listed.
+async fn board(client: &mut Client, boards: &str, name: &str) -> Outcome<()> {
+    let sent = json!({ "name": name, "description": "x".repeat(400), "tags": ["soak"] });
+    let made = client.create(boards, sent).await?;
+    let one = format!("{boards}{}/", made["id"]);
+    let tiles = json!({ "pinned": true, "tiles": [{ "text": { "body": "A text" } }] });
+    client.patch(&one, tiles).await?;
+    for _ in 0..3 {
+        client.get(&one).await?;
+    }
+    client.list(&format!("{boards}?limit=20")).await?;
+    client.get("/api/users/@me/").await?;
+    client.ask((Kind::Refused, 401), "GET", "/api/users/@me/", None).await?;
+    Ok(())
+}
+
+/// What lies around dashboards is made and removed.
+async fn around(
+    client: &mut Client,
+    organization: &str,
+    project: &str,
+    (number, each): (usize, usize),
+) -> Outcome<()> {
+    let id = |made: &Value| made["id"].as_str().unwrap_or_default().to_owned();
+    match each % 3 {
+        0 => {
+            let invites = format!("{organization}invites/");
+            let sent = json!({ "target_email": format!("soak-{number}@new.example") });
+            let made = client.create(&invites, sent).await?;
+            client.list(&format!("{invites}?limit=20")).await?;
+            client.remove(&format!("{invites}{}/", id(&made))).await
+        }
+        1 => {
+            let domains = format!("{organization}domains/");
+            let sent = json!({ "domain": format!("soak-{number}.example") });
+            let made = client.create(&domains, sent).await?;
+            client.get(&format!("{domains}{}/", id(&made))).await?;
+            client.remove(&format!("{domains}{}/", id(&made))).await
+        }
+        _ => {
+            let exports = format!("{project}batch_exports/");
+            let sent = json!({
+                "name": "Soak", "interval": "day", "destination": { "type": "NoOp", "config": {} },
+            });
+            let made = client.create(&exports, sent).await?;
+            let one = format!("{exports}{}/", id(&made));
+            client.patch(&one, json!({ "interval": "hour" })).await?;
+            client.remove(&one).await
+        }
+    }
+}
+
+/// Makes a backup every now and then, and removes it.
+async fn back_up(app: App, folder: PathBuf, every: Duration, meter: Arc<Meter>) -> Outcome<()> {
+    while !meter.over.load(Ordering::Relaxed) {
+        let file = folder.join("backup.redb");
+        let made = app.store().backup(file.clone(), checks(), Progress::unheard()).await?;
+        meter.values.store(made.values, Ordering::Relaxed);
+        tokio::fs::remove_file(file).await?;
+        tokio::time::sleep(every).await;
+    }
+    Ok(())
+}
+
+/// The memory that the process holds, in MiB.
+fn memory() -> Outcome<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+    let kib: u64 = line.split_whitespace().next().ok_or("no VmRSS")?.parse()?;
+    Ok(kib / 1024)
+}
+
+/// `p50/p99` of some times, in milliseconds.
+fn percentiles(mut micros: Vec<u64>) -> String {
+    micros.sort_unstable();
+    let at = |percent: usize| micros.get(micros.len() * percent / 100).copied().unwrap_or(0);
+    let shown = |micros: u64| format!("{}.{}", micros / 1000, micros % 1000 / 100);
+    format!("{}/{}", shown(at(50)), shown(at(99)))
+}
+
+/// Prints a line every now and then, until the time is over; the sizes of the file that it saw, in KiB.
+async fn tell(options: &Options, data: &Path, meter: &Meter) -> Outcome<Vec<u64>> {
+    let (begun, all) = (Instant::now(), Duration::from_secs_f64(options.minutes * 60.0));
+    let every = all / options.lines.max(1);
+    let mut sizes = Vec::new();
+    println!(
+        "{:>7} {:>9} {:>7} {:>13} {:>13} {:>13} {:>11} {:>7} {:>8} {:>8} {:>8}",
+        "s",
+        "requests",
+        "/s",
+        "read ms",
+        "list ms",
+        "write ms",
+        "401 ms",
+        "RSS MB",
+        "file MB",
+        "live",
+        "values"
+    );
+    println!("{:>26} {:>12} {:>13} {:>13} {:>11}", "", "p50/p99", "p50/p99", "p50/p99", "p50/p99");
+    let mut requests = 0;
+    for _ in 0..options.lines {
+        tokio::time::sleep(every).await;
+        let mut micros = {
+            let mut kept = meter.micros.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *kept)
+        };
+        let mut shown = |kind| percentiles(micros.remove(&kind).unwrap_or_default());
+        let (before, now) = (requests, meter.requests.load(Ordering::Relaxed));
+        requests = now;
+        let bytes = tokio::fs::metadata(data).await?.len();
+        sizes.push(bytes / 1024);
+        println!(
+            "{:>7} {:>9} {:>7} {:>13} {:>13} {:>13} {:>11} {:>7} {:>8} {:>8} {:>8}",
+            begun.elapsed().as_secs(),
+            now,
+            u128::from(now - before) * 1000 / every.as_millis().max(1),
+            shown(Kind::Read),
+            shown(Kind::List),
+            shown(Kind::Write),
+            shown(Kind::Refused),
+            memory()?,
+            bytes / (1024 * 1024),
+            meter.live.load(Ordering::Relaxed),
+            meter.values.load(Ordering::Relaxed),
+        );
+    }
+    Ok(sizes)
+}
+
+#[tokio::main]
+async fn main() -> Outcome<()> {
+    let options = Options::parse();
+    let folder = tempfile::tempdir()?;
+    let data = folder.path().join("soak.redb");
+    let mut config = Config::default();
+    config.activity_retention = Some(Duration::from_secs_f64(options.minutes * 60.0 / 10.0));
+    let (app, made) = create(&data, config, &First::default())?;
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let (stop, stopped) = oneshot::channel::<()>();
+    let service = router(app.clone());
+    let server = tokio::spawn(async move {
+        let stopped = async { drop(stopped.await) };
+        serve(listener, service, &ServerLimits::default(), stopped).await
+    });
+    println!(
+        "{} connections for {} minutes on {}",
+        options.connections,
+        options.minutes,
+        data.display()
+    );
+
+    let meter = Arc::new(Meter::default());
+    let mut tasks = tokio::task::JoinSet::new();
+    let organization = format!("/api/organizations/{}/", made.organization_id);
+    for number in 0..options.connections {
+        let (key, organization) = (made.api_key.clone(), organization.clone());
+        let size = (number, usize::from(options.dashboards));
+        tasks.spawn(load(address, key, organization, size, Arc::clone(&meter)));
+    }
+    let every = Duration::from_secs_f64(options.minutes * 60.0 / 20.0);
+    tasks.spawn(back_up(app.clone(), folder.path().to_owned(), every, Arc::clone(&meter)));
+
+    let sizes = {
+        let mut telling = std::pin::pin!(tell(&options, &data, &meter));
+        loop {
+            tokio::select! {
+                sizes = &mut telling => break sizes?,
+                Some(ended) = tasks.join_next() => ended??,
+            }
+        }
+    };
+    meter.over.store(true, Ordering::Relaxed);
+    while let Some(ended) = tasks.join_next().await {
+        ended??;
+    }
+    let findings = app.store().check(checks(), Progress::unheard()).await?;
+    println!("check: {} values, {} problems", findings.values, findings.problem_count);
+    let _ = stop.send(());
+    server.await??;
+    app.close().await;
+    if findings.problem_count > 0 {
+        return Err(format!("{:?}", findings.problems).into());
+    }
+    if let (Some(half), Some(end)) = (sizes.get(sizes.len() / 2), sizes.last()) {
+        println!("the file: {half} KiB after half of the time, {end} KiB in the end");
+    }
+    Ok(())
+}
