@@ -7,6 +7,7 @@
 //! whichever it is: the last acknowledged one, or the one whose second sync failed. That is copied to a new file,
 //! which has none of the doubtful pages, and takes the old one's place.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use redb::Database;
@@ -30,42 +31,51 @@ pub(super) fn draft(data: &Path) -> PathBuf {
     beside(data, "rewriting")
 }
 
-/// Writes the file anew where that can be done. Where there is no room for a second file, or this one cannot be read
-/// to its end, it is left as it is and can be gone on with: what a failed sync makes doubtful are pages that no
-/// commit refers to, and redb writes them again before one does.
+/// Writes the file anew where that can be done. Where there is no room for a second file, this one cannot be read
+/// to its end, or it cannot be replaced, it is left as it is and can be gone on with: what a failed sync makes doubtful
+/// are pages that no commit refers to, and redb writes them again before one does.
 ///
 /// # Errors
 /// When the new file could not be put in the old one's place for certain. Then nobody knows which of the two a power
 /// cut would leave, and neither may take writes.
 pub(super) fn rewrite(drive: &Drive, data: &Path) -> Result<()> {
     let senseless = || Err(OpenError::damaged(data, &"redb cannot make sense of it"));
-    match caught(|| prepare(drive, data)).unwrap_or_else(senseless) {
-        Ok(()) => swap(drive, data).map_err(Error::internal)?,
+    let prepared = caught(|| prepare(drive, data)).unwrap_or_else(senseless);
+    match prepared.and_then(|()| swap(drive, data)) {
+        Ok(()) => {
+            file::sync_folder(drive, data).map_err(Error::internal)?;
+            tracing::info!("the data file was written anew after a failed sync");
+        }
         Err(cause) => {
+            let _ = file::remove(drive, &draft(data));
             tracing::warn!(%cause, "the data file could not be written anew after a failed sync");
-            return Ok(());
         }
     }
-    tracing::info!("the data file was written anew after a failed sync");
     Ok(())
 }
 
 /// Copies the state that the file's header names to a new file beside it, and reads that back.
 fn prepare(drive: &Drive, data: &Path) -> Result<(), OpenError> {
+    // A new file would take the link's place, and perhaps lie on another disk.
+    if data.is_symlink() {
+        return Err(OpenError::io("replace", data)(io::Error::other("it is a symbolic link")));
+    }
     let draft = draft(data);
     file::remove(drive, &draft)?;
-    let written = file::inspect(drive, data, CACHE, |shown| {
+    file::inspect(drive, data, CACHE, |shown| {
         file::fill_draft(drive, &draft, CACHE, |database| copy(shown, database, &draft))
-    });
-    if written.is_err() {
-        let _ = file::remove(drive, &draft);
-    }
-    written
+    })
 }
 
+/// Where the new file still has its own name, nothing was done: so it is where the old one is a mount of its own.
 fn swap(drive: &Drive, data: &Path) -> Result<(), OpenError> {
-    drive.disk().rename(&draft(data), data).map_err(OpenError::io("replace", data))?;
-    file::sync_folder(drive, data)
+    let draft = draft(data);
+    match drive.disk().rename(&draft, data) {
+        Err(cause) if drive.disk().is_file(&draft).is_ok() => {
+            Err(OpenError::io("replace", data)(cause))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A value that is damaged stays what it is, so that it is still told from one that never was.

@@ -17,7 +17,7 @@ use steward::store::{OpenError, Order, Raw, Store, Table};
 use steward::time::{Clock, ManualClock, Timestamp};
 
 use crate::support::day::{Day, REQUESTS};
-use crate::support::sim::{Dice, SimDisk, World};
+use crate::support::sim::{self, Dice, SimDisk, World};
 use crate::support::{Workspace, eventually};
 
 const CACHE: usize = 1 << 20;
@@ -100,7 +100,7 @@ async fn flip(
     let flipped = || {
         let mut world = world.clone();
         world.bytes_mut(path)[at] ^= 1 << bit;
-        Store::open_on(Arc::new(SimDisk::holding(world)), path, CACHE)
+        sim::open(&SimDisk::holding(world), path, CACHE)
     };
     let store = match flipped() {
         Ok(store) => store,

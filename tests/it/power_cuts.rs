@@ -12,7 +12,7 @@ use steward::resources::checks;
 use steward::store::{Order, Progress, Raw, Store, Table, beside};
 
 use crate::support::day::{Day, REQUESTS};
-use crate::support::sim::{Access, Dice, EIO, Event, Fault, SimDisk, World};
+use crate::support::sim::{self, Access, Dice, EIO, Event, Fault, SimDisk, World};
 use crate::support::{Workspace, eventually};
 
 const CACHE: usize = 1 << 20;
@@ -145,8 +145,7 @@ impl Run {
     }
 
     fn open(&self, disk: &SimDisk) -> Result<Store, String> {
-        let opened = Store::open_on(Arc::new(disk.clone()), &self.workspace.path(), CACHE);
-        opened.map_err(|error| error.to_string())
+        sim::open(disk, &self.workspace.path(), CACHE).map_err(|error| error.to_string())
     }
 
     /// Cuts the power so many times, spread over all that was done, where `happens` says what of that reached

@@ -629,11 +629,20 @@ async fn rules_and_collaborators_that_point_at_nothing_are_found_whatever_is_bei
         Ok(())
     });
     written.await.expect("written");
+    let rule = |dashboard: DashboardId, user: UserId| {
+        format!("{:016x}00{:016x}00{:016x}", project.0, dashboard.0, user.0)
+    };
+    let editor = |dashboard: DashboardId, user: UserId| {
+        format!("{:016x}{:016x}{:016x}", project.0, dashboard.0, user.0)
+    };
+    let line = |table: &str, key: String, target: &str| {
+        format!("{table}: the record {key} points at nothing in {target}")
+    };
     let found = json!([
-        "access_rules/1: a record points at nothing in dashboards/1",
-        "access_rules/1: a record points at nothing in memberships/1",
-        "collaborators/1: a record points at nothing in dashboards/1",
-        "collaborators/1: a record points at nothing in memberships/1",
+        line("access_rules/1", rule(board, nobody), "memberships/1"),
+        line("access_rules/1", rule(nowhere, ann), "dashboards/1"),
+        line("collaborators/1", editor(board, nobody), "memberships/1"),
+        line("collaborators/1", editor(nowhere, ann), "dashboards/1"),
     ]);
     assert_eq!(problems(workspace).await, found);
     // A project whose number is the user's excuses nothing, and neither does the organization.

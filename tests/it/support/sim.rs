@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use steward::store::disk::{Disk, DiskFile};
+use steward::store::{OpenError, Store};
+
+use super::process::until;
 
 const SECTOR: usize = 512;
 
@@ -379,6 +382,15 @@ impl State {
     fn require_free(&self, path: &Path) -> io::Result<()> {
         if self.world.holds(path) { Err(io::ErrorKind::AlreadyExists.into()) } else { Ok(()) }
     }
+}
+
+/// Opens a file of a disk whose last store was closed. For a moment a process that another test starts may hold a copy of
+/// what was its lock.
+pub fn open(disk: &SimDisk, path: &Path, cache: usize) -> Result<Store, OpenError> {
+    until("its lock is free", || match Store::open_on(Arc::new(disk.clone()), path, cache) {
+        Err(OpenError::InUse(_)) => None,
+        opened => Some(opened),
+    })
 }
 
 /// An open file of a [`SimDisk`].
