@@ -17,7 +17,6 @@ use super::rewrite;
 /// The lock beside a data file. Whoever opens, makes or replaces the file holds it all the while; it
 /// ends with the process, however that ends.
 pub(super) struct Lock {
-    #[expect(dead_code, reason = "holding the open file is the lock")]
     file: File,
     path: PathBuf,
     /// Whether there was no lock file before.
@@ -53,6 +52,14 @@ impl Lock {
         if self.fresh {
             let _ = fs::remove_file(&self.path);
         }
+    }
+}
+
+impl Drop for Lock {
+    /// Closing the file alone would not do: a process that another thread is just starting holds a copy of it until
+    /// its own program runs.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
     }
 }
 

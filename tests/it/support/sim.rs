@@ -13,8 +13,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use steward::store::disk::{Disk, DiskFile};
 use steward::store::{OpenError, Store};
 
-use super::process::until;
-
 const SECTOR: usize = 512;
 
 /// The operating system's numbers for "input/output error", "read-only file system" and "no space left on device".
@@ -384,13 +382,9 @@ impl State {
     }
 }
 
-/// Opens a file of a disk whose last store was closed. For a moment a process that another test starts may hold a copy of
-/// what was its lock.
+/// Opens a file of a disk.
 pub fn open(disk: &SimDisk, path: &Path, cache: usize) -> Result<Store, OpenError> {
-    until("its lock is free", || match Store::open_on(Arc::new(disk.clone()), path, cache) {
-        Err(OpenError::InUse(_)) => None,
-        opened => Some(opened),
-    })
+    Store::open_on(Arc::new(disk.clone()), path, cache)
 }
 
 /// An open file of a [`SimDisk`].
