@@ -21,7 +21,7 @@ use crate::resources::organizations::{self, NewOrganization};
 use crate::resources::projects::{self, NewProject};
 use crate::resources::users::{self, NewUser};
 use crate::secret::{Draw, Purpose, Seed, SigningSecret};
-use crate::state::App;
+use crate::state::{App, backups};
 use crate::store::{self, Imported, OpenError, Progress, Store, WriteTx};
 use crate::time::Timestamp;
 
@@ -89,6 +89,7 @@ pub fn create_telling(
 ) -> Result<(App, Made), OpenError> {
     // What the service would refuse to start with must not leave a file whose key nobody was told.
     Mailer::new(&config.mail)?;
+    backups::prepared_folder(&config.backups)?;
     let now = config.clock.now();
     let mut draw = Seed::take().draw();
     let disk = Arc::clone(&config.disk);

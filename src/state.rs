@@ -1,7 +1,7 @@
 //! What a handler may use. Nothing here is global to the process: two [`App`]s in one process share
 //! nothing.
 
-mod backups;
+pub(crate) mod backups;
 mod changes;
 mod figures;
 mod keeper;
@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use tokio::sync::{Notify, Semaphore};
+use tokio::time::timeout;
 
 use crate::access::hash::Hasher;
 use crate::access::key::{MadeKey, TagKey};
@@ -42,6 +43,8 @@ use signing::Signing;
 
 pub use scrubber::Scrubbed;
 
+/// How long a mail that is being sent when the service stops may take still.
+const LAST_MAIL: Duration = Duration::from_secs(10);
 /// How long the record of a key's use waits, to keep out of the way of what the key is used for.
 const USE_RECORDED_AFTER: Duration = Duration::from_millis(100);
 /// How many wait for a public page at a time; who comes then is told to come again.
@@ -279,8 +282,12 @@ impl App {
 
     /// Finishes a mail that is being sent and what is queued, and closes the data file clean.
     pub async fn close(&self) {
-        if let Some(postman) = &self.0.postman {
-            postman.stop().await;
+        if let Some(postman) = &self.0.postman
+            && timeout(LAST_MAIL, postman.stop()).await.is_err()
+        {
+            tracing::warn!(
+                "the mail server does not answer; what is being sent to it may be sent again"
+            );
         }
         self.0.store.close().await;
     }

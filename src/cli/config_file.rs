@@ -103,6 +103,9 @@ impl<'f> Line<'f> {
     pub(super) fn texts(&self) -> Result<Vec<String>, String> {
         let texts = texts(self.flag, self.value).ok_or_else(|| self.refused(&self.expected()))?;
         for text in &texts {
+            if self.flag.is_hide_env_values_set() && text.contains(MASK) {
+                return Err(self.refused("the secret itself, which is masked here"));
+            }
             if let Some(why) = why_not(self.flag, text) {
                 return Err(self.refused(&format!("{}: {why}", self.expected())));
             }

@@ -211,7 +211,12 @@ pub fn main() -> ExitCode {
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let outcome = match runtime {
-        Ok(runtime) => runtime.block_on(run(asked)),
+        Ok(runtime) => {
+            let outcome = runtime.block_on(run(asked));
+            // Only a file that is still being opened when the process is told to stop is not waited for.
+            runtime.shutdown_background();
+            outcome
+        }
         Err(error) => Err(error.into()),
     };
     match outcome {
@@ -228,6 +233,7 @@ async fn run(asked: Asked) -> Result<ExitCode, Failure> {
     if let (Some(warning), false) = (&warning, matches!(command, Command::Serve(_))) {
         eprintln!("steward: {warning}");
     }
+    let data = resolved(data);
     let mut config = Config::default();
     let operation = match command {
         Command::Serve(serve) => return serve.run(&data, json, warning).await,
@@ -289,6 +295,11 @@ async fn run(asked: Asked) -> Result<ExitCode, Failure> {
     output::print(&answer, json);
     let problems = answer.get("problem_count").and_then(Value::as_u64).unwrap_or(0);
     Ok(if problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The file that a symbolic link leads to: what lies beside it, and takes its place, is beside the file.
+fn resolved(data: PathBuf) -> PathBuf {
+    if data.is_symlink() { data.canonicalize().unwrap_or(data) } else { data }
 }
 
 /// Prints how serve would run.

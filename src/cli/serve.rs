@@ -4,12 +4,14 @@ use std::future::Future;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::FalseyValueParser;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -51,7 +53,7 @@ pub(super) struct Serve {
 
     /// What to log: error, warn, info, debug or trace; info,request=debug adds a line for each request. `steward
     /// log` changes it while the server runs.
-    #[arg(long, env = "STEWARD_LOG", value_name = "LEVEL", default_value = "info")]
+    #[arg(long, env = "STEWARD_LOG", value_name = "LEVEL", default_value = "info", value_parser = logging::filter)]
     log: String,
 
     /// How to log: text, json, or auto for text on a terminal and JSON lines elsewhere.
@@ -99,8 +101,9 @@ impl Serve {
         json: bool,
         warning: Option<String>,
     ) -> Result<ExitCode, Failure> {
+        let room = raise_descriptors(self.connections);
         let filter = logging::init(&self.log, self.log_format).map_err(Failure::Other)?;
-        if let Some(warning) = warning {
+        for warning in warning.into_iter().chain(room) {
             tracing::warn!("{warning}");
         }
         let tls = self.tls()?;
@@ -119,7 +122,15 @@ impl Serve {
         let (place, compact_first) = (data.to_owned(), self.compact_at_start);
         let runtime = Handle::current();
         let open = move || runtime.block_on(open(&place, config, compact_first));
-        let (app, first) = tokio::task::spawn_blocking(open).await.map_err(Error::internal)??;
+        let mut stop = pin!(stop);
+        let (app, first) = tokio::select! {
+            opened = tokio::task::spawn_blocking(open) => opened.map_err(Error::internal)??,
+            // As a kill would: the next start goes on from what is on disk.
+            () = &mut stop => {
+                tracing::info!("stopped before the data file was open");
+                return Ok(ExitCode::SUCCESS);
+            }
+        };
         let control = Control::open(data)
             .map_err(|error| Failure::Other(format!("cannot open the control socket: {error}")))?;
         let mut beside = JoinSet::new();
@@ -231,6 +242,20 @@ async fn drain(app: &App, delay: Duration) {
         () = tokio::time::sleep(delay) => {}
         () = again => {}
     }
+}
+
+/// Descriptors besides those of clients: files, sockets, the runtime's own.
+const OWN_DESCRIPTORS: u64 = 64;
+
+/// Lets the process open as many files as it may. Answers what to say where clients could take all of them.
+fn raise_descriptors(connections: u32) -> Option<String> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    let open = if raised.is_ok() { maximum } else { current }?;
+    let wanted = u64::from(connections) + OWN_DESCRIPTORS;
+    (open < wanted).then(|| {
+        format!("{open} files may be open at once (ulimit -n), which clients can take: use --connections {}", open.saturating_sub(OWN_DESCRIPTORS))
+    })
 }
 
 /// Compacts the file where more than half of it is dead space. Where that fails, the file is served as it is.

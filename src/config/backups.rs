@@ -11,8 +11,8 @@ use super::duration;
 #[derive(Debug, Clone, Args)]
 #[non_exhaustive]
 pub struct BackupConfig {
-    /// A folder to write backups into by itself, each a file named after the data file and the moment. By default
-    /// none are made.
+    /// A folder to write backups into by itself, each a file named after the data file and the moment. Give each server
+    /// a folder of its own. By default none are made.
     #[arg(long, env = "STEWARD_BACKUP_DIR", value_name = "FOLDER")]
     pub backup_dir: Option<PathBuf>,
 

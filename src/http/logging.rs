@@ -84,6 +84,14 @@ impl Filter {
 /// The subscriber, before it is anybody's log.
 type Lines = Box<dyn Subscriber + Send + Sync>;
 
+/// A filter as it was written, if it can be read.
+///
+/// # Errors
+/// A text for the operator when it cannot.
+pub fn filter(filter: &str) -> Result<String, String> {
+    parse(filter).map(|_| filter.to_owned())
+}
+
 fn parse(filter: &str) -> Result<EnvFilter, String> {
     let wrong =
         |error: &dyn fmt::Display| format!("the log filter \"{filter}\" cannot be read: {error}");

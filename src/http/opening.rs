@@ -1,7 +1,7 @@
 //! What a server answers before its data file is open.
 
 use axum::Router;
-use axum::routing::get;
+use axum::routing::{any, get};
 
 use crate::error::Error;
 
@@ -13,6 +13,8 @@ pub fn router() -> Router {
     Router::new()
         .route("/_livez", get(livez))
         .route("/_livez/", get(livez))
+        .route("/_readyz", any(not_yet))
+        .route("/_readyz/", any(not_yet))
         .method_not_allowed_fallback(not_yet)
         .fallback(not_yet)
 }

@@ -15,8 +15,8 @@ use crate::time::{Clock, Timestamp};
 use super::App;
 use super::backups::BackupKeeper;
 
-/// How long it waits when the file takes no writes.
-const RETRY: Duration = Duration::from_secs(1);
+/// How long it waits where it could not go on.
+const RETRY: Duration = Duration::from_secs(5);
 /// How often it looks for what was kept long enough, at the least.
 const LOOK: Duration = Duration::from_hours(1);
 
@@ -29,11 +29,7 @@ impl App {
         let (store, due) = (self.0.store.clone(), Arc::clone(&self.0.sweep));
         let inner = Arc::downgrade(&self.0);
         let (mut log, mut replies) = (LogKeeper::of(self), ReplyKeeper::of(self));
-        let mut backups = BackupKeeper::of(self).map_err(|cause| OpenError::Io {
-            doing: "keep backups of",
-            path: store.path().to_owned(),
-            cause,
-        })?;
+        self.keep_backups()?;
         due.notify_one();
         tokio::spawn(async move {
             loop {
@@ -41,25 +37,37 @@ impl App {
                     () = due.notified() => {}
                     () = log.is_due() => {}
                     () = replies.is_due() => {}
-                    () = backups.is_due() => {}
                 }
                 let mut more = true;
                 while more && inner.strong_count() > 0 {
                     more = match store.write(sweeps::sweep).await {
                         Ok(more) => more,
-                        Err(_) => retry().await,
+                        Err(error) => retry(&error).await,
                     };
                 }
                 more = true;
                 while more && inner.strong_count() > 0 {
                     more = match remove_old(&store, &mut log, &mut replies).await {
                         Ok(more) => more,
-                        Err(_) => retry().await,
+                        Err(error) => retry(&error).await,
                     };
                 }
                 if inner.strong_count() == 0 {
                     return;
                 }
+            }
+        });
+        Ok(())
+    }
+
+    /// Makes backups, on a task of its own: they go on where nothing can be swept.
+    fn keep_backups(&self) -> Result<(), OpenError> {
+        let Some(mut backups) = BackupKeeper::of(self)? else { return Ok(()) };
+        let inner = Arc::downgrade(&self.0);
+        tokio::spawn(async move {
+            loop {
+                backups.is_due().await;
+                let Some(store) = inner.upgrade().map(|inner| inner.store.clone()) else { return };
                 backups.make(&store).await;
             }
         });
@@ -74,7 +82,8 @@ async fn remove_old(store: &Store, log: &mut LogKeeper, replies: &mut ReplyKeepe
 }
 
 /// Waits, and wants another try.
-async fn retry() -> bool {
+async fn retry(error: &Error) -> bool {
+    tracing::warn!(%error, "what is removed was not swept; trying again");
     tokio::time::sleep(RETRY).await;
     true
 }

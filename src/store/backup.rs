@@ -14,7 +14,7 @@ use super::background::in_background;
 use super::check::{Checks, check_snapshot, check_structure};
 use super::disk::{Drive, Reading};
 use super::engine::{RETRY_AFTER, begin, begin_read, definition, storage_error};
-use super::file;
+use super::file::{self, Lock};
 use super::key::Key;
 use super::open_error::OpenError;
 use super::panics::caught;
@@ -55,9 +55,11 @@ impl Store {
         checks: Checks,
         progress: Progress,
     ) -> Result<Backup, OpenError> {
-        let snapshot = self.snapshot()?;
-        let drive = self.drive.clone();
+        let (walk_begun, snapshot) = self.begin_walk().await?;
+        // What becomes of the backup's syncs says nothing of the data file's.
+        let drive = self.drive.apart();
         let write = move || {
+            let _under_way = walk_begun;
             write(&drive, &to, snapshot.values()?, &checks, &progress, |take| {
                 walk(&snapshot, Table::ALL, take)
             })
@@ -70,8 +72,12 @@ impl Store {
     /// # Errors
     /// 500 for a damaged value, 503 when the file cannot be read or `out` takes no more.
     pub async fn stream(&self, out: impl Write + Send + 'static) -> Result<()> {
-        let snapshot = self.snapshot()?;
-        in_background(move || send(&snapshot, out)).await?
+        let (walk_begun, snapshot) = self.begin_walk().await?;
+        let send = move || {
+            let _under_way = walk_begun;
+            send(&snapshot, out)
+        };
+        in_background(send).await?
     }
 }
 
@@ -110,10 +116,14 @@ fn write(
     progress: &Progress,
     source: impl FnOnce(&mut Take<'_>) -> Result<()>,
 ) -> Result<Backup, OpenError> {
-    file::create(drive, to, CACHE, |database| {
+    file::require_absent(drive, to)?;
+    let lock = Lock::take(to)?;
+    let created = file::create(drive, to, CACHE, |database| {
         fill(database, &mut progress.begin("copying", of), source)?;
         require_sound(to, database, checks, progress)
-    })?;
+    });
+    lock.withdraw();
+    created?;
     let (bytes, blake3) = hash(drive, to).map_err(OpenError::io("read", to))?;
     Ok(Backup { file: to.to_owned(), values: of, bytes, blake3 })
 }

@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 
 use super::background::in_background;
 use super::disk::{Drive, Reading};
+use super::engine::RETRY_AFTER;
 use super::file::{builder, folder_of};
 use super::import::Filling;
 use super::key::Key;
@@ -52,6 +53,19 @@ impl Findings {
     fn read(&mut self) {
         self.values += 1;
         self.steps.done();
+    }
+
+    /// The same, where all of the file was read: what could not be read is no damage.
+    ///
+    /// # Errors
+    /// 503 where it was not.
+    pub(super) fn whole(self) -> Result<Self> {
+        if !self.interrupted {
+            return Ok(self);
+        }
+        let why = self.problems.last().map_or("", String::as_str);
+        let text = format!("the file could not be read to its end: {why}");
+        Err(Error::unavailable(RETRY_AFTER, text))
     }
 
     fn problem(&mut self, table: Table, what: impl Display) {
@@ -264,19 +278,23 @@ impl Store {
     /// Writes wait while the file's bytes are copied; everything else runs beside them.
     ///
     /// # Errors
-    /// When the file is closed, or its folder has no room for the copy.
+    /// When the file is closed or is closed meanwhile, cannot be read, or its folder has no room for the copy.
     pub async fn check(&self, checks: Checks, progress: Progress) -> Result<Findings> {
-        let snapshot = self.snapshot()?;
+        let (walk_begun, snapshot) = self.begin_walk().await?;
         let told = progress.clone();
-        let walk = move || check_snapshot(&snapshot, &checks, &told);
-        let mut findings = in_background(walk).await?;
+        let walk = move || {
+            let _under_way = walk_begun;
+            check_snapshot(&snapshot, &checks, &told)
+        };
+        let mut findings = in_background(walk).await?.whole()?;
         let (drive, path) = (self.drive.clone(), self.path().to_owned());
         let copy =
             self.between_writes(move || copy_of(&drive, &path)).await?.map_err(Error::internal)?;
         let walk = move || {
-            match builder(DEFAULT_CACHE).create_file(copy) {
-                Ok(mut database) => check_structure(&mut database, &progress, &mut findings),
-                Err(error) => findings.problem(Table::Meta, format_args!("redb: {error}")),
+            match caught(|| builder(DEFAULT_CACHE).create_file(copy)) {
+                Some(Ok(mut database)) => check_structure(&mut database, &progress, &mut findings),
+                Some(Err(error)) => findings.problem(Table::Meta, format_args!("redb: {error}")),
+                None => findings.problem(Table::Meta, "redb panicked over the structure"),
             }
             findings
         };
@@ -302,6 +320,7 @@ pub(super) fn check_snapshot(tx: &Snapshot, checks: &Checks, progress: &Progress
     for table in others {
         reported(table, &mut findings, |found| check_sums(tx, table, found).map(drop));
     }
+    findings.steps = progress.begin("finding each key", of);
     for table in Table::ALL {
         reported(*table, &mut findings, |found| check_ways(tx, *table, found));
     }
@@ -315,6 +334,7 @@ fn check_ways(tx: &Snapshot, table: Table, findings: &mut Findings) -> Result<()
     let mut astray = Vec::new();
     tx.each_sealed(table, &mut |key, _| {
         walked += 1;
+        findings.steps.done();
         let follows = last.as_deref().is_none_or(|last| last < key);
         if astray.len() < TOLD && (!follows || !tx.has(table, key)?) {
             astray.push(Named(key).to_string());

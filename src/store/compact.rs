@@ -12,7 +12,7 @@ use super::engine::{RETRY_AFTER, storage_error};
 use super::progress::Progress;
 
 /// How long it waits for requests that still read.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(5);
 /// How long it waits between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -49,9 +49,15 @@ impl Store {
     /// that read are waited for.
     ///
     /// # Errors
-    /// 503 when requests read for too long, the file is closed, or it cannot be written.
+    /// 400 when the whole file is being read, for a backup, an export, a check or a scrub; 503 when requests read for
+    /// too long, the file is closed, or it cannot be written.
     pub async fn compact(&self, progress: &Progress) -> Result<Compacted> {
         progress.begin("compacting", 0);
+        let Ok(_alone) = self.walks.try_write() else {
+            let text =
+                "a backup, an export, a check or a scrub is under way; compact when it is done";
+            return Err(Error::invalid("under_way", text));
+        };
         let (drive, path) = (self.drive.clone(), self.path().to_owned());
         let size = move || {
             let size = drive.disk().open(&path).and_then(|file| file.size());

@@ -218,6 +218,11 @@ impl Drive {
         Self { disk, sync_failed: Arc::default() }
     }
 
+    /// The same disk for another file, whose failures are its own.
+    pub(super) fn apart(&self) -> Self {
+        Self::new(Arc::clone(&self.disk))
+    }
+
     /// The operating system's files.
     pub(super) fn files() -> Self {
         Self::new(Files::shared())

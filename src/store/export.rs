@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::secret::SigningSecret;
 
 use super::Store;
+use super::background::in_background;
 use super::backup::{Stream, Take, walk};
 use super::check::Checks;
 use super::disk::Drive;
@@ -84,12 +85,13 @@ impl Store {
     /// # Errors
     /// When a record is damaged, or the operating system refuses.
     pub async fn export(&self, how: Exporting) -> Result<Export, OpenError> {
-        let snapshot = self.snapshot()?;
+        let (walk_begun, snapshot) = self.begin_walk().await?;
         let put = move || {
+            let _under_way = walk_begun;
             let tables = how.tables();
             how.lines(snapshot.values_of(&tables)?, |take| walk(&snapshot, &tables, take))
         };
-        tokio::task::spawn_blocking(put).await.map_err(Error::internal)?
+        in_background(put).await?
     }
 }
 

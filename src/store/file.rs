@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -179,6 +179,16 @@ pub(super) fn replace(
     drive.disk().rename(new, data).map_err(OpenError::io("replace", data))?;
     sync_folder(drive, data)?;
     Ok(kept)
+}
+
+/// Has the file at `new` belong to whom the one at `data` belongs to, where there is one: whoever restores need not be
+/// who serves.
+pub(super) fn give_owner_of(data: &Path, new: &Path) -> Result<(), OpenError> {
+    let (Ok(old), Ok(made)) = (fs::metadata(data), fs::metadata(new)) else { return Ok(()) };
+    if (old.uid(), old.gid()) == (made.uid(), made.gid()) {
+        return Ok(());
+    }
+    chown(new, Some(old.uid()), Some(old.gid())).map_err(OpenError::io("give to its owner", new))
 }
 
 /// Gives the file at `data`, if there is one, a second name that nothing has.

@@ -23,6 +23,7 @@ mod overlay;
 mod panics;
 mod per_table;
 mod progress;
+mod queued;
 mod read;
 pub mod record;
 mod restore;
@@ -47,7 +48,7 @@ use std::thread::JoinHandle;
 use arc_swap::ArcSwapOption;
 use redb::Database;
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedRwLockReadGuard, RwLock, mpsc, oneshot};
 
 pub use backup::{Backup, receive};
 pub use check::{Checks, Excused, Findings, Kind, kind, secret_kind};
@@ -76,8 +77,9 @@ use disk::{Disk, Drive, Files};
 use engine::{RETRY_AFTER, begin, storage_error};
 use file::Lock;
 use migrate::open_database;
+use queued::Queued;
 use watch::Watched;
-use writer::{Queued, Shared, Task, Writer};
+use writer::{Shared, Task, Writer};
 
 /// How many writes may wait for the writer; the next one is refused with 503.
 const QUEUE: usize = 4096;
@@ -96,6 +98,8 @@ pub struct Store {
     thread: Arc<Mutex<Option<JoinHandle<()>>>>,
     path: Arc<Path>,
     drive: Drive,
+    /// Held by whoever reads one moment of the whole file, and alone by what cannot go on beside that.
+    walks: Arc<RwLock<()>>,
 }
 
 impl Store {
@@ -198,6 +202,7 @@ impl Store {
             queue: tasks,
             sender: queue.downgrade(),
             shared: Arc::clone(&shared),
+            resting: None,
             expected: 1,
             runtime: Handle::try_current().ok(),
         };
@@ -211,6 +216,7 @@ impl Store {
             thread: Arc::new(Mutex::new(Some(thread))),
             path: path.into(),
             drive,
+            walks: Arc::default(),
         })
     }
 
@@ -233,6 +239,12 @@ impl Store {
             .snapshot
             .load_full()
             .ok_or_else(|| Error::unavailable(RETRY_AFTER, "the data file is closed"))
+    }
+
+    /// The same, for who reads the whole of it: until the first value is dropped, the file is not compacted.
+    async fn begin_walk(&self) -> Result<(OwnedRwLockReadGuard<()>, Arc<Snapshot>)> {
+        let under_way = Arc::clone(&self.walks).read_owned().await;
+        Ok((under_way, self.snapshot()?))
     }
 
     /// Runs `rule` inside the current write transaction and answers once it is on disk.

@@ -12,9 +12,10 @@ use super::check::Checks;
 use super::disk::Drive;
 use super::engine::begin_read;
 use super::file::{self, Lock, beside};
-use super::migrate::open_database;
+use super::migrate::{format_of, open_database};
 use super::open_error::OpenError;
 use super::progress::Progress;
+use super::schema::FORMAT;
 use super::secrets::stored_secret;
 use super::snapshot::Snapshot;
 use super::{DEFAULT_CACHE, Store};
@@ -96,6 +97,7 @@ impl Prepared {
 }
 
 fn put(drive: &Drive, data: &Path, stamp: &str) -> Result<Restored, OpenError> {
+    file::give_owner_of(data, &copy_beside(data))?;
     let replaced = file::replace(drive, data, &copy_beside(data), &format!("replaced-{stamp}"))?;
     Ok(Restored { file: data.to_owned(), replaced })
 }
@@ -108,10 +110,12 @@ impl Store {
     /// 400 when there is no such copy or it is another workspace's, whose links and keys this process does not
     /// know; 503 when the file is closed.
     pub async fn restore(&self, stamp: String) -> Result<Restored> {
-        let (data, secret) = (self.path().to_owned(), stored_secret(&*self.snapshot()?)?);
-        let drive = self.drive.clone();
+        let (drive, data) = (self.drive.clone(), self.path().to_owned());
         self.exchange(move |database| {
-            let swapped = require_same(&drive, &data, &secret).and_then(|()| {
+            let held =
+                || Ok(stored_secret(&Snapshot::new(begin_read(&database)?, Box::new(|| ())))?);
+            let swapped = held().and_then(|secret| {
+                require_same(&drive, &data, &secret)?;
                 drop(database);
                 put(&drive, &data, &stamp)
             });
@@ -124,6 +128,10 @@ impl Store {
 fn require_same(drive: &Drive, data: &Path, secret: &SigningSecret) -> Result<(), OpenError> {
     let copy = copy_beside(data);
     let found = file::inspect(drive, &copy, DEFAULT_CACHE, |shown| {
+        if format_of(shown, &copy)? != FORMAT {
+            let text = "the command is another release than the server; use the same one";
+            return Err(Error::invalid("another_release", text).into());
+        }
         Ok(stored_secret(&Snapshot::new(begin_read(shown)?, Box::new(|| ())))?)
     })?;
     if found == *secret {

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 use super::Store;
 use super::background::in_background;
 use super::check::{Checks, Findings, check_snapshot};
-use super::engine::RETRY_AFTER;
 use super::progress::Progress;
 
 /// How long it pauses whenever it tells how far it is, each few thousand values: about as long as it worked. Not longer:
@@ -22,13 +21,12 @@ impl Store {
     /// # Errors
     /// 503 when the file cannot be read.
     pub async fn scrub(&self, checks: Checks) -> Result<Findings> {
-        let snapshot = self.snapshot()?;
+        let (walk_begun, snapshot) = self.begin_walk().await?;
         let pausing = Progress::new(|_| std::thread::sleep(PAUSE));
-        let walk = move || check_snapshot(&snapshot, &checks, &pausing);
-        let findings = in_background(walk).await?;
-        if findings.interrupted {
-            return Err(Error::unavailable(RETRY_AFTER, "the file could not be read to its end"));
-        }
-        Ok(findings)
+        let walk = move || {
+            let _under_way = walk_begun;
+            check_snapshot(&snapshot, &checks, &pausing)
+        };
+        in_background(walk).await?.whole()
     }
 }

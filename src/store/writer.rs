@@ -12,13 +12,14 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwapOption;
 use redb::Database;
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use crate::error::{Error, Result};
 
 use super::disk::Drive;
 use super::engine::{RETRY_AFTER, begin, begin_read, probe, storage_error};
 use super::file::{self, Lock};
+use super::queued::Write;
 use super::rewrite;
 use super::snapshot::Snapshot;
 use super::watch::{Look, Watched};
@@ -33,8 +34,10 @@ const BATCH_TIME: Duration = Duration::from_millis(10);
 const GATHER_STEPS: usize = 20;
 /// How long it waits each time.
 const GATHER_STEP: Duration = Duration::from_micros(50);
-/// The first wait before the file is opened again; it doubles up to [`REOPEN_LAST`].
+/// The first wait where the file could not be opened again; it doubles up to [`REOPEN_LAST`].
 const REOPEN_FIRST: Duration = Duration::from_millis(50);
+/// How long writes are refused after one failed, so that those who read have the file for most of the time.
+const REST: Duration = Duration::from_millis(100);
 /// The longest wait between two attempts to open the file again.
 const REOPEN_LAST: Duration = Duration::from_secs(5);
 
@@ -82,54 +85,6 @@ pub(super) enum Task {
     Close,
 }
 
-/// A queued write, whatever its answer's type.
-pub(super) trait Write: Send {
-    /// Whether nobody waits for the answer any more.
-    fn abandoned(&self) -> bool;
-    /// Runs the rule; answers whether what it wrote stays.
-    fn run(&mut self, tx: &mut WriteTx<'_>) -> bool;
-    /// Answers, once it is known what became of the transaction.
-    fn answer(self: Box<Self>, committed: Result<()>);
-}
-
-/// A rule, and where its answer goes.
-pub(super) struct Queued<T, F> {
-    rule: F,
-    outcome: Option<Result<T>>,
-    reply: oneshot::Sender<Result<T>>,
-}
-
-impl<T, F> Queued<T, F> {
-    pub(super) fn new(rule: F) -> (Box<Self>, oneshot::Receiver<Result<T>>) {
-        let (reply, answer) = oneshot::channel();
-        (Box::new(Self { rule, outcome: None, reply }), answer)
-    }
-}
-
-impl<T, F> Write for Queued<T, F>
-where
-    T: Send,
-    F: Fn(&mut WriteTx<'_>) -> Result<T> + Send,
-{
-    fn abandoned(&self) -> bool {
-        self.reply.is_closed()
-    }
-
-    fn run(&mut self, tx: &mut WriteTx<'_>) -> bool {
-        let outcome = catch_unwind(AssertUnwindSafe(|| (self.rule)(tx)))
-            .unwrap_or_else(|_| Err(Error::internal("a rule panicked inside a write")));
-        let stays = outcome.is_ok();
-        self.outcome = Some(outcome);
-        stays
-    }
-
-    /// A refusal waits for the commit too: it may rest on what a neighbour of the batch wrote.
-    fn answer(self: Box<Self>, committed: Result<()>) {
-        let outcome = self.outcome.unwrap_or_else(|| Err(Error::internal("a write did not run")));
-        let _ = self.reply.send(committed.and(outcome));
-    }
-}
-
 /// The writer thread's own state.
 pub(super) struct Writer {
     pub(super) drive: Drive,
@@ -140,6 +95,8 @@ pub(super) struct Writer {
     /// The other end of `queue`, for snapshots to tell that a read failed.
     pub(super) sender: mpsc::WeakSender<Task>,
     pub(super) shared: Arc<Shared>,
+    /// Until when writes are refused: one just failed, and the next would take the file from those who read.
+    pub(super) resting: Option<Instant>,
     /// How many writes were under way when the last batch ended.
     pub(super) expected: usize,
     /// Where answers are sent from: waking its own tasks is cheaper than being woken for each.
@@ -166,6 +123,11 @@ impl Writer {
                 }
                 task => task,
             };
+            let wrote = matches!(task, Task::Write(_));
+            if wrote && self.rests() {
+                refuse(task);
+                continue;
+            }
             // What panics here is redb, and what it holds in memory afterwards proves nothing.
             let outcome = catch_unwind(AssertUnwindSafe(|| match task {
                 Task::Write(first) => self.batch(&database, first, &mut next).map(|()| true),
@@ -180,10 +142,16 @@ impl Writer {
             match outcome.unwrap_or_else(|_| Err(Error::internal("redb panicked"))) {
                 Ok(true) => {}
                 Ok(false) => break,
-                Err(cause) => database = self.reopen(database, next.take(), &cause)?,
+                Err(cause) => database = self.reopen(database, next.take(), wrote, &cause)?,
             }
         }
         Some(database)
+    }
+
+    /// Whether a write failed a moment ago.
+    fn rests(&mut self) -> bool {
+        self.resting = self.resting.filter(|until| Instant::now() < *until);
+        self.resting.is_some()
     }
 
     /// Runs `first` and what else is queued in one transaction. A task that is no write ends the
@@ -296,11 +264,13 @@ impl Writer {
 
     /// Closes the file and opens it again, as often as it takes. Meanwhile nothing is served: after an
     /// input/output error the handle refuses all writes, and what it holds in memory proves nothing.
-    /// None when the store is closed before it is open again.
+    /// None when the store is closed before it is open again. After a failed write it is opened at once, for those who
+    /// read; writes rest.
     fn reopen(
         &mut self,
         database: Database,
         next: Option<Task>,
+        wrote: bool,
         cause: &Error,
     ) -> Option<Database> {
         tracing::error!(%cause, "the data file failed; opening it again");
@@ -308,6 +278,11 @@ impl Writer {
         drop(database);
         if next.is_some_and(|task| refuse(task) == Ended::Yes) {
             return None;
+        }
+        if wrote {
+            let opened = self.open_again();
+            self.resting = Some(Instant::now() + REST);
+            return opened;
         }
         if self.refuse_for(REOPEN_FIRST) == Ended::Yes {
             return None;
@@ -335,7 +310,7 @@ impl Writer {
 
     fn try_open(&self) -> Result<Database> {
         if self.drive.distrusted() {
-            rewrite::rewrite(&self.drive, &self.path)?;
+            self.shared.watched.occupied(|| rewrite::rewrite(&self.drive, &self.path))?;
         }
         let database = file::open(&self.drive, &self.path, self.cache).map_err(Error::internal)?;
         self.publish(&database)?;

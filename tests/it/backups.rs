@@ -2,16 +2,20 @@
 //! holds it.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::geteuid;
 use serde_json::{Value, json};
 use steward::config::Config;
+use steward::store::Progress;
 use steward::time::{Clock, ManualClock, Timestamp};
+use tokio::sync::oneshot;
 
 use crate::support::Workspace;
 use crate::support::process::{Connection, Server, Site, until};
@@ -200,6 +204,85 @@ fn a_backup_under_load_is_one_moment_of_it() {
         assert_eq!(place.site.json(&["check", "--data", name])["problem_count"], 0);
     }
     place.site.check();
+}
+
+#[test]
+fn of_two_backups_into_one_file_the_second_is_refused() {
+    each_way(|place| {
+        let lock = fs::File::create(place.site.path("copy.redb.lock")).expect("a lock");
+        lock.lock().expect("another backup is being made");
+        place.site.run(&["backup", "copy.redb"]).fails("copy.redb is in use by another steward");
+        drop(lock);
+        place.site.json(&["backup", "copy.redb"]);
+        assert_eq!(place.site.json(&["check", "--data", "copy.redb"])["problem_count"], 0);
+    });
+}
+
+/// Where a backup goes that is not taken.
+struct Untaken {
+    begun: Option<oneshot::Sender<()>>,
+    taken: mpsc::Receiver<()>,
+}
+
+impl io::Write for Untaken {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(begun) = self.begun.take() {
+            begun.send(()).expect("somebody waits");
+            self.taken.recv().expect("it is taken in the end");
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_compaction_takes_the_file_from_no_backup_and_holds_nobody_up_for_one() {
+    let workspace = Workspace::new().await;
+    let store = workspace.app.store().clone();
+    let ((begun, begins), (take, taken)) = (oneshot::channel(), mpsc::channel());
+    let out = Untaken { begun: Some(begun), taken };
+    let stream = tokio::spawn({
+        let store = store.clone();
+        async move { store.stream(out).await }
+    });
+    begins.await.expect("the backup begins");
+    let refused = store.compact(&Progress::unheard()).await.expect_err("a backup is under way");
+    let why = "a backup, an export, a check or a scrub is under way; compact when it is done";
+    assert_eq!((refused.status(), refused.to_string().as_str()), (400, why));
+    store.write(|_| Ok(())).await.expect("writes go on");
+    take.send(()).expect("the backup waits");
+    stream.await.expect("no panic").expect("all was sent");
+    store.compact(&Progress::unheard()).await.expect("compacted");
+    workspace.check().await;
+}
+
+#[test]
+fn a_restored_file_belongs_to_whom_the_one_in_its_place_belonged_to() {
+    let place = Place::new(false);
+    place.site.json(&["backup", "copy.redb"]);
+    let (data, stranger) = (place.site.path("steward.redb"), 65_534);
+    // Only root can give a file away; anybody's own stays their own.
+    let owner =
+        chown(&data, Some(stranger), Some(stranger)).map_or(geteuid().as_raw(), |()| stranger);
+    place.site.json(&["restore", "copy.redb"]);
+    let made = data.metadata().expect("the file");
+    assert_eq!((made.uid(), made.permissions().mode() & 0o777), (owner, 0o600));
+}
+
+#[test]
+fn a_restore_through_a_link_takes_the_place_of_the_file_behind_it() {
+    each_way(|place| {
+        place.add("A");
+        place.site.json(&["backup", "copy.redb"]);
+        place.add("B");
+        symlink("steward.redb", place.site.path("link.redb")).expect("a link");
+        place.site.json(&["restore", "copy.redb", "--data", "link.redb"]);
+        assert!(place.site.path("link.redb").is_symlink());
+        assert_eq!(place.names(), ["A"]);
+    });
 }
 
 #[test]

@@ -87,6 +87,11 @@ fn a_full_file_system_refuses_writes_for_as_long_as_it_is_full_and_loses_nothing
         assert!(filled.is_err_and(|error| error.kind() == std::io::ErrorKind::StorageFull));
         let refused = (1..300).find(|number| create(round * 1000 + number) == 503);
         assert!(refused.is_some(), "the file system is full");
+        let read = (0..40).filter(|number| {
+            create(round * 1000 + 400 + number);
+            server.get(&path, key).status == 200
+        });
+        assert!(read.count() >= 30, "who reads is hardly disturbed by who writes");
         fs::remove_file(&other).expect("there is room again");
         until("the service takes writes again", || {
             (create(round * 1000 + 999) == 201).then_some(())

@@ -304,10 +304,10 @@ async fn refused_writes_are_counted_while_they_are_refused() {
     // It waits for whoever reads, with the file taken out of service.
     let compacting =
         tokio::spawn(async move { perform(&app, Operation::Compact, Progress::unheard()).await });
-    let mut refused = 0;
-    while refused < 3 {
-        let written = workspace.app.store().write(|_| Ok(())).await;
-        refused += u32::from(written.is_err_and(|error| error.status() == 503));
+    eventually("the file is away", || (!workspace.app.store().ready()).then_some(())).await;
+    for _ in 0..3 {
+        let refused = workspace.app.store().write(|_| Ok(())).await.expect_err("the file is away");
+        assert_eq!(refused.status(), 503);
     }
     let numbers = Numbers::of(&workspace).await;
     assert!(is(numbers.value("steward_writes_refused_total", &[]), 3), "{numbers:?}");

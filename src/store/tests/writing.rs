@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 
-use super::writer::Write;
+use super::queued::Write;
 use super::*;
 
 /// A batch also ends with its time, which a busy machine may use up: so one of several has to be shared.
