@@ -43,7 +43,7 @@ use settings::{Asked, Setting, Unclear};
 #[derive(Parser)]
 #[command(name = "steward", version, propagate_version = true)]
 #[command(
-    after_help = "Every command but serve, init and import works beside a running server, which then does it: \
+    after_help = "Every command but serve, init and import works beside a running server, which then does it; all but log and healthcheck without one too: \
     `steward user list` in the folder where `steward serve` runs."
 )]
 struct Cli {

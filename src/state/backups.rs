@@ -47,13 +47,15 @@ impl BackupKeeper {
     /// The first backup is due when the newest one in the folder is old enough. None where none are made.
     pub(super) fn of(app: &App) -> Result<Option<Self>, OpenError> {
         let (config, clock) = (&app.0.config.backups, app.0.clock.clone());
+        let meters = &app.0.config.meters;
+        let made_at = meters.gauge(Series::BACKUP_AT, &[]);
+        let failures = meters.counter(Series::BACKUP_FAILURES, &[]);
         let Some(folder) = prepared_folder(config)? else { return Ok(None) };
         let looked = |cause| OpenError::Io { doing: "look into", path: folder.clone(), cause };
         let stem = app.0.store.path().file_stem().unwrap_or(OsStr::new("steward"));
-        let meters = &app.0.config.meters;
         let keeper = Self {
-            made_at: meters.gauge(Series::BACKUP_AT, &[]),
-            failures: meters.counter(Series::BACKUP_FAILURES, &[]),
+            made_at,
+            failures,
             next: clock.now(),
             clock,
             folder: folder.clone(),

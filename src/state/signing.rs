@@ -1,6 +1,7 @@
 //! What is derived of the data file's signing secret, and how all of it but the key tags is renewed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
@@ -16,6 +17,9 @@ use crate::secret::{Purpose, Seed, SigningSecret};
 use crate::store::Tx;
 
 use super::App;
+
+/// How long it waits for the file to be open again.
+const RETRY: Duration = Duration::from_millis(100);
 
 /// What is derived of the signing secret, and renewed with it. Its clones are the same.
 #[derive(Clone)]
@@ -73,10 +77,18 @@ impl App {
         match rotated.await {
             Ok((_, pages)) => Ok(pages),
             Err(error) => {
-                // A commit that failed may be on disk all the same.
-                if let Ok(secret) = self.store().signing_secret() {
-                    self.0.signing.renew(&secret)?;
-                }
+                // A commit that failed may be on disk all the same, which shows once the file is open again.
+                let inner = Arc::downgrade(&self.0);
+                tokio::spawn(async move {
+                    while let Some(inner) = inner.upgrade() {
+                        let secret = inner.store.signing_secret();
+                        if secret.and_then(|secret| inner.signing.renew(&secret)).is_ok() {
+                            return;
+                        }
+                        drop(inner);
+                        tokio::time::sleep(RETRY).await;
+                    }
+                });
                 Err(error)
             }
         }

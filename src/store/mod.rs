@@ -202,7 +202,6 @@ impl Store {
             queue: tasks,
             sender: queue.downgrade(),
             shared: Arc::clone(&shared),
-            resting: None,
             expected: 1,
             runtime: Handle::try_current().ok(),
         };

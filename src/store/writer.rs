@@ -34,10 +34,9 @@ const BATCH_TIME: Duration = Duration::from_millis(10);
 const GATHER_STEPS: usize = 20;
 /// How long it waits each time.
 const GATHER_STEP: Duration = Duration::from_micros(50);
-/// The first wait where the file could not be opened again; it doubles up to [`REOPEN_LAST`].
+/// The first wait where the file failed, for those who read where it was a write; it doubles up to [`REOPEN_LAST`] where the
+/// file cannot be opened.
 const REOPEN_FIRST: Duration = Duration::from_millis(50);
-/// How long writes are refused after one failed, so that those who read have the file for most of the time.
-const REST: Duration = Duration::from_millis(100);
 /// The longest wait between two attempts to open the file again.
 const REOPEN_LAST: Duration = Duration::from_secs(5);
 
@@ -95,8 +94,6 @@ pub(super) struct Writer {
     /// The other end of `queue`, for snapshots to tell that a read failed.
     pub(super) sender: mpsc::WeakSender<Task>,
     pub(super) shared: Arc<Shared>,
-    /// Until when writes are refused: one just failed, and the next would take the file from those who read.
-    pub(super) resting: Option<Instant>,
     /// How many writes were under way when the last batch ended.
     pub(super) expected: usize,
     /// Where answers are sent from: waking its own tasks is cheaper than being woken for each.
@@ -124,10 +121,6 @@ impl Writer {
                 task => task,
             };
             let wrote = matches!(task, Task::Write(_));
-            if wrote && self.rests() {
-                refuse(task);
-                continue;
-            }
             // What panics here is redb, and what it holds in memory afterwards proves nothing.
             let outcome = catch_unwind(AssertUnwindSafe(|| match task {
                 Task::Write(first) => self.batch(&database, first, &mut next).map(|()| true),
@@ -146,12 +139,6 @@ impl Writer {
             }
         }
         Some(database)
-    }
-
-    /// Whether a write failed a moment ago.
-    fn rests(&mut self) -> bool {
-        self.resting = self.resting.filter(|until| Instant::now() < *until);
-        self.resting.is_some()
     }
 
     /// Runs `first` and what else is queued in one transaction. A task that is no write ends the
@@ -255,7 +242,7 @@ impl Writer {
             self.shared.close();
             catch_unwind(AssertUnwindSafe(|| work(database))).ok()
         });
-        let opened = self.open_again();
+        let opened = self.open_again(Duration::ZERO);
         if let Some(tell) = tell {
             tell();
         }
@@ -279,23 +266,24 @@ impl Writer {
         if next.is_some_and(|task| refuse(task) == Ended::Yes) {
             return None;
         }
-        if wrote {
-            let opened = self.open_again();
-            self.resting = Some(Instant::now() + REST);
-            return opened;
-        }
-        if self.refuse_for(REOPEN_FIRST) == Ended::Yes {
+        let (first, rest) =
+            if wrote { (Duration::ZERO, REOPEN_FIRST) } else { (REOPEN_FIRST, Duration::ZERO) };
+        if self.refuse_for(first) == Ended::Yes {
             return None;
         }
-        self.open_again()
+        self.open_again(rest)
     }
 
-    fn open_again(&mut self) -> Option<Database> {
+    /// Opens the file, as often as it takes. Reads go on at once, writes after a `rest`.
+    fn open_again(&mut self, rest: Duration) -> Option<Database> {
         let mut wait = REOPEN_FIRST;
         loop {
             match self.try_open() {
                 Ok(database) => {
                     tracing::info!("the data file is open again");
+                    if self.refuse_for(rest) == Ended::Yes {
+                        return None;
+                    }
                     self.shared.ready.store(true, Ordering::Release);
                     return Some(database);
                 }

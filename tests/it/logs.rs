@@ -93,5 +93,5 @@ fn a_log_that_cannot_be_changed_stays_and_says_why() {
     let log = server.stop();
     assert!(!lines(&log, ME).is_empty(), "{log}");
     assert!(!log.contains("the log was changed"), "{log}");
-    site.run(&["serve", "--log", "loud"]).fails("\"loud\" is no level");
+    site.run(&["serve", "--log", "loud"]).misused("\"loud\" is no level");
 }
