@@ -143,7 +143,7 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
         }
         Operation::Restore => {
             let restored = app.store().restore(app.now().stamp()).await?;
-            app.sweep();
+            app.begin_anew();
             serde_json::to_value(restored).map_err(Error::internal)
         }
     }

@@ -280,6 +280,14 @@ impl App {
         self.0.sweep.notify_one();
     }
 
+    /// Goes on with what is in the file, which is another than before: sweeping, and sending mail.
+    pub fn begin_anew(&self) {
+        self.sweep();
+        if let Some(postman) = &self.0.postman {
+            postman.wake();
+        }
+    }
+
     /// Finishes a mail that is being sent and what is queued, and closes the data file clean.
     pub async fn close(&self) {
         if let Some(postman) = &self.0.postman

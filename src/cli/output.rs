@@ -1,6 +1,6 @@
 //! What commands print: one JSON object, or the same as text.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 use serde_json::{Map, Value};
 
@@ -10,9 +10,16 @@ pub(super) fn print(answer: &Value, json: bool) {
     print_bytes(text.as_bytes());
 }
 
-/// Prints what is text of its own kind. A closed stdout is nobody's fault.
+/// Prints what is text of its own kind. A closed stdout is nobody's fault; whatever else keeps it from being told is
+/// said on stderr.
 pub(super) fn print_bytes(bytes: &[u8]) {
-    let _ = std::io::stdout().write_all(bytes);
+    let mut out = std::io::stdout();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("steward: it is done, and could not be told: {error}");
+        }
+        _ => {}
+    }
 }
 
 fn as_text(answer: &Value) -> String {
