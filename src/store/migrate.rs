@@ -2,6 +2,7 @@
 
 mod activity;
 
+use std::io;
 use std::path::Path;
 
 use redb::Database;
@@ -53,7 +54,7 @@ pub(super) fn format_of(database: &Database, path: &Path) -> Result<u64, OpenErr
     let foreign = || OpenError::Foreign(path.to_owned());
     let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
     let unreadable = |error: Error| match error.status() {
-        503 => OpenError::Refused(error),
+        503 => OpenError::io("read", path)(io::Error::other(error.to_string())),
         _ => OpenError::damaged(path, &error),
     };
     if !snapshot.holds(Table::Meta).map_err(unreadable)? {

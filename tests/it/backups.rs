@@ -389,28 +389,6 @@ fn a_free_file_is_compacted_too() {
     place.site.check();
 }
 
-/// The promise of a backup: whatever becomes of the file, what was acknowledged before it is there again.
-#[test]
-fn the_drill_loses_nothing_that_was_acknowledged_before_the_backup() {
-    let mut place = Place::new(true);
-    let mut before = Vec::new();
-    Load::under(&place, |load| {
-        before.clone_from(&load.acknowledged.lock().unwrap());
-        place.site.json(&["backup", "copy.redb"]);
-        load.more(20);
-    });
-    place.server.take().expect("a server").kill();
-    corrupt(&place.site.path("steward.redb"));
-    place.site.json(&["restore", "copy.redb"]);
-    place.server = Some(place.site.serve(&[]));
-    let server = place.server.as_ref().expect("a server");
-    let found: Vec<_> =
-        server.dashboards(&place.project, &place.key).into_iter().map(|(id, _)| id).collect();
-    assert!(before.len() >= 20 && before.iter().all(|id| found.contains(id)));
-    place.add("and on");
-    place.site.check();
-}
-
 #[tokio::test]
 async fn the_server_makes_backups_by_itself_and_removes_the_oldest() {
     let start = Timestamp::parse("2026-01-02T03:04:05Z").expect("a moment");
