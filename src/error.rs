@@ -45,6 +45,7 @@ struct Inner {
     attr: Option<String>,
     retry_after: Option<u32>,
     rate_limit: Option<u32>,
+    is_overload: bool,
     cause: Option<Arc<str>>,
 }
 
@@ -63,6 +64,7 @@ impl Error {
             attr: None,
             retry_after: None,
             rate_limit: None,
+            is_overload: false,
             cause: None,
         }))
     }
@@ -81,6 +83,11 @@ impl Error {
         let mut error = Self::invalid(code, detail);
         error.0.attr = Some(attr.into());
         error
+    }
+
+    /// 400: the change would exceed a cap that the operator set. `detail` names the cap.
+    pub fn limit_reached(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::invalid("limit_reached", detail)
     }
 
     /// 400: the body is no JSON. `detail` is the parser's text.
@@ -218,6 +225,15 @@ impl Error {
         error
     }
 
+    /// 503: the caller's share of a resource, or the whole of it, is in use. The client may try again after
+    /// `retry_after` seconds. Unlike [`unavailable`](Self::unavailable) it is no fault of the service, so the
+    /// log does not report each one.
+    pub fn overloaded(retry_after: u32, cause: impl fmt::Display) -> Self {
+        let mut error = Self::unavailable(retry_after, cause);
+        error.0.is_overload = true;
+        error
+    }
+
     /// The HTTP status.
     pub fn status(&self) -> u16 {
         self.0.status
@@ -246,6 +262,11 @@ impl Error {
     /// The quota that is used up, where that is why.
     pub fn rate_limit(&self) -> Option<u32> {
         self.0.rate_limit
+    }
+
+    /// Whether it refuses what is beyond a share, as [`overloaded`](Self::overloaded) does.
+    pub fn is_overload(&self) -> bool {
+        self.0.is_overload
     }
 
     /// What went wrong inside, for the log.

@@ -48,6 +48,7 @@ pub mod config;
 pub mod dns;
 pub mod error;
 pub mod etag;
+pub mod fair;
 pub mod http;
 pub mod idempotency;
 pub mod ids;

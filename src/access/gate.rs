@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::fair::Consumer;
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
 use crate::resources::api_keys::{self, ApiKey, Holdings};
 use crate::resources::members::{self, Membership};
@@ -123,6 +124,16 @@ pub struct Granted {
     pub member: Option<Membership>,
     /// The project that the path names.
     pub project: Option<projects::Head>,
+}
+
+impl Granted {
+    /// The tenant that the request works for.
+    pub fn consumer(&self) -> Consumer {
+        match &self.member {
+            Some(member) => Consumer::Organization(member.organization),
+            None => Consumer::User(self.caller.user.id),
+        }
+    }
 }
 
 /// Lets the caller in, or says why not.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::etag::Expected;
+use crate::fair::Consumer;
 use crate::idempotency::Sent;
 use crate::resources::members::Membership;
 use crate::resources::projects;
@@ -72,6 +73,8 @@ pub struct Admitted<P> {
     pub caller: Caller,
     /// Where.
     pub place: P,
+    /// The tenant that the request works for.
+    pub consumer: Consumer,
     /// What the answer is read from.
     pub tx: Arc<Snapshot>,
 }
@@ -85,6 +88,8 @@ pub struct Changing<P> {
     pub expected: Expected,
     /// The request, where it is to be done once.
     pub once: Option<Sent>,
+    /// The tenant that the request works for.
+    pub consumer: Consumer,
     /// Where it leads.
     pub place: PhantomData<P>,
 }

@@ -1,6 +1,7 @@
 //! How the service is asked to run: flags, and environment variables of the same names.
 
 mod backups;
+mod caps;
 mod mail;
 mod rate;
 mod smtp_url;
@@ -18,6 +19,7 @@ use crate::store::disk::{Disk, Files};
 use crate::time::Clock;
 
 pub use backups::BackupConfig;
+pub use caps::Caps;
 pub use mail::MailConfig;
 pub use rate::Rate;
 pub use smtp_url::{Protection, SmtpUrl};
@@ -122,6 +124,10 @@ pub struct Config {
     #[arg(long, env = "STEWARD_DNS_TIMEOUT", value_name = "TIME", default_value = "5s", value_parser = duration)]
     pub dns_timeout: Duration,
 
+    /// How much of the service one tenant may have.
+    #[command(flatten)]
+    pub caps: Caps,
+
     /// How mail is sent.
     #[command(flatten)]
     pub mail: MailConfig,
@@ -175,6 +181,7 @@ impl Default for Config {
             dns_resolvers: Vec::new(),
             dns_challenge_prefix: "_posthog-challenge".to_owned(),
             dns_timeout: Duration::from_secs(5),
+            caps: Caps::default(),
             mail: MailConfig::default(),
             backups: BackupConfig::default(),
             listening_at: format!("http://{DEFAULT_LISTEN}"),

@@ -2,7 +2,7 @@
 //! governor's: a quota is there whole at first and comes back evenly.
 
 use std::hash::{BuildHasher, Hash, RandomState};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -15,6 +15,7 @@ use governor::{Quota, RateLimiter};
 
 use crate::config::Rate;
 use crate::error::Error;
+use crate::fair::network;
 use crate::ids::ApiKeyId;
 use crate::time::Clock;
 
@@ -62,15 +63,8 @@ impl Limits {
         if self.peers.counters.is_empty() {
             return Ok(());
         }
-        let bucket = self.hasher.hash_one(client(address)) % BUCKETS;
+        let bucket = self.hasher.hash_one(network(address)) % BUCKETS;
         self.peers.count(&bucket).map(drop)
-    }
-}
-
-fn client(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
     }
 }
 

@@ -267,7 +267,8 @@ impl<P: Place> FromRequestParts<App> for Admitted<P> {
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self> {
         let Entry { granted, tx, .. } = Entry::take(parts)?;
-        Ok(Self { caller: granted.caller.clone(), place: P::of(&granted)?, tx })
+        let (place, consumer) = (P::of(&granted)?, granted.consumer());
+        Ok(Self { caller: granted.caller.clone(), place, consumer, tx })
     }
 }
 
@@ -278,7 +279,8 @@ impl<P: Place> FromRequestParts<App> for Changing<P> {
         let Entry { granted, ask, .. } = Entry::take(parts)?;
         P::of(&granted)?;
         let expected = conditional::expected(&parts.headers);
-        Ok(Self { ask, expected, once: parts.extensions.remove(), place: PhantomData })
+        let (once, consumer) = (parts.extensions.remove(), granted.consumer());
+        Ok(Self { ask, expected, once, consumer, place: PhantomData })
     }
 }
 

@@ -5,7 +5,7 @@
 
 /// The form of the tables below. A file of an older form is migrated when it is opened, one of a
 /// newer form is refused.
-pub const FORMAT: u64 = 4;
+pub const FORMAT: u64 = 5;
 
 /// Marks a redb file as one of ours, in [`Table::Meta`] under [`MARK_KEY`].
 pub const MARK: &[u8] = b"steward";

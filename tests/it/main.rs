@@ -12,6 +12,7 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod abuse;
 mod access_controls;
 mod activity;
 mod activity_log;

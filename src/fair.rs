@@ -1,0 +1,332 @@
+//! Fair turns: a bounded number of slots, shared out among consumers in round robin.
+//!
+//! Whatever is scarce (threads for long reads, Argon2 runs, DNS look-ups) is taken through a
+//! [`FairQueue`]. A consumer that asks for much waits for itself: the next free slot goes to the
+//! consumer whose turn it is, not to the request that came first.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use crate::ids::{OrganizationId, UserId};
+
+/// The unit among which a resource is shared: the tenant that a request works for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Consumer {
+    /// An organization, for requests to anything in it, by whichever member.
+    Organization(OrganizationId),
+    /// A user, for requests that lead into no organization.
+    User(UserId),
+    /// A client address, for requests without a key. Build it with [`Consumer::address`].
+    Address(IpAddr),
+}
+
+impl Consumer {
+    /// The consumer of requests without a key from `address`.
+    pub fn address(address: IpAddr) -> Self {
+        Self::Address(network(address))
+    }
+}
+
+/// The part of an address that one client controls: an IPv4 address, or an IPv6 network of 64 bits.
+pub fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => IpAddr::V4(address),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+    }
+}
+
+/// How a [`FairQueue`] shares its slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FairLimits {
+    /// Slots in use at one time.
+    pub slots: usize,
+    /// Slots that one consumer uses at one time.
+    pub slots_each: usize,
+    /// Requests of one consumer that wait at one time.
+    pub waiting_each: usize,
+    /// Requests of all consumers together that wait at one time.
+    pub waiting: usize,
+}
+
+/// Too many requests wait already: the consumer's own, or those of all consumers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueFull;
+
+/// Slots that consumers take in turns. Clones share the same slots.
+#[derive(Clone)]
+pub struct FairQueue(Arc<Inner>);
+
+struct Inner {
+    limits: FairLimits,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    used: usize,
+    waiting: usize,
+    /// Consumers that use a slot or wait for one.
+    consumers: HashMap<Consumer, Backlog>,
+    /// Consumers that wait and may use one more slot, the next one first.
+    ready: VecDeque<Consumer>,
+}
+
+#[derive(Default)]
+struct Backlog {
+    used: usize,
+    waiters: VecDeque<oneshot::Sender<Slot>>,
+    /// Whether the consumer is in [`State::ready`].
+    is_ready: bool,
+}
+
+/// A slot in use; dropping it passes the slot on.
+pub struct Slot {
+    queue: Arc<Inner>,
+    consumer: Consumer,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.queue.lock().release(self.consumer, self.queue.limits);
+        self.queue.hand_out();
+    }
+}
+
+impl FairQueue {
+    /// A queue over `limits.slots` free slots.
+    pub fn new(limits: FairLimits) -> Self {
+        Self(Arc::new(Inner { limits, state: Mutex::default() }))
+    }
+
+    /// Waits for the consumer's turn. A caller that stops waiting gives its place up.
+    ///
+    /// # Errors
+    /// [`QueueFull`] at once when as many requests wait as may.
+    pub async fn acquire(&self, consumer: Consumer) -> Result<Slot, QueueFull> {
+        let waiter = self.0.lock().enqueue(consumer, self.0.limits)?;
+        self.0.hand_out();
+        waiter.await.map_err(|_| QueueFull)
+    }
+
+    /// How many requests wait.
+    pub fn waiting(&self) -> usize {
+        self.0.lock().waiting
+    }
+
+    /// How many slots are in use.
+    pub fn used(&self) -> usize {
+        self.0.lock().used
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives free slots to those who wait. Sends outside the lock: a refused slot is dropped, which takes it.
+    fn hand_out(self: &Arc<Self>) {
+        loop {
+            let next = self.lock().next(self.limits);
+            let Some((consumer, waiter)) = next else { return };
+            drop(waiter.send(Slot { queue: Arc::clone(self), consumer }));
+        }
+    }
+}
+
+impl State {
+    fn enqueue(
+        &mut self,
+        consumer: Consumer,
+        limits: FairLimits,
+    ) -> Result<oneshot::Receiver<Slot>, QueueFull> {
+        let is_full = |state: &Self| {
+            let own = state.consumers.get(&consumer).map_or(0, |backlog| backlog.waiters.len());
+            // A request that gets a slot at once does not wait.
+            let own_most = limits.waiting_each.max(1);
+            own >= own_most || state.waiting >= limits.waiting.max(1)
+        };
+        if is_full(self) {
+            self.forget_abandoned();
+        }
+        if is_full(self) {
+            return Err(QueueFull);
+        }
+        let (waiter, slot) = oneshot::channel();
+        let backlog = self.consumers.entry(consumer).or_default();
+        backlog.waiters.push_back(waiter);
+        self.waiting += 1;
+        self.make_ready(consumer, limits);
+        Ok(slot)
+    }
+
+    /// Puts the consumer in line for the next free slot, unless it waits for nothing or has its share.
+    fn make_ready(&mut self, consumer: Consumer, limits: FairLimits) {
+        if let Some(backlog) = self.consumers.get_mut(&consumer)
+            && !backlog.is_ready
+            && !backlog.waiters.is_empty()
+            && backlog.used < limits.slots_each
+        {
+            backlog.is_ready = true;
+            self.ready.push_back(consumer);
+        }
+    }
+
+    /// The next one to get a slot, for whom it is counted as used.
+    fn next(&mut self, limits: FairLimits) -> Option<(Consumer, oneshot::Sender<Slot>)> {
+        while self.used < limits.slots {
+            let consumer = self.ready.pop_front()?;
+            let Some(backlog) = self.consumers.get_mut(&consumer) else { continue };
+            backlog.is_ready = false;
+            let before = backlog.waiters.len();
+            let waiter = loop {
+                match backlog.waiters.pop_front() {
+                    Some(waiter) if waiter.is_closed() => {}
+                    found => break found,
+                }
+            };
+            self.waiting -= before - backlog.waiters.len();
+            let Some(waiter) = waiter else {
+                self.forget_idle(consumer);
+                continue;
+            };
+            backlog.used += 1;
+            self.used += 1;
+            self.make_ready(consumer, limits);
+            return Some((consumer, waiter));
+        }
+        None
+    }
+
+    fn release(&mut self, consumer: Consumer, limits: FairLimits) {
+        self.used -= 1;
+        if let Some(backlog) = self.consumers.get_mut(&consumer) {
+            backlog.used -= 1;
+        }
+        self.make_ready(consumer, limits);
+        self.forget_idle(consumer);
+    }
+
+    /// Forgets a consumer that neither uses a slot nor waits.
+    fn forget_idle(&mut self, consumer: Consumer) {
+        let idle = |backlog: &Backlog| backlog.used == 0 && backlog.waiters.is_empty();
+        if self.consumers.get(&consumer).is_some_and(idle) {
+            self.consumers.remove(&consumer);
+        }
+    }
+
+    /// Forgets those who stopped waiting.
+    fn forget_abandoned(&mut self) {
+        for backlog in self.consumers.values_mut() {
+            backlog.waiters.retain(|waiter| !waiter.is_closed());
+        }
+        self.waiting = self.consumers.values().map(|backlog| backlog.waiters.len()).sum();
+        self.consumers.retain(|_, backlog| backlog.used > 0 || !backlog.waiters.is_empty());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::Pin;
+
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    const LIMITS: FairLimits = FairLimits { slots: 2, slots_each: 2, waiting_each: 8, waiting: 12 };
+
+    type Waiting<'q> = Pin<Box<dyn Future<Output = Result<Slot, QueueFull>> + 'q>>;
+
+    fn user(id: u64) -> Consumer {
+        Consumer::User(UserId(id))
+    }
+
+    /// A request that has begun to wait, or its slot.
+    fn ask(queue: &FairQueue, id: u64) -> Result<Option<Slot>, QueueFull> {
+        queue.acquire(user(id)).now_or_never().transpose()
+    }
+
+    fn wait(queue: &FairQueue, id: u64) -> Waiting<'_> {
+        let mut waiting: Waiting<'_> = Box::pin(queue.acquire(user(id)));
+        assert!(waiting.as_mut().now_or_never().is_none(), "it should wait");
+        waiting
+    }
+
+    fn slot(waiting: &mut Waiting<'_>) -> Option<Slot> {
+        waiting.as_mut().now_or_never().map(|slot| slot.expect("a slot"))
+    }
+
+    #[test]
+    fn consumers_take_turns_however_much_one_asks_for() {
+        let queue = FairQueue::new(LIMITS);
+        let (first, second) = (ask(&queue, 1).unwrap().unwrap(), ask(&queue, 1).unwrap().unwrap());
+        let mut greedy: Vec<_> = (0..6).map(|_| wait(&queue, 1)).collect();
+        let mut modest = wait(&queue, 2);
+        drop(first);
+        let victim = slot(&mut modest).expect("the next slot goes to the consumer that used none");
+        drop(second);
+        assert!(slot(&mut greedy[0]).is_some());
+        let _waits_again = wait(&queue, 2);
+        drop(victim);
+        assert!(slot(&mut greedy[1]).is_some(), "consumer 1 stood in line before");
+    }
+
+    #[test]
+    fn one_consumer_uses_its_share_alone() {
+        let queue = FairQueue::new(FairLimits { slots_each: 1, ..LIMITS });
+        let _greedy = ask(&queue, 1).unwrap().expect("a slot");
+        let _waits = wait(&queue, 1);
+        assert!(ask(&queue, 2).unwrap().is_some(), "the other slot is for others");
+    }
+
+    #[test]
+    fn requests_beyond_the_queue_are_refused_by_consumer_and_in_all() {
+        let queue = FairQueue::new(LIMITS);
+        let _used = [ask(&queue, 1).unwrap(), ask(&queue, 1).unwrap()];
+        let own: Vec<_> = (0..8).map(|_| wait(&queue, 1)).collect();
+        assert_eq!(ask(&queue, 1).err(), Some(QueueFull));
+        let others: Vec<_> = (2..6).map(|id| wait(&queue, id)).collect();
+        assert_eq!(ask(&queue, 9).err(), Some(QueueFull));
+        drop(others);
+        let _other = wait(&queue, 9);
+        drop(own);
+        let _again = wait(&queue, 1);
+        assert_eq!(queue.waiting(), 2, "requests that were given up make room");
+    }
+
+    #[test]
+    fn a_request_that_stops_waiting_takes_no_slot() {
+        let queue = FairQueue::new(FairLimits { slots: 1, ..LIMITS });
+        let used = ask(&queue, 1).unwrap();
+        drop(wait(&queue, 2));
+        let mut third = wait(&queue, 3);
+        drop(used);
+        let slot = slot(&mut third).expect("the slot");
+        assert_eq!((queue.used(), queue.waiting()), (1, 0));
+        drop(slot);
+        assert_eq!(queue.used(), 0);
+        assert!(queue.0.lock().consumers.is_empty());
+    }
+
+    #[test]
+    fn a_slot_that_was_given_and_not_taken_is_passed_on() {
+        let queue = FairQueue::new(FairLimits { slots: 1, ..LIMITS });
+        let used = ask(&queue, 1).unwrap();
+        let (given, mut next) = (wait(&queue, 2), wait(&queue, 3));
+        drop(used);
+        drop(given);
+        assert!(slot(&mut next).is_some());
+    }
+
+    #[test]
+    fn an_ipv6_network_is_one_consumer() {
+        let consumer = |text: &str| Consumer::address(text.parse().expect("an address"));
+        assert_eq!(consumer("2001:db8::1"), consumer("2001:db8::ffff:2"));
+        assert_ne!(consumer("2001:db8::1"), consumer("2001:db8:0:1::1"));
+        assert_eq!(consumer("::ffff:10.0.0.1"), consumer("10.0.0.1"));
+    }
+}

@@ -1,0 +1,1 @@
+//! Nobody holds an address before its owner does.

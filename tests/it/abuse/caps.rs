@@ -1,0 +1,1 @@
+//! A tenant creates only so much.

@@ -1,0 +1,1 @@
+//! One address does not take the connections of the others.

@@ -1,0 +1,1 @@
+//! Making keys does not hold up the verification of other users' keys.

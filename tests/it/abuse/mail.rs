@@ -1,0 +1,1 @@
+//! Nobody floods a mailbox, the outbox or the DNS.

@@ -1,0 +1,1 @@
+//! One expensive public page does not take the pages of other tenants.

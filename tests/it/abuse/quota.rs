@@ -1,0 +1,1 @@
+//! A tenant stores only so many bytes.

@@ -1,0 +1,1 @@
+//! Long reads end with their clients and are shared out by organization.

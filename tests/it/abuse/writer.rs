@@ -1,0 +1,1 @@
+//! Heavy writes of one tenant do not hold up the writes of others.
