@@ -9,16 +9,15 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
-
-use crate::ids::{OrganizationId, UserId};
+use uuid::Uuid;
 
 /// The unit among which a resource is shared: the tenant that a request works for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Consumer {
-    /// An organization, for requests to anything in it, by whichever member.
-    Organization(OrganizationId),
-    /// A user, for requests that lead into no organization.
-    User(UserId),
+    /// An organization by its id, for requests to anything in it, by whichever member.
+    Organization(Uuid),
+    /// A user by number, for requests that lead into no organization.
+    User(u64),
     /// A client address, for requests without a key. Build it with [`Consumer::address`].
     Address(IpAddr),
 }
@@ -242,7 +241,7 @@ mod tests {
     type Waiting<'q> = Pin<Box<dyn Future<Output = Result<Slot, QueueFull>> + 'q>>;
 
     fn user(id: u64) -> Consumer {
-        Consumer::User(UserId(id))
+        Consumer::User(id)
     }
 
     /// A request that has begun to wait, or its slot.

@@ -130,8 +130,8 @@ impl Granted {
     /// The tenant that the request works for.
     pub fn consumer(&self) -> Consumer {
         match &self.member {
-            Some(member) => Consumer::Organization(member.organization),
-            None => Consumer::User(self.caller.user.id),
+            Some(member) => Consumer::Organization(member.organization.0),
+            None => Consumer::User(self.caller.user.id.0),
         }
     }
 }
