@@ -7,6 +7,7 @@
 
 mod background;
 mod backup;
+mod bounded;
 mod check;
 mod compact;
 pub mod disk;
@@ -41,7 +42,7 @@ mod write;
 mod writer;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -51,6 +52,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, mpsc, oneshot};
 
 pub use backup::{Backup, receive};
+pub use bounded::{BoundedRead, Interest};
 pub use check::{Checks, Excused, Findings, Kind, kind, secret_kind};
 pub use compact::{Compacted, Space};
 pub use export::{Export, Exported, Exporting, require_absent};
@@ -192,6 +194,7 @@ impl Store {
         let shared = Arc::new(Shared {
             snapshot: ArcSwapOption::from_pointee(first),
             ready: AtomicBool::new(true),
+            openings: AtomicU64::new(0),
             watched: Watched::default(),
         });
         let writer = Writer {

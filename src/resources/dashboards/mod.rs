@@ -34,7 +34,7 @@ use crate::time::Timestamp;
 pub use body::Once;
 pub use create::create;
 pub use input::{DashboardPatch, NewDashboard, Sent};
-pub use list::{CreationModes, Filter, Maker, list, walks};
+pub use list::{CreationModes, Filter, Maker, list};
 pub use update::update;
 
 /// What lists show of a dashboard, and what rules decide by.

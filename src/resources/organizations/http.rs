@@ -57,12 +57,12 @@ pub fn routes(routes: &mut Routes) {
 }
 
 async fn list(at: Admitted<Anywhere>, page: Page) -> Answered {
-    page.answer(move |page| {
+    page.answer(at, |tx, at, page| {
         let Window { offset, limit, .. } = page.window(Order::Ascending);
-        let mine = at.caller.open_memberships(&*at.tx)?;
+        let mine = at.caller.open_memberships(tx)?;
         let mut items = Items::default();
         for member in mine.iter().skip(offset).take(limit) {
-            items.push(|out| write_full(&*at.tx, member, &at.caller.key, out))?;
+            items.push(|out| write_full(tx, member, &at.caller.key, out))?;
         }
         Ok((mine.len() as u64, items.into_bytes()))
     })
@@ -82,8 +82,9 @@ async fn create(State(app): State<App>, at: Changing<Anywhere>, Body(sent): Body
     .await
 }
 
-async fn retrieve(at: Admitted<InOrganization>) -> Answered {
-    body(&*at.tx, &at.place.member, &at.caller.key).map(Answer::Shown)
+async fn retrieve(State(app): State<App>, at: Admitted<InOrganization>) -> Answered {
+    let shown = app.long_reads().read(at, |tx, at| body(tx, &at.place.member, &at.caller.key));
+    shown.await.map(Answer::Shown)
 }
 
 async fn update(

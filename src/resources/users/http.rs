@@ -37,8 +37,8 @@ pub fn routes(routes: &mut Routes) {
         .answers::<CurrentUser>(200);
 }
 
-async fn retrieve(at: Admitted<Anywhere>) -> Answered {
-    body(&*at.tx, &at.caller).map(Answer::Shown)
+async fn retrieve(State(app): State<App>, at: Admitted<Anywhere>) -> Answered {
+    app.long_reads().read(at, |tx, at| body(tx, &at.caller)).await.map(Answer::Shown)
 }
 
 async fn update(State(app): State<App>, at: Changing<Anywhere>, Body(sent): Body) -> Answered {
