@@ -201,8 +201,13 @@ impl Head {
     }
 }
 
+/// Writes both records. The version of the dashboard moves with either.
 fn put(tx: &mut WriteTx<'_>, mut dashboard: Dashboard, details: DetailsShown) -> Result<()> {
     let key = dashboard.key();
+    let versions = |tx: &WriteTx<'_>| -> Result<(u64, u64)> {
+        Ok((tx.version::<Dashboard>(&key)?, tx.version::<Details>(&key)?))
+    };
+    let (before, details_before) = versions(tx)?;
     let was_detailed = dashboard.head.detailed;
     dashboard.head.detailed = details != DetailsShown::default();
     tx.put(&dashboard)?;
@@ -210,6 +215,10 @@ fn put(tx: &mut WriteTx<'_>, mut dashboard: Dashboard, details: DetailsShown) ->
         tx.put(&Details { key, shown: details })?;
     } else if was_detailed {
         tx.remove::<Details>(&key)?;
+    }
+    let (after, details_after) = versions(tx)?;
+    if after == before && details_after != details_before {
+        tx.touch::<Dashboard>(&key)?;
     }
     Ok(())
 }

@@ -6,9 +6,11 @@ use futures_util::future::{join, join_all};
 use futures_util::poll;
 use serde_json::{Value, json};
 use steward::config::Config;
+use steward::error::Result;
 use steward::fair::Consumer;
 use steward::meters::Meters;
 use steward::state::PageKey;
+use steward::store::BoundedRead;
 
 use crate::metrics::Numbers;
 use crate::shared::swell;
@@ -180,7 +182,7 @@ async fn pages_are_kept_within_a_budget_of_bytes() {
     for version in 0..12 {
         let tx = workspace.app.store().snapshot().expect("a snapshot");
         // What a page takes beyond its text, such as room to grow, is not kept.
-        let render = |_: &_| {
+        let render = |_: &BoundedRead<'_>| {
             let mut page = Vec::with_capacity(16 << 20);
             page.resize(8 << 20, 0);
             Ok(page)
@@ -192,6 +194,12 @@ async fn pages_are_kept_within_a_budget_of_bytes() {
     assert!(pages.bytes() >= 16 << 20, "some are kept");
 }
 
+fn endless(tx: &BoundedRead<'_>) -> Result<Vec<u8>> {
+    loop {
+        tx.spend(1)?;
+    }
+}
+
 /// Of several who wait for a page the one for whom it is rendered goes: another takes over.
 #[tokio::test]
 async fn a_page_whose_first_reader_goes_is_rendered_for_the_next() {
@@ -200,12 +208,10 @@ async fn a_page_whose_first_reader_goes_is_rendered_for_the_next() {
         (workspace.app.public_pages(), workspace.app.store().snapshot().expect("a snapshot"));
     let owner = Consumer::Organization(workspace.made.organization_id.0);
     let key = key(&workspace, 1);
-    let endless = |tx: &steward::store::BoundedRead<'_>| loop {
-        tx.spend(1)?;
-    };
     let mut first = Box::pin(pages.get(&key, owner, tx.clone(), endless));
     assert!(poll!(first.as_mut()).is_pending());
-    let mut next = Box::pin(pages.get(&key, owner, tx, |_| Ok(b"rendered".to_vec())));
+    let mut next =
+        Box::pin(pages.get(&key, owner, tx, |_: &BoundedRead<'_>| Ok(b"rendered".to_vec())));
     assert!(poll!(next.as_mut()).is_pending());
     drop(first);
     assert_eq!(next.await.expect("a page"), b"rendered".as_slice());

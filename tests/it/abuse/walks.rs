@@ -1,9 +1,8 @@
 //! Long reads end with their clients and are shared out by organization.
 
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
@@ -135,14 +134,15 @@ async fn a_read_that_nobody_waits_for_ends() {
     fill(&workspace, own(&workspace), 4_000).await;
     let project = workspace.made.project_id;
     let pool = workspace.app.long_reads();
-    let (seen, go_on) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(())));
-    let held = go_on.lock().expect("unpoisoned");
+    let (seen, go_on) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
     let read = {
         let (seen, go_on) = (Arc::clone(&seen), Arc::clone(&go_on));
         move |tx: &BoundedRead<'_>| {
             tx.scan::<Dashboard, _>(&project, Window::all(Order::Ascending), |_| {
                 seen.fetch_add(1, Ordering::SeqCst);
-                drop(go_on.lock());
+                while !go_on.load(Ordering::SeqCst) {
+                    std::thread::yield_now();
+                }
                 Ok(())
             })
         }
@@ -155,7 +155,7 @@ async fn a_read_that_nobody_waits_for_ends() {
         std::thread::yield_now();
     }
     drop(reading);
-    drop(held);
+    go_on.store(true, Ordering::SeqCst);
     eventually("the slot is free", || (pool.used() == 0).then_some(())).await;
     let seen = seen.load(Ordering::SeqCst);
     assert!(seen <= 1_000, "{seen} rows were looked at for nobody");
