@@ -5,6 +5,7 @@ pub(crate) mod backups;
 mod changes;
 mod figures;
 mod keeper;
+mod quota;
 mod readiness;
 mod scrubber;
 mod signing;
@@ -73,6 +74,7 @@ struct Inner {
     readiness: Readiness,
     gathering: Gathering,
     scrubbed: ArcSwapOption<Scrubbed>,
+    disk: Arc<quota::Disk>,
 }
 
 impl App {
@@ -126,6 +128,7 @@ impl App {
             proxies: config.trusted_proxies.iter().copied().collect(),
             clock: config.clock.clone(),
             dns: Resolver::new(&config),
+            disk: quota::Disk::of(&store),
             store,
             gathering: Gathering::new(&config.meters),
             config,

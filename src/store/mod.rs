@@ -7,6 +7,7 @@
 
 mod background;
 mod backup;
+mod bytes;
 mod check;
 mod compact;
 pub mod disk;
@@ -32,6 +33,7 @@ pub mod schema;
 mod scrub;
 mod secrets;
 mod snapshot;
+mod space;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -51,6 +53,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, mpsc, oneshot};
 
 pub use backup::{Backup, receive};
+pub use bytes::Owner;
 pub use check::{Checks, Excused, Findings, Kind, kind, secret_kind};
 pub use compact::{Compacted, Space};
 pub use export::{Export, Exported, Exporting, require_absent};
@@ -65,6 +68,7 @@ pub use record::{Count, Form, Index, Indexed, Record, Reference, Row};
 pub use restore::{Prepared, Restored};
 pub use schema::Table;
 pub use snapshot::Snapshot;
+pub use space::FreeSpace;
 pub use undo::Change;
 pub use watch::{Commit, Figures, PageCache, Records};
 pub use window::{Order, Window};
