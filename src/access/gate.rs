@@ -98,7 +98,11 @@ impl Caller {
                 if open.len() < limit && is_open(tx, &row.head)? {
                     open.push(row.head);
                 }
-                Ok(if open.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+                Ok(if open.len() < limit {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                })
             })?;
             return Ok(open);
         };

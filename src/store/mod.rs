@@ -7,6 +7,7 @@
 
 mod background;
 mod backup;
+mod bounded;
 mod bytes;
 mod check;
 mod compact;
@@ -43,7 +44,7 @@ mod write;
 mod writer;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -53,6 +54,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, mpsc, oneshot};
 
 pub use backup::{Backup, receive};
+pub use bounded::{BoundedRead, Interest};
 pub use bytes::Owner;
 pub use check::{Checks, Excused, Findings, Kind, kind, secret_kind};
 pub use compact::{Compacted, Space};
@@ -196,6 +198,7 @@ impl Store {
         let shared = Arc::new(Shared {
             snapshot: ArcSwapOption::from_pointee(first),
             ready: AtomicBool::new(true),
+            openings: AtomicU64::new(0),
             watched: Watched::default(),
         });
         let writer = Writer {

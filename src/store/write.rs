@@ -53,7 +53,7 @@ impl Raw for WriteTx<'_> {
         order: Order,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        walk_from(self.table(table)?, table, span, skip, order, visit)
+        walk_from(self.table(table)?, table, span, skip, order, |_| Ok(()), visit)
     }
 }
 

@@ -32,7 +32,7 @@ use crate::time::Timestamp;
 
 pub use expiry::{due, expire};
 pub use list::{Filter, Maker, list};
-pub use sight::{Sight, is_ruled, reads_all};
+pub use sight::Sight;
 
 use changes::changes;
 use subject::{Subject, subject};

@@ -34,7 +34,7 @@ use crate::time::Timestamp;
 pub use body::Once;
 pub use create::create;
 pub use input::{DashboardPatch, NewDashboard, Sent};
-pub use list::{CreationModes, Filter, Maker, list, walks};
+pub use list::{CreationModes, Filter, Maker, list};
 pub use update::update;
 
 /// What lists show of a dashboard, and what rules decide by.
@@ -209,8 +209,13 @@ impl Head {
     }
 }
 
+/// Writes both records. The version of the dashboard moves with either.
 fn put(tx: &mut WriteTx<'_>, mut dashboard: Dashboard, details: DetailsShown) -> Result<()> {
     let key = dashboard.key();
+    let versions = |tx: &WriteTx<'_>| -> Result<(u64, u64)> {
+        Ok((tx.version::<Dashboard>(&key)?, tx.version::<Details>(&key)?))
+    };
+    let (before, details_before) = versions(tx)?;
     let was_detailed = dashboard.head.detailed;
     dashboard.head.detailed = details != DetailsShown::default();
     tx.put(&dashboard)?;
@@ -218,6 +223,10 @@ fn put(tx: &mut WriteTx<'_>, mut dashboard: Dashboard, details: DetailsShown) ->
         tx.put(&Details { key, shown: details })?;
     } else if was_detailed {
         tx.remove::<Details>(&key)?;
+    }
+    let (after, details_after) = versions(tx)?;
+    if after == before && details_after != details_before {
+        tx.touch::<Dashboard>(&key)?;
     }
     Ok(())
 }

@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId};
 use crate::json::{Array, Object};
 use crate::resources::members::{Level, Membership};
-use crate::resources::projects::{self, Project};
 use crate::resources::projects::body::ProjectSummary;
+use crate::resources::projects::{self, Project};
 use crate::store::{Order, Tx, Window};
 
 use super::{Organization, Shown, splice_own};

@@ -36,8 +36,6 @@ pub use moves::{TileMove, move_tile};
 
 /// How many tiles a dashboard has at the most, soft-deleted ones included (decisions §1).
 pub const MOST: usize = 1_000;
-/// More tiles than this are shown off the request threads.
-const MANY: u64 = 64;
 
 /// A tile.
 #[derive(Debug, Clone, PartialEq)]
@@ -158,14 +156,6 @@ fn position(layouts: &Map<String, Value>) -> (f64, f64) {
     let sm = layouts.get("sm");
     let of = |name| sm.and_then(|sm| sm.get(name)).and_then(Value::as_f64).unwrap_or(100.0);
     (of("y"), of("x"))
-}
-
-/// Whether a dashboard has so many tiles that showing them takes long.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
-pub fn are_many(tx: &impl Tx, project: ProjectId, dashboard: DashboardId) -> Result<bool> {
-    Ok(tx.count::<Tile>(&(project, dashboard))? > MANY)
 }
 
 /// Puts a new insight of the caller's on a dashboard.
