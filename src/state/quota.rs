@@ -13,7 +13,7 @@ use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::members::Membership;
 use crate::resources::projects::Project;
-use crate::store::{FreeSpace, Owner, Record, Store, Table, Tx, WriteTx};
+use crate::store::{FreeSpace, Owner, Record, Store, Table, WriteTx};
 
 use super::App;
 
@@ -119,14 +119,14 @@ impl Allowance {
         for (tenant, count) in tx.raised_counts::<Membership>()? {
             // An organization's id has 16 bytes, a user's number has eight.
             if tenant.len() == 16 {
-                require(count, members, "An organization", "members")?;
+                require(count, members, "An organization can have", "members")?;
             } else {
-                require(count, organizations, "A user", "organizations")?;
+                require(count, organizations, "A user can belong to", "organizations")?;
             }
         }
-        require_raised::<Project>(tx, projects, "An organization", "projects")?;
-        require_raised::<Dashboard>(tx, dashboards, "A project", "live dashboards")?;
-        require_raised::<Insight>(tx, dashboards, "A project", "live insights")
+        require_raised::<Project>(tx, projects, "An organization can have", "projects")?;
+        require_raised::<Dashboard>(tx, dashboards, "A project can have", "live dashboards")?;
+        require_raised::<Insight>(tx, dashboards, "A project can have", "live insights")
     }
 
     /// Entries that a change leaves in other organizations, such as those of its user, are not refused here: one
@@ -164,7 +164,7 @@ fn require(count: u64, most: u64, whose: &str, what: &str) -> Result<()> {
     if count <= most {
         return Ok(());
     }
-    Err(Error::limit_reached(format!("{whose} has at most {most} {what}.")))
+    Err(Error::limit_reached(format!("{whose} at most {most} {what}.")))
 }
 
 /// A dashboard or a parent that is removed leaves a record that says so. An entry of the log, a mail and a kept answer
