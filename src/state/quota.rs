@@ -167,29 +167,33 @@ fn require(count: u64, most: u64, whose: &str, what: &str) -> Result<()> {
     Err(Error::limit_reached(format!("{whose} at most {most} {what}.")))
 }
 
-/// A dashboard or a parent that is removed leaves a record that says so. An entry of the log, a mail and a kept answer
-/// are no content.
+/// Tables of records that are no content of a tenant's: what the service writes about changes, and rights.
+const NO_CONTENT: [Table; 5] = [
+    Table::Activity,
+    Table::Outbox,
+    Table::Idempotency,
+    Table::IdempotencyParts,
+    Table::AccessRules,
+];
+/// Tables of records that say that something was removed.
+const REMOVALS: [Table; 2] = [Table::Removals, Table::Sweeps];
+
 fn effect(tx: &WriteTx<'_>) -> Effect {
-    let (mut added, mut removed, mut changes) = (0_u64, 0_u64, 0_u64);
-    for change in tx.changes() {
-        changes += 1;
+    let (mut added, mut removed) = (0_u64, 0_u64);
+    for change in tx.changes().iter().filter(|change| !NO_CONTENT.contains(&change.table)) {
         let adds = match (&change.before, &change.after) {
             (None, Some(_)) => true,
             (Some(_), None) => false,
             _ => continue,
         };
-        match change.table {
-            Table::Activity
-            | Table::Outbox
-            | Table::Idempotency
-            | Table::IdempotencyParts
-            | Table::AccessRules => {}
-            Table::Removals | Table::Sweeps => *(if adds { &mut removed } else { &mut added }) += 1,
-            _ => *(if adds { &mut added } else { &mut removed }) += 1,
+        if adds == REMOVALS.contains(&change.table) {
+            removed += 1;
+        } else {
+            added += 1;
         }
     }
-    let small = (BOOKKEEPING + changes * BOOKKEEPING_EACH).cast_signed();
-    if tx.total_growth() > small {
+    let small = BOOKKEEPING + tx.changes().len() as u64 * BOOKKEEPING_EACH;
+    if tx.total_growth() > small.cast_signed() {
         Effect::Adds
     } else if removed > added {
         Effect::Removes
