@@ -9,7 +9,7 @@ use crate::access::InProject;
 use crate::access::levels::{self, Guarded};
 use crate::error::Result;
 use crate::ids::{DashboardId, OrganizationId, ProjectId};
-use crate::resources::access_controls::rules::{Rule, Ruling};
+use crate::resources::access_controls::rules::Ruling;
 use crate::resources::dashboards::{self, Dashboard};
 use crate::resources::members::Membership;
 use crate::resources::projects::{self, Project};
