@@ -7,6 +7,7 @@ mod changes;
 mod figures;
 mod keeper;
 mod public_pages;
+mod quota;
 mod readiness;
 mod scrubber;
 mod signing;
@@ -79,6 +80,7 @@ struct Inner {
     readiness: Readiness,
     gathering: Gathering,
     scrubbed: ArcSwapOption<Scrubbed>,
+    disk: Arc<quota::Disk>,
 }
 
 impl App {
@@ -136,6 +138,7 @@ impl App {
             proxies: config.trusted_proxies.iter().copied().collect(),
             clock: config.clock.clone(),
             dns: Resolver::new(&config),
+            disk: quota::Disk::of(&store),
             store,
             gathering: Gathering::new(&config.meters),
             config,

@@ -63,6 +63,8 @@ series! {
     MAILS_ABANDONED Counter "mails_abandoned_total" "Mails that were given up after trying for too long.",
     BACKUP_AT Gauge "backup_last_success_timestamp_seconds" "When the server last made a backup by itself; 0 for never.",
     BACKUP_FAILURES Counter "backup_failures_total" "Backups that the server could not make.",
+    NEAR_QUOTA Gauge "organizations_near_quota" "Organizations that use more than 80 % of their quota of bytes.",
+    LARGEST Gauge "largest_organization_bytes" "The bytes of the organization that stores most, as its quota counts them.",
     SWEEPS Gauge "sweeps_waiting" "Removed organizations and projects whose records have yet to be swept.",
 }
 

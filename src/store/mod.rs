@@ -8,6 +8,7 @@
 mod background;
 mod backup;
 mod bounded;
+mod bytes;
 mod check;
 mod compact;
 pub mod disk;
@@ -33,6 +34,7 @@ pub mod schema;
 mod scrub;
 mod secrets;
 mod snapshot;
+mod space;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -53,6 +55,7 @@ use tokio::sync::{OwnedRwLockReadGuard, RwLock, mpsc, oneshot};
 
 pub use backup::{Backup, receive};
 pub use bounded::{BoundedRead, Interest};
+pub use bytes::Owner;
 pub use check::{Checks, Excused, Findings, Kind, kind, secret_kind};
 pub use compact::{Compacted, Space};
 pub use export::{Export, Exported, Exporting, require_absent};
@@ -67,6 +70,7 @@ pub use record::{Count, Form, Index, Indexed, Record, Reference, Row};
 pub use restore::{Prepared, Restored};
 pub use schema::Table;
 pub use snapshot::Snapshot;
+pub use space::FreeSpace;
 pub use undo::Change;
 pub use watch::{Commit, Figures, PageCache, Records};
 pub use window::{Order, Window};

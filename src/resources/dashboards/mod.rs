@@ -28,7 +28,7 @@ use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
 use crate::resources::access_controls::rules;
 use crate::resources::collaborators;
 use crate::resources::projects::Project;
-use crate::store::{Count, Index, Indexed, Key, Record, Reference, Table, Tx, WriteTx};
+use crate::store::{Count, Index, Indexed, Key, Owner, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 pub use body::Once;
@@ -125,6 +125,10 @@ impl Record for Dashboard {
         Self { head, shown }
     }
 
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.head.organization.owner()))
+    }
+
     fn references(&self) -> Vec<Reference> {
         vec![Reference::to::<Project>(&(self.head.organization, self.head.project))]
     }
@@ -169,6 +173,10 @@ impl Record for Details {
 
     fn join(key: Self::Head, shown: DetailsShown) -> Self {
         Self { key, shown }
+    }
+
+    fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
+        Ok(tx.head::<Dashboard>(&self.key)?.map(|head| head.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {

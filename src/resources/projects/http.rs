@@ -93,7 +93,7 @@ async fn list_in_organization(at: Admitted<InOrganization>, page: Page) -> Answe
 async fn list_mine(at: Admitted<Anywhere>, page: Page) -> Answered {
     page.answer(at, |tx, at, page| {
         let Window { offset, limit, .. } = page.window(Order::Ascending);
-        let memberships = at.caller.open_memberships(tx)?;
+        let memberships = at.caller.open_memberships(tx, usize::MAX)?;
         let only = at.caller.key.only_projects();
         let mine = super::visible(tx, &memberships, only)?;
         let mut items = Items::default();
