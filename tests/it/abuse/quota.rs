@@ -114,6 +114,8 @@ async fn beyond_its_quota_an_organization_adds_nothing_and_the_others_go_on() {
     let (owner, path) = (&workspace.owner, workspace.dashboards(""));
     reached(&ben.post(&path, large("By another member")).await);
     let one = workspace.dashboards(&format!("{}/", created[0]));
+    let sharing = format!("{one}sharing/");
+    owner.patch(&sharing, json!({ "enabled": true })).await.ok();
     let grown = json!({ "filters": { "note": "z".repeat(17_000) } });
     reached(&owner.patch(&one, grown).await);
     let new = json!({ "name": "x".repeat(200), "description": "y".repeat(3_000) });
@@ -133,8 +135,6 @@ async fn beyond_its_quota_an_organization_adds_nothing_and_the_others_go_on() {
     // Everything is still read, edited, revoked and deleted.
     owner.get(&one).await.ok();
     owner.patch(&one, json!({ "pinned": true })).await.ok();
-    let sharing = format!("{one}sharing/");
-    owner.patch(&sharing, json!({ "enabled": true })).await.ok();
     owner.patch(&sharing, json!({ "enabled": false })).await.ok();
     let uuid = workspace.uuid("ben@corp.example").await;
     let member = workspace.organization(&format!("members/{uuid}/"));
