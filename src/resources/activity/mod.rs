@@ -189,7 +189,7 @@ impl Record for Entry {
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
         // What users change of themselves is in no organization's log.
         let organization = self.head.organization;
-        Ok((!organization.0.is_nil()).then(|| organization.owner()))
+        Ok((organization != NO_ORGANIZATION).then(|| organization.owner()))
     }
 }
 
