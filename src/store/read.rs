@@ -186,6 +186,25 @@ pub trait Tx: Raw {
         })
     }
 
+    /// Walks the records whose index keys begin with `prefix` and, with their primary keys behind, lie from `from` on,
+    /// in ascending order, until `visit` breaks.
+    ///
+    /// # Errors
+    /// What `visit` answers; 500 when an index entry leads nowhere.
+    fn walk_from<R: Record, K: Key, P: Key, S: Key>(
+        &self,
+        index: &Index<R, K>,
+        prefix: &P,
+        from: &S,
+        mut visit: impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let (from, until) = (from.encoded(), after(&prefix.encoded()));
+        let span = (from.as_slice(), until.as_deref());
+        self.raw_between(index.table(), span, 0, Order::Ascending, &mut |_, entry| {
+            self.raw_entry(index, (None, entry), &mut visit)
+        })
+    }
+
     /// Walks the records whose primary keys lie from `from` on and before `until`, until `visit` breaks.
     ///
     /// # Errors
