@@ -189,7 +189,7 @@ impl Rounds {
         if round.forget {
             self.store.write(move |tx| sent::forget(tx, now)).await?;
         }
-        let next = if round.letters.is_empty() && !round.forget { round.next } else { Some(now) };
+        let next = if round.letters.is_empty() { round.next } else { Some(now) };
         for letter in round.letters {
             if self.is_stopped() {
                 break;

@@ -32,7 +32,7 @@ const SEARCHED: usize = 100;
 #[derive(Default)]
 pub(super) struct Round {
     pub(super) letters: Vec<Letter>,
-    /// Whether there are records of sent mails that no longer count.
+    /// Whether there are records of sent mails that no longer count. They are to be forgotten before any letter goes.
     pub(super) forget: bool,
     pub(super) next: Option<Timestamp>,
     /// The mailboxes of `letters`.
@@ -112,8 +112,13 @@ impl Schedule {
             *self = Self::default();
         }
         self.planned_at = Some(now);
-        self.search(tx, now)?;
         let (mut round, mut limits) = (Round::default(), Limits::default());
+        let expires_at = sent::expires_at(tx, now)?;
+        if expires_at.is_some_and(|moment| moment <= now) {
+            // The limits are right once it is forgotten.
+            return Ok(Round { forget: true, next: Some(now), ..round });
+        }
+        self.search(tx, now)?;
         let first_turn = self.next_turn;
         for _ in 0..ORGANIZATIONS {
             let Some((&turn, &organization)) = self.turns.first_key_value() else { break };
@@ -129,8 +134,6 @@ impl Schedule {
                 self.look_at(organization, moment);
             }
         }
-        let expires_at = sent::expires_at(tx, now)?;
-        round.forget = expires_at.is_some_and(|moment| moment <= now);
         let next_turn = self.turns.first_key_value().map(|((moment, _), _)| *moment);
         let next_search = self.search_from.map(|_| now);
         round.next = [expires_at, next_turn, next_search].into_iter().flatten().min();

@@ -148,25 +148,6 @@ pub trait Tx: Raw {
         })
     }
 
-    /// Walks the records whose index key begins with `prefix`, past the first `skip` ones, until `visit`
-    /// breaks.
-    ///
-    /// # Errors
-    /// What `visit` answers; 500 when an index entry leads nowhere.
-    fn walk_until<R: Record, K: Key, P: Key>(
-        &self,
-        index: &Index<R, K>,
-        prefix: &P,
-        skip: usize,
-        order: Order,
-        mut visit: impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
-        let prefix = prefix.encoded();
-        self.raw_walk(index.table(), &prefix, skip, order, &mut |_, entry| {
-            self.raw_entry(index, (None, entry), &mut visit)
-        })
-    }
-
     /// Walks the records whose index keys, with their primary keys behind, lie from `from` on and before
     /// `until`, in descending order, until `visit` breaks.
     ///
@@ -306,7 +287,10 @@ pub trait Tx: Raw {
         keep: impl FnMut(&R::Head) -> bool,
         visit: impl FnMut(Row<'_, R>) -> Result<()>,
     ) -> Result<()> {
-        self.walk_until(index, prefix, 0, window.order, kept(window, keep, visit))
+        let mut visit = kept(window, keep, visit);
+        self.raw_walk(index.table(), &prefix.encoded(), 0, window.order, &mut |_, entry| {
+            self.raw_entry(index, (None, entry), &mut visit)
+        })
     }
 
     /// The primary keys an index holds under `prefix`, at most `limit`, in ascending order.

@@ -42,6 +42,7 @@ const ALL: &[Refusal] = &[
             "invalid_choice",
             "invalid_input",
             "invalid_recipient",
+            "limit_reached",
             "max_decimal_places",
             "max_digits",
             "max_length",
