@@ -112,47 +112,63 @@ async fn announcements_leave_half_of_the_outbox_to_invites() {
     workspace.check().await;
 }
 
-/// How long twenty invites of another organization take until they are delivered, while so many letters of the first
-/// wait for its quota.
-async fn delivery_beside(letters: u128) -> Duration {
-    let mut server = MailServer::start();
-    let (config, _) = with_clock();
-    let workspace = Workspace::with(sending_to(config, &server)).await;
-    let (organization, now) = (workspace.made.organization_id, workspace.app.now());
-    let (eve, made) = workspace.outsider("eve").await;
-    let path = format!("/api/organizations/{}/invites/", made["id"].as_str().expect("an id"));
-    write(&workspace, move |tx| {
-        for number in 0..100 {
-            let letter = LetterId(Uuid::from_u128(number));
-            let mailbox = format!("{number}@sent.example");
-            tx.put(&Sent { at: now, letter, organization, mailbox, user: None })?;
-        }
-        (0..letters).try_for_each(|number| {
-            tx.put(&letter(number, organization, &format!("{number}@x.example"), now))
+/// An organization that invites beside another whose letters wait for its quota.
+struct Beside {
+    workspace: Workspace,
+    server: MailServer,
+    eve: Caller,
+    path: String,
+    invited: usize,
+}
+
+impl Beside {
+    async fn new(letters: u128) -> Self {
+        let server = MailServer::start();
+        let (config, _) = with_clock();
+        let workspace = Workspace::with(sending_to(config, &server)).await;
+        let (organization, now) = (workspace.made.organization_id, workspace.app.now());
+        let (eve, made) = workspace.outsider("eve").await;
+        let path = format!("/api/organizations/{}/invites/", made["id"].as_str().expect("an id"));
+        write(&workspace, move |tx| {
+            for number in 0..100 {
+                let letter = LetterId(Uuid::from_u128(number));
+                let mailbox = format!("{number}@sent.example");
+                tx.put(&Sent { at: now, letter, organization, mailbox, user: None })?;
+            }
+            (0..letters).try_for_each(|number| {
+                tx.put(&letter(number, organization, &format!("{number}@x.example"), now))
+            })
         })
-    })
-    .await;
-    let mut begun = Instant::now();
-    for number in 0..25 {
-        if number == 5 {
-            begun = Instant::now();
-        }
-        let to = format!("{number}@eve.example");
-        let sent = eve.post(&path, json!({ "target_email": to })).await;
-        assert_eq!(sent.status, 201, "{}", sent.body);
-        assert_eq!(server.mail().await.to, [to]);
+        .await;
+        Self { workspace, server, eve, path, invited: 0 }
     }
-    let took = begun.elapsed();
-    workspace.app.close().await;
-    took
+
+    /// How long a further invite takes until it is delivered.
+    async fn delivery(&mut self) -> Duration {
+        self.invited += 1;
+        let (begun, to) = (Instant::now(), format!("{}@eve.example", self.invited));
+        let sent = self.eve.post(&self.path, json!({ "target_email": to })).await;
+        assert_eq!(sent.status, 201, "{}", sent.body);
+        assert_eq!(self.server.mail().await.to, [to]);
+        begun.elapsed()
+    }
 }
 
 #[tokio::test]
 async fn letters_that_wait_for_a_quota_do_not_slow_down_the_mails_of_others() {
-    let few = delivery_beside(300).await;
-    let many = delivery_beside(30_000).await;
-    println!("20 mails beside 300 waiting letters: {few:?}; beside 30,000: {many:?}");
-    assert!(many < 3 * few, "{many:?} beside {few:?}");
+    let (mut few, mut many) = (Beside::new(300).await, Beside::new(30_000).await);
+    let (mut beside_few, mut beside_many) = (Duration::ZERO, Duration::ZERO);
+    for number in 0..25 {
+        let took = (few.delivery().await, many.delivery().await);
+        // The first ones find what is not cached yet.
+        if number >= 5 {
+            (beside_few, beside_many) = (beside_few + took.0, beside_many + took.1);
+        }
+    }
+    println!("20 mails beside 300 waiting: {beside_few:?}; beside 30,000: {beside_many:?}");
+    assert!(beside_many < 3 * beside_few, "{beside_many:?} beside {beside_few:?}");
+    few.workspace.app.close().await;
+    many.workspace.app.close().await;
 }
 
 /// A user with thirty organizations, a mail server, and a sender beside them whose mails tell that all that might go
