@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::ids::{InviteId, LetterId, OrganizationId, UserId};
-use crate::store::{Count, Index, Indexed, Key, Record, Table, Tx, WriteTx};
+use crate::store::{Count, Index, Indexed, Key, Owner, Record, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 /// How long after the first failed attempt a letter is tried again; it doubles with each.
@@ -121,6 +121,10 @@ impl Record for Letter {
 
     fn join(head: Self, (): ()) -> Self {
         head
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.organization.owner()))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod activity;
 mod mail;
+mod tenants;
 
 use std::io;
 use std::path::Path;
@@ -33,9 +34,10 @@ const STEPS: &[Step] = &[
     fill_format_5,
 ];
 
-/// 5 has tables that 4 lacks, and counts by tenant.
+/// 5 has tables that 4 lacks, and counts by tenant. Bytes are counted when all records have their new form.
 fn fill_format_5(tx: &mut WriteTx<'_>) -> Result<()> {
-    mail::fill(tx)
+    mail::fill(tx)?;
+    tenants::fill(tx)
 }
 
 /// Opens the file, once it is known to be ours and of a form that this release reads.
