@@ -231,7 +231,8 @@ fn put(
         combine(tx, caller, &mut invite, &replaced)?;
     }
     if invite.shown.emailing_attempt_made {
-        let about = About::Invite { invite: id, to: invite.shown.target_email.clone() };
+        let to = invite.shown.target_email.clone();
+        let about = About::Invite { invite: id, to, by: Some(caller.user) };
         outbox::post(tx, LetterId(id.0), organization, about, now)?;
     }
     tx.put(&invite)?;
