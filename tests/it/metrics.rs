@@ -29,11 +29,12 @@ pub struct Numbers {
 
 impl Numbers {
     pub async fn of(workspace: &Workspace) -> Self {
-        Self::of_app(&workspace.app).await
+        Self::read(&workspace.app.numbers().await.expect("numbers"))
     }
 
-    pub async fn of_app(app: &App) -> Self {
-        Self::read(&app.numbers().await.expect("numbers"))
+    /// What is counted as it happens, as of this moment: the others are gathered when `of` asks, once a second.
+    pub fn at_once(app: &App) -> Self {
+        Self::read(&app.config().meters.render())
     }
 
     /// Reads by the grammar of the text format (0.0.4), which leaves nothing open here: each family is told by HELP,

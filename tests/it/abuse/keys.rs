@@ -1,5 +1,6 @@
 //! Making keys does not hold up the verification of other users' keys, and what is refused is counted too.
 
+use std::path::Path;
 use std::time::Duration;
 
 use axum::http::Method;
@@ -7,6 +8,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use steward::access::key::{TagKey, parse};
 use steward::config::{Config, Rate};
+use steward::ids::ApiKeyId;
 use steward::meters::Meters;
 use steward::operator::Operation;
 use steward::resources::api_keys::{ApiKey, Verifiers};
@@ -17,6 +19,7 @@ use steward::state::App;
 use steward::store::{Store, Tx};
 
 use crate::api_keys_http::{at, make};
+use crate::golden;
 use crate::metrics::Numbers;
 use crate::support::{Answer, Caller, OWNER, Workspace, eventually};
 
@@ -30,24 +33,48 @@ fn metered() -> Config {
 }
 
 /// How many times this service ran Argon2.
-async fn runs(app: &App) -> u32 {
-    let numbers = Numbers::of_app(app).await;
-    let count = numbers.value("steward_argon2_duration_seconds_count", &[]);
-    (0..).find(|runs| count < f64::from(*runs) + 0.5).expect("a count")
+fn runs(app: &App) -> usize {
+    let count = Numbers::at_once(app).value("steward_argon2_duration_seconds_count", &[]);
+    (0_u32..).position(|runs| count < f64::from(runs) + 0.5).expect("a count")
+}
+
+/// How many runs of Argon2 wait for their turn.
+fn waiting(app: &App) -> f64 {
+    Numbers::at_once(app).value("steward_argon2_queue_length", &[])
 }
 
 /// The service on the same data file after a restart.
 async fn restarted(workspace: &Workspace, app: &App) -> App {
+    reopened(&workspace.path(), app).await
+}
+
+async fn reopened(path: &Path, app: &App) -> App {
     app.close().await;
-    let store = Store::open(&workspace.path(), 1 << 20).expect("the data file");
+    let store = Store::open(path, 1 << 20).expect("the data file");
     App::new(store, metered()).expect("the service")
+}
+
+/// The id of the key with this text.
+fn id_of(app: &App, key: &str) -> ApiKeyId {
+    let secret = app.store().signing_secret().expect("the secret");
+    let tags = TagKey::new(&secret.subkey(Purpose::KeyTag).expect("a subkey")).expect("a tag key");
+    parse(&tags, key).expect("a key of this file").0
+}
+
+/// Waits until the data file has a digest of a secret of each key.
+async fn digests_recorded(app: &App, keys: &[&str]) {
+    let ids: Vec<_> = keys.iter().map(|key| id_of(app, key)).collect();
+    let recorded = || {
+        let tx = app.store().snapshot().expect("a snapshot");
+        let has = |id: &ApiKeyId| tx.exists::<Verifiers>(id).expect("read");
+        ids.iter().all(has).then_some(())
+    };
+    eventually("the digests are recorded", recorded).await;
 }
 
 /// Makes the data file one that has no digest of this key's secret, as older formats have none.
 async fn forget_digest(app: &App, key: &str) {
-    let secret = app.store().signing_secret().expect("the secret");
-    let tags = TagKey::new(&secret.subkey(Purpose::KeyTag).expect("a subkey")).expect("a tag key");
-    let (id, _) = parse(&tags, key).expect("a key of this file");
+    let id = id_of(app, key);
     let forgotten = app.store().write(move |tx| tx.remove::<Verifiers>(&id).map(drop)).await;
     forgotten.expect("forgotten");
 }
@@ -56,14 +83,14 @@ async fn forget_digest(app: &App, key: &str) {
 async fn a_first_use_after_a_restart_costs_no_argon2() {
     let workspace = Workspace::with(metered()).await;
     let owner = &workspace.owner;
-    assert_eq!(runs(&workspace.app).await, 0, "a new data file knows its first key");
+    assert_eq!(runs(&workspace.app), 0, "a new data file knows its first key");
     let member = workspace.member("ann", Level::Member).await;
     let made = make(owner, json!({ "label": "x", "scopes": ["*"] })).await;
     let sent = json!({ "grace_seconds": 3600 });
     let rolled = owner.post(&at(&made, "roll/"), sent).await.ok();
     let value = |key: &Value| key["value"].as_str().expect("a value").to_owned();
     let keys = [owner.key.clone(), member.key, Some(value(&made)), Some(value(&rolled))];
-    assert_eq!(runs(&workspace.app).await, 3, "each was made once");
+    assert_eq!(runs(&workspace.app), 3, "each was made once");
     let mut app = workspace.app.clone();
     for _ in 0..2 {
         app = restarted(&workspace, &app).await;
@@ -72,7 +99,7 @@ async fn a_first_use_after_a_restart_costs_no_argon2() {
             assert_eq!(caller.get(ME).await.status, 200);
             assert_eq!(caller.get(ME).await.status, 200);
         }
-        assert_eq!(runs(&app).await, 0);
+        assert_eq!(runs(&app), 0);
     }
     let path = at(&made, "");
     let owner = Caller::of(router(app.clone()), keys[0].as_deref().expect("a key"));
@@ -94,22 +121,29 @@ async fn a_key_of_an_older_file_pays_for_argon2_once() {
     for answer in join_all(herd).await {
         assert_eq!(answer.status, 200);
     }
-    assert_eq!(runs(&app).await, 1, "many that come at once wait for one run");
-    let known = || {
-        let tx = app.store().snapshot().expect("a snapshot");
-        let mut known = false;
-        let all = steward::store::Window::all(steward::store::Order::Ascending);
-        tx.scan::<Verifiers, _>(&(), all, |_| {
-            known = true;
-            Ok(())
-        })
-        .expect("read");
-        known.then_some(())
-    };
-    eventually("the digest is recorded", known).await;
+    assert_eq!(runs(&app), 1, "many that come at once wait for one run");
+    digests_recorded(&app, &[&key]).await;
     let app = restarted(&workspace, &app).await;
     assert_eq!(Caller::of(router(app.clone()), &key).get(ME).await.status, 200);
-    assert_eq!(runs(&app).await, 0);
+    assert_eq!(runs(&app), 0);
+    app.close().await;
+}
+
+#[tokio::test]
+async fn keys_of_format_4_pay_for_argon2_once() {
+    let (folder, app, kept) = golden::open_with(4, metered());
+    let keys = kept["fixture_keys"].as_array().expect("keys").iter();
+    let keys: Vec<&str> = keys.map(|key| key.as_str().expect("a key")).collect();
+    for key in keys.iter().chain(&keys) {
+        assert_eq!(Caller::of(router(app.clone()), key).get(ME).await.status, 200);
+    }
+    assert_eq!(runs(&app), keys.len());
+    digests_recorded(&app, &keys).await;
+    let app = reopened(&folder.path().join("steward.redb"), &app).await;
+    for key in &keys {
+        assert_eq!(Caller::of(router(app.clone()), key).get(ME).await.status, 200);
+    }
+    assert_eq!(runs(&app), 0);
     app.close().await;
 }
 
@@ -121,9 +155,9 @@ async fn the_first_secret_of_an_older_key_is_proven_after_its_first_use_in_grace
     let value = made["value"].as_str().expect("a value");
     forget_digest(&workspace.app, value).await;
     owner.post(&at(&made, "roll/"), json!({ "grace_seconds": 3600 })).await.ok();
-    let (before, old) = (runs(&workspace.app).await, workspace.with_key(value));
+    let (before, old) = (runs(&workspace.app), workspace.with_key(value));
     assert_eq!(old.get(ME).await.status, 200);
-    assert_eq!(runs(&workspace.app).await, before + 1);
+    assert_eq!(runs(&workspace.app), before + 1);
     let mut used = old.get(CURRENT).await.ok();
     while used["last_used_at"].is_null() {
         tokio::task::yield_now().await;
@@ -131,7 +165,7 @@ async fn the_first_secret_of_an_older_key_is_proven_after_its_first_use_in_grace
     }
     let app = restarted(&workspace, &workspace.app).await;
     assert_eq!(Caller::of(router(app.clone()), value).get(ME).await.status, 200);
-    assert_eq!(runs(&app).await, 0);
+    assert_eq!(runs(&app), 0);
 }
 
 /// One user rolls a key on 512 connections at once. Another user's key, whose digest is not known, is then verified
@@ -142,7 +176,7 @@ async fn rolls_of_one_user_do_not_delay_the_first_use_of_anothers_key() {
     let attacker = workspace.member("eve", Level::Member).await;
     let made = make(&attacker, json!({ "label": "x", "scopes": ["user:read"] })).await;
     forget_digest(&workspace.app, &workspace.made.api_key).await;
-    let begun = runs(&workspace.app).await;
+    let begun = runs(&workspace.app);
     let path = at(&made, "roll/");
     let rolls: Vec<_> = (0..512)
         .map(|_| {
@@ -150,13 +184,11 @@ async fn rolls_of_one_user_do_not_delay_the_first_use_of_anothers_key() {
             tokio::spawn(async move { attacker.post(&path, json!({})).await.status })
         })
         .collect();
-    let numbers = || Numbers::of_app(&workspace.app);
-    let mut waiting = 0.0;
-    while waiting < 10.0 {
-        waiting = numbers().await.value("steward_argon2_queue_length", &[]);
+    while waiting(&workspace.app) < 10.0 {
+        tokio::task::yield_now().await;
     }
     assert_eq!(workspace.owner.get(ME).await.status, 200);
-    let runs_before = runs(&workspace.app).await - begun;
+    let runs_before = runs(&workspace.app) - begun;
     let mut answers = Vec::new();
     for roll in rolls {
         answers.push(roll.await.expect("no panic"));
@@ -165,7 +197,7 @@ async fn rolls_of_one_user_do_not_delay_the_first_use_of_anothers_key() {
     let refused = answers.iter().filter(|status| **status == 503).count();
     assert_eq!(done + refused, 512);
     assert!(refused > 0, "the queue of one user is bounded");
-    let runs_in_all = runs(&workspace.app).await - begun;
+    let runs_in_all = runs(&workspace.app) - begun;
     println!("verified after {runs_before} of {runs_in_all} runs, {refused} of 512 rolls refused");
     assert!(runs_before * 2 < runs_in_all, "{runs_before} of {runs_in_all}");
 }
@@ -183,12 +215,12 @@ async fn users_who_make_keys_take_turns() {
             tokio::spawn(async move { attacker.post(&path, json!({})).await.status })
         })
         .collect();
-    while Numbers::of_app(&workspace.app).await.value("steward_argon2_queue_length", &[]) < 40.0 {
+    while waiting(&workspace.app) < 40.0 {
         tokio::task::yield_now().await;
     }
-    let begun = runs(&workspace.app).await;
+    let begun = runs(&workspace.app);
     make(&victim, json!({ "label": "y", "scopes": ["user:read"] })).await;
-    let passed = runs(&workspace.app).await - begun;
+    let passed = runs(&workspace.app) - begun;
     for roll in rolls {
         assert_eq!(roll.await.expect("no panic"), 200);
     }
@@ -239,7 +271,7 @@ async fn a_request_without_a_right_key_counts_for_its_address() {
         (&nobody, ME, 401),
         (&wrong, ME, 401),
         (&wrong, "/api/nowhere/", 404),
-        (&nobody, "/api/signup/x/", 404),
+        (&nobody, "/api/signup/x/", 400),
     ] {
         let answer = from(caller, "2001:db8:0:1::1", path).await;
         assert_eq!(answer.status, status, "{path}: {}", answer.body);
@@ -280,7 +312,7 @@ async fn a_flood_of_wrong_keys_costs_no_argon2() {
             workspace.with_key(&wrong).get(ME).await.is_bad_key();
         }
     }
-    assert_eq!(runs(&workspace.app).await, 0);
+    assert_eq!(runs(&workspace.app), 0);
     let tx = workspace.app.store().snapshot().expect("a snapshot");
     let id = serde_json::from_value(workspace.owner.get(CURRENT).await.ok()["id"].clone());
     let stored = tx.head::<ApiKey>(&id.expect("an id")).expect("read").expect("the key");
