@@ -342,13 +342,10 @@ impl FromRequestParts<App> for Visitor {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Infallible> {
         let entry = parts.extensions.remove::<Entry>();
-        let consumer = match &entry {
-            Some(entry) => entry.granted.consumer(),
-            None => {
-                let address = client::address(&parts.extensions, &parts.headers, app.proxies());
-                Consumer::address(address)
-            }
-        };
+        let address = || client::address(&parts.extensions, &parts.headers, app.proxies());
+        let consumer = entry
+            .as_ref()
+            .map_or_else(|| Consumer::address(address()), |entry| entry.granted.consumer());
         let caller = entry.as_ref().map(|entry| entry.granted.caller.clone());
         let sent = parts.extensions.remove::<Sent>();
         let once = sent.map(|sent| match &caller {
