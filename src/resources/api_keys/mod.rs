@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
 use crate::input::{Kind, Name};
 use crate::resources::users::User;
-use crate::store::{Index, Indexed, Record, Reference, Table, Tx, WriteTx};
+use crate::store::{Index, Indexed, Owner, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 pub use body::{body, body_with, list};
@@ -108,6 +108,10 @@ impl Record for ApiKey {
         Self { head, shown }
     }
 
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(None)
+    }
+
     fn references(&self) -> Vec<Reference> {
         vec![Reference::to::<User>(&self.head.user)]
     }
@@ -138,6 +142,10 @@ impl Record for ApiKeyUse {
 
     fn join(head: Self, (): ()) -> Self {
         head
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(None)
     }
 
     fn references(&self) -> Vec<Reference> {

@@ -10,7 +10,7 @@ use subtle::ConstantTimeEq;
 
 use crate::error::Result;
 use crate::ids::ApiKeyId;
-use crate::store::{Record, Reference, Table, Tx, WriteTx};
+use crate::store::{Owner, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::{ApiKey, Head};
@@ -63,6 +63,10 @@ impl Record for Verifiers {
 
     fn join(head: Self, (): ()) -> Self {
         head
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(None)
     }
 
     fn references(&self) -> Vec<Reference> {

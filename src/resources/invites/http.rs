@@ -50,8 +50,8 @@ pub fn routes(routes: &mut Routes) {
 
 async fn list(State(app): State<App>, at: Admitted<InOrganization>, page: Page) -> Answered {
     let now = app.now();
-    page.answer(move |page| {
-        super::list(&*at.tx, &at.place.member, page.window(Order::Descending), now)
+    page.answer(at, move |tx, at, page| {
+        super::list(tx, &at.place.member, page.window(Order::Descending), now)
     })
     .await
 }
