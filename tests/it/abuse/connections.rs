@@ -48,11 +48,14 @@ impl Served {
         Connection::of(stream).expect("a connection")
     }
 
-    /// Connections that were answered once and are idle since.
+    /// Connections that were answered once, each before the next one was opened, and are idle since.
     fn idle_from(&self, address: &str, count: usize) -> Vec<Connection> {
-        let mut idle: Vec<_> = (0..count).map(|_| self.connect_from(address)).collect();
-        idle.iter_mut().for_each(is_served);
-        idle
+        let idle = (0..count).map(|_| {
+            let mut connection = self.connect_from(address);
+            is_served(&mut connection);
+            connection
+        });
+        idle.collect()
     }
 
     /// A connection with a request under way: the server has asked for its body.
@@ -88,13 +91,7 @@ fn is_served(connection: &mut Connection) {
 #[test]
 fn idle_connections_of_one_address_shut_nobody_out() {
     let served = Served::with(&["--connections", "32", "--connections-per-address", "8"]);
-    let mut idle: Vec<_> = (0..40)
-        .map(|_| {
-            let mut connection = served.connect_from(ATTACKER);
-            is_served(&mut connection);
-            connection
-        })
-        .collect();
+    let mut idle = served.idle_from(ATTACKER, 40);
     assert_eq!(served.dashboards(), 0);
     assert_eq!(served.server.get("/_livez", "").status, 200, "a probe gets in");
     let kept = idle.split_off(32);
