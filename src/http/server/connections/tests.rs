@@ -95,7 +95,9 @@ fn nobody_takes_a_slot_from_those_who_hold_fewer() {
     let table = table();
     let greedy = [table.open_many("192.0.2.1", 3), table.open_many("192.0.2.2", 3)];
     let mut modest = table.open_many("192.0.2.3", 2);
-    greedy.iter().for_each(|greedy| begin_requests(greedy));
+    for connections in &greedy {
+        begin_requests(connections);
+    }
     assert!(table.open("192.0.2.1").is_none());
     assert!(closed(&mut modest).is_empty());
     assert!(table.open("192.0.2.4").is_some());
@@ -118,7 +120,9 @@ fn loopback_addresses_get_in_when_all_others_are_busy() {
     for address in ["127.0.0.1", "::1"] {
         let table = table();
         let busy = [table.open_many("192.0.2.1", 4), table.open_many("192.0.2.2", 4)];
-        busy.iter().for_each(|busy| begin_requests(busy));
+        for connections in &busy {
+            begin_requests(connections);
+        }
         assert!(table.open("192.0.2.3").is_none());
         let mut probes = Vec::new();
         for _ in 0..4 {
