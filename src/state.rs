@@ -22,6 +22,7 @@ use crate::access::matches::{Match, Matches};
 use crate::config::Config;
 use crate::dns::Resolver;
 use crate::error::{Error, Result};
+use crate::http::budget::MemoryBudget;
 use crate::http::client::TrustedProxies;
 use crate::http::limits::Limits;
 use crate::http::turns::Turns;
@@ -65,6 +66,7 @@ struct Inner {
     signing: Signing,
     proxies: TrustedProxies,
     limits: Arc<Limits>,
+    transfer_memory: MemoryBudget,
     sweep: Arc<Notify>,
     walks: Arc<Semaphore>,
     public_pages: Turns,
@@ -123,6 +125,7 @@ impl App {
             walks: Arc::new(Semaphore::new(cores)),
             public_pages: Turns::new(PUBLIC_PAGES_WAITING),
             limits: Arc::new(Limits::new(&config.rate_limits, &config.peer_limits, &config.clock)),
+            transfer_memory: MemoryBudget::new(config.transfer_memory),
             proxies: config.trusted_proxies.iter().copied().collect(),
             clock: config.clock.clone(),
             dns: Resolver::new(&config),
@@ -165,6 +168,11 @@ impl App {
     /// How often somebody may ask.
     pub fn limits(&self) -> &Arc<Limits> {
         &self.0.limits
+    }
+
+    /// The memory of large answers and request bodies in flight.
+    pub fn transfer_memory(&self) -> &MemoryBudget {
+        &self.0.transfer_memory
     }
 
     /// The presented keys that are known to be right.

@@ -1,5 +1,5 @@
-//! A client's TCP stream with two manners that hyper leaves to it: a write that makes no progress
-//! ends, and a close does not destroy the answer before it.
+//! A client's TCP stream with three manners that hyper leaves to it: a client that reads too slowly is given up, the
+//! kernel keeps little of what it does not read, and a close does not destroy the answer before it.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -7,9 +7,17 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
+
+/// How many bytes a client must take in while a write's patience lasts, unless it takes in all that there is: over
+/// the 30 seconds of the server's default, about two thirds of what a modem of 28.8 kbit/s reads.
+const LEAST: usize = 64 * 1024;
+
+/// How many bytes that are not sent yet the kernel keeps: what a client does not read stays where it is counted.
+const UNSENT: u32 = 128 * 1024;
 
 /// How long a closing socket waits for more from a client that is silent.
 const QUIET: Duration = Duration::from_millis(250);
@@ -20,10 +28,17 @@ const LINGER: Duration = Duration::from_secs(5);
 /// The stream of one connection.
 pub(super) struct Socket {
     stream: TcpStream,
-    /// The time that a write may wait for the client to take in anything at all.
+    /// The time in which a client must take in [`LEAST`] bytes, from the first write that waits.
     patience: Duration,
-    stalled: Option<Pin<Box<Sleep>>>,
+    stalled: Option<Stalled>,
     lingering: Option<Lingering>,
+}
+
+/// Writes that the client has not caught up with.
+struct Stalled {
+    end: Pin<Box<Sleep>>,
+    /// The bytes that it took in since.
+    taken: usize,
 }
 
 struct Lingering {
@@ -33,23 +48,34 @@ struct Lingering {
 
 impl Socket {
     pub(super) fn new(stream: TcpStream, patience: Duration) -> Self {
+        // Where the system has no such limit, its own holds.
+        let _unsupported = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT);
         Self { stream, patience, stalled: None, lingering: None }
     }
 
-    /// Passes on what a write came to; an error in place of a wait longer than `patience`.
-    fn unless_stalled<T>(
+    /// Passes on what a write came to; an error in place of a wait beyond the client's time.
+    fn unless_stalled(
         &mut self,
         cx: &mut Context<'_>,
-        written: Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
-        if written.is_ready() {
-            self.stalled = None;
-            return written;
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(written) = written {
+            let taken = *written.as_ref().unwrap_or(&0);
+            self.stalled = self.stalled.take().and_then(|stalled| stalled.after(taken));
+            return Poll::Ready(written);
         }
         let patience = self.patience;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
-        ready!(stalled.as_mut().poll(cx));
+        let start = || Stalled { end: Box::pin(sleep(patience)), taken: 0 };
+        ready!(self.stalled.get_or_insert_with(start).end.as_mut().poll(cx));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl Stalled {
+    /// What is left of it once the client took in `bytes` more; none where that is enough.
+    fn after(self, bytes: usize) -> Option<Self> {
+        let taken = self.taken + bytes;
+        (taken < LEAST).then_some(Self { taken, ..self })
     }
 }
 
@@ -87,6 +113,8 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Whoever flushes has written all that there was.
+        self.stalled = None;
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
@@ -144,6 +172,40 @@ mod tests {
         let (mut socket, _client) = pair(Duration::from_millis(50)).await;
         let error = socket.write_all(&vec![0; 64 << 20]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    /// How many bytes of an answer a client reads that takes in `bytes` every five milliseconds.
+    async fn read_at(bytes: usize, answer: usize) -> Result<usize, io::ErrorKind> {
+        let (mut socket, mut client) = pair(Duration::from_millis(400)).await;
+        SockRef::from(&socket.stream).set_send_buffer_size(16 * 1024).unwrap();
+        SockRef::from(&client).set_recv_buffer_size(4 * 1024).unwrap();
+        let reader = async {
+            let (mut chunk, mut read) = (vec![0; bytes], 0);
+            while let Ok(some @ 1..) = client.read(&mut chunk).await {
+                read += some;
+                sleep(Duration::from_millis(5)).await;
+            }
+            read
+        };
+        let server = async {
+            let written = socket.write_all(&vec![0; answer]).await;
+            drop(socket);
+            written
+        };
+        let (written, read) = tokio::join!(server, reader);
+        written.map(|()| read).map_err(|error| error.kind())
+    }
+
+    #[tokio::test]
+    async fn a_client_that_reads_some_bytes_now_and_then_is_given_up() {
+        assert_eq!(read_at(64, 4 << 20).await, Err(io::ErrorKind::TimedOut));
+    }
+
+    #[tokio::test]
+    async fn a_client_that_reads_at_the_least_rate_is_not() {
+        // Three times the least rate, over several spans of patience.
+        let answer = 8 * LEAST;
+        assert_eq!(read_at(3 * LEAST * 5 / 400, answer).await, Ok(answer));
     }
 
     #[tokio::test]

@@ -39,6 +39,8 @@ series! {
     REQUESTS Counter "http_requests_total" "Requests that were answered, by route, method and class of status.",
     REQUEST_TIME Histogram "http_request_duration_seconds" "The time from a request's head to its answer's head.",
     IN_FLIGHT Gauge "http_requests_in_flight" "Requests that are being answered.",
+    OVERLOADS Counter "http_requests_refused_total" "Requests that were answered with 503 because a limit, or a share of it, was in use.",
+    TRANSFER Gauge "transfer_memory_bytes" "Memory that large answers and request bodies in flight take.",
     CONNECTIONS Gauge "http_connections" "Connections that are open.",
     QUEUED Gauge "write_queue_length" "Writes that wait for the writer.",
     REFUSED Counter "writes_refused_total" "Writes that were answered with 503: the queue was full, the file closed, or the commit failed.",

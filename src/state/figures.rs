@@ -29,6 +29,7 @@ pub(super) struct Gathering {
     bytes: Gauge,
     letters: Gauge,
     sweeps: Gauge,
+    transfer: Gauge,
     values: Gauge,
     cache: Option<Cache>,
 }
@@ -71,6 +72,7 @@ impl Gathering {
             bytes: gauge(Series::FILE_SIZE),
             letters: gauge(Series::LETTERS),
             sweeps: gauge(Series::SWEEPS),
+            transfer: gauge(Series::TRANSFER),
             values: gauge(Series::VALUES),
             cache: cfg!(feature = "cache-metrics").then(|| Cache {
                 bytes: gauge(Series::CACHE_SIZE),
@@ -81,9 +83,11 @@ impl Gathering {
         }
     }
 
-    fn show(&self, ready: bool, store: &Store, cache: Option<PageCache>) {
+    fn show(&self, app: &App, cache: Option<PageCache>) {
+        let (ready, store) = (app.known_ready(), app.store());
         let figure = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         self.ready.set(i32::from(ready));
+        self.transfer.set(as_float(app.transfer_memory().used() as u64));
         let Figures { bytes, queued, refused, records } = store.figures();
         self.queued.set(figure(queued));
         self.refused.absolute(refused);
@@ -151,7 +155,7 @@ impl App {
         };
         let app = self.clone();
         let gathered = tokio::task::spawn_blocking(move || {
-            app.0.gathering.show(app.known_ready(), app.store(), cache);
+            app.0.gathering.show(&app, cache);
             app.0.config.meters.render()
         });
         Ok(gathered.await.map_err(Error::internal)?.into())

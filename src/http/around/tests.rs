@@ -9,6 +9,7 @@ use serde_json::Value;
 use tower::ServiceExt;
 
 use super::*;
+use crate::http::budget::MemoryBudget;
 use crate::http::client::Peer;
 use crate::http::logging::tests::Kept;
 use crate::time::Clock;
@@ -33,6 +34,7 @@ fn router() -> Router {
             secure: false,
             cors: None,
             requests: None,
+            delivery: Delivery::new(MemoryBudget::new(1 << 20)),
         }))
 }
 
