@@ -76,7 +76,9 @@ pub fn opening(config: &Config) -> Router {
 /// The numbers of the service, for a listener of its own.
 pub fn numbers(app: App) -> Router {
     let none = Arc::new(Limits::new(&[], &[], &app.config().clock));
-    let terms = terms(app.config(), app.proxies(), &none, app.transfer_memory());
+    // A budget of its own: the numbers are read above all while the service is under load.
+    let budget = MemoryBudget::new(app.config().transfer_memory);
+    let terms = terms(app.config(), app.proxies(), &none, &budget);
     exposition::router(app).layer(Around::new(Terms { cors: None, ..terms }))
 }
 

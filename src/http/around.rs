@@ -84,11 +84,7 @@ impl Around {
     /// The layer that deals with requests on these terms.
     #[must_use]
     pub fn new(terms: Terms) -> Self {
-        Self(Arc::new(Shared {
-            terms,
-            overloads: OverloadLog::default(),
-            ids: Ids::default(),
-        }))
+        Self(Arc::new(Shared { terms, overloads: OverloadLog::default(), ids: Ids::default() }))
     }
 }
 
@@ -153,11 +149,8 @@ where
     S: Service<Request, Response = Response, Error = Infallible>,
     S::Future: Send + 'static,
 {
-    let counted = if client.is_counted {
-        shared.terms.limits.count_peer(client.address)
-    } else {
-        Ok(())
-    };
+    let counted =
+        if client.is_counted { shared.terms.limits.count_peer(client.address) } else { Ok(()) };
     // axum's `Route` only builds a future here: what can panic runs when that is polled.
     let answer = counted.map(|()| AssertUnwindSafe(inner.call(request)).catch_unwind());
     async move {

@@ -120,7 +120,8 @@ pub(super) fn is_large(response: &Response) -> bool {
 pub(super) fn whole(mut body: Body) -> Result<Bytes> {
     let size = body.size_hint().exact();
     let frame = body.frame().now_or_never().flatten();
-    let bytes = frame.transpose().map_err(Error::internal)?.and_then(|frame| frame.into_data().ok());
+    let bytes =
+        frame.transpose().map_err(Error::internal)?.and_then(|frame| frame.into_data().ok());
     let is_whole = |bytes: &Bytes| Some(bytes.len() as u64) == size;
     bytes.filter(is_whole).ok_or_else(|| Error::internal("an answer that is not one buffer"))
 }

@@ -176,7 +176,10 @@ async fn refusals_at_a_limit_are_a_warning_at_once_and_one_more_for_the_second_a
     let router = router();
     for _ in 0..1000 {
         let refused = router.clone().oneshot(request("/full")).await.unwrap();
-        assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"]), (503, &1.into()));
+        assert_eq!(
+            (refused.status().as_u16(), &refused.headers()["retry-after"]),
+            (503, &1.into())
+        );
     }
     let lines = || -> Vec<Value> {
         kept.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()

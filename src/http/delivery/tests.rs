@@ -74,9 +74,8 @@ async fn a_shared_answer_is_not_copied_and_is_counted_once() {
     let (delivery, budget) = delivery(1 << 30);
     let page = Bytes::from(bytes(SIZE));
     let range = page.as_ptr_range();
-    let bodies: Vec<_> = (0..3)
-        .map(|_| delivery.deliver(response(page.clone()), CLIENT).into_body())
-        .collect();
+    let bodies: Vec<_> =
+        (0..3).map(|_| delivery.deliver(response(page.clone()), CLIENT).into_body()).collect();
     assert_eq!(budget.used(), SIZE);
     for mut body in bodies {
         while !body.is_end_stream() {

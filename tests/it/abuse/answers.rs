@@ -124,7 +124,8 @@ async fn a_large_answer_leaves_in_pieces_whose_memory_comes_back_as_they_leave()
     let (board, _) = heavy(&workspace, MIB / 2).await;
     let memory = workspace.app.transfer_memory();
     let answer = ask(&workspace, client(1), get(&board.one, workspace.owner.key.as_deref())).await;
-    let size = usize::try_from(answer.body().size_hint().exact().expect("a length")).expect("small");
+    let size =
+        usize::try_from(answer.body().size_hint().exact().expect("a length")).expect("small");
     let (mut body, mut left) = (answer.into_body(), size);
     while left > 0 {
         assert_eq!(memory.used(), left);
@@ -327,7 +328,7 @@ fn status_of(stream: &TcpStream) -> Option<u16> {
     })
 }
 
-/// A number of kilobytes of the process's memory, in bytes.
+/// A size that the system tells of the process, in bytes.
 fn memory_of(server: &Server, name: &str) -> usize {
     let path = format!("/proc/{}/status", server.pid().as_raw_nonzero());
     let text = std::fs::read_to_string(path).expect("it runs");
@@ -363,7 +364,9 @@ fn three_hundred_readers_that_never_read_leave_memory_and_the_service_to_others(
     assert!(count(200) >= 1, "{statuses:?}");
     assert!(count(503) > count(200), "{statuses:?}");
     let most = memory_of(&server, "VmHWM:");
-    assert!(most < 512 * MIB, "{} MiB, {} before", most / MIB, before / MIB);
+    let (most_mib, before_mib) = (most / MIB, before / MIB);
+    println!("{} of 300 served, {most_mib} MiB at most, {before_mib} before", count(200));
+    assert!(most < 512 * MIB, "{most_mib} MiB");
 
     // Others are served meanwhile: with a key, and without one.
     assert_eq!(server.get("/api/users/@me/", key).ok(), small);
@@ -383,8 +386,8 @@ fn three_hundred_readers_that_never_read_leave_memory_and_the_service_to_others(
         (now < before + (most - before) / 2 + 64 * MIB).then_some(())
     });
     let log = server.stop();
-    let refusals = log.lines().filter(|line| line.contains("limits are in use")).count();
-    let errors = log.lines().filter(|line| line.contains("\"ERROR\"")).count();
-    assert!(refusals >= 1 && refusals < count(503), "{refusals} lines");
-    assert_eq!(errors, 0, "a refusal beyond a share is no fault: {log}");
+    let of_memory = || log.lines().filter(|line| line.contains("share of the transfer memory"));
+    let warnings = of_memory().filter(|line| line.contains("\"WARN\"")).count();
+    assert!((1..count(503)).contains(&warnings), "{warnings} lines");
+    assert_eq!(of_memory().count(), warnings, "a refusal beyond a share is no error: {log}");
 }
