@@ -24,12 +24,12 @@ pub mod opening;
 mod overload;
 pub mod page;
 pub mod path;
+mod query;
 pub mod routes;
 mod row;
 pub mod server;
 mod socket;
 pub mod tls;
-pub mod turns;
 
 use axum::extract::FromRef;
 

@@ -3,7 +3,7 @@
 use axum::http::Method;
 use serde_json::{Map, Value, json};
 
-use crate::http::row::Row;
+use crate::http::row::{Many, Row};
 
 use super::headers;
 use super::schemas::reference;
@@ -42,6 +42,7 @@ const ALL: &[Refusal] = &[
             "invalid_choice",
             "invalid_input",
             "invalid_recipient",
+            "limit_reached",
             "max_decimal_places",
             "max_digits",
             "max_length",
@@ -211,6 +212,10 @@ fn statuses(row: &Row) -> Vec<u16> {
     }
     if [Method::POST, Method::PUT, Method::PATCH].contains(&row.method) {
         statuses.extend([400, 408, 413, 415]);
+    }
+    let is_page = row.gives.is_some_and(|gives| gives.many == Many::Page);
+    if is_page || !row.query.is_empty() {
+        statuses.push(400);
     }
     if row.method == Method::POST && row.keyed() {
         statuses.push(422);
