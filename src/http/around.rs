@@ -145,6 +145,10 @@ where
     S::Future: Send + 'static,
 {
     let counted = client.map_or(Ok(()), |client| shared.terms.limits.count_peer(client));
+    let counted = counted.and_then(|()| match request.extensions().get() {
+        Some(client::Refused(error)) => Err(error.clone()),
+        None => Ok(()),
+    });
     // axum's `Route` only builds a future here: what can panic runs when that is polled.
     let answer = counted.map(|()| AssertUnwindSafe(inner.call(request)).catch_unwind());
     async move {

@@ -135,8 +135,9 @@ tables! {
     ApiKeysByUser = "api_keys_by_user/1",
     /// When a key was last used, at most hourly. Key: key id.
     ApiKeyUses = "api_key_uses/1",
-    /// The secrets of keys that were rolled: the current one, and the one before with its end. Key: key id.
-    ApiKeyRolls = "api_key_rolls/1",
+    /// Digests of the secrets of keys: of the current one, and of the one before with its end. Formats before 5 have
+    /// them only of keys that were rolled, hence the name. Key: key id.
+    ApiKeyVerifiers = "api_key_rolls/1",
     /// What the keys held that made the secrets of others. Key: key id.
     ApiKeyMakers = "api_key_makers/1",
 
