@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::ids::{InviteId, LetterId, OrganizationId, UserId};
-use crate::store::{Count, Index, Indexed, Key, Owner, Record, Table, Tx, WriteTx};
+use crate::store::{Count, Index, Indexed, Key, Owner, Record, Snapshot, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 /// How long after the first failed attempt a letter is tried again; it doubles with each.
@@ -181,4 +181,12 @@ fn put(
 /// 500 or 503 when the file cannot be read or written.
 pub fn withdraw(tx: &mut WriteTx<'_>, id: LetterId) -> Result<()> {
     tx.remove::<Letter>(&id).map(drop)
+}
+
+/// How many letters wait, without a walk.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn waiting(tx: &Snapshot) -> Result<u64> {
+    tx.len(Table::Outbox)
 }
