@@ -234,7 +234,11 @@ fn on_elsewhere(row: &Row, at: &Objects) -> Verdict {
         Target::Caller if is_at_a_key(row) => on_a_stronger_key(row),
         Target::Organizations if row.method == Method::POST => on_a_limited_maker(),
         Target::Caller | Target::Organizations => Verdict::LetIn,
-        _ => Verdict::Denied(format!(
+        Target::Project | Target::InProject => Verdict::Denied(format!(
+            "API key does not have access to the requested project: ID {}.",
+            at.project
+        )),
+        Target::Organization | Target::OrganizationProject => Verdict::Denied(format!(
             "API key does not have access to the requested organization: ID {}.",
             at.organization
         )),

@@ -236,6 +236,8 @@ async fn a_key_limited_to_organizations_opens_nothing_else() {
     let text = format!("API key does not have access to the requested organization: ID {id}.");
     key.get(&workspace.organization("")).await.denies(&text);
     key.get(&workspace.organization("members/")).await.denies(&text);
+    let project = workspace.made.project_id;
+    let text = format!("API key does not have access to the requested project: ID {project}.");
     key.get(&workspace.dashboards("")).await.denies(&text);
     key.post(&workspace.dashboards(""), json!({})).await.denies(&text);
     let theirs = format!("/api/projects/{}/dashboards/", other["project_id"]);
