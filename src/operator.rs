@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
+use crate::fair::Consumer;
 use crate::ids::{ApiKeyId, InviteId, LetterId, OrganizationId, ProjectId};
 use crate::input::{Email, Input, JsonObject, Kind};
 use crate::mail::compose::Message;
@@ -288,7 +289,7 @@ struct Wanted {
 }
 
 async fn create_key(app: &App, email: String, wanted: Wanted) -> Result<Value> {
-    let made = app.new_key(None, |_| Ok(())).await?;
+    let made = app.new_key(Consumer::OPERATOR, None, |_| Ok(())).await?;
     let rule = move |tx: &mut WriteTx<'_>, now: Timestamp| {
         let Wanted { label, scopes, organizations, projects, expires_in } = wanted.clone();
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();

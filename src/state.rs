@@ -25,15 +25,13 @@ use crate::access::matches::{Match, Matches};
 use crate::config::Config;
 use crate::dns::Resolver;
 use crate::error::Result;
-use crate::fair::FairLimits;
+use crate::fair::{Consumer, FairLimits};
 use crate::http::budget::MemoryBudget;
 use crate::http::client::TrustedProxies;
 use crate::http::limits::Limits;
 use crate::ids::ApiKeyId;
-use crate::mail::outbox;
 use crate::mail::postman::Postman;
 use crate::mail::smtp::Mailer;
-use crate::resources::api_keys;
 use crate::resources::invites::Links;
 use crate::resources::sharing::Tokens;
 use crate::resources::signup::Letters;
@@ -94,7 +92,7 @@ impl App {
     pub fn new(store: Store, config: Config) -> Result<Self, OpenError> {
         let mailer = Mailer::new(&config.mail)?;
         if mailer.is_none() {
-            warn_of_waiting_mails(&store)?;
+            warn_of_waiting_mails(&store);
         }
         Self::with(store, config, mailer, true)
     }
@@ -124,7 +122,7 @@ impl App {
         });
         let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let hasher = Arc::new(Hasher::metered((cores / 2).max(1), &config.meters));
+        let hasher = Arc::new(Hasher::metered(cores, &config.meters));
         figures::watch(&store, &config.meters);
         let app = Self(Arc::new(Inner {
             matches: Matches::new(tags.clone(), Arc::clone(&hasher), &config.meters),
@@ -229,12 +227,14 @@ impl App {
     }
 
     /// Draws a new key, or a new secret for the one with this id, and hashes it: off the request threads, when it
-    /// is its turn and `wanted` still holds then; hashing is dear, and others wait for it.
+    /// is the consumer's turn and `wanted` still holds then; hashing is dear, and others wait for it.
     ///
     /// # Errors
-    /// What `wanted` refuses; 500 when Argon2 refuses, which it does not for secrets of this crate.
+    /// What `wanted` refuses; 503 when too many wait; 500 when Argon2 refuses, which it does not for secrets of this
+    /// crate.
     pub async fn new_key(
         &self,
+        consumer: Consumer,
         id: Option<ApiKeyId>,
         wanted: impl FnOnce(&Snapshot) -> Result<()> + Send + 'static,
     ) -> Result<MadeKey> {
@@ -245,16 +245,16 @@ impl App {
             let id = id.unwrap_or_else(|| ApiKeyId(draw.uuid(now)));
             MadeKey::draw(&tags, hasher, id, &mut draw)
         };
-        self.0.hasher.in_turn(draw).await
+        self.0.hasher.make(consumer, draw).await
     }
 
     /// Has a key's use recorded, where that is due. Nobody waits for it, and nothing depends on it.
     pub fn record_use(&self, presented: &Match, now: Timestamp) {
         if presented.use_is_due(now) {
-            let (store, key) = (self.0.store.clone(), presented.key());
+            let (store, used) = (self.0.store.clone(), presented.clone());
             tokio::spawn(async move {
                 tokio::time::sleep(USE_RECORDED_AFTER).await;
-                let recorded = store.write(move |tx| api_keys::record_use(tx, key, now)).await;
+                let recorded = store.write(move |tx| used.record_use(tx, now)).await;
                 if let Err(error) = recorded {
                     tracing::warn!(%error, "a key's use was not recorded");
                 }
@@ -323,10 +323,9 @@ fn shared_out(slots: usize) -> FairLimits {
     }
 }
 
-fn warn_of_waiting_mails(store: &Store) -> Result<()> {
-    let waiting = outbox::waiting(&*store.snapshot()?)?;
+fn warn_of_waiting_mails(store: &Store) {
+    let waiting = store.figures().records.map_or(0, |records| records.letters);
     if waiting > 0 {
         tracing::warn!(waiting, "mails wait, and no mail server is configured (--smtp-url)");
     }
-    Ok(())
 }

@@ -64,7 +64,8 @@ pub struct Config {
     )]
     pub trusted_proxies: Vec<IpNet>,
 
-    /// How often a key may be used, such as 480/m,4800/h: all of the list hold at once. By default there is no limit.
+    /// How often a key may be used, such as 480/m,4800/h: all of the list hold at once. Requests that are refused count
+    /// too; those whose key is missing or wrong count for their address. By default there is no limit.
     #[arg(
         long = "rate-limit",
         env = "STEWARD_RATE_LIMIT",

@@ -151,6 +151,10 @@ where
 {
     let counted =
         if client.is_counted { shared.terms.limits.count_peer(client.address) } else { Ok(()) };
+    let counted = counted.and_then(|()| match request.extensions().get() {
+        Some(client::Refused(error)) => Err(error.clone()),
+        None => Ok(()),
+    });
     // axum's `Route` only builds a future here: what can panic runs when that is polled.
     let answer = counted.map(|()| AssertUnwindSafe(inner.call(request)).catch_unwind());
     async move {

@@ -42,6 +42,8 @@ series! {
     OVERLOADS Counter "http_requests_refused_total" "Requests that were answered with 503 because a limit, or a share of it, was in use.",
     TRANSFER Gauge "transfer_memory_bytes" "Memory that large answers and request bodies in flight take.",
     CONNECTIONS Gauge "http_connections" "Connections that are open.",
+    CONNECTIONS_REFUSED Counter "http_connections_refused_total" "Connections that were closed at once: all slots, or those of the client's address, had requests under way.",
+    CONNECTIONS_CLOSED Counter "http_connections_closed_total" "Idle connections that were closed to make room for another one.",
     QUEUED Gauge "write_queue_length" "Writes that wait for the writer.",
     REFUSED Counter "writes_refused_total" "Writes that were answered with 503: the queue was full, the file closed, or the commit failed.",
     COMMIT_TIME Histogram "commit_duration_seconds" "The time that a commit took until it was on disk.",

@@ -287,7 +287,7 @@ impl Refusal {
     fn response(&self) -> Value {
         let (code, detail, attr) = self.example;
         let kind = self.kinds.first();
-        // Who was not let in is not told where a key stands.
+        // What tells nothing of why a key opens nothing does not tell where it stands with its limits either.
         let standing = headers::STANDING.iter().filter(|_| self.status != 401);
         let headers = headers::references(self.header.iter().chain(standing));
         json!({

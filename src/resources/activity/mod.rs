@@ -187,7 +187,9 @@ impl Record for Entry {
     }
 
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.head.organization.owner()))
+        // What users change of themselves is in no organization's log.
+        let organization = self.head.organization;
+        Ok((organization != NO_ORGANIZATION).then(|| organization.owner()))
     }
 }
 

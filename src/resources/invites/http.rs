@@ -51,8 +51,7 @@ pub fn routes(routes: &mut Routes) {
 async fn list(State(app): State<App>, at: Admitted<InOrganization>, page: Page) -> Answered {
     let now = app.now();
     page.answer(at, move |tx, at, page| {
-        let organization = at.place.member.organization;
-        super::list(tx, organization, page.window(Order::Descending), now)
+        super::list(tx, &at.place.member, page.window(Order::Descending), now)
     })
     .await
 }
