@@ -324,7 +324,7 @@ fn shared_out(slots: usize) -> FairLimits {
 }
 
 fn warn_of_waiting_mails(store: &Store) {
-    let waiting = store.figures().records.map_or(0, |records| records.letters);
+    let waiting = store.figures(u64::MAX).records.map_or(0, |records| records.letters);
     if waiting > 0 {
         tracing::warn!(waiting, "mails wait, and no mail server is configured (--smtp-url)");
     }

@@ -94,7 +94,7 @@ impl Delivery {
         let packer = GzEncoder::new(Vec::new(), Compression::fast());
         let (turns, consumer) = (self.turns.clone(), Consumer::address(client));
         let start = Some(Packing { pieces, packer, _compressor: charge });
-        let packed = stream::try_unfold(start, move |packing| {
+        let gzip = stream::try_unfold(start, move |packing| {
             let turns = turns.clone();
             async move {
                 let Some(packing) = packing else { return Ok::<_, io::Error>(None) };
@@ -107,7 +107,7 @@ impl Delivery {
                 Ok(Some(step.await.map_err(io::Error::other)??))
             }
         });
-        Body::from_stream(packed)
+        Body::from_stream(gzip)
     }
 }
 
