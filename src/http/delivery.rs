@@ -152,8 +152,8 @@ impl Pieces {
         let piece = |part: &[u8]| {
             let copied = || Bytes::copy_from_slice(part);
             let bytes = pin.map_or_else(copied, |_| bytes.slice_ref(part));
-            let (_charge, _pin) = (charge.split(part.len()), pin.cloned());
-            Bytes::from_owner(Piece { bytes, _charge, _pin })
+            let (charge, pin) = (charge.split(part.len()), pin.cloned());
+            Bytes::from_owner(Piece { bytes, _charge: charge, _pin: pin })
         };
         Self { left: bytes.len() as u64, pieces: bytes.chunks(PIECE).map(piece).collect() }
     }
