@@ -371,7 +371,11 @@ async fn operator(walk: &mut Walk) {
     let organization = Some(walk.workspace.made.organization_id);
     let owner = OWNER.to_owned();
     walk.operates(
-        Operation::OrganizationCreate { name: "Three".to_owned(), owner: owner.clone() },
+        Operation::OrganizationCreate {
+            name: "Three".to_owned(),
+            owner: owner.clone(),
+            existing: false,
+        },
         &["Organization created"],
     )
     .await;
@@ -395,6 +399,7 @@ async fn operator(walk: &mut Walk) {
         organizations: organization.into_iter().collect(),
         projects: Vec::new(),
         expires_in: None,
+        existing: false,
     };
     let made = walk.operates(made, &["PersonalAPIKey created"]).await;
     let id = serde_json::from_value(made["id"].clone()).expect("an id");

@@ -407,6 +407,7 @@ async fn without_secrets_nothing_old_opens_anything_and_all_else_is_there() {
         organizations: Vec::new(),
         projects: Vec::new(),
         expires_in: None,
+        existing: false,
     };
     let made = steward::operator::perform(&app, wanted, Progress::unheard()).await.expect("a key");
     let caller = Caller::of(routes, made["value"].as_str().expect("a value"));
