@@ -142,6 +142,7 @@ impl Workspace {
             .operate(Operation::OrganizationCreate {
                 name: format!("{name}'s"),
                 owner: email.clone(),
+                existing: false,
             })
             .await;
         (self.key(&email, &["*"]).await, made)
