@@ -104,7 +104,10 @@ impl Walk {
             Value::Object(members) => {
                 for (name, value) in members {
                     match value.as_str() {
-                        Some(text) if SECRETS.contains(&name.as_str()) => {
+                        // The `value` of a filter, such as a domain of addresses, is no secret.
+                        Some(text)
+                            if SECRETS.contains(&name.as_str()) && !text.starts_with('@') =>
+                        {
                             let secret =
                                 text.split_once("?token=").map_or(text, |(_, token)| token);
                             self.secrets.push(secret.to_owned());

@@ -119,6 +119,11 @@ impl Everything {
         let offer = Offer::of(&made);
         self.noted(made);
         assert!(self.secrets.contains(&offer.token));
+        let by_link = json!({ "target_email": "lin@x.example", "send_email": false });
+        let by_link = Offer::of(&owner.post(&invites, by_link).await.ok());
+        let anonymous = self.workspace.anonymous();
+        let joined = by_link.accept(&anonymous, json!({ "first_name": "Lin" })).await.ok();
+        self.noted(joined["personal_api_key"].clone());
     }
 
     async fn projects(&mut self) {

@@ -42,6 +42,8 @@ const ALL: &[Refusal] = &[
             "invalid_choice",
             "invalid_input",
             "invalid_recipient",
+            "limit_reached",
+            "mail_required",
             "max_decimal_places",
             "max_digits",
             "max_length",

@@ -115,7 +115,11 @@ async fn whoever_proves_an_address_takes_over_the_account_that_a_link_made_for_i
     squat.attacker.put(&controls, grant).await.ok();
     let accomplice = json!({ "target_email": "x@evil.example", "send_email": false });
     squat.key.post(&squat.attackers("invites/"), accomplice).await.ok();
-    squat.key.patch(ME, json!({ "role_at_organization": "ceo", "theme_mode": "dark" })).await.ok();
+    squat
+        .key
+        .patch(ME, json!({ "role_at_organization": "founder", "theme_mode": "dark" }))
+        .await
+        .ok();
 
     let made = squat.invited().await;
     let (by_mail, by_link) = (mailed(workspace, &made), handed_over(workspace, &made).await);
