@@ -244,12 +244,7 @@ fn told(mut subjects: Vec<Subject>) -> Vec<Subject> {
             one.after.extend(more.after);
             one.hidden.extend(more.hidden);
             one.told_whole |= more.told_whole;
-        } else if more.tells_removal && more.change == "deleted" && is_made(&told, more.scope) {
-            told.push(more);
-        } else if told
-            .first()
-            .is_some_and(|lead| (lead.scope, lead.change) == (more.scope, more.change))
-        {
+        } else if told.first().is_some_and(|lead| goes_with(lead, &more)) {
             told.push(more);
         }
     }
@@ -278,9 +273,10 @@ fn with_replaced(told: Vec<Subject>) -> Vec<Subject> {
     told
 }
 
-/// Whether the leading subject is something of this kind that was made.
-fn is_made(told: &[Subject], scope: &str) -> bool {
-    told.first().is_some_and(|lead| lead.scope == scope && lead.change == "created")
+/// Whether an entry of its own tells the same of another of the leading subject's kind, or that another was removed.
+fn goes_with(lead: &Subject, more: &Subject) -> bool {
+    let removed = more.tells_removal && (lead.change, more.change) == ("created", "deleted");
+    lead.scope == more.scope && (lead.change == more.change || removed)
 }
 
 fn describe(subject: Subject) -> Shown {

@@ -144,10 +144,10 @@ async fn an_older_files_accounts_that_only_a_link_made_are_found_when_it_is_open
     let write = |tx: &mut WriteTx<'_>| {
         // By a link; with a token of a mail; by the operator; as the operator's user, later.
         for (number, how) in [
-            (1, (false, 0, Some(1))),
-            (2, (true, 0, Some(2))),
-            (3, (false, 0, None)),
-            (4, (false, 5, Some(4))),
+            (101, (false, 0, Some(101))),
+            (102, (true, 0, Some(102))),
+            (103, (false, 0, None)),
+            (104, (false, 5, Some(104))),
         ] {
             joined(tx, number, how)?;
         }
@@ -168,5 +168,5 @@ async fn an_older_files_accounts_that_only_a_link_made_are_found_when_it_is_open
     .expect("read");
     let organization = OrganizationId(Uuid::from_u128(9));
     let at = Timestamp::from_micros(77);
-    assert_eq!(found, [LinkAccount { user: UserId(1), organization, invited_by: None, at }]);
+    assert_eq!(found, [LinkAccount { user: UserId(101), organization, invited_by: None, at }]);
 }
