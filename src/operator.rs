@@ -113,7 +113,10 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
         Operation::OrganizationCreate { name, owner, existing } => {
             create_organization(app, name, owner, existing).await
         }
-        Operation::OrganizationList => off_thread(app, list_organizations).await,
+        Operation::OrganizationList => {
+            let quota = app.config().caps.organization_bytes;
+            off_thread(app, move |tx| list_organizations(tx, quota)).await
+        }
         Operation::UserCreate { email, first_name, last_name, organization, level, existing } => {
             let sent = json!({ "email": email, "first_name": first_name, "last_name": last_name });
             let new = NewUser::parse(&crate::input::object(sent)?)?;
@@ -171,7 +174,10 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
 }
 
 /// Lists may be long: they are read off the threads that serve requests.
-async fn off_thread(app: &App, list: fn(&Snapshot) -> Result<Value>) -> Result<Value> {
+async fn off_thread(
+    app: &App,
+    list: impl FnOnce(&Snapshot) -> Result<Value> + Send + 'static,
+) -> Result<Value> {
     let tx = app.store().snapshot()?;
     tokio::task::spawn_blocking(move || list(&tx)).await.map_err(Error::internal)?
 }
@@ -211,7 +217,7 @@ async fn create_organization(
     .await
 }
 
-fn list_organizations(tx: &Snapshot) -> Result<Value> {
+fn list_organizations(tx: &Snapshot, quota: usize) -> Result<Value> {
     let mut results = Vec::new();
     tx.scan::<Organization, _>(&(), EVERYTHING, |row| {
         let shown = row.into_record()?.shown;
@@ -220,6 +226,8 @@ fn list_organizations(tx: &Snapshot) -> Result<Value> {
             "name": shown.name,
             "members": tx.count::<Membership>(&shown.id)?,
             "projects": tx.count::<projects::Project>(&shown.id)?,
+            "bytes": shown.id.owner().stored_bytes(tx)?,
+            "quota": quota,
             "created_at": shown.created_at,
         }));
         Ok(())

@@ -2,9 +2,12 @@
 //! nothing.
 
 pub(crate) mod backups;
+mod blocking;
 mod changes;
 mod figures;
 mod keeper;
+mod public_pages;
+mod quota;
 mod readiness;
 mod scrubber;
 mod signing;
@@ -13,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::access::hash::Hasher;
@@ -21,10 +24,10 @@ use crate::access::key::{MadeKey, TagKey};
 use crate::access::matches::{Match, Matches};
 use crate::config::Config;
 use crate::dns::Resolver;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::fair::FairLimits;
 use crate::http::client::TrustedProxies;
 use crate::http::limits::Limits;
-use crate::http::turns::Turns;
 use crate::ids::ApiKeyId;
 use crate::mail::outbox;
 use crate::mail::postman::Postman;
@@ -41,14 +44,18 @@ use figures::Gathering;
 use readiness::Readiness;
 use signing::Signing;
 
+pub use blocking::BlockingPool;
+pub use public_pages::{PageKey, PublicPages};
 pub use scrubber::Scrubbed;
 
 /// How long a mail that is being sent when the service stops may take still.
 const LAST_MAIL: Duration = Duration::from_secs(10);
 /// How long the record of a key's use waits, to keep out of the way of what the key is used for.
 const USE_RECORDED_AFTER: Duration = Duration::from_millis(100);
-/// How many wait for a public page at a time; who comes then is told to come again.
-const PUBLIC_PAGES_WAITING: usize = 64;
+/// Long reads of one tenant that wait at one time.
+const READS_WAITING_EACH: usize = 64;
+/// Long reads of all tenants together that wait at one time.
+const READS_WAITING: usize = 1024;
 
 /// A running service: an open data file and what serves it.
 #[derive(Clone)]
@@ -66,13 +73,14 @@ struct Inner {
     proxies: TrustedProxies,
     limits: Arc<Limits>,
     sweep: Arc<Notify>,
-    walks: Arc<Semaphore>,
-    public_pages: Turns,
+    long_reads: BlockingPool,
+    public_pages: PublicPages,
     mailer: Option<Mailer>,
     postman: Option<Postman>,
     readiness: Readiness,
     gathering: Gathering,
     scrubbed: ArcSwapOption<Scrubbed>,
+    disk: Arc<quota::Disk>,
 }
 
 impl App {
@@ -120,12 +128,17 @@ impl App {
             matches: Matches::new(tags.clone(), Arc::clone(&hasher), &config.meters),
             signing,
             sweep: Arc::new(Notify::new()),
-            walks: Arc::new(Semaphore::new(cores)),
-            public_pages: Turns::new(PUBLIC_PAGES_WAITING),
+            long_reads: BlockingPool::new(
+                shared_out(cores),
+                config.request_timeout,
+                &config.meters,
+            ),
+            public_pages: PublicPages::new(shared_out(2), config.request_timeout, &config.meters)?,
             limits: Arc::new(Limits::new(&config.rate_limits, &config.peer_limits, &config.clock)),
             proxies: config.trusted_proxies.iter().copied().collect(),
             clock: config.clock.clone(),
             dns: Resolver::new(&config),
+            disk: quota::Disk::of(&store),
             store,
             gathering: Gathering::new(&config.meters),
             config,
@@ -187,35 +200,19 @@ impl App {
         self.mailer().is_some()
     }
 
-    /// Turns for lists that are long or look far: as many at a time as there are cores.
-    pub fn walks(&self) -> &Arc<Semaphore> {
-        &self.0.walks
+    /// Where long reads run: as many at a time as there are cores, half of them for one tenant at most.
+    pub fn long_reads(&self) -> &BlockingPool {
+        &self.0.long_reads
     }
 
-    /// Turns for what is shown to whoever asks, without a key: one at a time.
-    pub fn public_pages(&self) -> &Turns {
+    /// The public pages of dashboards, rendered.
+    pub fn public_pages(&self) -> &PublicPages {
         &self.0.public_pages
     }
 
     /// What mails are sent with, where a mail server is configured.
     pub fn mailer(&self) -> Option<&Mailer> {
         self.0.mailer.as_ref()
-    }
-
-    /// Runs what may take long off the request threads, as many at a time as there are cores.
-    ///
-    /// # Errors
-    /// What `work` answers.
-    pub async fn aside<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let turn = Arc::clone(&self.0.walks).acquire_owned().await.map_err(Error::internal)?;
-        let done = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            work()
-        });
-        done.await.map_err(Error::internal)?
     }
 
     /// The present moment.
@@ -304,6 +301,17 @@ impl App {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.sweep.notify_one();
+    }
+}
+
+/// How tenants share so many slots, of which there are two at least, so that no tenant uses all of them.
+fn shared_out(slots: usize) -> FairLimits {
+    let slots = slots.max(2);
+    FairLimits {
+        slots,
+        slots_each: slots / 2,
+        waiting_each: READS_WAITING_EACH,
+        waiting: READS_WAITING,
     }
 }
 

@@ -20,12 +20,12 @@ pub mod openapi;
 pub mod opening;
 pub mod page;
 pub mod path;
+mod query;
 pub mod routes;
 mod row;
 pub mod server;
 mod socket;
 pub mod tls;
-pub mod turns;
 
 use axum::extract::FromRef;
 

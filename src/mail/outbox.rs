@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::ids::{InviteId, LetterId, OrganizationId, UserId};
-use crate::store::{Index, Indexed, Order, Record, Table, Tx, Window, WriteTx};
+use crate::store::{Index, Indexed, Order, Owner, Record, Table, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 /// How long after the first failed attempt a letter is tried again; it doubles with each.
@@ -114,6 +114,10 @@ impl Record for Letter {
 
     fn join(head: Self, (): ()) -> Self {
         head
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.organization.owner()))
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::ids::{LetterId, OrganizationId};
-use crate::store::{Index, Indexed, Key, Order, Record, Row, Table, Tx, Window, WriteTx};
+use crate::store::{Index, Indexed, Key, Order, Owner, Record, Row, Table, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 /// How long an address has its peace.
@@ -57,6 +57,10 @@ impl Record for Sent {
 
     fn join(head: Self, (): ()) -> Self {
         head
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(None)
     }
 }
 

@@ -54,12 +54,17 @@ series! {
     KEY_MISSES Counter "key_cache_misses_total" "Presented keys that it had not.",
     ARGON2_QUEUED Gauge "argon2_queue_length" "Runs of Argon2 that wait for their turn.",
     ARGON2_TIME Histogram "argon2_duration_seconds" "The time that a run of Argon2 took, without the wait for its turn.",
+    READS_REFUSED Counter "long_reads_refused_total" "Long reads, renderings of public pages included, that were answered with 503: too many of the tenant waited.",
+    READ_TIME Histogram "long_read_duration_seconds" "The time that a long read took on its thread, without the wait for its turn.",
+    PAGES_RENDERED Counter "public_pages_rendered_total" "Public pages that were rendered; others were answered as they were kept.",
     LETTERS Gauge "outbox_letters" "Mails that wait in the outbox.",
     MAILS_SENT Counter "mails_sent_total" "Mails that the mail server accepted.",
     MAILS_FAILED Counter "mails_failed_total" "Attempts to send a mail that failed.",
     MAILS_ABANDONED Counter "mails_abandoned_total" "Mails that were given up after trying for too long.",
     BACKUP_AT Gauge "backup_last_success_timestamp_seconds" "When the server last made a backup by itself; 0 for never.",
     BACKUP_FAILURES Counter "backup_failures_total" "Backups that the server could not make.",
+    NEAR_QUOTA Gauge "organizations_near_quota" "Organizations that use more than 80 % of their quota of bytes.",
+    LARGEST Gauge "largest_organization_bytes" "The bytes of the organization that stores most, as its quota counts them.",
     SWEEPS Gauge "sweeps_waiting" "Removed organizations and projects whose records have yet to be swept.",
 }
 

@@ -17,6 +17,7 @@ use crate::store::{Snapshot, WriteTx};
 use crate::time::Timestamp;
 
 use super::App;
+use super::quota::Allowance;
 
 impl App {
     /// Reads something for a caller who is to change something later: asks the gate once more, in a snapshot
@@ -45,7 +46,8 @@ impl App {
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let ask = Arc::clone(&asked.ask);
-        self.write(move |tx, now| {
+        let allowance = self.allowance(Some(asked.consumer));
+        self.write(Some(allowance), move |tx, now| {
             let granted = authorize(tx, &ask, now)?;
             let answer = rule(tx, &granted.caller, &P::of(&granted)?, now)?;
             Ok((Some(granted.caller.user), answer))
@@ -65,7 +67,8 @@ impl App {
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<Answer> + Send + 'static,
     ) -> Result<Answer> {
         let (ask, once) = (Arc::clone(&asked.ask), asked.once.clone());
-        self.write(move |tx, now| {
+        let allowance = self.allowance(Some(asked.consumer));
+        self.write(Some(allowance), move |tx, now| {
             let granted = authorize(tx, &ask, now)?;
             let (caller, place) = (&granted.caller, P::of(&granted)?);
             let once = known(once.as_ref(), &granted)?;
@@ -134,7 +137,7 @@ impl App {
         rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(users::Head, Answer)> + Send + 'static,
     ) -> Result<Answer> {
         let ask = visitor.ask.clone();
-        self.write(move |tx, now| {
+        self.write(Some(self.allowance(None)), move |tx, now| {
             if let Some(ask) = &ask {
                 authorize(tx, ask, now)?;
             }
@@ -157,13 +160,14 @@ impl App {
         &self,
         rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.write(move |tx, now| Ok((None, rule(tx, now)?))).await
+        self.write(None, move |tx, now| Ok((None, rule(tx, now)?))).await
     }
 
     /// Runs `rule`, which answers besides who did it, and writes the activity entry; wakes the postman where
-    /// something was posted.
+    /// something was posted. What the write adds must be within `allowance`, where there is one.
     async fn write<T: Send + 'static>(
         &self,
+        allowance: Option<Allowance>,
         rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(Option<users::Head>, T)> + Send + 'static,
     ) -> Result<T> {
         let (now, seed) = (self.now(), Seed::take());
@@ -171,6 +175,7 @@ impl App {
         let write = move |tx: &mut WriteTx<'_>| {
             let (user, answer) = rule(tx, now)?;
             activity::record(tx, user.as_ref(), &mut seed.draw(), now)?;
+            allowance.as_ref().map_or(Ok(()), |allowance| allowance.require(tx))?;
             bell.listen(tx);
             Ok(answer)
         };

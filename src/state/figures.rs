@@ -30,6 +30,8 @@ pub(super) struct Gathering {
     letters: Gauge,
     sweeps: Gauge,
     values: Gauge,
+    near_quota: Gauge,
+    largest: Gauge,
     cache: Option<Cache>,
 }
 
@@ -72,6 +74,8 @@ impl Gathering {
             letters: gauge(Series::LETTERS),
             sweeps: gauge(Series::SWEEPS),
             values: gauge(Series::VALUES),
+            near_quota: gauge(Series::NEAR_QUOTA),
+            largest: gauge(Series::LARGEST),
             cache: cfg!(feature = "cache-metrics").then(|| Cache {
                 bytes: gauge(Series::CACHE_SIZE),
                 hits: risen(Series::CACHE_HITS),
@@ -81,18 +85,20 @@ impl Gathering {
         }
     }
 
-    fn show(&self, ready: bool, store: &Store, cache: Option<PageCache>) {
+    fn show(&self, ready: bool, store: &Store, quota: u64, cache: Option<PageCache>) {
         let figure = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         self.ready.set(i32::from(ready));
-        let Figures { bytes, queued, refused, records } = store.figures();
+        let Figures { bytes, queued, refused, records } = store.figures(quota / 5 * 4);
         self.queued.set(figure(queued));
         self.refused.absolute(refused);
         self.bytes.set(as_float(bytes));
         // While the file is closed they stay as they were.
-        if let Some(Records { letters, sweeps, values }) = records {
+        if let Some(Records { letters, sweeps, values, large, largest }) = records {
             self.letters.set(as_float(letters));
             self.sweeps.set(as_float(sweeps));
             self.values.set(as_float(values));
+            self.near_quota.set(as_float(large));
+            self.largest.set(as_float(largest));
         }
         if let (Some(shown), Some(PageCache { bytes, hits, misses, evictions })) =
             (&self.cache, cache)
@@ -151,7 +157,8 @@ impl App {
         };
         let app = self.clone();
         let gathered = tokio::task::spawn_blocking(move || {
-            app.0.gathering.show(app.known_ready(), app.store(), cache);
+            let quota = app.config().caps.organization_bytes as u64;
+            app.0.gathering.show(app.known_ready(), app.store(), quota, cache);
             app.0.config.meters.render()
         });
         Ok(gathered.await.map_err(Error::internal)?.into())

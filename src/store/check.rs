@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 
 use super::background::in_background;
+use super::bytes;
 use super::disk::{Drive, Reading};
 use super::engine::RETRY_AFTER;
 use super::file::{builder, folder_of};
@@ -119,9 +120,9 @@ pub fn secret_kind<R: Record>(secrecy: Secrecy<R>) -> Box<dyn Kind> {
 
 struct Of<R: Record>(Secrecy<R>);
 
-/// What the counts have to be by the records, under their keys, with the table that each is of.
+/// What the counts, and the sums of bytes, have to be by the records, under their keys.
 #[derive(Default)]
-pub struct Counts(BTreeMap<Vec<u8>, (Table, u64)>);
+pub struct Counts(BTreeMap<Vec<u8>, u64>);
 
 /// How many entries each index has to have by the records.
 type Entries = HashMap<Table, u64>;
@@ -154,7 +155,10 @@ impl<R: Record> Kind for Of<R> {
                     check_entries_of(tx, &found, &mut entries, findings);
                     check_references(tx, &record, excused, findings)?;
                     for key in R::COUNTS.iter().filter_map(|count| count.key(&record)) {
-                        counts.0.entry(key).or_insert((R::TABLE, 0)).1 += 1;
+                        *counts.0.entry(key).or_default() += 1;
+                    }
+                    if let Some(owner) = record.owner(tx).ok().flatten() {
+                        *counts.0.entry(owner.key()).or_default() += bytes::size(key, payload);
                     }
                 }
                 Err(error) => findings.problem(R::TABLE, error),
@@ -254,21 +258,25 @@ fn check_counts(tx: &Snapshot, mut expected: Counts, findings: &mut Findings) ->
             expected.0.remove(key);
             return Ok(());
         };
-        let counted = expected.0.remove(key).map(|(_, counted)| counted);
+        let counted = expected.0.remove(key);
         if stored.is_none() || stored != counted {
-            let table = String::read(&mut &*key).unwrap_or_default();
-            let (stored, counted) = (stored.unwrap_or(0), counted.unwrap_or(0));
-            let what = format_args!("{stored} of {table} stored where there are {counted}");
-            findings.problem(Table::Counts, what);
+            let (what, stored, counted) =
+                (counted_by(key), stored.unwrap_or(0), counted.unwrap_or(0));
+            let text = format_args!("{stored} of {what} stored where there are {counted}");
+            findings.problem(Table::Counts, text);
         }
         Ok(())
     })?;
-    for (table, counted) in expected.0.into_values() {
-        let table = table.name();
-        findings
-            .problem(Table::Counts, format_args!("no count of {table} where there are {counted}"));
+    for (key, counted) in expected.0 {
+        let text = format!("no count of {} where there are {counted}", counted_by(&key));
+        findings.problem(Table::Counts, text);
     }
     Ok(())
+}
+
+/// What a count is of: the name of a table, or bytes.
+fn counted_by(key: &[u8]) -> String {
+    String::read(&mut &*key).unwrap_or_default()
 }
 
 impl Store {

@@ -59,6 +59,24 @@ pub trait Disk: Debug + Send + Sync + 'static {
     /// # Errors
     /// What the operating system says.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
+
+    /// How much space the file system of a folder has; none where nobody knows.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn space(&self, folder: &Path) -> io::Result<Option<Space>> {
+        let _ = folder;
+        Ok(None)
+    }
+}
+
+/// The space of a file system.
+#[derive(Debug, Clone, Copy)]
+pub struct Space {
+    /// How many bytes are free for this process.
+    pub free: u64,
+    /// How many bytes it has.
+    pub total: u64,
 }
 
 /// An open file. What is written is on disk once it is synced, and until then may be lost to a power cut, each
@@ -169,6 +187,12 @@ impl Disk for Files {
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         File::open(folder)?.sync_all()
+    }
+
+    fn space(&self, folder: &Path) -> io::Result<Option<Space>> {
+        let found = rustix::fs::statvfs(folder)?;
+        let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+        Ok(Some(Space { free: bytes(found.f_bavail), total: bytes(found.f_blocks) }))
     }
 }
 

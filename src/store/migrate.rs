@@ -2,6 +2,7 @@
 
 mod activity;
 mod link_accounts;
+mod tenants;
 
 use std::io;
 use std::path::Path;
@@ -35,7 +36,8 @@ const STEPS: &[Step] = &[
 
 /// 5 has tables that 4 lacks, and counts by tenant.
 fn fill_form_5(tx: &mut WriteTx<'_>) -> Result<()> {
-    link_accounts::fill(tx)
+    link_accounts::fill(tx)?;
+    tenants::fill(tx)
 }
 
 /// Opens the file, once it is known to be ours and of a form that this release reads.

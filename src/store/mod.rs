@@ -7,6 +7,8 @@
 
 mod background;
 mod backup;
+mod bounded;
+mod bytes;
 mod check;
 mod compact;
 pub mod disk;
@@ -32,6 +34,7 @@ pub mod schema;
 mod scrub;
 mod secrets;
 mod snapshot;
+mod space;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -41,7 +44,7 @@ mod write;
 mod writer;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -51,6 +54,8 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, mpsc, oneshot};
 
 pub use backup::{Backup, receive};
+pub use bounded::{BoundedRead, Interest};
+pub use bytes::Owner;
 pub use check::{Checks, Excused, Findings, Kind, kind, secret_kind};
 pub use compact::{Compacted, Space};
 pub use export::{Export, Exported, Exporting, require_absent};
@@ -65,6 +70,7 @@ pub use record::{Count, Form, Index, Indexed, Record, Reference, Row};
 pub use restore::{Prepared, Restored};
 pub use schema::Table;
 pub use snapshot::Snapshot;
+pub use space::FreeSpace;
 pub use undo::Change;
 pub use watch::{Commit, Figures, PageCache, Records};
 pub use window::{Order, Window};
@@ -192,6 +198,7 @@ impl Store {
         let shared = Arc::new(Shared {
             snapshot: ArcSwapOption::from_pointee(first),
             ready: AtomicBool::new(true),
+            openings: AtomicU64::new(0),
             watched: Watched::default(),
         });
         let writer = Writer {

@@ -1,11 +1,14 @@
 //! Changing records, with their indexes and counts kept in step.
 
+mod measure;
+
 use std::cell::OnceCell;
 
 use redb::WriteTransaction;
 
 use crate::error::{Error, Result};
 
+use super::bytes::Growth;
 use super::engine::{Bytes, definition, get_from, storage_error, walk_from};
 use super::key::Key;
 use super::numbers::Numbers;
@@ -22,6 +25,7 @@ pub struct WriteTx<'t> {
     transaction: &'t WriteTransaction,
     undo: Undo,
     numbers: Numbers,
+    growth: Growth,
     /// Whether redb failed or panicked halfway through a change: nobody knows what it left.
     torn: bool,
 }
@@ -49,7 +53,7 @@ impl Raw for WriteTx<'_> {
         order: Order,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        walk_from(self.table(table)?, table, span, skip, order, visit)
+        walk_from(self.table(table)?, table, span, skip, order, |_| Ok(()), visit)
     }
 }
 
@@ -60,6 +64,7 @@ impl<'t> WriteTx<'t> {
             transaction,
             undo: Undo::default(),
             numbers: Numbers::default(),
+            growth: Growth::default(),
             torn: false,
         }
     }
@@ -141,6 +146,7 @@ impl<'t> WriteTx<'t> {
         record: &R,
         payload: Vec<u8>,
     ) -> Result<()> {
+        self.weigh(&key, old.zip(before.as_deref()), Some((record, payload.as_slice())))?;
         self.reindex(&key, old, Some((record, &payload)))?;
         self.put_plain(R::TABLE, &key, &payload)?;
         self.undo.changed(Change { table: R::TABLE, key, before, after: Some(payload) });
@@ -157,6 +163,7 @@ impl<'t> WriteTx<'t> {
             return Ok(None);
         };
         let old = Row::<R>::read(&before)?.into_record()?;
+        self.weigh(&key, Some((&old, before.as_slice())), None)?;
         self.reindex(&key, Some(&old), None)?;
         self.remove_plain(R::TABLE, &key)?;
         self.undo.changed(Change { table: R::TABLE, key, before: Some(before), after: None });
@@ -314,6 +321,11 @@ impl<'t> WriteTx<'t> {
         Ok(())
     }
 
+    /// Writes a count or a sum anew.
+    pub(super) fn put_number(&mut self, key: &[u8], number: u64) -> Result<()> {
+        self.set_number(Table::Counts, key, number)
+    }
+
     /// Counts one more under the key of a count.
     pub(super) fn count_up(&mut self, key: &[u8]) -> Result<()> {
         let number = read_number(self, Table::Counts, key)? + 1;
@@ -341,6 +353,7 @@ impl<'t> WriteTx<'t> {
     /// Keeps what was written and begins the notes of the next write.
     pub(super) fn keep(&mut self) -> Result<()> {
         self.require_whole()?;
+        self.settle()?;
         self.undo = Undo::default();
         Ok(())
     }
@@ -348,6 +361,7 @@ impl<'t> WriteTx<'t> {
     /// Takes back everything written since the last [`keep`](Self::keep).
     pub(super) fn take_back(&mut self) -> Result<()> {
         self.require_whole()?;
+        self.growth = Growth::default();
         for note in std::mem::take(&mut self.undo).into_notes() {
             match note.before {
                 Before::Sealed(sealed) => {
@@ -361,6 +375,7 @@ impl<'t> WriteTx<'t> {
 
     /// Writes the numbers that were kept aside: the last step before the commit.
     pub(super) fn finish(mut self) -> Result<()> {
+        self.settle()?;
         for (table, key, number) in self.numbers.take() {
             let sealed = (number > 0).then(|| seal(table, &key, &number.encoded()));
             self.swap(table, &key, sealed.as_deref())?;

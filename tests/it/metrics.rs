@@ -156,6 +156,8 @@ async fn every_number_is_told_by_the_grammar_and_with_what_it_means() {
         "http_requests_total",
         "key_cache_hits_total",
         "key_cache_misses_total",
+        "largest_organization_bytes",
+        "organizations_near_quota",
         "outbox_letters",
         "ready",
         "stored_values",

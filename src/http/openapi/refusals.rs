@@ -3,7 +3,7 @@
 use axum::http::Method;
 use serde_json::{Map, Value, json};
 
-use crate::http::row::Row;
+use crate::http::row::{Many, Row};
 
 use super::headers;
 use super::schemas::reference;
@@ -213,6 +213,10 @@ fn statuses(row: &Row) -> Vec<u16> {
     }
     if [Method::POST, Method::PUT, Method::PATCH].contains(&row.method) {
         statuses.extend([400, 408, 413, 415]);
+    }
+    let is_page = row.gives.is_some_and(|gives| gives.many == Many::Page);
+    if is_page || !row.query.is_empty() {
+        statuses.push(400);
     }
     if row.method == Method::POST && row.keyed() {
         statuses.push(422);

@@ -69,8 +69,9 @@ pub fn routes(routes: &mut Routes) {
         .answers::<PersonalApiKeyBody>(200);
 }
 
-async fn list(at: Admitted<Anywhere>) -> Answered {
-    super::list(&*at.tx, at.caller.user.id).map(Answer::Plain)
+async fn list(State(app): State<App>, at: Admitted<Anywhere>) -> Answered {
+    let listed = app.long_reads().read(at, |tx, at| super::list(tx, at.caller.user.id));
+    listed.await.map(Answer::Plain)
 }
 
 async fn current(at: Admitted<Anywhere>) -> Answered {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::ids::ApiKeyId;
-use crate::store::{Record, Reference, Table, Tx, WriteTx};
+use crate::store::{Owner, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::issuing::excess;
@@ -39,6 +39,10 @@ impl Record for Makers {
 
     fn join(head: Self, (): ()) -> Self {
         head
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(None)
     }
 
     fn references(&self) -> Vec<Reference> {

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
 use crate::input::{Kind, Name};
 use crate::resources::users::User;
-use crate::store::{Index, Indexed, Record, Reference, Table, Tx, WriteTx};
+use crate::store::{Index, Indexed, Owner, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 pub use body::{body, body_with, list};
@@ -106,6 +106,10 @@ impl Record for ApiKey {
         Self { head, shown }
     }
 
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(None)
+    }
+
     fn references(&self) -> Vec<Reference> {
         vec![Reference::to::<User>(&self.head.user)]
     }
@@ -136,6 +140,10 @@ impl Record for ApiKeyUse {
 
     fn join(head: Self, (): ()) -> Self {
         head
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(None)
     }
 
     fn references(&self) -> Vec<Reference> {

@@ -7,7 +7,7 @@ use subtle::ConstantTimeEq;
 use crate::error::Result;
 use crate::ids::ApiKeyId;
 use crate::input::Parsed;
-use crate::store::{Record, Reference, Table, Tx, WriteTx};
+use crate::store::{Owner, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::issuing::get_within;
@@ -60,6 +60,10 @@ impl Record for Roll {
 
     fn join(head: Self, (): ()) -> Self {
         head
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(None)
     }
 
     fn references(&self) -> Vec<Reference> {

@@ -13,7 +13,7 @@ use crate::json::{Array, Object};
 use crate::resources::projects::Project;
 use crate::resources::users::{self, Embedder};
 use crate::secret::Draw;
-use crate::store::{Record, Reference, Row, Table, Tx, WriteTx};
+use crate::store::{Count, Key, Owner, Record, Reference, Row, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::input::Restriction;
@@ -140,6 +140,9 @@ pub struct TileOf {
 
 impl Record for Insight {
     const TABLE: Table = Table::Insights;
+    /// The live insights of a project.
+    const COUNTS: &'static [Count<Self>] =
+        &[Count::per(|insight| (!insight.head.deleted).then(|| insight.head.project.encoded()))];
     type Key = (ProjectId, InsightId);
     type Head = Head;
     type Shown = Shown;
@@ -154,6 +157,10 @@ impl Record for Insight {
 
     fn join(head: Head, shown: Shown) -> Self {
         Self { head, shown }
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.head.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {

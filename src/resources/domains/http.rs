@@ -64,8 +64,8 @@ pub fn routes(routes: &mut Routes) {
 }
 
 async fn list(at: Admitted<InOrganization>, page: Page) -> Answered {
-    page.answer(move |page| {
-        super::list(&*at.tx, at.place.member.organization, page.window(Order::Ascending))
+    page.answer(at, |tx, at, page| {
+        super::list(tx, at.place.member.organization, page.window(Order::Ascending))
     })
     .await
 }

@@ -21,7 +21,9 @@ use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::users;
 use crate::secret::Draw;
-use crate::store::{Count, Index, Indexed, Key, Record, Reference, Table, Tx, Window, WriteTx};
+use crate::store::{
+    Count, Index, Indexed, Key, Owner, Record, Reference, Table, Tx, Window, WriteTx,
+};
 use crate::time::Timestamp;
 
 pub use input::{InviteFields, NewInvite, NewInvites};
@@ -120,6 +122,10 @@ impl Record for Invite {
 
     fn join(head: Head, shown: Shown) -> Self {
         Self { head, shown }
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.head.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {

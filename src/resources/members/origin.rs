@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use crate::error::Result;
 use crate::ids::{MembershipId, OrganizationId, UserId};
-use crate::store::{Record, Reference, Table, WriteTx};
+use crate::store::{Owner, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::Membership;
@@ -54,6 +54,10 @@ impl Record for MembershipOrigin {
 
     fn join(head: Self, (): ()) -> Self {
         head
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {

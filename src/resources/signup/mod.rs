@@ -205,8 +205,7 @@ fn require_room(tx: &impl Tx, terms: Terms, invite: &Invite, joiner: Joiner) -> 
         return Err(Error::limit_reached(detail));
     }
     let Joiner::Account(user) = joiner else { return Ok(()) };
-    let limit = usize::try_from(organizations).unwrap_or(usize::MAX);
-    if tx.keys(&members::BY_USER, &user, limit)?.len() >= limit {
+    if tx.count::<Membership>(&user)? >= organizations {
         let detail = format!("A user can belong to at most {organizations} organizations.");
         return Err(Error::limit_reached(detail));
     }

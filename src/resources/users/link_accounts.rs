@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::ids::{OrganizationId, UserId};
-use crate::store::{Record, Reference, Table, Tx, WriteTx};
+use crate::store::{Owner, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::{NewUser, Profile, ProfileShown, User};
@@ -40,6 +40,10 @@ impl Record for LinkAccount {
 
     fn join(head: Self, (): ()) -> Self {
         head
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(None)
     }
 
     fn references(&self) -> Vec<Reference> {

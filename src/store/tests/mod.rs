@@ -46,6 +46,10 @@ impl Record for Owner {
     fn join(head: Self, (): ()) -> Self {
         head
     }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<bytes::Owner>> {
+        Ok(None)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,6 +94,10 @@ impl Record for Thing {
 
     fn join(head: Head, note: String) -> Self {
         Self { head, note }
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<bytes::Owner>> {
+        Ok(Some(bytes::Owner::Organization(uuid::Uuid::from_u128(self.head.owner.into()))))
     }
 
     fn references(&self) -> Vec<Reference> {

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, OrganizationId, ProjectId, TextId, TileId};
 use crate::secret::Draw;
 use crate::store::{
-    Count, Index, Indexed, Key, Order, Record, Reference, Table, Tx, Window, WriteTx,
+    Count, Index, Indexed, Key, Order, Owner, Record, Reference, Table, Tx, Window, WriteTx,
 };
 use crate::time::Timestamp;
 
@@ -36,8 +36,6 @@ pub use moves::{TileMove, move_tile};
 
 /// How many tiles a dashboard has at the most, soft-deleted ones included (decisions §1).
 pub const MOST: usize = 1_000;
-/// More tiles than this are shown off the request threads.
-const MANY: u64 = 64;
 
 /// A tile.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,6 +128,10 @@ impl Record for Tile {
         Self { head, shown }
     }
 
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.head.organization.owner()))
+    }
+
     fn references(&self) -> Vec<Reference> {
         let Head { project, dashboard, content, .. } = self.head;
         let content = match content {
@@ -154,14 +156,6 @@ fn position(layouts: &Map<String, Value>) -> (f64, f64) {
     let sm = layouts.get("sm");
     let of = |name| sm.and_then(|sm| sm.get(name)).and_then(Value::as_f64).unwrap_or(100.0);
     (of("y"), of("x"))
-}
-
-/// Whether a dashboard has so many tiles that showing them takes long.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
-pub fn are_many(tx: &impl Tx, project: ProjectId, dashboard: DashboardId) -> Result<bool> {
-    Ok(tx.count::<Tile>(&(project, dashboard))? > MANY)
 }
 
 /// Puts a new insight of the caller's on a dashboard.
