@@ -175,7 +175,7 @@ pub struct Terms {
 /// that it takes over, if it takes one over.
 ///
 /// # Errors
-/// As [`accept`].
+/// As [`accept`], and 400 `limit_reached`.
 pub fn require_acceptable(
     tx: &impl Tx,
     links: &Links,
@@ -197,7 +197,8 @@ pub fn require_acceptable(
     }
 }
 
-/// Keeps an organization's members, and a user's organizations, within their caps.
+/// Keeps an organization's members, and a user's organizations, within their caps. Every write is held to them; here
+/// it is asked before a key is hashed, and before anything ends of an account that is taken over.
 fn require_room(tx: &impl Tx, terms: Terms, invite: &Invite, joiner: Joiner) -> Result<()> {
     let Terms { members: most, organizations, .. } = terms;
     if tx.count::<Membership>(&invite.head.organization)? >= most {
@@ -241,7 +242,7 @@ const KEY_SCOPES: [&str; 1] = ["*"];
 ///
 /// # Errors
 /// 400 where the token is wrong or missing, the invite is not for this visitor to accept, a field of
-/// somebody new is no good, or a cap is reached.
+/// somebody new is no good.
 pub fn accept(
     tx: &mut WriteTx<'_>,
     links: &Links,
@@ -253,7 +254,6 @@ pub fn accept(
 ) -> Result<(users::Head, Versioned)> {
     let (invite, proof) = get_by_token(tx, links, sent.invite, sent.token()?)?;
     let joiner = require_open(tx, &invite, by.user(), Some(proof), now)?;
-    require_room(tx, terms, &invite, joiner)?;
     let user = match joiner {
         Joiner::Newcomer => create_user(tx, &invite, sent, proof, draw, now)?,
         Joiner::Account(user) | Joiner::TakesOver(LinkAccount { user, .. }) => user,
