@@ -63,13 +63,24 @@ pub enum About {
         /// The address.
         to: String,
     },
+    /// To the address of an account that a link had made: whoever proved the address took the account over.
+    TakenOver {
+        /// The account.
+        user: UserId,
+        /// Its address.
+        to: String,
+        /// Since when it existed.
+        since: Timestamp,
+    },
 }
 
 impl About {
     /// The one address it goes to, where there is one.
     pub fn address(&self) -> Option<&str> {
         match self {
-            Self::Invite { to, .. } | Self::Joined { to, .. } => Some(to),
+            Self::Invite { to, .. } | Self::Joined { to, .. } | Self::TakenOver { to, .. } => {
+                Some(to)
+            }
             Self::Joining { .. } => None,
         }
     }

@@ -1,6 +1,7 @@
 //! Opening a file of whatever form: refused where it is not ours or newer, brought up to date where it is older.
 
 mod activity;
+mod link_accounts;
 mod mail;
 mod tenants;
 
@@ -37,6 +38,7 @@ const STEPS: &[Step] = &[
 /// 5 has tables that 4 lacks, and counts by tenant. Bytes are counted when all records have their new form.
 fn fill_format_5(tx: &mut WriteTx<'_>) -> Result<()> {
     mail::fill(tx)?;
+    link_accounts::fill(tx)?;
     tenants::fill(tx)
 }
 

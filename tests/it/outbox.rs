@@ -39,7 +39,7 @@ struct Scribe;
 impl Compose for Scribe {
     fn compose(&self, _: &Snapshot, letter: &Letter, _: Timestamp) -> Result<Composed> {
         let to = match &letter.about {
-            About::Invite { to, .. } | About::Joined { to, .. } => to,
+            About::Invite { to, .. } | About::Joined { to, .. } | About::TakenOver { to, .. } => to,
             About::Joining { user } => {
                 let told = |name: &str| About::Joined {
                     user: *user,
