@@ -65,7 +65,7 @@ impl Delivery {
         let payer = extensions.remove().unwrap_or(public);
         let packs = extensions.remove::<Uncompressed>().is_some();
         let (parts, body) = response.into_parts();
-        match whole(body).and_then(|bytes| self.body(bytes, packs, client, payer)) {
+        match whole(body).and_then(|bytes| self.body(&bytes, packs, client, payer)) {
             Ok(body) => Response::from_parts(parts, body),
             Err(error) => {
                 let mut refused = error.clone().into_response();
@@ -76,16 +76,16 @@ impl Delivery {
         }
     }
 
-    fn body(&self, bytes: Bytes, packs: bool, client: IpAddr, payer: Payer) -> Result<Body> {
+    fn body(&self, bytes: &Bytes, packs: bool, client: IpAddr, payer: Payer) -> Result<Body> {
         let compressor = if packs { COMPRESSOR } else { 0 };
         let counted = bytes.len() + compressor;
         let (mut charge, pin) = if bytes.is_unique() {
             (self.budget.take(client, payer, counted)?, None)
         } else {
-            let pin = self.budget.pin(&bytes, payer)?;
+            let pin = self.budget.pin(bytes, payer)?;
             (self.budget.take_of_client(client, payer, counted)?, Some(pin))
         };
-        let pieces = Pieces::cut(&bytes, pin.as_ref(), &mut charge);
+        let pieces = Pieces::cut(bytes, pin.as_ref(), &mut charge);
         Ok(if packs { self.compressed(pieces, charge, client) } else { Body::new(pieces) })
     }
 

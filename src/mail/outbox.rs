@@ -89,7 +89,7 @@ impl About {
     pub(super) fn user(&self) -> Option<UserId> {
         match self {
             Self::Invite { by, .. } => *by,
-            Self::Joining { .. } | Self::Joined { .. } => None,
+            Self::Joining { .. } | Self::Joined { .. } | Self::TakenOver { .. } => None,
         }
     }
 }
