@@ -85,7 +85,7 @@ impl About {
         }
     }
 
-    /// The user against whose limit it counts, if any. An announcement counts against the organization alone.
+    /// The user against whose limit it counts, if any. All but invites count against the organization alone.
     pub(super) fn user(&self) -> Option<UserId> {
         match self {
             Self::Invite { by, .. } => *by,

@@ -8,7 +8,7 @@ mod letters;
 use crate::access::key::MadeKey;
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
-use crate::ids::{InviteId, LetterId, UserId};
+use crate::ids::{InviteId, LetterId, OrganizationId, UserId};
 use crate::json::Object;
 use crate::mail::outbox::{self, About};
 use crate::resources::api_keys;
@@ -344,7 +344,7 @@ fn post_takeover(
 ) -> Result<()> {
     let to = tx.get::<User>(&account.user)?.shown.email;
     let about = About::TakenOver { user: account.user, to, since: account.at };
-    outbox::post(tx, LetterId(draw.uuid(now)), invite.head.organization, about, now)
+    post(tx, invite.head.organization, about, draw, now)
 }
 
 /// Has the organization's admins and owners told who joined, where they want to be.
@@ -358,9 +358,18 @@ fn announce(
     if !organization.shown.is_member_join_email_enabled {
         return Ok(());
     }
-    let (id, about) = (LetterId(draw.uuid(now)), About::Joining { user: member.user });
-    let organization = member.organization;
-    if !outbox::post_announcement(tx, id, organization, about, now)? {
+    post(tx, member.organization, About::Joining { user: member.user }, draw, now)
+}
+
+/// Puts a letter into the outbox on which nobody's joining depends.
+fn post(
+    tx: &mut WriteTx<'_>,
+    organization: OrganizationId,
+    about: About,
+    draw: &mut Draw,
+    now: Timestamp,
+) -> Result<()> {
+    if !outbox::post_announcement(tx, LetterId(draw.uuid(now)), organization, about, now)? {
         tracing::warn!(%organization, dropped = 1, "announcements were dropped: too many mails of the organization wait");
     }
     Ok(())

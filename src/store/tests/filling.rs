@@ -99,7 +99,7 @@ impl From<About> for OldAbout {
             About::Invite { invite, to, .. } => Self::Invite { invite, to },
             About::Joining { user } => Self::Joining { user },
             About::Joined { user, to } => Self::Joined { user, to },
-            About::TakenOver { .. } => unreachable!("form 4 has no such letter"),
+            About::TakenOver { .. } => panic!("form 4 has none"),
         }
     }
 }

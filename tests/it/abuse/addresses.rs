@@ -53,7 +53,7 @@ impl Squat {
         let joined = offer.accept(&workspace.anonymous(), json!({ "first_name": "M" })).await.ok();
         let key = joined["personal_api_key"]["value"].as_str().expect("a key");
         let key = workspace.with_key(key);
-        Self { attacker, own, joined, key, workspace }
+        Self { workspace, attacker, own, joined, key }
     }
 
     async fn new() -> Self {
