@@ -41,7 +41,7 @@ impl Disk {
         Arc::new(Self { space: FreeSpace::of(store), warned: AtomicBool::new(false) })
     }
 
-    /// Whether less is free than one part in `part` of the reserve.
+    /// Whether less than one part in `part` of the reserve is free.
     fn is_low(&self, reserve: Option<usize>, part: u64) -> bool {
         let Some(space) = self.space.look() else { return false };
         let reserve =
@@ -111,7 +111,10 @@ impl Allowance {
             return Err(Error::overloaded(RETRY_AFTER, "the disk is nearly full"));
         }
         let edits = part > 1;
-        tx.growth().iter().try_for_each(|grown| self.require_bytes(tx, *grown, edits))
+        tx.growth().iter().try_for_each(|grown| self.require_bytes(tx, *grown, edits))?;
+        // What is refused takes no space: one tenant's refusals must not look like a full disk to the others.
+        self.disk.space.take(tx.total_growth().max(0).unsigned_abs());
+        Ok(())
     }
 
     fn require_counts(&self, tx: &WriteTx<'_>) -> Result<()> {

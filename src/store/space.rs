@@ -10,13 +10,22 @@ use super::file::folder_of;
 
 /// How long the result of a look at the file system is used.
 const FRESH: Duration = Duration::from_secs(1);
+/// How many bytes of the disk a byte of a record takes, with indexes and pages that are written anew.
+const COST: u64 = 4;
 
-/// The free space of a data file's file system, looked at once a second at most.
+/// The free space of a data file's file system, looked at once a second at most. Between two looks, what is added
+/// is taken off.
 #[derive(Debug)]
 pub struct FreeSpace {
     drive: Drive,
     folder: PathBuf,
-    last: Mutex<Option<(Instant, Option<Space>)>>,
+    last: Mutex<Option<Look>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    at: Instant,
+    space: Option<Space>,
 }
 
 impl FreeSpace {
@@ -29,16 +38,24 @@ impl FreeSpace {
     /// How much there is; none where the file system does not tell.
     pub fn look(&self) -> Option<Space> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((at, space)) = *last
-            && at.elapsed() < FRESH
-        {
-            return space;
+        match *last {
+            Some(look) if look.at.elapsed() < FRESH => look.space,
+            _ => last.insert(Look { at: Instant::now(), space: self.ask() }).space,
         }
-        let space = self.drive.disk().space(&self.folder).unwrap_or_else(|error| {
+    }
+
+    /// Says that records of so many bytes are added.
+    pub fn take(&self, bytes: u64) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Look { space: Some(space), .. }) = last.as_mut() {
+            space.free = space.free.saturating_sub(bytes.saturating_mul(COST));
+        }
+    }
+
+    fn ask(&self) -> Option<Space> {
+        self.drive.disk().space(&self.folder).unwrap_or_else(|error| {
             tracing::warn!(%error, "the free space of the file system cannot be read");
             None
-        });
-        *last = Some((Instant::now(), space));
-        space
+        })
     }
 }

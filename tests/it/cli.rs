@@ -185,7 +185,7 @@ fn organizations_are_made_for_new_and_for_known_owners_and_listed() {
         assert_eq!(lines[1..], ["name        Five", "project_id  4"]);
         let text = place.run(&["organization", "list"]).ok();
         let heads: Vec<_> = text.lines().next().unwrap().split_whitespace().collect();
-        assert_eq!(heads, ["ID", "NAME", "MEMBERS", "PROJECTS", "CREATED_AT"]);
+        assert_eq!(heads, ["ID", "NAME", "MEMBERS", "PROJECTS", "BYTES", "QUOTA", "CREATED_AT"]);
         assert_eq!(text.lines().count(), 5);
     });
 }
@@ -236,6 +236,8 @@ fn users_are_made_joined_stopped_and_restarted() {
             "first_name": "",
             "last_name": "Bo",
             "is_active": true,
+            "is_email_verified": false,
+            "link_account": null,
             "organizations": [{ "id": organization, "level": "member" }],
         });
         assert_eq!(users[2], expected);

@@ -319,8 +319,11 @@ async fn it_may_keep_the_keys_of_plain_members_out() {
 #[tokio::test]
 async fn a_key_limited_to_organizations_reaches_only_those() {
     let workspace = Workspace::new().await;
-    let second =
-        Operation::OrganizationCreate { name: "Second".to_owned(), owner: OWNER.to_owned() };
+    let second = Operation::OrganizationCreate {
+        name: "Second".to_owned(),
+        owner: OWNER.to_owned(),
+        existing: false,
+    };
     let second = workspace.operate(second).await;
     let limits = json!({ "organizations": [workspace.made.organization_id] });
     let limited = workspace.limited_key(OWNER, &["*"], limits).await;

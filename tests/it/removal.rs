@@ -288,8 +288,11 @@ async fn an_organization_of_many_projects_is_swept_in_bounded_pieces() {
 #[tokio::test]
 async fn keys_limited_to_what_was_removed_open_nothing_more() {
     let workspace = Workspace::new().await;
-    let second =
-        Operation::OrganizationCreate { name: "Second".to_owned(), owner: OWNER.to_owned() };
+    let second = Operation::OrganizationCreate {
+        name: "Second".to_owned(),
+        owner: OWNER.to_owned(),
+        existing: false,
+    };
     let second = workspace.operate(second).await;
     let by_organization = json!({ "organizations": [second["id"]] });
     let by_organization = workspace.limited_key(OWNER, &["*"], by_organization).await;
@@ -501,9 +504,10 @@ async fn a_full_project_leaves_nothing_and_the_file_is_sound_between_all_pieces(
     for table in OF_PROJECTS {
         assert_eq!(expected.remove(&table).is_none(), table == Table::Sweeps, "{table:?}");
     }
-    // That of the members; and those of the log, which stays: nobody's and the organization's, what of it is open
-    // to all members, the project's, and three dashboards'.
-    expected.insert(Table::Counts, 1 + 4 + 3);
+    // That of the members, those of each member's organizations, and the organization's bytes; and those of the log,
+    // which stays: nobody's and the organization's, what of it is open to all members, the project's, and three
+    // dashboards'.
+    expected.insert(Table::Counts, 1 + 6 + 1 + 4 + 3);
     assert_eq!(filled(workspace), expected);
 }
 

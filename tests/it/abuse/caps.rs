@@ -76,8 +76,11 @@ async fn a_user_creates_and_joins_only_so_many_organizations() {
         tokio::task::yield_now().await;
     }
     assert_eq!(status, 201);
-    let by_operator =
-        Operation::OrganizationCreate { name: "Fourth".to_owned(), owner: OWNER.to_owned() };
+    let by_operator = Operation::OrganizationCreate {
+        name: "Fourth".to_owned(),
+        owner: OWNER.to_owned(),
+        existing: false,
+    };
     workspace.operate(by_operator).await;
     workspace.check().await;
 }
@@ -119,7 +122,8 @@ async fn a_project_has_only_so_many_live_dashboards_however_they_come_to_be() {
     refused(&owner.post(&path, json!({ "use_dashboard": ids[0] })).await, TOLD);
     refused(&owner.post(&path, json!({ "use_template": "DEFAULT_APP" })).await, TOLD);
     let template = json!({ "template": {
-        "template_name": "T", "dashboard_description": "", "dashboard_filters": {}, "tiles": [],
+        "template_name": "T", "dashboard_description": "", "dashboard_filters": {},
+        "tiles": [{ "type": "TEXT", "body": "Hello" }],
     }});
     let from_json = workspace.dashboards("create_from_template_json/");
     refused(&owner.post(&from_json, template).await, TOLD);
@@ -212,7 +216,7 @@ async fn what_lists_organizations_and_projects_shows_the_first_and_works_beyond_
     // Whoever wants them all pages through.
     let all = owner.get("/api/organizations/?offset=100").await.ok();
     assert_eq!(length(&all, "/results"), 51);
-    let projects = workspace.organization("projects/?offset=1000");
+    let projects = workspace.organization("projects/?limit=1000&offset=1000");
     assert_eq!(length(&owner.get(&projects).await.ok(), "/results"), 101);
     let mine = owner.get("/api/projects/?limit=1000&offset=1000").await.ok();
     assert_eq!((&mine["count"], length(&mine, "/results")), (&json!(1_251), 251));

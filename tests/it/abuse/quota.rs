@@ -113,13 +113,17 @@ async fn beyond_its_quota_an_organization_adds_nothing_and_the_others_go_on() {
     assert!(used <= QUOTA as u64 && used + 17_000 > QUOTA as u64, "{used} of {QUOTA}");
     let (owner, path) = (&workspace.owner, workspace.dashboards(""));
     reached(&ben.post(&path, large("By another member")).await);
-    reached(&owner.post(&path, json!({ "use_dashboard": created[0] })).await);
     let one = workspace.dashboards(&format!("{}/", created[0]));
+    let sharing = format!("{one}sharing/");
+    owner.patch(&sharing, json!({ "enabled": true })).await.ok();
     let grown = json!({ "filters": { "note": "z".repeat(17_000) } });
     reached(&owner.patch(&one, grown).await);
     let new = json!({ "name": "x".repeat(200), "description": "y".repeat(3_000) });
     while owner.post(&path, new.clone()).await.status == 201 {}
     reached(&owner.post(&path, new).await);
+    let copy = json!({ "use_dashboard": created[0] });
+    while owner.post(&path, copy.clone()).await.status == 201 {}
+    reached(&owner.post(&path, copy).await);
 
     let others = format!("/api/projects/{}/dashboards/", other["project_id"]);
     eve.post(&others, large("Another tenant's")).await.ok();
@@ -131,8 +135,6 @@ async fn beyond_its_quota_an_organization_adds_nothing_and_the_others_go_on() {
     // Everything is still read, edited, revoked and deleted.
     owner.get(&one).await.ok();
     owner.patch(&one, json!({ "pinned": true })).await.ok();
-    let sharing = format!("{one}sharing/");
-    owner.patch(&sharing, json!({ "enabled": true })).await.ok();
     owner.patch(&sharing, json!({ "enabled": false })).await.ok();
     let uuid = workspace.uuid("ben@corp.example").await;
     let member = workspace.organization(&format!("members/{uuid}/"));
