@@ -333,11 +333,12 @@ async fn a_key_limited_to_organizations_reaches_only_those() {
     let id = second["id"].as_str().expect("an id");
     let refused = format!("API key does not have access to the requested organization: ID {id}.");
     limited.get(&format!("/api/organizations/{id}/")).await.denies(&refused);
-    let refused = "API key does not have access to the requested organization.";
-    limited.get("/api/organizations/@current/").await.denies(refused);
+    let at_current = "API key does not have access to the requested organization.";
+    limited.get("/api/organizations/@current/").await.denies(at_current);
     let project = &second["project_id"];
-    let refused = format!("API key does not have access to the requested project: ID {project}.");
-    limited.get(&format!("/api/projects/{project}/")).await.denies(&refused);
+    let of_project =
+        format!("API key does not have access to the requested project: ID {project}.");
+    limited.get(&format!("/api/projects/{project}/")).await.denies(&of_project);
     // What the key is limited to comes before its scopes, and lists keep to it.
     let limits = json!({ "organizations": [workspace.made.organization_id] });
     let narrow = workspace.limited_key(OWNER, &["user:read"], limits).await;
