@@ -25,14 +25,14 @@ use crate::access::matches::{Match, Matches};
 use crate::config::Config;
 use crate::dns::Resolver;
 use crate::error::Result;
-use crate::fair::FairLimits;
+use crate::fair::{Consumer, FairLimits};
+use crate::http::budget::MemoryBudget;
 use crate::http::client::TrustedProxies;
 use crate::http::limits::Limits;
 use crate::ids::ApiKeyId;
 use crate::mail::outbox;
 use crate::mail::postman::Postman;
 use crate::mail::smtp::Mailer;
-use crate::resources::api_keys;
 use crate::resources::invites::Links;
 use crate::resources::sharing::Tokens;
 use crate::resources::signup::Letters;
@@ -72,6 +72,7 @@ struct Inner {
     signing: Signing,
     proxies: TrustedProxies,
     limits: Arc<Limits>,
+    transfer_memory: MemoryBudget,
     sweep: Arc<Notify>,
     long_reads: BlockingPool,
     public_pages: PublicPages,
@@ -122,7 +123,7 @@ impl App {
         });
         let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let hasher = Arc::new(Hasher::metered((cores / 2).max(1), &config.meters));
+        let hasher = Arc::new(Hasher::metered(cores, &config.meters));
         figures::watch(&store, &config.meters);
         let app = Self(Arc::new(Inner {
             matches: Matches::new(tags.clone(), Arc::clone(&hasher), &config.meters),
@@ -135,6 +136,7 @@ impl App {
             ),
             public_pages: PublicPages::new(shared_out(2), config.request_timeout, &config.meters)?,
             limits: Arc::new(Limits::new(&config.rate_limits, &config.peer_limits, &config.clock)),
+            transfer_memory: MemoryBudget::new(config.transfer_memory),
             proxies: config.trusted_proxies.iter().copied().collect(),
             clock: config.clock.clone(),
             dns: Resolver::new(&config),
@@ -180,6 +182,11 @@ impl App {
         &self.0.limits
     }
 
+    /// The memory of large answers and request bodies in flight.
+    pub fn transfer_memory(&self) -> &MemoryBudget {
+        &self.0.transfer_memory
+    }
+
     /// The presented keys that are known to be right.
     pub fn matches(&self) -> &Matches {
         &self.0.matches
@@ -221,12 +228,14 @@ impl App {
     }
 
     /// Draws a new key, or a new secret for the one with this id, and hashes it: off the request threads, when it
-    /// is its turn and `wanted` still holds then; hashing is dear, and others wait for it.
+    /// is the consumer's turn and `wanted` still holds then; hashing is dear, and others wait for it.
     ///
     /// # Errors
-    /// What `wanted` refuses; 500 when Argon2 refuses, which it does not for secrets of this crate.
+    /// What `wanted` refuses; 503 when too many wait; 500 when Argon2 refuses, which it does not for secrets of this
+    /// crate.
     pub async fn new_key(
         &self,
+        consumer: Consumer,
         id: Option<ApiKeyId>,
         wanted: impl FnOnce(&Snapshot) -> Result<()> + Send + 'static,
     ) -> Result<MadeKey> {
@@ -237,16 +246,16 @@ impl App {
             let id = id.unwrap_or_else(|| ApiKeyId(draw.uuid(now)));
             MadeKey::draw(&tags, hasher, id, &mut draw)
         };
-        self.0.hasher.in_turn(draw).await
+        self.0.hasher.make(consumer, draw).await
     }
 
     /// Has a key's use recorded, where that is due. Nobody waits for it, and nothing depends on it.
     pub fn record_use(&self, presented: &Match, now: Timestamp) {
         if presented.use_is_due(now) {
-            let (store, key) = (self.0.store.clone(), presented.key());
+            let (store, used) = (self.0.store.clone(), presented.clone());
             tokio::spawn(async move {
                 tokio::time::sleep(USE_RECORDED_AFTER).await;
-                let recorded = store.write(move |tx| api_keys::record_use(tx, key, now)).await;
+                let recorded = store.write(move |tx| used.record_use(tx, now)).await;
                 if let Err(error) = recorded {
                     tracing::warn!(%error, "a key's use was not recorded");
                 }

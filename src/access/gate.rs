@@ -179,7 +179,7 @@ pub fn authorize(tx: &impl Tx, ask: &Ask, now: Timestamp) -> Result<Granted> {
     let key = live_key(tx, &ask.presented, now)?;
     let user = active_user(tx, key.user)?;
     let found = find(tx, ask, &user, &key.projects)?;
-    require_reach(&key, ask.target, &found)?;
+    require_reach(&key, ask.target, &found, &ask.ids)?;
     if let Some(what) = ask.needs.unlimited {
         require_unlimited(&key, what)?;
     }
@@ -291,8 +291,9 @@ fn current_project(
     projects::current_project(tx, user, member.as_ref(), only)
 }
 
-/// The key's own restrictions (decisions §2; facts-crosscutting §a).
-fn require_reach(key: &api_keys::Head, target: Target, found: &Found) -> Result<()> {
+/// The key's own restrictions. A refusal repeats an id only if the path named it: what `@current` or a project's
+/// number leads to is not for the key to know.
+fn require_reach(key: &api_keys::Head, target: Target, found: &Found, ids: &PathIds) -> Result<()> {
     if !key.projects.is_empty() {
         match (target, &found.project) {
             (Target::Caller, _) => {}
@@ -303,25 +304,25 @@ fn require_reach(key: &api_keys::Head, target: Target, found: &Found) -> Result<
                 ));
             }
             (_, Some(project)) if key.projects.contains(&project.id) => {}
-            (_, project) => {
-                let id = project.as_ref().map_or(0, |project| project.id.0);
-                return Err(Error::denied(format!(
-                    "API key does not have access to the requested project: ID {id}."
-                )));
-            }
+            _ => return Err(beyond_reach("project", ids.project.as_deref())),
         }
     }
     match &found.organization {
         Some(organization)
             if !key.organizations.is_empty() && !key.organizations.contains(&organization.id) =>
         {
-            Err(Error::denied(format!(
-                "API key does not have access to the requested organization: ID {}.",
-                organization.id
-            )))
+            Err(match &ids.organization {
+                Some(id) => beyond_reach("organization", Some(id)),
+                None => beyond_reach("project", ids.project.as_deref()),
+            })
         }
         _ => Ok(()),
     }
+}
+
+fn beyond_reach(what: &str, sent: Option<&str>) -> Error {
+    let id = sent.filter(|id| *id != "@current").map_or(String::new(), |id| format!(": ID {id}"));
+    Error::denied(format!("API key does not have access to the requested {what}{id}."))
 }
 
 fn require_unlimited(key: &api_keys::Head, what: &str) -> Result<()> {

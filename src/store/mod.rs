@@ -59,7 +59,7 @@ pub use bytes::Owner;
 pub use check::{Checks, Excused, Findings, Kind, kind, secret_kind};
 pub use compact::{Compacted, Space};
 pub use export::{Export, Exported, Exporting, require_absent};
-pub use file::{beside, folder_of};
+pub use file::{beside, folder_of, resolve};
 pub use import::{Imported, import};
 pub use key::Key;
 pub use lines::Secrecy;
@@ -109,7 +109,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the data file at `path` with a page cache of `cache` bytes.
+    /// Opens the data file at `path` with a page cache of `cache` bytes. If `path` is a symbolic link, the store's
+    /// path is that of the file behind it.
     ///
     /// # Errors
     /// When the file is missing, in use, not ours, newer than this release, or damaged.
@@ -122,7 +123,7 @@ impl Store {
     /// # Errors
     /// When the file is missing, in use, not ours, newer than this release, or damaged.
     pub fn open_on(disk: Arc<dyn Disk>, path: &Path, cache: usize) -> Result<Self, OpenError> {
-        let drive = Drive::new(disk);
+        let (drive, path) = (Drive::new(disk), &resolve(path));
         let lock = Lock::take_for_existing(&drive, path)?;
         let opened = file::remove_draft(&drive, path);
         match opened.and_then(|()| open_database(&drive, path, cache)) {

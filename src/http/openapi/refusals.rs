@@ -43,6 +43,7 @@ const ALL: &[Refusal] = &[
             "invalid_input",
             "invalid_recipient",
             "limit_reached",
+            "mail_required",
             "max_decimal_places",
             "max_digits",
             "max_length",
@@ -124,7 +125,7 @@ const ALL: &[Refusal] = &[
     Refusal {
         status: 413,
         name: "ContentTooLarge",
-        about: "The body is larger than the service takes: 1 MiB, unless it was started with another `--max-body`.",
+        about: "The body is larger than the service takes: 1 MiB, unless it was started with another `--max-body`, and 16 KiB without a key.",
         kinds: INVALID,
         codes: &["payload_too_large"],
         header: None,
@@ -287,7 +288,7 @@ impl Refusal {
     fn response(&self) -> Value {
         let (code, detail, attr) = self.example;
         let kind = self.kinds.first();
-        // Who was not let in is not told where a key stands.
+        // What tells nothing of why a key opens nothing does not tell where it stands with its limits either.
         let standing = headers::STANDING.iter().filter(|_| self.status != 401);
         let headers = headers::references(self.header.iter().chain(standing));
         json!({

@@ -92,7 +92,7 @@ async fn create(State(app): State<App>, at: Changing<Anywhere>, Body(sent): Body
     if let Some(reply) = app.find_reply_where(&at, &wanted)? {
         return Ok(reply);
     }
-    let made = app.new_key(None, wanted).await?;
+    let made = app.new_key(at.consumer, None, wanted).await?;
     app.post(&at, move |tx, caller, _: &Anywhere, now| {
         super::issue(tx, &caller.key.holdings, &new, made.id(), made.secret(), now)?;
         super::body_with(tx, made.id(), Some(made.value())).map(Answer::Created)
@@ -140,7 +140,7 @@ async fn roll(
     if let Some(reply) = app.find_reply_where(&at, &wanted)? {
         return Ok(reply);
     }
-    let made = app.new_key(Some(id), wanted).await?;
+    let made = app.new_key(at.consumer, Some(id), wanted).await?;
     app.post(&at, move |tx, caller, _: &Anywhere, now| {
         super::roll(tx, &caller.key.holdings, id, &sent, made.secret(), now)?;
         super::body_with(tx, id, Some(made.value())).map(Answer::Shown)

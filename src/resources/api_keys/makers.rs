@@ -9,7 +9,7 @@ use crate::store::{Owner, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::issuing::excess;
-use super::rolls::is_in_grace;
+use super::verifiers::is_in_grace;
 use super::{ApiKey, Holdings};
 
 /// What was held by the keys that made a key's values, each at the moment when it did. A first value that no key

@@ -11,6 +11,7 @@ mod issuing;
 mod makers;
 mod rolls;
 mod scopes;
+mod verifiers;
 
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +27,9 @@ pub use holdings::{Excess, Holdings};
 pub use input::{PersonalApiKeyFields, PersonalApiKeyPatch, RollFields};
 pub use issuing::{get_own, issue, require_issuable, revoke, update};
 pub use makers::Makers;
-pub use rolls::{Roll, SecretDigest, hash_to_verify, held_by, require_rollable, roll};
+pub use rolls::{require_rollable, roll};
 pub use scopes::{Scopes, is_scope};
+pub use verifiers::{Candidate, SecretDigest, Verifiers, find_candidate, held_by, record_digest};
 
 /// A personal API key.
 #[derive(Clone, PartialEq)]
@@ -179,7 +181,7 @@ pub struct NewSecret {
     pub mask_value: String,
     /// Its Argon2id hash, as a PHC string.
     pub hash: String,
-    /// What tells it from the key's other secrets.
+    /// What it is verified by, and told from the key's other secrets.
     pub digest: SecretDigest,
 }
 
@@ -204,8 +206,19 @@ pub fn create(tx: &mut WriteTx<'_>, new: NewApiKey, now: Timestamp) -> Result<()
 pub fn remove(tx: &mut WriteTx<'_>, id: ApiKeyId) -> Result<()> {
     tx.remove::<ApiKey>(&id)?.ok_or_else(Error::not_found)?;
     tx.remove::<ApiKeyUse>(&id)?;
-    tx.remove::<Roll>(&id)?;
+    tx.remove::<Verifiers>(&id)?;
     tx.remove::<Makers>(&id)?;
+    Ok(())
+}
+
+/// Ends all keys of a user.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub fn remove_all(tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
+    for id in tx.keys(&BY_USER, &user, usize::MAX)? {
+        remove(tx, id)?;
+    }
     Ok(())
 }
 

@@ -18,6 +18,7 @@ use crate::time::Timestamp;
 
 use super::input::Restriction;
 use super::tiles;
+use super::visible::VisibleDashboards;
 
 /// An insight.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,9 +86,9 @@ pub struct InsightBody {
     /// What every insight shows alike.
     #[serde(flatten)]
     pub constant: Constant,
-    /// The dashboards that it stands on; at most 100 are told.
+    /// The dashboards that it stands on, of those that the caller may see; at most 100 are told.
     pub dashboards: Vec<DashboardId>,
-    /// The tiles that show it; at most 100 are told.
+    /// The tiles that show it, on those dashboards; at most 100 are told.
     pub dashboard_tiles: Vec<TileOf>,
     /// Who made it.
     pub created_by: Option<users::Shown>,
@@ -285,7 +286,8 @@ const CONSTANT: &[u8] = br#"{"derived_name":null,"order":null,"favorited":false,
 /// How many of the tiles that show it an insight lists at the most.
 const LISTED: usize = 100;
 
-/// Appends an insight as a tile shows it, to whom may do `rights` with the dashboard that is read.
+/// Appends an insight as a tile shows it, to a caller who has `rights` on the dashboard that is read. It lists only
+/// `visible` dashboards.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
@@ -293,11 +295,12 @@ pub(super) fn write(
     tx: &impl Tx,
     row: &Row<'_, Insight>,
     rights: &Rights,
+    visible: &mut VisibleDashboards<'_>,
     users: &mut Embedder,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let Head { project, id, created_by, last_modified_by, .. } = row.head;
-    let live = tx.keys(&tiles::BY_INSIGHT, &(project, id), LISTED)?;
+    let live = visible_tiles(tx, (project, id), visible)?;
     Object::begin(out)
         .splice(row.shown)
         .splice(CONSTANT)
@@ -313,6 +316,21 @@ pub(super) fn write(
 }
 
 type TileKey = (ProjectId, DashboardId, TileId);
+
+/// The first live tiles that show an insight, without those on dashboards that are hidden from the caller.
+fn visible_tiles(
+    tx: &impl Tx,
+    insight: (ProjectId, InsightId),
+    visible: &mut VisibleDashboards<'_>,
+) -> Result<Vec<TileKey>> {
+    let mut shown = Vec::new();
+    for tile in tx.keys(&tiles::BY_INSIGHT, &insight, LISTED)? {
+        if visible.shows(tx, tile.1)? {
+            shown.push(tile);
+        }
+    }
+    Ok(shown)
+}
 
 fn write_dashboards(live: &[TileKey], out: &mut Vec<u8>) -> Result<()> {
     let mut array = Array::begin(out);

@@ -15,6 +15,7 @@ pub mod templates;
 pub mod texts;
 pub mod tiles;
 mod update;
+mod visible;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

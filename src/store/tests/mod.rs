@@ -175,10 +175,16 @@ impl Scratch {
 
     /// Changes a table of the closed file as no store would.
     fn behind_the_back(&self, table: Table, change: impl FnOnce(&mut RawTable<'_>)) {
-        let database = Database::open(self.path()).expect("the file");
-        let transaction = database.begin_write().expect("a transaction");
-        change(&mut transaction.open_table(definition(table)).expect("the table"));
-        transaction.commit().expect("committed");
+        self.with_database(|database| {
+            let transaction = database.begin_write().expect("a transaction");
+            change(&mut transaction.open_table(definition(table)).expect("the table"));
+            transaction.commit().expect("committed");
+        });
+    }
+
+    /// Hands the closed file to redb.
+    fn with_database(&self, with: impl FnOnce(&Database)) {
+        with(&Database::open(self.path()).expect("the file"));
     }
 }
 

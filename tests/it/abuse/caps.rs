@@ -76,8 +76,11 @@ async fn a_user_creates_and_joins_only_so_many_organizations() {
         tokio::task::yield_now().await;
     }
     assert_eq!(status, 201);
-    let by_operator =
-        Operation::OrganizationCreate { name: "Fourth".to_owned(), owner: OWNER.to_owned() };
+    let by_operator = Operation::OrganizationCreate {
+        name: "Fourth".to_owned(),
+        owner: OWNER.to_owned(),
+        existing: false,
+    };
     workspace.operate(by_operator).await;
     workspace.check().await;
 }
