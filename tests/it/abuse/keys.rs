@@ -35,7 +35,7 @@ fn metered() -> Config {
 /// How many times this service ran Argon2.
 fn runs(app: &App) -> usize {
     let count = Numbers::at_once(app).value("steward_argon2_duration_seconds_count", &[]);
-    (0_u32..).position(|runs| count < f64::from(runs) + 0.5).expect("a count")
+    (0..=u32::MAX).position(|runs| count < f64::from(runs) + 0.5).expect("a count")
 }
 
 /// How many runs of Argon2 wait for their turn.

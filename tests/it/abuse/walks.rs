@@ -75,7 +75,8 @@ fn long_reads(workspace: &Workspace) -> (f64, f64) {
 async fn a_query_parameter_has_a_bounded_number_of_values() {
     let workspace = Workspace::new().await;
     let different = |name: &str, count: usize| -> String {
-        (0..count).map(|number| format!("{name}=a{number}&")).collect()
+        let values: Vec<_> = (0..count).map(|number| format!("{name}=a{number}")).collect();
+        values.join("&")
     };
     let words: Vec<_> = (0..201).map(|number| format!("a{number}")).collect();
     let detail = "A query parameter has at most 200 different values (--max-query-values).";
