@@ -6,6 +6,7 @@ mod changes;
 mod figures;
 mod keeper;
 mod readiness;
+mod rendering;
 mod scrubber;
 mod signing;
 
@@ -22,6 +23,7 @@ use crate::access::matches::{Match, Matches};
 use crate::config::Config;
 use crate::dns::Resolver;
 use crate::error::{Error, Result};
+use crate::fair::FairQueue;
 use crate::http::client::TrustedProxies;
 use crate::http::limits::Limits;
 use crate::http::turns::Turns;
@@ -41,6 +43,7 @@ use figures::Gathering;
 use readiness::Readiness;
 use signing::Signing;
 
+pub use rendering::{Created, LargeAnswer};
 pub use scrubber::Scrubbed;
 
 /// How long a mail that is being sent when the service stops may take still.
@@ -68,6 +71,7 @@ struct Inner {
     sweep: Arc<Notify>,
     walks: Arc<Semaphore>,
     public_pages: Turns,
+    renderings: FairQueue,
     mailer: Option<Mailer>,
     postman: Option<Postman>,
     readiness: Readiness,
@@ -122,6 +126,7 @@ impl App {
             sweep: Arc::new(Notify::new()),
             walks: Arc::new(Semaphore::new(cores)),
             public_pages: Turns::new(PUBLIC_PAGES_WAITING),
+            renderings: rendering::slots(cores),
             limits: Arc::new(Limits::new(&config.rate_limits, &config.peer_limits, &config.clock)),
             proxies: config.trusted_proxies.iter().copied().collect(),
             clock: config.clock.clone(),

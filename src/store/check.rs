@@ -153,6 +153,14 @@ impl<R: Record> Kind for Of<R> {
                     let found = Found { key, payload, record: &record };
                     check_entries_of(tx, &found, &mut entries, findings);
                     check_references(tx, &record, excused, findings)?;
+                    for sum in R::SUMS {
+                        match sum.summand(tx, payload) {
+                            Ok((key, adds)) => {
+                                counts.0.entry(key).or_insert((R::TABLE, 0)).1 += adds
+                            }
+                            Err(error) => findings.problem(R::TABLE, error),
+                        }
+                    }
                     for key in R::COUNTS.iter().filter_map(|count| count.key(&record)) {
                         counts.0.entry(key).or_insert((R::TABLE, 0)).1 += 1;
                     }

@@ -1,6 +1,7 @@
 //! Opening a file of whatever form: refused where it is not ours or newer, brought up to date where it is older.
 
 mod activity;
+mod shares;
 
 use std::io;
 use std::path::Path;
@@ -29,8 +30,8 @@ const STEPS: &[Step] = &[
     |_| Ok(()),
     // So has 4, and indexes and counts of a table that 3 has.
     activity::fill,
-    // 5 has tables that 4 lacks, and counts by tenant.
-    |_| Ok(()),
+    // 5 has tables that 4 lacks, and counts and sums by tenant.
+    shares::fill,
 ];
 
 /// Opens the file, once it is known to be ours and of a form that this release reads.

@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 
 use super::key::Key;
 use super::schema::Table;
+use super::sums::Sum;
 
 /// A resource as the store keeps it.
 pub trait Record: Sized + 'static {
@@ -28,6 +29,8 @@ pub trait Record: Sized + 'static {
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[];
     /// The counts it takes part in, which the store keeps in step.
     const COUNTS: &'static [Count<Self>] = &[];
+    /// The sums it takes part in, which the store keeps in step.
+    const SUMS: &'static [&'static Sum<Self>] = &[];
     /// Whether another record may come under the key of one that was removed. The versions of such records come
     /// from one sequence of their table, so that no version is met again.
     const KEYS_COME_BACK: bool = false;

@@ -24,6 +24,8 @@ pub struct WriteTx<'t> {
     numbers: Numbers,
     /// Whether redb failed or panicked halfway through a change: nobody knows what it left.
     torn: bool,
+    /// Whether the batch ends with the write under way.
+    ends_batch: bool,
 }
 
 impl Raw for WriteTx<'_> {
@@ -61,6 +63,7 @@ impl<'t> WriteTx<'t> {
             undo: Undo::default(),
             numbers: Numbers::default(),
             torn: false,
+            ends_batch: false,
         }
     }
 
@@ -142,6 +145,7 @@ impl<'t> WriteTx<'t> {
         payload: Vec<u8>,
     ) -> Result<()> {
         self.reindex(&key, old, Some((record, &payload)))?;
+        self.resum::<R>(before.as_deref(), Some(&payload))?;
         self.put_plain(R::TABLE, &key, &payload)?;
         self.undo.changed(Change { table: R::TABLE, key, before, after: Some(payload) });
         Ok(())
@@ -158,6 +162,7 @@ impl<'t> WriteTx<'t> {
         };
         let old = Row::<R>::read(&before)?.into_record()?;
         self.reindex(&key, Some(&old), None)?;
+        self.resum::<R>(Some(&before), None)?;
         self.remove_plain(R::TABLE, &key)?;
         self.undo.changed(Change { table: R::TABLE, key, before: Some(before), after: None });
         Ok(Some(old))
@@ -191,7 +196,7 @@ impl<'t> WriteTx<'t> {
         Ok(number)
     }
 
-    fn set_number(&mut self, table: Table, key: &[u8], number: u64) -> Result<()> {
+    pub(super) fn set_number(&mut self, table: Table, key: &[u8], number: u64) -> Result<()> {
         let before = read_number(self, table, key)?;
         self.numbers.set(table, key, number);
         self.undo.wrote(table, key, Before::Number(before));
@@ -333,6 +338,17 @@ impl<'t> WriteTx<'t> {
         Ok(stats.allocated_pages().saturating_mul(stats.page_size() as u64))
     }
 
+    /// Ends the batch with this write, if it stays: the state that the commit leaves is then the state after this
+    /// write. Call it when the answer is rendered from that state.
+    pub const fn end_batch(&mut self) {
+        self.ends_batch = true;
+    }
+
+    /// Whether the batch ends with the write under way.
+    pub(super) const fn ends_batch(&self) -> bool {
+        self.ends_batch
+    }
+
     /// Whether anything was written since the write began.
     pub(super) fn wrote_anything(&self) -> bool {
         self.undo.wrote_anything()
@@ -342,12 +358,14 @@ impl<'t> WriteTx<'t> {
     pub(super) fn keep(&mut self) -> Result<()> {
         self.require_whole()?;
         self.undo = Undo::default();
+        self.ends_batch = false;
         Ok(())
     }
 
     /// Takes back everything written since the last [`keep`](Self::keep).
     pub(super) fn take_back(&mut self) -> Result<()> {
         self.require_whole()?;
+        self.ends_batch = false;
         for note in std::mem::take(&mut self.undo).into_notes() {
             match note.before {
                 Before::Sealed(sealed) => {

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, OrganizationId, ProjectId, TextId, TileId};
 use crate::secret::Draw;
 use crate::store::{
-    Count, Index, Indexed, Key, Order, Record, Reference, Table, Tx, Window, WriteTx,
+    Count, Index, Indexed, Key, Order, Record, Reference, Sum, Table, Tx, Window, WriteTx,
 };
 use crate::time::Timestamp;
 
@@ -33,11 +33,12 @@ pub(super) use change::{change, remove_all, restore_all};
 pub(super) use copies::{copy_all, duplicate};
 pub use input::{Layouts, TilePatch, TileRef, Tiles};
 pub use moves::{TileMove, move_tile};
+use weight::WEIGHT;
+pub use weight::is_heavy;
+pub(super) use weight::resize_text;
 
 /// How many tiles a dashboard has at the most, soft-deleted ones included (decisions §1).
 pub const MOST: usize = 1_000;
-/// More tiles than this are shown off the request threads.
-const MANY: u64 = 64;
 
 /// A tile.
 #[derive(Debug, Clone, PartialEq)]
@@ -114,6 +115,7 @@ impl Record for Tile {
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_INSIGHT, &BY_TEXT];
     const COUNTS: &'static [Count<Self>] =
         &[Count::per(|tile| Some((tile.head.project, tile.head.dashboard).encoded()))];
+    const SUMS: &'static [&'static Sum<Self>] = &[&WEIGHT];
     type Key = (ProjectId, DashboardId, TileId);
     type Head = Head;
     type Shown = Shown;
@@ -154,14 +156,6 @@ fn position(layouts: &Map<String, Value>) -> (f64, f64) {
     let sm = layouts.get("sm");
     let of = |name| sm.and_then(|sm| sm.get(name)).and_then(Value::as_f64).unwrap_or(100.0);
     (of("y"), of("x"))
-}
-
-/// Whether a dashboard has so many tiles that showing them takes long.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
-pub fn are_many(tx: &impl Tx, project: ProjectId, dashboard: DashboardId) -> Result<bool> {
-    Ok(tx.count::<Tile>(&(project, dashboard))? > MANY)
 }
 
 /// Puts a new insight of the caller's on a dashboard.
