@@ -26,6 +26,7 @@ use crate::config::Config;
 use crate::dns::Resolver;
 use crate::error::Result;
 use crate::fair::{Consumer, FairLimits};
+use crate::http::budget::MemoryBudget;
 use crate::http::client::TrustedProxies;
 use crate::http::limits::Limits;
 use crate::ids::ApiKeyId;
@@ -70,6 +71,7 @@ struct Inner {
     signing: Signing,
     proxies: TrustedProxies,
     limits: Arc<Limits>,
+    transfer_memory: MemoryBudget,
     sweep: Arc<Notify>,
     long_reads: BlockingPool,
     public_pages: PublicPages,
@@ -133,6 +135,7 @@ impl App {
             ),
             public_pages: PublicPages::new(shared_out(2), config.request_timeout, &config.meters)?,
             limits: Arc::new(Limits::new(&config.rate_limits, &config.peer_limits, &config.clock)),
+            transfer_memory: MemoryBudget::new(config.transfer_memory),
             proxies: config.trusted_proxies.iter().copied().collect(),
             clock: config.clock.clone(),
             dns: Resolver::new(&config),
@@ -176,6 +179,11 @@ impl App {
     /// How often somebody may ask.
     pub fn limits(&self) -> &Arc<Limits> {
         &self.0.limits
+    }
+
+    /// The memory of large answers and request bodies in flight.
+    pub fn transfer_memory(&self) -> &MemoryBudget {
+        &self.0.transfer_memory
     }
 
     /// The presented keys that are known to be right.

@@ -41,6 +41,12 @@ pub struct Config {
     #[arg(long, env = "STEWARD_PAGE_CACHE", value_name = "SIZE", default_value = "64MiB", value_parser = size)]
     pub page_cache: usize,
 
+    /// How much memory large answers and large request bodies may take while they are in flight (64 KiB and less is
+    /// not counted). A tenant and a client have a quarter of it, a client without a key an eighth; a request beyond
+    /// that is answered with 503.
+    #[arg(long, env = "STEWARD_TRANSFER_MEMORY", value_name = "SIZE", default_value = "128MiB", value_parser = size)]
+    pub transfer_memory: usize,
+
     /// How long a client may take to send a request's body.
     #[arg(long, env = "STEWARD_BODY_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub body_timeout: Duration,
@@ -170,6 +176,7 @@ impl Default for Config {
             public_url: None,
             max_body: 1024 * 1024,
             page_cache: crate::store::DEFAULT_CACHE,
+            transfer_memory: 128 << 20,
             body_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(20),
             trusted_proxies: Vec::new(),

@@ -25,7 +25,10 @@ use crate::state::App;
 use crate::store::Snapshot;
 
 use super::around::Passage;
+use super::body::{BodyAllowance, KEYLESS_MAX_BYTES};
+use super::budget::Payer;
 use super::client;
+use super::delivery::is_large;
 use super::limits::Standing;
 use super::path::parameter;
 use super::{conditional, once};
@@ -195,10 +198,30 @@ struct Noted {
     /// Where its key, or its address where it has no right key, stands with the limits.
     standing: Option<Standing>,
     passage: Option<Passage>,
+    /// The tenant that a request with a key works for.
+    tenant: Option<Consumer>,
+    /// The memory of its body, which is held until it is answered.
+    body: Option<BodyAllowance>,
 }
 
 impl Noted {
+    /// Allows the request a body of at most `max_bytes`.
+    fn allow_body(&mut self, app: &App, max_bytes: usize, request: &mut Request) -> Result<()> {
+        if BodyAllowance::is_needed(request) {
+            let client = client::address(request.extensions(), request.headers(), app.proxies());
+            let payer = self.tenant.map_or(Payer::Visitor, Payer::Tenant);
+            let charge = app.transfer_memory().take(client, payer, 0)?;
+            let allowance = BodyAllowance::new(max_bytes, charge);
+            request.extensions_mut().insert(allowance.clone());
+            self.body = Some(allowance);
+        }
+        Ok(())
+    }
+
     fn tell(self, response: &mut Response) {
+        if let Some(tenant) = self.tenant.filter(|_| is_large(response)) {
+            response.extensions_mut().insert(Payer::Tenant(tenant));
+        }
         // A 401 is the same whatever is wrong with the key, so it does not tell where the key stands.
         if let Some(standing) = self.standing
             && response.status() != StatusCode::UNAUTHORIZED
@@ -233,10 +256,11 @@ struct Entry {
 async fn enter(
     app: &App,
     Door { needs, target, once }: Door,
-    request: Request,
+    mut request: Request,
     noted: &mut Noted,
 ) -> Result<Request> {
     if needs.public.is_some() && !needs.optional {
+        noted.allow_body(app, KEYLESS_MAX_BYTES, &mut request)?;
         return Ok(request);
     }
     let once = once && once::is_asked(&request);
@@ -245,7 +269,8 @@ async fn enter(
         if !needs.optional {
             return Err(Error::not_authenticated());
         }
-        let request = Request::from_parts(parts, body);
+        let mut request = Request::from_parts(parts, body);
+        noted.allow_body(app, KEYLESS_MAX_BYTES, &mut request)?;
         return if once { once::note(app, request).await } else { Ok(request) };
     };
     let ids = PathIds {
@@ -259,7 +284,9 @@ async fn enter(
         passage.organization = granted.member.as_ref().map(|member| member.organization);
     }
     app.record_use(&ask.presented, now);
+    noted.tenant = Some(granted.consumer());
     let mut request = Request::from_parts(parts, body);
+    noted.allow_body(app, app.config().max_body, &mut request)?;
     if once {
         // No snapshot is held while a slow body arrives.
         drop(tx);

@@ -39,6 +39,8 @@ series! {
     REQUESTS Counter "http_requests_total" "Requests that were answered, by route, method and class of status.",
     REQUEST_TIME Histogram "http_request_duration_seconds" "The time from a request's head to its answer's head.",
     IN_FLIGHT Gauge "http_requests_in_flight" "Requests that are being answered.",
+    OVERLOADS Counter "http_requests_refused_total" "Requests that were answered with 503 because a limit, or a share of it, was in use.",
+    TRANSFER Gauge "transfer_memory_bytes" "Memory that large answers and request bodies in flight take.",
     CONNECTIONS Gauge "http_connections" "Connections that are open.",
     CONNECTIONS_REFUSED Counter "http_connections_refused_total" "Connections that were closed at once: all slots, or those of the client's address, had requests under way.",
     CONNECTIONS_CLOSED Counter "http_connections_closed_total" "Idle connections that were closed to make room for another one.",

@@ -29,6 +29,7 @@ pub(super) struct Gathering {
     bytes: Gauge,
     letters: Gauge,
     sweeps: Gauge,
+    transfer: Gauge,
     values: Gauge,
     near_quota: Gauge,
     largest: Gauge,
@@ -73,6 +74,7 @@ impl Gathering {
             bytes: gauge(Series::FILE_SIZE),
             letters: gauge(Series::LETTERS),
             sweeps: gauge(Series::SWEEPS),
+            transfer: gauge(Series::TRANSFER),
             values: gauge(Series::VALUES),
             near_quota: gauge(Series::NEAR_QUOTA),
             largest: gauge(Series::LARGEST),
@@ -85,9 +87,12 @@ impl Gathering {
         }
     }
 
-    fn show(&self, ready: bool, store: &Store, quota: u64, cache: Option<PageCache>) {
+    fn show(&self, app: &App, cache: Option<PageCache>) {
+        let (ready, store) = (app.known_ready(), app.store());
+        let quota = app.config().caps.organization_bytes as u64;
         let figure = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         self.ready.set(i32::from(ready));
+        self.transfer.set(as_float(app.transfer_memory().used() as u64));
         let Figures { bytes, queued, refused, records } = store.figures(quota / 5 * 4);
         self.queued.set(figure(queued));
         self.refused.absolute(refused);
@@ -157,8 +162,7 @@ impl App {
         };
         let app = self.clone();
         let gathered = tokio::task::spawn_blocking(move || {
-            let quota = app.config().caps.organization_bytes as u64;
-            app.0.gathering.show(app.known_ready(), app.store(), quota, cache);
+            app.0.gathering.show(&app, cache);
             app.0.config.meters.render()
         });
         Ok(gathered.await.map_err(Error::internal)?.into())

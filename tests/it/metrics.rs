@@ -159,6 +159,7 @@ async fn every_number_is_told_by_the_grammar_and_with_what_it_means() {
         "data_file_bytes",
         "http_request_duration_seconds",
         "http_requests_in_flight",
+        "http_requests_refused_total",
         "http_requests_total",
         "key_cache_hits_total",
         "key_cache_misses_total",
@@ -168,6 +169,7 @@ async fn every_number_is_told_by_the_grammar_and_with_what_it_means() {
         "ready",
         "stored_values",
         "sweeps_waiting",
+        "transfer_memory_bytes",
         "write_queue_length",
         "writes_refused_total",
     ] {

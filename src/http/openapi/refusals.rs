@@ -124,7 +124,7 @@ const ALL: &[Refusal] = &[
     Refusal {
         status: 413,
         name: "ContentTooLarge",
-        about: "The body is larger than the service takes: 1 MiB, unless it was started with another `--max-body`.",
+        about: "The body is larger than the service takes: 1 MiB, unless it was started with another `--max-body`, and 16 KiB without a key.",
         kinds: INVALID,
         codes: &["payload_too_large"],
         header: None,
