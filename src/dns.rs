@@ -16,13 +16,14 @@ use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::proto::rr::{Name, RData};
 use hickory_resolver::system_conf::read_system_conf;
-use tokio::sync::Semaphore;
 
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::fair::{Consumer, FairLimits, FairQueue};
 
-/// How many look-ups may be under way at once.
-const AT_ONCE: usize = 64;
+/// How look-ups are shared out. Name servers that do not answer hold up the organization that asks them and no other:
+/// all the look-ups of a hundred organizations may wait, and there is room for more.
+const SHARES: FairLimits = FairLimits { slots: 64, slots_each: 2, waiting_each: 8, waiting: 1024 };
 /// Seconds after which it makes sense to look up again when the servers could not be asked.
 const RETRY_AFTER: u32 = 5;
 
@@ -33,12 +34,11 @@ pub type Txt = Vec<Vec<u8>>;
 type Configuration = (ResolverConfig, ResolverOpts);
 
 /// Looks records up: at the servers that `--dns-resolver` names, at the system's where it names none.
-#[derive(Debug)]
 pub struct Resolver {
     servers: Vec<SocketAddr>,
     timeout: Duration,
     system: fn() -> Result<Configuration, NetError>,
-    turns: Semaphore,
+    queue: FairQueue,
 }
 
 impl Resolver {
@@ -48,22 +48,23 @@ impl Resolver {
             servers: config.dns_resolvers.clone(),
             timeout: config.dns_timeout,
             system: read_system_conf,
-            turns: Semaphore::new(AT_ONCE),
+            queue: FairQueue::new(SHARES),
         }
     }
 
     /// The TXT records of `name`, which is absolute and so ends with a dot; none where there are none, where
     /// there is no such name, or where it is too long to be one.
     ///
-    /// All servers are asked at once and the first that answers is believed. The whole look-up takes at most
-    /// `--dns-timeout`.
+    /// All servers are asked at once and the first that answers is believed. Two look-ups of a consumer run at a time;
+    /// further ones wait for their turn. From then on the look-up takes at most `--dns-timeout`.
     ///
     /// # Errors
-    /// 503 when too many look-ups are under way, no server answers in time, or none does anything but fail or refuse, or the system's
+    /// 503 when too many look-ups wait, no server answers in time, or none does anything but fail or refuse, or the system's
     /// configuration cannot be read.
-    pub async fn txt(&self, name: &str) -> Result<Vec<Txt>> {
+    pub async fn txt(&self, name: &str, consumer: Consumer) -> Result<Vec<Txt>> {
         let Ok(name) = Name::from_ascii(name) else { return Ok(Vec::new()) };
-        let _turn = self.turns.try_acquire().map_err(|_| trouble("too many at once"))?;
+        let full = |_| Error::overloaded(RETRY_AFTER, "DNS look-up: too many wait");
+        let _slot = self.queue.acquire(consumer).await.map_err(full)?;
         let late = |_| trouble(format_args!("no answer within {:?}", self.timeout));
         tokio::time::timeout(self.timeout, self.ask_all(name)).await.map_err(late)?
     }
@@ -134,9 +135,11 @@ mod tests {
     use super::*;
 
     fn resolver(system: fn() -> Result<Configuration, NetError>) -> Resolver {
-        let turns = Semaphore::new(1);
-        Resolver { servers: Vec::new(), timeout: Duration::from_millis(50), system, turns }
+        let queue = FairQueue::new(SHARES);
+        Resolver { servers: Vec::new(), timeout: Duration::from_millis(50), system, queue }
     }
+
+    const CONSUMER: Consumer = Consumer::User(1);
 
     #[tokio::test]
     async fn a_system_without_servers_is_trouble() {
@@ -147,7 +150,7 @@ mod tests {
             ),
             (|| Ok(Configuration::default()), "DNS look-up: there is no server to ask"),
         ] {
-            let error = resolver(system).txt("a.example.").await.unwrap_err();
+            let error = resolver(system).txt("a.example.", CONSUMER).await.unwrap_err();
             assert_eq!((error.status(), error.retry_after()), (503, Some(5)));
             assert_eq!(error.cause(), Some(cause));
         }
@@ -162,7 +165,7 @@ mod tests {
             Ok(Configuration::default())
         });
         for read in 1..4 {
-            assert!(resolver.txt("a.example.").await.is_err());
+            assert!(resolver.txt("a.example.", CONSUMER).await.is_err());
             assert_eq!(READ.load(Ordering::Relaxed), read);
         }
     }
@@ -171,7 +174,7 @@ mod tests {
     async fn what_cannot_be_a_name_has_no_records() {
         let resolver = resolver(|| Err("nobody is asked".into()));
         for name in [format!("{}.example.", "a".repeat(64)), "a..example.".to_owned()] {
-            assert_eq!(resolver.txt(&name).await.unwrap(), Vec::<Txt>::new(), "{name}");
+            assert_eq!(resolver.txt(&name, CONSUMER).await.unwrap(), Vec::<Txt>::new(), "{name}");
         }
     }
 }

@@ -90,6 +90,11 @@ impl Error {
         Self::invalid("limit_reached", detail)
     }
 
+    /// 400: the request is not valid HTTP, whatever it asks for.
+    pub fn invalid_request(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(400, Kind::InvalidRequest, code, detail)
+    }
+
     /// 400: the body is no JSON. `detail` is the parser's text.
     pub fn parse(detail: impl fmt::Display) -> Self {
         Self::new(400, Kind::InvalidRequest, "parse_error", format!("JSON parse error - {detail}"))

@@ -5,7 +5,7 @@
 //! consumer whose turn it is, not to the request that came first.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
@@ -23,6 +23,9 @@ pub enum Consumer {
 }
 
 impl Consumer {
+    /// The consumer of the operator's commands, which come from this machine.
+    pub const OPERATOR: Self = Self::Address(IpAddr::V4(Ipv4Addr::LOCALHOST));
+
     /// The consumer of requests without a key from `address`.
     pub fn address(address: IpAddr) -> Self {
         Self::Address(network(address))

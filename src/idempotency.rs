@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, RequesterId};
 use crate::store::{
-    Count, Index, Indexed, Key, Order, Record, Reference, Table, Tx, Window, WriteTx,
+    Count, Index, Indexed, Key, Order, Owner, Record, Reference, Table, Tx, Window, WriteTx,
 };
 use crate::time::Timestamp;
 
@@ -85,7 +85,7 @@ impl Sent {
         request.update(organization.map_or(Uuid::nil(), |id| id.0).as_bytes());
         request.update(&project.map_or(0, |id| id.0).to_be_bytes());
         let request = request.finalize().to_hex().to_string();
-        Once { by, request, body: self.body }
+        Once { by, organization, request, body: self.body }
     }
 }
 
@@ -98,6 +98,7 @@ fn add(hasher: &mut blake3::Hasher, bytes: &[u8]) {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Once {
     by: RequesterId,
+    organization: Option<OrganizationId>,
     request: String,
     body: [u8; 32],
 }
@@ -131,12 +132,21 @@ impl fmt::Debug for Reply {
 /// A kept answer; its body lies in [`Part`]s.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
+    /// The organization that the request's path leads into, if it leads into one.
+    organization: Option<OrganizationId>,
     requester: RequesterId,
     request: String,
     body: [u8; 32],
     at: Timestamp,
     status: u16,
     version: Option<u64>,
+}
+
+impl Kept {
+    /// Whose bytes the answer takes.
+    fn tenant(&self) -> Owner {
+        self.organization.map_or(Owner::Requester(self.requester.0), OrganizationId::owner)
+    }
 }
 
 /// The oldest first.
@@ -165,6 +175,10 @@ impl Record for Kept {
     fn join(head: Self, (): ()) -> Self {
         head
     }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.tenant()))
+    }
 }
 
 /// A piece of a kept answer's body, for values are small.
@@ -191,6 +205,10 @@ impl Record for Part {
 
     fn join(head: Self, (): ()) -> Self {
         head
+    }
+
+    fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
+        Ok(tx.head::<Kept>(&self.of)?.map(|kept| kept.tenant()))
     }
 
     fn references(&self) -> Vec<Reference> {
@@ -221,6 +239,10 @@ impl Record for KeptObject {
 
     fn join(head: Self, (): ()) -> Self {
         head
+    }
+
+    fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
+        Ok(tx.head::<Kept>(&self.of)?.map(|kept| kept.tenant()))
     }
 
     fn references(&self) -> Vec<Reference> {
@@ -266,9 +288,9 @@ pub fn keep(tx: &mut WriteTx<'_>, once: &Once, reply: &Reply, now: Timestamp) ->
             forget(tx, &oldest)?;
         }
     }
-    let Once { by: requester, request, body } = once.clone();
+    let Once { by: requester, organization, request, body } = once.clone();
     let Reply { status, version, .. } = *reply;
-    tx.put(&Kept { requester, request, body, at: now, status, version })?;
+    tx.put(&Kept { organization, requester, request, body, at: now, status, version })?;
     if let Some(id) = reply.object
         && (reply.body.is_empty() || reply.body.len() > LONGEST_BODY)
     {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::store::{Key, key};
+use crate::store::{Key, Owner, key};
 
 macro_rules! uuid_ids {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
@@ -98,6 +98,13 @@ uuid_ids! {
     LetterId;
     /// Whose request is to be done once: a user's, by their UUID, or that of whoever accepts an invite, by its id.
     RequesterId;
+}
+
+impl OrganizationId {
+    /// The organization as the one that the bytes of a record count to.
+    pub const fn owner(self) -> Owner {
+        Owner::Organization(self.0)
+    }
 }
 
 integer_ids! {

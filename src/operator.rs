@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
+use crate::fair::Consumer;
 use crate::ids::{ApiKeyId, InviteId, LetterId, OrganizationId, ProjectId};
 use crate::input::{Email, Input, JsonObject, Kind};
 use crate::mail::compose::Message;
@@ -107,7 +108,10 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
         Operation::OrganizationCreate { name, owner } => {
             create_organization(app, name, owner).await
         }
-        Operation::OrganizationList => off_thread(app, list_organizations).await,
+        Operation::OrganizationList => {
+            let quota = app.config().caps.organization_bytes;
+            off_thread(app, move |tx| list_organizations(tx, quota)).await
+        }
         Operation::UserCreate { email, first_name, last_name, organization, level, existing } => {
             let sent = json!({ "email": email, "first_name": first_name, "last_name": last_name });
             let new = NewUser::parse(&crate::input::object(sent)?)?;
@@ -150,7 +154,10 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
 }
 
 /// Lists may be long: they are read off the threads that serve requests.
-async fn off_thread(app: &App, list: fn(&Snapshot) -> Result<Value>) -> Result<Value> {
+async fn off_thread(
+    app: &App,
+    list: impl FnOnce(&Snapshot) -> Result<Value> + Send + 'static,
+) -> Result<Value> {
     let tx = app.store().snapshot()?;
     tokio::task::spawn_blocking(move || list(&tx)).await.map_err(Error::internal)?
 }
@@ -182,7 +189,7 @@ async fn create_organization(app: &App, name: String, owner: String) -> Result<V
     .await
 }
 
-fn list_organizations(tx: &Snapshot) -> Result<Value> {
+fn list_organizations(tx: &Snapshot, quota: usize) -> Result<Value> {
     let mut results = Vec::new();
     tx.scan::<Organization, _>(&(), EVERYTHING, |row| {
         let shown = row.into_record()?.shown;
@@ -191,6 +198,8 @@ fn list_organizations(tx: &Snapshot) -> Result<Value> {
             "name": shown.name,
             "members": tx.count::<Membership>(&shown.id)?,
             "projects": tx.count::<projects::Project>(&shown.id)?,
+            "bytes": shown.id.owner().stored_bytes(tx)?,
+            "quota": quota,
             "created_at": shown.created_at,
         }));
         Ok(())
@@ -280,7 +289,7 @@ struct Wanted {
 }
 
 async fn create_key(app: &App, email: String, wanted: Wanted) -> Result<Value> {
-    let made = app.new_key(None, |_| Ok(())).await?;
+    let made = app.new_key(Consumer::OPERATOR, None, |_| Ok(())).await?;
     let rule = move |tx: &mut WriteTx<'_>, now: Timestamp| {
         let Wanted { label, scopes, organizations, projects, expires_in } = wanted.clone();
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();

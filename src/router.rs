@@ -9,8 +9,10 @@ use axum::response::{IntoResponse, Response};
 use crate::access::Needs;
 use crate::config::Config;
 use crate::http::around::{Around, Terms};
+use crate::http::budget::MemoryBudget;
 use crate::http::client::TrustedProxies;
 use crate::http::cors;
+use crate::http::delivery::Delivery;
 use crate::http::limits::Limits;
 use crate::http::metered::Requests;
 use crate::http::negotiate::Negotiate;
@@ -57,7 +59,7 @@ pub fn routes() -> Routes {
 pub fn router(app: App) -> Router {
     let routes = routes();
     let requests = Requests::of(&routes, &app.config().meters);
-    let terms = terms(app.config(), app.proxies(), app.limits());
+    let terms = terms(app.config(), app.proxies(), app.limits(), app.transfer_memory());
     let around = Around::new(Terms { requests, ..terms });
     let negotiate = Negotiate { proxies: app.proxies().clone() };
     routes.into_router().with_state(app).layer(negotiate).layer(around)
@@ -67,17 +69,25 @@ pub fn router(app: App) -> Router {
 pub fn opening(config: &Config) -> Router {
     let proxies = config.trusted_proxies.iter().copied().collect();
     let limits = Arc::new(Limits::new(&[], &config.peer_limits, &config.clock));
-    opening::router().layer(Around::new(terms(config, &proxies, &limits)))
+    let budget = MemoryBudget::new(config.transfer_memory);
+    opening::router().layer(Around::new(terms(config, &proxies, &limits, &budget)))
 }
 
 /// The numbers of the service, for a listener of its own.
 pub fn numbers(app: App) -> Router {
     let none = Arc::new(Limits::new(&[], &[], &app.config().clock));
-    let terms = terms(app.config(), app.proxies(), &none);
+    // A budget of its own: the numbers are read above all while the service is under load.
+    let budget = MemoryBudget::new(app.config().transfer_memory);
+    let terms = terms(app.config(), app.proxies(), &none, &budget);
     exposition::router(app).layer(Around::new(Terms { cors: None, ..terms }))
 }
 
-fn terms(config: &Config, proxies: &TrustedProxies, limits: &Arc<Limits>) -> Terms {
+fn terms(
+    config: &Config,
+    proxies: &TrustedProxies,
+    limits: &Arc<Limits>,
+    budget: &MemoryBudget,
+) -> Terms {
     Terms {
         timeout: config.request_timeout,
         proxies: proxies.clone(),
@@ -85,6 +95,7 @@ fn terms(config: &Config, proxies: &TrustedProxies, limits: &Arc<Limits>) -> Ter
         secure: config.link_base().starts_with("https:"),
         cors: cors::layer(&config.cors_origins),
         requests: None,
+        delivery: Delivery::new(budget.clone()),
     }
 }
 

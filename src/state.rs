@@ -2,9 +2,12 @@
 //! nothing.
 
 pub(crate) mod backups;
+mod blocking;
 mod changes;
 mod figures;
 mod keeper;
+mod public_pages;
+mod quota;
 mod readiness;
 mod rendering;
 mod scrubber;
@@ -14,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::access::hash::Hasher;
@@ -22,16 +25,14 @@ use crate::access::key::{MadeKey, TagKey};
 use crate::access::matches::{Match, Matches};
 use crate::config::Config;
 use crate::dns::Resolver;
-use crate::error::{Error, Result};
-use crate::fair::FairQueue;
+use crate::error::Result;
+use crate::fair::{Consumer, FairLimits, FairQueue};
+use crate::http::budget::MemoryBudget;
 use crate::http::client::TrustedProxies;
 use crate::http::limits::Limits;
-use crate::http::turns::Turns;
 use crate::ids::ApiKeyId;
-use crate::mail::outbox;
 use crate::mail::postman::Postman;
 use crate::mail::smtp::Mailer;
-use crate::resources::api_keys;
 use crate::resources::invites::Links;
 use crate::resources::sharing::Tokens;
 use crate::resources::signup::Letters;
@@ -43,6 +44,8 @@ use figures::Gathering;
 use readiness::Readiness;
 use signing::Signing;
 
+pub use blocking::BlockingPool;
+pub use public_pages::{PageKey, PublicPages};
 pub use rendering::{Created, LargeAnswer};
 pub use scrubber::Scrubbed;
 
@@ -50,8 +53,10 @@ pub use scrubber::Scrubbed;
 const LAST_MAIL: Duration = Duration::from_secs(10);
 /// How long the record of a key's use waits, to keep out of the way of what the key is used for.
 const USE_RECORDED_AFTER: Duration = Duration::from_millis(100);
-/// How many wait for a public page at a time; who comes then is told to come again.
-const PUBLIC_PAGES_WAITING: usize = 64;
+/// Long reads of one tenant that wait at one time.
+const READS_WAITING_EACH: usize = 64;
+/// Long reads of all tenants together that wait at one time.
+const READS_WAITING: usize = 1024;
 
 /// A running service: an open data file and what serves it.
 #[derive(Clone)]
@@ -68,15 +73,17 @@ struct Inner {
     signing: Signing,
     proxies: TrustedProxies,
     limits: Arc<Limits>,
+    transfer_memory: MemoryBudget,
     sweep: Arc<Notify>,
-    walks: Arc<Semaphore>,
-    public_pages: Turns,
+    long_reads: BlockingPool,
+    public_pages: PublicPages,
     renderings: FairQueue,
     mailer: Option<Mailer>,
     postman: Option<Postman>,
     readiness: Readiness,
     gathering: Gathering,
     scrubbed: ArcSwapOption<Scrubbed>,
+    disk: Arc<quota::Disk>,
 }
 
 impl App {
@@ -88,7 +95,7 @@ impl App {
     pub fn new(store: Store, config: Config) -> Result<Self, OpenError> {
         let mailer = Mailer::new(&config.mail)?;
         if mailer.is_none() {
-            warn_of_waiting_mails(&store)?;
+            warn_of_waiting_mails(&store);
         }
         Self::with(store, config, mailer, true)
     }
@@ -118,19 +125,25 @@ impl App {
         });
         let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let hasher = Arc::new(Hasher::metered((cores / 2).max(1), &config.meters));
+        let hasher = Arc::new(Hasher::metered(cores, &config.meters));
         figures::watch(&store, &config.meters);
         let app = Self(Arc::new(Inner {
             matches: Matches::new(tags.clone(), Arc::clone(&hasher), &config.meters),
             signing,
             sweep: Arc::new(Notify::new()),
-            walks: Arc::new(Semaphore::new(cores)),
-            public_pages: Turns::new(PUBLIC_PAGES_WAITING),
+            long_reads: BlockingPool::new(
+                shared_out(cores),
+                config.request_timeout,
+                &config.meters,
+            ),
+            public_pages: PublicPages::new(shared_out(2), config.request_timeout, &config.meters)?,
             renderings: rendering::slots(cores),
             limits: Arc::new(Limits::new(&config.rate_limits, &config.peer_limits, &config.clock)),
+            transfer_memory: MemoryBudget::new(config.transfer_memory),
             proxies: config.trusted_proxies.iter().copied().collect(),
             clock: config.clock.clone(),
             dns: Resolver::new(&config),
+            disk: quota::Disk::of(&store),
             store,
             gathering: Gathering::new(&config.meters),
             config,
@@ -172,6 +185,11 @@ impl App {
         &self.0.limits
     }
 
+    /// The memory of large answers and request bodies in flight.
+    pub fn transfer_memory(&self) -> &MemoryBudget {
+        &self.0.transfer_memory
+    }
+
     /// The presented keys that are known to be right.
     pub fn matches(&self) -> &Matches {
         &self.0.matches
@@ -192,13 +210,13 @@ impl App {
         self.mailer().is_some()
     }
 
-    /// Turns for lists that are long or look far: as many at a time as there are cores.
-    pub fn walks(&self) -> &Arc<Semaphore> {
-        &self.0.walks
+    /// Where long reads run: as many at a time as there are cores, half of them for one tenant at most.
+    pub fn long_reads(&self) -> &BlockingPool {
+        &self.0.long_reads
     }
 
-    /// Turns for what is shown to whoever asks, without a key: one at a time.
-    pub fn public_pages(&self) -> &Turns {
+    /// The public pages of dashboards, rendered.
+    pub fn public_pages(&self) -> &PublicPages {
         &self.0.public_pages
     }
 
@@ -207,34 +225,20 @@ impl App {
         self.0.mailer.as_ref()
     }
 
-    /// Runs what may take long off the request threads, as many at a time as there are cores.
-    ///
-    /// # Errors
-    /// What `work` answers.
-    pub async fn aside<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let turn = Arc::clone(&self.0.walks).acquire_owned().await.map_err(Error::internal)?;
-        let done = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            work()
-        });
-        done.await.map_err(Error::internal)?
-    }
-
     /// The present moment.
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
     }
 
     /// Draws a new key, or a new secret for the one with this id, and hashes it: off the request threads, when it
-    /// is its turn and `wanted` still holds then; hashing is dear, and others wait for it.
+    /// is the consumer's turn and `wanted` still holds then; hashing is dear, and others wait for it.
     ///
     /// # Errors
-    /// What `wanted` refuses; 500 when Argon2 refuses, which it does not for secrets of this crate.
+    /// What `wanted` refuses; 503 when too many wait; 500 when Argon2 refuses, which it does not for secrets of this
+    /// crate.
     pub async fn new_key(
         &self,
+        consumer: Consumer,
         id: Option<ApiKeyId>,
         wanted: impl FnOnce(&Snapshot) -> Result<()> + Send + 'static,
     ) -> Result<MadeKey> {
@@ -245,16 +249,16 @@ impl App {
             let id = id.unwrap_or_else(|| ApiKeyId(draw.uuid(now)));
             MadeKey::draw(&tags, hasher, id, &mut draw)
         };
-        self.0.hasher.in_turn(draw).await
+        self.0.hasher.make(consumer, draw).await
     }
 
     /// Has a key's use recorded, where that is due. Nobody waits for it, and nothing depends on it.
     pub fn record_use(&self, presented: &Match, now: Timestamp) {
         if presented.use_is_due(now) {
-            let (store, key) = (self.0.store.clone(), presented.key());
+            let (store, used) = (self.0.store.clone(), presented.clone());
             tokio::spawn(async move {
                 tokio::time::sleep(USE_RECORDED_AFTER).await;
-                let recorded = store.write(move |tx| api_keys::record_use(tx, key, now)).await;
+                let recorded = store.write(move |tx| used.record_use(tx, now)).await;
                 if let Err(error) = recorded {
                     tracing::warn!(%error, "a key's use was not recorded");
                 }
@@ -312,10 +316,20 @@ impl Drop for Inner {
     }
 }
 
-fn warn_of_waiting_mails(store: &Store) -> Result<()> {
-    let waiting = outbox::waiting(&*store.snapshot()?)?;
+/// How tenants share so many slots, of which there are two at least, so that no tenant uses all of them.
+fn shared_out(slots: usize) -> FairLimits {
+    let slots = slots.max(2);
+    FairLimits {
+        slots,
+        slots_each: slots / 2,
+        waiting_each: READS_WAITING_EACH,
+        waiting: READS_WAITING,
+    }
+}
+
+fn warn_of_waiting_mails(store: &Store) {
+    let waiting = store.figures().records.map_or(0, |records| records.letters);
     if waiting > 0 {
         tracing::warn!(waiting, "mails wait, and no mail server is configured (--smtp-url)");
     }
-    Ok(())
 }

@@ -4,6 +4,8 @@
 //! [`authorize`] is a plain rule over a transaction. It runs in the request's snapshot before anything
 //! else is looked at, and once more inside each write, so that rights that ended meanwhile refuse it.
 
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -14,7 +16,7 @@ use crate::resources::members::{self, Membership};
 use crate::resources::organizations::{self, Organization};
 use crate::resources::projects;
 use crate::resources::users::{self, User};
-use crate::store::Tx;
+use crate::store::{Order, Tx};
 use crate::time::Timestamp;
 
 use super::matches::Match;
@@ -52,40 +54,73 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// The caller's memberships in the organizations that the key shows, oldest first: those it is
-    /// limited to, and those of the projects it is limited to.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
-    fn memberships(&self, tx: &impl Tx) -> Result<Vec<Membership>> {
-        let mut shown = members::organizations_of(tx, self.user.id)?;
-        if let Some(only) = self.key.only_organizations() {
-            shown.retain(|member| only.contains(&member.organization));
+    /// The organizations that the key's limits name: those it is limited to, and those of the projects it is
+    /// limited to. None for a key without limits.
+    fn named_organizations(&self, tx: &impl Tx) -> Result<Option<BTreeSet<OrganizationId>>> {
+        let only = self.key.only_organizations();
+        let only: Option<BTreeSet<_>> = only.map(|only| only.iter().copied().collect());
+        let Some(projects) = self.key.only_projects() else { return Ok(only) };
+        let mut within = BTreeSet::new();
+        for id in projects {
+            within.extend(projects::find_by_id(tx, *id)?.map(|project| project.organization));
         }
-        if let Some(only) = self.key.only_projects() {
-            let mut within = Vec::new();
-            for id in only {
-                within.extend(projects::find_by_id(tx, *id)?.map(|project| project.organization));
-            }
-            shown.retain(|member| within.contains(&member.organization));
-        }
-        Ok(shown)
+        Ok(Some(only.map_or_else(|| within.clone(), |only| &only & &within)))
     }
 
-    /// Those of them whose organization lets the caller's keys in: what lists may show.
+    /// The caller's membership of an organization, if the key shows that and it lets the caller's keys in: what
+    /// answers may show.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
-    pub fn open_memberships(&self, tx: &impl Tx) -> Result<Vec<Membership>> {
+    pub fn open_membership(
+        &self,
+        tx: &impl Tx,
+        organization: OrganizationId,
+    ) -> Result<Option<Membership>> {
+        let named = self.named_organizations(tx)?;
+        if named.is_some_and(|named| !named.contains(&organization)) {
+            return Ok(None);
+        }
+        match members::find(tx, organization, self.user.id)? {
+            Some(member) if is_open(tx, &member)? => Ok(Some(member)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The caller's memberships of such organizations, oldest first, at most `limit`.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read.
+    pub fn open_memberships(&self, tx: &impl Tx, limit: usize) -> Result<Vec<Membership>> {
         let mut open = Vec::new();
-        for member in self.memberships(tx)? {
-            let organization = tx.head::<Organization>(&member.organization)?;
-            if organization.is_some_and(|organization| lets_keys_in(&organization, &member)) {
-                open.push(member);
+        let Some(named) = self.named_organizations(tx)? else {
+            tx.walk_until(&members::BY_USER, &self.user.id, 0, Order::Ascending, |row| {
+                if open.len() < limit && is_open(tx, &row.head)? {
+                    open.push(row.head);
+                }
+                Ok(if open.len() < limit {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                })
+            })?;
+            return Ok(open);
+        };
+        for organization in named {
+            let member = members::find(tx, organization, self.user.id)?;
+            match member {
+                Some(member) if open.len() < limit && is_open(tx, &member)? => open.push(member),
+                _ => {}
             }
         }
         Ok(open)
     }
+}
+
+/// Whether a member's organization is there and lets the member's keys in.
+fn is_open(tx: &impl Tx, member: &Membership) -> Result<bool> {
+    let organization = tx.head::<Organization>(&member.organization)?;
+    Ok(organization.is_some_and(|organization| lets_keys_in(&organization, member)))
 }
 
 /// The key of a request, and what it is limited to.
@@ -144,7 +179,7 @@ pub fn authorize(tx: &impl Tx, ask: &Ask, now: Timestamp) -> Result<Granted> {
     let key = live_key(tx, &ask.presented, now)?;
     let user = active_user(tx, key.user)?;
     let found = find(tx, ask, &user, &key.projects)?;
-    require_reach(&key, ask.target, &found)?;
+    require_reach(&key, ask.target, &found, &ask.ids)?;
     if let Some(what) = ask.needs.unlimited {
         require_unlimited(&key, what)?;
     }
@@ -256,8 +291,9 @@ fn current_project(
     projects::current_project(tx, user, member.as_ref(), only)
 }
 
-/// The key's own restrictions (decisions §2; facts-crosscutting §a).
-fn require_reach(key: &api_keys::Head, target: Target, found: &Found) -> Result<()> {
+/// The key's own restrictions. A refusal repeats an id only if the path named it: what `@current` or a project's
+/// number leads to is not for the key to know.
+fn require_reach(key: &api_keys::Head, target: Target, found: &Found, ids: &PathIds) -> Result<()> {
     if !key.projects.is_empty() {
         match (target, &found.project) {
             (Target::Caller, _) => {}
@@ -268,25 +304,25 @@ fn require_reach(key: &api_keys::Head, target: Target, found: &Found) -> Result<
                 ));
             }
             (_, Some(project)) if key.projects.contains(&project.id) => {}
-            (_, project) => {
-                let id = project.as_ref().map_or(0, |project| project.id.0);
-                return Err(Error::denied(format!(
-                    "API key does not have access to the requested project: ID {id}."
-                )));
-            }
+            _ => return Err(beyond_reach("project", ids.project.as_deref())),
         }
     }
     match &found.organization {
         Some(organization)
             if !key.organizations.is_empty() && !key.organizations.contains(&organization.id) =>
         {
-            Err(Error::denied(format!(
-                "API key does not have access to the requested organization: ID {}.",
-                organization.id
-            )))
+            Err(match &ids.organization {
+                Some(id) => beyond_reach("organization", Some(id)),
+                None => beyond_reach("project", ids.project.as_deref()),
+            })
         }
         _ => Ok(()),
     }
+}
+
+fn beyond_reach(what: &str, sent: Option<&str>) -> Error {
+    let id = sent.filter(|id| *id != "@current").map_or(String::new(), |id| format!(": ID {id}"));
+    Error::denied(format!("API key does not have access to the requested {what}{id}."))
 }
 
 fn require_unlimited(key: &api_keys::Head, what: &str) -> Result<()> {

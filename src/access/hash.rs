@@ -1,7 +1,8 @@
-//! Argon2id, a bounded number at a time, in memory that is kept.
+//! Argon2id, a bounded number of runs at a time, in memory that is kept.
 //!
 //! One run takes 19 MiB and about 14 ms. Allocating that anew for each would leave the heap several times
-//! as large; so blocks are handed back and used again.
+//! as large; so blocks are handed back and used again. Verifying keys and making keys have slots of their own,
+//! which users take in turns: whoever makes keys without end delays no key that is used for the first time.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -9,16 +10,22 @@ use std::time::Instant;
 use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use subtle::ConstantTimeEq;
-use tokio::sync::Semaphore;
 
 use crate::error::{Error, Result};
+use crate::fair::{Consumer, FairLimits, FairQueue};
 use crate::meters::{Gauge, Histogram, Meters, Series, took};
 
 use super::key::PresentedSecret;
 
+/// How many runs one user or address may wait for at a time, of each kind.
+const WAITING_EACH: usize = 64;
+/// How many runs may wait at a time, of each kind.
+const WAITING: usize = 1_024;
+
 /// Runs Argon2id off the request threads.
 pub struct Hasher {
-    permits: Arc<Semaphore>,
+    verifying: FairQueue,
+    making: FairQueue,
     idle: Mutex<Vec<Vec<Block>>>,
     queued: Gauge,
     times: Histogram,
@@ -41,45 +48,68 @@ impl Drop for Queued<'_> {
 }
 
 impl Hasher {
-    /// A hasher that runs at most `at_once` at a time.
-    pub fn new(at_once: usize) -> Self {
-        Self::metered(at_once, &Meters::default())
+    /// A hasher for a machine with this many cores: half of them verify keys, a quarter make keys, and each has one
+    /// at the least.
+    pub fn new(cores: usize) -> Self {
+        Self::metered(cores, &Meters::default())
     }
 
     /// The same, which tells `meters` who waits and how long runs take.
-    pub fn metered(at_once: usize, meters: &Meters) -> Self {
+    pub fn metered(cores: usize, meters: &Meters) -> Self {
+        let slots = |slots: usize| {
+            let slots = slots.max(1);
+            let (waiting_each, waiting) = (WAITING_EACH, WAITING);
+            FairQueue::new(FairLimits { slots, slots_each: slots, waiting_each, waiting })
+        };
         Self {
-            permits: Arc::new(Semaphore::new(at_once)),
+            verifying: slots(cores / 2),
+            making: slots(cores / 4),
             idle: Mutex::new(Vec::new()),
             queued: meters.gauge(Series::ARGON2_QUEUED, &[]),
             times: meters.histogram(Series::ARGON2_TIME, &[]),
         }
     }
 
-    /// Whether `secret` is the one that `hash`, a PHC string, was made from. Waits its turn.
+    /// Whether `secret` is the one that `hash`, a PHC string, was made from. Waits for the consumer's turn.
     ///
     /// # Errors
-    /// 500 when `hash` is no PHC string.
-    pub async fn verify(self: &Arc<Self>, secret: PresentedSecret, hash: &str) -> Result<bool> {
+    /// 500 when `hash` is no PHC string; 503 when too many wait.
+    pub async fn verify(
+        self: &Arc<Self>,
+        consumer: Consumer,
+        secret: PresentedSecret,
+        hash: &str,
+    ) -> Result<bool> {
         let expected = PasswordHash::new(hash).map_err(Error::internal)?;
-        self.in_turn(move |hasher| hasher.matches(&secret, &expected)).await
+        self.run(&self.verifying, consumer, move |hasher| hasher.matches(&secret, &expected)).await
     }
 
-    /// Runs `work`, which may hash, off the request threads when it is its turn.
+    /// Runs `work`, which makes a key, off the request threads when it is the consumer's turn.
     ///
     /// # Errors
-    /// What `work` answers.
-    pub async fn in_turn<T: Send + 'static>(
+    /// What `work` returns; 503 when too many wait.
+    pub async fn make<T: Send + 'static>(
         self: &Arc<Self>,
+        consumer: Consumer,
+        work: impl FnOnce(&Self) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.run(&self.making, consumer, work).await
+    }
+
+    async fn run<T: Send + 'static>(
+        self: &Arc<Self>,
+        queue: &FairQueue,
+        consumer: Consumer,
         work: impl FnOnce(&Self) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let queued = Queued::at(&self.queued);
-        let turn = Arc::clone(&self.permits).acquire_owned().await.map_err(Error::internal)?;
+        let slot = queue.acquire(consumer).await;
+        let slot = slot.map_err(|_| Error::overloaded(1, "too many runs of Argon2 wait"))?;
         drop(queued);
         let hasher = Arc::clone(self);
         let done = tokio::task::spawn_blocking(move || {
-            // The run goes on when its client has gone, and so must its turn.
-            let _turn = turn;
+            // The run goes on when its client has gone, and so must its slot.
+            let _slot = slot;
             work(&hasher)
         });
         done.await.map_err(Error::internal)?
@@ -147,6 +177,8 @@ mod tests {
     use crate::secret::Seed;
     use crate::time::Timestamp;
 
+    const USER: Consumer = Consumer::User(1);
+
     fn secret() -> PresentedSecret {
         let tags = TagKey::new(&[7; 32]).expect("a tag key");
         let mut draw = Seed::take().draw();
@@ -159,18 +191,19 @@ mod tests {
         let (hasher, mine, other) = (Arc::new(Hasher::new(2)), secret(), secret());
         let hash = hasher.hash(&mine, &[3; 16]).expect("a hash");
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
-        assert!(hasher.verify(mine, &hash).await.expect("verified"));
-        assert!(!hasher.verify(other, &hash).await.expect("verified"));
-        assert_eq!(hasher.verify(secret(), "no hash").await.expect_err("no hash").status(), 500);
+        assert!(hasher.verify(USER, mine, &hash).await.expect("verified"));
+        assert!(!hasher.verify(USER, other, &hash).await.expect("verified"));
+        let refused = hasher.verify(USER, secret(), "no hash").await;
+        assert_eq!(refused.expect_err("no hash").status(), 500);
     }
 
     #[tokio::test]
     async fn a_client_that_goes_away_frees_no_turn_before_its_run_has_ended() {
         let hasher = Arc::new(Hasher::new(1));
         let hash = hasher.hash(&secret(), &[3; 16]).expect("a hash");
-        assert!(hasher.verify(secret(), &hash).now_or_never().is_none());
-        assert_eq!(hasher.permits.available_permits(), 0);
-        while hasher.permits.available_permits() == 0 {
+        assert!(hasher.verify(USER, secret(), &hash).now_or_never().is_none());
+        assert_eq!(hasher.verifying.used(), 1);
+        while hasher.verifying.used() > 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         assert_eq!(hasher.idle.lock().expect("whole").len(), 1);

@@ -45,7 +45,8 @@ impl TagKey {
         format!("{:0>TAG$}", base62::encode(u32::from_be_bytes([a, b, c, d])))
     }
 
-    /// What tells the secret of a key from the key's other secrets. It says nothing of the tag.
+    /// What the secret of a key is verified by, and told from the key's other secrets. It shares no bit with the tag,
+    /// which whoever sees a key's text knows.
     pub fn digest(&self, id: ApiKeyId, secret: &PresentedSecret) -> SecretDigest {
         let full = self.mac(&base62_wide(id.0.as_u128()), &secret.0);
         let mut digest = [0; 16];

@@ -1,4 +1,5 @@
-//! Which presented keys are known to be right: Argon2 is paid once per key and process (decisions §2).
+//! Which presented keys are known to be right: this process verifies each once, by its stored digest, or by Argon2 if
+//! the data file has no digest of it yet.
 //!
 //! What is remembered is only "this text matches stored hash H", under a keyed fast hash of the text. It
 //! holds no secret and grants nothing: each request still reads the key, its user and the membership, so
@@ -10,11 +11,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use quick_cache::sync::Cache;
 
 use crate::error::{Error, Result};
+use crate::fair::Consumer;
 use crate::ids::ApiKeyId;
 use crate::meters::{Counter, Meters, Series};
-use crate::resources::api_keys::{self, ApiKey, USE_RECORDED_EVERY};
+use crate::resources::api_keys::{self, ApiKey, SecretDigest, USE_RECORDED_EVERY};
 use crate::secret::Seed;
-use crate::store::{Snapshot, Tx};
+use crate::store::{Snapshot, Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::hash::Hasher;
@@ -30,6 +32,8 @@ pub struct Match(Arc<Matched>);
 struct Matched {
     key: ApiKeyId,
     hash: String,
+    /// The digest of the secret, if the data file had none.
+    new_digest: Option<SecretDigest>,
     /// When this process last asked for the use to be recorded, in microseconds.
     recorded: AtomicI64,
 }
@@ -43,6 +47,16 @@ impl Match {
     /// The stored hash that the secret was found to match.
     pub fn hash(&self) -> &str {
         &self.0.hash
+    }
+
+    /// Records that the key was used, and the digest of its secret if the data file has none.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read or written.
+    pub fn record_use(&self, tx: &mut WriteTx<'_>, now: Timestamp) -> Result<()> {
+        api_keys::record_use(tx, self.key(), now)?;
+        let digest = self.0.new_digest.as_ref();
+        digest.map_or(Ok(()), |digest| api_keys::record_digest(tx, self.key(), self.hash(), digest))
     }
 
     /// Whether the use is due to be recorded; true at most once an hour.
@@ -81,7 +95,7 @@ impl Matches {
     /// one Argon2 run.
     ///
     /// # Errors
-    /// 401 where it is not, in one text for every reason.
+    /// 401 if it is not, in one text for every reason; 503 if too many keys of its user, or of all, wait for Argon2.
     pub async fn check(&self, tx: &Snapshot, text: &str) -> Result<Match> {
         let digest = *blake3::keyed_hash(&self.digest_key, text.as_bytes()).as_bytes();
         if let Some(found) = self.known.get(&digest) {
@@ -91,15 +105,24 @@ impl Matches {
         self.misses.increment(1);
         let (id, secret) = key::parse(&self.tags, text).ok_or_else(Error::authentication_failed)?;
         let stored = tx.head::<ApiKey>(&id)?.ok_or_else(Error::authentication_failed)?;
-        let hash = api_keys::hash_to_verify(tx, stored, &self.tags.digest(id, &secret))?;
-        let hash = hash.ok_or_else(Error::authentication_failed)?;
+        let consumer = Consumer::User(stored.user.0);
+        let secret_digest = self.tags.digest(id, &secret);
+        let candidate = api_keys::find_candidate(tx, stored, &secret_digest)?;
+        let candidate = candidate.ok_or_else(Error::authentication_failed)?;
+        let matched = |hash, new_digest| {
+            Match(Arc::new(Matched { key: id, hash, new_digest, recorded: AtomicI64::new(0) }))
+        };
+        if candidate.is_proven {
+            let found = matched(candidate.hash, None);
+            self.known.insert(digest, found.clone());
+            return Ok(found);
+        }
         self.known
             .get_or_insert_async(&digest, async {
-                if !self.hasher.verify(secret, &hash).await? {
+                if !self.hasher.verify(consumer, secret, &candidate.hash).await? {
                     return Err(Error::authentication_failed());
                 }
-                let recorded = AtomicI64::new(0);
-                Ok(Match(Arc::new(Matched { key: id, hash, recorded })))
+                Ok(matched(candidate.hash, Some(secret_digest)))
             })
             .await
     }

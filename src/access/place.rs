@@ -111,4 +111,6 @@ pub struct Visitor {
     pub caller: Option<Caller>,
     /// The request, where it is to be done once; who is asking counts as a part of its body.
     pub once: Option<Sent>,
+    /// The tenant that the request works for: the key's, or the client's address where no key was sent.
+    pub consumer: Consumer,
 }

@@ -5,6 +5,7 @@ mod commands;
 mod config_file;
 mod control;
 mod effective;
+mod greeting;
 mod manager;
 mod manual;
 mod output;
@@ -28,7 +29,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::operator::{Operation, perform};
 use crate::state::App;
-use crate::store::{OpenError, Store};
+use crate::store::{OpenError, Store, resolve};
 
 use bar::bar;
 use commands::{
@@ -233,7 +234,8 @@ async fn run(asked: Asked) -> Result<ExitCode, Failure> {
     if let (Some(warning), false) = (&warning, matches!(command, Command::Serve(_))) {
         eprintln!("steward: {warning}");
     }
-    let data = resolved(data);
+    // What lies beside the file, and takes its place, is beside the file that a link leads to.
+    let data = resolve(&data);
     let mut config = Config::default();
     let operation = match command {
         Command::Serve(serve) => return serve.run(&data, json, warning).await,
@@ -295,11 +297,6 @@ async fn run(asked: Asked) -> Result<ExitCode, Failure> {
     output::print(&answer, json);
     let problems = answer.get("problem_count").and_then(Value::as_u64).unwrap_or(0);
     Ok(if problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// The file that a symbolic link leads to: what lies beside it, and takes its place, is beside the file.
-fn resolved(data: PathBuf) -> PathBuf {
-    if data.is_symlink() { data.canonicalize().unwrap_or(data) } else { data }
 }
 
 /// Prints how serve would run.

@@ -12,26 +12,26 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::bootstrap::{self, First, Made};
+use crate::bootstrap::{self, First};
 use crate::config::{Config, DEFAULT_LISTEN, duration};
 use crate::error::Error;
-use crate::http::front::Front;
+use crate::http::front::{ConnectionMetrics, Front};
 use crate::http::logging::{self, Format};
-use crate::http::server::{self, ServerLimits, stop_signal};
+use crate::http::server::{self, EXTRA_SOCKETS, ServerLimits, stop_signal};
 use crate::http::tls::Tls;
-use crate::meters::{Gauge, Meters, Series};
+use crate::meters::Meters;
 use crate::router::{self, router};
 use crate::state::App;
 use crate::store::{Compacted, OpenError, Progress, Space, Store, beside};
 
-use super::control::Control;
+use super::control::{Control, MAX_CONTROL_SOCKETS};
+use super::greeting::{FirstRun, greet};
 use super::{Failure, manager};
 
 #[derive(Args)]
@@ -60,9 +60,19 @@ pub(super) struct Serve {
     #[arg(long, env = "STEWARD_LOG_FORMAT", value_name = "FORMAT", default_value_t = Format::Auto)]
     log_format: Format,
 
-    /// How many connections may be open at once; more wait.
+    /// How many connections may be open at once. Beyond that, idle connections are closed for new ones; new ones
+    /// are refused while none is idle. 16 more are for loopback addresses.
     #[arg(long, env = "STEWARD_CONNECTIONS", value_name = "N", default_value = "4096", value_parser = clap::value_parser!(u32).range(1..))]
     connections: u32,
+
+    /// How many of them one client address may have open; an IPv6 network of 64 bits counts as one. Trusted proxies
+    /// are not limited. By default a quarter of --connections, and at least 16.
+    #[arg(long, env = "STEWARD_CONNECTIONS_PER_ADDRESS", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    connections_per_address: Option<u32>,
+
+    /// How old a connection may become: the first answer after that closes it.
+    #[arg(long, env = "STEWARD_CONNECTION_AGE", value_name = "TIME", default_value = "1h", value_parser = duration)]
+    connection_age: Duration,
 
     /// How long a client may take to send a request's head; also ends idle connections.
     #[arg(long, env = "STEWARD_HEADER_TIMEOUT", value_name = "TIME", default_value = "30s", value_parser = duration)]
@@ -115,10 +125,13 @@ impl Serve {
         let (stop, hang_ups) = (stop_signal(), signal(SignalKind::hangup())?);
         let (limits, drain_delay) = (self.limits(), self.drain_delay);
         let meters = if numbers.is_some() { Meters::on() } else { Meters::default() };
-        let connections = meters.gauge(Series::CONNECTIONS, &[]);
+        let connections = ConnectionMetrics::of(&meters);
         let config = Config { listening_at: api.url.clone(), meters, ..self.config };
         let api = api.serve(&config, &limits, connections);
-        let numbers = numbers.map(|on| on.serve(&config, &limits, Gauge::noop()));
+        let numbers = numbers.map(|on| {
+            let limits = ServerLimits { connections: METRICS_CONNECTIONS, ..limits.clone() };
+            on.serve(&config, &limits, ConnectionMetrics::none())
+        });
         let (place, compact_first) = (data.to_owned(), self.compact_at_start);
         let runtime = Handle::current();
         let open = move || runtime.block_on(open(&place, config, compact_first));
@@ -166,8 +179,12 @@ impl Serve {
     }
 
     fn limits(&self) -> ServerLimits {
+        let each = self.connections_per_address.unwrap_or((self.connections / 4).max(LEAST_EACH));
         ServerLimits {
             connections: self.connections as usize,
+            connections_per_address: each as usize,
+            trusted_proxies: self.config.trusted_proxies.iter().copied().collect(),
+            connection_age: self.connection_age,
             header_timeout: self.header_timeout,
             grace: self.grace,
             ..ServerLimits::default()
@@ -194,7 +211,12 @@ impl Listening {
     }
 
     /// Serves at once, what there is to say before the data file is open.
-    fn serve(self, config: &Config, limits: &ServerLimits, connections: Gauge) -> Serving {
+    fn serve(
+        self,
+        config: &Config,
+        limits: &ServerLimits,
+        connections: ConnectionMetrics,
+    ) -> Serving {
         let Self { listener, tls, url } = self;
         let front = Front::new(router::opening(config), connections);
         let (stop, stopped) = oneshot::channel::<()>();
@@ -244,8 +266,16 @@ async fn drain(app: &App, delay: Duration) {
     }
 }
 
-/// Descriptors besides those of clients: files, sockets, the runtime's own.
-const OWN_DESCRIPTORS: u64 = 64;
+/// Connections that one client address may have open by default, however few all may have.
+const LEAST_EACH: u32 = 16;
+
+/// Connections to the listener of the metrics.
+const METRICS_CONNECTIONS: usize = 64;
+
+/// Descriptors besides those of the API's clients: files, the control socket's and the metrics' clients, the
+/// runtime's own.
+const OWN_DESCRIPTORS: u64 =
+    64 + (METRICS_CONNECTIONS + 2 * EXTRA_SOCKETS + MAX_CONTROL_SOCKETS) as u64;
 
 /// Lets the process open as many files as it may. Answers what to say where clients could take all of them.
 fn raise_descriptors(connections: u32) -> Option<String> {
@@ -285,12 +315,6 @@ async fn read_again(mut hang_ups: Signal, tls: Option<Arc<Tls>>, url: String) {
         }
         manager::ready(&url);
     }
-}
-
-/// What a first run made, and where its key was written, if it was.
-struct FirstRun {
-    made: Made,
-    key_file: Option<PathBuf>,
 }
 
 /// Opens the data file, or makes it where there is none.
@@ -347,49 +371,4 @@ fn write_key(path: &Path, key: &str) -> Result<(), OpenError> {
         std::fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
     };
     write().map_err(|cause| OpenError::Io { doing: "write", path: path.to_owned(), cause })
-}
-
-/// Tells where the service is, and on a first run how to get in. A closed stdout is nobody's fault.
-fn greet(data: &Path, url: &str, first: Option<&FirstRun>, json: bool) {
-    let text = if json { greeting_json(data, url, first) } else { greeting(data, url, first) };
-    let mut stdout = std::io::stdout();
-    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-}
-
-fn greeting_json(data: &Path, url: &str, first: Option<&FirstRun>) -> String {
-    let key_file = first.and_then(|first| first.key_file.as_deref());
-    let printed = first.filter(|first| first.key_file.is_none());
-    let greeting = json!({
-        "url": url,
-        "data": data.display().to_string(),
-        "organization_id": first.map(|first| first.made.organization_id),
-        "project_id": first.map(|first| first.made.project_id),
-        "api_key": printed.map(|first| &first.made.api_key),
-        "api_key_file": key_file.map(|path| path.display().to_string()),
-    });
-    format!("{greeting}\n")
-}
-
-fn greeting(data: &Path, url: &str, first: Option<&FirstRun>) -> String {
-    let serving = format!("Steward is serving {url} from {}\n", data.display());
-    let Some(FirstRun { made, key_file }) = first else { return serving };
-    let try_it = |key: &str| {
-        format!(
-            "Try it:\n\n  curl -H \"Authorization: Bearer {key}\" {url}/api/projects/{}/dashboards/\n\n",
-            made.project_id
-        )
-    };
-    let key = if let Some(path) = key_file {
-        let path = &path.display().to_string();
-        format!("Its first key is in {path}. {}", try_it(&format!("$(cat {})", shell_word(path))))
-    } else {
-        let key = &made.api_key;
-        format!("Its first key, shown only this once:\n\n  {key}\n\n{}", try_it(key))
-    };
-    format!("Made a new workspace in {}.\n{key}{serving}", data.display())
-}
-
-/// `text` as a shell reads one word.
-fn shell_word(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }

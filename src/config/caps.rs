@@ -69,6 +69,16 @@ pub struct Caps {
         value_parser = super::size
     )]
     pub organization_bytes: usize,
+
+    /// How much free space the disk keeps: with less, changes that add something fail with 503, and changes
+    /// that remove something go on. By default 256 MiB, or a twentieth of the file system where that is less.
+    #[arg(
+        long = "disk-reserve",
+        env = "STEWARD_DISK_RESERVE",
+        value_name = "SIZE",
+        value_parser = super::size
+    )]
+    pub disk_reserve: Option<usize>,
 }
 
 impl Caps {
@@ -81,6 +91,7 @@ impl Caps {
         invites: 1_000,
         query_values: 200,
         organization_bytes: 4 << 30,
+        disk_reserve: None,
     };
 }
 

@@ -41,6 +41,12 @@ pub struct Config {
     #[arg(long, env = "STEWARD_PAGE_CACHE", value_name = "SIZE", default_value = "64MiB", value_parser = size)]
     pub page_cache: usize,
 
+    /// How much memory large answers and large request bodies may take while they are in flight (64 KiB and less is
+    /// not counted). A tenant and a client have a quarter of it, a client without a key an eighth; a request beyond
+    /// that is answered with 503.
+    #[arg(long, env = "STEWARD_TRANSFER_MEMORY", value_name = "SIZE", default_value = "128MiB", value_parser = size)]
+    pub transfer_memory: usize,
+
     /// How long a client may take to send a request's body.
     #[arg(long, env = "STEWARD_BODY_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub body_timeout: Duration,
@@ -58,7 +64,8 @@ pub struct Config {
     )]
     pub trusted_proxies: Vec<IpNet>,
 
-    /// How often a key may be used, such as 480/m,4800/h: all of the list hold at once. By default there is no limit.
+    /// How often a key may be used, such as 480/m,4800/h: all of the list hold at once. Requests that are refused count
+    /// too; those whose key is missing or wrong count for their address. By default there is no limit.
     #[arg(
         long = "rate-limit",
         env = "STEWARD_RATE_LIMIT",
@@ -169,6 +176,7 @@ impl Default for Config {
             public_url: None,
             max_body: 1024 * 1024,
             page_cache: crate::store::DEFAULT_CACHE,
+            transfer_memory: 128 << 20,
             body_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(20),
             trusted_proxies: Vec::new(),

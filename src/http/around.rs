@@ -22,8 +22,10 @@ use tower_http::cors::CorsLayer;
 use uuid::{Builder, Uuid};
 
 use super::client::{self, TrustedProxies};
+use super::delivery::Delivery;
 use super::limits::Limits;
 use super::metered::Requests;
+use super::overload::OverloadLog;
 use super::{cors, guards};
 use crate::error::Error;
 use crate::ids::{ApiKeyId, OrganizationId};
@@ -68,10 +70,13 @@ pub struct Terms {
     pub cors: Option<CorsLayer>,
     /// Where requests are counted, if they are.
     pub requests: Option<Arc<Requests>>,
+    /// How large answers leave.
+    pub delivery: Delivery,
 }
 
 struct Shared {
     terms: Terms,
+    overloads: OverloadLog,
     ids: Ids,
 }
 
@@ -79,7 +84,7 @@ impl Around {
     /// The layer that deals with requests on these terms.
     #[must_use]
     pub fn new(terms: Terms) -> Self {
-        Self(Arc::new(Shared { terms, ids: Ids::default() }))
+        Self(Arc::new(Shared { terms, overloads: OverloadLog::default(), ids: Ids::default() }))
     }
 }
 
@@ -116,7 +121,7 @@ where
         let shared = Arc::clone(&self.shared);
         if let Some(cors) = shared.terms.cors.as_ref().filter(|_| cors::crosses(&request)) {
             let (mut inner, within, client) =
-                (self.inner.clone(), Arc::clone(&shared), line.counted_client());
+                (self.inner.clone(), Arc::clone(&shared), line.client());
             let bounded = move |request| bounded(&mut inner, request, client, Arc::clone(&within));
             let answer = cors.layer(tower::service_fn(bounded)).oneshot(request);
             return Box::pin(async move {
@@ -124,7 +129,7 @@ where
                 Ok(line.end(response, &shared))
             });
         }
-        let client = line.counted_client();
+        let client = line.client();
         let answer = bounded(&mut self.inner, request, client, Arc::clone(&shared));
         Box::pin(async move {
             let Ok(response) = answer.await;
@@ -137,14 +142,19 @@ where
 fn bounded<S>(
     inner: &mut S,
     request: Request,
-    client: Option<IpAddr>,
+    client: RequestClient,
     shared: Arc<Shared>,
 ) -> impl Future<Output = Result<Response, Infallible>> + Send + use<S>
 where
     S: Service<Request, Response = Response, Error = Infallible>,
     S::Future: Send + 'static,
 {
-    let counted = client.map_or(Ok(()), |client| shared.terms.limits.count_peer(client));
+    let counted =
+        if client.is_counted { shared.terms.limits.count_peer(client.address) } else { Ok(()) };
+    let counted = counted.and_then(|()| match request.extensions().get() {
+        Some(client::Refused(error)) => Err(error.clone()),
+        None => Ok(()),
+    });
     // axum's `Route` only builds a future here: what can panic runs when that is polled.
     let answer = counted.map(|()| AssertUnwindSafe(inner.call(request)).catch_unwind());
     async move {
@@ -154,7 +164,7 @@ where
             Err(error) => return Ok(error.into_response()),
         };
         Ok(match tokio::time::timeout(timeout, answer).await {
-            Ok(Ok(Ok(response))) => response,
+            Ok(Ok(Ok(response))) => shared.terms.delivery.deliver(response, client.address),
             Ok(Err(panic)) => Error::internal(panic_text(&*panic)).into_response(),
             Err(_) => too_slow(timeout).into_response(),
         })
@@ -198,6 +208,14 @@ impl Passage {
     }
 }
 
+/// The client of a request.
+#[derive(Clone, Copy)]
+struct RequestClient {
+    address: IpAddr,
+    /// Whether its requests are counted: probes are not, for whoever watches the process asks often.
+    is_counted: bool,
+}
+
 /// A request's line in the log, written when it is dropped: so it is written once, and also for a
 /// request whose client goes away, which drops the response's future.
 struct Line {
@@ -210,6 +228,7 @@ struct Line {
     error: Option<Error>,
     passage: Option<Passage>,
     requests: Option<Arc<Requests>>,
+    overloads: OverloadLog,
 }
 
 impl Line {
@@ -228,12 +247,12 @@ impl Line {
             error: None,
             passage: None,
             requests,
+            overloads: shared.overloads.clone(),
         }
     }
 
-    /// The client, if its requests are counted: whoever watches the process alone asks often.
-    fn counted_client(&self) -> Option<IpAddr> {
-        (!self.is_probe()).then_some(self.client)
+    fn client(&self) -> RequestClient {
+        RequestClient { address: self.client, is_counted: !self.is_probe() }
     }
 
     fn is_probe(&self) -> bool {
@@ -284,7 +303,14 @@ impl Drop for Line {
         }
         // What keeps the service from being ready is told where it comes about, once.
         let expected = self.is_probe() && self.status == UNAVAILABLE;
-        if self.status >= 500 && !expected {
+        let overload = self.error.as_ref().filter(|error| error.is_overload());
+        if let Some(limit) = overload.and_then(Error::cause) {
+            self.overloads.count(limit);
+            if let Some(requests) = &self.requests {
+                requests.refuse();
+            }
+            line!(debug, "request refused: a limit is in use", error = limit);
+        } else if self.status >= 500 && !expected {
             let cause = self.error.as_ref().and_then(Error::cause);
             line!(error, "request failed", error = cause);
         } else if took > SLOW && !expected {

@@ -3,6 +3,7 @@
 //! Nothing is read before the type and the announced size are accepted, so a client that sends
 //! `Expect: 100-continue` is refused before it sends a byte.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::HttpBody;
@@ -15,6 +16,14 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::input;
 
+use super::budget::{Charge, UNCOUNTED};
+
+/// The largest body of a caller without a key, in bytes.
+pub(super) const KEYLESS_MAX_BYTES: usize = 16 * 1024;
+
+/// A body of this size or less is not counted, in bytes, whatever parsing makes of it.
+const SMALL: u64 = 4 * 1024;
+
 /// What a body's announced length may reserve before its bytes have come.
 const RESERVED: u64 = 64 * 1024;
 
@@ -26,6 +35,34 @@ pub struct BodyLimits {
     /// The time in which the whole body must have arrived, counted from the first attempt to read
     /// it. A slower one is a 408.
     pub timeout: Duration,
+}
+
+/// What one request's body may take: an extension of the request, by which the gate tells it. Dropping the last clone
+/// gives the memory back.
+#[derive(Clone)]
+pub(super) struct BodyAllowance {
+    /// The largest body, in bytes, where that is less than [`BodyLimits::max_bytes`].
+    max_bytes: usize,
+    charge: Arc<Mutex<Charge>>,
+}
+
+impl BodyAllowance {
+    /// An allowance that counts in `charge`.
+    pub(super) fn new(max_bytes: usize, charge: Charge) -> Self {
+        Self { max_bytes, charge: Arc::new(Mutex::new(charge)) }
+    }
+
+    /// Whether a request needs one: its body is not known to be small.
+    pub(super) fn is_needed(request: &Request) -> bool {
+        request.body().size_hint().upper().is_none_or(|size| size > SMALL)
+    }
+
+    /// Counts `bytes` for the body and what is made of it; little is not counted.
+    fn count(&self, bytes: usize) -> Result<()> {
+        let bytes = if bytes > UNCOUNTED { bytes } else { 0 };
+        let mut charge = self.charge.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(charge.resize(bytes)?)
+    }
 }
 
 /// The members of a request's JSON object; none for an empty body.
@@ -72,12 +109,16 @@ where
 /// The request's body as JSON, whatever its shape; `None` where it is empty.
 ///
 /// # Errors
-/// As [`read_bytes`], and 400 `parse_error` with the parser's text for what is no JSON, no UTF-8,
+/// As [`read_bytes`], 503 where there is no memory for what it says, and 400 `parse_error` with the parser's text for what is no JSON, no UTF-8,
 /// or nested deeper than `serde_json` follows (128 levels).
 pub async fn read_json(request: Request, limits: BodyLimits) -> Result<Option<Value>> {
+    let allowance: Option<BodyAllowance> = request.extensions().get().cloned();
     let bytes = read_bytes(request, limits).await?;
     if bytes.is_empty() {
         return Ok(None);
+    }
+    if let Some(allowance) = &allowance {
+        allowance.count(bytes.capacity() + parsed_size(&bytes))?;
     }
     serde_json::from_slice(&bytes).map(Some).map_err(Error::parse)
 }
@@ -86,17 +127,19 @@ pub async fn read_json(request: Request, limits: BodyLimits) -> Result<Option<Va
 ///
 /// # Errors
 /// - 415 for another type than `application/json`, or for a body that names none
-/// - 413 for more than `limits.max_bytes`: at once where the length is announced, else as soon as
+/// - 413 for more than `limits.max_bytes`, or 16 KiB without a key: at once where the length is announced, else as soon as
 ///   it is passed
 /// - 408 when the body has not arrived within `limits.timeout`
+/// - 503 when there is no memory for it
 /// - 400 `parse_error` when the client went away, or broke the transfer's framing, before the end
 pub async fn read_bytes(request: Request, limits: BodyLimits) -> Result<Vec<u8>> {
     let typed = names_json(request.headers())?;
+    let allowance: Option<BodyAllowance> = request.extensions().get().cloned();
     let body = request.into_body();
     if !typed && body.size_hint().lower() > 0 {
         return Err(Error::unsupported_media_type(""));
     }
-    let bytes = tokio::time::timeout(limits.timeout, receive(body, limits.max_bytes))
+    let bytes = tokio::time::timeout(limits.timeout, receive(body, limits.max_bytes, allowance))
         .await
         .map_err(|_| Error::body_timeout())??;
     if !typed && !bytes.is_empty() {
@@ -122,7 +165,12 @@ fn is_json(value: &HeaderValue) -> bool {
     name.trim_ascii().eq_ignore_ascii_case(b"application/json")
 }
 
-async fn receive(mut body: axum::body::Body, max_bytes: usize) -> Result<Vec<u8>> {
+async fn receive(
+    mut body: axum::body::Body,
+    max_bytes: usize,
+    allowance: Option<BodyAllowance>,
+) -> Result<Vec<u8>> {
+    let max_bytes = allowance.as_ref().map_or(max_bytes, |it| it.max_bytes.min(max_bytes));
     let announced = body.size_hint().lower();
     if usize::try_from(announced).map_or(true, |announced| announced > max_bytes) {
         return Err(Error::payload_too_large(max_bytes));
@@ -138,8 +186,34 @@ async fn receive(mut body: axum::body::Body, max_bytes: usize) -> Result<Vec<u8>
             return Err(Error::payload_too_large(max_bytes));
         }
         bytes.extend_from_slice(&data);
+        if let Some(allowance) = &allowance {
+            allowance.count(bytes.capacity())?;
+        }
     }
     Ok(bytes)
+}
+
+/// What JSON text takes once it is parsed, in bytes, at most. That is many times its own size where it is dense: `{"":0},`
+/// becomes a map with room for four members.
+fn parsed_size(text: &[u8]) -> usize {
+    const VALUE: usize = size_of::<Value>();
+    /// A member of a map: its hash, its name with the least that is allocated for one, its value and its slot.
+    const MEMBER: usize = size_of::<(usize, String, Value)>() + 2 * size_of::<usize>() + 8;
+    let (mut size, mut in_string, mut is_escaped) = (text.len(), false, false);
+    for byte in text {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = in_string,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            // The first four take their room at once; later ones double what there is.
+            b'[' => size += 4 * VALUE,
+            b'{' => size += 4 * MEMBER,
+            b',' => size += 2 * MEMBER,
+            _ => {}
+        }
+    }
+    size
 }
 
 #[cfg(test)]

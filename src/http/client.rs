@@ -13,6 +13,8 @@ use axum::http::uri::Authority;
 use axum::http::{Extensions, HeaderMap, HeaderValue};
 use ipnet::IpNet;
 
+use crate::error::Error;
+
 const FORWARDED_FOR: &str = "x-forwarded-for";
 const FORWARDED_PROTO: &str = "x-forwarded-proto";
 const FORWARDED_HOST: &str = "x-forwarded-host";
@@ -27,8 +29,12 @@ pub struct Peer(pub SocketAddr);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OverTls;
 
+/// Why a request is refused whatever it asks for, as an extension that the accept loop inserts.
+#[derive(Debug, Clone)]
+pub struct Refused(pub Error);
+
 /// The networks whose `X-Forwarded-*` headers are believed (`--trusted-proxy`); none by default.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustedProxies(Arc<[IpNet]>);
 
 impl FromIterator<IpNet> for TrustedProxies {
@@ -38,7 +44,8 @@ impl FromIterator<IpNet> for TrustedProxies {
 }
 
 impl TrustedProxies {
-    fn trusts(&self, address: IpAddr) -> bool {
+    /// Whether `address`, which is not an IPv4-mapped IPv6 one, is a proxy's.
+    pub(super) fn trusts(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(&address))
     }
 }
@@ -158,6 +165,11 @@ fn forwarded_scheme(headers: &HeaderMap) -> Option<Scheme> {
 fn last_value<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> {
     let line = headers.get_all(name).iter().next_back()?.as_bytes();
     line.rsplit(|byte| *byte == b',').next().map(<[u8]>::trim_ascii)
+}
+
+/// Whether the value of a `Host` header is a host, with or without a port.
+pub(super) fn is_valid_host(value: &HeaderValue) -> bool {
+    host(value).is_some()
 }
 
 fn host(value: &HeaderValue) -> Option<Authority> {

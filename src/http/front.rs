@@ -5,13 +5,37 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use axum::Router;
 
-use crate::meters::Gauge;
+use crate::meters::{Counter, Gauge, Meters, Series};
 
 /// What answers requests.
 #[derive(Clone)]
 pub struct Front {
     router: Arc<ArcSwap<Router>>,
-    connections: Gauge,
+    connections: ConnectionMetrics,
+}
+
+/// What a listener counts of its connections.
+#[derive(Clone)]
+pub struct ConnectionMetrics {
+    open: Gauge,
+    refused: Counter,
+    closed: Counter,
+}
+
+impl ConnectionMetrics {
+    /// The series of the listener of the API.
+    pub fn of(meters: &Meters) -> Self {
+        Self {
+            open: meters.gauge(Series::CONNECTIONS, &[]),
+            refused: meters.counter(Series::CONNECTIONS_REFUSED, &[]),
+            closed: meters.counter(Series::CONNECTIONS_CLOSED, &[]),
+        }
+    }
+
+    /// Counts nothing.
+    pub fn none() -> Self {
+        Self::of(&Meters::default())
+    }
 }
 
 /// A connection that is open, until this is dropped.
@@ -24,8 +48,8 @@ impl Drop for Open {
 }
 
 impl Front {
-    /// Answers with `router`; tells `connections` how many are open.
-    pub fn new(router: Router, connections: Gauge) -> Self {
+    /// Answers with `router`; counts connections in `connections`.
+    pub fn new(router: Router, connections: ConnectionMetrics) -> Self {
         Self { router: Arc::new(ArcSwap::from_pointee(router)), connections }
     }
 
@@ -41,13 +65,23 @@ impl Front {
 
     /// Counts a connection.
     pub(super) fn open(&self) -> Open {
-        self.connections.increment(1);
-        Open(self.connections.clone())
+        self.connections.open.increment(1);
+        Open(self.connections.open.clone())
+    }
+
+    /// Counts a connection that was refused because no slot was free.
+    pub(super) fn count_refused(&self) {
+        self.connections.refused.increment(1);
+    }
+
+    /// Counts an idle connection that was closed for another one.
+    pub(super) fn count_closed(&self) {
+        self.connections.closed.increment(1);
     }
 }
 
 impl From<Router> for Front {
     fn from(router: Router) -> Self {
-        Self::new(router, Gauge::noop())
+        Self::new(router, ConnectionMetrics::none())
     }
 }

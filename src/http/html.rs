@@ -5,7 +5,7 @@ use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
     X_FRAME_OPTIONS,
 };
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -33,25 +33,37 @@ pub struct Document<'p> {
     pub body: &'p str,
 }
 
-impl IntoResponse for Document<'_> {
-    fn into_response(self) -> Response {
+impl Document<'_> {
+    /// The whole page.
+    pub fn html(&self) -> String {
         let Self { title, style, script, body } = self;
         let title = escaped(title);
-        let script_tag = match script {
+        let script_tag = match *script {
             "" => String::new(),
             script => format!("<script>{script}</script>"),
         };
-        let html = format!(
+        format!(
             "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
              content=\"width=device-width, initial-scale=1\"><title>{title}</title><style>{style}</style></head>\
              <body>{body}{script_tag}</body></html>"
-        );
-        let headers = [
-            (CONTENT_TYPE, "text/html; charset=utf-8".to_owned()),
-            (CONTENT_SECURITY_POLICY, policy(style, script)),
-            (X_FRAME_OPTIONS, "DENY".to_owned()),
-        ];
-        (UNLISTED, headers, html).into_response()
+        )
+    }
+}
+
+/// The headers of every page with this style and script: among them the policy that lets in nothing else.
+pub fn headers(style: &str, script: &str) -> HeaderMap {
+    let policy = HeaderValue::try_from(policy(style, script));
+    let own = [
+        (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
+        (CONTENT_SECURITY_POLICY, policy.unwrap_or(HeaderValue::from_static("default-src 'none'"))),
+        (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+    ];
+    UNLISTED.into_iter().chain(own).collect()
+}
+
+impl IntoResponse for Document<'_> {
+    fn into_response(self) -> Response {
+        (headers(self.style, self.script), self.html()).into_response()
     }
 }
 

@@ -1,5 +1,5 @@
-//! How often somebody may ask: a key, and before any key is looked at an address (decisions §5). The maths are
-//! governor's: a quota is there whole at first and comes back evenly.
+//! How often somebody may ask: a key, an address that presents no right key, and, before any key is looked at, any
+//! address. The maths are governor's: a quota is there whole at first and comes back evenly.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
@@ -32,13 +32,23 @@ const FORGET_EVERY: u64 = 1 << 13;
 
 /// The limits that the service was asked to keep; by default none.
 pub struct Limits {
-    keys: Quotas<ApiKeyId>,
+    keys: Quotas<Counted>,
     peers: Quotas<u64>,
     hasher: RandomState,
 }
 
+/// What `--rate-limit` counts by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Counted {
+    /// The key of the request.
+    Key(ApiKeyId),
+    /// The bucket of the client's address, for a request without a right key.
+    Bucket(u64),
+}
+
 impl Limits {
-    /// These quotas for each key, and for each address; all of a list hold at once.
+    /// The quotas `keys` for each key and for each address without a right key, and `peers` for each address. All
+    /// quotas of a list hold at once.
     pub fn new(keys: &[Rate], peers: &[Rate], clock: &Clock) -> Self {
         Self {
             keys: Quotas::new(keys, clock),
@@ -52,7 +62,27 @@ impl Limits {
     /// # Errors
     /// 429 where it is one too many.
     pub fn count_key(&self, key: ApiKeyId) -> Result<Option<Standing>, Error> {
-        self.keys.count(&key)
+        self.keys.count(&Counted::Key(key))
+    }
+
+    /// Whether keys, and addresses without a right key, have a limit.
+    pub fn limits_keys(&self) -> bool {
+        !self.keys.counters.is_empty()
+    }
+
+    /// Counts a request without a right key by its address, under the quotas of keys; answers where the address
+    /// stands, if there is a limit. Looks for the address only then.
+    ///
+    /// # Errors
+    /// 429 where it is one too many.
+    pub fn count_keyless(
+        &self,
+        address: impl FnOnce() -> IpAddr,
+    ) -> Result<Option<Standing>, Error> {
+        if !self.limits_keys() {
+            return Ok(None);
+        }
+        self.keys.count(&Counted::Bucket(self.bucket(address())))
     }
 
     /// Counts a request from an address. Those of one IPv6 network of 64 bits are one, for a client has them all.
@@ -63,8 +93,11 @@ impl Limits {
         if self.peers.counters.is_empty() {
             return Ok(());
         }
-        let bucket = self.hasher.hash_one(network(address)) % BUCKETS;
-        self.peers.count(&bucket).map(drop)
+        self.peers.count(&self.bucket(address)).map(drop)
+    }
+
+    fn bucket(&self, address: IpAddr) -> u64 {
+        self.hasher.hash_one(network(address)) % BUCKETS
     }
 }
 

@@ -17,6 +17,7 @@ const CLASSES: [(u16, &str); 4] = [(2, "2xx"), (3, "3xx"), (4, "4xx"), (5, "5xx"
 pub struct Requests {
     meters: Meters,
     in_flight: Gauge,
+    overloads: Counter,
     /// By each path's spelling.
     routes: HashMap<String, Arc<Route>>,
     unmatched: Route,
@@ -76,6 +77,7 @@ impl Requests {
             }
             Arc::new(Self {
                 in_flight: meters.gauge(Series::IN_FLIGHT, &[]),
+                overloads: meters.counter(Series::OVERLOADS, &[]),
                 meters: meters.clone(),
                 routes: known,
                 unmatched: Route { methods: Vec::new(), other: Numbers::of("other", "unmatched") },
@@ -86,6 +88,11 @@ impl Requests {
     /// A request came.
     pub(super) fn begin(&self) {
         self.in_flight.increment(1);
+    }
+
+    /// It was refused because a limit is in use.
+    pub(super) fn refuse(&self) {
+        self.overloads.increment(1);
     }
 
     /// It is over; `route` is the spelling that it matched. HEAD counts as GET.

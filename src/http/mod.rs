@@ -3,9 +3,12 @@
 pub mod answer;
 pub mod around;
 pub mod body;
+pub mod budget;
 pub mod client;
 mod conditional;
+mod constant;
 pub mod cors;
+pub mod delivery;
 mod error;
 pub mod exposition;
 pub mod front;
@@ -18,14 +21,15 @@ pub mod negotiate;
 mod once;
 pub mod openapi;
 pub mod opening;
+mod overload;
 pub mod page;
 pub mod path;
+mod query;
 pub mod routes;
 mod row;
 pub mod server;
 mod socket;
 pub mod tls;
-pub mod turns;
 
 use axum::extract::FromRef;
 

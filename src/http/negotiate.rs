@@ -5,20 +5,27 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use futures_util::future::Either;
+use hyper::body::{Frame, SizeHint};
+use tokio::task::spawn_blocking;
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, Service, ServiceExt};
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::SizeAbove;
 
+use crate::error::{Error, Result};
 use crate::etag;
 
 use super::client::{self, TrustedProxies};
+use super::constant::Constant;
+use super::delivery::{Uncompressed, is_large, whole};
 
 /// Shorter answers are sent as they are, in bytes.
 const SHORT: u64 = 8 * 1024;
@@ -43,9 +50,74 @@ where
         let compression = CompressionLayer::new()
             .quality(CompressionLevel::Fastest)
             .compress_when(SizeAbove::new(SHORT));
-        let full = compression.layer(inner.clone());
+        let full = compression.layer(inner.clone().map_response(set_aside));
         let full = full.map_response(IntoResponse::into_response);
         Negotiated { inner, full: BoxCloneSyncService::new(full), proxies: self.proxies.clone() }
+    }
+}
+
+/// The body of a large answer, as an extension of the response while its encoding is chosen: it is compressed
+/// elsewhere.
+#[derive(Clone)]
+struct SetAside(Bytes);
+
+/// Stands for a body of this size, of which nothing is read.
+struct Placeholder(u64);
+
+impl HttpBody for Placeholder {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(None)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0)
+    }
+}
+
+/// The response, without a body that must not be compressed on a request thread.
+fn set_aside(mut response: Response) -> Response {
+    if let Some(size) = response.extensions().get().map(Constant::size) {
+        return response.map(|_| Body::new(Placeholder(size)));
+    }
+    if !is_large(&response) {
+        return response;
+    }
+    let body = std::mem::take(response.body_mut());
+    match whole(body) {
+        Ok(bytes) => {
+            *response.body_mut() = Body::new(Placeholder(bytes.len() as u64));
+            response.extensions_mut().insert(SetAside(bytes));
+            response
+        }
+        Err(error) => error.into_response(),
+    }
+}
+
+/// The response with its body again, in the encoding that its headers name or marked as to be encoded.
+async fn put_back(mut response: Response) -> Result<Response> {
+    let packs = response.headers().contains_key(CONTENT_ENCODING);
+    if let Some(constant) = response.extensions_mut().remove::<Constant>() {
+        let body = if packs { gzip_of(constant).await?.into() } else { constant.into_body() };
+        *response.body_mut() = body;
+    } else if let Some(SetAside(bytes)) = response.extensions_mut().remove() {
+        *response.body_mut() = bytes.into();
+        if packs {
+            response.extensions_mut().insert(Uncompressed);
+        }
+    }
+    Ok(response)
+}
+
+async fn gzip_of(constant: Constant) -> Result<Bytes> {
+    match constant.known_gzip() {
+        Some(known) => known,
+        None => spawn_blocking(move || constant.gzip()).await.map_err(Error::internal)?,
     }
 }
 
@@ -98,7 +170,8 @@ where
         let known = request.headers().get(IF_NONE_MATCH).cloned();
         let answer = self.full.clone().oneshot(request);
         Either::Right(Box::pin(async move {
-            let mut response = answer.await?;
+            let answered = put_back(answer.await?).await;
+            let mut response = answered.unwrap_or_else(IntoResponse::into_response);
             tag_encoding(known.as_ref(), &mut response);
             Ok(response)
         }))

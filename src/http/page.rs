@@ -1,35 +1,36 @@
 //! Lists: limit and offset in, `count`, `next`, `previous` and `results` out (decisions §1;
 //! facts-crosscutting §c).
 
-use std::sync::Arc;
-
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use form_urlencoded::Serializer;
-use tokio::sync::Semaphore;
 
+use crate::access::Admitted;
 use crate::error::{Error, Result};
 use crate::json::Object;
-use crate::state::App;
-use crate::store::{Order, Window};
+use crate::state::{App, BlockingPool};
+use crate::store::{BoundedRead, Order, Window};
 
 use super::answer::{Answer, Answered};
 use super::client::Client;
+use super::query;
 
 const DEFAULT_LIMIT: usize = 100;
 const MAX_LIMIT: usize = 1000;
 /// Offsets beyond this are walked off the request threads: passing a row over takes time.
-const SHALLOW: usize = 2000;
+const SHALLOW: usize = 1500;
 
 /// Which part of a list was asked for, and how to link to the parts beside it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Page {
     limit: usize,
     offset: usize,
+    /// How many different values one parameter may have.
+    most_values: usize,
     /// Whether the list looks at more rows than it shows.
     walks: bool,
-    /// Turns for what is kept off the request threads.
-    turns: Arc<Semaphore>,
+    /// Where long reads run.
+    pool: BlockingPool,
     base: String,
     path: String,
     /// The other query parameters, sorted by name.
@@ -43,13 +44,20 @@ impl FromRequestParts<App> for Page {
         let client = Client::of(parts, app.proxies());
         let base = client.base_url(app.config().public_url.as_deref()).into_owned();
         let query = parts.uri.query().unwrap_or_default();
-        Ok(Self::parse(base, parts.uri.path(), query, Arc::clone(app.walks())))
+        let most_values = app.config().caps.query_values;
+        Self::parse(base, parts.uri.path(), query, most_values, app.long_reads().clone())
     }
 }
 
 impl Page {
-    fn parse(base: String, path: &str, query: &str, turns: Arc<Semaphore>) -> Self {
-        let pairs = form_urlencoded::parse(query.as_bytes()).into_owned();
+    fn parse(
+        base: String,
+        path: &str,
+        query: &str,
+        most_values: usize,
+        pool: BlockingPool,
+    ) -> Result<Self> {
+        let pairs = query::parse(query, most_values)?.into_iter();
         let (paging, mut others): (Vec<_>, Vec<_>) =
             pairs.partition(|(name, _)| name == "limit" || name == "offset");
         others.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -57,18 +65,19 @@ impl Page {
             let last = paging.iter().rev().find(|(name, _)| name == wanted);
             last.and_then(|(_, text)| python_integer(text))
         };
-        Self {
+        Ok(Self {
             limit: number("limit")
                 .filter(|limit| *limit > 0)
                 .unwrap_or(DEFAULT_LIMIT)
                 .min(MAX_LIMIT),
             offset: number("offset").unwrap_or(0),
+            most_values,
             walks: false,
-            turns,
+            pool,
             base,
             path: path.to_owned(),
             others,
-        }
+        })
     }
 
     /// The window of the list that was asked for, from its beginning in the given order.
@@ -76,7 +85,7 @@ impl Page {
         Window { offset: self.offset, limit: self.limit, order }
     }
 
-    /// The page of a list that looks at every row where `walks` holds, as a search does.
+    /// The same page, of a list that looks at every row if `walks` holds, as a search does.
     #[must_use]
     pub fn walking(self, walks: bool) -> Self {
         Self { walks, ..self }
@@ -88,32 +97,41 @@ impl Page {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Every value of another query parameter.
+    /// The different values of another query parameter.
     pub fn parameters(&self, name: &str) -> impl Iterator<Item = &str> {
         let named = self.others.iter().filter(move |(known, _)| known == name);
         named.map(|(_, value)| value.as_str())
     }
 
-    /// Runs `list`, which answers the count and the items of a JSON array, and wraps them up. A deep
-    /// offset, a long page and a list that walks are kept off the request threads, a few at a time.
+    /// The different words of another query parameter whose values are comma lists, and of the one with the other name
+    /// that it goes by.
     ///
     /// # Errors
-    /// What `list` answers.
-    pub async fn answer(
+    /// 400 for more words than a parameter may have values.
+    pub fn words(&self, name: &str, alias: Option<&str>) -> Result<Vec<String>> {
+        let lists =
+            self.parameters(name).chain(alias.into_iter().flat_map(|name| self.parameters(name)));
+        query::words(lists, name, self.most_values)
+    }
+
+    /// Runs `list`, which answers the count and the items of a JSON array, and wraps them up: on this thread while it is
+    /// short, and on a blocking thread when it is not. A deep offset, a long page and a list that walks run there from
+    /// the start.
+    ///
+    /// # Errors
+    /// What `list` answers; 503 when too many long reads of the tenant wait, or it takes longer than a request may.
+    pub async fn answer<P: Send + 'static>(
         self,
-        list: impl FnOnce(&Self) -> Result<(u64, Vec<u8>)> + Send + 'static,
+        at: Admitted<P>,
+        list: impl Fn(&BoundedRead<'_>, &Admitted<P>, &Self) -> Result<(u64, Vec<u8>)> + Send + 'static,
     ) -> Answered {
-        if self.offset <= SHALLOW && self.limit <= DEFAULT_LIMIT && !self.walks {
-            let (count, items) = list(&self)?;
-            return self.envelope(count, &items);
-        }
-        let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(Error::internal)?;
-        let walked = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            let (count, items) = list(&self)?;
+        let pool = self.pool.clone();
+        let is_long = self.offset > SHALLOW || self.limit > DEFAULT_LIMIT || self.walks;
+        let read = move |tx: &BoundedRead<'_>, at: &Admitted<P>| {
+            let (count, items) = list(tx, at, &self)?;
             self.envelope(count, &items)
-        });
-        walked.await.map_err(Error::internal)?
+        };
+        if is_long { pool.read_long(at, read).await } else { pool.read(at, read).await }
     }
 
     fn envelope(&self, count: u64, items: &[u8]) -> Answered {
@@ -136,7 +154,7 @@ impl Page {
         Ok(Answer::Plain(out))
     }
 
-    /// The absolute URL of the page at `offset`: the other parameters as they were, sorted by name, and
+    /// The absolute URL of the page at `offset`: the other parameters, each name and value once, sorted by name, and
     /// no offset where it would be 0.
     fn link(&self, offset: usize) -> String {
         let mut pairs = self.others.clone();
@@ -167,13 +185,20 @@ fn python_integer(text: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use proptest::prelude::*;
+
+    use crate::fair::FairLimits;
+    use crate::meters::Meters;
 
     use super::*;
 
     fn page(query: &str) -> Page {
-        let turns = Arc::new(Semaphore::new(1));
-        Page::parse("http://a.example".to_owned(), "/api/x/", query, turns)
+        let limits = FairLimits { slots: 1, slots_each: 1, waiting_each: 1, waiting: 1 };
+        let pool = BlockingPool::new(limits, Duration::from_secs(1), &Meters::default());
+        let base = "http://a.example".to_owned();
+        Page::parse(base, "/api/x/", query, usize::MAX, pool).expect("few values")
     }
 
     fn links(query: &str, count: u64) -> Result<(serde_json::Value, serde_json::Value)> {

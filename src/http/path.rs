@@ -10,6 +10,9 @@ use percent_encoding::percent_decode_str;
 
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, UserUuid};
+use crate::state::App;
+
+use super::query;
 
 /// The path's `{id}`, or the 404 for a text that is none: for the handler to ask for, because the body
 /// is read before the object is looked for (decisions §1).
@@ -70,12 +73,12 @@ impl Query {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Query {
-    type Rejection = Infallible;
+impl FromRequestParts<App> for Query {
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
         let query = parts.uri.query().unwrap_or_default();
-        Ok(Self(form_urlencoded::parse(query.as_bytes()).into_owned().collect()))
+        query::parse(query, app.config().caps.query_values).map(Self)
     }
 }
 

@@ -16,13 +16,19 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
 use crate::access::gate::{Granted, authorize};
+use crate::access::matches::Match;
 use crate::access::{Admitted, Ask, Changing, Needs, PathIds, Place, Target, Visitor};
 use crate::error::{Error, Result};
+use crate::fair::Consumer;
 use crate::idempotency::Sent;
 use crate::state::App;
 use crate::store::Snapshot;
 
 use super::around::Passage;
+use super::body::{BodyAllowance, KEYLESS_MAX_BYTES};
+use super::budget::Payer;
+use super::client;
+use super::delivery::is_large;
 use super::limits::Standing;
 use super::path::parameter;
 use super::{conditional, once};
@@ -130,8 +136,24 @@ impl Routes {
                 router = router.route(&spelling, methods.clone());
             }
         }
-        router.fallback(|| async { Error::not_found_as("API endpoint not found.") })
+        router.fallback(no_endpoint)
     }
+}
+
+/// Answers a path that no route has with 404. Where keys have limits, the request is counted as on any route.
+async fn no_endpoint(State(app): State<App>, request: Request) -> Response {
+    let mut noted = Noted::default();
+    if app.limits().limits_keys() {
+        let (parts, _) = request.into_parts();
+        if let Err(error) = identify(&app, &parts, &mut noted).await
+            && error.status() == 429
+        {
+            return error.into_response();
+        }
+    }
+    let mut response = Error::not_found_as("API endpoint not found.").into_response();
+    noted.tell(&mut response);
+    response
 }
 
 /// How a path is written: with and without its trailing slash, and an `@` also as PostHog's clients send it, which
@@ -173,14 +195,37 @@ async fn other_method(app: App, request: Request, door: Door, allow: String) -> 
 /// What is noted of a request on its way in, and told whatever came of it.
 #[derive(Default)]
 struct Noted {
-    /// Where its key stands with the limits.
+    /// Where its key, or its address where it has no right key, stands with the limits.
     standing: Option<Standing>,
     passage: Option<Passage>,
+    /// The tenant that a request with a key works for.
+    tenant: Option<Consumer>,
+    /// The memory of its body, which is held until it is answered.
+    body: Option<BodyAllowance>,
 }
 
 impl Noted {
+    /// Allows the request a body of at most `max_bytes`.
+    fn allow_body(&mut self, app: &App, max_bytes: usize, request: &mut Request) -> Result<()> {
+        if BodyAllowance::is_needed(request) {
+            let client = client::address(request.extensions(), request.headers(), app.proxies());
+            let payer = self.tenant.map_or(Payer::Visitor, Payer::Tenant);
+            let charge = app.transfer_memory().take(client, payer, 0)?;
+            let allowance = BodyAllowance::new(max_bytes, charge);
+            request.extensions_mut().insert(allowance.clone());
+            self.body = Some(allowance);
+        }
+        Ok(())
+    }
+
     fn tell(self, response: &mut Response) {
-        if let Some(standing) = self.standing {
+        if let Some(tenant) = self.tenant.filter(|_| is_large(response)) {
+            response.extensions_mut().insert(Payer::Tenant(tenant));
+        }
+        // A 401 is the same whatever is wrong with the key, so it does not tell where the key stands.
+        if let Some(standing) = self.standing
+            && response.status() != StatusCode::UNAUTHORIZED
+        {
             standing.write(response.headers_mut());
         }
         if let Some(passage) = self.passage {
@@ -207,31 +252,27 @@ struct Entry {
 }
 
 /// Lets a request in; answers it with what its handler takes, and notes who comes, and where the key stands with the
-/// limits, as soon as that is known.
+/// limits, as soon as that is known. A public route that looks at no key is counted by nothing here.
 async fn enter(
     app: &App,
     Door { needs, target, once }: Door,
-    request: Request,
+    mut request: Request,
     noted: &mut Noted,
 ) -> Result<Request> {
     if needs.public.is_some() && !needs.optional {
+        noted.allow_body(app, KEYLESS_MAX_BYTES, &mut request)?;
         return Ok(request);
     }
     let once = once && once::is_asked(&request);
     let (parts, body) = request.into_parts();
-    let sent =
-        parts.headers.get(AUTHORIZATION).map(|sent| String::from_utf8_lossy(sent.as_bytes()));
-    let Some(text) = sent.as_deref().and_then(bearer) else {
-        drop(sent);
+    let Some((presented, mut tx)) = identify(app, &parts, noted).await? else {
         if !needs.optional {
             return Err(Error::not_authenticated());
         }
-        let request = Request::from_parts(parts, body);
+        let mut request = Request::from_parts(parts, body);
+        noted.allow_body(app, KEYLESS_MAX_BYTES, &mut request)?;
         return if once { once::note(app, request).await } else { Ok(request) };
     };
-    let mut tx = app.store().snapshot()?;
-    let presented = app.matches().check(&tx, text).await?;
-    let passage = noted.passage.insert(Passage::of(presented.key()));
     let ids = PathIds {
         organization: parameter(&parts, "organization_id").map(Into::into),
         project: parameter(&parts, "project_id").map(Into::into),
@@ -239,10 +280,13 @@ async fn enter(
     let now = app.now();
     let ask = Ask { presented, needs, target, ids };
     let granted = authorize(&*tx, &ask, now)?;
-    passage.organization = granted.member.as_ref().map(|member| member.organization);
-    noted.standing = app.limits().count_key(ask.presented.key())?;
+    if let Some(passage) = &mut noted.passage {
+        passage.organization = granted.member.as_ref().map(|member| member.organization);
+    }
     app.record_use(&ask.presented, now);
+    noted.tenant = Some(granted.consumer());
     let mut request = Request::from_parts(parts, body);
+    noted.allow_body(app, app.config().max_body, &mut request)?;
     if once {
         // No snapshot is held while a slow body arrives.
         drop(tx);
@@ -252,6 +296,42 @@ async fn enter(
     let entry = Entry { granted: Arc::new(granted), ask: Arc::new(ask), tx };
     request.extensions_mut().insert(entry);
     Ok(request)
+}
+
+/// The key of a request, and the snapshot in which it was found right; none if no key was sent. Counts the request by
+/// its key, or by its address if the key is missing or wrong: whatever it is refused for afterwards, it was counted.
+///
+/// # Errors
+/// 401 for a key that is wrong; 429 for one request too many; 503 while the data file is closed.
+async fn identify(
+    app: &App,
+    parts: &Parts,
+    noted: &mut Noted,
+) -> Result<Option<(Match, Arc<Snapshot>)>> {
+    let count_address = |noted: &mut Noted| -> Result<()> {
+        let address = || client::address(&parts.extensions, &parts.headers, app.proxies());
+        noted.standing = app.limits().count_keyless(address)?;
+        Ok(())
+    };
+    let sent =
+        parts.headers.get(AUTHORIZATION).map(|sent| String::from_utf8_lossy(sent.as_bytes()));
+    let Some(text) = sent.as_deref().and_then(bearer) else {
+        count_address(noted)?;
+        return Ok(None);
+    };
+    let tx = app.store().snapshot()?;
+    let presented = match app.matches().check(&tx, text).await {
+        Ok(presented) => presented,
+        Err(error) => {
+            if error.status() == 401 {
+                count_address(noted)?;
+            }
+            return Err(error);
+        }
+    };
+    noted.passage = Some(Passage::of(presented.key()));
+    noted.standing = app.limits().count_key(presented.key())?;
+    Ok(Some((presented, tx)))
 }
 
 /// The key of `Authorization: Bearer <key>`; any other form is no key at all (facts-crosscutting §a).
@@ -287,15 +367,19 @@ impl<P: Place> FromRequestParts<App> for Changing<P> {
 impl FromRequestParts<App> for Visitor {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Infallible> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Infallible> {
         let entry = parts.extensions.remove::<Entry>();
+        let address = || client::address(&parts.extensions, &parts.headers, app.proxies());
+        let consumer = entry
+            .as_ref()
+            .map_or_else(|| Consumer::address(address()), |entry| entry.granted.consumer());
         let caller = entry.as_ref().map(|entry| entry.granted.caller.clone());
         let sent = parts.extensions.remove::<Sent>();
         let once = sent.map(|sent| match &caller {
             Some(caller) => sent.meaning(caller.user.uuid.0.as_bytes()),
             None => sent,
         });
-        Ok(Self { ask: entry.map(|entry| entry.ask), caller, once })
+        Ok(Self { ask: entry.map(|entry| entry.ask), caller, once, consumer })
     }
 }
 

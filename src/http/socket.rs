@@ -1,5 +1,5 @@
-//! A client's TCP stream with two manners that hyper leaves to it: a write that makes no progress
-//! ends, and a close does not destroy the answer before it.
+//! A client's TCP stream with three manners that hyper leaves to it: a client that reads too slowly is given up, the
+//! kernel keeps little of what it does not read, and a close does not destroy the answer before it.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -7,9 +7,17 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
+
+/// How many bytes a client must take in while a write's patience lasts, unless it takes in all that there is: over
+/// the 30 seconds of the server's default, about two thirds of what a modem of 28.8 kbit/s reads.
+const LEAST: usize = 64 * 1024;
+
+/// How many bytes that are not sent yet the kernel keeps: what a client does not read stays where it is counted.
+const UNSENT: u32 = 128 * 1024;
 
 /// How long a closing socket waits for more from a client that is silent.
 const QUIET: Duration = Duration::from_millis(250);
@@ -20,10 +28,17 @@ const LINGER: Duration = Duration::from_secs(5);
 /// The stream of one connection.
 pub(super) struct Socket {
     stream: TcpStream,
-    /// The time that a write may wait for the client to take in anything at all.
+    /// The time in which a client must take in [`LEAST`] bytes, from the first write that waits.
     patience: Duration,
-    stalled: Option<Pin<Box<Sleep>>>,
+    stalled: Option<Stalled>,
     lingering: Option<Lingering>,
+}
+
+/// Writes that the client has not caught up with.
+struct Stalled {
+    end: Pin<Box<Sleep>>,
+    /// The bytes that it took in since.
+    taken: usize,
 }
 
 struct Lingering {
@@ -33,23 +48,34 @@ struct Lingering {
 
 impl Socket {
     pub(super) fn new(stream: TcpStream, patience: Duration) -> Self {
+        // Where the system has no such limit, its own holds.
+        let _unsupported = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT);
         Self { stream, patience, stalled: None, lingering: None }
     }
 
-    /// Passes on what a write came to; an error in place of a wait longer than `patience`.
-    fn unless_stalled<T>(
+    /// Passes on what a write came to; an error in place of a wait beyond the client's time.
+    fn unless_stalled(
         &mut self,
         cx: &mut Context<'_>,
-        written: Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
-        if written.is_ready() {
-            self.stalled = None;
-            return written;
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(written) = written {
+            let taken = *written.as_ref().unwrap_or(&0);
+            self.stalled = self.stalled.take().and_then(|stalled| stalled.after(taken));
+            return Poll::Ready(written);
         }
         let patience = self.patience;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
-        ready!(stalled.as_mut().poll(cx));
+        let start = || Stalled { end: Box::pin(sleep(patience)), taken: 0 };
+        ready!(self.stalled.get_or_insert_with(start).end.as_mut().poll(cx));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl Stalled {
+    /// What is left of it once the client took in `bytes` more; none where that is enough.
+    fn after(self, bytes: usize) -> Option<Self> {
+        let taken = self.taken + bytes;
+        (taken < LEAST).then_some(Self { taken, ..self })
     }
 }
 
@@ -87,6 +113,8 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Whoever flushes has written all that there was.
+        self.stalled = None;
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
@@ -127,6 +155,8 @@ impl Lingering {
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
+
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
@@ -144,6 +174,38 @@ mod tests {
         let (mut socket, _client) = pair(Duration::from_millis(50)).await;
         let error = socket.write_all(&vec![0; 64 << 20]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    /// Whether writes go on for six spans of patience to a client that takes in `bytes` between two waits. With
+    /// `flushes` that is all that there is each time.
+    async fn goes_on(bytes: usize, flushes: bool) -> bool {
+        let patience = Duration::from_millis(50);
+        let (mut socket, _client) = pair(patience).await;
+        let end = Instant::now() + 6 * patience;
+        while Instant::now() < end {
+            let waited = poll_fn(|cx| Poll::Ready(socket.unless_stalled(cx, Poll::Pending))).await;
+            if waited.is_ready() {
+                return false;
+            }
+            sleep(Duration::from_millis(1)).await;
+            let taken = poll_fn(|cx| socket.unless_stalled(cx, Poll::Ready(Ok(bytes)))).await;
+            assert_eq!(taken.unwrap(), bytes);
+            if flushes {
+                socket.flush().await.unwrap();
+            }
+        }
+        true
+    }
+
+    #[tokio::test]
+    async fn a_client_that_takes_in_a_byte_now_and_then_is_given_up() {
+        assert!(!goes_on(1, false).await);
+    }
+
+    #[tokio::test]
+    async fn a_client_that_takes_in_the_least_rate_or_all_that_there_is_is_not() {
+        assert!(goes_on(LEAST, false).await);
+        assert!(goes_on(1, true).await);
     }
 
     #[tokio::test]

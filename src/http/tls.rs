@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring;
@@ -16,10 +17,8 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{Error, InconsistentKeys, ServerConfig};
 
-use super::socket::Socket;
-
 /// The stream of one connection by TLS.
-pub(super) type TlsStream = tokio_rustls::server::TlsStream<Socket>;
+pub(super) type TlsStream<S> = tokio_rustls::server::TlsStream<S>;
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(2);
@@ -112,9 +111,12 @@ impl Tls {
     ///
     /// # Errors
     /// `TimedOut` at `deadline`; what else goes wrong with this one client.
-    pub(super) async fn accept(&self, socket: Socket, deadline: Instant) -> io::Result<TlsStream> {
+    pub(super) async fn accept<S>(&self, stream: S, deadline: Instant) -> io::Result<TlsStream<S>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
         let acceptor = TlsAcceptor::from(self.config.load_full());
-        timeout_at(deadline, acceptor.accept(socket)).await?
+        timeout_at(deadline, acceptor.accept(stream)).await?
     }
 }
 

@@ -13,7 +13,7 @@ const MAX: usize = 254;
 /// in Unicode; the local part as it was typed (facts-org §3.1).
 ///
 /// The domain has at least two labels of letters, digits and inner hyphens; the local part is ASCII. A
-/// display name or an IP literal is refused. Refused with the codes of [`Name`] and then `invalid_input`.
+/// display name, an IP literal or a local part in quotes is refused: quotes give one mailbox many spellings. Refused with the codes of [`Name`] and then `invalid_input`.
 #[derive(Debug, Clone, Copy)]
 pub struct Email;
 
@@ -46,7 +46,7 @@ fn normalized(text: &str) -> Option<String> {
     let top = domain.rsplit('.').next()?;
     // A name whose last label begins with a digit is an IP address to those who connect to it.
     let named = top.chars().count() > 1 && !top.starts_with(|c: char| c.is_ascii_digit());
-    let plain = local.is_ascii() && !local.contains(|c: char| c.is_ascii_control());
+    let plain = local.is_ascii() && !local.contains(|c: char| c.is_ascii_control() || c == '"');
     (plain && host && named).then(|| format!("{local}@{domain}"))
 }
 
@@ -74,7 +74,6 @@ mod tests {
             ("a@xn--bcher-kva.de", "a@bücher.de"),
             ("a@ｅxample.com", "a@example.com"),
             ("a@ſ.io", "a@s.io"),
-            ("\"a@b\"@example.com", "\"a@b\"@example.com"),
             ("o'neil_!@example.com", "o'neil_!@example.com"),
         ];
         reads::<Email>(cases.map(|(sent, kept)| (json!(sent), kept.to_owned())));
@@ -102,6 +101,10 @@ mod tests {
             ".a@b.io",
             "a..b@c.io",
             "\"a\r\nb\"@c.io",
+            "\"a@b\"@c.io",
+            "\"ab\"@c.io",
+            "\"a\\b\"@c.io",
+            "\"\\\"a\"@c.io",
             "ä@b.io",
             "a@İ.io",
             "a@b.io.",

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::{InviteId, LetterId, OrganizationId, UserId};
-use crate::store::{Index, Indexed, Order, Record, Table, Tx, Window, WriteTx};
+use crate::store::{Count, Index, Indexed, Key, Owner, Record, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 /// How long after the first failed attempt a letter is tried again; it doubles with each.
@@ -15,6 +15,12 @@ const FIRST_RETRY: Duration = Duration::from_secs(5);
 pub(super) const LONGEST_RETRY: Duration = Duration::from_hours(1);
 /// For how long a letter is tried.
 const PATIENCE: Duration = Duration::from_hours(72);
+/// How many letters of one organization may wait: as many as it may have invites pending by default, and what its limit
+/// lets go in ten hours.
+pub const MAX_WAITING: u64 = 1_000;
+/// How many letters of one organization may wait for an announcement to be added: announcements leave half of the
+/// places to invites.
+const MAX_WAITING_TO_ANNOUNCE: u64 = MAX_WAITING / 2;
 
 /// A mail that waits to be sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,6 +48,8 @@ pub enum About {
         invite: InviteId,
         /// Its address.
         to: String,
+        /// Who invites. It is kept here because a mail counts against this user after the invite is gone.
+        by: Option<UserId>,
     },
     /// To each of the organization's admins and owners: who joined. Becomes a letter to each of them.
     Joining {
@@ -65,6 +73,14 @@ impl About {
             Self::Joining { .. } => None,
         }
     }
+
+    /// The user against whose limit it counts, if any. An announcement counts against the organization alone.
+    pub(super) fn user(&self) -> Option<UserId> {
+        match self {
+            Self::Invite { by, .. } => *by,
+            Self::Joining { .. } | Self::Joined { .. } => None,
+        }
+    }
 }
 
 impl Letter {
@@ -82,13 +98,15 @@ impl Letter {
     }
 }
 
-/// The letters in the order in which they are due.
-pub const BY_DUE: Index<Letter, Timestamp> =
-    Index::many(Table::OutboxByDue, |letter| Some(letter.due_at));
+/// The letters of an organization in the order in which they are due.
+pub(super) const BY_ORGANIZATION: Index<Letter, (OrganizationId, Timestamp)> =
+    Index::many(Table::OutboxByOrganization, |letter| Some((letter.organization, letter.due_at)));
 
 impl Record for Letter {
     const TABLE: Table = Table::Outbox;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_DUE];
+    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_ORGANIZATION];
+    const COUNTS: &'static [Count<Self>] =
+        &[Count::per(|letter| Some(letter.organization.encoded()))];
     type Key = LetterId;
     type Head = Self;
     type Shown = ();
@@ -104,13 +122,50 @@ impl Record for Letter {
     fn join(head: Self, (): ()) -> Self {
         head
     }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.organization.owner()))
+    }
 }
 
 /// Puts a letter into the outbox, to be sent at once.
 ///
 /// # Errors
-/// 500 or 503 when the file cannot be read or written.
+/// 400 `limit_reached` if [`MAX_WAITING`] letters of the organization wait; 500 or 503 when the file cannot be read or
+/// written.
 pub fn post(
+    tx: &mut WriteTx<'_>,
+    id: LetterId,
+    organization: OrganizationId,
+    about: About,
+    now: Timestamp,
+) -> Result<()> {
+    if tx.count::<Letter>(&organization)? >= MAX_WAITING {
+        let text = "This organization has as many mails waiting to be sent as it may have";
+        return Err(Error::limit_reached(format!("{text} ({MAX_WAITING}).")));
+    }
+    put(tx, id, organization, about, now)
+}
+
+/// Puts a letter into the outbox that nothing depends on, unless too many of its organization wait. Returns whether it
+/// did.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub fn post_announcement(
+    tx: &mut WriteTx<'_>,
+    id: LetterId,
+    organization: OrganizationId,
+    about: About,
+    now: Timestamp,
+) -> Result<bool> {
+    if tx.count::<Letter>(&organization)? >= MAX_WAITING_TO_ANNOUNCE {
+        return Ok(false);
+    }
+    put(tx, id, organization, about, now).map(|()| true)
+}
+
+fn put(
     tx: &mut WriteTx<'_>,
     id: LetterId,
     organization: OrganizationId,
@@ -126,22 +181,4 @@ pub fn post(
 /// 500 or 503 when the file cannot be read or written.
 pub fn withdraw(tx: &mut WriteTx<'_>, id: LetterId) -> Result<()> {
     tx.remove::<Letter>(&id).map(drop)
-}
-
-/// Whether a write under way put a letter into the outbox.
-pub fn was_posted_to(tx: &WriteTx<'_>) -> bool {
-    tx.changes().iter().any(|change| change.table == Table::Outbox && change.after.is_some())
-}
-
-/// How many letters wait.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
-pub fn waiting(tx: &impl Tx) -> Result<u64> {
-    let mut waiting = 0;
-    tx.scan::<Letter, _>(&(), Window::all(Order::Ascending), |_| {
-        waiting += 1;
-        Ok(())
-    })?;
-    Ok(waiting)
 }

@@ -1,14 +1,13 @@
 //! The postman: sends what waits in the outbox, one letter at a time, for as long as the service is there.
 //!
-//! Each round reads what may go, sends it, and sleeps until the next moment at which something may go or
-//! something is posted. What became of a letter is on disk before the next one is looked at; so the limits
+//! Each round reads what may go by the schedule, sends it, and sleeps until the next moment at which something may go
+//! or something is posted. What became of a letter is on disk before the next one is looked at; so the limits
 //! and the retries are the file's, and a restart forgets neither.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::sync::{Mutex, Notify, watch};
+use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 
 use crate::error::{Error, Result};
@@ -18,8 +17,10 @@ use crate::store::{Snapshot, Store, WriteTx};
 use crate::time::{Clock, Timestamp};
 
 use super::compose::{Compose, Message};
-use super::outbox::{self, Letter};
-use super::round::{Outcome, Round, Step};
+use super::notices::{Notices, Posted};
+use super::outbox::Letter;
+use super::round::{Outcome, Step};
+use super::schedule::Schedule;
 use super::sent;
 use super::smtp::Mailer;
 
@@ -54,7 +55,7 @@ impl MailMeters {
 
 /// A postman at work. Dropped, it stops after the sending under way.
 pub struct Postman {
-    posted: Arc<Notify>,
+    notices: Arc<Notices>,
     /// The task, and what tells it to stop by being dropped.
     task: Mutex<Option<(watch::Sender<()>, JoinHandle<()>)>>,
 }
@@ -70,16 +71,24 @@ impl Postman {
         meters: &Meters,
     ) -> Self {
         let meters = MailMeters::of(meters);
-        let posted = Arc::new(Notify::new());
+        let notices = Arc::new(Notices::default());
         let (stop, stopped) = watch::channel(());
-        let rounds =
-            Rounds { store, clock, mailer, composer, meters, posted: Arc::clone(&posted), stopped };
-        Self { posted, task: Mutex::new(Some((stop, tokio::spawn(rounds.walk())))) }
+        let rounds = Rounds {
+            store,
+            clock,
+            mailer,
+            composer,
+            meters,
+            schedule: Schedule::default(),
+            notices: Arc::clone(&notices),
+            stopped,
+        };
+        Self { notices, task: Mutex::new(Some((stop, tokio::spawn(rounds.walk())))) }
     }
 
-    /// Has the postman look whether something was posted.
+    /// Has the postman look through the whole outbox, whatever it knew of it.
     pub fn wake(&self) {
-        self.posted.notify_one();
+        self.notices.add(Posted::anything());
     }
 
     /// Stops; waits until a sending under way is finished and recorded. Whoever else stops it waits too.
@@ -92,34 +101,35 @@ impl Postman {
     }
 }
 
-/// Wakes the postman when it is dropped, if it heard that something was posted.
+/// Tells the postman what a write posted when it is dropped.
 ///
 /// A write's rule owns one: so it is dropped when the write is on disk, whether or not anybody still waits
 /// for the answer.
 pub struct Bell {
-    posted: Option<Arc<Notify>>,
-    heard: AtomicBool,
+    notices: Option<Arc<Notices>>,
+    heard: OnceLock<Posted>,
 }
 
 impl Bell {
     /// A bell for this postman, or for nobody.
     pub fn new(postman: Option<&Postman>) -> Self {
-        let posted = postman.map(|postman| Arc::clone(&postman.posted));
-        Self { posted, heard: AtomicBool::new(false) }
+        let notices = postman.map(|postman| Arc::clone(&postman.notices));
+        Self { notices, heard: OnceLock::new() }
     }
 
     /// Listens whether the write under way posted something.
     pub fn listen(&self, tx: &WriteTx<'_>) {
-        if outbox::was_posted_to(tx) {
-            self.heard.store(true, Ordering::Relaxed);
+        if let Some(posted) = Posted::by(tx) {
+            // A rule that runs twice does the same twice.
+            let _ = self.heard.set(posted);
         }
     }
 }
 
 impl Drop for Bell {
     fn drop(&mut self) {
-        if let Some(posted) = self.posted.as_ref().filter(|_| *self.heard.get_mut()) {
-            posted.notify_one();
+        if let (Some(notices), Some(posted)) = (&self.notices, self.heard.take()) {
+            notices.add(posted);
         }
     }
 }
@@ -131,7 +141,8 @@ struct Rounds {
     mailer: Mailer,
     composer: Arc<dyn Compose>,
     meters: MailMeters,
-    posted: Arc<Notify>,
+    schedule: Schedule,
+    notices: Arc<Notices>,
     stopped: watch::Receiver<()>,
 }
 
@@ -140,10 +151,10 @@ impl Rounds {
         while !self.is_stopped() {
             match self.round().await {
                 Ok(next) => {
-                    let (clock, posted) = (self.clock.clone(), Arc::clone(&self.posted));
+                    let (clock, notices) = (self.clock.clone(), Arc::clone(&self.notices));
                     tokio::select! {
                         _ = self.stopped.changed() => {}
-                        () = posted.notified() => {}
+                        () = notices.arrived() => {}
                         () = reaches(&clock, next) => {}
                     }
                 }
@@ -170,17 +181,26 @@ impl Rounds {
     /// Sends what may go; answers when to look again.
     async fn round(&mut self) -> Result<Option<Timestamp>> {
         let now = self.clock.now();
-        let round = self.read(move |tx| Round::plan(tx, now)).await?;
+        // What fails on the way leaves a new schedule, by which everything is looked at again.
+        let mut schedule = std::mem::take(&mut self.schedule);
+        self.notices.take_into(&mut schedule);
+        let planned = self.read(move |tx| Ok((schedule.plan(tx, now)?, schedule))).await?;
+        let (round, mut schedule) = planned;
         if round.forget {
             self.store.write(move |tx| sent::forget(tx, now)).await?;
         }
-        let next = if round.letters.is_empty() && !round.forget { round.next } else { Some(now) };
+        let next = if round.letters.is_empty() { round.next } else { Some(now) };
         for letter in round.letters {
             if self.is_stopped() {
                 break;
             }
-            self.serve(letter).await?;
+            let organization = letter.organization;
+            if let Some(moment) = self.serve(letter).await? {
+                schedule.wait(organization, moment);
+            }
+            schedule.add(organization, now);
         }
+        self.schedule = schedule;
         Ok(next)
     }
 
@@ -193,13 +213,15 @@ impl Rounds {
         tokio::task::spawn_blocking(move || read(&tx)).await.map_err(Error::internal)?
     }
 
-    /// Looks at a letter once more, by the present state, and does what is to be done.
-    async fn serve(&mut self, letter: Letter) -> Result<()> {
+    /// Looks at a letter once more, by the present state, and does what is to be done. Returns when the limits let it go,
+    /// if they hold it.
+    async fn serve(&mut self, letter: Letter) -> Result<Option<Timestamp>> {
         let (composer, now) = (Arc::clone(&self.composer), self.clock.now());
         let looked_at = letter.clone();
         let step = self.read(move |tx| Step::of(tx, &looked_at, &*composer, now)).await;
         let outcome = match step {
-            Ok(Step::Leave) => return Ok(()),
+            Ok(Step::Leave) => return Ok(None),
+            Ok(Step::Wait(moment)) => return Ok(Some(moment)),
             Ok(Step::Settle(outcome)) => outcome,
             Ok(Step::Send(message)) => self.send(&letter, &message).await,
             Err(error) if error.status() == 503 => return Err(error),
@@ -211,7 +233,7 @@ impl Rounds {
         };
         self.meters.count(&letter, &outcome, now);
         self.settle(letter, outcome).await;
-        Ok(())
+        Ok(None)
     }
 
     async fn send(&self, letter: &Letter, message: &Message) -> Outcome {

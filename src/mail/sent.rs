@@ -1,20 +1,20 @@
-//! What was sent within the hour, and what may be sent by that: to one address at most one mail a minute,
-//! and a hundred an hour in the name of one organization (decisions §4, Invite).
+//! What was sent within the hour, and what may be sent by that: to one mailbox at most one mail a minute, and a
+//! hundred mails an hour for one organization and for the invites of one user, whatever the organization.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::ids::{LetterId, OrganizationId};
-use crate::store::{Index, Indexed, Key, Order, Record, Row, Table, Tx, Window, WriteTx};
+use crate::ids::{LetterId, OrganizationId, UserId};
+use crate::store::{Index, Indexed, Key, Order, Owner, Record, Row, Table, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
-/// How long an address has its peace.
+/// How long a mailbox gets no further mail.
 const MINUTE: Duration = Duration::from_mins(1);
-/// How long a mail counts against its organization.
+/// How long a mail counts against its organization and its user.
 const HOUR: Duration = Duration::from_hours(1);
-/// How many mails an organization may send within an hour.
+/// How many mails an organization, or a user over all organizations, may send within an hour.
 const PER_HOUR: usize = 100;
 /// How many records one transaction forgets at the most, from each end.
 const PIECE: usize = 250;
@@ -28,21 +28,27 @@ pub struct Sent {
     pub letter: LetterId,
     /// In whose name.
     pub organization: OrganizationId,
-    /// To whom, in lower case.
-    pub address: String,
+    /// To which mailbox, in the one spelling by which mails are counted.
+    pub mailbox: String,
+    /// The user who caused it, if the mail invites somebody.
+    pub user: Option<UserId>,
 }
 
-/// What went to an address, oldest first.
-const BY_ADDRESS: Index<Sent, String> =
-    Index::many(Table::MailSentByAddress, |sent| Some(sent.address.clone()));
+/// What went to a mailbox, oldest first.
+const BY_MAILBOX: Index<Sent, String> =
+    Index::many(Table::MailSentByAddress, |sent| Some(sent.mailbox.clone()));
 
 /// What went out in the name of an organization, oldest first.
 const BY_ORGANIZATION: Index<Sent, OrganizationId> =
     Index::many(Table::MailSentByOrganization, |sent| Some(sent.organization));
 
+/// What a user caused, oldest first.
+const BY_USER: Index<Sent, UserId> = Index::many(Table::MailSentByUser, |sent| sent.user);
+
 impl Record for Sent {
     const TABLE: Table = Table::MailSent;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_ADDRESS, &BY_ORGANIZATION];
+    const INDEXES: &'static [&'static dyn Indexed<Self>] =
+        &[&BY_MAILBOX, &BY_ORGANIZATION, &BY_USER];
     type Key = (Timestamp, LetterId);
     type Head = Self;
     type Shown = ();
@@ -58,20 +64,28 @@ impl Record for Sent {
     fn join(head: Self, (): ()) -> Self {
         head
     }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(None)
+    }
 }
 
-/// The form of an address under which it is counted.
-pub(super) fn counted(address: &str) -> String {
-    address.to_lowercase()
-}
-
-/// When the next mail may go to `address`, which is in its counted form; none when at once.
-pub(super) fn address_free_at(
+/// When the next mail may go to `mailbox`; `None` if one may go now.
+pub(super) fn mailbox_free_at(
     tx: &impl Tx,
-    address: &String,
+    mailbox: &String,
     now: Timestamp,
 ) -> Result<Option<Timestamp>> {
-    free_at(tx, &BY_ADDRESS, address, 1, MINUTE, now)
+    free_at(tx, &BY_MAILBOX, mailbox, 1, MINUTE, now)
+}
+
+/// When the next mail may go out that `user` causes; `None` if one may go now.
+pub(super) fn user_free_at(
+    tx: &impl Tx,
+    user: UserId,
+    now: Timestamp,
+) -> Result<Option<Timestamp>> {
+    free_at(tx, &BY_USER, &user, PER_HOUR, HOUR, now)
 }
 
 /// When the next mail may go out in the name of `organization`; none when at once.

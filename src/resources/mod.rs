@@ -43,7 +43,7 @@ fn kinds() -> Vec<Box<dyn Kind>> {
         kind::<projects::grants::Grant>(),
         secret_kind::<api_keys::ApiKey>(Secrecy::Whole),
         secret_kind::<api_keys::ApiKeyUse>(Secrecy::Whole),
-        secret_kind::<api_keys::Roll>(Secrecy::Whole),
+        secret_kind::<api_keys::Verifiers>(Secrecy::Whole),
         secret_kind::<api_keys::Makers>(Secrecy::Whole),
         kind::<access_controls::rules::Rule>(),
         kind::<collaborators::Collaborator>(),

@@ -18,6 +18,7 @@ use crate::store::{Snapshot, WriteTx};
 use crate::time::Timestamp;
 
 use super::App;
+use super::quota::Allowance;
 
 impl App {
     /// Reads something for a caller who is to change something later: asks the gate once more, in a snapshot
@@ -59,7 +60,8 @@ impl App {
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<T> + Send + 'static,
     ) -> Result<(T, Arc<Snapshot>)> {
         let ask = Arc::clone(&asked.ask);
-        self.write(Some(asked.consumer), move |tx, now| {
+        let tenant = Tenant::of(self, asked.consumer);
+        self.write(tenant, move |tx, now| {
             let granted = authorize(tx, &ask, now)?;
             let answer = rule(tx, &granted.caller, &P::of(&granted)?, now)?;
             Ok((Some(granted.caller.user), answer))
@@ -79,7 +81,8 @@ impl App {
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<Answer> + Send + 'static,
     ) -> Result<Answer> {
         let (ask, once) = (Arc::clone(&asked.ask), asked.once.clone());
-        let write = self.write(Some(asked.consumer), move |tx, now| {
+        let tenant = Tenant::of(self, asked.consumer);
+        let write = self.write(tenant, move |tx, now| {
             let granted = authorize(tx, &ask, now)?;
             let (caller, place) = (&granted.caller, P::of(&granted)?);
             let once = known(once.as_ref(), &granted)?;
@@ -149,7 +152,9 @@ impl App {
         rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(users::Head, Answer)> + Send + 'static,
     ) -> Result<Answer> {
         let ask = visitor.ask.clone();
-        let write = self.write(None, move |tx, now| {
+        let (consumer, allowance) = (Some(visitor.consumer), Some(self.allowance(None)));
+        let tenant = Tenant { consumer, allowance };
+        let write = self.write(tenant, move |tx, now| {
             if let Some(ask) = &ask {
                 authorize(tx, ask, now)?;
             }
@@ -173,14 +178,17 @@ impl App {
         &self,
         rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.write(None, move |tx, now| Ok((None, rule(tx, now)?))).await.map(|(done, _)| done)
+        let operator = Tenant { consumer: None, allowance: None };
+        let write = self.write(operator, move |tx, now| Ok((None, rule(tx, now)?)));
+        write.await.map(|(done, _)| done)
     }
 
     /// Runs `rule`, which answers besides who did it, and writes the activity entry; wakes the postman where
-    /// something was posted. Returns what `rule` gives, and the state that the commit left.
+    /// something was posted. What the write adds must be within the tenant's allowance. Returns what `rule` gives, and
+    /// the state that the commit left.
     pub(super) async fn write<T: Send + 'static>(
         &self,
-        consumer: Option<Consumer>,
+        Tenant { consumer, allowance }: Tenant,
         rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<Written<T>> + Send + 'static,
     ) -> Result<(T, Arc<Snapshot>)> {
         let (now, seed) = (self.now(), Seed::take());
@@ -188,10 +196,26 @@ impl App {
         let write = move |tx: &mut WriteTx<'_>| {
             let (user, answer) = rule(tx, now)?;
             activity::record(tx, user.as_ref(), &mut seed.draw(), now)?;
+            allowance.as_ref().map_or(Ok(()), |allowance| allowance.require(tx))?;
             bell.listen(tx);
             Ok(answer)
         };
         self.store().write_for(consumer, write).await
+    }
+}
+
+/// Whose turn a write takes, and what it may add.
+pub(super) struct Tenant {
+    /// None for the operator.
+    consumer: Option<Consumer>,
+    /// None where nothing is capped.
+    allowance: Option<Allowance>,
+}
+
+impl Tenant {
+    /// The tenant that a request works for.
+    pub(super) fn of(app: &App, consumer: Consumer) -> Self {
+        Self { consumer: Some(consumer), allowance: Some(app.allowance(Some(consumer))) }
     }
 }
 

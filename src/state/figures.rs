@@ -29,7 +29,10 @@ pub(super) struct Gathering {
     bytes: Gauge,
     letters: Gauge,
     sweeps: Gauge,
+    transfer: Gauge,
     values: Gauge,
+    near_quota: Gauge,
+    largest: Gauge,
     cache: Option<Cache>,
 }
 
@@ -71,7 +74,10 @@ impl Gathering {
             bytes: gauge(Series::FILE_SIZE),
             letters: gauge(Series::LETTERS),
             sweeps: gauge(Series::SWEEPS),
+            transfer: gauge(Series::TRANSFER),
             values: gauge(Series::VALUES),
+            near_quota: gauge(Series::NEAR_QUOTA),
+            largest: gauge(Series::LARGEST),
             cache: cfg!(feature = "cache-metrics").then(|| Cache {
                 bytes: gauge(Series::CACHE_SIZE),
                 hits: risen(Series::CACHE_HITS),
@@ -81,18 +87,23 @@ impl Gathering {
         }
     }
 
-    fn show(&self, ready: bool, store: &Store, cache: Option<PageCache>) {
+    fn show(&self, app: &App, cache: Option<PageCache>) {
+        let (ready, store) = (app.known_ready(), app.store());
+        let quota = app.config().caps.organization_bytes as u64;
         let figure = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         self.ready.set(i32::from(ready));
-        let Figures { bytes, queued, refused, records } = store.figures();
+        self.transfer.set(as_float(app.transfer_memory().used() as u64));
+        let Figures { bytes, queued, refused, records } = store.figures(quota / 5 * 4);
         self.queued.set(figure(queued));
         self.refused.absolute(refused);
         self.bytes.set(as_float(bytes));
         // While the file is closed they stay as they were.
-        if let Some(Records { letters, sweeps, values }) = records {
+        if let Some(Records { letters, sweeps, values, large, largest }) = records {
             self.letters.set(as_float(letters));
             self.sweeps.set(as_float(sweeps));
             self.values.set(as_float(values));
+            self.near_quota.set(as_float(large));
+            self.largest.set(as_float(largest));
         }
         if let (Some(shown), Some(PageCache { bytes, hits, misses, evictions })) =
             (&self.cache, cache)
@@ -151,7 +162,7 @@ impl App {
         };
         let app = self.clone();
         let gathered = tokio::task::spawn_blocking(move || {
-            app.0.gathering.show(app.known_ready(), app.store(), cache);
+            app.0.gathering.show(&app, cache);
             app.0.config.meters.render()
         });
         Ok(gathered.await.map_err(Error::internal)?.into())

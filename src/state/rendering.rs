@@ -20,7 +20,7 @@ use crate::store::{Snapshot, WriteTx};
 use crate::time::Timestamp;
 
 use super::App;
-use super::changes::{Done, Written, do_once, known};
+use super::changes::{Done, Tenant, Written, do_once, known};
 
 /// How long a client is told to stay away if too many large answers wait, in seconds.
 const RETRY_AFTER: u32 = 2;
@@ -184,7 +184,7 @@ impl App {
         let write = Arc::new(write);
         let attempt = |large: Arc<LargeAnswer>| {
             let write = Arc::clone(&write);
-            self.write(Some(consumer), move |tx, now| write(tx, now, &large))
+            self.write(Tenant::of(self, consumer), move |tx, now| write(tx, now, &large))
         };
         let large = Arc::new(LargeAnswer::default());
         let written = attempt(Arc::clone(&large)).await;

@@ -3,7 +3,7 @@
 //! Walks one snapshot: every checksum, every index against its table, every count, every reference;
 //! then lets redb check its own structure on a temporary copy of the file's bytes.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Display;
 use std::fs::File;
 use std::io::BufReader;
@@ -27,6 +27,7 @@ use super::read::Tx;
 use super::record::{Named, Record, Reference, Row, entry_payload};
 use super::schema::Table;
 use super::snapshot::Snapshot;
+use super::sums::Counts;
 use super::{DEFAULT_CACHE, Store};
 
 /// How many problems are told; the rest are only counted.
@@ -119,10 +120,6 @@ pub fn secret_kind<R: Record>(secrecy: Secrecy<R>) -> Box<dyn Kind> {
 
 struct Of<R: Record>(Secrecy<R>);
 
-/// What the counts have to be by the records, under their keys, with the table that each is of.
-#[derive(Default)]
-pub struct Counts(BTreeMap<Vec<u8>, (Table, u64)>);
-
 /// How many entries each index has to have by the records.
 type Entries = HashMap<Table, u64>;
 
@@ -153,17 +150,7 @@ impl<R: Record> Kind for Of<R> {
                     let found = Found { key, payload, record: &record };
                     check_entries_of(tx, &found, &mut entries, findings);
                     check_references(tx, &record, excused, findings)?;
-                    for sum in R::SUMS {
-                        match sum.summand(tx, payload) {
-                            Ok((key, adds)) => {
-                                counts.0.entry(key).or_insert((R::TABLE, 0)).1 += adds
-                            }
-                            Err(error) => findings.problem(R::TABLE, error),
-                        }
-                    }
-                    for key in R::COUNTS.iter().filter_map(|count| count.key(&record)) {
-                        counts.0.entry(key).or_insert((R::TABLE, 0)).1 += 1;
-                    }
+                    counts.add(tx, key, payload, &record);
                 }
                 Err(error) => findings.problem(R::TABLE, error),
             }
@@ -262,21 +249,25 @@ fn check_counts(tx: &Snapshot, mut expected: Counts, findings: &mut Findings) ->
             expected.0.remove(key);
             return Ok(());
         };
-        let counted = expected.0.remove(key).map(|(_, counted)| counted);
+        let counted = expected.0.remove(key);
         if stored.is_none() || stored != counted {
-            let table = String::read(&mut &*key).unwrap_or_default();
-            let (stored, counted) = (stored.unwrap_or(0), counted.unwrap_or(0));
-            let what = format_args!("{stored} of {table} stored where there are {counted}");
-            findings.problem(Table::Counts, what);
+            let (what, stored, counted) =
+                (counted_by(key), stored.unwrap_or(0), counted.unwrap_or(0));
+            let text = format_args!("{stored} of {what} stored where there are {counted}");
+            findings.problem(Table::Counts, text);
         }
         Ok(())
     })?;
-    for (table, counted) in expected.0.into_values() {
-        let table = table.name();
-        findings
-            .problem(Table::Counts, format_args!("no count of {table} where there are {counted}"));
+    for (key, counted) in expected.0 {
+        let text = format!("no count of {} where there are {counted}", counted_by(&key));
+        findings.problem(Table::Counts, text);
     }
     Ok(())
+}
+
+/// What a count is of: the name of a table, or bytes.
+fn counted_by(key: &[u8]) -> String {
+    String::read(&mut &*key).unwrap_or_default()
 }
 
 impl Store {

@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use redb::backends::FileBackend;
 use redb::{BackendError, StorageBackend};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 /// Where files lie. What is done to a folder is on disk once the folder is synced, and until then may be lost to
 /// a power cut, each by itself.
@@ -24,10 +26,10 @@ pub trait Disk: Debug + Send + Sync + 'static {
     /// `NotFound` where it names nothing.
     fn is_file(&self, path: &Path) -> io::Result<bool>;
 
-    /// Opens the file at `path` to read and write it.
+    /// Opens the file at `path` to read and write it. A symbolic link is not followed.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// What the operating system says; an error if `path` is a symbolic link.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
 
     /// Makes an empty file, which its owner alone may read, at `path`, where nothing is.
@@ -59,6 +61,24 @@ pub trait Disk: Debug + Send + Sync + 'static {
     /// # Errors
     /// What the operating system says.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
+
+    /// How much space the file system of a folder has; none where nobody knows.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn space(&self, folder: &Path) -> io::Result<Option<Space>> {
+        let _ = folder;
+        Ok(None)
+    }
+}
+
+/// The space of a file system.
+#[derive(Debug, Clone, Copy)]
+pub struct Space {
+    /// How many bytes are free for this process.
+    pub free: u64,
+    /// How many bytes it has.
+    pub total: u64,
 }
 
 /// An open file. What is written is on disk once it is synced, and until then may be lost to a power cut, each
@@ -137,6 +157,24 @@ impl Files {
     }
 }
 
+/// Opens the regular file at `path`, and nothing that a symbolic link in its place leads to. A pipe in its place does
+/// not hold the process up.
+///
+/// # Errors
+/// What the operating system says; an error if `path` is a symbolic link or no regular file.
+pub(super) fn open_itself(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = options.custom_flags(flags.bits().cast_signed()).open(path);
+    let file = opened.map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::LOOP) => io::Error::other("it is a symbolic link, which is not followed here"),
+        _ => error,
+    })?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::other("it is no regular file"))
+}
+
 fn opened(file: File) -> io::Result<Arc<dyn DiskFile>> {
     Ok(Arc::new(OpenFile(FileBackend::new(file).map_err(io::Error::other)?)))
 }
@@ -147,7 +185,7 @@ impl Disk for Files {
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        opened(OpenOptions::new().read(true).write(true).open(path)?)
+        opened(open_itself(OpenOptions::new().read(true).write(true), path)?)
     }
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
@@ -169,6 +207,12 @@ impl Disk for Files {
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         File::open(folder)?.sync_all()
+    }
+
+    fn space(&self, folder: &Path) -> io::Result<Option<Space>> {
+        let found = rustix::fs::statvfs(folder)?;
+        let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+        Ok(Some(Space { free: bytes(found.f_bavail), total: bytes(found.f_blocks) }))
     }
 }
 

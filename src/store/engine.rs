@@ -71,12 +71,14 @@ pub(super) fn get_from(
 }
 
 /// Hands each key of a span, its end excluded, and its opened payload to `visit`, past the first `skip` ones.
+/// `spend` is told the bytes of each value before it is opened, and 0 for each one that is skipped.
 pub(super) fn walk_from(
     source: &impl ReadableTable<Bytes, Bytes>,
     table: Table,
     (from, until): (&[u8], Option<&[u8]>),
-    skip: usize,
+    mut skip: usize,
     order: Order,
+    spend: impl Fn(usize) -> Result<()>,
     visit: &mut Visit<'_>,
 ) -> Result<()> {
     // redb panics over a range that ends before it begins.
@@ -85,14 +87,19 @@ pub(super) fn walk_from(
     }
     let upper = until.map_or(Bound::Unbounded, Bound::Excluded);
     let range = source.range::<&[u8]>((Bound::Included(from), upper)).map_err(storage_error)?;
-    let mut step = |entry: std::result::Result<_, redb::StorageError>| {
+    let step = |entry: std::result::Result<_, redb::StorageError>| {
         let (key, sealed): (redb::AccessGuard<'_, Bytes>, redb::AccessGuard<'_, Bytes>) =
             entry.map_err(storage_error)?;
+        if let Some(left) = skip.checked_sub(1) {
+            skip = left;
+            return spend(0).map(ControlFlow::Continue);
+        }
+        spend(sealed.value().len())?;
         visit(key.value(), open(table, key.value(), sealed.value())?)
     };
     let walked = match order {
-        Order::Ascending => range.skip(skip).try_for_each(|entry| flow(step(entry))),
-        Order::Descending => range.rev().skip(skip).try_for_each(|entry| flow(step(entry))),
+        Order::Ascending => range.map(step).try_for_each(flow),
+        Order::Descending => range.rev().map(step).try_for_each(flow),
     };
     match walked {
         ControlFlow::Break(Err(error)) => Err(error),

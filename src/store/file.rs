@@ -2,13 +2,13 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, chown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, lchown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use redb::{Database, DatabaseError, StorageError};
 
-use super::disk::{DiskFile, Drive};
+use super::disk::{DiskFile, Drive, open_itself};
 use super::open_error::OpenError;
 use super::overlay::Overlay;
 use super::panics::caught;
@@ -71,17 +71,25 @@ fn open_lock(path: &Path) -> io::Result<(File, bool)> {
         Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
         made => return made.map(|file| (file, true)),
     }
-    options.create(true).truncate(false).open(path).map(|file| (file, false))
+    let file = open_itself(options.create(true).truncate(false), path)?;
+    Ok((file, false))
 }
 
 /// Whether the open `file` is the one that `path` names.
 fn lies_at(file: &File, path: &Path) -> io::Result<bool> {
     let held = file.metadata()?;
-    match fs::metadata(path) {
+    match fs::symlink_metadata(path) {
         Ok(named) => Ok((held.dev(), held.ino()) == (named.dev(), named.ino())),
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(cause) => Err(cause),
     }
+}
+
+/// The file that a symbolic link leads to, for a path that a user named. Every other name is opened without following
+/// a link: somebody else may have put it there.
+pub fn resolve(path: &Path) -> PathBuf {
+    let target = if path.is_symlink() { path.canonicalize().ok() } else { None };
+    target.unwrap_or_else(|| path.to_owned())
 }
 
 /// `data` with `.suffix` added to its name: where everything that belongs to the file lies.
@@ -159,7 +167,8 @@ fn new_draft(drive: &Drive, draft: &Path) -> Result<Arc<dyn DiskFile>, OpenError
 
 /// Copies the file at `from` to a new one at `to`, and has it on disk.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
-    let mut source = File::open(from).map_err(OpenError::io("open", from))?;
+    let opened = open_itself(OpenOptions::new().read(true), from);
+    let mut source = opened.map_err(OpenError::io("open", from))?;
     let mut options = OpenOptions::new();
     let created = options.write(true).create_new(true).mode(0o600).open(to);
     let mut target = created.map_err(OpenError::io("create", to))?;
@@ -184,11 +193,13 @@ pub(super) fn replace(
 /// Has the file at `new` belong to whom the one at `data` belongs to, where there is one: whoever restores need not be
 /// who serves.
 pub(super) fn give_owner_of(data: &Path, new: &Path) -> Result<(), OpenError> {
-    let (Ok(old), Ok(made)) = (fs::metadata(data), fs::metadata(new)) else { return Ok(()) };
+    let (Ok(old), Ok(made)) = (data.symlink_metadata(), new.symlink_metadata()) else {
+        return Ok(());
+    };
     if (old.uid(), old.gid()) == (made.uid(), made.gid()) {
         return Ok(());
     }
-    chown(new, Some(old.uid()), Some(old.gid())).map_err(OpenError::io("give to its owner", new))
+    lchown(new, Some(old.uid()), Some(old.gid())).map_err(OpenError::io("give to its owner", new))
 }
 
 /// Gives the file at `data`, if there is one, a second name that nothing has.

@@ -1,17 +1,19 @@
 //! Opening a file of whatever form: refused where it is not ours or newer, brought up to date where it is older.
 
 mod activity;
+mod mail;
 mod shares;
+mod tenants;
 
 use std::io;
 use std::path::Path;
 
-use redb::Database;
+use redb::{Database, TableDefinition};
 
 use crate::error::{Error, Result};
 
 use super::disk::Drive;
-use super::engine::{begin, begin_read, storage_error};
+use super::engine::{Bytes, begin, begin_read, storage_error};
 use super::file;
 use super::key::Key;
 use super::open_error::OpenError;
@@ -30,9 +32,16 @@ const STEPS: &[Step] = &[
     |_| Ok(()),
     // So has 4, and indexes and counts of a table that 3 has.
     activity::fill,
-    // 5 has tables that 4 lacks, and counts and sums by tenant.
-    shares::fill,
+    fill_format_5,
 ];
+
+/// 5 has tables that 4 lacks, and counts and sums by tenant. Kept answers are read in their old form first; bytes are
+/// counted when all records have their new form.
+fn fill_format_5(tx: &mut WriteTx<'_>) -> Result<()> {
+    mail::fill(tx)?;
+    shares::fill(tx)?;
+    tenants::fill(tx)
+}
 
 /// Opens the file, once it is known to be ours and of a form that this release reads.
 pub(super) fn open_database(
@@ -108,6 +117,11 @@ pub(super) fn migrate(
     }
     tx.put_plain(Table::Meta, schema::FORMAT_KEY, &to.encoded())?;
     tx.finish()?;
+    for name in schema::RETIRED {
+        transaction
+            .delete_table(TableDefinition::<Bytes, Bytes>::new(name))
+            .map_err(storage_error)?;
+    }
     transaction.commit().map_err(storage_error)?;
     tracing::info!(from = found, to, "the data file was brought to a newer format");
     Ok(())

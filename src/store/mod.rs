@@ -7,6 +7,8 @@
 
 mod background;
 mod backup;
+mod bounded;
+mod bytes;
 mod check;
 mod compact;
 pub mod disk;
@@ -33,6 +35,7 @@ pub mod schema;
 mod scrub;
 mod secrets;
 mod snapshot;
+mod space;
 mod sums;
 #[cfg(test)]
 mod tests;
@@ -43,7 +46,7 @@ mod write;
 mod writer;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -53,10 +56,12 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, oneshot};
 
 pub use backup::{Backup, receive};
+pub use bounded::{BoundedRead, Interest};
+pub use bytes::Owner;
 pub use check::{Checks, Excused, Findings, Kind, kind, secret_kind};
 pub use compact::{Compacted, Space};
 pub use export::{Export, Exported, Exporting, require_absent};
-pub use file::{beside, folder_of};
+pub use file::{beside, folder_of, resolve};
 pub use import::{Imported, import};
 pub use key::Key;
 pub use lines::Secrecy;
@@ -67,6 +72,7 @@ pub use record::{Count, Form, Index, Indexed, Record, Reference, Row};
 pub use restore::{Prepared, Restored};
 pub use schema::Table;
 pub use snapshot::Snapshot;
+pub use space::FreeSpace;
 pub use sums::{Sum, Summand};
 pub use undo::Change;
 pub use watch::{Commit, Figures, PageCache, Records};
@@ -105,7 +111,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the data file at `path` with a page cache of `cache` bytes.
+    /// Opens the data file at `path` with a page cache of `cache` bytes. If `path` is a symbolic link, the store's
+    /// path is that of the file behind it.
     ///
     /// # Errors
     /// When the file is missing, in use, not ours, newer than this release, or damaged.
@@ -118,7 +125,7 @@ impl Store {
     /// # Errors
     /// When the file is missing, in use, not ours, newer than this release, or damaged.
     pub fn open_on(disk: Arc<dyn Disk>, path: &Path, cache: usize) -> Result<Self, OpenError> {
-        let drive = Drive::new(disk);
+        let (drive, path) = (Drive::new(disk), &resolve(path));
         let lock = Lock::take_for_existing(&drive, path)?;
         let opened = file::remove_draft(&drive, path);
         match opened.and_then(|()| open_database(&drive, path, cache)) {
@@ -195,6 +202,7 @@ impl Store {
         let shared = Arc::new(Shared {
             snapshot: ArcSwapOption::from_pointee(first),
             ready: AtomicBool::new(true),
+            openings: AtomicU64::new(0),
             watched: Watched::default(),
         });
         let writer = Writer {

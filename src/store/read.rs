@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use super::key::{Key, after};
 use super::record::{self, Index, Indexed, Named, Record, Row, damaged, split_entry};
 use super::schema::Table;
-use super::window::{Order, Window};
+use super::window::{Order, Window, kept};
 
 /// What a walk does with one key and its opened payload.
 pub(super) type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'v;
@@ -186,6 +186,28 @@ pub trait Tx: Raw {
         })
     }
 
+    /// Walks the records whose index keys begin with `prefix` and, with their primary keys behind, lie from `from` on,
+    /// in ascending order, until `visit` breaks.
+    ///
+    /// # Errors
+    /// What `visit` answers; 500 when an index entry leads nowhere.
+    fn walk_from<R: Record, K: Key, P: Key, S: Key>(
+        &self,
+        index: &Index<R, K>,
+        prefix: &P,
+        from: &S,
+        mut visit: impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let (from, until) = (from.encoded(), after(&prefix.encoded()));
+        self.raw_between(
+            index.table(),
+            (&from, until.as_deref()),
+            0,
+            Order::Ascending,
+            &mut |_, entry| self.raw_entry(index, (None, entry), &mut visit),
+        )
+    }
+
     /// Walks the records whose primary keys lie from `from` on and before `until`, until `visit` breaks.
     ///
     /// # Errors
@@ -335,25 +357,6 @@ pub trait Tx: Raw {
 }
 
 impl<X: Raw + ?Sized> Tx for X {}
-
-/// Shows the rows that `keep` lets through, within `window` of those; breaks when that is full.
-fn kept<R: Record>(
-    window: Window,
-    mut keep: impl FnMut(&R::Head) -> bool,
-    mut visit: impl FnMut(Row<'_, R>) -> Result<()>,
-) -> impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>> {
-    let (mut skip, mut left) = (window.offset, window.limit);
-    move |row| {
-        if left > 0 && keep(&row.head) {
-            if skip == 0 {
-                visit(row)?;
-                left -= 1;
-            }
-            skip = skip.saturating_sub(1);
-        }
-        Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-    }
-}
 
 /// So many records are a page; who walks more looks for something.
 const PAGE: usize = 1000;

@@ -17,7 +17,9 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::error::{Error, Result};
 
+use super::bytes::Owner;
 use super::key::Key;
+use super::read::Tx;
 use super::schema::Table;
 use super::sums::Sum;
 
@@ -47,6 +49,12 @@ pub trait Record: Sized + 'static {
     fn parts(&self) -> (&Self::Head, &Self::Shown);
     /// The record of two parts.
     fn join(head: Self::Head, shown: Self::Shown) -> Self;
+    /// The tenant that its bytes count to; none where other limits bound how many such records there are.
+    /// It stays the same for as long as the record is there, and `tx` holds what the record points at.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read.
+    fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>>;
     /// What must exist for this record to make sense, for `check`.
     fn references(&self) -> Vec<Reference> {
         Vec::new()
@@ -245,7 +253,8 @@ pub(super) fn differ_in_version_only(a: &[u8], b: &[u8]) -> bool {
     matches!((unversioned(a), unversioned(b)), (Ok(a), Ok(b)) if a == b)
 }
 
-const CHECKSUM: usize = 8;
+/// How many bytes of a sealed value are its checksum.
+pub(super) const CHECKSUM: usize = 8;
 
 /// `payload` led by the checksum of its place and it.
 pub(super) fn seal(table: Table, key: &[u8], payload: &[u8]) -> Vec<u8> {

@@ -11,7 +11,7 @@ use super::backup::require_sound;
 use super::check::Checks;
 use super::disk::Drive;
 use super::engine::begin_read;
-use super::file::{self, Lock, beside};
+use super::file::{self, Lock, beside, resolve};
 use super::migrate::{format_of, open_database};
 use super::open_error::OpenError;
 use super::progress::Progress;
@@ -63,6 +63,7 @@ impl Prepared {
         progress: &Progress,
     ) -> Result<Self, OpenError> {
         let drive = Drive::files();
+        let from = &resolve(from);
         let source = Lock::take_for_existing(&drive, from)?;
         let copy = copy_beside(data);
         let lock = Some(Lock::take(&copy)?);

@@ -7,7 +7,6 @@
 //! whichever it is: the last acknowledged one, or the one whose second sync failed. That is copied to a new file,
 //! which has none of the doubtful pages, and takes the old one's place.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use redb::Database;
@@ -56,10 +55,6 @@ pub(super) fn rewrite(drive: &Drive, data: &Path) -> Result<()> {
 
 /// Copies the state that the file's header names to a new file beside it, and reads that back.
 fn prepare(drive: &Drive, data: &Path) -> Result<(), OpenError> {
-    // A new file would take the link's place, and perhaps lie on another disk.
-    if data.is_symlink() {
-        return Err(OpenError::io("replace", data)(io::Error::other("it is a symbolic link")));
-    }
     let draft = draft(data);
     file::remove(drive, &draft)?;
     file::inspect(drive, data, CACHE, |shown| {

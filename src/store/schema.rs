@@ -118,14 +118,16 @@ tables! {
 
     /// Mails that wait to be sent. Key: letter id.
     Outbox = "outbox/1",
-    /// Key: the moment of the next attempt, letter id.
-    OutboxByDue = "outbox_by_due/1",
+    /// Key: organization, the moment of the next attempt, letter id.
+    OutboxByOrganization = "outbox_by_organization/1",
     /// Mails that were sent within the hour. Key: moment, letter id.
     MailSent = "mail_sent/1",
-    /// Key: address in lower case, moment, letter id.
+    /// Key: mailbox, moment, letter id.
     MailSentByAddress = "mail_sent_by_address/1",
     /// Key: organization, moment, letter id.
     MailSentByOrganization = "mail_sent_by_organization/1",
+    /// Those that a user caused. Key: user, moment, letter id.
+    MailSentByUser = "mail_sent_by_user/1",
 
     /// API keys. Key: key id.
     ApiKeys = "api_keys/1",
@@ -133,8 +135,9 @@ tables! {
     ApiKeysByUser = "api_keys_by_user/1",
     /// When a key was last used, at most hourly. Key: key id.
     ApiKeyUses = "api_key_uses/1",
-    /// The secrets of keys that were rolled: the current one, and the one before with its end. Key: key id.
-    ApiKeyRolls = "api_key_rolls/1",
+    /// Digests of the secrets of keys: of the current one, and of the one before with its end. Formats before 5 have
+    /// them only of keys that were rolled, hence the name. Key: key id.
+    ApiKeyVerifiers = "api_key_rolls/1",
     /// What the keys held that made the secrets of others. Key: key id.
     ApiKeyMakers = "api_key_makers/1",
 
@@ -202,3 +205,6 @@ tables! {
     /// Removed parents whose records have yet to be swept. Key: organization, then the project or 0.
     Sweeps = "sweeps/1",
 }
+
+/// The tables of older forms that this one has no more.
+pub(super) const RETIRED: &[&str] = &["outbox_by_due/1"];

@@ -26,16 +26,29 @@ pub struct Snapshot {
     tables: PerTable<OnceLock<ReadOnlyTable<Bytes, Bytes>>>,
     transaction: ReadTransaction,
     alarm: Alarm,
+    opening: u64,
 }
 
 impl Snapshot {
     pub(super) fn new(transaction: ReadTransaction, alarm: Alarm) -> Self {
-        Self { tables: PerTable::new(OnceLock::new), transaction, alarm }
+        Self { tables: PerTable::new(OnceLock::new), transaction, alarm, opening: 0 }
     }
 
-    /// After one failed read redb refuses all others, and without a write nobody else would notice.
+    /// The same state, read after the file was opened as often as `opening` says.
+    pub(super) fn of_opening(self, opening: u64) -> Self {
+        Self { opening, ..self }
+    }
+
+    /// A number that is another one each time the data file is opened, as it is after a restore. Versions of records
+    /// can be compared only within one opening.
+    pub fn opening(&self) -> u64 {
+        self.opening
+    }
+
+    /// After one failed read redb refuses all others, and without a write nobody else would notice. A read that is
+    /// stopped ([`BoundedRead`](super::BoundedRead)) has not failed.
     fn told<T>(&self, read: Result<T>) -> Result<T> {
-        if read.as_ref().is_err_and(|error| error.status() == 503) {
+        if read.as_ref().is_err_and(|error| error.status() == 503 && !error.is_overload()) {
             (self.alarm)();
         }
         read
@@ -97,6 +110,22 @@ impl Snapshot {
     }
 }
 
+impl Snapshot {
+    /// Does what [`raw_between`](Raw::raw_between) does, and tells `spend` the bytes of each value before it is opened,
+    /// and 0 for each one that is skipped.
+    pub(super) fn between_spending(
+        &self,
+        table: Table,
+        span: (&[u8], Option<&[u8]>),
+        (skip, order): (usize, Order),
+        spend: impl Fn(usize) -> Result<()>,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        let walk = |opened| walk_from(opened, table, span, skip, order, spend, visit);
+        self.told(self.table(table).and_then(walk))
+    }
+}
+
 impl Raw for Snapshot {
     fn raw_get(
         &self,
@@ -115,7 +144,6 @@ impl Raw for Snapshot {
         order: Order,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        let walk = |opened| walk_from(opened, table, span, skip, order, visit);
-        self.told(self.table(table).and_then(walk))
+        self.between_spending(table, span, (skip, order), |_| Ok(()), visit)
     }
 }

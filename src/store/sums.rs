@@ -3,12 +3,16 @@
 //! What a record adds may rest on records that it points at. The store moves the sum when the record itself is
 //! written or removed; whoever changes what it points at moves it by [`WriteTx::adjust`].
 
+use std::collections::BTreeMap;
+
 use crate::error::Result;
 
+use super::bytes;
 use super::key::Key;
 use super::read::{Raw, Tx, read_number};
 use super::record::{Record, Row, damaged};
 use super::schema::Table;
+use super::snapshot::Snapshot;
 use super::write::WriteTx;
 
 /// What a record adds: the encoded tenant whose sum it adds to, and how much.
@@ -47,6 +51,23 @@ pub(super) fn sum_key(name: &str, tenant: &[u8]) -> Vec<u8> {
     let mut key = name.to_owned().encoded();
     key.extend_from_slice(tenant);
     key
+}
+
+/// What the counts and the sums have to be by the records, under their keys.
+#[derive(Default)]
+pub struct Counts(pub(super) BTreeMap<Vec<u8>, u64>);
+
+impl Counts {
+    /// Adds what a record adds. What cannot be read of the records that it points at is damage of theirs.
+    pub(super) fn add<R: Record>(&mut self, tx: &Snapshot, key: &[u8], payload: &[u8], record: &R) {
+        let counted = R::COUNTS.iter().filter_map(|count| Some((count.key(record)?, 1)));
+        let summed = R::SUMS.iter().filter_map(|sum| sum.summand(tx, payload).ok());
+        let owner = record.owner(tx).ok().flatten();
+        let owned = owner.map(|owner| (owner.key(), bytes::size(key, payload)));
+        for (key, adds) in counted.chain(summed).chain(owned) {
+            *self.0.entry(key).or_default() += adds;
+        }
+    }
 }
 
 impl WriteTx<'_> {

@@ -72,6 +72,24 @@ impl Undo {
         &self.changes
     }
 
+    /// What each number in `table` whose key begins with `prefix` was before the write first changed it.
+    pub(super) fn first_numbers<'u>(
+        &'u self,
+        table: Table,
+        prefix: &[u8],
+    ) -> impl Iterator<Item = (&'u [u8], u64)> {
+        let mut first = Vec::<(&[u8], u64)>::new();
+        for note in self.notes.iter().filter(|note| note.table == table) {
+            if let Before::Number(number) = note.before
+                && note.key.starts_with(prefix)
+                && first.iter().all(|(known, _)| *known != note.key)
+            {
+                first.push((&note.key, number));
+            }
+        }
+        first.into_iter()
+    }
+
     pub(super) fn wrote_anything(&self) -> bool {
         !self.notes.is_empty()
     }

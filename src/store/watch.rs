@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 
 use crate::error::Result;
 
+use super::bytes::Owner;
 use super::engine::{begin, storage_error};
 use super::schema::Table;
 use super::writer::{Task, Writer};
@@ -101,6 +102,10 @@ pub struct Records {
     pub sweeps: u64,
     /// How many values there are, records and index entries.
     pub values: u64,
+    /// How many organizations store more than a given number of bytes.
+    pub large: u64,
+    /// How many bytes the organization stores that stores most.
+    pub largest: u64,
 }
 
 /// How redb's page cache stands; all zero without the feature `cache-metrics`. Its counts begin anew whenever the
@@ -135,18 +140,26 @@ impl Store {
     }
 
     /// How the store stands. Cheap, though it asks the operating system: not for request threads.
-    pub fn figures(&self) -> Figures {
+    /// Organizations that store more than `large` bytes are counted.
+    pub fn figures(&self, large: u64) -> Figures {
         Figures {
             bytes: self.path.metadata().map_or(0, |data| data.len()),
             queued: self.queue.len(),
             refused: self.shared.watched.refused.load(Ordering::Relaxed),
-            records: self.records().ok(),
+            records: self.records(large).ok(),
         }
     }
 
-    fn records(&self) -> Result<Records> {
+    fn records(&self, bytes: u64) -> Result<Records> {
         let snapshot = self.snapshot()?;
+        let (mut large, mut largest) = (0, 0);
+        Owner::each_organization(&snapshot, |stored| {
+            large += u64::from(stored > bytes);
+            largest = stored.max(largest);
+        })?;
         Ok(Records {
+            large,
+            largest,
             letters: snapshot.len(Table::Outbox)?,
             sweeps: snapshot.len(Table::Sweeps)?,
             values: snapshot.values()?,

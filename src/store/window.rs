@@ -1,5 +1,11 @@
 //! Which part of a list is read, and from which end.
 
+use std::ops::ControlFlow;
+
+use crate::error::Result;
+
+use super::record::{Record, Row};
+
 /// The direction of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
@@ -35,5 +41,24 @@ impl Window {
     /// Whether the row at this position is within.
     pub const fn shows(&self, position: usize) -> bool {
         position >= self.offset && position - self.offset < self.limit
+    }
+}
+
+/// Shows the rows that `keep` lets through, within `window` of those; breaks when that is full.
+pub(super) fn kept<R: Record>(
+    window: Window,
+    mut keep: impl FnMut(&R::Head) -> bool,
+    mut visit: impl FnMut(Row<'_, R>) -> Result<()>,
+) -> impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>> {
+    let (mut skip, mut left) = (window.offset, window.limit);
+    move |row| {
+        if left > 0 && keep(&row.head) {
+            if skip == 0 {
+                visit(row)?;
+                left -= 1;
+            }
+            skip = skip.saturating_sub(1);
+        }
+        Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 }

@@ -1,11 +1,15 @@
 //! Changing records, with their indexes and counts kept in step.
 
+mod batch;
+mod measure;
+
 use std::cell::OnceCell;
 
 use redb::WriteTransaction;
 
 use crate::error::{Error, Result};
 
+use super::bytes::Growth;
 use super::engine::{Bytes, definition, get_from, storage_error, walk_from};
 use super::key::Key;
 use super::numbers::Numbers;
@@ -22,6 +26,7 @@ pub struct WriteTx<'t> {
     transaction: &'t WriteTransaction,
     undo: Undo,
     numbers: Numbers,
+    growth: Growth,
     /// Whether redb failed or panicked halfway through a change: nobody knows what it left.
     torn: bool,
     /// Whether the batch ends with the write under way.
@@ -51,7 +56,7 @@ impl Raw for WriteTx<'_> {
         order: Order,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        walk_from(self.table(table)?, table, span, skip, order, visit)
+        walk_from(self.table(table)?, table, span, skip, order, |_| Ok(()), visit)
     }
 }
 
@@ -62,6 +67,7 @@ impl<'t> WriteTx<'t> {
             transaction,
             undo: Undo::default(),
             numbers: Numbers::default(),
+            growth: Growth::default(),
             torn: false,
             ends_batch: false,
         }
@@ -144,6 +150,7 @@ impl<'t> WriteTx<'t> {
         record: &R,
         payload: Vec<u8>,
     ) -> Result<()> {
+        self.weigh(&key, old.zip(before.as_deref()), Some((record, payload.as_slice())))?;
         self.reindex(&key, old, Some((record, &payload)))?;
         self.resum::<R>(before.as_deref(), Some(&payload))?;
         self.put_plain(R::TABLE, &key, &payload)?;
@@ -161,6 +168,7 @@ impl<'t> WriteTx<'t> {
             return Ok(None);
         };
         let old = Row::<R>::read(&before)?.into_record()?;
+        self.weigh(&key, Some((&old, before.as_slice())), None)?;
         self.reindex(&key, Some(&old), None)?;
         self.resum::<R>(Some(&before), None)?;
         self.remove_plain(R::TABLE, &key)?;
@@ -319,6 +327,11 @@ impl<'t> WriteTx<'t> {
         Ok(())
     }
 
+    /// Writes a count or a sum anew.
+    pub(super) fn put_number(&mut self, key: &[u8], number: u64) -> Result<()> {
+        self.set_number(Table::Counts, key, number)
+    }
+
     /// Counts one more under the key of a count.
     pub(super) fn count_up(&mut self, key: &[u8]) -> Result<()> {
         let number = read_number(self, Table::Counts, key)? + 1;
@@ -338,47 +351,14 @@ impl<'t> WriteTx<'t> {
         Ok(stats.allocated_pages().saturating_mul(stats.page_size() as u64))
     }
 
-    /// Ends the batch with this write, if it stays: the state that the commit leaves is then the state after this
-    /// write. Call it when the answer is rendered from that state.
-    pub const fn end_batch(&mut self) {
-        self.ends_batch = true;
-    }
-
-    /// Whether the batch ends with the write under way.
-    pub(super) const fn ends_batch(&self) -> bool {
-        self.ends_batch
-    }
-
     /// Whether anything was written since the write began.
     pub(super) fn wrote_anything(&self) -> bool {
         self.undo.wrote_anything()
     }
 
-    /// Keeps what was written and begins the notes of the next write.
-    pub(super) fn keep(&mut self) -> Result<()> {
-        self.require_whole()?;
-        self.undo = Undo::default();
-        self.ends_batch = false;
-        Ok(())
-    }
-
-    /// Takes back everything written since the last [`keep`](Self::keep).
-    pub(super) fn take_back(&mut self) -> Result<()> {
-        self.require_whole()?;
-        self.ends_batch = false;
-        for note in std::mem::take(&mut self.undo).into_notes() {
-            match note.before {
-                Before::Sealed(sealed) => {
-                    drop(self.swap(note.table, &note.key, sealed.as_deref())?);
-                }
-                Before::Number(number) => self.numbers.set(note.table, &note.key, number),
-            }
-        }
-        Ok(())
-    }
-
     /// Writes the numbers that were kept aside: the last step before the commit.
     pub(super) fn finish(mut self) -> Result<()> {
+        self.settle()?;
         for (table, key, number) in self.numbers.take() {
             let sealed = (number > 0).then(|| seal(table, &key, &number.encoded()));
             self.swap(table, &key, sealed.as_deref())?;

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -51,6 +51,8 @@ pub(super) struct Shared {
     pub(super) snapshot: ArcSwapOption<Snapshot>,
     /// Whether the file is open and its last commit succeeded.
     pub(super) ready: AtomicBool,
+    /// How often the file was closed: what [`Snapshot::opening`] tells.
+    pub(super) openings: AtomicU64,
     /// What others watch.
     pub(super) watched: Watched,
 }
@@ -60,6 +62,7 @@ impl Shared {
     fn close(&self) {
         self.ready.store(false, Ordering::Release);
         self.snapshot.store(None);
+        self.openings.fetch_add(1, Ordering::Relaxed);
         self.watched.closed();
     }
 }
@@ -227,7 +230,8 @@ impl Writer {
 
     /// Shows the committed state to readers.
     pub(super) fn publish(&self, database: &Database) -> Result<()> {
-        let snapshot = snapshot(database, &self.sender)?;
+        let opening = self.shared.openings.load(Ordering::Relaxed);
+        let snapshot = snapshot(database, &self.sender)?.of_opening(opening);
         self.shared.snapshot.store(Some(Arc::new(snapshot)));
         Ok(())
     }

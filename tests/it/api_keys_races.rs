@@ -2,7 +2,7 @@
 
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
-use steward::resources::api_keys::{ApiKey, Roll};
+use steward::resources::api_keys::{ApiKey, Verifiers};
 use steward::store::Tx;
 
 use crate::api_keys_http::{CURRENT, KEYS, ME, at, holder, make, standing};
@@ -58,7 +58,9 @@ async fn a_key_that_is_rolled_and_ended_at_once_is_ended() {
         holder(&workspace, &key).get(ME).await.is_bad_key();
         let id = serde_json::from_value(key["id"].clone()).expect("an id");
         let tx = workspace.app.store().snapshot().expect("a snapshot");
-        assert!(!tx.exists::<ApiKey>(&id).expect("read") && !tx.exists::<Roll>(&id).expect("read"));
+        assert!(
+            !tx.exists::<ApiKey>(&id).expect("read") && !tx.exists::<Verifiers>(&id).expect("read")
+        );
     }
     workspace.check().await;
 }

@@ -159,7 +159,10 @@ fn organizations_are_made_for_new_and_for_known_owners_and_listed() {
         let first = (&place.made["organization_id"], &json!("Corp"));
         assert_eq!(shown, [first, (&new["id"], &json!("Two")), (&known["id"], &json!("Three"))]);
         for one in &listed {
-            assert_eq!(names(one), ["id", "name", "members", "projects", "created_at"]);
+            assert_eq!(
+                names(one),
+                ["id", "name", "members", "projects", "bytes", "quota", "created_at"]
+            );
             assert_eq!((&one["members"], &one["projects"]), (&json!(1), &json!(1)));
         }
 
@@ -182,7 +185,7 @@ fn organizations_are_made_for_new_and_for_known_owners_and_listed() {
         assert_eq!(lines[1..], ["name        Five", "project_id  4"]);
         let text = place.run(&["organization", "list"]).ok();
         let heads: Vec<_> = text.lines().next().unwrap().split_whitespace().collect();
-        assert_eq!(heads, ["ID", "NAME", "MEMBERS", "PROJECTS", "CREATED_AT"]);
+        assert_eq!(heads, ["ID", "NAME", "MEMBERS", "PROJECTS", "BYTES", "QUOTA", "CREATED_AT"]);
         assert_eq!(text.lines().count(), 5);
     });
 }

@@ -11,7 +11,7 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use steward::bootstrap;
 use steward::config::Config;
-use steward::ids::{LetterId, ProjectId};
+use steward::ids::{LetterId, ProjectId, UserId};
 use steward::mail::sent::Sent;
 use steward::operator::Operation;
 use steward::resources::checks;
@@ -198,7 +198,8 @@ impl Everything {
             at: now,
             letter: LetterId(Uuid::from_u128(7)),
             organization,
-            address: "dan@x.example".to_owned(),
+            mailbox: "dan@x.example".to_owned(),
+            user: Some(UserId(1)),
         };
         let sweep = Sweep::Project(organization, ProjectId(999));
         let put = move |tx: &mut steward::store::WriteTx<'_>| {

@@ -220,7 +220,7 @@ fn a_file_of_a_newer_format_is_refused_with_what_to_do() {
     transaction.open_table(META).unwrap().insert(&key[..], sealed.as_slice()).unwrap();
     transaction.commit().unwrap();
     drop(database);
-    is_refused(&site, "steward.redb has format 99, this release reads up to 4; use the release");
+    is_refused(&site, "steward.redb has format 99, this release reads up to 5; use the release");
 }
 
 #[test]

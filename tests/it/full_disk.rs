@@ -41,14 +41,17 @@ struct Small {
 }
 
 impl Small {
-    fn new() -> Option<Self> {
+    /// Keeps this much of it free.
+    fn keeping(reserve: &str) -> Option<Self> {
         let site = Site::empty();
         if !possible(&site) {
             return None;
         }
-        let script = "mount -t tmpfs -o size=6m none \"$1\" && cd \"$1\" && \
-                      exec \"$0\" serve --listen 127.0.0.1:0 --json --data \"$1/steward.redb\"";
-        let server = Server::start(&mut in_namespace(&site, script)).expect("it serves");
+        let script = format!(
+            "mount -t tmpfs -o size=6m none \"$1\" && cd \"$1\" && exec \"$0\" serve \
+             --listen 127.0.0.1:0 --json --data \"$1/steward.redb\" --disk-reserve {reserve}"
+        );
+        let server = Server::start(&mut in_namespace(&site, &script)).expect("it serves");
         Some(Self { server, site })
     }
 
@@ -62,7 +65,7 @@ impl Small {
 
 #[test]
 fn a_full_file_system_refuses_writes_for_as_long_as_it_is_full_and_loses_nothing() {
-    let Some(small) = Small::new() else { return };
+    let Some(small) = Small::keeping("0") else { return };
     let server = &small.server;
     let key = fs::read_to_string(small.path("steward.redb.first-key")).expect("a key");
     let (key, project) = (key.trim_end(), &server.greeted()["project_id"]);
@@ -104,6 +107,33 @@ fn a_full_file_system_refuses_writes_for_as_long_as_it_is_full_and_loses_nothing
     assert_eq!(small.site.json(&["check", "--data", &data])["problem_count"], 0);
     let log = small.server.stop();
     assert!(log.contains("the data file failed"), "{log}");
+}
+
+#[test]
+fn near_a_full_file_system_what_adds_is_refused_and_what_removes_goes_on() {
+    let Some(small) = Small::keeping("1MiB") else { return };
+    let server = &small.server;
+    let key = fs::read_to_string(small.path("steward.redb.first-key")).expect("a key");
+    let (key, project) = (key.trim_end(), &server.greeted()["project_id"]);
+    let path = format!("/api/projects/{project}/dashboards/");
+    let body = json!({ "name": "A", "description": "x".repeat(16_000) });
+    let first = server.post(&path, key, &body).ok();
+    let mut created = 1;
+    let refused = loop {
+        let reply = server.post(&path, key, &body);
+        if reply.status != 201 {
+            break reply;
+        }
+        created += 1;
+        assert!(created < 600, "600 times 16 KB are in 5 MiB");
+    };
+    refused.refuses(503, "server_error", "unavailable");
+    let one = format!("{path}{}/", first["id"]);
+    let deleted = server.send("PATCH", &one, key, Some(&json!({ "deleted": true })));
+    assert_eq!(deleted.status, 200);
+    let log = small.server.stop();
+    assert!(log.contains("the disk is nearly full"), "{log}");
+    assert!(!log.contains("the data file failed"), "it was never full: {log}");
 }
 
 #[test]

@@ -79,6 +79,11 @@ async fn answered(app: &App, keys: &[Value], questions: &[Value]) -> Vec<Value> 
 
 /// A kept file, opened: where it lies for the while, and what serves it.
 fn open(format: u64) -> (TempDir, App, Value) {
+    open_with(format, config())
+}
+
+/// The same, served as `config` says.
+pub fn open_with(format: u64, config: Config) -> (TempDir, App, Value) {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("steward.redb");
     let mut bytes = Vec::new();
@@ -86,7 +91,7 @@ fn open(format: u64) -> (TempDir, App, Value) {
     GzDecoder::new(kept).read_to_end(&mut bytes).expect("its bytes");
     fs::write(&path, bytes).expect("a copy");
     let store = Store::open(&path, 4 * 1024 * 1024).expect("it opens");
-    let app = App::new(store, config()).expect("it is served");
+    let app = App::new(store, config).expect("it is served");
     let answers = fs::read(answers_of(format)).expect("its answers");
     (folder, app, serde_json::from_slice(&answers).expect("JSON"))
 }

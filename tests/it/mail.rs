@@ -349,7 +349,8 @@ fn post_into(site: &Site) {
         let app = App::for_a_command(store, Config::default()).unwrap();
         for number in 1..=2 {
             let id = Uuid::from_u128(number);
-            let about = About::Invite { invite: InviteId(id), to: "ann@corp.example".to_owned() };
+            let about =
+                About::Invite { invite: InviteId(id), to: "ann@corp.example".to_owned(), by: None };
             let post = app.operate(move |tx, now| {
                 outbox::post(tx, LetterId(id), OrganizationId(Uuid::nil()), about.clone(), now)
             });

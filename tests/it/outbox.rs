@@ -232,7 +232,7 @@ fn postman(app: &App, clock: &ManualClock, server: &MailServer, timeout: Duratio
 }
 
 fn invite(to: &str) -> About {
-    About::Invite { invite: InviteId(unique()), to: to.to_owned() }
+    About::Invite { invite: InviteId(unique()), to: to.to_owned(), by: None }
 }
 
 #[tokio::test]
@@ -738,7 +738,8 @@ async fn closed_with(names: &[&str]) -> (TempDir, PathBuf) {
 async fn all_was_sent(path: &std::path::Path, count: usize) {
     let app = App::new(Store::open(path, 1 << 20).unwrap(), Config::default()).unwrap();
     let tx = app.store().snapshot().unwrap();
-    assert_eq!(outbox::waiting(&*tx).unwrap(), 0);
+    let waiting = app.store().figures().records.map(|records| records.letters);
+    assert_eq!(waiting, Some(0));
     let mut sent = 0;
     tx.scan::<Sent, _>(&(), Window::all(Order::Ascending), |_| {
         sent += 1;

@@ -501,9 +501,10 @@ async fn a_full_project_leaves_nothing_and_the_file_is_sound_between_all_pieces(
     for table in OF_PROJECTS {
         assert_eq!(expected.remove(&table).is_none(), table == Table::Sweeps, "{table:?}");
     }
-    // That of the members; and those of the log, which stays: nobody's and the organization's, what of it is open
-    // to all members, the project's, and three dashboards'.
-    expected.insert(Table::Counts, 1 + 4 + 3);
+    // That of the members, those of each member's organizations, and the organization's bytes; and those of the log,
+    // which stays: nobody's and the organization's, what of it is open to all members, the project's, and three
+    // dashboards'.
+    expected.insert(Table::Counts, 1 + 6 + 1 + 4 + 3);
     assert_eq!(filled(workspace), expected);
 }
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tower::ServiceExt;
 
 use super::*;
+use crate::http::budget::MemoryBudget;
 use crate::http::client::Peer;
 use crate::http::logging::tests::Kept;
 use crate::time::Clock;
@@ -25,6 +26,7 @@ fn router() -> Router {
         .route("/panic", get(|| async { panic!("no {}", 7) as () }))
         .route("/refused", get(|| async { Error::not_found() }))
         .route("/broken", get(|| async { Error::internal("bad page") }))
+        .route("/full", get(|| async { Error::overloaded(1, "all slots are in use") }))
         .route("/stuck", get(std::future::pending::<()>))
         .layer(Around::new(Terms {
             timeout: LIMIT,
@@ -33,6 +35,7 @@ fn router() -> Router {
             secure: false,
             cors: None,
             requests: None,
+            delivery: Delivery::new(MemoryBudget::new(1 << 20)),
         }))
 }
 
@@ -162,4 +165,32 @@ async fn a_client_that_goes_away_leaves_a_line() {
     })
     .await;
     assert_eq!((lines.len(), &lines[0]["status"]), (1, &CLIENT_GONE.into()));
+}
+
+#[tokio::test]
+async fn refusals_at_a_limit_are_a_warning_at_once_and_one_more_for_the_second_after_it() {
+    let kept = Kept::default();
+    let log = tracing_subscriber::fmt().json().flatten_event(true);
+    let log = log.with_max_level(tracing::Level::INFO).with_writer(kept.writer()).finish();
+    let _guard = tracing::subscriber::set_default(log);
+    let router = router();
+    for _ in 0..1000 {
+        let refused = router.clone().oneshot(request("/full")).await.unwrap();
+        assert_eq!(
+            (refused.status().as_u16(), &refused.headers()["retry-after"]),
+            (503, &1.into())
+        );
+    }
+    let lines = || -> Vec<Value> {
+        kept.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let at_once = lines().len();
+    let total = || lines().iter().map(|line| line["count"].as_u64().unwrap()).sum::<u64>();
+    while total() < 1000 {
+        tokio::task::yield_now().await;
+    }
+    let lines = lines();
+    assert!(lines.len() <= at_once + 1 && at_once < 100, "{lines:?}");
+    assert_eq!((&lines[0]["count"], &lines[0]["level"]), (&1.into(), &"WARN".into()));
+    assert_eq!(lines[0]["limits"], "all slots are in use (1)");
 }

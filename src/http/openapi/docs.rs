@@ -1,7 +1,5 @@
 //! A page to read the document and try it out: Swagger UI, whose files lie in the binary.
 
-use std::io::Read;
-use std::mem;
 use std::sync::{Arc, LazyLock};
 
 use axum::http::header::{
@@ -10,12 +8,12 @@ use axum::http::header::{
 };
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use flate2::read::GzDecoder;
 use utoipa_swagger_ui::{Config, SwaggerFile, serve};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::access::Needs;
 use crate::error::{Error, Result};
+use crate::http::constant::Constant;
 use crate::http::html::hash;
 use crate::http::path::{Asset, Query};
 use crate::http::routes::Routes;
@@ -85,25 +83,21 @@ fn policy() -> String {
 struct File {
     name: &'static str,
     media: String,
-    content: Bytes,
+    content: Constant,
     /// Another one for every content, so that no browser takes a file of another version for this one.
     version: String,
 }
 
 impl File {
-    /// The file as it lies in the binary, unpacked: who takes it compressed gets it so like every long answer.
-    fn unpacked(name: &'static str) -> Result<Self> {
+    /// The file as it lies in the binary: compressed.
+    fn vendored(name: &'static str) -> Result<Self> {
         let found = serve(name, Arc::new(Config::default())).map_err(Error::internal)?;
         let SwaggerFile { bytes, content_type: media, gzpipped, .. } =
             found.ok_or_else(Error::not_found)?;
-        let mut content = bytes.into_owned();
-        if gzpipped {
-            let packed = mem::take(&mut content);
-            let mut unpacking = GzDecoder::new(packed.as_slice());
-            unpacking.read_to_end(&mut content).map_err(Error::internal)?;
-        }
-        let version = format!("{:016x}", xxh3_64(&content));
-        Ok(Self { name, media, content: content.into(), version })
+        let version = format!("{:016x}", xxh3_64(&bytes));
+        let bytes = Bytes::from(bytes.into_owned());
+        let content = if gzpipped { Constant::packed(bytes)? } else { Constant::new(bytes) };
+        Ok(Self { name, media, content, version })
     }
 
     fn url(&self) -> String {
@@ -111,10 +105,10 @@ impl File {
     }
 }
 
-/// The file of this name, unpacked when one is first asked for.
+/// The file of this name.
 fn file(name: &str) -> Result<&'static File> {
     static FILES: LazyLock<Result<Vec<File>>> =
-        LazyLock::new(|| [STYLE, BUNDLE].into_iter().map(File::unpacked).collect());
+        LazyLock::new(|| [STYLE, BUNDLE].into_iter().map(File::vendored).collect());
     let files = FILES.as_ref().map_err(Clone::clone)?;
     files.iter().find(|file| file.name == name).ok_or_else(Error::not_found)
 }

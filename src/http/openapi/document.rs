@@ -14,7 +14,7 @@ members, projects, dashboards, batch exports and the log of what was done with t
 
 Every path is served with and without its trailing slash. HEAD works where GET does, and OPTIONS answers 204 with \
 `Allow`; any other method is a 405 with `Allow`. Bodies are JSON (UTF-8, at most 1 MiB unless the service was started \
-with another `--max-body`); an empty body counts as `{}`. Members that are not known are ignored, and what PATCH does \
+with another `--max-body`, and at most 16 KiB without a key); an empty body counts as `{}`. Members that are not known are ignored, and what PATCH does \
 not name stays as it is. Text is trimmed. Free-form fields hold up to 32 KiB and 32 levels, a dashboard up to 1,000 \
 tiles. An activity log that is narrowed looks at the newest 100,000 entries of its span of time. Moments are in UTC. \
 Strings that spell a boolean or a number are taken for one.

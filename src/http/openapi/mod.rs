@@ -19,6 +19,7 @@ use bytes::Bytes;
 use crate::access::Needs;
 use crate::error::{Error, Result};
 
+use super::constant::Constant;
 use super::path::Query;
 use super::routes::{Routes, Row};
 
@@ -28,8 +29,8 @@ pub use document::document;
 #[derive(Default)]
 struct Texts {
     rows: OnceLock<Vec<Row>>,
-    yaml: OnceLock<Result<Bytes>>,
-    json: OnceLock<Result<Bytes>>,
+    yaml: OnceLock<Result<Constant>>,
+    json: OnceLock<Result<Constant>>,
 }
 
 /// Serves the document of what was declared so far, and of itself, and the page that shows it.
@@ -71,10 +72,12 @@ impl Texts {
     }
 }
 
-fn yaml(rows: &[Row]) -> Result<Bytes> {
-    yaml_serde::to_string(&document(rows)).map(Bytes::from).map_err(Error::internal)
+fn yaml(rows: &[Row]) -> Result<Constant> {
+    let text = yaml_serde::to_string(&document(rows)).map_err(Error::internal)?;
+    Ok(Constant::new(Bytes::from(text)))
 }
 
-fn json(rows: &[Row]) -> Result<Bytes> {
-    serde_json::to_vec(&document(rows)).map(Bytes::from).map_err(Error::internal)
+fn json(rows: &[Row]) -> Result<Constant> {
+    let text = serde_json::to_vec(&document(rows)).map_err(Error::internal)?;
+    Ok(Constant::new(Bytes::from(text)))
 }

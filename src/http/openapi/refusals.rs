@@ -3,7 +3,7 @@
 use axum::http::Method;
 use serde_json::{Map, Value, json};
 
-use crate::http::row::Row;
+use crate::http::row::{Many, Row};
 
 use super::headers;
 use super::schemas::reference;
@@ -42,6 +42,7 @@ const ALL: &[Refusal] = &[
             "invalid_choice",
             "invalid_input",
             "invalid_recipient",
+            "limit_reached",
             "max_decimal_places",
             "max_digits",
             "max_length",
@@ -123,7 +124,7 @@ const ALL: &[Refusal] = &[
     Refusal {
         status: 413,
         name: "ContentTooLarge",
-        about: "The body is larger than the service takes: 1 MiB, unless it was started with another `--max-body`.",
+        about: "The body is larger than the service takes: 1 MiB, unless it was started with another `--max-body`, and 16 KiB without a key.",
         kinds: INVALID,
         codes: &["payload_too_large"],
         header: None,
@@ -212,6 +213,10 @@ fn statuses(row: &Row) -> Vec<u16> {
     if [Method::POST, Method::PUT, Method::PATCH].contains(&row.method) {
         statuses.extend([400, 408, 413, 415]);
     }
+    let is_page = row.gives.is_some_and(|gives| gives.many == Many::Page);
+    if is_page || !row.query.is_empty() {
+        statuses.push(400);
+    }
     if row.method == Method::POST && row.keyed() {
         statuses.push(422);
     }
@@ -282,7 +287,7 @@ impl Refusal {
     fn response(&self) -> Value {
         let (code, detail, attr) = self.example;
         let kind = self.kinds.first();
-        // Who was not let in is not told where a key stands.
+        // What tells nothing of why a key opens nothing does not tell where it stands with its limits either.
         let standing = headers::STANDING.iter().filter(|_| self.status != 401);
         let headers = headers::references(self.header.iter().chain(standing));
         json!({

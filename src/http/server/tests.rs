@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::http::body::{Body, BodyLimits};
+use crate::http::client::Peer;
 
 /// A time that a test waits through.
 const SHORT: Duration = Duration::from_millis(60);
@@ -165,20 +166,53 @@ async fn headers_that_take_too_long_end_the_connection() {
 }
 
 #[tokio::test]
-async fn a_connection_over_the_limit_waits_for_a_free_slot() {
+async fn an_idle_connection_is_closed_for_one_over_the_limit() {
     let server = start(ServerLimits { connections: 1, ..limits() }).await;
-    let first = server.connect().await;
+    let mut first = server.connect().await;
+    first.write_all(GET).await.unwrap();
+    answer_until(&mut first, "hello").await;
     let mut second = server.connect().await;
+    assert!(is_closed(&mut first).await);
     second.write_all(GET).await.unwrap();
-    assert!(timeout(SHORT, second.readable()).await.is_err());
-    drop(first);
     answer_until(&mut second, "hello").await;
+}
+
+#[tokio::test]
+async fn a_connection_is_refused_while_all_of_its_address_are_busy() {
+    let server = start(ServerLimits { connections_per_address: 1, ..limits() }).await;
+    let mut busy = server.connect().await;
+    busy.write_all(post_with("Content-Length: 7\r\nExpect: 100-continue", "").as_bytes())
+        .await
+        .unwrap();
+    answer_until(&mut busy, "HTTP/1.1 100 Continue\r\n\r\n").await;
+    for _ in 0..3 {
+        assert!(is_closed(&mut server.connect().await).await);
+    }
+    busy.write_all(b"{\"a\":1}").await.unwrap();
+    assert!(answer_until(&mut busy, "\r\n\r\n1").await.starts_with("HTTP/1.1 200 "));
+    let mut next = server.connect().await;
+    assert!(is_closed(&mut busy).await);
+    next.write_all(GET).await.unwrap();
+    answer_until(&mut next, "hello").await;
+}
+
+#[tokio::test]
+async fn an_old_connection_is_closed_after_its_next_answer() {
+    let server = start(ServerLimits { connection_age: Duration::ZERO, ..limits() }).await;
+    let mut client = server.connect().await;
+    client.write_all(GET).await.unwrap();
+    let text = answer(&mut client).await;
+    assert!(text.contains("connection: close") && text.ends_with("hello"), "{text}");
 }
 
 #[tokio::test]
 async fn no_connections_at_all_is_an_error() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let none = ServerLimits { connections: 0, ..limits() };
+    let error = serve(listener, router(), &none, std::future::pending()).await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let none = ServerLimits { connections_per_address: 0, ..limits() };
     let error = serve(listener, router(), &none, std::future::pending()).await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
 }

@@ -86,8 +86,8 @@ pub fn routes(routes: &mut Routes) {
         .refuses(400);
 }
 
-async fn retrieve(at: Admitted<InProject>) -> Answered {
-    super::body(&*at.tx, &at.place).map(Answer::Plain)
+async fn retrieve(State(app): State<App>, at: Admitted<InProject>) -> Answered {
+    app.long_reads().read(at, |tx, at| super::body(tx, &at.place)).await.map(Answer::Plain)
 }
 
 async fn update(State(app): State<App>, at: Changing<InProject>, Body(sent): Body) -> Answered {
@@ -98,8 +98,8 @@ async fn update(State(app): State<App>, at: Changing<InProject>, Body(sent): Bod
     Ok(rule.map_or(Answer::NoContent, Answer::Plain))
 }
 
-async fn retrieve_all(at: Admitted<InProject>) -> Answered {
-    super::body_of_all(&*at.tx, &at.place).map(Answer::Plain)
+async fn retrieve_all(State(app): State<App>, at: Admitted<InProject>) -> Answered {
+    app.long_reads().read(at, |tx, at| super::body_of_all(tx, &at.place)).await.map(Answer::Plain)
 }
 
 async fn update_all(State(app): State<App>, at: Changing<InProject>, Body(sent): Body) -> Answered {
@@ -110,10 +110,16 @@ async fn update_all(State(app): State<App>, at: Changing<InProject>, Body(sent):
     Ok(rule.map_or(Answer::NoContent, Answer::Plain))
 }
 
-async fn retrieve_one(at: Admitted<InProject>, Id(id): Id<DashboardId>) -> Answered {
+async fn retrieve_one(
+    State(app): State<App>,
+    at: Admitted<InProject>,
+    Id(id): Id<DashboardId>,
+) -> Answered {
     let id = id?;
-    let rights = rights(&*at.tx, &at.place, id)?;
-    super::body_of_one(&*at.tx, &at.place, id, rights).map(Answer::Plain)
+    let shown = app
+        .long_reads()
+        .read(at, move |tx, at| super::body_of_one(tx, &at.place, id, rights(tx, &at.place, id)?));
+    shown.await.map(Answer::Plain)
 }
 
 async fn update_one(

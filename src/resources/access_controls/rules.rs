@@ -12,7 +12,7 @@ use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
 use crate::resources::members::Membership;
 use crate::resources::projects::{self, Project};
 use crate::store::{
-    Count, Index, Indexed, Key, Order, Record, Reference, Table, Tx, Window, WriteTx,
+    Count, Index, Indexed, Key, Order, Owner, Record, Reference, Table, Tx, Window, WriteTx,
 };
 use crate::time::Timestamp;
 
@@ -60,6 +60,10 @@ impl Record for Rule {
 
     fn join(head: Self, (): ()) -> Self {
         head
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {

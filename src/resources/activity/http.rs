@@ -47,24 +47,22 @@ fn narrowed(row: &mut Row) -> &mut Row {
 
 async fn list_of_organization(at: Admitted<InOrganization>, page: Page) -> Answered {
     let filter = filter(&page)?;
-    let walks = filter.narrows() || !super::reads_all(&at.place.member);
-    page.walking(walks)
-        .answer(move |page| {
-            let sight = Sight::of_organization(&*at.tx, &at.place.member)?;
+    page.walking(filter.narrows())
+        .answer(at, move |tx, at, page| {
+            let sight = Sight::of_organization(tx, &at.place.member)?;
             let window = page.window(Order::Descending);
-            super::list(&*at.tx, &sight, at.caller.user.id, &filter, window)
+            super::list(tx, &sight, at.caller.user.id, &filter, window)
         })
         .await
 }
 
 async fn list_of_project(at: Admitted<InProject>, page: Page) -> Answered {
     let filter = filter(&page)?;
-    let walks = filter.narrows() || super::is_ruled(&*at.tx, &at.place)?;
-    page.walking(walks)
-        .answer(move |page| {
-            let sight = Sight::of_project(&*at.tx, &at.place)?;
+    page.walking(filter.narrows())
+        .answer(at, move |tx, at, page| {
+            let sight = Sight::of_project(tx, &at.place)?;
             let window = page.window(Order::Descending);
-            super::list(&*at.tx, &sight, at.caller.user.id, &filter, window)
+            super::list(tx, &sight, at.caller.user.id, &filter, window)
         })
         .await
 }
@@ -72,14 +70,10 @@ async fn list_of_project(at: Admitted<InProject>, page: Page) -> Answered {
 /// What the query asks for. An empty value asks for nothing.
 fn filter(page: &Page) -> Result<Filter> {
     let value = |name| page.parameter(name).map(str::trim).filter(|text| !text.is_empty());
-    let words = |name| page.parameters(name).flat_map(|text| text.split(',')).map(str::trim);
-    let list = |words: &mut dyn Iterator<Item = &str>| -> Vec<String> {
-        words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
-    };
     let moment = |name| value(name).map(|text| moment(name, text)).transpose();
     Ok(Filter {
-        scopes: list(&mut words("scope").chain(words("scopes"))),
-        activities: list(&mut words("activity")),
+        scopes: page.words("scope", Some("scopes"))?,
+        activities: page.words("activity", None)?,
         item: value("item_id").map(str::to_owned),
         user: value("user").map(maker).transpose()?,
         after: moment("after")?,

@@ -27,12 +27,12 @@ use crate::error::Result;
 use crate::ids::{ActivityId, DashboardId, OrganizationId, ProjectId, UserId};
 use crate::resources::users;
 use crate::secret::Draw;
-use crate::store::{Count, Index, Indexed, Key, Record, Table, WriteTx};
+use crate::store::{Count, Index, Indexed, Key, Owner, Record, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 pub use expiry::{due, expire};
 pub use list::{Filter, Maker, list};
-pub use sight::{Sight, is_ruled, reads_all};
+pub use sight::Sight;
 
 use changes::changes;
 use subject::{Subject, subject};
@@ -184,6 +184,12 @@ impl Record for Entry {
 
     fn join(head: Head, shown: Shown) -> Self {
         Self { head, shown }
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        // What users change of themselves is in no organization's log.
+        let organization = self.head.organization;
+        Ok((organization != NO_ORGANIZATION).then(|| organization.owner()))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::access::InProject;
 use crate::access::levels::{self, Guarded};
 use crate::error::Result;
 use crate::ids::{DashboardId, OrganizationId, ProjectId};
-use crate::resources::access_controls::rules::{Rule, Ruling};
+use crate::resources::access_controls::rules::Ruling;
 use crate::resources::dashboards::{self, Dashboard};
 use crate::resources::members::Membership;
 use crate::resources::projects::{self, Project};
@@ -130,16 +130,8 @@ impl Sight {
 }
 
 /// Whether a member reads all of an organization's log, which takes no looking.
-pub fn reads_all(member: &Membership) -> bool {
+fn reads_all(member: &Membership) -> bool {
     member.level.administers()
-}
-
-/// Whether it takes long to find out what a member may read of a project's log, or to read past the rest.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
-pub fn is_ruled(tx: &impl Tx, place: &InProject) -> Result<bool> {
-    Ok(!reads_all(&place.member) && tx.count::<Rule>(&place.project.id)? > 0)
 }
 
 /// The dashboards of a project, removed ones too, that rules hide from a member. Where a rule hides all but

@@ -69,8 +69,9 @@ pub fn routes(routes: &mut Routes) {
         .answers::<PersonalApiKeyBody>(200);
 }
 
-async fn list(at: Admitted<Anywhere>) -> Answered {
-    super::list(&*at.tx, at.caller.user.id).map(Answer::Plain)
+async fn list(State(app): State<App>, at: Admitted<Anywhere>) -> Answered {
+    let listed = app.long_reads().read(at, |tx, at| super::list(tx, at.caller.user.id));
+    listed.await.map(Answer::Plain)
 }
 
 async fn current(at: Admitted<Anywhere>) -> Answered {
@@ -91,7 +92,7 @@ async fn create(State(app): State<App>, at: Changing<Anywhere>, Body(sent): Body
     if let Some(reply) = app.find_reply_where(&at, &wanted)? {
         return Ok(reply);
     }
-    let made = app.new_key(None, wanted).await?;
+    let made = app.new_key(at.consumer, None, wanted).await?;
     app.post(&at, move |tx, caller, _: &Anywhere, now| {
         super::issue(tx, &caller.key.holdings, &new, made.id(), made.secret(), now)?;
         super::body_with(tx, made.id(), Some(made.value())).map(Answer::Created)
@@ -139,7 +140,7 @@ async fn roll(
     if let Some(reply) = app.find_reply_where(&at, &wanted)? {
         return Ok(reply);
     }
-    let made = app.new_key(Some(id), wanted).await?;
+    let made = app.new_key(at.consumer, Some(id), wanted).await?;
     app.post(&at, move |tx, caller, _: &Anywhere, now| {
         super::roll(tx, &caller.key.holdings, id, &sent, made.secret(), now)?;
         super::body_with(tx, id, Some(made.value())).map(Answer::Shown)

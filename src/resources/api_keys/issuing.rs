@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 use super::holdings::Excess;
 use super::{
     ApiKey, BY_USER, Head, Holdings, NewSecret, PersonalApiKeyFields, PersonalApiKeyPatch, Shown,
-    makers, remove,
+    Verifiers, makers, remove,
 };
 
 /// How many live keys a user may have, and how many that have ended are kept besides.
@@ -229,11 +229,12 @@ pub(super) fn put_new(
     now: Timestamp,
 ) -> Result<()> {
     let Holdings { user, scopes, organizations, projects, expires_at } = holdings;
-    let NewSecret { mask_value, hash, digest: _ } = secret;
+    let NewSecret { mask_value, hash, digest } = secret;
     tx.put(&ApiKey {
         head: Head { id, user, hash, scopes, organizations, projects, expires_at },
         shown: Shown { label, mask_value, created_at: now, last_rolled_at: None },
-    })
+    })?;
+    tx.put(&Verifiers { key: id, current: digest, retired: None })
 }
 
 /// Changes a key: what it holds afterwards lies within the holder's too, and within what those held that made its

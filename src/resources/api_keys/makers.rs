@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::ids::ApiKeyId;
-use crate::store::{Record, Reference, Table, Tx, WriteTx};
+use crate::store::{Owner, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::issuing::excess;
-use super::rolls::is_in_grace;
+use super::verifiers::is_in_grace;
 use super::{ApiKey, Holdings};
 
 /// What was held by the keys that made a key's values, each at the moment when it did. A first value that no key
@@ -39,6 +39,10 @@ impl Record for Makers {
 
     fn join(head: Self, (): ()) -> Self {
         head
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(None)
     }
 
     fn references(&self) -> Vec<Reference> {

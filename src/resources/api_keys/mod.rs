@@ -11,6 +11,7 @@ mod issuing;
 mod makers;
 mod rolls;
 mod scopes;
+mod verifiers;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
 use crate::input::{Kind, Name};
 use crate::resources::users::User;
-use crate::store::{Index, Indexed, Record, Reference, Table, Tx, WriteTx};
+use crate::store::{Index, Indexed, Owner, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 pub use body::{body, body_with, list};
@@ -26,8 +27,9 @@ pub use holdings::{Excess, Holdings};
 pub use input::{PersonalApiKeyFields, PersonalApiKeyPatch, RollFields};
 pub use issuing::{get_own, issue, require_issuable, revoke, update};
 pub use makers::Makers;
-pub use rolls::{Roll, SecretDigest, hash_to_verify, held_by, require_rollable, roll};
+pub use rolls::{require_rollable, roll};
 pub use scopes::{Scopes, is_scope};
+pub use verifiers::{Candidate, SecretDigest, Verifiers, find_candidate, held_by, record_digest};
 
 /// A personal API key.
 #[derive(Clone, PartialEq)]
@@ -106,6 +108,10 @@ impl Record for ApiKey {
         Self { head, shown }
     }
 
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(None)
+    }
+
     fn references(&self) -> Vec<Reference> {
         vec![Reference::to::<User>(&self.head.user)]
     }
@@ -136,6 +142,10 @@ impl Record for ApiKeyUse {
 
     fn join(head: Self, (): ()) -> Self {
         head
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(None)
     }
 
     fn references(&self) -> Vec<Reference> {
@@ -171,7 +181,7 @@ pub struct NewSecret {
     pub mask_value: String,
     /// Its Argon2id hash, as a PHC string.
     pub hash: String,
-    /// What tells it from the key's other secrets.
+    /// What it is verified by, and told from the key's other secrets.
     pub digest: SecretDigest,
 }
 
@@ -196,7 +206,7 @@ pub fn create(tx: &mut WriteTx<'_>, new: NewApiKey, now: Timestamp) -> Result<()
 pub fn remove(tx: &mut WriteTx<'_>, id: ApiKeyId) -> Result<()> {
     tx.remove::<ApiKey>(&id)?.ok_or_else(Error::not_found)?;
     tx.remove::<ApiKeyUse>(&id)?;
-    tx.remove::<Roll>(&id)?;
+    tx.remove::<Verifiers>(&id)?;
     tx.remove::<Makers>(&id)?;
     Ok(())
 }

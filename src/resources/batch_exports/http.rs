@@ -135,18 +135,12 @@ pub fn routes(routes: &mut Routes) {
 }
 
 async fn list_in_organization(at: Admitted<InOrganization>, page: Page) -> Answered {
-    let hidden = hidden_from(&*at.tx, &at.place.member)?;
-    page.walking(!hidden.is_empty())
-        .answer(move |page| {
-            let organization = at.place.member.organization;
-            super::list_in_organization(
-                &*at.tx,
-                organization,
-                &hidden,
-                page.window(Order::Descending),
-            )
-        })
-        .await
+    page.answer(at, |tx, at, page| {
+        let hidden = hidden_from(tx, &at.place.member)?;
+        let organization = at.place.member.organization;
+        super::list_in_organization(tx, organization, &hidden, page.window(Order::Descending))
+    })
+    .await
 }
 
 /// The projects whose exports the member may not see, of those that have any: private ones, and those that
@@ -157,8 +151,8 @@ fn hidden_from(tx: &impl Tx, member: &Membership) -> Result<BTreeSet<ProjectId>>
 }
 
 async fn list_in_project(at: Admitted<InProject>, page: Page) -> Answered {
-    page.answer(move |page| {
-        super::list_in_project(&*at.tx, at.place.project.id, page.window(Order::Descending))
+    page.answer(at, |tx, at, page| {
+        super::list_in_project(tx, at.place.project.id, page.window(Order::Descending))
     })
     .await
 }

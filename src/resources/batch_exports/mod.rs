@@ -22,7 +22,7 @@ use crate::resources::members::Membership;
 use crate::resources::projects::{self, Project};
 use crate::secret::Draw;
 use crate::store::{
-    Count, Index, Indexed, Key, Record, Reference, Row, Table, Tx, Window, WriteTx,
+    Count, Index, Indexed, Key, Owner, Record, Reference, Row, Table, Tx, Window, WriteTx,
 };
 use crate::time::Timestamp;
 
@@ -135,6 +135,10 @@ impl Record for BatchExport {
         Self { head, shown }
     }
 
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.head.organization.owner()))
+    }
+
     fn references(&self) -> Vec<Reference> {
         vec![Reference::to::<Project>(&(self.head.organization, self.head.project))]
     }
@@ -169,6 +173,10 @@ impl Record for Secrets {
 
     fn join(of: Of, values: JsonObject) -> Self {
         Self { of, values }
+    }
+
+    fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
+        Ok(tx.head::<BatchExport>(&self.of)?.map(|head| head.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {

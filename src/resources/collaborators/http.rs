@@ -43,10 +43,18 @@ pub fn routes(routes: &mut Routes) {
         .may(400);
 }
 
-async fn list(at: Admitted<InProject>, DashboardRef(id): DashboardRef) -> Answered {
-    let head = dashboards::get_live(&*at.tx, at.place.project.id, id?)?;
-    head.rights(&*at.tx, &at.place)?.require_view()?;
-    super::list(&*at.tx, &at.place, head.id).map(Answer::Plain)
+async fn list(
+    State(app): State<App>,
+    at: Admitted<InProject>,
+    DashboardRef(id): DashboardRef,
+) -> Answered {
+    let id = id?;
+    let listed = app.long_reads().read(at, move |tx, at| {
+        let head = dashboards::get_live(tx, at.place.project.id, id)?;
+        head.rights(tx, &at.place)?.require_view()?;
+        super::list(tx, &at.place, head.id)
+    });
+    listed.await.map(Answer::Plain)
 }
 
 async fn create(

@@ -20,7 +20,9 @@ use crate::resources::members::{self, Membership};
 use crate::resources::projects;
 use crate::resources::users::{self, User};
 use crate::secret::Draw;
-use crate::store::{Index, Indexed, Key, Order, Record, Reference, Table, Tx, Window, WriteTx};
+use crate::store::{
+    Index, Indexed, Key, Order, Owner, Record, Reference, Table, Tx, Window, WriteTx,
+};
 use crate::time::Timestamp;
 
 /// A user who may edit a restricted dashboard.
@@ -66,6 +68,10 @@ impl Record for Collaborator {
 
     fn join(head: Self, (): ()) -> Self {
         head
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {

@@ -17,6 +17,7 @@ use super::input::Restriction;
 use super::list::Standing;
 use super::removals::Removal;
 use super::tiles::{body as tiles, is_heavy};
+use super::visible::VisibleDashboards;
 use super::{CreationModes, Dashboard, DashboardPatch, Details, DetailsShown, Head, Shown};
 
 /// A dashboard, as lists show it.
@@ -207,18 +208,39 @@ pub(super) fn detail(
         let rights = require_shown(tx, place, &row.head, once)?;
         let mut tail = Vec::with_capacity(ITEM / 2);
         write_tail(tx, (row.head.created_by, rights), &mut tail)?;
+        let mut visible = VisibleDashboards::of(tx, place)?;
         let mut details = None;
         if row.head.detailed {
-            details = tx.view::<Details, _>(&key, |row| Ok(row.shown.to_vec()))?;
+            details = tx.view::<Details, _>(&key, |row| visible_details(tx, &row, &mut visible))?;
         }
         Object::begin(&mut json)
             .splice(row.shown)
             .splice(&tail)
             .splice(details.as_deref().unwrap_or(NO_DETAILS))
             .field("delete_insights", &once.delete_insights)?
-            .with("tiles", |out| tiles::write(tx, &key, &rights, out))?
+            .with("tiles", |out| tiles::write(tx, &key, &rights, &mut visible, out))?
             .end();
         Ok(row.version)
     })?;
     Ok(Versioned { version: version.ok_or_else(Error::not_found)?, json })
+}
+
+/// The free-form fields as the caller may see them: a dashboard that is hidden from the caller is not named as the
+/// source of a copy.
+fn visible_details(
+    tx: &impl Tx,
+    row: &Row<'_, Details>,
+    visible: &mut VisibleDashboards<'_>,
+) -> Result<Vec<u8>> {
+    if visible.are_all() {
+        return Ok(row.shown.to_vec());
+    }
+    let mut details: DetailsShown = serde_json::from_slice(row.shown).map_err(Error::internal)?;
+    match details.use_dashboard {
+        Some(source) if !visible.shows(tx, DashboardId(source))? => {
+            details.use_dashboard = None;
+            serde_json::to_vec(&details).map_err(Error::internal)
+        }
+        _ => Ok(row.shown.to_vec()),
+    }
 }

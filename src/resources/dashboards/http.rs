@@ -1,5 +1,7 @@
 //! `/api/projects/:project_id/dashboards/`.
 
+use std::collections::BTreeSet;
+
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -16,7 +18,7 @@ use crate::ids::DashboardId;
 use crate::input::{Flag, Kind, Parsed, Tags};
 use crate::secret::Seed;
 use crate::state::{App, Created, LargeAnswer};
-use crate::store::{Order, Snapshot, WriteTx};
+use crate::store::{BoundedRead, Order, Snapshot, WriteTx};
 
 use super::body::{DashboardBody, DashboardSummary};
 use super::templates::{self, FromTemplate};
@@ -100,9 +102,10 @@ pub fn routes(routes: &mut Routes) {
 
 async fn list(at: Admitted<InProject>, page: Page) -> Answered {
     let filter = filter(&page);
-    let walks = super::walks(&*at.tx, &at.place, &filter)?;
-    page.walking(walks)
-        .answer(move |page| super::list(&*at.tx, &at.place, &filter, page.window(Order::Ascending)))
+    page.walking(filter.narrows())
+        .answer(at, move |tx, at, page| {
+            super::list(tx, &at.place, &filter, page.window(Order::Ascending))
+        })
         .await
 }
 
@@ -168,10 +171,10 @@ async fn retrieve(
     Id(id): Id<DashboardId>,
 ) -> Answered {
     let id = id?;
-    let long = super::is_heavy(&*at.tx, at.place.project.id, id)?;
-    let body = move || super::body(&*at.tx, &at.place, id, Once::default());
-    let body = if long { app.aside(body).await } else { body() };
-    body.map(Answer::Shown)
+    let body = move |tx: &BoundedRead<'_>, at: &Admitted<InProject>| {
+        super::body(tx, &at.place, id, Once::default())
+    };
+    app.long_reads().read(at, body).await.map(Answer::Shown)
 }
 
 async fn update(
@@ -227,9 +230,10 @@ fn filter(page: &Page) -> Filter {
     let value = |name| page.parameter(name).map(str::trim).filter(|text| !text.is_empty());
     let flag = |name| value(name).and_then(|text| Flag::read(&text.into()).ok());
     let tags = page.parameters("tags").filter_map(|text| Tags::read(&vec![text].into()).ok());
+    let tags: BTreeSet<String> = tags.flatten().collect();
     Filter {
         search: value("search").map(str::to_lowercase),
-        tags: tags.flatten().collect(),
+        tags: tags.into_iter().collect(),
         pinned: flag("pinned"),
         creation_mode: value("creation_mode").and_then(Filter::creation_mode),
         created_by: value("created_by").and_then(Maker::parse),

@@ -13,11 +13,12 @@ use crate::json::{Array, Object};
 use crate::resources::projects::Project;
 use crate::resources::users::{self, Embedder};
 use crate::secret::Draw;
-use crate::store::{Record, Reference, Row, Table, Tx, WriteTx};
+use crate::store::{Count, Key, Owner, Record, Reference, Row, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::input::Restriction;
 use super::tiles;
+use super::visible::VisibleDashboards;
 
 /// An insight.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,9 +86,9 @@ pub struct InsightBody {
     /// What every insight shows alike.
     #[serde(flatten)]
     pub constant: Constant,
-    /// The dashboards that it stands on; at most 100 are told.
+    /// The dashboards that it stands on, of those that the caller may see; at most 100 are told.
     pub dashboards: Vec<DashboardId>,
-    /// The tiles that show it; at most 100 are told.
+    /// The tiles that show it, on those dashboards; at most 100 are told.
     pub dashboard_tiles: Vec<TileOf>,
     /// Who made it.
     pub created_by: Option<users::Shown>,
@@ -140,6 +141,9 @@ pub struct TileOf {
 
 impl Record for Insight {
     const TABLE: Table = Table::Insights;
+    /// The live insights of a project.
+    const COUNTS: &'static [Count<Self>] =
+        &[Count::per(|insight| (!insight.head.deleted).then(|| insight.head.project.encoded()))];
     type Key = (ProjectId, InsightId);
     type Head = Head;
     type Shown = Shown;
@@ -154,6 +158,10 @@ impl Record for Insight {
 
     fn join(head: Head, shown: Shown) -> Self {
         Self { head, shown }
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.head.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {
@@ -287,7 +295,8 @@ const CONSTANT: &[u8] = br#"{"derived_name":null,"order":null,"favorited":false,
 /// How many of the tiles that show it an insight lists at the most.
 const LISTED: usize = 100;
 
-/// Appends an insight as a tile shows it, to whom may do `rights` with the dashboard that is read.
+/// Appends an insight as a tile shows it, to a caller who has `rights` on the dashboard that is read. It lists only
+/// `visible` dashboards.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
@@ -295,11 +304,12 @@ pub(super) fn write(
     tx: &impl Tx,
     row: &Row<'_, Insight>,
     rights: &Rights,
+    visible: &mut VisibleDashboards<'_>,
     users: &mut Embedder,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let Head { project, id, created_by, last_modified_by, .. } = row.head;
-    let live = tx.keys(&tiles::BY_INSIGHT, &(project, id), LISTED)?;
+    let live = visible_tiles(tx, (project, id), visible)?;
     Object::begin(out)
         .splice(row.shown)
         .splice(CONSTANT)
@@ -315,6 +325,21 @@ pub(super) fn write(
 }
 
 type TileKey = (ProjectId, DashboardId, TileId);
+
+/// The first live tiles that show an insight, without those on dashboards that are hidden from the caller.
+fn visible_tiles(
+    tx: &impl Tx,
+    insight: (ProjectId, InsightId),
+    visible: &mut VisibleDashboards<'_>,
+) -> Result<Vec<TileKey>> {
+    let mut shown = Vec::new();
+    for tile in tx.keys(&tiles::BY_INSIGHT, &insight, LISTED)? {
+        if visible.shows(tx, tile.1)? {
+            shown.push(tile);
+        }
+    }
+    Ok(shown)
+}
 
 fn write_dashboards(live: &[TileKey], out: &mut Vec<u8>) -> Result<()> {
     let mut array = Array::begin(out);

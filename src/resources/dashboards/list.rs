@@ -10,7 +10,7 @@ use crate::access::levels::{self, AccessLevel, Rights};
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, ProjectId, UserId, UserUuid};
 use crate::input::Choices;
-use crate::resources::access_controls::rules::{self, Rule, Ruling};
+use crate::resources::access_controls::rules::Ruling;
 use crate::resources::collaborators;
 use crate::resources::users;
 use crate::store::{Order, Row, Tx, Window};
@@ -19,15 +19,12 @@ use super::body::Items;
 use super::removals::{self, Removal};
 use super::{BY_NAME, Dashboard, Head};
 
-/// How many rules are read on a request's own thread.
-const FEW: u64 = 500;
-
 /// Which dashboards a list shows: those of which all that is asked for is true.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     /// Only those whose name or description contains this, in whatever case. Itself in lower case.
     pub search: Option<String>,
-    /// Only those with all of these tags, which are written as tags are kept.
+    /// Only those with all of these tags, which are written as tags are kept, each one once.
     pub tags: Vec<String>,
     /// Only those that are pinned, or only those that are not.
     pub pinned: Option<bool>,
@@ -97,7 +94,7 @@ impl Filter {
     }
 
     /// Whether it leaves out any that the caller may see.
-    fn narrows(&self) -> bool {
+    pub fn narrows(&self) -> bool {
         self.created_by.is_some() || self.reads()
     }
 
@@ -120,26 +117,10 @@ impl Filter {
         };
         Ok(self.pinned.is_none_or(|wanted| pinned == wanted)
             && self.creation_mode.is_none_or(|wanted| creation_mode == wanted)
+            && self.tags.len() <= tags.len()
             && self.tags.iter().all(|wanted| tags.iter().any(|tag| tag == wanted))
             && self.search.as_ref().is_none_or(found))
     }
-}
-
-/// Whether a list looks at more rows than it shows, or may: where it is filtered, and where rules hide
-/// more than a few from the caller.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
-pub fn walks(tx: &impl Tx, place: &InProject, filter: &Filter) -> Result<bool> {
-    if filter.narrows() || place.member.level.administers() {
-        return Ok(filter.narrows());
-    }
-    let count = tx.count::<Rule>(&place.project.id)?;
-    if count == 0 {
-        return Ok(false);
-    }
-    let hidden = rules::on_all(tx, place)?.is_some_and(|level| !level.lets_view());
-    Ok(hidden || count > FEW || filter.deleted)
 }
 
 /// What decides of the caller's rights on each dashboard of a project, read once for a list.

@@ -15,6 +15,7 @@ pub mod templates;
 pub mod texts;
 pub mod tiles;
 mod update;
+mod visible;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -28,13 +29,13 @@ use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
 use crate::resources::access_controls::rules;
 use crate::resources::collaborators;
 use crate::resources::projects::Project;
-use crate::store::{Count, Index, Indexed, Key, Record, Reference, Table, Tx, WriteTx};
+use crate::store::{Count, Index, Indexed, Key, Owner, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 pub use body::Once;
 pub use create::{copies_heavy, create};
 pub use input::{DashboardPatch, NewDashboard, Sent};
-pub use list::{CreationModes, Filter, Maker, list, walks};
+pub use list::{CreationModes, Filter, Maker, list};
 pub use tiles::is_heavy;
 pub use update::update;
 
@@ -126,6 +127,10 @@ impl Record for Dashboard {
         Self { head, shown }
     }
 
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.head.organization.owner()))
+    }
+
     fn references(&self) -> Vec<Reference> {
         vec![Reference::to::<Project>(&(self.head.organization, self.head.project))]
     }
@@ -172,6 +177,10 @@ impl Record for Details {
         Self { key, shown }
     }
 
+    fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
+        Ok(tx.head::<Dashboard>(&self.key)?.map(|head| head.organization.owner()))
+    }
+
     fn references(&self) -> Vec<Reference> {
         vec![Reference::to::<Dashboard>(&self.key)]
     }
@@ -202,8 +211,13 @@ impl Head {
     }
 }
 
+/// Writes both records. The version of the dashboard moves with either.
 fn put(tx: &mut WriteTx<'_>, mut dashboard: Dashboard, details: DetailsShown) -> Result<()> {
     let key = dashboard.key();
+    let versions = |tx: &WriteTx<'_>| -> Result<(u64, u64)> {
+        Ok((tx.version::<Dashboard>(&key)?, tx.version::<Details>(&key)?))
+    };
+    let (before, details_before) = versions(tx)?;
     let was_detailed = dashboard.head.detailed;
     dashboard.head.detailed = details != DetailsShown::default();
     tx.put(&dashboard)?;
@@ -211,6 +225,10 @@ fn put(tx: &mut WriteTx<'_>, mut dashboard: Dashboard, details: DetailsShown) ->
         tx.put(&Details { key, shown: details })?;
     } else if was_detailed {
         tx.remove::<Details>(&key)?;
+    }
+    let (after, details_after) = versions(tx)?;
+    if after == before && details_after != details_before {
+        tx.touch::<Dashboard>(&key)?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use crate::access::InProject;
 use crate::error::Result;
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
 use crate::resources::projects::{Head, Settings};
-use crate::store::{Count, Index, Indexed, Key, Record, Reference, Table, Tx, WriteTx};
+use crate::store::{Count, Index, Indexed, Key, Owner, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::{Dashboard, tiles};
@@ -48,6 +48,10 @@ impl Record for Removal {
 
     fn join(head: Self, (): ()) -> Self {
         head
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {

@@ -11,7 +11,7 @@ use crate::json::Object;
 use crate::patch::Patch;
 use crate::resources::projects::Project;
 use crate::resources::users::{self, Embedder};
-use crate::store::{Record, Reference, Row, Table, Tx, WriteTx};
+use crate::store::{Owner, Record, Reference, Row, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::tiles;
@@ -83,6 +83,10 @@ impl Record for Text {
 
     fn join(head: Head, shown: Shown) -> Self {
         Self { head, shown }
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.head.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {

@@ -64,8 +64,8 @@ pub fn routes(routes: &mut Routes) {
 }
 
 async fn list(at: Admitted<InOrganization>, page: Page) -> Answered {
-    page.answer(move |page| {
-        super::list(&*at.tx, at.place.member.organization, page.window(Order::Ascending))
+    page.answer(at, |tx, at, page| {
+        super::list(tx, at.place.member.organization, page.window(Order::Ascending))
     })
     .await
 }
@@ -136,7 +136,8 @@ async fn verify(
     let challenge = app.look(&at, |tx, place: &InOrganization| {
         super::challenge(tx, place.member.organization, id)
     })?;
-    let records = app.dns().txt(&challenge.name(&app.config().dns_challenge_prefix)).await?;
+    let name = challenge.name(&app.config().dns_challenge_prefix);
+    let records = app.dns().txt(&name, at.consumer).await?;
     let met = challenge.is_met_by(&records);
     app.post(&at, move |tx, _, place: &InOrganization, now| {
         if met {

@@ -18,7 +18,7 @@ use crate::json::Items;
 use crate::resources::organizations::Organization;
 use crate::secret::Draw;
 use crate::store::{
-    Count, Index, Indexed, Key, Record, Reference, Row, Table, Tx, Window, WriteTx,
+    Count, Index, Indexed, Key, Owner, Record, Reference, Row, Table, Tx, Window, WriteTx,
 };
 use crate::time::Timestamp;
 
@@ -89,6 +89,10 @@ impl Record for Domain {
 
     fn join(key: Self::Head, shown: Shown) -> Self {
         Self { key, shown }
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.key.0.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {

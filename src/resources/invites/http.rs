@@ -50,9 +50,8 @@ pub fn routes(routes: &mut Routes) {
 
 async fn list(State(app): State<App>, at: Admitted<InOrganization>, page: Page) -> Answered {
     let now = app.now();
-    page.answer(move |page| {
-        let organization = at.place.member.organization;
-        super::list(&*at.tx, organization, page.window(Order::Descending), now)
+    page.answer(at, move |tx, at, page| {
+        super::list(tx, &at.place.member, page.window(Order::Descending), now)
     })
     .await
 }

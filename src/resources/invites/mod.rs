@@ -20,7 +20,9 @@ use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::users;
 use crate::secret::Draw;
-use crate::store::{Count, Index, Indexed, Key, Record, Reference, Table, Tx, Window, WriteTx};
+use crate::store::{
+    Count, Index, Indexed, Key, Owner, Record, Reference, Table, Tx, Window, WriteTx,
+};
 use crate::time::Timestamp;
 
 pub use input::{InviteFields, NewInvite, NewInvites};
@@ -118,6 +120,10 @@ impl Record for Invite {
 
     fn join(head: Head, shown: Shown) -> Self {
         Self { head, shown }
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.head.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {
@@ -225,7 +231,8 @@ fn put(
         combine(tx, caller, &mut invite, &replaced)?;
     }
     if invite.shown.emailing_attempt_made {
-        let about = About::Invite { invite: id, to: invite.shown.target_email.clone() };
+        let to = invite.shown.target_email.clone();
+        let about = About::Invite { invite: id, to, by: Some(caller.user) };
         outbox::post(tx, LetterId(id.0), organization, about, now)?;
     }
     tx.put(&invite)?;
@@ -324,19 +331,20 @@ fn holds(tx: &impl Tx, invite: &Invite) -> Result<bool> {
     project_access::holds(tx, &inviter, &invite.shown.private_project_access)
 }
 
-/// The invites of an organization: how many there are in all, and those in `window` as the items of a JSON
-/// array.
+/// The invites of the caller's organization: how many there are in all, and those in `window` as the items of a JSON
+/// array. Access to private projects that the caller may not see is left out.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
 pub fn list(
     tx: &impl Tx,
-    organization: OrganizationId,
+    caller: &Membership,
     window: Window,
     now: Timestamp,
 ) -> Result<(u64, Vec<u8>)> {
+    let organization = caller.organization;
     let count = tx.count::<Invite>(&organization)?;
-    let mut items = body::Items::default();
+    let mut items = body::Items::of(caller);
     if window.begins_within(count) {
         tx.walk(&BY_SERIAL, &organization, window, |row| items.push(tx, &row, now))?;
     }

@@ -172,6 +172,24 @@ pub(super) fn require_grantable(
     Ok(())
 }
 
+/// What of it is on projects that the member may see.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub(super) fn visible_to(
+    tx: &impl Tx,
+    member: &Membership,
+    all: Vec<ProjectAccess>,
+) -> Result<Vec<ProjectAccess>> {
+    let mut visible = Vec::with_capacity(all.len());
+    for access in all {
+        if !matches!(reach(tx, member, access.id)?, Reach::Nothing) {
+            visible.push(access);
+        }
+    }
+    Ok(visible)
+}
+
 /// Whether the inviter may still give all this, as far as the projects are still there.
 ///
 /// # Errors

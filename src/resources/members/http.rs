@@ -51,7 +51,7 @@ async fn list(at: Admitted<InOrganization>, page: Page) -> Answered {
     let text = |name| page.parameter(name).filter(|text| !text.is_empty()).map(str::to_owned);
     let filter = Filter {
         email: text("email"),
-        search: text("search"),
+        search: text("search").map(|text| text.to_lowercase()),
         updated_after: page.parameter("updated_after").and_then(Timestamp::parse),
     };
     let order = match page.parameter("order") {
@@ -59,8 +59,8 @@ async fn list(at: Admitted<InOrganization>, page: Page) -> Answered {
         _ => Order::Descending,
     };
     page.walking(filter.walks())
-        .answer(move |page| {
-            super::list(&*at.tx, at.place.member.organization, &filter, page.window(order))
+        .answer(at, move |tx, at, page| {
+            super::list(tx, at.place.member.organization, &filter, page.window(order))
         })
         .await
 }

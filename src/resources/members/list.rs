@@ -25,7 +25,7 @@ choices_schema!(Orders);
 pub struct Filter {
     /// Only the one with exactly this address.
     pub email: Option<String>,
-    /// Only those whose name or address contains this, in whatever case.
+    /// Only those whose name or address contains this, in whatever case. Itself in lower case.
     pub search: Option<String>,
     /// Only those whose membership changed then or later.
     pub updated_after: Option<Timestamp>,
@@ -49,7 +49,7 @@ impl Filter {
 fn is_found(tx: &impl Tx, member: &Membership, search: &str) -> Result<bool> {
     let user: User = tx.get(&member.user)?;
     let users::Shown { first_name, last_name, email, .. } = user.shown;
-    Ok(format!("{first_name} {last_name} {email}").to_lowercase().contains(&search.to_lowercase()))
+    Ok(format!("{first_name} {last_name} {email}").to_lowercase().contains(search))
 }
 
 /// The members of an organization that `filter` lets through: how many there are in all, and those in

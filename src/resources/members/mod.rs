@@ -5,6 +5,8 @@ pub mod http;
 mod level;
 mod list;
 
+use std::ops::ControlFlow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -18,7 +20,7 @@ use crate::resources::organizations::Organization;
 use crate::resources::users::{self, Embedder, User};
 use crate::secret::Draw;
 use crate::store::{
-    Count, Index, Indexed, Key, Order, Record, Reference, Table, Tx, Window, WriteTx,
+    Count, Index, Indexed, Key, Order, Owner, Record, Reference, Table, Tx, Window, WriteTx,
 };
 use crate::time::Timestamp;
 
@@ -56,8 +58,11 @@ pub const BY_JOINING: Index<Membership, (OrganizationId, Timestamp)> =
 impl Record for Membership {
     const TABLE: Table = Table::Memberships;
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_USER, &BY_JOINING];
-    const COUNTS: &'static [Count<Self>] =
-        &[Count::per(|member| member.listed.then(|| member.organization.encoded()))];
+    /// The listed members of an organization, and the organizations of a user.
+    const COUNTS: &'static [Count<Self>] = &[
+        Count::per(|member| member.listed.then(|| member.organization.encoded())),
+        Count::per(|member| Some(member.user.encoded())),
+    ];
     const KEYS_COME_BACK: bool = true;
     type Key = (OrganizationId, UserId);
     type Head = Self;
@@ -73,6 +78,10 @@ impl Record for Membership {
 
     fn join(head: Self, (): ()) -> Self {
         head
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {
@@ -344,5 +353,13 @@ pub fn current_organization(tx: &impl Tx, user: &users::Head) -> Result<Option<O
     {
         return Ok(Some(chosen));
     }
-    Ok(organizations_of(tx, user.id)?.first().map(|member| member.organization))
+    let mut oldest = None;
+    tx.walk_until(&BY_USER, &user.id, 0, Order::Ascending, |row| {
+        if !tx.exists::<Organization>(&row.head.organization)? {
+            return Ok(ControlFlow::Continue(()));
+        }
+        oldest = Some(row.head.organization);
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(oldest)
 }

@@ -1,5 +1,7 @@
 //! `/api/organizations/`.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 
 use crate::access::gate::Limits;
@@ -17,10 +19,9 @@ use crate::resources::projects::{self, NewProject};
 use crate::resources::sweeps;
 use crate::secret::Seed;
 use crate::state::App;
-use crate::store::{Order, Tx, Window};
+use crate::store::{BoundedRead, Order, Tx, Window};
 
-use super::body::OrganizationBody;
-use super::body::write_full;
+use super::body::{MOST_PROJECTS, OrganizationBody, is_long, write_full};
 use super::{NewOrganization, Organization, OrganizationPatch};
 
 const LIST: &str = "/api/organizations/";
@@ -33,7 +34,7 @@ pub fn routes(routes: &mut Routes) {
     routes.noun("organizations", "The tenants that everything else lies in.");
     routes
         .get(LIST, "organizations_list", read, list)
-        .summary("List the organizations that you belong to.")
+        .summary("List the organizations that you belong to. A page shows at most 1,000 of their projects.")
         .lists::<OrganizationBody>();
     routes
         .post(LIST, "organizations_create", write.unlimited("create an organization"), create)
@@ -57,12 +58,16 @@ pub fn routes(routes: &mut Routes) {
 }
 
 async fn list(at: Admitted<Anywhere>, page: Page) -> Answered {
-    page.answer(move |page| {
+    page.answer(at, |tx, at, page| {
         let Window { offset, limit, .. } = page.window(Order::Ascending);
-        let mine = at.caller.open_memberships(&*at.tx)?;
+        let mine = at.caller.open_memberships(tx, usize::MAX)?;
         let mut items = Items::default();
+        let mut left = MOST_PROJECTS;
         for member in mine.iter().skip(offset).take(limit) {
-            items.push(|out| write_full(&*at.tx, member, &at.caller.key, out))?;
+            items.push(|out| {
+                left -= write_full(tx, member, &at.caller.key, left, out)?;
+                Ok(())
+            })?;
         }
         Ok((mine.len() as u64, items.into_bytes()))
     })
@@ -82,8 +87,9 @@ async fn create(State(app): State<App>, at: Changing<Anywhere>, Body(sent): Body
     .await
 }
 
-async fn retrieve(at: Admitted<InOrganization>) -> Answered {
-    body(&*at.tx, &at.place.member, &at.caller.key).map(Answer::Shown)
+async fn retrieve(State(app): State<App>, at: Admitted<InOrganization>) -> Answered {
+    let shown = app.long_reads().read(at, |tx, at| body(tx, &at.place.member, &at.caller.key));
+    shown.await.map(Answer::Shown)
 }
 
 async fn update(
@@ -92,13 +98,22 @@ async fn update(
     Body(sent): Body,
 ) -> Answered {
     let (patch, expected) = (Parsed::<OrganizationPatch>::of(&sent), at.expected.clone());
-    app.change(&at, move |tx, caller, place: &InOrganization, now| {
-        super::update(tx, place.member.organization, patch.get()?, now)?;
-        expected.require::<Organization>(tx, &place.member.organization)?;
-        body(tx, &place.member, &caller.key)
-    })
-    .await
-    .map(Answer::Shown)
+    let changed = app.change(&at, move |tx, caller, place: &InOrganization, now| {
+        let id = place.member.organization;
+        super::update(tx, id, patch.get()?, now)?;
+        expected.require::<Organization>(tx, &id)?;
+        let written =
+            if is_long(tx, id)? { None } else { Some(body(tx, &place.member, &caller.key)?) };
+        Ok((written, place.member.clone(), Arc::clone(&caller.key)))
+    });
+    let shown = match changed.await? {
+        (Some(written), ..) => written,
+        (None, member, key) => {
+            let read = move |tx: &BoundedRead<'_>| body(tx, &member, &key);
+            app.long_reads().run(at.consumer, app.store().snapshot()?, read).await?
+        }
+    };
+    Ok(Answer::Shown(shown))
 }
 
 async fn destroy(State(app): State<App>, at: Changing<InOrganization>) -> Answered {
@@ -114,6 +129,6 @@ async fn destroy(State(app): State<App>, at: Changing<InOrganization>) -> Answer
 
 fn body(tx: &impl Tx, member: &Membership, key: &Limits) -> Result<Versioned> {
     let mut json = Vec::with_capacity(2048);
-    write_full(tx, member, key, &mut json)?;
+    write_full(tx, member, key, MOST_PROJECTS, &mut json)?;
     Ok(Versioned { version: tx.version::<Organization>(&member.organization)?, json })
 }

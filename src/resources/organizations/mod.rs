@@ -13,7 +13,7 @@ use crate::input::{Flag, Name, Nullable, Required, UuidField};
 use crate::json::Object;
 use crate::patch::set;
 use crate::secret::Draw;
-use crate::store::{Index, Indexed, Record, Table, Tx, WriteTx};
+use crate::store::{Index, Indexed, Owner, Record, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 /// An organization.
@@ -83,6 +83,10 @@ impl Record for Organization {
 
     fn join(head: Head, shown: Shown) -> Self {
         Self { head, shown }
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.head.id.owner()))
     }
 }
 

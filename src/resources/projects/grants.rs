@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::resources::members::Membership;
-use crate::store::{Index, Indexed, Order, Record, Reference, Table, Tx, Window, WriteTx};
+use crate::store::{Index, Indexed, Order, Owner, Record, Reference, Table, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 use super::{Head, Project};
@@ -84,6 +84,10 @@ impl Record for Grant {
 
     fn join(head: Self, (): ()) -> Self {
         head
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {

@@ -74,11 +74,11 @@ pub fn routes(routes: &mut Routes) {
 }
 
 async fn list_in_organization(at: Admitted<InOrganization>, page: Page) -> Answered {
-    page.answer(move |page| {
+    page.answer(at, |tx, at, page| {
         let mut items = Items::default();
         let window = page.window(Order::Ascending);
         let only = at.caller.key.only_projects();
-        let count = super::list(&*at.tx, &at.place.member, only, window, |_, shown| {
+        let count = super::list(tx, &at.place.member, only, window, |_, shown| {
             items.push(|out| {
                 write_summary(shown, out);
                 Ok(())
@@ -91,14 +91,14 @@ async fn list_in_organization(at: Admitted<InOrganization>, page: Page) -> Answe
 
 /// The projects that the caller may see in all their organizations, by number.
 async fn list_mine(at: Admitted<Anywhere>, page: Page) -> Answered {
-    page.answer(move |page| {
+    page.answer(at, |tx, at, page| {
         let Window { offset, limit, .. } = page.window(Order::Ascending);
-        let memberships = at.caller.open_memberships(&*at.tx)?;
+        let memberships = at.caller.open_memberships(tx, usize::MAX)?;
         let only = at.caller.key.only_projects();
-        let mine = super::visible(&*at.tx, &memberships, only)?;
+        let mine = super::visible(tx, &memberships, only)?;
         let mut items = Items::default();
         for key in mine.iter().skip(offset).take(limit) {
-            at.tx.view::<Project, _>(key, |row| {
+            tx.view::<Project, _>(key, |row| {
                 items.push(|out| {
                     write_summary(row.shown, out);
                     Ok(())

@@ -23,7 +23,9 @@ use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::users;
 use crate::secret::Draw;
-use crate::store::{Count, Index, Indexed, Key, Record, Reference, Secrecy, Table, Tx, WriteTx};
+use crate::store::{
+    Count, Index, Indexed, Key, Owner, Record, Reference, Secrecy, Table, Tx, WriteTx,
+};
 use crate::time::Timestamp;
 
 pub use input::{NewProject, ProjectFields};
@@ -105,6 +107,10 @@ impl Record for Project {
 
     fn join(head: Head, shown: Shown) -> Self {
         Self { head, shown }
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.head.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {

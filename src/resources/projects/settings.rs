@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::members;
 use crate::resources::users::User;
-use crate::store::{Order, Record, Reference, Secrecy, Table, Tx, Window};
+use crate::store::{Order, Owner, Record, Reference, Secrecy, Table, Tx, Window};
 use crate::time::Timestamp;
 
 use super::Project;
@@ -81,6 +81,10 @@ impl Record for Settings {
 
     fn join(key: Self::Head, shown: Shown) -> Self {
         Self { key, shown }
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.key.0.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::members::{self, Membership};
+use crate::resources::organizations::Organization;
 use crate::resources::users;
 use crate::store::{Order, Tx, Window};
 
@@ -129,10 +130,7 @@ pub fn current_project(
         return Ok(Some(project));
     }
     let key = match (only, member) {
-        (Some(only), _) => {
-            let memberships = members::organizations_of(tx, user.id)?;
-            visible(tx, &memberships, Some(only))?.first().copied()
-        }
+        (Some(only), _) => first_of(tx, user, only)?,
         (None, Some(member)) => {
             let mut first = None;
             let window = Window { offset: 0, limit: 1, order: Order::Ascending };
@@ -148,4 +146,24 @@ pub fn current_project(
         Some(key) => tx.head::<Project>(&key),
         None => Ok(None),
     }
+}
+
+/// The first of these projects that the user may see, by number.
+fn first_of(
+    tx: &impl Tx,
+    user: &users::Head,
+    only: &[ProjectId],
+) -> Result<Option<(OrganizationId, ProjectId)>> {
+    let only: BTreeSet<&ProjectId> = only.iter().collect();
+    for id in only {
+        let Some(project) = super::find_by_id(tx, *id)? else { continue };
+        let organization = project.organization;
+        let is_there = tx.exists::<Organization>(&organization)?;
+        if let Some(member) = members::find(tx, organization, user.id)?.filter(|_| is_there)
+            && is_visible(tx, &member, &project)?
+        {
+            return Ok(Some((organization, *id)));
+        }
+    }
+    Ok(None)
 }

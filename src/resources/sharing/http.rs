@@ -1,28 +1,37 @@
 //! `/api/projects/:project_id/dashboards/:dashboard_id/sharing/`, and the public pages at `/shared/:token`.
 
+use std::sync::LazyLock;
+
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use crate::access::{Admitted, Changing, InProject, Needs};
 use crate::error::{Error, Result};
+use crate::fair::Consumer;
 use crate::http::answer::{Answer, Answered};
 use crate::http::body::Body;
-use crate::http::html::{Document, UNLISTED};
+use crate::http::html::{Document, UNLISTED, headers};
 use crate::http::path::{DashboardRef, Token};
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
 use crate::input::Parsed;
-use crate::resources::dashboards;
-use crate::state::App;
-use crate::store::Tx;
+use crate::resources::dashboards::{self, Dashboard};
+use crate::state::{App, PageKey};
+use crate::store::{BoundedRead, Tx};
 
 use super::body::{Public, Shared, SharingBody};
-use super::{Sharing, SharingPatch, page};
+use super::page::{self, Page};
+use super::{Sharing, SharingPatch};
 
 const ONE: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/sharing/";
 const REFRESH: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/sharing/refresh/";
 const PUBLIC: &str = "/shared/{token}/";
+
+const STYLE: &str = include_str!("page/style.css");
+/// The headers of every public page.
+static HEADERS: LazyLock<HeaderMap> = LazyLock::new(|| headers(STYLE, ""));
 
 /// The routes of sharing.
 pub fn routes(routes: &mut Routes) {
@@ -99,36 +108,68 @@ async fn refresh(
     .await
 }
 
-/// What a token opens, as JSON where the path ends in `.json` and as a page otherwise. What opens nothing
-/// answers the same whatever the reason. A dashboard may be long, so it waits for a turn that no caller with a
-/// key waits for.
+/// What a token opens, as JSON if the path ends in `.json`, and as a page otherwise. Whether it opens anything is read
+/// for each request; only what is shown then may be kept. What opens nothing answers the same whatever the reason.
 async fn open(State(app): State<App>, Token(token): Token) -> Result<Response> {
     let before = token.strip_suffix(".json");
-    let render = if before.is_some() { json } else { html };
+    let is_html = before.is_none();
     let token = before.unwrap_or(&token).to_owned();
     let tx = app.store().snapshot()?;
-    match super::find_open(&*tx, app.sharing(), &token, app.now())? {
-        Some(of) => app.public_pages().take(move || render(Shared::find(&*tx, of)?, &token)).await,
-        None => render(None, &token),
+    let found = super::find_open(&*tx, app.sharing(), &token, app.now())?;
+    let Some(live) = found.map(|of| Live::find(&*tx, of)).transpose()?.flatten() else {
+        return if is_html {
+            missing()
+        } else {
+            Ok((UNLISTED, Error::not_found()).into_response())
+        };
+    };
+    let Live { dashboard, version, owner } = live;
+    let html = is_html.then(|| app.sharing().hash(&token));
+    let key = PageKey { opening: tx.opening(), dashboard, version, html };
+    let render = move |tx: &BoundedRead<'_>| {
+        let shared = Shared::find(tx, dashboard)?.ok_or_else(Error::not_found)?;
+        if is_html { render(tx, &shared, &token) } else { shared.json() }
+    };
+    let body = app.public_pages().get(&key, owner, tx, render).await?;
+    let mut response = if is_html {
+        (HEADERS.clone(), body).into_response()
+    } else {
+        (UNLISTED, [(CONTENT_TYPE, "application/json")], body).into_response()
+    };
+    response.extensions_mut().insert(owner);
+    Ok(response)
+}
+
+/// A live dashboard that a token opens.
+struct Live {
+    dashboard: super::Of,
+    version: u64,
+    /// Its organization.
+    owner: Consumer,
+}
+
+impl Live {
+    /// The dashboard, unless it is removed.
+    fn find(tx: &impl Tx, dashboard: super::Of) -> Result<Option<Self>> {
+        let found = tx.view::<Dashboard, _>(&dashboard, |row| {
+            let owner = Consumer::Organization(row.head.organization.0);
+            let live = Self { dashboard, version: row.version, owner };
+            Ok((!row.head.deleted).then_some(live))
+        })?;
+        Ok(found.flatten())
     }
 }
 
-fn json(found: Option<Shared>, _: &str) -> Result<Response> {
-    let answer = match found {
-        Some(shared) => Ok(Answer::Plain(shared.json()?)),
-        None => Err(Error::not_found()),
-    };
-    Ok((UNLISTED, answer).into_response())
+fn render(tx: &BoundedRead<'_>, shared: &Shared, token: &str) -> Result<Vec<u8>> {
+    let page = page::render(shared, token, |bytes| tx.spend(bytes))?;
+    let Page { title, body } = &page;
+    Ok(Document { title, style: STYLE, script: "", body }.html().into_bytes())
 }
 
-fn html(found: Option<Shared>, token: &str) -> Result<Response> {
-    let (status, page) = match found {
-        Some(shared) => (StatusCode::OK, page::render(&shared, token)?),
-        None => (StatusCode::NOT_FOUND, page::missing()?),
-    };
-    let style = include_str!("page/style.css");
-    let document = Document { title: &page.title, style, script: "", body: &page.body };
-    Ok((status, document).into_response())
+fn missing() -> Result<Response> {
+    let Page { title, body } = &page::missing()?;
+    let html = Document { title, style: STYLE, script: "", body }.html();
+    Ok((StatusCode::NOT_FOUND, HEADERS.clone(), html).into_response())
 }
 
 fn get_editable(tx: &impl Tx, place: &InProject, id: DashboardId) -> Result<dashboards::Head> {

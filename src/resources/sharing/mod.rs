@@ -20,7 +20,7 @@ use crate::json::Object;
 use crate::resources::organizations::Organization;
 use crate::resources::projects;
 use crate::store::{
-    Index, Indexed, Key, Order, Record, Reference, Secrecy, Table, Tx, Window, WriteTx,
+    Index, Indexed, Key, Order, Owner, Record, Reference, Secrecy, Table, Tx, Window, WriteTx,
 };
 use crate::time::Timestamp;
 
@@ -90,6 +90,10 @@ impl Record for Sharing {
 
     fn join(head: Head, shown: Shown) -> Self {
         Self { head, shown }
+    }
+
+    fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
+        Owner::leading(tx, Table::Dashboards, &self.key())
     }
 
     fn references(&self) -> Vec<Reference> {

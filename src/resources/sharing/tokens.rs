@@ -70,7 +70,7 @@ fn key(secret: &SigningSecret) -> Result<Hmac<Sha256>> {
 }
 
 /// A keyed hash of a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TokenHash([u8; 32]);
 
 impl Key for TokenHash {

@@ -95,7 +95,7 @@ async fn accept(
     acceptable(&*app.store().snapshot()?)?;
     let by = match user {
         Some(user) => AcceptedBy::User(user),
-        None => AcceptedBy::Newcomer(app.new_key(None, acceptable).await?),
+        None => AcceptedBy::Newcomer(app.new_key(visitor.consumer, None, acceptable).await?),
     };
     let (links, sends_mail) = (app.links().clone(), app.sends_mail());
     app.post_as_visitor(&visitor, once, move |tx, now| {

@@ -247,8 +247,12 @@ fn announce(
     if !organization.shown.is_member_join_email_enabled {
         return Ok(());
     }
-    let about = About::Joining { user: member.user };
-    outbox::post(tx, LetterId(draw.uuid(now)), member.organization, about, now)
+    let (id, about) = (LetterId(draw.uuid(now)), About::Joining { user: member.user });
+    let organization = member.organization;
+    if !outbox::post_announcement(tx, id, organization, about, now)? {
+        tracing::warn!(%organization, dropped = 1, "announcements were dropped: too many mails of the organization wait");
+    }
+    Ok(())
 }
 
 fn body(tx: &impl Tx, member: &Membership, made: Option<&MadeKey>) -> Result<Versioned> {

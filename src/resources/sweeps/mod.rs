@@ -21,7 +21,7 @@ use crate::resources::organizations;
 use crate::resources::projects::grants::{self, Grant};
 use crate::resources::projects::{self, Project};
 use crate::resources::sharing::Sharing;
-use crate::store::{Key, Order, Record, Reference, Snapshot, Table, Tx, Window, WriteTx};
+use crate::store::{Key, Order, Owner, Record, Reference, Snapshot, Table, Tx, Window, WriteTx};
 
 /// How many records one transaction sweeps at the most.
 const PIECE: usize = 500;
@@ -55,6 +55,10 @@ impl Record for Sweep {
 
     fn join(head: Self, (): ()) -> Self {
         head
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.key().0.owner()))
     }
 }
 

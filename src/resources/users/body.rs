@@ -77,6 +77,6 @@ pub struct CurrentUser {
     pub team: Option<ProjectSummary>,
     /// The organization that `@current` stands for.
     pub organization: Option<OrganizationBody>,
-    /// Every organization that the user belongs to and the key shows.
+    /// The organizations that the user belongs to and the key shows, at most the 100 oldest.
     pub organizations: Vec<BasicOrganization>,
 }

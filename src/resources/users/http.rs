@@ -12,15 +12,18 @@ use crate::ids::{OrganizationId, ProjectId};
 use crate::input::Parsed;
 use crate::json::Object;
 use crate::patch::Patch;
-use crate::resources::organizations::body::{write_basic_of, write_full};
-use crate::resources::{members, projects};
+use crate::resources::members::{self, Membership};
+use crate::resources::organizations::body::{MOST_PROJECTS, write_basic_of, write_full};
+use crate::resources::{organizations, projects};
 use crate::state::App;
-use crate::store::{Tx, WriteTx};
+use crate::store::{BoundedRead, Tx, WriteTx};
 
 use super::body::CurrentUser;
 use super::{User, UserPatch, splice_own};
 
 const ME: &str = "/api/users/@me/";
+/// With more organizations than this, the user is shown outside the write that changes them.
+const MANY_ORGANIZATIONS: u64 = 32;
 
 /// The routes of users.
 pub fn routes(routes: &mut Routes) {
@@ -37,22 +40,39 @@ pub fn routes(routes: &mut Routes) {
         .answers::<CurrentUser>(200);
 }
 
-async fn retrieve(at: Admitted<Anywhere>) -> Answered {
-    body(&*at.tx, &at.caller).map(Answer::Shown)
+async fn retrieve(State(app): State<App>, at: Admitted<Anywhere>) -> Answered {
+    app.long_reads().read(at, |tx, at| body(tx, &at.caller)).await.map(Answer::Shown)
 }
 
 async fn update(State(app): State<App>, at: Changing<Anywhere>, Body(sent): Body) -> Answered {
     let (patch, expected) = (Parsed::<UserPatch>::of(&sent), at.expected.clone());
-    app.change(&at, move |tx, caller, _: &Anywhere, _| {
+    let changed = app.change(&at, move |tx, caller, _: &Anywhere, _| {
         let patch = patch.get()?;
         let current = current_after(tx, caller, patch)?;
         super::update(tx, caller.user.id, patch, current)?;
         expected.require::<User>(tx, &caller.user.id)?;
         let user = tx.head::<User>(&caller.user.id)?.ok_or_else(Error::not_found)?;
-        body(tx, &Caller { user, key: caller.key.clone() })
-    })
-    .await
-    .map(Answer::Shown)
+        let caller = Caller { user, key: caller.key.clone() };
+        let written = if is_long(tx, &caller)? { None } else { Some(body(tx, &caller)?) };
+        Ok((written, caller))
+    });
+    let shown = match changed.await? {
+        (Some(written), _) => written,
+        (None, caller) => {
+            let read = move |tx: &BoundedRead<'_>| body(tx, &caller);
+            app.long_reads().run(at.consumer, app.store().snapshot()?, read).await?
+        }
+    };
+    Ok(Answer::Shown(shown))
+}
+
+/// Whether it takes long to show the caller: then it is done outside the write.
+fn is_long(tx: &impl Tx, caller: &Caller) -> Result<bool> {
+    if tx.count::<Membership>(&caller.user.id)? > MANY_ORGANIZATIONS {
+        return Ok(true);
+    }
+    let current = members::current_organization(tx, &caller.user)?;
+    current.map_or(Ok(false), |id| organizations::body::is_long(tx, id))
 }
 
 /// What `@current` will stand for: what was sent, where the user may go there, and else what it stood for.
@@ -62,19 +82,18 @@ fn current_after(
     patch: &UserPatch,
 ) -> Result<(Option<OrganizationId>, Option<ProjectId>)> {
     let mut current = (caller.user.current_organization, caller.user.current_project);
-    let reached = caller.open_memberships(tx)?;
-    let member_of = |id| reached.iter().find(|member| member.organization == id);
     if let Patch::Value(id) = patch.set_current_organization {
         let id = OrganizationId(id);
-        member_of(id).ok_or_else(|| does_not_exist("set_current_organization", &id))?;
+        let member = caller.open_membership(tx, id)?;
+        member.ok_or_else(|| does_not_exist("set_current_organization", &id))?;
         current.0 = Some(id);
     }
     if let Patch::Value(id) = patch.set_current_team {
         let id = ProjectId(id);
         let refused = || does_not_exist("set_current_team", &id);
         let project = projects::find_by_id(tx, id)?.ok_or_else(refused)?;
-        let member = member_of(project.organization).ok_or_else(refused)?;
-        if !caller.key.reach_project(id) || !projects::is_visible(tx, member, &project)? {
+        let member = caller.open_membership(tx, project.organization)?.ok_or_else(refused)?;
+        if !caller.key.reach_project(id) || !projects::is_visible(tx, &member, &project)? {
             return Err(refused());
         }
         current = (Some(project.organization), Some(id));
@@ -90,17 +109,18 @@ fn does_not_exist(attr: &str, id: &impl std::fmt::Display) -> Error {
 /// The caller, with the organizations and the project that the key shows.
 fn body(tx: &impl Tx, caller: &Caller) -> Result<Versioned> {
     let mut json = Vec::with_capacity(4096);
-    let current = members::current_organization(tx, &caller.user)?;
-    let open = caller.open_memberships(tx)?;
-    let member = open.iter().find(|member| Some(member.organization) == current);
+    let member = match members::current_organization(tx, &caller.user)? {
+        Some(id) => caller.open_membership(tx, id)?,
+        None => None,
+    };
     splice_own(tx, caller.user.id, Object::begin(&mut json))?
-        .with("team", |out| write_team(tx, caller, &open, member, out))?
+        .with("team", |out| write_team(tx, caller, member.as_ref(), out))?
         .with("organization", |out| {
-            let Some(member) = member else {
+            let Some(member) = &member else {
                 out.extend_from_slice(b"null");
                 return Ok(());
             };
-            write_full(tx, member, &caller.key, out)
+            write_full(tx, member, &caller.key, MOST_PROJECTS, out).map(drop)
         })?
         .with("organizations", |out| write_basic_of(tx, caller, out))?
         .end();
@@ -110,23 +130,19 @@ fn body(tx: &impl Tx, caller: &Caller) -> Result<Versioned> {
 fn write_team(
     tx: &impl Tx,
     caller: &Caller,
-    open: &[members::Membership],
-    member: Option<&members::Membership>,
+    member: Option<&Membership>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let only = caller.key.only_projects();
-    let lets_in = |project: &projects::Head| {
-        open.iter().any(|member| member.organization == project.organization)
-    };
-    let project = projects::current_project(tx, &caller.user, member, only)?.filter(lets_in);
+    let project = projects::current_project(tx, &caller.user, member, only)?;
     let written = match project {
-        Some(project) => {
+        Some(project) if caller.open_membership(tx, project.organization)?.is_some() => {
             tx.view::<projects::Project, _>(&(project.organization, project.id), |row| {
                 projects::write_summary(row.shown, out);
                 Ok(())
             })?
         }
-        None => None,
+        _ => None,
     };
     if written.is_none() {
         out.extend_from_slice(b"null");

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, UserId, UserUuid};
 use crate::json::Object;
 use crate::secret::Draw;
-use crate::store::{Index, Indexed, Record, Reference, Table, Tx, WriteTx};
+use crate::store::{Index, Indexed, Owner, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 pub use input::{NewUser, UserPatch};
@@ -93,6 +93,10 @@ impl Record for User {
     fn join(head: Head, shown: Shown) -> Self {
         Self { head, shown }
     }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(None)
+    }
 }
 
 /// What only the user sees of themselves.
@@ -153,6 +157,10 @@ impl Record for Profile {
 
     fn join(user: UserId, shown: ProfileShown) -> Self {
         Self { user, shown }
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(None)
     }
 
     fn references(&self) -> Vec<Reference> {

@@ -1,12 +1,14 @@
 //! Files of older forms get the indexes and counts that they lack.
 
-use redb::ReadableTable;
+use redb::{ReadableDatabase, ReadableTable};
 use serde_json::json;
 use uuid::Uuid;
 
 use super::opening::set_format;
 use super::*;
-use crate::ids::{ActivityId, OrganizationId, ProjectId, UserId};
+use crate::ids::{ActivityId, InviteId, LetterId, OrganizationId, ProjectId, UserId};
+use crate::mail::outbox::{About, Letter};
+use crate::mail::sent::Sent;
 use crate::resources::activity::{self, Detail, Entry, FieldChange, Shown};
 use crate::time::Timestamp;
 
@@ -77,4 +79,108 @@ async fn an_older_files_activity_log_is_indexed_and_counted_when_it_is_opened() 
         assert_clean(&findings.expect("checked"));
         store.close().await;
     }
+}
+
+/// What form 4 says of a letter's content.
+#[derive(Serialize)]
+enum OldAbout {
+    Invite { invite: InviteId, to: String },
+    Joining { user: UserId },
+    Joined { user: UserId, to: String },
+}
+
+impl From<About> for OldAbout {
+    fn from(about: About) -> Self {
+        match about {
+            About::Invite { invite, to, .. } => Self::Invite { invite, to },
+            About::Joining { user } => Self::Joining { user },
+            About::Joined { user, to } => Self::Joined { user, to },
+        }
+    }
+}
+
+/// Letters and sent mails, more than are brought up to date at once.
+fn mails() -> (Vec<Letter>, Vec<Sent>) {
+    let moment = |number: u64| Timestamp::from_micros(i64::try_from(number).expect("few"));
+    let organization = |number: u64| OrganizationId(Uuid::from_u128(u128::from(number % 3)));
+    let letter = |number: u64| {
+        let (user, to) = (UserId(number), format!("{number}@x.example"));
+        let invite = InviteId(Uuid::from_u128(u128::from(number)));
+        Letter {
+            id: LetterId(Uuid::from_u128(u128::from(number))),
+            organization: organization(number),
+            about: match number % 3 {
+                0 => About::Invite { invite, to, by: None },
+                1 => About::Joining { user },
+                _ => About::Joined { user, to },
+            },
+            written_at: moment(number),
+            due_at: moment(number * 7),
+            attempts: 300,
+        }
+    };
+    let sent = |number: u64| Sent {
+        at: moment(number),
+        letter: LetterId(Uuid::from_u128(u128::from(number))),
+        organization: organization(number),
+        mailbox: format!("{number}@x.example"),
+        user: None,
+    };
+    ((0..2345).map(letter).collect(), (0..1234).map(sent).collect())
+}
+
+/// Puts a record of form 4 into the file.
+fn put_old(table: &mut RawTable<'_>, of: Table, key: &[u8], head: &impl Serialize) {
+    let payload = postcard::to_stdvec(&(1_u64, head)).expect("a head");
+    let sealed = record::seal(of, key, &[payload.as_slice(), b"null"].concat());
+    table.insert(key, sealed.as_slice()).expect("put");
+}
+
+#[tokio::test]
+async fn an_older_files_mails_are_indexed_and_counted_by_organization_when_it_is_opened() {
+    let (scratch, store) = Scratch::new();
+    let (letters, sent) = mails();
+    let all = (letters.clone(), sent.clone());
+    let put = move |tx: &mut WriteTx<'_>| {
+        all.0.iter().try_for_each(|letter| tx.put(letter))?;
+        all.1.iter().try_for_each(|sent| tx.put(sent))
+    };
+    store.write(put).await.expect("mails");
+    let whole = dump(&store);
+    store.close().await;
+    drop(store);
+    scratch.behind_the_back(Table::Outbox, |table| {
+        for Letter { id, organization, about, written_at, due_at, attempts } in letters {
+            let about = OldAbout::from(about);
+            let head = (id, organization, about, written_at, due_at, attempts);
+            put_old(table, Table::Outbox, &id.encoded(), &head);
+        }
+    });
+    scratch.behind_the_back(Table::MailSent, |table| {
+        for Sent { at, letter, organization, mailbox, user: _ } in sent {
+            let head = (at, letter, organization, mailbox);
+            put_old(table, Table::MailSent, &(at, letter).encoded(), &head);
+        }
+    });
+    for table in [Table::OutboxByOrganization, Table::Counts] {
+        scratch.behind_the_back(table, |table| table.retain(|_, _| false).expect("emptied"));
+    }
+    let retired = redb::TableDefinition::<&[u8], &[u8]>::new("outbox_by_due/1");
+    scratch.with_database(|database| {
+        let transaction = database.begin_write().expect("a transaction");
+        drop(transaction.open_table(retired).expect("a table of form 4"));
+        transaction.commit().expect("committed");
+    });
+    set_format(&scratch, 4);
+    let store = scratch.open().expect("an older file");
+    assert!(dump(&store) == whole);
+    let kinds = vec![kind::<Owner>(), kind::<Letter>(), kind::<Sent>()];
+    let findings = store.check(checks(kinds), Progress::unheard()).await;
+    assert_clean(&findings.expect("checked"));
+    store.close().await;
+    drop(store);
+    scratch.with_database(|database| {
+        let transaction = database.begin_read().expect("a transaction");
+        assert!(transaction.open_table(retired).is_err(), "the old index is gone");
+    });
 }

@@ -46,6 +46,10 @@ impl Record for Owner {
     fn join(head: Self, (): ()) -> Self {
         head
     }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<bytes::Owner>> {
+        Ok(None)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,6 +94,10 @@ impl Record for Thing {
 
     fn join(head: Head, note: String) -> Self {
         Self { head, note }
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<bytes::Owner>> {
+        Ok(Some(bytes::Owner::Organization(uuid::Uuid::from_u128(self.head.owner.into()))))
     }
 
     fn references(&self) -> Vec<Reference> {
@@ -167,10 +175,16 @@ impl Scratch {
 
     /// Changes a table of the closed file as no store would.
     fn behind_the_back(&self, table: Table, change: impl FnOnce(&mut RawTable<'_>)) {
-        let database = Database::open(self.path()).expect("the file");
-        let transaction = database.begin_write().expect("a transaction");
-        change(&mut transaction.open_table(definition(table)).expect("the table"));
-        transaction.commit().expect("committed");
+        self.with_database(|database| {
+            let transaction = database.begin_write().expect("a transaction");
+            change(&mut transaction.open_table(definition(table)).expect("the table"));
+            transaction.commit().expect("committed");
+        });
+    }
+
+    /// Hands the closed file to redb.
+    fn with_database(&self, with: impl FnOnce(&Database)) {
+        with(&Database::open(self.path()).expect("the file"));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Making and opening files: ours, others', newer, older, cut off.
 
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use redb::ReadableDatabase;
 
@@ -94,8 +94,38 @@ async fn a_file_in_use_is_refused_by_every_path_to_it() {
     let (scratch, _store) = Scratch::new();
     assert!(matches!(scratch.open(), Err(OpenError::InUse(_))));
     let link = scratch.folder.path().join("link.redb");
-    std::os::unix::fs::symlink(scratch.path(), &link).expect("a link");
+    symlink(scratch.path(), &link).expect("a link");
     assert!(matches!(Store::open(&link, NO_CACHE), Err(OpenError::InUse(_))));
+}
+
+#[tokio::test]
+async fn no_name_beside_the_file_is_followed() {
+    let scratch = Scratch::empty();
+    let (data, target) = (scratch.path(), scratch.folder.path().join("theirs"));
+    for suffix in ["creating", "rewriting", "lock"] {
+        symlink(&target, beside(&data, suffix)).expect("a link");
+    }
+    let refused = scratch.create().err().expect("a refusal").to_string();
+    assert!(refused.contains(".lock: it is a symbolic link"), "{refused}");
+    std::fs::remove_file(beside(&data, "lock")).expect("removed");
+    scratch.create().expect("links in place of drafts are removed").close().await;
+    assert!(!target.exists(), "nothing was written through a link");
+}
+
+#[tokio::test]
+async fn a_link_is_followed_when_it_is_asked_for_and_not_in_place_of_the_file() {
+    let (scratch, store) = Scratch::new();
+    store.close().await;
+    let (data, link) = (scratch.path(), scratch.folder.path().join("link.redb"));
+    symlink(&data, &link).expect("a link");
+    let store = Store::open(&link, NO_CACHE).expect("the link was asked for");
+    assert_eq!(store.path(), data.canonicalize().expect("the file"));
+    store.close().await;
+    let moved = beside(&data, "moved");
+    std::fs::rename(&data, &moved).expect("moved");
+    symlink(&moved, &data).expect("a link");
+    let refused = Files.open(&data).expect_err("a refusal").to_string();
+    assert!(refused.contains("symbolic link"), "{refused}");
 }
 
 #[test]

@@ -393,7 +393,10 @@ pub struct Connection {
 
 impl Connection {
     pub fn open(address: SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&address, LONG)?;
+        Self::of(TcpStream::connect_timeout(&address, LONG)?)
+    }
+
+    pub fn of(stream: TcpStream) -> io::Result<Self> {
         stream.set_read_timeout(Some(LONG))?;
         stream.set_write_timeout(Some(LONG))?;
         stream.set_nodelay(true)?;

@@ -212,6 +212,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "access",
             "error",
+            "fair",
             "ids",
             "input",
             "json",

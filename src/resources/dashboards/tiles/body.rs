@@ -9,6 +9,7 @@ use crate::ids::{DashboardId, ProjectId};
 use crate::json::{Array, Object};
 use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::texts::{self, Text};
+use crate::resources::dashboards::visible::VisibleDashboards;
 use crate::resources::users::Embedder;
 use crate::store::{Order, Tx, Window};
 use crate::time::Timestamp;
@@ -39,12 +40,13 @@ pub struct TileBody {
 /// Members that say the same of every tile.
 const CONSTANT: &[u8] = br#"{"last_refresh":null,"is_cached":false,"filters_overrides":{}}"#;
 
-/// Appends the live tiles of a dashboard to whom may do `rights` with it, in their order and numbered by
-/// it. Those whose insight is removed are left out.
+/// Appends the live tiles of a dashboard to a caller who has `rights` on it and sees the `visible` ones, in their
+/// order and numbered by it. Those whose insight is removed are left out.
 pub(in crate::resources::dashboards) fn write(
     tx: &impl Tx,
     dashboard: &(ProjectId, DashboardId),
     rights: &Rights,
+    visible: &mut VisibleDashboards<'_>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let mut live: Vec<(Head, Vec<u8>)> = Vec::new();
@@ -55,7 +57,8 @@ pub(in crate::resources::dashboards) fn write(
         Ok(())
     })?;
     live.sort_by(|(one, _), (other, _)| one.standing(other));
-    let mut contents = Contents { tx, rights, users: Embedder::default(), text: Vec::new() };
+    let (users, text) = (Embedder::default(), Vec::new());
+    let mut contents = Contents { tx, rights, visible, users, text };
     let mut array = Array::begin(out);
     let mut order = 0_u64;
     for (head, shown) in &live {
@@ -77,18 +80,19 @@ pub(in crate::resources::dashboards) fn write(
 }
 
 /// What tiles show, read one after the other.
-struct Contents<'c, X> {
+struct Contents<'c, 'p, X> {
     tx: &'c X,
     rights: &'c Rights,
+    visible: &'c mut VisibleDashboards<'p>,
     users: Embedder,
     text: Vec<u8>,
 }
 
-impl<X: Tx> Contents<'_, X> {
+impl<X: Tx> Contents<'_, '_, X> {
     /// The tile's insight and text, one of them null; none where the insight is removed.
     fn of(&mut self, tile: &Head) -> Result<Option<(&[u8], &[u8])>> {
         const NULL: &[u8] = b"null";
-        let Self { tx, rights, users, text: out } = self;
+        let Self { tx, rights, visible, users, text: out } = self;
         out.clear();
         match tile.content {
             Content::Insight(id) => {
@@ -96,7 +100,7 @@ impl<X: Tx> Contents<'_, X> {
                     if row.head.deleted {
                         return Ok(());
                     }
-                    insights::write(*tx, &row, rights, users, out)
+                    insights::write(*tx, &row, rights, visible, users, out)
                 })?;
                 Ok((!out.is_empty()).then_some((out, NULL)))
             }

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, OrganizationId, ProjectId, TextId, TileId};
 use crate::secret::Draw;
 use crate::store::{
-    Count, Index, Indexed, Key, Order, Record, Reference, Sum, Table, Tx, Window, WriteTx,
+    Count, Index, Indexed, Key, Order, Owner, Record, Reference, Sum, Table, Tx, Window, WriteTx,
 };
 use crate::time::Timestamp;
 
@@ -130,6 +130,10 @@ impl Record for Tile {
 
     fn join(head: Head, shown: Shown) -> Self {
         Self { head, shown }
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.head.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {

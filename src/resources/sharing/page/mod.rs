@@ -21,6 +21,8 @@ pub(super) struct Page {
 
 /// The colours that tiles are given; any other shows none.
 const COLORS: [&str; 5] = ["white", "blue", "green", "purple", "black"];
+/// What rendering a card costs, as bytes that are read: a card takes up to a millisecond or two.
+const CARD: usize = 64 * 1024;
 /// The longest that the cards of a page are together, in bytes of HTML. From the first that does not fit in,
 /// tiles are only named.
 const LONGEST: usize = 2 * 1024 * 1024;
@@ -66,17 +68,21 @@ struct Card<'p> {
     definition: Definition,
 }
 
-/// The page of a dashboard that this token opens.
+/// The page of a dashboard that this token opens. `spend` is told what each card costs, in bytes.
 ///
 /// # Errors
-/// None in practice: the template always renders.
-pub(super) fn render(shared: &Shared, token: &str) -> Result<Page> {
+/// What `spend` answers; otherwise none in practice: the template always renders.
+pub(super) fn render(
+    shared: &Shared,
+    token: &str,
+    spend: impl Fn(usize) -> Result<()>,
+) -> Result<Page> {
     let title = named(shared.name.as_deref(), "Untitled dashboard");
     let page = DashboardPage {
         title,
         description: shared.description.trim(),
         tags: &shared.tags,
-        cards: cards(&shared.tiles, token)?,
+        cards: cards(&shared.tiles, token, spend)?,
         created: shared.created_at.day(),
     };
     let body = page.render().map_err(Error::internal)?;
@@ -97,9 +103,14 @@ pub(super) fn missing() -> Result<Page> {
 }
 
 /// A card for each tile, as many of them whole as fit on the page.
-fn cards(tiles: &[SharedTile], token: &str) -> Result<Vec<String>> {
+fn cards(
+    tiles: &[SharedTile],
+    token: &str,
+    spend: impl Fn(usize) -> Result<()>,
+) -> Result<Vec<String>> {
     let (mut cards, mut left) = (Vec::with_capacity(tiles.len()), LONGEST);
     for tile in tiles {
+        spend(CARD)?;
         let card = card(tile, Content::whole(tile))?;
         let Some(rest) = left.checked_sub(card.len()) else { break };
         left = rest;

@@ -4,32 +4,35 @@
 //! request) and what is no HTTP (400), both without a body. Its header timeout runs from a
 //! connection's start and again from each answer, so it ends idle connections too.
 
+mod activity;
+mod connection;
+mod connections;
+mod host;
+
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hyper::Request;
-use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use tokio::io::{AsyncRead, AsyncWrite};
+use hyper_util::rt::TokioTimer;
+use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
-use tower::Service;
+use tokio::time::{Instant, sleep, timeout};
 
-use super::client::{OverTls, Peer};
+use super::client::TrustedProxies;
 use super::front::Front;
-use super::socket::Socket;
-use super::tls::{Tls, TlsStream};
+use super::tls::Tls;
+use connection::Connection;
+use connections::ConnectionTable;
+
+/// Sockets that a listener may open beyond [`ServerLimits::connections`].
+pub const EXTRA_SOCKETS: usize = connections::LOOPBACK_RESERVE + connections::CLOSING_SOCKETS;
 
 /// What one connection may hold in memory, in bytes, of what it sends before a handler takes it
 /// (hyper panics below 8 KiB).
@@ -41,8 +44,17 @@ const LAST_BACK_OFF: Duration = Duration::from_secs(1);
 /// What clients may take of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// Connections at one time; further ones wait in the kernel's queue. Default 4096.
+    /// Connections at one time. When all are open, the one that is idle longest is closed for a new one, of the
+    /// address that holds most; where none is idle the new one is closed. Loopback addresses get some more.
+    /// Default 4096.
     pub connections: usize,
+    /// Connections of one IPv4 address or IPv6 network of 64 bits at one time. When all are open, the one that is
+    /// idle longest is closed for a new one; where none is idle the new one is closed. Default 1024.
+    pub connections_per_address: usize,
+    /// Proxies whose connections are not limited by address. Default none.
+    pub trusted_proxies: TrustedProxies,
+    /// The age from which on a connection is closed after its next answer. Default 1 h.
+    pub connection_age: Duration,
     /// The time for a request's line and headers to arrive, and so also the time that a connection
     /// may be idle; on a connection's first request the TLS handshake counts in. Default 30 s.
     pub header_timeout: Duration,
@@ -58,6 +70,9 @@ impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             connections: 4096,
+            connections_per_address: 1024,
+            trusted_proxies: TrustedProxies::default(),
+            connection_age: Duration::from_hours(1),
             // Not under the time a request may take: tokio wakes itself, at the price of a system call,
             // for each timer that is due before all others, and answers that go out together start many.
             header_timeout: Duration::from_secs(30),
@@ -97,11 +112,12 @@ pub async fn serve_by(
     limits: &ServerLimits,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    if limits.connections == 0 {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the connection limit is zero"));
+    if limits.connections == 0 || limits.connections_per_address == 0 {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a connection limit is zero"));
     }
     let (http, front) = (http(limits), front.into());
-    let slots = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
+    let table = ConnectionTable::new(limits);
+    let mut refusals = Refusals::default();
     let stopping = GracefulShutdown::new();
     let (mut connections, mut handshakes) = (JoinSet::new(), JoinSet::new());
     let mut back_off = FIRST_BACK_OFF;
@@ -114,15 +130,20 @@ pub async fn serve_by(
             Some(done) = handshakes.join_next() => if let Ok(Some((connection, stream))) = done {
                 connections.spawn(Connection::run(connection, http.clone(), stream, stopping.watcher()));
             },
-            accepted = accept(&listener, &slots) => match accepted {
-                Ok((stream, peer, slot)) => {
+            accepted = accept(&listener, &table) => match accepted {
+                Ok((stream, peer, socket)) => {
                     back_off = FIRST_BACK_OFF;
-                    let socket = Socket::new(stream, limits.write_timeout);
-                    let connection = Connection { peer, slot, front: front.clone(), deadline: None };
+                    let Some(admitted) = table.admit(peer, socket) else {
+                        drop(stream);
+                        front.count_refused();
+                        refusals.note(peer);
+                        continue;
+                    };
+                    let (connection, stream) = Connection::new(peer, admitted, stream, &front, limits);
                     if let Some(tls) = tls.clone() {
-                        handshakes.spawn(connection.secure(tls, socket, limits.header_timeout));
+                        handshakes.spawn(connection.secure(tls, stream, limits.header_timeout));
                     } else {
-                        connections.spawn(connection.run(http.clone(), socket, stopping.watcher()));
+                        connections.spawn(connection.run(http.clone(), stream, stopping.watcher()));
                     }
                 }
                 Err(error) if concerns_one_client(&error) => {}
@@ -179,86 +200,41 @@ fn http(limits: &ServerLimits) -> http1::Builder {
     http
 }
 
-/// The next connection, once there is room for it.
+/// The next connection, once there is a socket for it.
 async fn accept(
     listener: &TcpListener,
-    slots: &Arc<Semaphore>,
+    table: &ConnectionTable,
 ) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-    let slot = Arc::clone(slots).acquire_owned().await.map_err(io::Error::other)?;
+    let socket = table.socket().await?;
     let (stream, peer) = listener.accept().await?;
     // Fails only where the client is gone already, which the first read tells.
     let _gone = stream.set_nodelay(true);
-    Ok((stream, peer, slot))
+    Ok((stream, peer, socket))
+}
+
+/// Connections that were refused since the log last told so.
+#[derive(Default)]
+struct Refusals {
+    count: u64,
+    logged: Option<Instant>,
+}
+
+impl Refusals {
+    /// Logs refused connections, at most once a second.
+    fn note(&mut self, peer: SocketAddr) {
+        self.count += 1;
+        if self.logged.is_none_or(|logged| logged.elapsed() >= Duration::from_secs(1)) {
+            let (count, client) = (self.count, peer.ip().to_canonical());
+            tracing::warn!(count, %client, "connections were refused: no slot is free and none is idle");
+            *self = Self { count: 0, logged: Some(Instant::now()) };
+        }
+    }
 }
 
 /// The client went away while it waited to be accepted; the next one may be tried at once.
 fn concerns_one_client(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
-}
-
-/// One accepted connection, and the slot that it holds.
-struct Connection {
-    peer: SocketAddr,
-    slot: OwnedSemaphorePermit,
-    front: Front,
-    /// Until when the head of the first request must be there; of a connection by TLS, whose handshake counts in.
-    deadline: Option<Instant>,
-}
-
-impl Connection {
-    /// The connection by TLS; none where the handshake failed.
-    async fn secure(
-        self,
-        tls: Arc<Tls>,
-        socket: Socket,
-        header_timeout: Duration,
-    ) -> Option<(Self, TlsStream)> {
-        let deadline = Instant::now() + header_timeout;
-        match tls.accept(socket, deadline).await {
-            Ok(stream) => Some((Self { deadline: Some(deadline), ..self }, stream)),
-            Err(error) => {
-                tracing::debug!(%error, "a TLS handshake failed");
-                None
-            }
-        }
-    }
-
-    async fn run<S>(self, http: http1::Builder, stream: S, watcher: Watcher)
-    where
-        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    {
-        let Self { peer, slot, front, deadline } = self;
-        let _open = front.open();
-        let heard = AtomicBool::new(false);
-        let service = service_fn(|mut request: Request<Incoming>| {
-            heard.store(true, Ordering::Relaxed);
-            request.extensions_mut().insert(Peer(peer));
-            if deadline.is_some() {
-                request.extensions_mut().insert(OverTls);
-            }
-            front.router().call(request)
-        });
-        let served = watcher.watch(http.serve_connection(TokioIo::new(stream), service));
-        tokio::select! {
-            served = served => if let Err(error) = served {
-                tracing::debug!(%error, "a connection ended early");
-            },
-            () = silent(deadline, &heard) => tracing::debug!("a connection sent no request in time"),
-        }
-        drop(slot);
-    }
-}
-
-/// Ready at the deadline where no request was heard until then.
-async fn silent(deadline: Option<Instant>, heard: &AtomicBool) {
-    if let Some(deadline) = deadline {
-        sleep_until(deadline).await;
-        if !heard.load(Ordering::Relaxed) {
-            return;
-        }
-    }
-    std::future::pending::<()>().await;
 }
 
 async fn drain(stopping: GracefulShutdown, mut connections: JoinSet<()>, grace: Duration) {

@@ -1,0 +1,148 @@
+use proptest::prelude::*;
+use uuid::Uuid;
+
+use super::*;
+
+const TOTAL: usize = 1024;
+
+fn client(last: u8) -> IpAddr {
+    IpAddr::from([192, 0, 2, last])
+}
+
+fn tenant(number: u128) -> Payer {
+    Payer::Tenant(Consumer::Organization(Uuid::from_u128(number)))
+}
+
+fn pages(number: u128) -> Payer {
+    Payer::PublicPage(Consumer::Organization(Uuid::from_u128(number)))
+}
+
+fn refused(result: Result<Charge, OverBudget>) -> Account {
+    result.err().expect("a refusal").0
+}
+
+#[test]
+fn a_client_and_a_tenant_have_a_quarter_and_a_keyless_client_an_eighth() {
+    let budget = MemoryBudget::new(TOTAL);
+    let _first = budget.take(client(1), tenant(1), 200).unwrap();
+    assert!(matches!(refused(budget.take(client(1), tenant(2), 57)), Account::Client(_)));
+    assert!(matches!(refused(budget.take(client(2), tenant(1), 57)), Account::Tenant(_)));
+    let _second = budget.take(client(2), tenant(2), 256).unwrap();
+    let _visitor = budget.take(client(1), Payer::Visitor, 100).unwrap();
+    assert!(matches!(refused(budget.take(client(1), pages(3), 29)), Account::Visitor(_)));
+    let _third = budget.take(client(1), pages(3), 28).unwrap();
+    assert_eq!(budget.used(), 200 + 256 + 100 + 28);
+}
+
+#[test]
+fn one_keyless_client_never_uses_up_the_share_of_a_tenant_or_of_its_pages() {
+    let budget = MemoryBudget::new(TOTAL);
+    let _all = budget.take(client(1), pages(1), 128).unwrap();
+    assert!(budget.take(client(1), pages(1), 1).is_err());
+    let _page = budget.take(client(2), pages(1), 128).unwrap();
+    let _member = budget.take(client(1), tenant(1), 256).unwrap();
+}
+
+#[test]
+fn no_set_of_tenants_exceeds_the_total() {
+    let budget = MemoryBudget::new(TOTAL);
+    let charges: Vec<_> =
+        (1..=4).map(|n| budget.take(client(n), tenant(n.into()), 256).unwrap()).collect();
+    assert_eq!(refused(budget.take(client(5), tenant(5), 1)), Account::Total);
+    drop(charges);
+    assert!(budget.take(client(5), tenant(5), 1).is_ok());
+}
+
+#[test]
+fn what_is_larger_than_a_share_is_taken_alone() {
+    let budget = MemoryBudget::new(TOTAL);
+    let large = budget.take(client(1), tenant(1), 2 * TOTAL).unwrap();
+    assert!(budget.take(client(2), tenant(2), 1).is_err());
+    drop(large);
+    let mut body = budget.take(client(1), tenant(1), 1).unwrap();
+    body.resize(300).expect("alone");
+    let _other = budget.take(client(2), tenant(2), 1).unwrap();
+    assert_eq!(body.resize(1200), Err(OverBudget(Account::Total)));
+    assert_eq!(budget.used(), 301, "a refused growth changes nothing");
+}
+
+#[test]
+fn the_addresses_of_an_ipv6_network_are_one_client() {
+    let budget = MemoryBudget::new(TOTAL);
+    let _first = budget.take("2001:db8::1".parse().unwrap(), tenant(1), 256).unwrap();
+    assert!(budget.take("2001:db8::2".parse().unwrap(), tenant(2), 1).is_err());
+    assert!(budget.take("2001:db8:0:1::2".parse().unwrap(), tenant(2), 1).is_ok());
+}
+
+#[test]
+fn a_shared_buffer_is_counted_once_and_for_as_long_as_somebody_has_it() {
+    let budget = MemoryBudget::new(TOTAL);
+    let page = Bytes::from(vec![0; 200]);
+    let pins: Vec<_> = (0..10).map(|_| budget.pin(&page, pages(1)).unwrap()).collect();
+    assert_eq!(budget.used(), 200);
+    let other = Bytes::from(vec![1; 200]);
+    assert!(matches!(budget.pin(&other, pages(1)), Err(OverBudget(Account::PublicPages(_)))));
+    drop(pins);
+    assert_eq!(budget.used(), 0);
+    let _other = budget.pin(&other, pages(1)).unwrap();
+    assert_eq!(budget.0.pins.lock().unwrap().len(), 1, "the other is forgotten");
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Take(u8, u128, bool, usize),
+    Split(usize, usize),
+    Resize(usize, usize),
+    Drop(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (0..4_u8, 0..4_u128, any::<bool>(), 0..400_usize)
+            .prop_map(|(client, tenant, keyed, bytes)| Step::Take(client, tenant, keyed, bytes)),
+        (any::<usize>(), 0..200_usize).prop_map(|(at, bytes)| Step::Split(at, bytes)),
+        (any::<usize>(), 0..400_usize).prop_map(|(at, bytes)| Step::Resize(at, bytes)),
+        any::<usize>().prop_map(Step::Drop),
+    ]
+}
+
+proptest! {
+    /// Whatever is taken, split, resized and dropped, in whatever order: each account counts what is held, and
+    /// nothing at the end.
+    #[test]
+    fn nothing_is_lost(steps in prop::collection::vec(step(), 1..100)) {
+        let budget = MemoryBudget::new(TOTAL);
+        let mut held: Vec<Charge> = Vec::new();
+        for step in steps {
+            let at = |at: usize, held: &[Charge]| at.checked_rem(held.len());
+            match step {
+                Step::Take(from, of, keyed, bytes) => {
+                    let payer = if keyed { tenant(of) } else { pages(of) };
+                    held.extend(budget.take(client(from), payer, bytes));
+                }
+                Step::Split(charge, bytes) => if let Some(at) = at(charge, &held) {
+                    let part = held[at].split(bytes);
+                    held.push(part);
+                },
+                Step::Resize(charge, bytes) => if let Some(at) = at(charge, &held) {
+                    let before = held[at].bytes;
+                    let done = held[at].resize(bytes).is_ok();
+                    prop_assert_eq!(held[at].bytes, if done { bytes } else { before });
+                },
+                Step::Drop(charge) => if let Some(at) = at(charge, &held) {
+                    drop(held.swap_remove(at));
+                },
+            }
+            let mut expected: HashMap<Account, usize> = HashMap::new();
+            for charge in &held {
+                for account in charge.accounts.iter().flatten() {
+                    *expected.entry(*account).or_default() += charge.bytes;
+                }
+            }
+            expected.retain(|_, bytes| *bytes > 0);
+            prop_assert_eq!(&*budget.lock(), &expected);
+        }
+        drop(held);
+        prop_assert!(budget.lock().is_empty());
+    }
+}

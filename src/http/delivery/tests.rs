@@ -1,0 +1,162 @@
+use std::io::Read;
+use std::net::Ipv4Addr;
+
+use flate2::read::GzDecoder;
+use uuid::Uuid;
+
+use super::*;
+
+const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+const SIZE: usize = 20 * PIECE + 5;
+
+fn delivery(total: usize) -> (Delivery, MemoryBudget) {
+    let budget = MemoryBudget::new(total);
+    (Delivery::new(budget.clone()), budget)
+}
+
+/// Bytes of which no piece is like another.
+fn bytes(size: usize) -> Vec<u8> {
+    (0..size as u64).map(|at| (at.wrapping_mul(at) >> 8).to_le_bytes()[0]).collect()
+}
+
+fn response(body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
+    let tenant = Consumer::Organization(Uuid::from_u128(1));
+    response.extensions_mut().insert(Payer::Tenant(tenant));
+    response
+}
+
+async fn frame(body: &mut Body) -> Bytes {
+    body.frame().await.expect("a frame").expect("no error").into_data().expect("data")
+}
+
+#[tokio::test]
+async fn a_small_answer_is_neither_counted_nor_copied() {
+    let (delivery, budget) = delivery(1);
+    let small = Bytes::from(bytes(PIECE));
+    let mut body = delivery.deliver(response(small.clone()), CLIENT).into_body();
+    assert_eq!(budget.used(), 0);
+    assert_eq!(frame(&mut body).await.as_ptr(), small.as_ptr());
+}
+
+#[tokio::test]
+async fn a_large_answer_is_given_back_piece_by_piece_as_it_leaves() {
+    let (delivery, budget) = delivery(1 << 30);
+    let sent = bytes(SIZE);
+    let mut body = delivery.deliver(response(sent.clone()), CLIENT).into_body();
+    assert_eq!((body.size_hint().exact(), budget.used()), (Some(SIZE as u64), SIZE));
+    let mut received = Vec::new();
+    while !body.is_end_stream() {
+        let piece = frame(&mut body).await;
+        assert!(piece.len() <= PIECE);
+        assert_eq!(budget.used(), SIZE - received.len(), "a piece is counted until it has left");
+        received.extend_from_slice(&piece);
+        drop(piece);
+        assert_eq!(budget.used(), SIZE - received.len());
+        assert_eq!(body.size_hint().exact(), Some((SIZE - received.len()) as u64));
+    }
+    assert!(received == sent);
+}
+
+#[tokio::test]
+async fn an_answer_whose_client_goes_away_is_given_back() {
+    let (delivery, budget) = delivery(1 << 30);
+    let mut body = delivery.deliver(response(bytes(SIZE)), CLIENT).into_body();
+    let piece = frame(&mut body).await;
+    drop(body);
+    assert_eq!(budget.used(), PIECE);
+    drop(piece);
+    assert_eq!(budget.used(), 0);
+}
+
+#[tokio::test]
+async fn a_shared_answer_is_not_copied_and_is_counted_once() {
+    let (delivery, budget) = delivery(1 << 30);
+    let page = Bytes::from(bytes(SIZE));
+    let range = page.as_ptr_range();
+    let bodies: Vec<_> =
+        (0..3).map(|_| delivery.deliver(response(page.clone()), CLIENT).into_body()).collect();
+    assert_eq!(budget.used(), SIZE);
+    for mut body in bodies {
+        while !body.is_end_stream() {
+            assert!(range.contains(&frame(&mut body).await.as_ptr()));
+        }
+    }
+    assert_eq!(budget.used(), 0);
+}
+
+#[tokio::test]
+async fn an_answer_beyond_the_share_is_a_503_that_keeps_what_is_known_of_the_request() {
+    #[derive(Clone)]
+    struct Known;
+    let (delivery, budget) = delivery(4 * SIZE);
+    let first = delivery.deliver(response(bytes(SIZE)), CLIENT);
+    let mut second = response(bytes(SIZE));
+    second.extensions_mut().insert(Known);
+    let second = delivery.deliver(second, CLIENT);
+    assert_eq!((second.status().as_u16(), &second.headers()["retry-after"]), (503, &1.into()));
+    assert!(second.extensions().get::<Error>().is_some_and(Error::is_overload));
+    assert!(second.extensions().get::<Known>().is_some());
+    assert_eq!(budget.used(), SIZE);
+    drop(first);
+    assert_eq!(delivery.deliver(response(bytes(SIZE)), CLIENT).status(), 200);
+}
+
+#[tokio::test]
+async fn keyless_readers_of_a_page_pay_for_it_and_not_its_tenants_members() {
+    let (delivery, budget) = delivery(4 * SIZE);
+    let page = || {
+        let mut response = Response::new(Body::from(bytes(SIZE / 4)));
+        response.extensions_mut().insert(Consumer::Organization(Uuid::from_u128(1)));
+        response
+    };
+    let readers: Vec<_> = (0..8).map(|_| delivery.deliver(page(), CLIENT)).collect();
+    let served = readers.iter().filter(|response| response.status() == 200).count();
+    assert_eq!(served, 2, "an eighth of the budget");
+    let other = delivery.deliver(page(), IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)));
+    let member = delivery.deliver(response(bytes(SIZE)), CLIENT);
+    assert_eq!((other.status().as_u16(), member.status().as_u16()), (200, 200));
+    drop((readers, other, member));
+    assert_eq!(budget.used(), 0);
+}
+
+#[tokio::test]
+async fn a_compressed_answer_is_made_off_this_thread_and_counted_until_it_is() {
+    let (delivery, budget) = delivery(1 << 30);
+    let text = "all kinds of text ".repeat(1 << 16).into_bytes();
+    let mut plain = response(text.clone());
+    plain.extensions_mut().insert(Uncompressed);
+    let mut body = delivery.deliver(plain, CLIENT).into_body();
+    assert_eq!(budget.used(), text.len() + COMPRESSOR);
+    let (mut packed, mut waits, mut before) = (Vec::new(), 0, budget.used());
+    loop {
+        let mut next = body.frame();
+        let found = match (&mut next).now_or_never() {
+            Some(found) => found,
+            None => {
+                waits += 1;
+                next.await
+            }
+        };
+        let Some(frame) = found else { break };
+        packed.extend_from_slice(&frame.expect("no error").into_data().expect("data"));
+        assert!(budget.used() < before, "what is compressed is given back");
+        before = budget.used();
+    }
+    let turns = text.len().div_ceil(PIECE).div_ceil(PIECES_A_TURN);
+    assert_eq!(waits, turns, "each turn runs on another thread");
+    let mut unpacked = Vec::new();
+    GzDecoder::new(packed.as_slice()).read_to_end(&mut unpacked).expect("gzip");
+    assert!(unpacked == text && budget.used() == 0);
+}
+
+#[tokio::test]
+async fn what_compresses_for_nobody_is_given_back() {
+    let (delivery, budget) = delivery(1 << 30);
+    let mut plain = response(bytes(SIZE));
+    plain.extensions_mut().insert(Uncompressed);
+    let mut body = delivery.deliver(plain, CLIENT).into_body();
+    frame(&mut body).await;
+    drop(body);
+    assert_eq!(budget.used(), 0);
+}

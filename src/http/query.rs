@@ -1,0 +1,92 @@
+//! Queries: each parameter may be repeated, with a bounded number of different values.
+
+use std::collections::HashSet;
+
+use crate::error::{Error, Result};
+
+/// The parameters of a query in the order they were sent. Of a name and value that are sent again only the last one is
+/// kept.
+///
+/// # Errors
+/// 400 for a parameter that has more than `most` different values.
+pub(super) fn parse(query: &str, most: usize) -> Result<Vec<(String, String)>> {
+    let pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+    distinct(pairs, most)
+}
+
+fn distinct(mut pairs: Vec<(String, String)>, most: usize) -> Result<Vec<(String, String)>> {
+    if pairs.len() <= 1 {
+        return Ok(pairs);
+    }
+    let mut known = HashSet::with_capacity(pairs.len());
+    let mut is_last: Vec<bool> =
+        pairs.iter().rev().map(|(name, value)| known.insert((name.as_str(), value))).collect();
+    let mut names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+    names.sort_unstable();
+    if let Some(name) = names.chunk_by(|one, other| one == other).find(|same| same.len() > most) {
+        return Err(too_many(name.first().copied().unwrap_or_default(), most));
+    }
+    drop(known);
+    pairs.retain(|_| is_last.pop().unwrap_or(true));
+    Ok(pairs)
+}
+
+/// The words of comma lists, each one once, in order.
+///
+/// # Errors
+/// 400 at `name` for more than `most` different words.
+pub(super) fn words<'q>(
+    lists: impl Iterator<Item = &'q str>,
+    name: &str,
+    most: usize,
+) -> Result<Vec<String>> {
+    let mut known = HashSet::new();
+    let words = lists.flat_map(|list| list.split(',')).map(str::trim);
+    let words: Vec<_> =
+        words.filter(|word| !word.is_empty() && known.insert(*word)).map(str::to_owned).collect();
+    if words.len() > most { Err(too_many(name, most)) } else { Ok(words) }
+}
+
+fn too_many(name: &str, most: usize) -> Error {
+    Error::field(
+        name,
+        "limit_reached",
+        format!("A query parameter has at most {most} different values (--max-query-values)."),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(query: &str) -> Vec<(String, String)> {
+        parse(query, 3).expect("few values")
+    }
+
+    fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn of_repeated_pairs_the_last_one_is_kept() {
+        assert_eq!(parsed(""), []);
+        assert_eq!(parsed("a=1&b=1&a=2&a=1&b=1"), pairs(&[("a", "2"), ("a", "1"), ("b", "1")]));
+    }
+
+    #[test]
+    fn a_parameter_has_a_bounded_number_of_different_values() {
+        assert_eq!(parsed(&"a=1&".repeat(500)).len(), 1);
+        assert_eq!(parsed("a=1&a=2&a=3&b=1&b=2&b=3").len(), 6);
+        let refused = parse("b=1&a=1&a=2&a=3&a=%34", 3).expect_err("a fourth value");
+        assert_eq!((refused.status(), refused.code()), (400, "limit_reached"));
+        assert_eq!(refused.attr(), Some("a"));
+    }
+
+    #[test]
+    fn words_of_lists_count_together() {
+        let lists = ["a, b,,a", "c"];
+        assert_eq!(words(lists.into_iter(), "x", 3).expect("three"), ["a", "b", "c"]);
+        let refused = words(lists.into_iter(), "x", 2).expect_err("a third word");
+        assert_eq!(refused.attr(), Some("x"));
+    }
+}

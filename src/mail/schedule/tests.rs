@@ -1,0 +1,234 @@
+//! What a round reads, counted at the transaction.
+
+use std::cell::Cell;
+
+use tempfile::TempDir;
+
+use crate::ids::{InviteId, UserId};
+use crate::mail::outbox::About;
+use crate::mail::sent::Sent;
+use crate::secret::Seed;
+use crate::store::{Order, Raw, Snapshot, Store, Table, WriteTx};
+
+use super::*;
+
+const NOW: Timestamp = Timestamp::from_micros(1_750_000_000_000_000);
+
+/// A snapshot that counts the values read through it.
+struct Counting<'s> {
+    snapshot: &'s Snapshot,
+    read: Cell<usize>,
+}
+
+impl Raw for Counting<'_> {
+    fn raw_get(
+        &self,
+        table: Table,
+        key: &[u8],
+        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        self.read.set(self.read.get() + 1);
+        self.snapshot.raw_get(table, key, visit)
+    }
+
+    fn raw_between(
+        &self,
+        table: Table,
+        span: (&[u8], Option<&[u8]>),
+        skip: usize,
+        order: Order,
+        visit: &mut (dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + '_),
+    ) -> Result<()> {
+        self.snapshot.raw_between(table, span, skip, order, &mut |key, payload| {
+            self.read.set(self.read.get() + 1);
+            visit(key, payload)
+        })
+    }
+}
+
+/// A data file with an outbox.
+struct Outbox {
+    store: Store,
+    _folder: TempDir,
+}
+
+impl Outbox {
+    fn new() -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let path = folder.path().join("steward.redb");
+        let mut draw = Seed::take().draw();
+        let created = Store::create(&path, 1 << 22, &mut draw, |_, _| Ok(()));
+        let (store, ()) = created.expect("a data file");
+        Self { store, _folder: folder }
+    }
+
+    async fn put(&self, put: impl Fn(&mut WriteTx<'_>) -> Result<()> + Send + 'static) {
+        self.store.write(put).await.expect("written");
+    }
+
+    /// Adds letters of an organization, to the address that `to` gives for each.
+    async fn letters(&self, organization: u128, count: u128, to: fn(u128) -> String) {
+        self.put(move |tx| {
+            (0..count).try_for_each(|number| tx.put(&letter(organization, number, to(number))))
+        })
+        .await;
+    }
+
+    /// Uses up the quota of organizations.
+    async fn exhaust(&self, organizations: std::ops::Range<u128>) {
+        self.put(move |tx| {
+            let each = |organization| (0..100).map(move |number| (organization, number));
+            organizations.clone().flat_map(each).try_for_each(|(organization, number)| {
+                tx.put(&sent(organization, number, format!("{number}@sent.example")))
+            })
+        })
+        .await;
+    }
+
+    /// Plans a round; how many values were read besides.
+    fn plan(&self, schedule: &mut Schedule, now: Timestamp) -> (Round, usize) {
+        let snapshot = self.store.snapshot().expect("a snapshot");
+        let tx = Counting { snapshot: &snapshot, read: Cell::new(0) };
+        let round = schedule.plan(&tx, now).expect("a round");
+        (round, tx.read.get())
+    }
+
+    /// Plans rounds until no organization is to be looked at now; the letters, and how many values each round read.
+    fn plan_all(&self, schedule: &mut Schedule) -> (Vec<Letter>, Vec<usize>) {
+        let (mut letters, mut reads) = (Vec::new(), Vec::new());
+        loop {
+            let (round, read) = self.plan(schedule, NOW);
+            letters.extend(round.letters);
+            reads.push(read);
+            assert!(reads.len() < 2_000, "it goes on for ever");
+            if round.next.is_none_or(|next| next > NOW) {
+                return (letters, reads);
+            }
+        }
+    }
+}
+
+fn id(organization: u128, number: u128) -> Uuid {
+    Uuid::from_u128(organization << 64 | number)
+}
+
+fn organization(number: u128) -> OrganizationId {
+    OrganizationId(id(number, 0))
+}
+
+fn letter(of: u128, number: u128, to: String) -> Letter {
+    let about = About::Invite { invite: InviteId(id(of, number)), to, by: Some(UserId(1)) };
+    let (id, organization) = (LetterId(id(of, number)), organization(of));
+    Letter { id, organization, about, written_at: NOW, due_at: NOW, attempts: 0 }
+}
+
+fn sent(of: u128, number: u128, mailbox: String) -> Sent {
+    let (letter, organization) = (LetterId(id(of, number)), organization(of));
+    Sent { at: NOW, letter, organization, mailbox, user: None }
+}
+
+fn distinct(number: u128) -> String {
+    format!("{number}@x.example")
+}
+
+fn one_mailbox(number: u128) -> String {
+    format!("victim+{number}@x.example")
+}
+
+#[tokio::test]
+async fn an_organization_without_quota_costs_one_look_whatever_waits() {
+    let mut costs = Vec::new();
+    for waiting in [300, 30_000] {
+        let outbox = Outbox::new();
+        outbox.letters(1, waiting, distinct).await;
+        outbox.exhaust(1..2).await;
+        let (letters, reads) = outbox.plan_all(&mut Schedule::default());
+        assert!(letters.is_empty());
+        costs.push(reads.iter().sum::<usize>());
+    }
+    assert!(costs[1] <= costs[0] && costs[0] < 20, "{costs:?}");
+}
+
+#[tokio::test]
+async fn a_round_reads_a_bounded_part_of_the_letters_that_a_mailbox_holds() {
+    for waiting in [300, 30_000] {
+        let outbox = Outbox::new();
+        outbox.letters(1, waiting, one_mailbox).await;
+        outbox.put(|tx| tx.put(&sent(9, 1, "victim@x.example".to_owned()))).await;
+        // Behind all those.
+        outbox.put(move |tx| tx.put(&letter(1, waiting, "free@x.example".to_owned()))).await;
+        let mut schedule = Schedule::default();
+        let (letters, reads) = outbox.plan_all(&mut schedule);
+        assert_eq!(letters.first().map(|letter| letter.id.0), Some(id(1, waiting)));
+        assert!(reads.iter().all(|read| *read < 3 * LETTERS_READ), "{reads:?}");
+        // A further letter is found without reading the others again.
+        outbox.put(move |tx| tx.remove::<Letter>(&LetterId(id(1, waiting))).map(drop)).await;
+        outbox.plan_all(&mut schedule);
+        let later = NOW.plus_seconds(1);
+        outbox
+            .put(move |tx| {
+                let new = letter(1, waiting + 1, "new@x.example".to_owned());
+                tx.put(&Letter { due_at: later, ..new })
+            })
+            .await;
+        schedule.add(organization(1), later);
+        let (round, read) = outbox.plan(&mut schedule, later);
+        assert_eq!(round.letters.len(), 1);
+        assert!(read < 20, "{read}");
+    }
+}
+
+#[tokio::test]
+async fn a_round_looks_at_a_bounded_number_of_organizations() {
+    for organizations in [30, 3_000] {
+        let outbox = Outbox::new();
+        outbox
+            .put(move |tx| {
+                let all = (1..=organizations).map(|of| letter(of, 1, one_mailbox(of)));
+                all.into_iter().try_for_each(|letter| tx.put(&letter))
+            })
+            .await;
+        outbox.put(|tx| tx.put(&sent(9_999, 1, "victim@x.example".to_owned()))).await;
+        let mut schedule = Schedule::default();
+        let (letters, reads) = outbox.plan_all(&mut schedule);
+        assert!(letters.is_empty());
+        assert!(reads.iter().all(|read| *read < 500), "{reads:?}");
+        let turns = schedule.turns.len();
+        assert_eq!(turns, usize::try_from(organizations).expect("a number"));
+    }
+}
+
+#[tokio::test]
+async fn organizations_take_turns() {
+    let outbox = Outbox::new();
+    outbox.letters(1, 90, distinct).await;
+    let mut schedule = Schedule::default();
+    let (round, _) = outbox.plan(&mut schedule, NOW);
+    assert_eq!(round.letters.len(), LETTERS_SENT);
+    outbox.put(|tx| tx.put(&letter(2, 1, "other@x.example".to_owned()))).await;
+    schedule.add(organization(2), NOW);
+    let (round, _) = outbox.plan(&mut schedule, NOW);
+    assert!(round.letters.iter().any(|letter| letter.organization == organization(2)));
+}
+
+#[tokio::test]
+async fn one_letter_to_a_mailbox_is_in_a_round() {
+    let outbox = Outbox::new();
+    for of in 1..=3 {
+        outbox.letters(of, 3, one_mailbox).await;
+    }
+    let (round, _) = outbox.plan(&mut Schedule::default(), NOW);
+    assert_eq!(round.letters.len(), 1);
+    assert_eq!(round.next, Some(NOW));
+}
+
+#[tokio::test]
+async fn a_letter_that_was_put_off_is_looked_at_when_it_is_due() {
+    let outbox = Outbox::new();
+    let due = NOW.plus_seconds(5);
+    outbox.put(move |tx| tx.put(&Letter { due_at: due, ..letter(1, 1, distinct(1)) })).await;
+    let mut schedule = Schedule::default();
+    let (round, _) = outbox.plan(&mut schedule, NOW);
+    assert_eq!((round.letters.len(), round.next), (0, Some(due)));
+    assert_eq!(outbox.plan(&mut schedule, due).0.letters.len(), 1);
+}

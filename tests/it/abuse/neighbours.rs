@@ -1,1 +1,0 @@
-//! What each attack costs a victim: the victim's latency beside the attack over its latency alone.
