@@ -1,6 +1,8 @@
 //! What an operator can do with a data file: the same code whether a command opened the file itself or
 //! a running server does it for the command (decisions §5).
 
+mod accounts;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -12,7 +14,7 @@ use crate::mail::compose::Message;
 use crate::resources::api_keys::{self, ApiKey, NewApiKey};
 use crate::resources::checks;
 use crate::resources::invites;
-use crate::resources::members::{self, Level, Membership};
+use crate::resources::members::{Level, Membership};
 use crate::resources::organizations::{self, NewOrganization, Organization};
 use crate::resources::projects::{self, NewProject};
 use crate::resources::users::{self, NewUser, User};
@@ -30,6 +32,8 @@ pub enum Operation {
         name: String,
         /// The owner's address.
         owner: String,
+        /// Whether the owner may be a user whose account only a link made.
+        existing: bool,
     },
     /// Lists every organization.
     OrganizationList,
@@ -71,6 +75,8 @@ pub enum Operation {
         projects: Vec<ProjectId>,
         /// After how many seconds it ends by itself.
         expires_in: Option<i64>,
+        /// Whether the user's account may be one that only a link made.
+        existing: bool,
     },
     /// Lists every key.
     KeyList,
@@ -105,8 +111,8 @@ pub enum Operation {
 /// What a rule refuses; 503 when the file cannot be read or written.
 pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Result<Value> {
     match operation {
-        Operation::OrganizationCreate { name, owner } => {
-            create_organization(app, name, owner).await
+        Operation::OrganizationCreate { name, owner, existing } => {
+            create_organization(app, name, owner, existing).await
         }
         Operation::OrganizationList => {
             let quota = app.config().caps.organization_bytes;
@@ -115,14 +121,29 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
         Operation::UserCreate { email, first_name, last_name, organization, level, existing } => {
             let sent = json!({ "email": email, "first_name": first_name, "last_name": last_name });
             let new = NewUser::parse(&crate::input::object(sent)?)?;
-            create_user(app, new, organization.map(|organization| (organization, level)), existing)
-                .await
+            accounts::create_user(
+                app,
+                new,
+                organization.map(|organization| (organization, level)),
+                existing,
+            )
+            .await
         }
-        Operation::UserList => off_thread(app, list_users).await,
-        Operation::UserSetActive { email, active } => set_active(app, email, active).await,
-        Operation::KeyCreate { email, label, scopes, organizations, projects, expires_in } => {
+        Operation::UserList => off_thread(app, accounts::list_users).await,
+        Operation::UserSetActive { email, active } => {
+            accounts::set_active(app, email, active).await
+        }
+        Operation::KeyCreate {
+            email,
+            label,
+            scopes,
+            organizations,
+            projects,
+            expires_in,
+            existing,
+        } => {
             let wanted = Wanted { label, scopes, organizations, projects, expires_in };
-            create_key(app, email, wanted).await
+            create_key(app, email, wanted, existing).await
         }
         Operation::KeyList => off_thread(app, list_keys).await,
         Operation::KeyRevoke { id } => {
@@ -170,7 +191,12 @@ fn get_user(tx: &impl Tx, email: &str) -> Result<User> {
     users::find_by_email(tx, email)?.ok_or_else(|| missing("user", &email))
 }
 
-async fn create_organization(app: &App, name: String, owner: String) -> Result<Value> {
+async fn create_organization(
+    app: &App,
+    name: String,
+    owner: String,
+    existing: bool,
+) -> Result<Value> {
     let named = JsonObject::from_iter([("name".to_owned(), Value::from(name))]);
     let new = NewOrganization::parse(&named)?;
     let owner = NewUser::parse(&crate::input::object(json!({ "email": owner }))?)?;
@@ -179,7 +205,10 @@ async fn create_organization(app: &App, name: String, owner: String) -> Result<V
         let mut draw = seed.draw();
         let id = organizations::create(tx, &new, &mut draw, now)?;
         let user = match users::find_by_email(tx, &owner.email)? {
-            Some(user) => user,
+            Some(user) => {
+                accounts::require_known(tx, "owner", &user, existing)?;
+                user
+            }
             None => users::create(tx, &owner, &mut draw, now)?,
         };
         let first = NewProject::of(&JsonObject::new());
@@ -209,75 +238,6 @@ fn list_organizations(tx: &Snapshot, quota: usize) -> Result<Value> {
 
 const EVERYTHING: Window = Window::all(Order::Ascending);
 
-async fn create_user(
-    app: &App,
-    new: NewUser,
-    join: Option<(OrganizationId, Level)>,
-    existing: bool,
-) -> Result<Value> {
-    let seed = Seed::take();
-    app.operate(move |tx, now| {
-        let mut draw = seed.draw();
-        let user = match users::find_by_email(tx, &new.email)? {
-            Some(user) if existing => user,
-            Some(_) => {
-                return Err(Error::field(
-                    "email",
-                    "unique",
-                    "user with this email already exists; --existing takes that one.",
-                ));
-            }
-            None => users::create(tx, &new, &mut draw, now)?,
-        };
-        let membership = match join {
-            Some((organization, level)) => {
-                Some(members::create(tx, organization, user.head.id, level, &mut draw, now)?.id)
-            }
-            None => None,
-        };
-        Ok(json!({
-            "id": user.head.id,
-            "uuid": user.head.uuid,
-            "email": user.shown.email,
-            "membership_id": membership,
-        }))
-    })
-    .await
-}
-
-fn list_users(tx: &Snapshot) -> Result<Value> {
-    let mut results = Vec::new();
-    tx.scan::<User, _>(&(), EVERYTHING, |row| {
-        let User { head, shown } = row.into_record()?;
-        let organizations: Vec<_> = members::organizations_of(tx, head.id)?
-            .into_iter()
-            .map(|member| json!({ "id": member.organization, "level": member.level.word() }))
-            .collect();
-        results.push(json!({
-            "id": head.id,
-            "uuid": head.uuid,
-            "email": shown.email,
-            "first_name": shown.first_name,
-            "last_name": shown.last_name,
-            "is_active": head.is_active,
-            "organizations": organizations,
-        }));
-        Ok(())
-    })?;
-    Ok(json!({ "results": results }))
-}
-
-async fn set_active(app: &App, email: String, active: bool) -> Result<Value> {
-    app.operate(move |tx, _| {
-        let mut user = get_user(tx, &email)?;
-        user.head.is_active = active;
-        tx.put(&user)?;
-        members::set_listed(tx, &user)?;
-        Ok(json!({ "id": user.head.id, "email": user.shown.email, "is_active": active }))
-    })
-    .await
-}
-
 /// What a key shall be.
 #[derive(Clone)]
 struct Wanted {
@@ -288,14 +248,15 @@ struct Wanted {
     expires_in: Option<i64>,
 }
 
-async fn create_key(app: &App, email: String, wanted: Wanted) -> Result<Value> {
+async fn create_key(app: &App, email: String, wanted: Wanted, existing: bool) -> Result<Value> {
     let made = app.new_key(Consumer::OPERATOR, None, |_| Ok(())).await?;
     let rule = move |tx: &mut WriteTx<'_>, now: Timestamp| {
         let Wanted { label, scopes, organizations, projects, expires_in } = wanted.clone();
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
-        let user = get_user(tx, &email)?.head.id;
+        let user = get_user(tx, &email)?;
+        accounts::require_known(tx, "email", &user, existing)?;
         let expires_at = expires_in.map(|seconds| now.plus_seconds(seconds));
-        let unlimited = made.of(user, &label, &scopes);
+        let unlimited = made.of(user.head.id, &label, &scopes);
         api_keys::create(tx, NewApiKey { organizations, projects, expires_at, ..unlimited }, now)?;
         Ok(made.shown(&label, &scopes))
     };

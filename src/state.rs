@@ -31,6 +31,7 @@ use crate::http::budget::MemoryBudget;
 use crate::http::client::TrustedProxies;
 use crate::http::limits::Limits;
 use crate::ids::ApiKeyId;
+use crate::mail::outbox;
 use crate::mail::postman::Postman;
 use crate::mail::smtp::Mailer;
 use crate::resources::invites::Links;
@@ -95,7 +96,7 @@ impl App {
     pub fn new(store: Store, config: Config) -> Result<Self, OpenError> {
         let mailer = Mailer::new(&config.mail)?;
         if mailer.is_none() {
-            warn_of_waiting_mails(&store);
+            warn_of_waiting_mails(&store)?;
         }
         Self::with(store, config, mailer, true)
     }
@@ -327,9 +328,10 @@ fn shared_out(slots: usize) -> FairLimits {
     }
 }
 
-fn warn_of_waiting_mails(store: &Store) {
-    let waiting = store.figures().records.map_or(0, |records| records.letters);
+fn warn_of_waiting_mails(store: &Store) -> Result<()> {
+    let waiting = outbox::waiting(&*store.snapshot()?)?;
     if waiting > 0 {
         tracing::warn!(waiting, "mails wait, and no mail server is configured (--smtp-url)");
     }
+    Ok(())
 }

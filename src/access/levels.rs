@@ -171,6 +171,11 @@ impl Rights {
         Err(Error::denied(format!("You don't have edit permissions for {dashboard}.")))
     }
 
+    /// Whether the caller may share it: editors do.
+    pub fn can_share(&self) -> bool {
+        self.require_share().is_ok()
+    }
+
     /// Lets only those on who may edit, and refuses all others in the same words, whichever rule keeps
     /// them from it (facts-dashboards §11).
     ///

@@ -19,6 +19,10 @@ pub(super) enum OrganizationCommand {
         /// The owner's e-mail address.
         #[arg(long, value_name = "EMAIL")]
         owner: String,
+        /// Take the user with this address, even if only an invite's link made the account and nobody has proven
+        /// the address.
+        #[arg(long)]
+        existing: bool,
     },
     /// List all organizations.
     List,
@@ -43,11 +47,12 @@ pub(super) enum UserCommand {
         /// At which level: member, admin or owner.
         #[arg(long, default_value = "member", value_parser = level, requires = "organization")]
         level: Level,
-        /// Take the user with this address, where there is one.
+        /// Take the user with this address, if there is one, even if only an invite's link made the account.
         #[arg(long)]
         existing: bool,
     },
-    /// List all users.
+    /// List all users. `link_account` tells of those whose account only an invite's link made and whose address is
+    /// unproven.
     List,
     /// Stop a user: their keys open nothing from now on, and members' lists leave them out.
     Deactivate {
@@ -83,6 +88,10 @@ pub(super) enum KeyCommand {
         /// Let it end by itself after this time, such as 90d.
         #[arg(long, value_name = "TIME", value_parser = duration)]
         expires_in: Option<Duration>,
+        /// Take the user with this address, even if only an invite's link made the account and nobody has proven
+        /// the address.
+        #[arg(long)]
+        existing: bool,
     },
     /// List all keys, masked.
     List,
@@ -146,7 +155,9 @@ fn project(text: &str) -> Result<ProjectId, String> {
 impl OrganizationCommand {
     pub(super) fn operation(self) -> Operation {
         match self {
-            Self::Create { name, owner } => Operation::OrganizationCreate { name, owner },
+            Self::Create { name, owner, existing } => {
+                Operation::OrganizationCreate { name, owner, existing }
+            }
             Self::List => Operation::OrganizationList,
         }
     }
@@ -175,10 +186,26 @@ impl UserCommand {
 impl KeyCommand {
     pub(super) fn operation(self) -> Operation {
         match self {
-            Self::Create { email, label, scopes, organizations, projects, expires_in } => {
+            Self::Create {
+                email,
+                label,
+                scopes,
+                organizations,
+                projects,
+                expires_in,
+                existing,
+            } => {
                 let expires_in =
                     expires_in.map(|after| i64::try_from(after.as_secs()).unwrap_or(i64::MAX));
-                Operation::KeyCreate { email, label, scopes, organizations, projects, expires_in }
+                Operation::KeyCreate {
+                    email,
+                    label,
+                    scopes,
+                    organizations,
+                    projects,
+                    expires_in,
+                    existing,
+                }
             }
             Self::List => Operation::KeyList,
             Self::Revoke { id } => Operation::KeyRevoke { id },

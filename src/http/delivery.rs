@@ -65,7 +65,7 @@ impl Delivery {
         let payer = extensions.remove().unwrap_or(public);
         let packs = extensions.remove::<Uncompressed>().is_some();
         let (parts, body) = response.into_parts();
-        match whole(body).and_then(|bytes| self.body(bytes, packs, client, payer)) {
+        match whole(body).and_then(|bytes| self.body(&bytes, packs, client, payer)) {
             Ok(body) => Response::from_parts(parts, body),
             Err(error) => {
                 let mut refused = error.clone().into_response();
@@ -76,16 +76,16 @@ impl Delivery {
         }
     }
 
-    fn body(&self, bytes: Bytes, packs: bool, client: IpAddr, payer: Payer) -> Result<Body> {
+    fn body(&self, bytes: &Bytes, packs: bool, client: IpAddr, payer: Payer) -> Result<Body> {
         let compressor = if packs { COMPRESSOR } else { 0 };
         let counted = bytes.len() + compressor;
         let (mut charge, pin) = if bytes.is_unique() {
             (self.budget.take(client, payer, counted)?, None)
         } else {
-            let pin = self.budget.pin(&bytes, payer)?;
+            let pin = self.budget.pin(bytes, payer)?;
             (self.budget.take_of_client(client, payer, counted)?, Some(pin))
         };
-        let pieces = Pieces::cut(&bytes, pin.as_ref(), &mut charge);
+        let pieces = Pieces::cut(bytes, pin.as_ref(), &mut charge);
         Ok(if packs { self.compressed(pieces, charge, client) } else { Body::new(pieces) })
     }
 
@@ -94,7 +94,7 @@ impl Delivery {
         let packer = GzEncoder::new(Vec::new(), Compression::fast());
         let (turns, consumer) = (self.turns.clone(), Consumer::address(client));
         let start = Some(Packing { pieces, packer, _compressor: charge });
-        let packed = stream::try_unfold(start, move |packing| {
+        let gzip = stream::try_unfold(start, move |packing| {
             let turns = turns.clone();
             async move {
                 let Some(packing) = packing else { return Ok::<_, io::Error>(None) };
@@ -107,7 +107,7 @@ impl Delivery {
                 Ok(Some(step.await.map_err(io::Error::other)??))
             }
         });
-        Body::from_stream(packed)
+        Body::from_stream(gzip)
     }
 }
 
@@ -152,8 +152,8 @@ impl Pieces {
         let piece = |part: &[u8]| {
             let copied = || Bytes::copy_from_slice(part);
             let bytes = pin.map_or_else(copied, |_| bytes.slice_ref(part));
-            let (_charge, _pin) = (charge.split(part.len()), pin.cloned());
-            Bytes::from_owner(Piece { bytes, _charge, _pin })
+            let (charge, pin) = (charge.split(part.len()), pin.cloned());
+            Bytes::from_owner(Piece { bytes, _charge: charge, _pin: pin })
         };
         Self { left: bytes.len() as u64, pieces: bytes.chunks(PIECE).map(piece).collect() }
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::ids::{InviteId, LetterId, OrganizationId, UserId};
-use crate::store::{Count, Index, Indexed, Key, Owner, Record, Table, Tx, WriteTx};
+use crate::store::{Count, Index, Indexed, Key, Owner, Record, Snapshot, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 /// How long after the first failed attempt a letter is tried again; it doubles with each.
@@ -63,22 +63,33 @@ pub enum About {
         /// The address.
         to: String,
     },
+    /// To the address of an account that a link had made: whoever proved the address took the account over.
+    TakenOver {
+        /// The account.
+        user: UserId,
+        /// Its address.
+        to: String,
+        /// Since when it existed.
+        since: Timestamp,
+    },
 }
 
 impl About {
     /// The one address it goes to, where there is one.
     pub fn address(&self) -> Option<&str> {
         match self {
-            Self::Invite { to, .. } | Self::Joined { to, .. } => Some(to),
+            Self::Invite { to, .. } | Self::Joined { to, .. } | Self::TakenOver { to, .. } => {
+                Some(to)
+            }
             Self::Joining { .. } => None,
         }
     }
 
-    /// The user against whose limit it counts, if any. An announcement counts against the organization alone.
+    /// The user against whose limit it counts, if any. All but invites count against the organization alone.
     pub(super) fn user(&self) -> Option<UserId> {
         match self {
             Self::Invite { by, .. } => *by,
-            Self::Joining { .. } | Self::Joined { .. } => None,
+            Self::Joining { .. } | Self::Joined { .. } | Self::TakenOver { .. } => None,
         }
     }
 }
@@ -181,4 +192,12 @@ fn put(
 /// 500 or 503 when the file cannot be read or written.
 pub fn withdraw(tx: &mut WriteTx<'_>, id: LetterId) -> Result<()> {
     tx.remove::<Letter>(&id).map(drop)
+}
+
+/// How many letters wait, without a walk.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn waiting(tx: &Snapshot) -> Result<u64> {
+    tx.len(Table::Outbox)
 }

@@ -247,12 +247,11 @@ impl Look<'_> {
         {
             held = Some(self.now);
         }
-        match held {
-            Some(_) => self.queue.free_at = self.queue.free_at.into_iter().chain(held).min(),
-            None => {
-                self.sent += 1;
-                self.round.letters.push(letter);
-            }
+        if held.is_some() {
+            self.queue.free_at = self.queue.free_at.into_iter().chain(held).min();
+        } else {
+            self.sent += 1;
+            self.round.letters.push(letter);
         }
         Ok(())
     }

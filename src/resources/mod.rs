@@ -36,8 +36,10 @@ fn kinds() -> Vec<Box<dyn Kind>> {
     vec![
         kind::<users::User>(),
         kind::<users::Profile>(),
+        kind::<users::LinkAccount>(),
         kind::<organizations::Organization>(),
         kind::<members::Membership>(),
+        kind::<members::MembershipOrigin>(),
         secret_kind::<projects::Project>(projects::SECRECY),
         secret_kind::<projects::Settings>(projects::SETTINGS_SECRECY),
         kind::<projects::grants::Grant>(),

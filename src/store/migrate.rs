@@ -1,6 +1,7 @@
 //! Opening a file of whatever form: refused where it is not ours or newer, brought up to date where it is older.
 
 mod activity;
+mod link_accounts;
 mod mail;
 mod shares;
 mod tenants;
@@ -40,6 +41,7 @@ const STEPS: &[Step] = &[
 fn fill_format_5(tx: &mut WriteTx<'_>) -> Result<()> {
     mail::fill(tx)?;
     shares::fill(tx)?;
+    link_accounts::fill(tx)?;
     tenants::fill(tx)
 }
 

@@ -64,6 +64,9 @@ tables! {
     /// What only the user sees of themselves. Key: user id.
     UserProfiles = "user_profiles/1",
 
+    /// Accounts that only an invite's link made and whose address was never proven. Key: user id.
+    LinkAccounts = "link_accounts/1",
+
     /// Organizations. Key: organization id.
     Organizations = "organizations/1",
     /// Unique. Key: slug.
@@ -75,6 +78,8 @@ tables! {
     MembershipsByUser = "memberships_by_user/1",
     /// Those that lists show. Key: organization, moment of joining, user.
     MembershipsByJoining = "memberships_by_joining/1",
+    /// By whose invite members joined, for those who joined by one. Key: organization, user.
+    MembershipOrigins = "membership_origins/1",
 
     /// What a list of projects shows. Key: organization, project.
     Projects = "projects/1",

@@ -75,8 +75,11 @@ impl Snapshot {
         }
     }
 
-    /// How many values there are in `table`.
-    pub(super) fn len(&self, table: Table) -> Result<u64> {
+    /// How many values there are in `table`, without a walk.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read.
+    pub fn len(&self, table: Table) -> Result<u64> {
         self.table(table)?.len().map_err(storage_error)
     }
 

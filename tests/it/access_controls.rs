@@ -527,13 +527,14 @@ async fn a_keys_scopes_and_limits_hold() {
     limited.put(path, rule.clone()).await.denies(&refused);
     limited.put(&format!("/api/projects/{beside}/access_controls/"), rule.clone()).await.ok();
 
-    let second =
-        Operation::OrganizationCreate { name: "Second".to_owned(), owner: OWNER.to_owned() };
+    let second = Operation::OrganizationCreate {
+        name: "Second".to_owned(),
+        owner: OWNER.to_owned(),
+        existing: false,
+    };
     let second = workspace.operate(second).await;
     let limits = json!({ "organizations": [second["id"]] });
     let limited = workspace.limited_key(OWNER, &["*"], limits).await;
-    let id = workspace.made.organization_id;
-    let refused = format!("API key does not have access to the requested organization: ID {id}.");
     limited.get(path).await.denies(&refused);
     limited.put(path, rule).await.denies(&refused);
 }

@@ -28,6 +28,7 @@ async fn limited_key(workspace: &Workspace, label: &str) {
         organizations: vec![workspace.made.organization_id],
         projects: Vec::new(),
         expires_in: None,
+        existing: false,
     };
     workspace.operate(made).await;
 }

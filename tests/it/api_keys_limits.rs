@@ -33,7 +33,7 @@ impl World {
             workspace.owner.post(&workspace.organization("projects/"), sent.clone()).await.ok();
         let one = (one, [json!(workspace.made.project_id), beside["id"].clone()]);
         let owner = OWNER.to_owned();
-        let made = Operation::OrganizationCreate { name: "Two".to_owned(), owner };
+        let made = Operation::OrganizationCreate { name: "Two".to_owned(), owner, existing: false };
         let made = workspace.operate(made).await;
         let projects = format!("/api/organizations/{}/projects/", text(&made["id"]));
         let beside = workspace.owner.post(&projects, sent).await.ok();

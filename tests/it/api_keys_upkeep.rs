@@ -56,7 +56,11 @@ async fn a_user_has_at_most_a_hundred_live_keys_and_keeps_as_many_that_ended() {
 async fn every_change_of_a_key_is_logged_without_a_secret() {
     let (workspace, clock) = standing().await;
     let (owner, organization) = (&workspace.owner, workspace.made.organization_id);
-    let two = Operation::OrganizationCreate { name: "Two".to_owned(), owner: OWNER.to_owned() };
+    let two = Operation::OrganizationCreate {
+        name: "Two".to_owned(),
+        owner: OWNER.to_owned(),
+        existing: false,
+    };
     let two = workspace.operate(two).await["id"].clone();
     let begun = entries(&workspace).len();
     let tick = || clock.advance(Duration::from_secs(1));

@@ -36,8 +36,13 @@ impl Objects {
     /// its own, who collaborates on the dashboard.
     async fn make(workspace: &Workspace, name: &str) -> Self {
         let owner = OWNER.to_owned();
-        let made =
-            workspace.operate(Operation::OrganizationCreate { name: name.to_owned(), owner }).await;
+        let made = workspace
+            .operate(Operation::OrganizationCreate {
+                name: name.to_owned(),
+                owner,
+                existing: false,
+            })
+            .await;
         let organization = made["id"].as_str().expect("an id").to_owned();
         let email = format!("{name}@corp.example");
         let user = join(workspace, &organization, &email, Level::Member).await;
@@ -186,6 +191,7 @@ async fn revoked(workspace: &Workspace) -> Caller {
             organizations: Vec::new(),
             projects: Vec::new(),
             expires_in: None,
+            existing: false,
         })
         .await;
     let caller = workspace.with_key(made["value"].as_str().expect("a key"));
@@ -234,7 +240,11 @@ fn on_elsewhere(row: &Row, at: &Objects) -> Verdict {
         Target::Caller if is_at_a_key(row) => on_a_stronger_key(row),
         Target::Organizations if row.method == Method::POST => on_a_limited_maker(),
         Target::Caller | Target::Organizations => Verdict::LetIn,
-        _ => Verdict::Denied(format!(
+        Target::Project | Target::InProject => Verdict::Denied(format!(
+            "API key does not have access to the requested project: ID {}.",
+            at.project
+        )),
+        Target::Organization | Target::OrganizationProject => Verdict::Denied(format!(
             "API key does not have access to the requested organization: ID {}.",
             at.organization
         )),

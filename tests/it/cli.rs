@@ -236,6 +236,8 @@ fn users_are_made_joined_stopped_and_restarted() {
             "first_name": "",
             "last_name": "Bo",
             "is_active": true,
+            "is_email_verified": false,
+            "link_account": null,
             "organizations": [{ "id": organization, "level": "member" }],
         });
         assert_eq!(users[2], expected);

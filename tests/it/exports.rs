@@ -119,6 +119,11 @@ impl Everything {
         let offer = Offer::of(&made);
         self.noted(made);
         assert!(self.secrets.contains(&offer.token));
+        let by_link = json!({ "target_email": "lin@x.example", "send_email": false });
+        let by_link = Offer::of(&owner.post(&invites, by_link).await.ok());
+        let anonymous = self.workspace.anonymous();
+        let joined = by_link.accept(&anonymous, json!({ "first_name": "Lin" })).await.ok();
+        self.noted(joined["personal_api_key"].clone());
     }
 
     async fn projects(&mut self) {
@@ -408,6 +413,7 @@ async fn without_secrets_nothing_old_opens_anything_and_all_else_is_there() {
         organizations: Vec::new(),
         projects: Vec::new(),
         expires_in: None,
+        existing: false,
     };
     let made = steward::operator::perform(&app, wanted, Progress::unheard()).await.expect("a key");
     let caller = Caller::of(routes, made["value"].as_str().expect("a value"));

@@ -25,9 +25,10 @@ use steward::{App, operator::perform, store::Progress};
 use tempfile::TempDir;
 
 use crate::batch_exports;
+use crate::signup::Offer;
 use crate::support::dns::{Dns, Reply};
 use crate::support::smtp::MailServer;
-use crate::support::{Caller, Workspace};
+use crate::support::{Caller, OWNER, Workspace};
 
 /// When the fixtures were made.
 const MADE: Timestamp = Timestamp::from_micros(1_763_640_000_000_000);
@@ -307,6 +308,8 @@ async fn make_a_golden_file() {
     let key = fill_keys(&workspace).await;
     assert_eq!(mail.mail().await.to, ["new@corp.example"]);
     assert_eq!(mail.mail().await.to, ["later@corp.example"]);
+    join_by_link(&workspace).await;
+    assert_eq!(mail.mail().await.to, [OWNER]);
     // Too soon for another mail to the same address: this one waits in the file.
     invite_by_mail(&workspace, "later").await;
     let callers = [workspace.owner.clone(), ben];
@@ -341,6 +344,14 @@ async fn make_a_golden_file() {
     let text = serde_json::to_string_pretty(&answers).expect("JSON");
     fs::write(answers_of(FORMAT), text + "\n").expect("written");
     app.close().await;
+}
+
+/// Somebody joins by a link, so nobody has proven their address.
+async fn join_by_link(workspace: &Workspace) {
+    let sent = json!({ "target_email": "linked@corp.example", "send_email": false });
+    let made = workspace.owner.post(&workspace.organization("invites/"), sent).await.ok();
+    let offer = Offer::of(&made);
+    offer.accept(&workspace.anonymous(), json!({ "first_name": "Lin" })).await.ok();
 }
 
 /// Waits until it is recorded that the caller's key was used: that shows, and must not change later.

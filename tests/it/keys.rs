@@ -228,7 +228,11 @@ async fn a_key_limited_to_organizations_opens_nothing_else() {
     let owner = &workspace.owner;
     let email = OWNER.to_owned();
     let other = workspace
-        .operate(Operation::OrganizationCreate { name: "Two".to_owned(), owner: email })
+        .operate(Operation::OrganizationCreate {
+            name: "Two".to_owned(),
+            owner: email,
+            existing: false,
+        })
         .await;
     let limits = json!({"organizations": [other["id"]]});
     let key = workspace.limited_key(OWNER, &["*"], limits).await;
@@ -236,6 +240,8 @@ async fn a_key_limited_to_organizations_opens_nothing_else() {
     let text = format!("API key does not have access to the requested organization: ID {id}.");
     key.get(&workspace.organization("")).await.denies(&text);
     key.get(&workspace.organization("members/")).await.denies(&text);
+    let project = workspace.made.project_id;
+    let text = format!("API key does not have access to the requested project: ID {project}.");
     key.get(&workspace.dashboards("")).await.denies(&text);
     key.post(&workspace.dashboards(""), json!({})).await.denies(&text);
     let theirs = format!("/api/projects/{}/dashboards/", other["project_id"]);
@@ -355,6 +361,7 @@ async fn a_label_is_trimmed_and_may_not_be_blank() {
         organizations: Vec::new(),
         projects: Vec::new(),
         expires_in: None,
+        existing: false,
     };
     let refused =
         perform(&workspace.app, create("  "), Progress::unheard()).await.expect_err("no label");

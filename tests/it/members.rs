@@ -84,6 +84,8 @@ async fn a_member_shows_exactly_these_fields() {
         "is_2fa_enabled": false,
         "has_social_auth": false,
         "last_login": null,
+        "invited_by": null,
+        "joined_by": null,
     });
     assert_eq!(redacted(list["results"][0].clone()), expected);
     let patched = staff.admin.patch(&staff.one(ANN).await, json!({})).await;

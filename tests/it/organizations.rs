@@ -319,8 +319,11 @@ async fn it_may_keep_the_keys_of_plain_members_out() {
 #[tokio::test]
 async fn a_key_limited_to_organizations_reaches_only_those() {
     let workspace = Workspace::new().await;
-    let second =
-        Operation::OrganizationCreate { name: "Second".to_owned(), owner: OWNER.to_owned() };
+    let second = Operation::OrganizationCreate {
+        name: "Second".to_owned(),
+        owner: OWNER.to_owned(),
+        existing: false,
+    };
     let second = workspace.operate(second).await;
     let limits = json!({ "organizations": [workspace.made.organization_id] });
     let limited = workspace.limited_key(OWNER, &["*"], limits).await;
@@ -330,8 +333,12 @@ async fn a_key_limited_to_organizations_reaches_only_those() {
     let id = second["id"].as_str().expect("an id");
     let refused = format!("API key does not have access to the requested organization: ID {id}.");
     limited.get(&format!("/api/organizations/{id}/")).await.denies(&refused);
-    limited.get("/api/organizations/@current/").await.denies(&refused);
-    limited.get(&format!("/api/projects/{}/", second["project_id"])).await.denies(&refused);
+    let at_current = "API key does not have access to the requested organization.";
+    limited.get("/api/organizations/@current/").await.denies(at_current);
+    let project = &second["project_id"];
+    let of_project =
+        format!("API key does not have access to the requested project: ID {project}.");
+    limited.get(&format!("/api/projects/{project}/")).await.denies(&of_project);
     // What the key is limited to comes before its scopes, and lists keep to it.
     let limits = json!({ "organizations": [workspace.made.organization_id] });
     let narrow = workspace.limited_key(OWNER, &["user:read"], limits).await;

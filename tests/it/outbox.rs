@@ -39,7 +39,7 @@ struct Scribe;
 impl Compose for Scribe {
     fn compose(&self, _: &Snapshot, letter: &Letter, _: Timestamp) -> Result<Composed> {
         let to = match &letter.about {
-            About::Invite { to, .. } | About::Joined { to, .. } => to,
+            About::Invite { to, .. } | About::Joined { to, .. } | About::TakenOver { to, .. } => to,
             About::Joining { user } => {
                 let told = |name: &str| About::Joined {
                     user: *user,
@@ -738,8 +738,7 @@ async fn closed_with(names: &[&str]) -> (TempDir, PathBuf) {
 async fn all_was_sent(path: &std::path::Path, count: usize) {
     let app = App::new(Store::open(path, 1 << 20).unwrap(), Config::default()).unwrap();
     let tx = app.store().snapshot().unwrap();
-    let waiting = app.store().figures().records.map(|records| records.letters);
-    assert_eq!(waiting, Some(0));
+    assert_eq!(outbox::waiting(&tx).unwrap(), 0);
     let mut sent = 0;
     tx.scan::<Sent, _>(&(), Window::all(Order::Ascending), |_| {
         sent += 1;

@@ -265,8 +265,11 @@ async fn projects_are_listed_by_number_and_paged() {
     for name in ["C", "B", "A"] {
         make(owner, &workspace, json!({ "name": name })).await;
     }
-    let second =
-        Operation::OrganizationCreate { name: "Second".to_owned(), owner: OWNER.to_owned() };
+    let second = Operation::OrganizationCreate {
+        name: "Second".to_owned(),
+        owner: OWNER.to_owned(),
+        existing: false,
+    };
     let second = workspace.operate(second).await;
     let here = ["Web", "C", "B", "A"];
     let everywhere = ["Web", "C", "B", "A", "Default project"];

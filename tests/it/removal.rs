@@ -288,8 +288,11 @@ async fn an_organization_of_many_projects_is_swept_in_bounded_pieces() {
 #[tokio::test]
 async fn keys_limited_to_what_was_removed_open_nothing_more() {
     let workspace = Workspace::new().await;
-    let second =
-        Operation::OrganizationCreate { name: "Second".to_owned(), owner: OWNER.to_owned() };
+    let second = Operation::OrganizationCreate {
+        name: "Second".to_owned(),
+        owner: OWNER.to_owned(),
+        existing: false,
+    };
     let second = workspace.operate(second).await;
     let by_organization = json!({ "organizations": [second["id"]] });
     let by_organization = workspace.limited_key(OWNER, &["*"], by_organization).await;

@@ -108,6 +108,30 @@ async fn before_it_is_enabled_a_dashboard_shows_a_token_that_opens_nothing() {
 }
 
 #[tokio::test]
+async fn while_the_page_is_off_its_token_is_shown_only_to_those_who_may_share_it() {
+    let workspace = Workspace::new().await;
+    let board = Board::make(&workspace, json!({ "restriction_level": 37 })).await;
+    let viewer = workspace.member("mia", Level::Member).await;
+    let editor = workspace.member("ben", Level::Member).await;
+    let ben = json!({ "user_uuid": workspace.uuid("ben@corp.example").await, "level": 37 });
+    workspace.owner.post(&format!("{}collaborators/", board.one), ben).await.ok();
+    let off = async |times: u32| {
+        let shown = viewer.get(&board.sharing).await.ok();
+        assert_eq!(shown["access_token"], Value::Null, "{times}");
+        assert_eq!(board.token(&editor).await, board.token(&workspace.owner).await);
+    };
+    off(0).await;
+    board.refresh(&editor).await;
+    off(1).await;
+    let token = board.enable(&editor, true).await;
+    assert_eq!(board.token(&viewer).await, token, "whoever sees the dashboard may open its page");
+    board.enable(&editor, false).await;
+    off(2).await;
+    board.enable(&editor, true).await;
+    assert_opens(opened(&workspace, &token).await, false, "the token that the viewer had");
+}
+
+#[tokio::test]
 async fn another_data_file_gives_the_same_dashboard_another_token() {
     let (one, other) = (Workspace::new().await, Workspace::new().await);
     let (here, there) = (Board::make(&one, json!({})).await, Board::make(&other, json!({})).await);

@@ -12,7 +12,11 @@ const ME: &str = "/api/users/@me/";
 
 /// A second organization of the owner; answers its id and its project's.
 async fn second(workspace: &Workspace) -> (String, Value) {
-    let made = Operation::OrganizationCreate { name: "Second".to_owned(), owner: OWNER.to_owned() };
+    let made = Operation::OrganizationCreate {
+        name: "Second".to_owned(),
+        owner: OWNER.to_owned(),
+        existing: false,
+    };
     let made = workspace.operate(made).await;
     (made["id"].as_str().expect("an id").to_owned(), made["project_id"].clone())
 }

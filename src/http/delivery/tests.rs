@@ -131,12 +131,11 @@ async fn a_compressed_answer_is_made_off_this_thread_and_counted_until_it_is() {
     let (mut packed, mut waits, mut before) = (Vec::new(), 0, budget.used());
     loop {
         let mut next = body.frame();
-        let found = match (&mut next).now_or_never() {
-            Some(found) => found,
-            None => {
-                waits += 1;
-                next.await
-            }
+        let found = if let Some(found) = (&mut next).now_or_never() {
+            found
+        } else {
+            waits += 1;
+            next.await
         };
         let Some(frame) = found else { break };
         packed.extend_from_slice(&frame.expect("no error").into_data().expect("data"));

@@ -43,6 +43,7 @@ const ALL: &[Refusal] = &[
             "invalid_input",
             "invalid_recipient",
             "limit_reached",
+            "mail_required",
             "max_decimal_places",
             "max_digits",
             "max_length",

@@ -31,7 +31,7 @@ impl Loggable for Grant {
         project_name(tx, row.head.organization, row.head.project)
     }
 
-    fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
         Ok(Map::from_iter([("access_level".to_owned(), row.head.level.word().into())]))
     }
 }
@@ -58,7 +58,7 @@ impl Loggable for Rule {
         }
     }
 
-    fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
         Ok(Map::from_iter([("access_level".to_owned(), row.head.level.word().into())]))
     }
 }
@@ -80,7 +80,7 @@ impl Loggable for Collaborator {
         dashboard_name(tx, row.head.project, row.head.dashboard)
     }
 
-    fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
         Ok(Map::from_iter([("level".to_owned(), row.head.level.into())]))
     }
 }

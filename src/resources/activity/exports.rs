@@ -36,7 +36,7 @@ impl Loggable for Secrets {
         Ok((project.map(|project| project.organization), Some(head.0)))
     }
 
-    fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
         Ok(Map::from_iter([("destination__secrets".to_owned(), row.version.into())]))
     }
 }

@@ -32,7 +32,7 @@ impl Loggable for ApiKey {
         Ok(label.and_then(|label| label.as_str().map(str::to_owned)))
     }
 
-    fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
         let mut fields = shown_fields(row)?;
         fields.retain(|name, _| name == "label" || name == "last_rolled_at");
         let api_keys::Head { scopes, organizations, projects, expires_at, .. } = &row.head;

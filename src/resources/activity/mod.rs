@@ -15,6 +15,7 @@ pub mod http;
 mod keys;
 mod list;
 mod parts;
+mod people;
 mod sight;
 mod subject;
 
@@ -248,17 +249,40 @@ fn told(mut subjects: Vec<Subject>) -> Vec<Subject> {
             one.before.extend(more.before);
             one.after.extend(more.after);
             one.hidden.extend(more.hidden);
-        } else if told
-            .first()
-            .is_some_and(|lead| (lead.scope, lead.change) == (more.scope, more.change))
-        {
+            one.told_whole |= more.told_whole;
+        } else if told.first().is_some_and(|lead| goes_with(lead, &more)) {
             told.push(more);
         }
     }
+    let mut told = with_replaced(told);
     let others = told.split_off(1.min(told.len()));
     let changed = |one: &Subject| one.change != "updated" || one.before != one.after;
     told.extend(others.into_iter().filter(changed));
     told
+}
+
+/// Tells what was removed with what took its place: the one of the same name.
+fn with_replaced(told: Vec<Subject>) -> Vec<Subject> {
+    let is_removed = |one: &Subject| one.tells_removal && one.change == "deleted";
+    let (removed, mut told): (Vec<_>, Vec<_>) = told.into_iter().partition(is_removed);
+    let mut alone = Vec::new();
+    for gone in removed {
+        let is_instead = |one: &&mut Subject| one.change == "created" && one.name == gone.name;
+        match told.iter_mut().find(is_instead).filter(|_| gone.name.is_some()) {
+            Some(one) => {
+                one.before.insert("replaced".to_owned(), gone.before.into());
+            }
+            None => alone.push(gone),
+        }
+    }
+    told.extend(alone);
+    told
+}
+
+/// Whether an entry of its own tells the same of another of the leading subject's kind, or that another was removed.
+fn goes_with(lead: &Subject, more: &Subject) -> bool {
+    let removed = more.tells_removal && (lead.change, more.change) == ("created", "deleted");
+    lead.scope == more.scope && (lead.change == more.change || removed)
 }
 
 fn describe(subject: Subject) -> Shown {

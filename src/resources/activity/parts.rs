@@ -27,7 +27,7 @@ impl Loggable for Tile {
         Ok((Some(head.organization), Some(head.project)))
     }
 
-    fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
         let mut shown = shown_fields(row)?;
         let mut take = |name: &str| shown.remove(name).unwrap_or_default();
         let content = match row.head.content {
@@ -56,7 +56,7 @@ impl Loggable for Insight {
         Ok((Some(head.organization), Some(head.project)))
     }
 
-    fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
         let fields = [("name", json!(shown_name(row)?)), ("deleted", json!(row.head.deleted))];
         Ok(part(&format!("insights__{}", row.head.id), fields))
     }
@@ -74,7 +74,7 @@ impl Loggable for Text {
         Ok((Some(head.organization), Some(head.project)))
     }
 
-    fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
         let body = shown_fields(row)?.remove("body").unwrap_or_default();
         Ok(part(&format!("texts__{}", row.head.id), [("body", body)]))
     }

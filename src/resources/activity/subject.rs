@@ -15,7 +15,7 @@ use crate::resources::dashboards::tiles::Tile;
 use crate::resources::dashboards::{Dashboard, Details, DetailsShown};
 use crate::resources::domains::Domain;
 use crate::resources::invites::Invite;
-use crate::resources::members::Membership;
+use crate::resources::members::{Membership, MembershipOrigin};
 use crate::resources::organizations::Organization;
 use crate::resources::projects::grants::Grant;
 use crate::resources::projects::{self, Project, Settings};
@@ -41,6 +41,8 @@ pub(super) struct Subject {
     pub(super) told_whole: bool,
     /// Whether it is only told with what it is a part of.
     pub(super) is_part: bool,
+    /// Whether its removal is told where another of its kind was made, too.
+    pub(super) tells_removal: bool,
 }
 
 /// The organization and the project that something is in.
@@ -56,6 +58,9 @@ pub(super) trait Loggable: Record {
     /// Whether it is a part of what the entry is about, so that making or removing it changes that. Its fields
     /// carry its own name then, for there may be several.
     const IS_PART: bool = false;
+    /// Whether its removal is told where another of its kind was made, too: what the other took the place of is
+    /// told with that one, and the rest has entries of its own.
+    const TELLS_REMOVAL: bool = false;
 
     /// What the entry calls it; nothing for a part of whatever the entry is about.
     fn item_id(head: &Self::Head) -> String;
@@ -74,7 +79,7 @@ pub(super) trait Loggable: Record {
     }
 
     /// The fields whose changes are told.
-    fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
         shown_fields(row)
     }
 }
@@ -106,6 +111,7 @@ pub(super) fn subject(tx: &impl Tx, change: &Change) -> Result<Option<Subject>> 
         Table::UserProfiles => of::<Profile>(tx, change).map(Some),
         Table::Organizations => of::<Organization>(tx, change).map(Some),
         Table::Memberships => of::<Membership>(tx, change).map(Some),
+        Table::MembershipOrigins => of::<MembershipOrigin>(tx, change).map(Some),
         Table::Projects => of::<Project>(tx, change).map(Some),
         Table::ProjectSettings => of::<Settings>(tx, change).map(Some),
         Table::Grants => of::<Grant>(tx, change).map(Some),
@@ -142,7 +148,9 @@ fn of<R: Loggable>(tx: &impl Tx, change: &Change) -> Result<Subject> {
         name = if R::IS_PART { None } else { R::name(&row, tx)? };
     }
     let fields = |payload: &Option<Vec<u8>>| match (verb, payload) {
-        (_, Some(payload)) if R::TOLD_WHOLE || verb == "updated" => R::fields(&Row::read(payload)?),
+        (_, Some(payload)) if R::TOLD_WHOLE || verb == "updated" => {
+            R::fields(&Row::read(payload)?, tx)
+        }
         ("updated", None) => Ok(blank.clone().unwrap_or_default()),
         _ => Ok(Map::new()),
     };
@@ -158,6 +166,7 @@ fn of<R: Loggable>(tx: &impl Tx, change: &Change) -> Result<Subject> {
         hidden: R::HIDDEN.to_vec(),
         told_whole: R::TOLD_WHOLE,
         is_part: R::IS_PART,
+        tells_removal: R::TELLS_REMOVAL,
     })
 }
 
@@ -179,7 +188,7 @@ impl Loggable for User {
         Ok((None, None))
     }
 
-    fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
         let mut fields = shown_fields(row)?;
         let users::Head { is_active, current_organization, current_project, .. } = &row.head;
         for (name, value) in [
@@ -217,22 +226,6 @@ impl Loggable for Organization {
     }
 }
 
-impl Loggable for Membership {
-    const SCOPE: &'static str = "OrganizationMembership";
-
-    fn item_id(head: &Self::Head) -> String {
-        head.id.to_string()
-    }
-
-    fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
-        Ok((Some(head.organization), None))
-    }
-
-    fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
-        Ok(Map::from_iter([("level".to_owned(), row.head.level.into())]))
-    }
-}
-
 impl Loggable for Project {
     const SCOPE: &'static str = "Project";
     const HIDDEN: &'static [&'static str] = &["api_token"];
@@ -260,22 +253,6 @@ impl Loggable for Settings {
 
     fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
         Ok((Some(head.0), Some(head.1)))
-    }
-}
-
-impl Loggable for Invite {
-    const SCOPE: &'static str = "OrganizationInvite";
-
-    fn item_id(head: &Self::Head) -> String {
-        head.id.to_string()
-    }
-
-    fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
-        Ok((Some(head.organization), None))
-    }
-
-    fn name(row: &Row<'_, Self>, _: &impl Tx) -> Result<Option<String>> {
-        Ok(Some(row.head.address.clone()))
     }
 }
 
@@ -336,7 +313,7 @@ impl Loggable for Sharing {
         Ok(Some(Map::from_iter([("access_token".to_owned(), 0.into())])))
     }
 
-    fn fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
         Ok(Map::from_iter([("access_token".to_owned(), row.head.serial.into())]))
     }
 }

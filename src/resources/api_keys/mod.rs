@@ -211,6 +211,17 @@ pub fn remove(tx: &mut WriteTx<'_>, id: ApiKeyId) -> Result<()> {
     Ok(())
 }
 
+/// Ends all keys of a user.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub fn remove_all(tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
+    for id in tx.keys(&BY_USER, &user, usize::MAX)? {
+        remove(tx, id)?;
+    }
+    Ok(())
+}
+
 /// How long the record of a key's last use stays as it is, in seconds.
 pub const USE_RECORDED_EVERY: i64 = 3600;
 

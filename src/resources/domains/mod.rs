@@ -229,6 +229,24 @@ pub fn verify(
     tx.put(&domain)
 }
 
+/// The organization that proved that an address is under its domain: the address's own, or the nearest one above.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn holder_of(tx: &impl Tx, email: &str) -> Result<Option<OrganizationId>> {
+    let mut name = email.rsplit_once('@').map(|(_, domain)| domain.to_lowercase());
+    while let Some(domain) = name {
+        if let Some(key) = tx.lookup(&BY_NAME, &domain)?
+            && tx.exists::<Organization>(&key.0)?
+            && tx.get::<Domain>(&key)?.shown.is_verified
+        {
+            return Ok(Some(key.0));
+        }
+        name = domain.split_once('.').map(|(_, above)| above.to_owned());
+    }
+    Ok(None)
+}
+
 /// The domains of an organization: how many there are in all, and those in `window` as the items of a JSON
 /// array.
 ///

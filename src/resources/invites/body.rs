@@ -33,7 +33,8 @@ pub struct CreatedInvite {
     /// The invite.
     #[serde(flatten)]
     pub invite: InviteBody,
-    /// The link to hand over, where no mail takes it to the address; null otherwise, and never shown again.
+    /// The link to hand over, if no mail takes it to the address; null otherwise, and never shown again. If the
+    /// service sends mail, only admins and owners are shown it.
     #[schema(format = "uri")]
     pub accept_url: Option<String>,
 }
@@ -82,16 +83,17 @@ fn visible_to(tx: &impl Tx, row: &Row<'_, Invite>, member: &Membership) -> Resul
 }
 
 /// The answer to the invite's making: only there is the link shown, and only where no mail takes it to the
-/// address.
+/// address and `links` are given.
 pub(super) fn created(
     tx: &impl Tx,
     key: (OrganizationId, InviteId),
-    links: &Links,
+    links: Option<&Links>,
     now: Timestamp,
 ) -> Result<Versioned> {
     let mut json = Vec::with_capacity(1024);
     let invite: Invite = tx.get(&key)?;
-    let link = (!invite.shown.emailing_attempt_made).then(|| links.to_hand_over(key.1));
+    let link = links.filter(|_| !invite.shown.emailing_attempt_made);
+    let link = link.map(|links| links.to_hand_over(key.1));
     let version = tx.view::<Invite, _>(&key, |row| {
         begin(tx, &row, row.shown, &mut Embedder::default(), now, &mut json)?
             .field("accept_url", &link)?

@@ -65,7 +65,8 @@ async fn create(
     let (terms, links) = (terms(&app), app.links().clone());
     app.post(&at, move |tx, _, InOrganization { member }: &InOrganization, now| {
         let id = super::create(tx, member, terms, &new, &mut seed.draw(), now)?;
-        super::body(tx, member.organization, id, &links, now).map(Answer::Created)
+        let links = terms.shows_link_to(member).then_some(&links);
+        super::body(tx, member.organization, id, links, now).map(Answer::Created)
     })
     .await
 }
@@ -98,5 +99,6 @@ async fn destroy(
 }
 
 fn terms(app: &App) -> Terms {
-    Terms { ttl: app.config().invite_ttl, sends_mail: app.sends_mail() }
+    let config = app.config();
+    Terms { ttl: config.invite_ttl, sends_mail: app.sends_mail(), most: config.caps.invites }
 }

@@ -4,6 +4,7 @@ pub mod body;
 pub mod http;
 mod input;
 mod links;
+mod pending;
 mod project_access;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ use crate::time::Timestamp;
 
 pub use input::{InviteFields, NewInvite, NewInvites};
 pub use links::{Links, Proof};
+pub use pending::remove_made_by;
 pub use project_access::ProjectAccess;
 use project_access::ShownLevel;
 
@@ -145,12 +147,15 @@ pub struct Terms {
     pub ttl: Duration,
     /// Whether there is a mail server to hand mails to.
     pub sends_mail: bool,
+    /// How many pending invites an organization may have.
+    pub most: u64,
 }
 
 /// Makes an invite, in the place of any other for the same address in the organization.
 ///
 /// # Errors
-/// 403 for a level above the inviter's own; 400 for a field, or where the address is a member's.
+/// 403 for a level above the inviter's own; 400 for a field, where the address is a member's, or where the
+/// organization has as many pending invites as it may have.
 pub fn create(
     tx: &mut WriteTx<'_>,
     caller: &Membership,
@@ -224,7 +229,9 @@ fn put(
         },
         shown,
     };
-    if let Some(replaced) = take(tx, organization, &invite.head.address)?
+    let replaced = take(tx, organization, &invite.head.address)?;
+    pending::require_room(tx, organization, terms.most, now)?;
+    if let Some(replaced) = replaced
         && invite.shown.combine_pending_invites
         && !replaced.head.is_expired(now)
     {
@@ -351,7 +358,7 @@ pub fn list(
     Ok((count, items.text.into_bytes()))
 }
 
-/// The Invite of the API document, with the link to hand over where no mail was queued.
+/// The Invite of the API document, with the link to hand over if `links` are given and no mail was queued.
 ///
 /// # Errors
 /// 404 when there is none.
@@ -359,8 +366,16 @@ pub fn body(
     tx: &impl Tx,
     organization: OrganizationId,
     id: InviteId,
-    links: &Links,
+    links: Option<&Links>,
     now: Timestamp,
 ) -> Result<Versioned> {
     body::created(tx, (organization, id), links, now)
+}
+
+impl Terms {
+    /// Whether this member is shown the link of an invite. Where mails take invites to their addresses, only
+    /// those who run the organization let somebody in who did not prove the address.
+    pub fn shows_link_to(&self, caller: &Membership) -> bool {
+        !self.sends_mail || caller.level.administers()
+    }
 }

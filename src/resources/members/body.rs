@@ -1,12 +1,15 @@
-//! How a member is shown, for the schema.
+//! How a member is shown.
 
 use utoipa::ToSchema;
 
+use crate::error::Result;
 use crate::ids::MembershipId;
-use crate::resources::users;
+use crate::json::Object;
+use crate::resources::users::{self, Embedder};
+use crate::store::Tx;
 use crate::time::Timestamp;
 
-use super::Level;
+use super::{JoinedBy, Level, Membership, MembershipOrigin};
 
 /// A member of an organization.
 #[derive(ToSchema)]
@@ -28,4 +31,44 @@ pub struct MemberBody {
     pub has_social_auth: bool,
     /// Null: nobody logs in.
     pub last_login: Option<Timestamp>,
+    /// Who invited them; null for a member who joined without an invite, or before this was recorded.
+    pub invited_by: Option<users::Shown>,
+    /// How the invite reached them: `mail`, which proves the address, or `link`; null without an invite.
+    pub joined_by: Option<JoinedBy>,
+}
+
+/// Writes members one after the other.
+#[derive(Default)]
+pub(super) struct Writer {
+    users: Embedder,
+    inviters: Embedder,
+}
+
+impl Writer {
+    /// Appends the Member of the API document.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read.
+    pub(super) fn write(
+        &mut self,
+        tx: &impl Tx,
+        member: &Membership,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let origin = tx.head::<MembershipOrigin>(&(member.organization, member.user))?;
+        let inviter = origin.and_then(|origin| origin.invited_by);
+        Object::begin(out)
+            .field("id", &member.id)?
+            .with("user", |out| self.users.write(tx, Some(member.user), out))?
+            .field("level", &member.level)?
+            .field("joined_at", &member.joined_at)?
+            .field("updated_at", &member.updated_at)?
+            .raw("is_2fa_enabled", b"false")
+            .raw("has_social_auth", b"false")
+            .raw("last_login", b"null")
+            .with("invited_by", |out| self.inviters.write(tx, inviter, out))?
+            .field("joined_by", &origin.map(|origin| origin.joined_by))?
+            .end();
+        Ok(())
+    }
 }

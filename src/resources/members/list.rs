@@ -4,11 +4,12 @@ use crate::error::Result;
 use crate::ids::OrganizationId;
 use crate::input::{Choices, choices_schema};
 use crate::json;
-use crate::resources::users::{self, Embedder, User};
+use crate::resources::users::{self, User};
 use crate::store::{Tx, Window};
 use crate::time::Timestamp;
 
-use super::{BY_JOINING, Membership, find_listed, write_body};
+use super::body::Writer;
+use super::{BY_JOINING, Membership, find_listed};
 
 /// The orders of a list: by joining.
 pub struct Orders;
@@ -109,11 +110,11 @@ fn find_by_address(
 #[derive(Default)]
 struct Items {
     text: json::Items,
-    users: Embedder,
+    writer: Writer,
 }
 
 impl Items {
     fn push(&mut self, tx: &impl Tx, member: &Membership) -> Result<()> {
-        self.text.push(|out| write_body(tx, member, &mut self.users, out))
+        self.text.push(|out| self.writer.write(tx, member, out))
     }
 }

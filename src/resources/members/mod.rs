@@ -4,6 +4,7 @@ pub mod body;
 pub mod http;
 mod level;
 mod list;
+mod origin;
 
 use std::ops::ControlFlow;
 
@@ -15,9 +16,8 @@ use crate::etag::Versioned;
 use crate::ids::{MembershipId, OrganizationId, UserId};
 use crate::input;
 use crate::input::{Choice, Choices};
-use crate::json::Object;
 use crate::resources::organizations::Organization;
-use crate::resources::users::{self, Embedder, User};
+use crate::resources::users::{self, User};
 use crate::secret::Draw;
 use crate::store::{
     Count, Index, Indexed, Key, Order, Owner, Record, Reference, Table, Tx, Window, WriteTx,
@@ -26,6 +26,7 @@ use crate::time::Timestamp;
 
 pub use level::Level;
 pub use list::{Filter, Orders, list};
+pub use origin::{JoinedBy, MembershipOrigin, end};
 
 /// One user in one organization.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -238,8 +239,7 @@ pub fn remove(tx: &mut WriteTx<'_>, caller: &Membership, user: UserId) -> Result
     if member.level == Level::Owner {
         return Err(Error::invalid("invalid_input", "Cannot leave the organization as its owner!"));
     }
-    tx.remove::<Membership>(&(member.organization, user))?;
-    Ok(())
+    end(tx, member.organization, user)
 }
 
 /// Shows or hides a user's memberships in lists, as the user is active and no bot, or not.
@@ -300,29 +300,10 @@ pub fn body(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<
     let mut json = Vec::with_capacity(512);
     let version = tx.view::<Membership, _>(&(organization, user), |row| {
         let version = row.version;
-        write_body(tx, &row.into_record()?, &mut Embedder::default(), &mut json)?;
+        body::Writer::default().write(tx, &row.into_record()?, &mut json)?;
         Ok(version)
     })?;
     Ok(Versioned { version: version.ok_or_else(Error::not_found)?, json })
-}
-
-fn write_body(
-    tx: &impl Tx,
-    member: &Membership,
-    users: &mut Embedder,
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    Object::begin(out)
-        .field("id", &member.id)?
-        .with("user", |out| users.write(tx, Some(member.user), out))?
-        .field("level", &member.level)?
-        .field("joined_at", &member.joined_at)?
-        .field("updated_at", &member.updated_at)?
-        .raw("is_2fa_enabled", b"false")
-        .raw("has_social_auth", b"false")
-        .raw("last_login", b"null")
-        .end();
-    Ok(())
 }
 
 /// The organizations that a user belongs to, oldest first, without those removed meanwhile.

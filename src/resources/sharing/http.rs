@@ -68,8 +68,9 @@ async fn retrieve(
     DashboardRef(id): DashboardRef,
 ) -> Answered {
     let dashboard = dashboards::get_live(&*at.tx, at.place.project.id, id?)?;
-    dashboard.rights(&*at.tx, &at.place)?.require_view()?;
-    super::body(&*at.tx, app.sharing(), of(&dashboard)).map(Answer::Shown)
+    let rights = dashboard.rights(&*at.tx, &at.place)?;
+    rights.require_view()?;
+    super::body(&*at.tx, app.sharing(), of(&dashboard), rights.can_share()).map(Answer::Shown)
 }
 
 async fn update(
@@ -86,7 +87,7 @@ async fn update(
             dashboards::note_sharing(tx, &dashboard, enabled)?;
         }
         expected.require::<Sharing>(tx, &of(&dashboard))?;
-        super::body(tx, &tokens, of(&dashboard))
+        super::body(tx, &tokens, of(&dashboard), true)
     })
     .await
     .map(Answer::Shown)
@@ -103,7 +104,7 @@ async fn refresh(
         let dashboard = get_editable(tx, place, id)?;
         let enabled = super::refresh(tx, &tokens, of(&dashboard), now)?;
         dashboards::note_sharing(tx, &dashboard, enabled)?;
-        super::body(tx, &tokens, of(&dashboard)).map(Answer::Shown)
+        super::body(tx, &tokens, of(&dashboard), true).map(Answer::Shown)
     })
     .await
 }

@@ -236,18 +236,20 @@ pub fn find_open(
     Ok(tx.exists::<Organization>(&project.organization)?.then_some(of))
 }
 
-/// The Sharing configuration of the API document. Before the first enabling it shows the token that enabling
-/// would give.
+/// The Sharing configuration of the API document. While the page is off it shows the token that enabling would
+/// give, to callers who may share the dashboard: others would hold it when the page opens.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub fn body(tx: &impl Tx, tokens: &Tokens, of: Of) -> Result<Versioned> {
+pub fn body(tx: &impl Tx, tokens: &Tokens, of: Of, may_share: bool) -> Result<Versioned> {
     let Sharing { head, shown } = get(tx, of)?;
+    let is_shown = shown.enabled || may_share;
+    let token = is_shown.then(|| tokens.token(head.dashboard, head.serial));
     let mut json = Vec::with_capacity(128);
     Object::begin(&mut json)
         .field("created_at", &shown.created_at)?
         .field("enabled", &shown.enabled)?
-        .field("access_token", &tokens.token(head.dashboard, head.serial))?
+        .field("access_token", &token)?
         .end();
     Ok(Versioned { version: tx.version::<Sharing>(&of)?, json })
 }

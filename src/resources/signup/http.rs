@@ -5,18 +5,23 @@ use std::sync::Arc;
 use axum::extract::State;
 
 use crate::access::{Needs, Visitor};
+use crate::error::{Error, Result};
 use crate::http::answer::{Answer, Answered};
 use crate::http::body::Body;
 use crate::http::html::Document;
 use crate::http::path::{Id, Query};
 use crate::http::routes::Routes;
-use crate::ids::{InviteId, RequesterId};
+use crate::ids::{InviteId, RequesterId, UserId};
+use crate::resources::invites::Links;
+use crate::resources::sweeps;
+use crate::resources::users::{self, User};
 use crate::secret::Seed;
 use crate::state::App;
-use crate::store::Snapshot;
+use crate::store::{Snapshot, Tx, WriteTx};
+use crate::time::Timestamp;
 
 use super::body::{InviteOffer, Signup};
-use super::{Acceptance, AcceptedBy, SignupFields};
+use super::{Acceptance, AcceptedBy, SignupFields, Terms};
 
 const ONE: &str = "/api/signup/{id}/";
 const PAGE: &str = "/signup/{id}/";
@@ -84,24 +89,65 @@ async fn accept(
     let id = id.ok();
     let (sent, seed) = (Arc::new(Acceptance::of(id, &sent)), Seed::take());
     let user = visitor.caller.as_ref().map(|caller| caller.user.id);
+    let (links, terms) = (app.links().clone(), terms(&app));
     let acceptable = {
-        let (links, sent, now) = (app.links().clone(), Arc::clone(&sent), app.now());
-        move |tx: &Snapshot| super::require_acceptable(tx, &links, &sent, user, now)
+        let (links, sent, now) = (links.clone(), Arc::clone(&sent), app.now());
+        move |tx: &Snapshot| super::require_acceptable(tx, &links, terms, &sent, user, now)
     };
     let once = id.and_then(|id| Some(visitor.once.as_ref()?.of(RequesterId(id.0), None, None)));
     if let Some(reply) = app.find_reply_as_visitor(&visitor, once.as_ref())? {
         return Ok(reply);
     }
-    acceptable(&*app.store().snapshot()?)?;
+    let taken = acceptable(&*app.store().snapshot()?)?;
     let by = match user {
         Some(user) => AcceptedBy::User(user),
-        None => AcceptedBy::Newcomer(app.new_key(visitor.consumer, None, acceptable).await?),
+        None => AcceptedBy::Newcomer(
+            app.new_key(visitor.consumer, None, move |tx| acceptable(tx).map(drop)).await?,
+        ),
     };
-    let (links, sends_mail) = (app.links().clone(), app.sends_mail());
-    app.post_as_visitor(&visitor, once, move |tx, now| {
-        let draw = &mut seed.draw();
-        let (user, body) = super::accept(tx, &links, &sent, &by, sends_mail, draw, now)?;
+    // The first piece takes the account's keys, so it comes to nothing more meanwhile. The last one ends in the write
+    // that takes the account over.
+    while let Some(account) = taken
+        && is_large(&app, account)?
+    {
+        let piece = end_piece(links.clone(), terms, Arc::clone(&sent));
+        app.post_as_visitor(&visitor, None, piece).await?;
+    }
+    let answer = app.post_as_visitor(&visitor, once, move |tx, now| {
+        let taken = super::require_acceptable(tx, &links, terms, &sent, by.user(), now)?;
+        if let Some(account) = taken {
+            while sweeps::end_account(tx, account)? {}
+        }
+        let (user, body) = super::accept(tx, &links, terms, &sent, &by, &mut seed.draw(), now)?;
         Ok((user, Answer::Created(body)))
-    })
-    .await
+    });
+    let answer = answer.await?;
+    if taken.is_some() {
+        app.sweep();
+    }
+    Ok(answer)
+}
+
+fn is_large(app: &App, account: UserId) -> Result<bool> {
+    sweeps::is_large(&*app.store().snapshot()?, account)
+}
+
+/// Ends a piece of the account that is about to be taken over.
+fn end_piece(
+    links: Links,
+    terms: Terms,
+    sent: Arc<Acceptance>,
+) -> impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(users::Head, Answer)> + Send + 'static {
+    move |tx: &mut WriteTx<'_>, now: Timestamp| {
+        let taken = super::require_acceptable(tx, &links, terms, &sent, None, now)?;
+        let account = taken.ok_or_else(Error::not_found)?;
+        sweeps::end_account(tx, account)?;
+        let head = tx.head::<User>(&account)?.ok_or_else(Error::not_found)?;
+        Ok((head, Answer::Empty))
+    }
+}
+
+fn terms(app: &App) -> Terms {
+    let caps = &app.config().caps;
+    Terms { sends_mail: app.sends_mail(), members: caps.members, organizations: caps.organizations }
 }

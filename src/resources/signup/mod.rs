@@ -8,15 +8,16 @@ mod letters;
 use crate::access::key::MadeKey;
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
-use crate::ids::{InviteId, LetterId, UserId};
+use crate::ids::{InviteId, LetterId, OrganizationId, UserId};
 use crate::json::Object;
 use crate::mail::outbox::{self, About};
 use crate::resources::api_keys;
+use crate::resources::domains;
 use crate::resources::invites::{self, Invite, Links, Proof};
-use crate::resources::members::{self, Membership};
+use crate::resources::members::{self, JoinedBy, Membership, MembershipOrigin};
 use crate::resources::organizations::Organization;
 use crate::resources::projects::grants;
-use crate::resources::users::{self, User};
+use crate::resources::users::{self, LinkAccount, User};
 use crate::secret::Draw;
 use crate::store::{Tx, WriteTx};
 use crate::time::Timestamp;
@@ -53,19 +54,31 @@ fn get_by_token(
     Ok((get(tx, id)?, proof))
 }
 
+/// Who somebody becomes who accepts an invite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Joiner {
+    /// Somebody without an account.
+    Newcomer,
+    /// The account whose key was presented.
+    Account(UserId),
+    /// Somebody who proved the address of an account that only a link made: they take it over.
+    TakesOver(LinkAccount),
+}
+
 /// Lets an invite be accepted by a visitor: the account whose address it is for, or nobody in particular
-/// where there is no such account; in the order of facts-org §3.4.
+/// where no account binds that address; in the order of facts-org §3.4.
 ///
 /// # Errors
-/// 400 `invalid_recipient`, `expired`, `account_exists` or `user_already_member`.
+/// 400 `invalid_recipient`, `expired`, `account_exists`, `user_already_member` or `mail_required`.
 fn require_open(
     tx: &impl Tx,
     invite: &Invite,
     visitor: Option<UserId>,
+    proof: Option<Proof>,
     now: Timestamp,
-) -> Result<()> {
-    let account = users::find_by_email(tx, &invite.head.address)?.map(|user| user.head.id);
-    if visitor.is_some() && visitor != account {
+) -> Result<Joiner> {
+    let account = users::find_by_email(tx, &invite.head.address)?.map(|user| user.head);
+    if visitor.is_some() && visitor != account.as_ref().map(|user| user.id) {
         return Err(Error::invalid(
             "invalid_recipient",
             "This invite is intended for another email address.",
@@ -77,18 +90,42 @@ fn require_open(
             "This invite has expired. Please ask your admin for a new one.",
         ));
     }
-    let Some(account) = account else { return Ok(()) };
+    let Some(account) = account else {
+        require_linkable(tx, invite, proof)?;
+        return Ok(Joiner::Newcomer);
+    };
     if visitor.is_none() {
+        // What the operator deactivated stays so, whoever owns the address.
+        let unproven = match proof {
+            Some(Proof::Address) if account.is_active => users::find_unproven(tx, account.id)?,
+            _ => None,
+        };
         let id = invite.head.id;
-        return Err(Error::invalid("account_exists", format!("/login?next=/signup/{id}")));
+        let exists = || Error::invalid("account_exists", format!("/login?next=/signup/{id}"));
+        return unproven.map(Joiner::TakesOver).ok_or_else(exists);
     }
-    if members::find(tx, invite.head.organization, account)?.is_some() {
+    if members::find(tx, invite.head.organization, account.id)?.is_some() {
         return Err(Error::invalid(
             "user_already_member",
             "You already are a member of this organization.",
         ));
     }
-    Ok(())
+    Ok(Joiner::Account(account.id))
+}
+
+/// Lets no link make an account under a domain that another organization proved to be its own. The refusal does
+/// not say so: whose domain it is, is not for whoever holds a link to know.
+fn require_linkable(tx: &impl Tx, invite: &Invite, proof: Option<Proof>) -> Result<()> {
+    if proof != Some(Proof::Link) {
+        return Ok(());
+    }
+    match domains::holder_of(tx, &invite.shown.target_email)? {
+        Some(holder) if holder != invite.head.organization => Err(Error::invalid(
+            "mail_required",
+            "Accept this invite by the link in the mail to its address.",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// What an invite offers, for a visitor who could accept it. A token need not be presented; where one is,
@@ -104,11 +141,14 @@ pub fn offer(
     visitor: Option<UserId>,
     now: Timestamp,
 ) -> Result<Vec<u8>> {
-    let invite = match token {
-        Some(token) => get_by_token(tx, links, id, token)?.0,
-        None => get(tx, id)?,
+    let (invite, proof) = match token {
+        Some(token) => {
+            let (invite, proof) = get_by_token(tx, links, id, token)?;
+            (invite, Some(proof))
+        }
+        None => (get(tx, id)?, None),
     };
-    require_open(tx, &invite, visitor, now)?;
+    require_open(tx, &invite, visitor, proof, now)?;
     let organization: Organization = tx.get(&invite.head.organization)?;
     let mut out = Vec::with_capacity(256);
     Object::begin(&mut out)
@@ -120,21 +160,55 @@ pub fn offer(
     Ok(out)
 }
 
-/// Whether this acceptance would be taken, as things are: asked before a key is made for it.
+/// What holds for everybody who joins now.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    /// Whether there is a mail server to hand mails to.
+    pub sends_mail: bool,
+    /// How many members an organization may have.
+    pub members: u64,
+    /// To how many organizations a user may belong and join another.
+    pub organizations: u64,
+}
+
+/// Whether this acceptance would be taken, as things are: asked before a key is made for it. Returns the account
+/// that it takes over, if it takes one over.
 ///
 /// # Errors
-/// As [`accept`].
+/// As [`accept`], and 400 `limit_reached`.
 pub fn require_acceptable(
     tx: &impl Tx,
     links: &Links,
+    terms: Terms,
     sent: &Acceptance,
     visitor: Option<UserId>,
     now: Timestamp,
-) -> Result<()> {
-    let (invite, _) = get_by_token(tx, links, sent.invite, sent.token()?)?;
-    require_open(tx, &invite, visitor, now)?;
+) -> Result<Option<UserId>> {
+    let (invite, proof) = get_by_token(tx, links, sent.invite, sent.token()?)?;
+    let joiner = require_open(tx, &invite, visitor, Some(proof), now)?;
     if visitor.is_none() {
         sent.new_user(&invite.shown.target_email)?;
+        sent.role()?;
+    }
+    require_room(tx, terms, &invite, joiner)?;
+    match joiner {
+        Joiner::TakesOver(account) => Ok(Some(account.user)),
+        _ => Ok(None),
+    }
+}
+
+/// Keeps an organization's members, and a user's organizations, within their caps. Every write is held to them; here
+/// it is asked before a key is hashed, and before anything ends of an account that is taken over.
+fn require_room(tx: &impl Tx, terms: Terms, invite: &Invite, joiner: Joiner) -> Result<()> {
+    let Terms { members: most, organizations, .. } = terms;
+    if tx.count::<Membership>(&invite.head.organization)? >= most {
+        let detail = format!("An organization can have at most {most} members.");
+        return Err(Error::limit_reached(detail));
+    }
+    let Joiner::Account(user) = joiner else { return Ok(()) };
+    if tx.count::<Membership>(&user)? >= organizations {
+        let detail = format!("A user can belong to at most {organizations} organizations.");
+        return Err(Error::limit_reached(detail));
     }
     Ok(())
 }
@@ -143,12 +217,13 @@ pub fn require_acceptable(
 pub enum AcceptedBy {
     /// A user, with a key of theirs.
     User(UserId),
-    /// Somebody without an account, who gets this key with it; it was made before the write began.
+    /// Somebody without an account of their own, who gets this key with it; it was made before the write began.
     Newcomer(MadeKey),
 }
 
 impl AcceptedBy {
-    fn user(&self) -> Option<UserId> {
+    /// The user whose key was presented.
+    pub fn user(&self) -> Option<UserId> {
         match self {
             Self::User(user) => Some(*user),
             Self::Newcomer(_) => None,
@@ -162,43 +237,57 @@ const KEY_LABEL: &str = "Default";
 const KEY_SCOPES: [&str; 1] = ["*"];
 
 /// Accepts an invite: whoever accepts it becomes a member at its level, with its grants on projects that are still
-/// there; the invite is used up. Answers who joined and what is shown.
+/// there; the invite is used up. Returns who joined and what is shown. Of an account that is taken over, keys and
+/// memberships are ended before, in the same write.
 ///
 /// # Errors
-/// 400 where the token is wrong or missing, the invite is not for this visitor to accept, or a field of
+/// 400 where the token is wrong or missing, the invite is not for this visitor to accept, a field of
 /// somebody new is no good.
 pub fn accept(
     tx: &mut WriteTx<'_>,
     links: &Links,
+    terms: Terms,
     sent: &Acceptance,
     by: &AcceptedBy,
-    sends_mail: bool,
     draw: &mut Draw,
     now: Timestamp,
 ) -> Result<(users::Head, Versioned)> {
     let (invite, proof) = get_by_token(tx, links, sent.invite, sent.token()?)?;
-    require_open(tx, &invite, by.user(), now)?;
-    let (user, made) = match by {
-        AcceptedBy::User(user) => (*user, None),
+    let joiner = require_open(tx, &invite, by.user(), Some(proof), now)?;
+    let user = match joiner {
+        Joiner::Newcomer => create_user(tx, &invite, sent, proof, draw, now)?,
+        Joiner::Account(user) | Joiner::TakesOver(LinkAccount { user, .. }) => user,
+    };
+    let member = join(tx, &invite, user, (joiner, proof), draw, now)?;
+    if let Joiner::TakesOver(account) = joiner {
+        users::hand_over(tx, user, &sent.new_user(&invite.shown.target_email)?, sent.role()?)?;
+        if terms.sends_mail {
+            post_takeover(tx, &invite, account, draw, now)?;
+        }
+    }
+    let made = match by {
+        AcceptedBy::User(_) => None,
         AcceptedBy::Newcomer(made) => {
-            let user = create_user(tx, &invite, sent, draw, now)?;
             api_keys::create(tx, made.of(user, KEY_LABEL, &KEY_SCOPES), now)?;
-            (user, Some(made))
+            Some(made)
         }
     };
-    let member = join(tx, &invite, user, draw, now)?;
-    set_verified(tx, user, proof)?;
-    if sends_mail {
+    if proof == Proof::Address {
+        users::set_verified(tx, user)?;
+    }
+    if terms.sends_mail {
         announce(tx, &member, draw, now)?;
     }
     let head = tx.head::<User>(&user)?.ok_or_else(Error::not_found)?;
     Ok((head, body(tx, &member, made)?))
 }
 
+/// Only the token of the mail proves the address: of an account that a link makes, that is recorded.
 fn create_user(
     tx: &mut WriteTx<'_>,
     invite: &Invite,
     sent: &Acceptance,
+    proof: Proof,
     draw: &mut Draw,
     now: Timestamp,
 ) -> Result<UserId> {
@@ -206,6 +295,10 @@ fn create_user(
     let mut user = users::create(tx, &new, draw, now)?;
     user.shown.role_at_organization = sent.role()?;
     tx.put(&user)?;
+    if proof == Proof::Link {
+        let invites::Head { organization, created_by: invited_by, .. } = invite.head;
+        tx.put(&LinkAccount { user: user.head.id, organization, invited_by, at: now })?;
+    }
     Ok(user.head.id)
 }
 
@@ -213,11 +306,26 @@ fn join(
     tx: &mut WriteTx<'_>,
     invite: &Invite,
     user: UserId,
+    (joiner, proof): (Joiner, Proof),
     draw: &mut Draw,
     now: Timestamp,
 ) -> Result<Membership> {
     let organization = invite.head.organization;
     let member = members::create(tx, organization, user, invite.head.level, draw, now)?;
+    tx.put(&MembershipOrigin {
+        organization,
+        user,
+        membership: member.id,
+        invited_by: invite.head.created_by,
+        joined_by: match proof {
+            Proof::Address => JoinedBy::Mail,
+            Proof::Link => JoinedBy::Link,
+        },
+        took_over: match joiner {
+            Joiner::TakesOver(account) => Some(account.at),
+            _ => None,
+        },
+    })?;
     for access in &invite.shown.private_project_access {
         grants::give(tx, organization, access.id, user, access.level.granted(), now)?;
     }
@@ -226,14 +334,17 @@ fn join(
     Ok(member)
 }
 
-/// Only the token of the mail proves the address.
-fn set_verified(tx: &mut WriteTx<'_>, user: UserId, proof: Proof) -> Result<()> {
-    if proof == Proof::Address {
-        let mut user: User = tx.get(&user)?;
-        user.shown.is_email_verified = true;
-        tx.put(&user)?;
-    }
-    Ok(())
+/// Has the owner of an address told that the account was taken over which a link had made for it.
+fn post_takeover(
+    tx: &mut WriteTx<'_>,
+    invite: &Invite,
+    account: LinkAccount,
+    draw: &mut Draw,
+    now: Timestamp,
+) -> Result<()> {
+    let to = tx.get::<User>(&account.user)?.shown.email;
+    let about = About::TakenOver { user: account.user, to, since: account.at };
+    post(tx, invite.head.organization, about, draw, now)
 }
 
 /// Has the organization's admins and owners told who joined, where they want to be.
@@ -247,9 +358,18 @@ fn announce(
     if !organization.shown.is_member_join_email_enabled {
         return Ok(());
     }
-    let (id, about) = (LetterId(draw.uuid(now)), About::Joining { user: member.user });
-    let organization = member.organization;
-    if !outbox::post_announcement(tx, id, organization, about, now)? {
+    post(tx, member.organization, About::Joining { user: member.user }, draw, now)
+}
+
+/// Puts a letter into the outbox on which nobody's joining depends.
+fn post(
+    tx: &mut WriteTx<'_>,
+    organization: OrganizationId,
+    about: About,
+    draw: &mut Draw,
+    now: Timestamp,
+) -> Result<()> {
+    if !outbox::post_announcement(tx, LetterId(draw.uuid(now)), organization, about, now)? {
         tracing::warn!(%organization, dropped = 1, "announcements were dropped: too many mails of the organization wait");
     }
     Ok(())

@@ -1,6 +1,8 @@
 //! What ends with a parent: removing an organization or a project hides it at once; what it held is
 //! removed afterwards, a bounded piece a transaction (decisions §4, Project).
 
+mod accounts;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
@@ -16,12 +18,14 @@ use crate::resources::dashboards::tiles::Tile;
 use crate::resources::dashboards::{Dashboard, Details};
 use crate::resources::domains::Domain;
 use crate::resources::invites::Invite;
-use crate::resources::members::{self, Membership};
+use crate::resources::members::{self, Membership, MembershipOrigin};
 use crate::resources::organizations;
 use crate::resources::projects::grants::{self, Grant};
 use crate::resources::projects::{self, Project};
 use crate::resources::sharing::Sharing;
 use crate::store::{Key, Order, Owner, Record, Reference, Snapshot, Table, Tx, Window, WriteTx};
+
+pub use accounts::{end_account, is_large};
 
 /// How many records one transaction sweeps at the most.
 const PIECE: usize = 500;
@@ -68,9 +72,14 @@ impl Record for Sweep {
 /// What [`members::remove`] refuses.
 pub fn remove_member(tx: &mut WriteTx<'_>, caller: &Membership, user: UserId) -> Result<()> {
     members::remove(tx, caller, user)?;
-    rules::remove_of(tx, caller.organization, user)?;
-    collaborators::remove_of(tx, caller.organization, user)?;
-    grants::remove_of(tx, caller.organization, user)
+    remove_granted(tx, caller.organization, user)
+}
+
+/// Removes what a member was granted in an organization.
+fn remove_granted(tx: &mut WriteTx<'_>, organization: OrganizationId, user: UserId) -> Result<()> {
+    rules::remove_of(tx, organization, user)?;
+    collaborators::remove_of(tx, organization, user)?;
+    grants::remove_of(tx, organization, user)
 }
 
 /// Removes a project; what it holds is left to the sweeper.
@@ -173,6 +182,7 @@ fn sweep_organization(tx: &mut WriteTx<'_>, organization: OrganizationId) -> Res
     }
     let mut piece = Piece::new(tx);
     piece.remove::<Invite>(&organization)?;
+    piece.remove::<MembershipOrigin>(&organization)?;
     piece.remove::<Membership>(&organization)?;
     piece.remove::<Domain>(&organization)?;
     piece.remove::<Entry>(&organization)?;

@@ -3,6 +3,7 @@
 pub mod body;
 pub mod http;
 mod input;
+mod link_accounts;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -16,6 +17,7 @@ use crate::store::{Index, Indexed, Owner, Record, Reference, Table, Tx, WriteTx}
 use crate::time::Timestamp;
 
 pub use input::{NewUser, UserPatch};
+pub use link_accounts::{LinkAccount, find_unproven, hand_over, set_verified};
 
 /// A user.
 #[derive(Debug, Clone, PartialEq)]

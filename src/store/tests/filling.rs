@@ -6,10 +6,14 @@ use uuid::Uuid;
 
 use super::opening::set_format;
 use super::*;
-use crate::ids::{ActivityId, InviteId, LetterId, OrganizationId, ProjectId, UserId};
+use crate::ids::{
+    ActivityId, InviteId, LetterId, MembershipId, OrganizationId, ProjectId, UserId, UserUuid,
+};
 use crate::mail::outbox::{About, Letter};
 use crate::mail::sent::Sent;
 use crate::resources::activity::{self, Detail, Entry, FieldChange, Shown};
+use crate::resources::members::{Level, Membership};
+use crate::resources::users::{self, LinkAccount, User};
 use crate::time::Timestamp;
 
 /// Entries about everything that an entry can be about, more than are filled in at once.
@@ -95,6 +99,7 @@ impl From<About> for OldAbout {
             About::Invite { invite, to, .. } => Self::Invite { invite, to },
             About::Joining { user } => Self::Joining { user },
             About::Joined { user, to } => Self::Joined { user, to },
+            About::TakenOver { .. } => panic!("form 4 has none"),
         }
     }
 }
@@ -183,4 +188,94 @@ async fn an_older_files_mails_are_indexed_and_counted_by_organization_when_it_is
         let transaction = database.begin_read().expect("a transaction");
         assert!(transaction.open_table(retired).is_err(), "the old index is gone");
     });
+}
+
+/// A user who joined an organization `waited` after their creation, and whom `by` let in as the log has it.
+fn joined(
+    tx: &mut WriteTx<'_>,
+    number: u64,
+    (is_verified, waited, by): (bool, i64, Option<u64>),
+) -> Result<()> {
+    let (id, uuid) = (UserId(number), UserUuid(Uuid::from_u128(number.into())));
+    let (organization, at) = (OrganizationId(Uuid::from_u128(9)), Timestamp::from_micros(77));
+    let joined_at = at.plus_seconds(waited);
+    tx.put(&User {
+        head: users::Head {
+            id,
+            uuid,
+            is_active: true,
+            current_organization: Some(organization),
+            current_project: None,
+            date_joined: at,
+        },
+        shown: users::Shown {
+            id,
+            uuid,
+            distinct_id: String::new(),
+            first_name: String::new(),
+            last_name: String::new(),
+            email: format!("u{number}@x.example"),
+            is_email_verified: is_verified,
+            hedgehog_config: None,
+            role_at_organization: None,
+        },
+    })?;
+    let member = MembershipId(Uuid::from_u128(u128::from(number) << 64));
+    tx.put(&Membership {
+        organization,
+        user: id,
+        id: member,
+        level: Level::Admin,
+        joined_at,
+        updated_at: joined_at,
+        listed: true,
+    })?;
+    tx.put(&Entry {
+        head: activity::Head {
+            organization,
+            created_at: joined_at,
+            id: ActivityId(member.0),
+            project: None,
+            user: by.map(UserId),
+        },
+        shown: Shown {
+            scope: "OrganizationMembership".to_owned(),
+            item_id: member.to_string(),
+            activity: "created".to_owned(),
+            detail: Detail { name: None, changes: Vec::new() },
+        },
+    })
+}
+
+#[tokio::test]
+async fn an_older_files_accounts_that_only_a_link_made_are_found_when_it_is_opened() {
+    let (scratch, store) = Scratch::new();
+    let write = |tx: &mut WriteTx<'_>| {
+        // By a link; with a token of a mail; by the operator; as the operator's user, later.
+        for (number, how) in [
+            (101, (false, 0, Some(101))),
+            (102, (true, 0, Some(102))),
+            (103, (false, 0, None)),
+            (104, (false, 5, Some(104))),
+        ] {
+            joined(tx, number, how)?;
+        }
+        Ok(())
+    };
+    store.write(write).await.expect("users");
+    store.close().await;
+    drop(store);
+    set_format(&scratch, 4);
+    let store = scratch.open().expect("an older file");
+    let mut found = Vec::new();
+    let tx = store.snapshot().expect("a snapshot");
+    let all = Window::all(Order::Ascending);
+    tx.scan::<LinkAccount, _>(&(), all, |row| {
+        found.push(row.into_record()?);
+        Ok(())
+    })
+    .expect("read");
+    let organization = OrganizationId(Uuid::from_u128(9));
+    let at = Timestamp::from_micros(77);
+    assert_eq!(found, [LinkAccount { user: UserId(101), organization, invited_by: None, at }]);
 }

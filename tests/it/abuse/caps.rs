@@ -76,8 +76,11 @@ async fn a_user_creates_and_joins_only_so_many_organizations() {
         tokio::task::yield_now().await;
     }
     assert_eq!(status, 201);
-    let by_operator =
-        Operation::OrganizationCreate { name: "Fourth".to_owned(), owner: OWNER.to_owned() };
+    let by_operator = Operation::OrganizationCreate {
+        name: "Fourth".to_owned(),
+        owner: OWNER.to_owned(),
+        existing: false,
+    };
     workspace.operate(by_operator).await;
     workspace.check().await;
 }
@@ -154,8 +157,8 @@ async fn a_project_has_only_so_many_live_insights() {
     refused(&owner.post(&workspace.dashboards(""), deep).await, TOLD);
     let shallow = json!({ "use_dashboard": made["id"] });
     owner.post(&workspace.dashboards(""), shallow).await.ok();
-    let once = json!({ "duplicate_tiles": [{ "id": tiles[0]["id"] }] });
-    owner.patch(&one, once).await.ok();
+    let single = json!({ "duplicate_tiles": [{ "id": tiles[0]["id"] }] });
+    owner.patch(&one, single).await.ok();
     workspace.check().await;
 }
 

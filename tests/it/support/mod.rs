@@ -142,6 +142,7 @@ impl Workspace {
             .operate(Operation::OrganizationCreate {
                 name: format!("{name}'s"),
                 owner: email.clone(),
+                existing: false,
             })
             .await;
         (self.key(&email, &["*"]).await, made)
@@ -163,6 +164,7 @@ impl Workspace {
                 organizations: serde_json::from_value(list("organizations")).expect("ids"),
                 projects: serde_json::from_value(list("projects")).expect("ids"),
                 expires_in: limits.get("expires_in").and_then(Value::as_i64),
+                existing: false,
             })
             .await;
         self.with_key(made["value"].as_str().expect("the key's value"))

@@ -26,6 +26,9 @@ impl Compose for Letters {
             About::Invite { invite, .. } => self.invitation(tx, *invite, now),
             About::Joining { user } => announcement(tx, letter.organization, *user),
             About::Joined { user, to } => joined(tx, letter.organization, *user, to),
+            About::TakenOver { user, since, .. } => {
+                taken_over(tx, letter.organization, *user, *since, letter.written_at)
+            }
         }
     }
 }
@@ -132,6 +135,47 @@ fn joined(tx: &Snapshot, id: OrganizationId, newcomer: UserId, to: &str) -> Resu
     };
     let subject = format!("{} has joined {}", it.name, it.organization);
     message(subject, &JoinedText { it: &it }, &JoinedHtml { it: &it })
+}
+
+/// What the mail to the owner of an address says when they have taken over the account that a link had made
+/// for it.
+struct TakenOver {
+    email: String,
+    organization: Option<String>,
+    since: String,
+    at: String,
+}
+
+#[derive(Template)]
+#[template(path = "signup/letters/taken_over.txt")]
+struct TakenOverText<'t> {
+    it: &'t TakenOver,
+}
+
+#[derive(Template)]
+#[template(path = "signup/letters/taken_over.html")]
+struct TakenOverHtml<'t> {
+    it: &'t TakenOver,
+}
+
+/// It is told whatever has become of the organization meanwhile.
+fn taken_over(
+    tx: &Snapshot,
+    organization: OrganizationId,
+    user: UserId,
+    since: Timestamp,
+    at: Timestamp,
+) -> Result<Composed> {
+    let Some(user) = tx.find::<User>(&user)? else { return Ok(Composed::Moot) };
+    let organization = tx.find::<Organization>(&organization)?;
+    let it = TakenOver {
+        email: user.shown.email,
+        organization: organization.map(|organization| one_line(&organization.shown.name)),
+        since: since.minute(),
+        at: at.minute(),
+    };
+    let subject = format!("You have taken over the account of {}", it.email);
+    message(subject, &TakenOverText { it: &it }, &TakenOverHtml { it: &it })
 }
 
 /// What a user is called: by name where they have one, else by address.

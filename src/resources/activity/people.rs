@@ -1,0 +1,89 @@
+//! What the log tells of who is let into an organization: members, by whose invite they joined, and invites.
+
+use serde_json::{Map, Value, json};
+
+use crate::error::Result;
+use crate::ids::UserId;
+use crate::resources::invites::Invite;
+use crate::resources::members::{Membership, MembershipOrigin};
+use crate::resources::users::User;
+use crate::store::{Row, Tx};
+
+use super::subject::{Loggable, Place};
+
+impl Loggable for Membership {
+    const SCOPE: &'static str = "OrganizationMembership";
+    const TELLS_REMOVAL: bool = true;
+
+    fn item_id(head: &Self::Head) -> String {
+        head.id.to_string()
+    }
+
+    fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
+        Ok((Some(head.organization), None))
+    }
+
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
+        Ok(Map::from_iter([("level".to_owned(), row.head.level.into())]))
+    }
+}
+
+/// It is told with the membership, when that is made and when it ends.
+impl Loggable for MembershipOrigin {
+    const SCOPE: &'static str = "OrganizationMembership";
+    const TOLD_WHOLE: bool = true;
+    const IS_PART: bool = true;
+
+    fn item_id(head: &Self::Head) -> String {
+        head.membership.to_string()
+    }
+
+    fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
+        Ok((Some(head.organization), None))
+    }
+
+    fn fields(row: &Row<'_, Self>, tx: &impl Tx) -> Result<Map<String, Value>> {
+        let MembershipOrigin { invited_by, joined_by, took_over, .. } = row.head;
+        let mut fields = Map::from_iter([
+            ("invited_by".to_owned(), address(tx, invited_by)?),
+            ("joined_by".to_owned(), json!(joined_by)),
+        ]);
+        if let Some(since) = took_over {
+            fields.insert("took_over_account_since".to_owned(), json!(since));
+        }
+        Ok(fields)
+    }
+}
+
+/// Its maker is told, for anybody may delete or replace it.
+impl Loggable for Invite {
+    const SCOPE: &'static str = "OrganizationInvite";
+    const TOLD_WHOLE: bool = true;
+    const TELLS_REMOVAL: bool = true;
+
+    fn item_id(head: &Self::Head) -> String {
+        head.id.to_string()
+    }
+
+    fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
+        Ok((Some(head.organization), None))
+    }
+
+    fn name(row: &Row<'_, Self>, _: &impl Tx) -> Result<Option<String>> {
+        Ok(Some(row.head.address.clone()))
+    }
+
+    fn fields(row: &Row<'_, Self>, tx: &impl Tx) -> Result<Map<String, Value>> {
+        Ok(Map::from_iter([
+            ("target_email".to_owned(), json!(row.head.address)),
+            ("level".to_owned(), json!(row.head.level)),
+            ("created_by".to_owned(), address(tx, row.head.created_by)?),
+        ]))
+    }
+}
+
+/// The address of a user.
+fn address(tx: &impl Tx, user: Option<UserId>) -> Result<Value> {
+    let user = user.map_or(Ok(None), |user| tx.find::<User>(&user))?;
+    Ok(user.map_or(Value::Null, |user| user.shown.email.into()))
+}
