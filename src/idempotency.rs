@@ -1,5 +1,6 @@
 //! Requests that are done once: what a POST with an `Idempotency-Key` was answered is kept for a day, and the
-//! same request again is answered so (decisions §1). The answer goes in with the change, in one transaction.
+//! same request again is answered so. The answer goes in with the change, in one transaction. Of an answer that is
+//! large, only the number of the object that it shows is kept.
 
 use std::fmt;
 
@@ -9,11 +10,17 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, RequesterId};
-use crate::store::{Index, Indexed, Order, Owner, Record, Reference, Table, Tx, Window, WriteTx};
+use crate::store::{
+    Count, Index, Indexed, Key, Order, Owner, Record, Reference, Table, Tx, Window, WriteTx,
+};
 use crate::time::Timestamp;
 
 /// How long an answer is kept, in seconds: 24 hours.
 const KEPT_FOR: i64 = 24 * 60 * 60;
+/// How many answers are kept of one requester. The oldest is forgotten for a new one.
+pub const KEPT_EACH: u64 = 10_000;
+/// The longest body that is kept of an answer that shows an object, in bytes.
+const LONGEST_BODY: usize = 64 * 1024;
 /// How many bytes of an answer one record holds.
 const PART: usize = 48 * 1024;
 /// How many pieces of bodies one write forgets, and how many answers, before it leaves the rest to the next.
@@ -111,6 +118,8 @@ pub struct Reply {
     pub version: Option<u64>,
     /// The JSON text; empty where there is none.
     pub body: Vec<u8>,
+    /// The number of the object that the answer shows. Of a reply that was kept: only if its body was not.
+    pub object: Option<u64>,
 }
 
 /// Leaves the text out: it may show a secret, this once.
@@ -143,10 +152,14 @@ impl Kept {
 /// The oldest first.
 const BY_MOMENT: Index<Kept, Timestamp> =
     Index::many(Table::IdempotencyByMoment, |kept| Some(kept.at));
+/// Those of one requester, the oldest first.
+const BY_REQUESTER: Index<Kept, (RequesterId, Timestamp)> =
+    Index::many(Table::IdempotencyByRequester, |kept| Some((kept.requester, kept.at)));
 
 impl Record for Kept {
     const TABLE: Table = Table::Idempotency;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_MOMENT];
+    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_MOMENT, &BY_REQUESTER];
+    const COUNTS: &'static [Count<Self>] = &[Count::per(|kept| Some(kept.requester.encoded()))];
     type Key = (RequesterId, String);
     type Head = Self;
     type Shown = ();
@@ -203,6 +216,40 @@ impl Record for Part {
     }
 }
 
+/// The object that a kept answer shows whose body is not kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KeptObject {
+    of: (RequesterId, String),
+    id: u64,
+}
+
+impl Record for KeptObject {
+    const TABLE: Table = Table::IdempotencyObjects;
+    type Key = (RequesterId, String);
+    type Head = Self;
+    type Shown = ();
+
+    fn key(&self) -> Self::Key {
+        self.of.clone()
+    }
+
+    fn parts(&self) -> (&Self, &()) {
+        (self, &())
+    }
+
+    fn join(head: Self, (): ()) -> Self {
+        head
+    }
+
+    fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
+        Ok(tx.head::<Kept>(&self.of)?.map(|kept| kept.tenant()))
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        vec![Reference::to::<Kept>(&self.of)]
+    }
+}
+
 /// What this request was answered within the day, if it was.
 ///
 /// # Errors
@@ -221,19 +268,34 @@ pub fn find(tx: &impl Tx, once: &Once, now: Timestamp) -> Result<Option<Reply>> 
         body.extend_from_slice(&row.head.text);
         Ok(())
     })?;
-    Ok(Some(Reply { status: kept.status, version: kept.version, body }))
+    let object = match body.is_empty() {
+        true => tx.head::<KeptObject>(&key)?.map(|object| object.id),
+        false => None,
+    };
+    Ok(Some(Reply { status: kept.status, version: kept.version, body, object }))
 }
 
-/// Keeps what a request is answered, without what is shown once only and without credentials.
+/// Keeps what a request is answered, without what is shown once only and without credentials. Of an answer that shows
+/// an object and is large, or not yet rendered, it keeps which object that is.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
 pub fn keep(tx: &mut WriteTx<'_>, once: &Once, reply: &Reply, now: Timestamp) -> Result<()> {
     let key = once.key();
     forget(tx, &key)?;
+    if tx.count::<Kept>(&once.by)? >= KEPT_EACH {
+        for oldest in tx.keys(&BY_REQUESTER, &once.by, 1)? {
+            forget(tx, &oldest)?;
+        }
+    }
     let Once { by: requester, organization, request, body } = once.clone();
     let Reply { status, version, .. } = *reply;
     tx.put(&Kept { organization, requester, request, body, at: now, status, version })?;
+    if let Some(id) = reply.object
+        && (reply.body.is_empty() || reply.body.len() > LONGEST_BODY)
+    {
+        return tx.put(&KeptObject { of: key, id });
+    }
     let shown = without_secrets(&reply.body)?;
     for (place, text) in (0..).zip(shown.chunks(PART)) {
         tx.put(&Part { of: key.clone(), place, text: text.to_vec() })?;
@@ -276,6 +338,7 @@ fn is_over(tx: &impl Tx, key: &<Kept as Record>::Key, now: Timestamp) -> Result<
 /// Answers how many parts it had.
 fn forget(tx: &mut WriteTx<'_>, key: &<Kept as Record>::Key) -> Result<usize> {
     let parts = tx.remove_some::<Part>(key, usize::MAX)?;
+    tx.remove::<KeptObject>(key)?;
     tx.remove::<Kept>(key)?;
     Ok(parts)
 }

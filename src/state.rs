@@ -9,6 +9,7 @@ mod keeper;
 mod public_pages;
 mod quota;
 mod readiness;
+mod rendering;
 mod scrubber;
 mod signing;
 
@@ -25,7 +26,7 @@ use crate::access::matches::{Match, Matches};
 use crate::config::Config;
 use crate::dns::Resolver;
 use crate::error::Result;
-use crate::fair::{Consumer, FairLimits};
+use crate::fair::{Consumer, FairLimits, FairQueue};
 use crate::http::budget::MemoryBudget;
 use crate::http::client::TrustedProxies;
 use crate::http::limits::Limits;
@@ -46,6 +47,7 @@ use signing::Signing;
 
 pub use blocking::BlockingPool;
 pub use public_pages::{PageKey, PublicPages};
+pub use rendering::{Created, LargeAnswer};
 pub use scrubber::Scrubbed;
 
 /// How long a mail that is being sent when the service stops may take still.
@@ -76,6 +78,7 @@ struct Inner {
     sweep: Arc<Notify>,
     long_reads: BlockingPool,
     public_pages: PublicPages,
+    renderings: FairQueue,
     mailer: Option<Mailer>,
     postman: Option<Postman>,
     readiness: Readiness,
@@ -135,6 +138,7 @@ impl App {
                 &config.meters,
             ),
             public_pages: PublicPages::new(shared_out(2), config.request_timeout, &config.meters)?,
+            renderings: rendering::slots(cores),
             limits: Arc::new(Limits::new(&config.rate_limits, &config.peer_limits, &config.clock)),
             transfer_memory: MemoryBudget::new(config.transfer_memory),
             proxies: config.trusted_proxies.iter().copied().collect(),

@@ -36,7 +36,7 @@ impl Answer {
             Self::NoContent => (204, None, [].as_slice()),
             Self::Replayed(reply) => return reply.clone(),
         };
-        Reply { status, version, body: body.to_vec() }
+        Reply { status, version, body: body.to_vec(), object: None }
     }
 }
 
@@ -58,7 +58,7 @@ impl IntoResponse for Answer {
                 (StatusCode::CREATED, [JSON, tag(&one)], one.json).into_response()
             }
             Self::NoContent => StatusCode::NO_CONTENT.into_response(),
-            Self::Replayed(Reply { status, version, body }) => {
+            Self::Replayed(Reply { status, version, body, object: _ }) => {
                 let json = !body.is_empty();
                 let tag = version.map(|version| tag(&Versioned { version, json: body.clone() }));
                 let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);

@@ -20,7 +20,7 @@ pub mod signup;
 pub mod sweeps;
 pub mod users;
 
-use crate::idempotency::{Kept, Part};
+use crate::idempotency::{Kept, KeptObject, Part};
 use crate::mail::outbox::Letter;
 use crate::mail::sent::Sent;
 use crate::store::{Checks, Kind, Secrecy, kind, secret_kind};
@@ -65,6 +65,7 @@ fn kinds() -> Vec<Box<dyn Kind>> {
         kind::<activity::Entry>(),
         secret_kind::<Kept>(Secrecy::Whole),
         secret_kind::<Part>(Secrecy::Whole),
+        secret_kind::<KeptObject>(Secrecy::Whole),
         kind::<sweeps::Sweep>(),
     ]
 }

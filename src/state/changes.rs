@@ -6,8 +6,9 @@ use std::sync::Arc;
 use crate::access::gate::{Caller, Granted, authorize};
 use crate::access::{Changing, Place, Visitor};
 use crate::error::{Error, Result};
+use crate::fair::Consumer;
 use crate::http::answer::Answer;
-use crate::idempotency::{self, Once, Sent};
+use crate::idempotency::{self, Once, Reply, Sent};
 use crate::ids::RequesterId;
 use crate::mail::postman::Bell;
 use crate::resources::api_keys::Holdings;
@@ -45,9 +46,22 @@ impl App {
         asked: &Changing<P>,
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        self.change_with_snapshot(asked, rule).await.map(|(changed, _)| changed)
+    }
+
+    /// The same, with the state that the commit left. Other changes of the same commit show in it, unless the rule
+    /// ended its batch ([`WriteTx::end_batch`]).
+    ///
+    /// # Errors
+    /// As [`change`](Self::change).
+    pub async fn change_with_snapshot<P: Place, T: Send + 'static>(
+        &self,
+        asked: &Changing<P>,
+        rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<T> + Send + 'static,
+    ) -> Result<(T, Arc<Snapshot>)> {
         let ask = Arc::clone(&asked.ask);
-        let allowance = self.allowance(Some(asked.consumer));
-        self.write(Some(allowance), move |tx, now| {
+        let tenant = Tenant::of(self, asked.consumer);
+        self.write(tenant, move |tx, now| {
             let granted = authorize(tx, &ask, now)?;
             let answer = rule(tx, &granted.caller, &P::of(&granted)?, now)?;
             Ok((Some(granted.caller.user), answer))
@@ -67,15 +81,16 @@ impl App {
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<Answer> + Send + 'static,
     ) -> Result<Answer> {
         let (ask, once) = (Arc::clone(&asked.ask), asked.once.clone());
-        let allowance = self.allowance(Some(asked.consumer));
-        self.write(Some(allowance), move |tx, now| {
+        let tenant = Tenant::of(self, asked.consumer);
+        let write = self.write(tenant, move |tx, now| {
             let granted = authorize(tx, &ask, now)?;
             let (caller, place) = (&granted.caller, P::of(&granted)?);
             let once = known(once.as_ref(), &granted)?;
-            let answer = do_once(tx, once.as_ref(), now, |tx| rule(tx, caller, &place, now))?;
-            Ok((Some(granted.caller.user), answer))
-        })
-        .await
+            let rule = |tx: &mut WriteTx<'_>| rule(tx, caller, &place, now);
+            let done = do_once(tx, once.as_ref(), now, rule, Answer::reply)?;
+            Ok((Some(granted.caller.user), done))
+        });
+        Ok(write.await?.0.into())
     }
 
     /// What a request that is to be done once was answered, if it was done: for a handler that looks at something
@@ -137,19 +152,22 @@ impl App {
         rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(users::Head, Answer)> + Send + 'static,
     ) -> Result<Answer> {
         let ask = visitor.ask.clone();
-        self.write(Some(self.allowance(None)), move |tx, now| {
+        let (consumer, allowance) = (Some(visitor.consumer), Some(self.allowance(None)));
+        let tenant = Tenant { consumer, allowance };
+        let write = self.write(tenant, move |tx, now| {
             if let Some(ask) = &ask {
                 authorize(tx, ask, now)?;
             }
             let mut user = None;
-            let answer = do_once(tx, once.as_ref(), now, |tx| {
+            let rule = |tx: &mut WriteTx<'_>| {
                 let (who, answer) = rule(tx, now)?;
                 user = Some(who);
                 Ok(answer)
-            })?;
-            Ok((user, answer))
-        })
-        .await
+            };
+            let done = do_once(tx, once.as_ref(), now, rule, Answer::reply)?;
+            Ok((user, done))
+        });
+        Ok(write.await?.0.into())
     }
 
     /// Changes something for the operator: runs `rule` and writes the activity entry in one transaction.
@@ -160,16 +178,19 @@ impl App {
         &self,
         rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.write(None, move |tx, now| Ok((None, rule(tx, now)?))).await
+        let operator = Tenant { consumer: None, allowance: None };
+        let write = self.write(operator, move |tx, now| Ok((None, rule(tx, now)?)));
+        write.await.map(|(done, _)| done)
     }
 
     /// Runs `rule`, which answers besides who did it, and writes the activity entry; wakes the postman where
-    /// something was posted. What the write adds must be within `allowance`, where there is one.
-    async fn write<T: Send + 'static>(
+    /// something was posted. What the write adds must be within the tenant's allowance. Returns what `rule` gives, and
+    /// the state that the commit left.
+    pub(super) async fn write<T: Send + 'static>(
         &self,
-        allowance: Option<Allowance>,
-        rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(Option<users::Head>, T)> + Send + 'static,
-    ) -> Result<T> {
+        Tenant { consumer, allowance }: Tenant,
+        rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<Written<T>> + Send + 'static,
+    ) -> Result<(T, Arc<Snapshot>)> {
         let (now, seed) = (self.now(), Seed::take());
         let bell = Bell::new(self.0.postman.as_ref());
         let write = move |tx: &mut WriteTx<'_>| {
@@ -179,13 +200,48 @@ impl App {
             bell.listen(tx);
             Ok(answer)
         };
-        self.store().write(write).await
+        self.store().write_for(consumer, write).await
+    }
+}
+
+/// Whose turn a write takes, and what it may add.
+pub(super) struct Tenant {
+    /// None for the operator.
+    consumer: Option<Consumer>,
+    /// None where nothing is capped.
+    allowance: Option<Allowance>,
+}
+
+impl Tenant {
+    /// The tenant that a request works for.
+    pub(super) fn of(app: &App, consumer: Consumer) -> Self {
+        Self { consumer: Some(consumer), allowance: Some(app.allowance(Some(consumer))) }
+    }
+}
+
+/// Who did it, and what a rule gives.
+pub(super) type Written<T> = (Option<users::Head>, T);
+
+/// What came of a request that may be one to be done once.
+pub(super) enum Done<T> {
+    /// It was done now.
+    Now(T),
+    /// It was done before, and answered so.
+    Before(Reply),
+}
+
+impl From<Done<Self>> for Answer {
+    fn from(done: Done<Self>) -> Self {
+        match done {
+            Done::Now(answer) => answer,
+            Done::Before(reply) => Self::Replayed(reply),
+        }
     }
 }
 
 /// Which request it is, by what the gate found: the place that its path leads to, and where its body leaves to the
 /// presented key what is wanted, what that holds.
-fn known(sent: Option<&Sent>, granted: &Granted) -> Result<Option<Once>> {
+pub(super) fn known(sent: Option<&Sent>, granted: &Granted) -> Result<Option<Once>> {
     let Some(sent) = sent else { return Ok(None) };
     let Granted { caller, member, project } = granted;
     let by = RequesterId(caller.user.uuid.0);
@@ -200,23 +256,24 @@ fn known(sent: Option<&Sent>, granted: &Granted) -> Result<Option<Once>> {
 }
 
 /// Does what was asked, unless it is to be done once and was done: then the rule only tells whether the caller
-/// still may.
-fn do_once(
+/// still may. `reply` says what is kept of what was done.
+pub(super) fn do_once<T>(
     tx: &mut WriteTx<'_>,
     once: Option<&Once>,
     now: Timestamp,
-    rule: impl FnOnce(&mut WriteTx<'_>) -> Result<Answer>,
-) -> Result<Answer> {
-    let Some(once) = once else { return rule(tx) };
+    rule: impl FnOnce(&mut WriteTx<'_>) -> Result<T>,
+    reply: impl FnOnce(&T) -> Reply,
+) -> Result<Done<T>> {
+    let Some(once) = once else { return rule(tx).map(Done::Now) };
     if let Some(reply) = idempotency::find(tx, once, now)? {
         return match tx.rehearse(rule) {
             Err(refused) if is_about_rights(&refused) => Err(refused),
-            _ => Ok(Answer::Replayed(reply)),
+            _ => Ok(Done::Before(reply)),
         };
     }
-    let answer = rule(tx)?;
-    idempotency::keep(tx, once, &answer.reply(), now)?;
-    Ok(answer)
+    let done = rule(tx)?;
+    idempotency::keep(tx, once, &reply(&done), now)?;
+    Ok(Done::Now(done))
 }
 
 /// Whether a refusal is not only about what a first request has already done.

@@ -3,7 +3,7 @@
 //! Walks one snapshot: every checksum, every index against its table, every count, every reference;
 //! then lets redb check its own structure on a temporary copy of the file's bytes.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Display;
 use std::fs::File;
 use std::io::BufReader;
@@ -15,7 +15,6 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 
 use super::background::in_background;
-use super::bytes;
 use super::disk::{Drive, Reading};
 use super::engine::RETRY_AFTER;
 use super::file::{builder, folder_of};
@@ -28,6 +27,7 @@ use super::read::Tx;
 use super::record::{Named, Record, Reference, Row, entry_payload};
 use super::schema::Table;
 use super::snapshot::Snapshot;
+use super::sums::Counts;
 use super::{DEFAULT_CACHE, Store};
 
 /// How many problems are told; the rest are only counted.
@@ -120,10 +120,6 @@ pub fn secret_kind<R: Record>(secrecy: Secrecy<R>) -> Box<dyn Kind> {
 
 struct Of<R: Record>(Secrecy<R>);
 
-/// What the counts, and the sums of bytes, have to be by the records, under their keys.
-#[derive(Default)]
-pub struct Counts(BTreeMap<Vec<u8>, u64>);
-
 /// How many entries each index has to have by the records.
 type Entries = HashMap<Table, u64>;
 
@@ -154,12 +150,7 @@ impl<R: Record> Kind for Of<R> {
                     let found = Found { key, payload, record: &record };
                     check_entries_of(tx, &found, &mut entries, findings);
                     check_references(tx, &record, excused, findings)?;
-                    for key in R::COUNTS.iter().filter_map(|count| count.key(&record)) {
-                        *counts.0.entry(key).or_default() += 1;
-                    }
-                    if let Some(owner) = record.owner(tx).ok().flatten() {
-                        *counts.0.entry(owner.key()).or_default() += bytes::size(key, payload);
-                    }
+                    counts.add(tx, key, payload, &record);
                 }
                 Err(error) => findings.problem(R::TABLE, error),
             }

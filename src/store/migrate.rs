@@ -3,6 +3,7 @@
 mod activity;
 mod link_accounts;
 mod mail;
+mod shares;
 mod tenants;
 
 use std::io;
@@ -35,9 +36,11 @@ const STEPS: &[Step] = &[
     fill_format_5,
 ];
 
-/// 5 has tables that 4 lacks, and counts by tenant. Bytes are counted when all records have their new form.
+/// 5 has tables that 4 lacks, and counts and sums by tenant. Kept answers are read in their old form first; bytes are
+/// counted when all records have their new form.
 fn fill_format_5(tx: &mut WriteTx<'_>) -> Result<()> {
     mail::fill(tx)?;
+    shares::fill(tx)?;
     link_accounts::fill(tx)?;
     tenants::fill(tx)
 }

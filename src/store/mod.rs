@@ -25,6 +25,7 @@ mod overlay;
 mod panics;
 mod per_table;
 mod progress;
+mod queue;
 mod queued;
 mod read;
 pub mod record;
@@ -35,6 +36,7 @@ mod scrub;
 mod secrets;
 mod snapshot;
 mod space;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -51,7 +53,7 @@ use std::thread::JoinHandle;
 use arc_swap::ArcSwapOption;
 use redb::Database;
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedRwLockReadGuard, RwLock, mpsc, oneshot};
+use tokio::sync::{OwnedRwLockReadGuard, RwLock, oneshot};
 
 pub use backup::{Backup, receive};
 pub use bounded::{BoundedRead, Interest};
@@ -71,24 +73,24 @@ pub use restore::{Prepared, Restored};
 pub use schema::Table;
 pub use snapshot::Snapshot;
 pub use space::FreeSpace;
+pub use sums::{Sum, Summand};
 pub use undo::Change;
 pub use watch::{Commit, Figures, PageCache, Records};
 pub use window::{Order, Window};
 pub use write::WriteTx;
 
 use crate::error::{Error, Result};
+use crate::fair::Consumer;
 use crate::secret::{Draw, SigningSecret};
 
 use disk::{Disk, Drive, Files};
 use engine::{RETRY_AFTER, begin, storage_error};
 use file::Lock;
 use migrate::open_database;
+use queue::{Refused, Sender};
 use queued::Queued;
 use watch::Watched;
 use writer::{Shared, Task, Writer};
-
-/// How many writes may wait for the writer; the next one is refused with 503.
-const QUEUE: usize = 4096;
 
 /// redb's page cache where no other size is asked for: 64 MiB.
 pub const DEFAULT_CACHE: usize = 64 * 1024 * 1024;
@@ -100,7 +102,7 @@ pub const DEFAULT_CACHE: usize = 64 * 1024 * 1024;
 #[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
-    queue: mpsc::Sender<Task>,
+    queue: Arc<Sender>,
     thread: Arc<Mutex<Option<JoinHandle<()>>>>,
     path: Arc<Path>,
     drive: Drive,
@@ -194,8 +196,9 @@ impl Store {
         lock: Lock,
         database: Database,
     ) -> Result<Self, OpenError> {
-        let (queue, tasks) = mpsc::channel(QUEUE);
-        let first = writer::snapshot(&database, &queue.downgrade())?;
+        let (queue, tasks) = queue::queue();
+        let queue = Arc::new(queue);
+        let first = writer::snapshot(&database, &Arc::downgrade(&queue))?;
         let shared = Arc::new(Shared {
             snapshot: ArcSwapOption::from_pointee(first),
             ready: AtomicBool::new(true),
@@ -208,7 +211,7 @@ impl Store {
             cache,
             lock,
             queue: tasks,
-            sender: queue.downgrade(),
+            sender: Arc::downgrade(&queue),
             shared: Arc::clone(&shared),
             expected: 1,
             runtime: Handle::try_current().ok(),
@@ -254,10 +257,7 @@ impl Store {
         Ok((under_way, self.snapshot()?))
     }
 
-    /// Runs `rule` inside the current write transaction and answers once it is on disk.
-    ///
-    /// The rule may run more than once and must not depend on anything but its arguments and `tx`.
-    /// What it wrote is taken back whole when it answers an error or panics.
+    /// Runs `rule` as a write of the service or its operator, as [`write_for`](Self::write_for) does for a consumer.
     ///
     /// # Errors
     /// What the rule answers; 503 when the queue is full, the file is closed, or the commit failed.
@@ -266,10 +266,35 @@ impl Store {
         T: Send + 'static,
         F: Fn(&mut WriteTx<'_>) -> Result<T> + Send + 'static,
     {
+        self.write_for(None, rule).await.map(|(written, _)| written)
+    }
+
+    /// Runs `rule` inside the current write transaction. Returns what the rule returned once it is on disk, with the
+    /// state that the commit left; other writes of the same commit show in that state, unless the rule ended its
+    /// batch ([`WriteTx::end_batch`]). Consumers take turns.
+    ///
+    /// The rule may run more than once and must not depend on anything but its arguments and `tx`.
+    /// What it wrote is taken back whole when it answers an error or panics.
+    ///
+    /// # Errors
+    /// What the rule answers; 503 when the queue or the consumer's share of it is full, the file is closed, or the
+    /// commit failed.
+    pub async fn write_for<T, F>(
+        &self,
+        consumer: Option<Consumer>,
+        rule: F,
+    ) -> Result<(T, Arc<Snapshot>)>
+    where
+        T: Send + 'static,
+        F: Fn(&mut WriteTx<'_>) -> Result<T> + Send + 'static,
+    {
         let (queued, answer) = Queued::new(rule);
-        let written = match self.enqueue(Task::Write(queued)) {
-            Ok(()) => answered(answer.await).flatten(),
-            Err(refused) => Err(refused),
+        let written = match self.require_ready() {
+            Ok(()) => match self.queue.send_write(consumer, queued) {
+                Ok(()) => answered(answer.await).flatten(),
+                Err(why) => Err(refusal(why)),
+            },
+            Err(closed) => Err(closed),
         };
         self.shared.watched.note_refusal(&written);
         written
@@ -309,26 +334,29 @@ impl Store {
     }
 
     fn enqueue(&self, task: Task) -> Result<()> {
-        if !self.ready() {
-            return Err(Error::unavailable(RETRY_AFTER, "the data file is closed"));
-        }
-        self.queue.try_send(task).map_err(|refused| match refused {
-            mpsc::error::TrySendError::Full(_) => {
-                Error::unavailable(RETRY_AFTER, "the write queue is full")
-            }
-            mpsc::error::TrySendError::Closed(_) => {
-                Error::unavailable(RETRY_AFTER, "the data file is closed")
-            }
-        })
+        self.require_ready()?;
+        self.queue.send(task).map_err(refusal)
+    }
+
+    fn require_ready(&self) -> Result<()> {
+        if self.ready() { Ok(()) } else { Err(refusal(Refused::Closed)) }
     }
 
     /// Finishes what is queued, closes the file clean and lets go of its lock.
     pub async fn close(&self) {
-        let _ = self.queue.send(Task::Close).await;
+        self.queue.send_always(Task::Close);
         let thread = self.thread.lock().map_or(None, |mut thread| thread.take());
         if let Some(thread) = thread {
             let _ = tokio::task::spawn_blocking(move || thread.join()).await;
         }
+    }
+}
+
+fn refusal(why: Refused) -> Error {
+    match why {
+        Refused::Full => Error::unavailable(RETRY_AFTER, "the write queue is full"),
+        Refused::ShareUsed => Error::overloaded(RETRY_AFTER, "too many writes of one tenant wait"),
+        Refused::Closed => Error::unavailable(RETRY_AFTER, "the data file is closed"),
     }
 }
 

@@ -1,11 +1,13 @@
 //! A write that waits for the writer thread, and where its answer goes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
 
+use super::snapshot::Snapshot;
 use super::write::WriteTx;
 
 /// A queued write, whatever its answer's type.
@@ -14,19 +16,22 @@ pub(super) trait Write: Send {
     fn abandoned(&self) -> bool;
     /// Runs the rule; answers whether what it wrote stays.
     fn run(&mut self, tx: &mut WriteTx<'_>) -> bool;
-    /// Answers, once it is known what became of the transaction.
-    fn answer(self: Box<Self>, committed: Result<()>);
+    /// Answers, once it is known what became of the transaction: the state that its commit left, or why it failed.
+    fn answer(self: Box<Self>, committed: Result<Arc<Snapshot>>);
 }
+
+/// What a rule returned, and the state that the commit of its batch left.
+type Written<T> = Result<(T, Arc<Snapshot>)>;
 
 /// A rule, and where its answer goes.
 pub(super) struct Queued<T, F> {
     rule: F,
     outcome: Option<Result<T>>,
-    reply: oneshot::Sender<Result<T>>,
+    reply: oneshot::Sender<Written<T>>,
 }
 
 impl<T, F> Queued<T, F> {
-    pub(super) fn new(rule: F) -> (Box<Self>, oneshot::Receiver<Result<T>>) {
+    pub(super) fn new(rule: F) -> (Box<Self>, oneshot::Receiver<Written<T>>) {
         let (reply, answer) = oneshot::channel();
         (Box::new(Self { rule, outcome: None, reply }), answer)
     }
@@ -50,8 +55,8 @@ where
     }
 
     /// A refusal waits for the commit too: it may rest on what a neighbour of the batch wrote.
-    fn answer(self: Box<Self>, committed: Result<()>) {
+    fn answer(self: Box<Self>, committed: Result<Arc<Snapshot>>) {
         let outcome = self.outcome.unwrap_or_else(|| Err(Error::internal("a write did not run")));
-        let _ = self.reply.send(committed.and(outcome));
+        let _ = self.reply.send(committed.and_then(|snapshot| Ok((outcome?, snapshot))));
     }
 }

@@ -21,6 +21,7 @@ use super::bytes::Owner;
 use super::key::Key;
 use super::read::Tx;
 use super::schema::Table;
+use super::sums::Sum;
 
 /// A resource as the store keeps it.
 pub trait Record: Sized + 'static {
@@ -30,6 +31,8 @@ pub trait Record: Sized + 'static {
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[];
     /// The counts it takes part in, which the store keeps in step.
     const COUNTS: &'static [Count<Self>] = &[];
+    /// The sums it takes part in, which the store keeps in step.
+    const SUMS: &'static [&'static Sum<Self>] = &[];
     /// Whether another record may come under the key of one that was removed. The versions of such records come
     /// from one sequence of their table, so that no version is met again.
     const KEYS_COME_BACK: bool = false;

@@ -157,16 +157,17 @@ tables! {
     Removals = "removals/1",
     /// Key: project, moment, dashboard.
     RemovalsByMoment = "removals_by_moment/1",
-    /// Tiles of dashboards. Key: project, dashboard, tile.
+    /// What tiles show: queries. Key: project, insight.
+    Insights = "insights/1",
+    /// What tiles show: Markdown. Key: project, text.
+    Texts = "texts/1",
+    /// Tiles of dashboards. Stands behind what tiles show: an import reads the tables in this order, and what a tile
+    /// adds to a sum rests on what it shows. Key: project, dashboard, tile.
     Tiles = "tiles/1",
     /// Live tiles that show an insight. Key: project, insight, then as above.
     TilesByInsight = "tiles_by_insight/1",
     /// Tiles that show a text, removed ones too. Key: project, text, then as above.
     TilesByText = "tiles_by_text/1",
-    /// What tiles show: queries. Key: project, insight.
-    Insights = "insights/1",
-    /// What tiles show: Markdown. Key: project, text.
-    Texts = "texts/1",
 
     /// What members may do with dashboards, or anyone by default. Key: project, dashboard (none for all),
     /// user (none for everyone).
@@ -199,8 +200,12 @@ tables! {
     Idempotency = "idempotency/1",
     /// Key: moment, then as above.
     IdempotencyByMoment = "idempotency_by_moment/1",
-    /// Their bodies, in pieces. Key: as above, the piece's place.
+    /// Key: requester, moment, then as above.
+    IdempotencyByRequester = "idempotency_by_requester/1",
+    /// Their bodies, in pieces. Key: requester, hash of path and key, the piece's place.
     IdempotencyParts = "idempotency_parts/1",
+    /// The objects that answers show whose bodies are not kept. Key: requester, hash of path and key.
+    IdempotencyObjects = "idempotency_objects/1",
 
     /// Removed parents whose records have yet to be swept. Key: organization, then the project or 0.
     Sweeps = "sweeps/1",

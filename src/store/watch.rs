@@ -144,7 +144,7 @@ impl Store {
     pub fn figures(&self, large: u64) -> Figures {
         Figures {
             bytes: self.path.metadata().map_or(0, |data| data.len()),
-            queued: self.queue.max_capacity() - self.queue.capacity(),
+            queued: self.queue.len(),
             refused: self.shared.watched.refused.load(Ordering::Relaxed),
             records: self.records(large).ok(),
         }

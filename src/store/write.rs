@@ -1,5 +1,6 @@
 //! Changing records, with their indexes and counts kept in step.
 
+mod batch;
 mod measure;
 
 use std::cell::OnceCell;
@@ -28,6 +29,8 @@ pub struct WriteTx<'t> {
     growth: Growth,
     /// Whether redb failed or panicked halfway through a change: nobody knows what it left.
     torn: bool,
+    /// Whether the batch ends with the write under way.
+    ends_batch: bool,
 }
 
 impl Raw for WriteTx<'_> {
@@ -66,6 +69,7 @@ impl<'t> WriteTx<'t> {
             numbers: Numbers::default(),
             growth: Growth::default(),
             torn: false,
+            ends_batch: false,
         }
     }
 
@@ -148,6 +152,7 @@ impl<'t> WriteTx<'t> {
     ) -> Result<()> {
         self.weigh(&key, old.zip(before.as_deref()), Some((record, payload.as_slice())))?;
         self.reindex(&key, old, Some((record, &payload)))?;
+        self.resum::<R>(before.as_deref(), Some(&payload))?;
         self.put_plain(R::TABLE, &key, &payload)?;
         self.undo.changed(Change { table: R::TABLE, key, before, after: Some(payload) });
         Ok(())
@@ -165,6 +170,7 @@ impl<'t> WriteTx<'t> {
         let old = Row::<R>::read(&before)?.into_record()?;
         self.weigh(&key, Some((&old, before.as_slice())), None)?;
         self.reindex(&key, Some(&old), None)?;
+        self.resum::<R>(Some(&before), None)?;
         self.remove_plain(R::TABLE, &key)?;
         self.undo.changed(Change { table: R::TABLE, key, before: Some(before), after: None });
         Ok(Some(old))
@@ -198,7 +204,7 @@ impl<'t> WriteTx<'t> {
         Ok(number)
     }
 
-    fn set_number(&mut self, table: Table, key: &[u8], number: u64) -> Result<()> {
+    pub(super) fn set_number(&mut self, table: Table, key: &[u8], number: u64) -> Result<()> {
         let before = read_number(self, table, key)?;
         self.numbers.set(table, key, number);
         self.undo.wrote(table, key, Before::Number(before));
@@ -348,29 +354,6 @@ impl<'t> WriteTx<'t> {
     /// Whether anything was written since the write began.
     pub(super) fn wrote_anything(&self) -> bool {
         self.undo.wrote_anything()
-    }
-
-    /// Keeps what was written and begins the notes of the next write.
-    pub(super) fn keep(&mut self) -> Result<()> {
-        self.require_whole()?;
-        self.settle()?;
-        self.undo = Undo::default();
-        Ok(())
-    }
-
-    /// Takes back everything written since the last [`keep`](Self::keep).
-    pub(super) fn take_back(&mut self) -> Result<()> {
-        self.require_whole()?;
-        self.growth = Growth::default();
-        for note in std::mem::take(&mut self.undo).into_notes() {
-            match note.before {
-                Before::Sealed(sealed) => {
-                    drop(self.swap(note.table, &note.key, sealed.as_deref())?);
-                }
-                Before::Number(number) => self.numbers.set(note.table, &note.key, number),
-            }
-        }
-        Ok(())
     }
 
     /// Writes the numbers that were kept aside: the last step before the commit.

@@ -2,23 +2,26 @@
 //!
 //! Writes queue up while a commit syncs; the writer then runs all that is queued in one redb
 //! transaction, syncs once, and only then answers. So a 2xx is on disk, and N writers share one sync.
+//! Consumers take turns, write by write, and share the time of a batch.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use redb::Database;
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
 
 use crate::error::{Error, Result};
+use crate::fair::Consumer;
 
 use super::disk::Drive;
 use super::engine::{RETRY_AFTER, begin, begin_read, probe, storage_error};
 use super::file::{self, Lock};
+use super::queue::{Next, Queueing, Receiver, Sender};
 use super::queued::Write;
 use super::rewrite;
 use super::snapshot::Snapshot;
@@ -29,6 +32,8 @@ use super::write::WriteTx;
 const BATCH_WRITES: usize = 512;
 /// How long one transaction gathers writes at the most.
 const BATCH_TIME: Duration = Duration::from_millis(10);
+/// How long the writes of one consumer run in a batch that holds writes of others.
+const CONSUMER_TIME: Duration = Duration::from_millis(2);
 /// How often a transaction waits for another write, while it has fewer than were under way when the last
 /// one ended: those who were answered mostly ask again at once, and one sync for all costs less than two.
 const GATHER_STEPS: usize = 20;
@@ -73,8 +78,8 @@ impl Drop for Closing {
 
 /// What the writer thread is asked to do.
 pub(super) enum Task {
-    /// Run a write with the next batch.
-    Write(Box<dyn Write>),
+    /// Run a write of this consumer with the next batch.
+    Write(Option<Consumer>, Box<dyn Write>),
     /// Run something between two transactions, while no write is under way.
     Pause(Box<dyn FnOnce() + Send>),
     /// Hand over the open file, and open it again. What comes back tells how it went, once the file is open.
@@ -93,9 +98,9 @@ pub(super) struct Writer {
     pub(super) path: PathBuf,
     pub(super) cache: usize,
     pub(super) lock: Lock,
-    pub(super) queue: mpsc::Receiver<Task>,
+    pub(super) queue: Receiver,
     /// The other end of `queue`, for snapshots to tell that a read failed.
-    pub(super) sender: mpsc::WeakSender<Task>,
+    pub(super) sender: Weak<Sender>,
     pub(super) shared: Arc<Shared>,
     /// How many writes were under way when the last batch ended.
     pub(super) expected: usize,
@@ -114,8 +119,7 @@ impl Writer {
     }
 
     fn serve(&mut self, mut database: Database) -> Option<Database> {
-        let mut next = None;
-        while let Some(task) = next.take().or_else(|| self.queue.blocking_recv()) {
+        while let Some(task) = self.queue.recv() {
             let task = match task {
                 Task::Exchange(work) => {
                     database = self.exchange(database, work)?;
@@ -123,10 +127,12 @@ impl Writer {
                 }
                 task => task,
             };
-            let wrote = matches!(task, Task::Write(_));
+            let wrote = matches!(task, Task::Write(..));
             // What panics here is redb, and what it holds in memory afterwards proves nothing.
             let outcome = catch_unwind(AssertUnwindSafe(|| match task {
-                Task::Write(first) => self.batch(&database, first, &mut next).map(|()| true),
+                Task::Write(consumer, first) => {
+                    self.batch(&database, (consumer, first)).map(|()| true)
+                }
                 Task::Pause(work) => {
                     self.shared.watched.occupied(work);
                     Ok(true)
@@ -138,24 +144,19 @@ impl Writer {
             match outcome.unwrap_or_else(|_| Err(Error::internal("redb panicked"))) {
                 Ok(true) => {}
                 Ok(false) => break,
-                Err(cause) => database = self.reopen(database, next.take(), wrote, &cause)?,
+                Err(cause) => database = self.reopen(database, wrote, &cause)?,
             }
         }
         Some(database)
     }
 
-    /// Runs `first` and what else is queued in one transaction. A task that is no write ends the
-    /// batch and is handed back in `next`.
-    fn batch(
-        &mut self,
-        database: &Database,
-        first: Box<dyn Write>,
-        next: &mut Option<Task>,
-    ) -> Result<()> {
+    /// Runs `first` and the writes that are queued behind it in one transaction.
+    fn batch(&mut self, database: &Database, first: Queueing) -> Result<()> {
         let mut ran = Vec::new();
-        let committed = self.transact(database, first, &mut ran, next);
+        let committed = self.transact(database, first, &mut ran);
+        let closed = || Error::unavailable(RETRY_AFTER, "the data file is closed");
         let answer = match &committed {
-            Ok(()) => Ok(()),
+            Ok(()) => self.shared.snapshot.load_full().ok_or_else(closed),
             Err(cause) => {
                 // Before the answer: whoever has it finds the store closed.
                 self.shared.close();
@@ -174,35 +175,31 @@ impl Writer {
     fn transact(
         &mut self,
         database: &Database,
-        first: Box<dyn Write>,
+        first: Queueing,
         ran: &mut Vec<Box<dyn Write>>,
-        next: &mut Option<Task>,
     ) -> Result<()> {
         let begun = Instant::now();
         let transaction = begin(database)?;
         let mut tx = WriteTx::new(&transaction);
         let (mut changed, mut waits) = (false, GATHER_STEPS);
-        let mut write = first;
-        loop {
+        let (mut shares, mut next) = (Shares::default(), Some(first));
+        while let Some((consumer, mut write)) = next.take() {
+            let mut is_last = false;
             if !write.abandoned() {
+                let started = Instant::now();
                 let stays = write.run(&mut tx);
                 ran.push(write);
                 if stays {
                     changed |= tx.wrote_anything();
+                    is_last = tx.ends_batch();
                     tx.keep()?;
                 } else {
                     tx.take_back()?;
                 }
+                shares.add(consumer, started.elapsed());
             }
-            if ran.len() >= BATCH_WRITES || begun.elapsed() >= BATCH_TIME {
-                break;
-            }
-            match self.next_of_batch(ran.len(), &mut waits) {
-                Some(Task::Write(queued)) => write = queued,
-                other => {
-                    *next = other;
-                    break;
-                }
+            if !is_last && ran.len() < BATCH_WRITES && begun.elapsed() < BATCH_TIME {
+                next = self.next_of_batch(ran.len(), &shares, &mut waits);
             }
         }
         if !changed {
@@ -213,14 +210,18 @@ impl Writer {
         self.commit(database, transaction, ran.len())
     }
 
-    /// What else is queued; waits for it a little, while fewer came than are expected.
-    fn next_of_batch(&mut self, ran: usize, waits: &mut usize) -> Option<Task> {
+    /// The next write of the batch; waits for it a little, while fewer came than are expected.
+    fn next_of_batch(
+        &mut self,
+        ran: usize,
+        shares: &Shares,
+        waits: &mut usize,
+    ) -> Option<Queueing> {
         loop {
-            if let Ok(task) = self.queue.try_recv() {
-                return Some(task);
-            }
-            if ran >= self.expected || *waits == 0 {
-                return None;
+            match self.queue.next_of_batch(|consumer| shares.may_add(consumer)) {
+                Next::Write(write) => return Some(write),
+                Next::Nothing if ran < self.expected && *waits > 0 => {}
+                Next::Nothing | Next::End => return None,
             }
             *waits -= 1;
             std::thread::sleep(GATHER_STEP);
@@ -257,19 +258,10 @@ impl Writer {
     /// input/output error the handle refuses all writes, and what it holds in memory proves nothing.
     /// None when the store is closed before it is open again. After a failed write it is opened at once, for those who
     /// read; writes rest.
-    fn reopen(
-        &mut self,
-        database: Database,
-        next: Option<Task>,
-        wrote: bool,
-        cause: &Error,
-    ) -> Option<Database> {
+    fn reopen(&mut self, database: Database, wrote: bool, cause: &Error) -> Option<Database> {
         tracing::error!(%cause, "the data file failed; opening it again");
         self.shared.close();
         drop(database);
-        if next.is_some_and(|task| refuse(task) == Ended::Yes) {
-            return None;
-        }
         let (first, rest) =
             if wrote { (Duration::ZERO, REOPEN_FIRST) } else { (REOPEN_FIRST, Duration::ZERO) };
         if self.refuse_for(first) == Ended::Yes {
@@ -314,22 +306,36 @@ impl Writer {
     fn refuse_for(&mut self, wait: Duration) -> Ended {
         let until = Instant::now() + wait;
         loop {
-            match self.queue.try_recv() {
-                Ok(task) => {
-                    if refuse(task) == Ended::Yes {
-                        return Ended::Yes;
-                    }
+            if let Some(task) = self.queue.try_recv() {
+                if refuse(task) == Ended::Yes {
+                    return Ended::Yes;
                 }
-                Err(mpsc::error::TryRecvError::Disconnected) => return Ended::Yes,
-                Err(mpsc::error::TryRecvError::Empty) => {
-                    let left = until.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        return Ended::No;
-                    }
-                    std::thread::sleep(left.min(Duration::from_millis(10)));
-                }
+                continue;
             }
+            if self.queue.is_closed() {
+                return Ended::Yes;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ended::No;
+            }
+            std::thread::sleep(left.min(Duration::from_millis(10)));
         }
+    }
+}
+
+/// How long the writes of each consumer ran in a batch.
+#[derive(Default)]
+struct Shares(HashMap<Option<Consumer>, Duration>);
+
+impl Shares {
+    fn add(&mut self, consumer: Option<Consumer>, took: Duration) {
+        *self.0.entry(consumer).or_default() += took;
+    }
+
+    /// Whether one more write of `consumer` may join: its share is not used up, or the batch holds no other's writes.
+    fn may_add(&self, consumer: &Option<Consumer>) -> bool {
+        self.0.get(consumer).is_none_or(|used| *used < CONSUMER_TIME || self.0.len() == 1)
     }
 }
 
@@ -343,7 +349,7 @@ enum Ended {
 /// Refuses a task while the file is closed.
 fn refuse(task: Task) -> Ended {
     match task {
-        Task::Write(write) => {
+        Task::Write(_, write) => {
             write.answer(Err(Error::unavailable(RETRY_AFTER, "the data file is closed")));
         }
         // Whoever waits for its answer is told 503 by its absence.
@@ -355,11 +361,11 @@ fn refuse(task: Task) -> Ended {
 
 /// The present state of `database`. Where a read of it fails, the writer is told; a full queue means that
 /// it is about to notice by itself.
-pub(super) fn snapshot(database: &Database, writer: &mpsc::WeakSender<Task>) -> Result<Snapshot> {
-    let writer = writer.clone();
+pub(super) fn snapshot(database: &Database, writer: &Weak<Sender>) -> Result<Snapshot> {
+    let writer = Weak::clone(writer);
     let alarm = move || {
         if let Some(writer) = writer.upgrade() {
-            let _ = writer.try_send(Task::Probe);
+            let _ = writer.send(Task::Probe);
         }
     };
     Ok(Snapshot::new(begin_read(database)?, Box::new(alarm)))

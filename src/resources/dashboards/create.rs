@@ -29,6 +29,17 @@ impl Source {
     }
 }
 
+/// Whether a request asks for a copy of a dashboard that is heavy.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn copies_heavy(tx: &impl Tx, place: &InProject, new: &Sent<NewDashboard>) -> Result<bool> {
+    match new.get().and_then(input::source) {
+        Ok((_, Some(source))) => tiles::is_heavy(tx, place.project.id, source),
+        Ok((_, None)) | Err(_) => Ok(false),
+    }
+}
+
 /// Makes a dashboard: empty, from a template, or as a copy of another.
 ///
 /// # Errors

@@ -6,7 +6,9 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::access::{Admitted, Changing, InProject, Needs};
+use crate::access::{Admitted, Caller, Changing, InProject, Needs};
+use crate::error::Result;
+use crate::etag::Versioned;
 use crate::http::answer::{Answer, Answered};
 use crate::http::body::Body;
 use crate::http::page::Page;
@@ -15,8 +17,8 @@ use crate::http::routes::Routes;
 use crate::ids::DashboardId;
 use crate::input::{Flag, Kind, Parsed, Tags};
 use crate::secret::Seed;
-use crate::state::App;
-use crate::store::{BoundedRead, Order};
+use crate::state::{App, Created, LargeAnswer};
+use crate::store::{BoundedRead, Order, Snapshot, WriteTx};
 
 use super::body::{DashboardBody, DashboardSummary};
 use super::templates::{self, FromTemplate};
@@ -110,11 +112,18 @@ async fn list(at: Admitted<InProject>, page: Page) -> Answered {
 async fn create(State(app): State<App>, at: Changing<InProject>, Body(sent): Body) -> Answered {
     let new = Sent::<NewDashboard>::of(&sent);
     let seed = Seed::take();
-    app.post(&at, move |tx, caller, place: &InProject, now| {
+    let rule = move |tx: &mut WriteTx<'_>,
+                     caller: &Caller,
+                     place: &InProject,
+                     now,
+                     large: &LargeAnswer| {
+        if super::copies_heavy(tx, place, &new)? {
+            large.require_slot()?;
+        }
         let id = super::create(tx, caller, place, &new, &mut seed.draw(), now)?;
-        super::body(tx, place, id, Once::default()).map(Answer::Created)
-    })
-    .await
+        created(tx, place, id, 201, large)
+    };
+    app.post_and_render(&at, rule, render).await
 }
 
 async fn create_from_template(
@@ -124,11 +133,36 @@ async fn create_from_template(
 ) -> Answered {
     let sent = Parsed::<FromTemplate>::of(&sent);
     let seed = Seed::take();
-    app.post(&at, move |tx, caller, place: &InProject, now| {
+    let rule = move |tx: &mut WriteTx<'_>,
+                     caller: &Caller,
+                     place: &InProject,
+                     now,
+                     large: &LargeAnswer| {
+        large.require_slot()?;
         let id = templates::create(tx, caller, place, &sent, &mut seed.draw(), now)?;
-        super::body(tx, place, id, Once::default()).map(Answer::Shown)
-    })
-    .await
+        created(tx, place, id, 200, large)
+    };
+    app.post_and_render(&at, rule, render).await
+}
+
+/// A dashboard that was created, with its body unless that is large.
+fn created(
+    tx: &mut WriteTx<'_>,
+    place: &InProject,
+    id: DashboardId,
+    status: u16,
+    large: &LargeAnswer,
+) -> Result<Created> {
+    let body = super::body_of_write(tx, place, id, Once::default())?;
+    if body.is_none() {
+        large.require_slot()?;
+    }
+    Ok(Created { status, id: id.0, body })
+}
+
+/// Renders a dashboard that was created from the state that the commit left.
+fn render(tx: &Snapshot, place: &InProject, id: u64) -> Result<Versioned> {
+    super::body(tx, place, DashboardId(id), Once::default())
 }
 
 async fn retrieve(
@@ -151,13 +185,22 @@ async fn update(
 ) -> Answered {
     let (id, patch) = (id?, Sent::<DashboardPatch>::of(&sent));
     let (seed, expected) = (Seed::take(), at.expected.clone());
-    app.change(&at, move |tx, _, place: &InProject, now| {
-        super::update(tx, place, id, &patch, &mut seed.draw(), now)?;
-        expected.require::<Dashboard>(tx, &(place.project.id, id))?;
-        super::body(tx, place, id, Once::of(patch.get()?))
-    })
-    .await
-    .map(Answer::Shown)
+    let once = patch.get().map(Once::of).unwrap_or_default();
+    let rule =
+        move |tx: &mut WriteTx<'_>, _: &Caller, place: &InProject, now, large: &LargeAnswer| {
+            if super::is_heavy(tx, place.project.id, id)? {
+                large.require_slot()?;
+            }
+            super::update(tx, place, id, &patch, &mut seed.draw(), now)?;
+            expected.require::<Dashboard>(tx, &(place.project.id, id))?;
+            let body = super::body_of_write(tx, place, id, once)?;
+            if body.is_none() {
+                large.require_slot()?;
+            }
+            Ok(body)
+        };
+    let render = move |tx: &Snapshot, place: &InProject| super::body(tx, place, id, once);
+    app.change_and_render(&at, rule, render).await.map(Answer::Shown)
 }
 
 /// A dashboard is removed only by PATCH; a DELETE is refused whatever the id (API document, Errors).

@@ -33,9 +33,10 @@ use crate::store::{Count, Index, Indexed, Key, Owner, Record, Reference, Table, 
 use crate::time::Timestamp;
 
 pub use body::Once;
-pub use create::create;
+pub use create::{copies_heavy, create};
 pub use input::{DashboardPatch, NewDashboard, Sent};
 pub use list::{CreationModes, Filter, Maker, list};
+pub use tiles::is_heavy;
 pub use update::update;
 
 /// What lists show of a dashboard, and what rules decide by.
@@ -280,6 +281,20 @@ pub fn note_sharing(tx: &mut WriteTx<'_>, head: &Head, is_shared: bool) -> Resul
     }
     dashboard.shown.is_shared = is_shared;
     tx.put(&dashboard)
+}
+
+/// The body of the answer to a write of a dashboard, as [`body`] renders it; none if it is large. That ends the batch of
+/// the write, and [`body`] renders it from the state that the commit left.
+///
+/// # Errors
+/// What [`body`] refuses.
+pub fn body_of_write(
+    tx: &mut WriteTx<'_>,
+    place: &InProject,
+    id: DashboardId,
+    once: Once,
+) -> Result<Option<Versioned>> {
+    body::of_write(tx, place, id, once)
 }
 
 /// The Dashboard of the API document with its detail fields.

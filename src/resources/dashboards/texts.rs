@@ -14,6 +14,8 @@ use crate::resources::users::{self, Embedder};
 use crate::store::{Owner, Record, Reference, Row, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
+use super::tiles;
+
 /// A text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Text {
@@ -128,11 +130,20 @@ pub(super) fn edit(
     body: Patch<String>,
     now: Timestamp,
 ) -> Result<()> {
-    let mut text: Text = tx.get(&(place.project.id, id))?;
+    let key = (place.project.id, id);
+    let before = size(tx, &key)?;
+    let mut text: Text = tx.get(&key)?;
     body.apply(&mut text.shown.body);
     text.shown.last_modified_at = now;
     text.head.last_modified_by = Some(place.member.user);
-    tx.put(&text)
+    tx.put(&text)?;
+    let after = size(tx, &key)?;
+    tiles::resize_text(tx, key, before, after)
+}
+
+/// How many bytes of JSON a text has; none if there is no such text.
+fn size(tx: &impl Tx, key: &(ProjectId, TextId)) -> Result<usize> {
+    Ok(tx.view::<Text, _>(key, |row| Ok(row.shown.len()))?.unwrap_or(0))
 }
 
 /// Copies a text.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 
+use super::queue::{QUEUE, QUEUE_EACH};
 use super::queued::Write;
 use super::*;
 
@@ -67,7 +68,7 @@ async fn a_refusal_too_waits_for_what_becomes_of_the_transaction() {
     let (mut queued, answer) = Queued::new(|_: &mut WriteTx<'_>| Err::<(), _>(Error::denied("no")));
     assert!(!queued.run(&mut WriteTx::new(&transaction)));
     queued.answer(Err(Error::unavailable(RETRY_AFTER, "the commit failed")));
-    assert_unavailable(&answer.await.expect("an answer"));
+    assert_unavailable(&answer.await.expect("an answer").map(drop));
 }
 
 #[tokio::test]
@@ -100,6 +101,49 @@ async fn a_full_queue_refuses_the_next_write_and_serves_those_before_it() {
         write.await.expect("served");
     }
     store.write(|_| Ok(())).await.expect("room again");
+}
+
+#[tokio::test]
+async fn a_consumer_fills_its_share_of_the_queue_and_no_other() {
+    let (_scratch, store) = Scratch::new();
+    let (blocker, held) = Blocker::hold(&store);
+    blocker.holds().await;
+    let write = |user| Box::pin(store.write_for(Some(Consumer::User(user)), |_| Ok(())));
+    let mut queued: Vec<_> = (0..QUEUE_EACH).map(|_| write(1)).collect();
+    assert!(queued.iter_mut().all(|write| write.now_or_never().is_none()));
+    let refused = write(1).await.map(drop).expect_err("a full share");
+    assert!(refused.is_overload() && refused.status() == 503);
+    let mut other = write(2);
+    assert!((&mut other).now_or_never().is_none());
+    blocker.release();
+    held.await.expect("the task").expect("released");
+    for write in queued.into_iter().chain([other, write(1)]) {
+        write.await.expect("served");
+    }
+}
+
+#[tokio::test]
+async fn a_write_that_ends_its_batch_is_given_the_state_that_it_left() {
+    let (_scratch, store) = Scratch::new();
+    let (blocker, held) = Blocker::hold(&store);
+    blocker.holds().await;
+    let last = store.write_for(None, |tx| {
+        tx.end_batch();
+        tx.put(&thing(2))
+    });
+    let written = tokio::join!(
+        store.write_for(None, |tx| tx.put(&thing(1))),
+        last,
+        store.write_for(None, |tx| tx.put(&thing(3))),
+        async { blocker.release() },
+    );
+    held.await.expect("the task").expect("released");
+    let holds =
+        |snapshot: &Snapshot| [1, 2, 3].map(|id| snapshot.exists::<Thing>(&(1, id)).expect("read"));
+    let (first, last, next) = (written.0, written.1, written.2);
+    assert_eq!(holds(&first.expect("put").1), [true, true, false]);
+    assert_eq!(holds(&last.expect("put").1), [true, true, false]);
+    assert_eq!(holds(&next.expect("put").1), [true, true, true]);
 }
 
 #[tokio::test]

@@ -5,18 +5,18 @@ use crate::error::{Error, Result};
 use crate::ids::{DashboardId, TileId};
 use crate::resources::dashboards::{insights, texts};
 use crate::secret::Draw;
-use crate::store::{Tx, WriteTx};
+use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 use super::input::TileRef;
-use super::weight::{Copied, require_bounded, require_live_bounded};
-use super::{Content, Look, Shown, Tile, add, of};
+use super::weight::{Copied, require_bounded};
+use super::{Content, Look, Shown, Tile, add};
 
 /// Puts tiles on a new dashboard that look like the live ones of `source`, and show the same insights and
 /// texts; where `deep` holds, copies of them.
 ///
 /// # Errors
-/// 400 where the tiles are too heavy for one dashboard.
+/// 400 where the tiles are too heavy to be copied by one request, or for one dashboard.
 pub(in crate::resources::dashboards) fn copy_all(
     tx: &mut WriteTx<'_>,
     place: &InProject,
@@ -25,18 +25,26 @@ pub(in crate::resources::dashboards) fn copy_all(
     draw: &mut Draw,
     now: Timestamp,
 ) -> Result<()> {
-    require_live_bounded(tx, place.project.id, source)?;
-    let mut copied = Copied::default();
-    for tile in of(tx, place.project.id, source, |tile| !tile.deleted)? {
+    let project = place.project.id;
+    let mut copied = Copied::new(if deep { "duplicate_tiles" } else { "use_dashboard" });
+    let mut tiles = Vec::new();
+    tx.scan::<Tile, _>(&(project, source), Window::all(Order::Ascending), |row| {
+        if !row.head.deleted {
+            copied.add_tile(row.shown)?;
+            tiles.push(row.into_record()?);
+        }
+        Ok(())
+    })?;
+    for tile in tiles {
         let mut content = tile.head.content;
         if deep {
-            copied.add(tx, place.project.id, content)?;
+            copied.add_content(tx, project, content)?;
             content = copy(tx, place, content, draw, now)?;
         }
         let Shown { layouts, color, .. } = tile.shown;
         add(tx, place, dashboard, content, Look { layouts, color })?;
     }
-    Ok(())
+    require_bounded(tx, project, dashboard)
 }
 
 /// Copies tiles of a dashboard on that dashboard, with what they show; the copies have no place yet.
@@ -51,19 +59,21 @@ pub(in crate::resources::dashboards) fn duplicate(
     draw: &mut Draw,
     now: Timestamp,
 ) -> Result<()> {
-    let mut copied = Copied::default();
+    let project = place.project.id;
+    let mut copied = Copied::new("duplicate_tiles");
     for (index, TileRef { id }) in sent.iter().enumerate() {
-        let tile: Option<Tile> = tx.find(&(place.project.id, dashboard, TileId(*id)))?;
+        let tile: Option<Tile> = tx.find(&(project, dashboard, TileId(*id)))?;
         let tile = tile.filter(|tile| !tile.head.deleted).ok_or_else(|| {
             let detail = format!("Invalid pk \"{id}\" - object does not exist.");
             Error::field(format!("duplicate_tiles__{index}__id"), "does_not_exist", detail)
         })?;
-        copied.add(tx, place.project.id, tile.head.content)?;
+        copied.add_content(tx, project, tile.head.content)?;
         let content = copy(tx, place, tile.head.content, draw, now)?;
         let look = Look { color: tile.shown.color, ..Look::default() };
-        add(tx, place, dashboard, content, look)?;
+        let copy = add(tx, place, dashboard, content, look)?;
+        tx.view::<Tile, _>(&(project, dashboard, copy), |row| copied.add_tile(row.shown))?;
     }
-    require_bounded(tx, place.project.id, dashboard)
+    require_bounded(tx, project, dashboard)
 }
 
 fn copy(

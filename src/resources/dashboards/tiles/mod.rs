@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, OrganizationId, ProjectId, TextId, TileId};
 use crate::secret::Draw;
 use crate::store::{
-    Count, Index, Indexed, Key, Order, Owner, Record, Reference, Table, Tx, Window, WriteTx,
+    Count, Index, Indexed, Key, Order, Owner, Record, Reference, Sum, Table, Tx, Window, WriteTx,
 };
 use crate::time::Timestamp;
 
@@ -33,6 +33,9 @@ pub(super) use change::{change, remove_all, restore_all};
 pub(super) use copies::{copy_all, duplicate};
 pub use input::{Layouts, TilePatch, TileRef, Tiles};
 pub use moves::{TileMove, move_tile};
+use weight::WEIGHT;
+pub use weight::is_heavy;
+pub(super) use weight::resize_text;
 
 /// How many tiles a dashboard has at the most, soft-deleted ones included (decisions §1).
 pub const MOST: usize = 1_000;
@@ -112,6 +115,7 @@ impl Record for Tile {
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_INSIGHT, &BY_TEXT];
     const COUNTS: &'static [Count<Self>] =
         &[Count::per(|tile| Some((tile.head.project, tile.head.dashboard).encoded()))];
+    const SUMS: &'static [&'static Sum<Self>] = &[&WEIGHT];
     type Key = (ProjectId, DashboardId, TileId);
     type Head = Head;
     type Shown = Shown;

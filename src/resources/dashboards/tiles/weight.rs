@@ -1,18 +1,37 @@
-//! What a dashboard's tiles show may weigh: an answer shows all of it, and one request must not write without
-//! bound.
+//! The weight of a dashboard: how many bytes of JSON its tiles have, live and removed, with what they show. An
+//! answer shows all of it, and one request must not write without bound. The weight is kept, not recounted.
 
 use crate::error::{Error, Result};
-use crate::ids::{DashboardId, ProjectId};
-use crate::resources::dashboards::insights::Insight;
+use crate::ids::{DashboardId, ProjectId, TextId};
+use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::texts::Text;
-use crate::store::{Order, Record, Row, Tx, Window, WriteTx};
+use crate::store::{Key, Sum, Tx, WriteTx};
 
-use super::{Content, Head, Tile};
+use super::{BY_TEXT, Content, Tile};
 
-/// How many bytes of JSON the tiles of a dashboard may have at the most, with what they show.
-const HEAVIEST: usize = 8 * 1024 * 1024;
-/// How many of them may be copied at once.
-const HEAVIEST_COPY: usize = 1024 * 1024;
+/// The largest weight of a dashboard, in bytes.
+const HEAVIEST: u64 = 8 * 1024 * 1024;
+/// The most that one request copies, in bytes of JSON.
+const HEAVIEST_COPY: u64 = 1024 * 1024;
+/// A dashboard of more bytes is heavy.
+const HEAVY: u64 = 64 * 1024;
+/// A dashboard of more tiles, removed ones included, is heavy.
+const MANY: u64 = 64;
+
+/// The weight of each dashboard.
+pub(super) const WEIGHT: Sum<Tile> = Sum::per("tile bytes", |tx, row| {
+    let weight = bytes(row.shown) + of(tx, row.head.project, row.head.content)?;
+    Ok(((row.head.project, row.head.dashboard).encoded(), weight))
+});
+
+/// Whether rendering a dashboard takes long.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn is_heavy(tx: &impl Tx, project: ProjectId, dashboard: DashboardId) -> Result<bool> {
+    let dashboard = (project, dashboard);
+    Ok(tx.count::<Tile>(&dashboard)? > MANY || WEIGHT.read(tx, &dashboard)? > HEAVY)
+}
 
 /// Lets only so much be on a dashboard as its answers can show.
 ///
@@ -23,19 +42,7 @@ pub(super) fn require_bounded(
     project: ProjectId,
     dashboard: DashboardId,
 ) -> Result<()> {
-    require(of_tiles(tx, (project, dashboard), |_| true)?, HEAVIEST, "tiles")
-}
-
-/// Lets only so much be copied to a new dashboard as that one can show.
-///
-/// # Errors
-/// 400 `max_length` at `tiles` for more.
-pub(super) fn require_live_bounded(
-    tx: &impl Tx,
-    project: ProjectId,
-    dashboard: DashboardId,
-) -> Result<()> {
-    require(of_tiles(tx, (project, dashboard), |tile| !tile.deleted)?, HEAVIEST, "tiles")
+    require(WEIGHT.read(tx, &(project, dashboard))?, HEAVIEST, "tiles")
 }
 
 /// Lets a change make a dashboard no heavier than it may be; one that is, since texts grew elsewhere, may lose.
@@ -47,44 +54,69 @@ pub(super) fn bounding<T>(
     dashboard: (ProjectId, DashboardId),
     change: impl FnOnce(&mut WriteTx<'_>) -> Result<T>,
 ) -> Result<T> {
-    let before = of_tiles(tx, dashboard, |_| true)?;
+    let before = WEIGHT.read(tx, &dashboard)?;
     let changed = change(tx)?;
-    let after = of_tiles(tx, dashboard, |_| true)?;
+    let after = WEIGHT.read(tx, &dashboard)?;
     require(after, HEAVIEST.max(before), "tiles").map(|()| changed)
 }
 
-/// What those tiles of a dashboard weigh that `counts` names.
-fn of_tiles(
-    tx: &impl Tx,
-    (project, dashboard): (ProjectId, DashboardId),
-    counts: impl Fn(&Head) -> bool,
-) -> Result<usize> {
-    let mut weight = 0;
-    tx.scan::<Tile, _>(&(project, dashboard), Window::all(Order::Ascending), |row| {
-        if counts(&row.head) {
-            weight += row.shown.len() + of(tx, project, row.head.content)?;
-        }
-        Ok(())
-    })?;
-    Ok(weight)
+/// Moves the weight of every dashboard that shows a text by what its JSON grew or shrank.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub(in crate::resources::dashboards) fn resize_text(
+    tx: &mut WriteTx<'_>,
+    text: (ProjectId, TextId),
+    before: usize,
+    after: usize,
+) -> Result<()> {
+    for (project, dashboard, _) in tx.keys(&BY_TEXT, &text, usize::MAX)? {
+        tx.adjust(&WEIGHT, &(project, dashboard), before as u64, after as u64)?;
+    }
+    Ok(())
 }
 
-/// What is copied by one request.
-#[derive(Default)]
-pub(super) struct Copied(usize);
+/// How much one request has copied.
+pub(super) struct Copied {
+    bytes: u64,
+    /// The field that asks for the copies.
+    field: &'static str,
+}
 
 impl Copied {
+    /// Nothing yet.
+    pub(super) const fn new(field: &'static str) -> Self {
+        Self { bytes: 0, field }
+    }
+
+    /// Adds a tile's own JSON.
+    ///
+    /// # Errors
+    /// 400 `max_length` at the field when that is too much.
+    pub(super) fn add_tile(&mut self, shown: &[u8]) -> Result<()> {
+        self.add(bytes(shown))
+    }
+
     /// Adds what a tile shows.
     ///
     /// # Errors
-    /// 400 `max_length` at `duplicate_tiles` where that is too much.
-    pub(super) fn add(&mut self, tx: &impl Tx, project: ProjectId, content: Content) -> Result<()> {
-        self.0 += of(tx, project, content)?;
-        require(self.0, HEAVIEST_COPY, "duplicate_tiles")
+    /// 400 `max_length` at the field when that is too much.
+    pub(super) fn add_content(
+        &mut self,
+        tx: &impl Tx,
+        project: ProjectId,
+        content: Content,
+    ) -> Result<()> {
+        self.add(of(tx, project, content)?)
+    }
+
+    fn add(&mut self, bytes: u64) -> Result<()> {
+        self.bytes += bytes;
+        require(self.bytes, HEAVIEST_COPY, self.field)
     }
 }
 
-fn require(weight: usize, heaviest: usize, attr: &str) -> Result<()> {
+fn require(weight: u64, heaviest: u64, attr: &str) -> Result<()> {
     if weight <= heaviest {
         return Ok(());
     }
@@ -93,15 +125,17 @@ fn require(weight: usize, heaviest: usize, attr: &str) -> Result<()> {
     Err(Error::field(attr, "max_length", detail))
 }
 
-fn of(tx: &impl Tx, project: ProjectId, content: Content) -> Result<usize> {
+/// The bytes of what a tile shows.
+fn of<X: Tx + ?Sized>(tx: &X, project: ProjectId, content: Content) -> Result<u64> {
     let weight = match content {
-        Content::Insight(id) => tx.view(&(project, id), |row: Row<'_, Insight>| weigh(&row))?,
-        Content::Text(id) => tx.view(&(project, id), |row: Row<'_, Text>| weigh(&row))?,
+        Content::Insight(id) => {
+            tx.view::<Insight, _>(&(project, id), |row| Ok(insights::weight(&row)))?
+        }
+        Content::Text(id) => tx.view::<Text, _>(&(project, id), |row| Ok(bytes(row.shown)))?,
     };
     Ok(weight.unwrap_or(0))
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "it is handed to a view")]
-fn weigh<R: Record>(row: &Row<'_, R>) -> Result<usize> {
-    Ok(row.shown.len())
+const fn bytes(shown: &[u8]) -> u64 {
+    shown.len() as u64
 }

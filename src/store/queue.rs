@@ -1,0 +1,264 @@
+//! The writer's queue: each consumer has a backlog of its own, and the writer takes from the backlogs in round robin.
+//!
+//! Other tasks than writes divide the queue into spans: a task runs when every write that was queued before it
+//! has run, and before every write that was queued after it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::fair::Consumer;
+
+use super::queued::Write;
+use super::writer::Task;
+
+/// How many tasks may wait for the writer.
+pub(super) const QUEUE: usize = 4096;
+/// How many writes of one consumer may wait for the writer.
+pub(super) const QUEUE_EACH: usize = QUEUE / 4;
+
+/// A write and its consumer: none for the writes of the service and its operator, which only [`QUEUE`] bounds.
+pub(super) type Queueing = (Option<Consumer>, Box<dyn Write>);
+
+/// Why a task is not queued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// [`QUEUE`] tasks wait.
+    Full,
+    /// [`QUEUE_EACH`] writes of the consumer wait.
+    ShareUsed,
+    /// The writer has ended.
+    Closed,
+}
+
+/// What the writer finds when it looks for another write of its batch.
+pub(super) enum Next {
+    /// A write that may join the batch.
+    Write(Queueing),
+    /// Nothing is queued.
+    Nothing,
+    /// The batch ends: the next task is not a write, or no consumer that has writes queued may add one more.
+    End,
+}
+
+/// The sending end. Dropping it closes the queue: the writer ends when it has run what is queued.
+pub(super) struct Sender(Arc<Inner>);
+
+/// The receiving end. Dropping it drops what is queued.
+pub(super) struct Receiver(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    state: Mutex<State>,
+    arrived: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    spans: VecDeque<Span>,
+    queued: usize,
+    queued_each: HashMap<Option<Consumer>, usize>,
+    closed: bool,
+    /// Whether the writer sleeps until a task arrives.
+    receiving: bool,
+}
+
+/// Writes, and the task that runs after them.
+#[derive(Default)]
+struct Span {
+    backlogs: HashMap<Option<Consumer>, VecDeque<Box<dyn Write>>>,
+    /// The consumers that have a backlog, the next one first.
+    turns: VecDeque<Option<Consumer>>,
+    then: Option<Task>,
+}
+
+/// An empty queue.
+pub(super) fn queue() -> (Sender, Receiver) {
+    let inner = Arc::<Inner>::default();
+    (Sender(Arc::clone(&inner)), Receiver(inner))
+}
+
+impl Sender {
+    /// Queues a write of `consumer`.
+    pub(super) fn send_write(
+        &self,
+        consumer: Option<Consumer>,
+        write: Box<dyn Write>,
+    ) -> Result<(), Refused> {
+        let mut state = self.0.lock();
+        state.require_room()?;
+        let own = state.queued_each.entry(consumer).or_default();
+        if consumer.is_some() && *own >= QUEUE_EACH {
+            return Err(Refused::ShareUsed);
+        }
+        *own += 1;
+        state.queued += 1;
+        state.last_span().push(consumer, write);
+        self.0.wake(state);
+        Ok(())
+    }
+
+    /// Queues a task that is not a write.
+    pub(super) fn send(&self, task: Task) -> Result<(), Refused> {
+        self.0.lock().require_room()?;
+        self.send_always(task);
+        Ok(())
+    }
+
+    /// Does the same, however many tasks wait.
+    pub(super) fn send_always(&self, task: Task) {
+        let mut state = self.0.lock();
+        if !state.closed {
+            state.queued += 1;
+            state.last_span().then = Some(task);
+            self.0.wake(state);
+        }
+    }
+
+    /// How many tasks wait.
+    pub(super) fn len(&self) -> usize {
+        self.0.lock().queued
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.closed = true;
+        self.0.wake(state);
+    }
+}
+
+impl Receiver {
+    /// Waits for the next task. None when the queue is closed and nothing is left.
+    pub(super) fn recv(&self) -> Option<Task> {
+        let mut state = self.0.lock();
+        loop {
+            if let Some(task) = state.next() {
+                return Some(task);
+            }
+            if state.closed {
+                return None;
+            }
+            state.receiving = true;
+            state = self.0.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.receiving = false;
+        }
+    }
+
+    /// The next task, if there is one.
+    pub(super) fn try_recv(&self) -> Option<Task> {
+        self.0.lock().next()
+    }
+
+    /// The next write of a consumer that `may` add one to the batch.
+    pub(super) fn next_of_batch(&self, may: impl Fn(&Option<Consumer>) -> bool) -> Next {
+        self.0.lock().next_of_batch(may)
+    }
+
+    /// Whether nobody can queue a task any more, and nothing is left.
+    pub(super) fn is_closed(&self) -> bool {
+        let state = self.0.lock();
+        state.closed && state.queued == 0
+    }
+
+    /// How many tasks wait.
+    pub(super) fn len(&self) -> usize {
+        self.0.lock().queued
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        let left = {
+            let mut state = self.0.lock();
+            state.closed = true;
+            std::mem::take(&mut state.spans)
+        };
+        drop(left);
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake(&self, state: MutexGuard<'_, State>) {
+        let sleeps = state.receiving;
+        drop(state);
+        if sleeps {
+            self.arrived.notify_one();
+        }
+    }
+}
+
+impl State {
+    fn require_room(&self) -> Result<(), Refused> {
+        match self {
+            Self { closed: true, .. } => Err(Refused::Closed),
+            Self { queued: QUEUE.., .. } => Err(Refused::Full),
+            _ => Ok(()),
+        }
+    }
+
+    /// The span that what comes now belongs to.
+    fn last_span(&mut self) -> &mut Span {
+        if self.spans.back().is_none_or(|span| span.then.is_some()) {
+            self.spans.push_back(Span::default());
+        }
+        let last = self.spans.len() - 1;
+        &mut self.spans[last]
+    }
+
+    fn next(&mut self) -> Option<Task> {
+        match self.next_of_batch(|_| true) {
+            Next::Write((consumer, write)) => Some(Task::Write(consumer, write)),
+            Next::Nothing => None,
+            Next::End => {
+                let task = self.spans.pop_front()?.then?;
+                self.queued -= 1;
+                Some(task)
+            }
+        }
+    }
+
+    fn next_of_batch(&mut self, may: impl Fn(&Option<Consumer>) -> bool) -> Next {
+        let Some(span) = self.spans.front_mut() else { return Next::Nothing };
+        if span.turns.is_empty() {
+            return if span.then.is_some() { Next::End } else { Next::Nothing };
+        }
+        let Some((consumer, write)) = span.pop(may) else { return Next::End };
+        self.queued -= 1;
+        if let Some(own) = self.queued_each.get_mut(&consumer) {
+            *own -= 1;
+            if *own == 0 {
+                self.queued_each.remove(&consumer);
+            }
+        }
+        Next::Write((consumer, write))
+    }
+}
+
+impl Span {
+    fn push(&mut self, consumer: Option<Consumer>, write: Box<dyn Write>) {
+        let backlog = self.backlogs.entry(consumer).or_default();
+        if backlog.is_empty() {
+            self.turns.push_back(consumer);
+        }
+        backlog.push_back(write);
+    }
+
+    /// The next write of a consumer that `may` have a turn.
+    fn pop(&mut self, may: impl Fn(&Option<Consumer>) -> bool) -> Option<Queueing> {
+        let at = self.turns.iter().position(may)?;
+        let consumer = self.turns.remove(at)?;
+        let backlog = self.backlogs.get_mut(&consumer)?;
+        let write = backlog.pop_front()?;
+        if backlog.is_empty() {
+            self.backlogs.remove(&consumer);
+        } else {
+            self.turns.push_back(consumer);
+        }
+        Some((consumer, write))
+    }
+}
