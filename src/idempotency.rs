@@ -268,10 +268,8 @@ pub fn find(tx: &impl Tx, once: &Once, now: Timestamp) -> Result<Option<Reply>> 
         body.extend_from_slice(&row.head.text);
         Ok(())
     })?;
-    let object = match body.is_empty() {
-        true => tx.head::<KeptObject>(&key)?.map(|object| object.id),
-        false => None,
-    };
+    let object =
+        if body.is_empty() { tx.head::<KeptObject>(&key)?.map(|object| object.id) } else { None };
     Ok(Some(Reply { status: kept.status, version: kept.version, body, object }))
 }
 

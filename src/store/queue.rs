@@ -151,7 +151,7 @@ impl Receiver {
     }
 
     /// The next write of a consumer that `may` add one to the batch.
-    pub(super) fn next_of_batch(&self, may: impl Fn(&Option<Consumer>) -> bool) -> Next {
+    pub(super) fn next_of_batch(&self, may: impl Fn(Option<Consumer>) -> bool) -> Next {
         self.0.lock().next_of_batch(may)
     }
 
@@ -203,11 +203,14 @@ impl State {
 
     /// The span that what comes now belongs to.
     fn last_span(&mut self) -> &mut Span {
-        if self.spans.back().is_none_or(|span| span.then.is_some()) {
-            self.spans.push_back(Span::default());
-        }
-        let last = self.spans.len() - 1;
-        &mut self.spans[last]
+        let open = match self.spans.pop_back() {
+            Some(last) if last.then.is_none() => last,
+            closed => {
+                self.spans.extend(closed);
+                Span::default()
+            }
+        };
+        self.spans.push_back_mut(open)
     }
 
     fn next(&mut self) -> Option<Task> {
@@ -222,7 +225,7 @@ impl State {
         }
     }
 
-    fn next_of_batch(&mut self, may: impl Fn(&Option<Consumer>) -> bool) -> Next {
+    fn next_of_batch(&mut self, may: impl Fn(Option<Consumer>) -> bool) -> Next {
         let Some(span) = self.spans.front_mut() else { return Next::Nothing };
         if span.turns.is_empty() {
             return if span.then.is_some() { Next::End } else { Next::Nothing };
@@ -249,8 +252,8 @@ impl Span {
     }
 
     /// The next write of a consumer that `may` have a turn.
-    fn pop(&mut self, may: impl Fn(&Option<Consumer>) -> bool) -> Option<Queueing> {
-        let at = self.turns.iter().position(may)?;
+    fn pop(&mut self, may: impl Fn(Option<Consumer>) -> bool) -> Option<Queueing> {
+        let at = self.turns.iter().position(|consumer| may(*consumer))?;
         let consumer = self.turns.remove(at)?;
         let backlog = self.backlogs.get_mut(&consumer)?;
         let write = backlog.pop_front()?;

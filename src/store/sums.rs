@@ -63,8 +63,8 @@ impl Counts {
         let counted = R::COUNTS.iter().filter_map(|count| Some((count.key(record)?, 1)));
         let summed = R::SUMS.iter().filter_map(|sum| sum.summand(tx, payload).ok());
         let owner = record.owner(tx).ok().flatten();
-        let owned = owner.map(|owner| (owner.key(), bytes::size(key, payload)));
-        for (key, adds) in counted.chain(summed).chain(owned) {
+        let stored = owner.map(|owner| (owner.key(), bytes::size(key, payload)));
+        for (key, adds) in counted.chain(summed).chain(stored) {
             *self.0.entry(key).or_default() += adds;
         }
     }

@@ -334,8 +334,8 @@ impl Shares {
     }
 
     /// Whether one more write of `consumer` may join: its share is not used up, or the batch holds no other's writes.
-    fn may_add(&self, consumer: &Option<Consumer>) -> bool {
-        self.0.get(consumer).is_none_or(|used| *used < CONSUMER_TIME || self.0.len() == 1)
+    fn may_add(&self, consumer: Option<Consumer>) -> bool {
+        self.0.get(&consumer).is_none_or(|used| *used < CONSUMER_TIME || self.0.len() == 1)
     }
 }
 

@@ -14,12 +14,12 @@ impl WriteTx<'_> {
     }
 
     /// Whether the batch ends with the write under way.
-    pub(super) const fn ends_batch(&self) -> bool {
+    pub(in crate::store) const fn ends_batch(&self) -> bool {
         self.ends_batch
     }
 
     /// Keeps what was written and begins the notes of the next write.
-    pub(super) fn keep(&mut self) -> Result<()> {
+    pub(in crate::store) fn keep(&mut self) -> Result<()> {
         self.require_whole()?;
         self.settle()?;
         self.undo = Undo::default();
@@ -28,7 +28,7 @@ impl WriteTx<'_> {
     }
 
     /// Takes back everything written since the last [`keep`](Self::keep).
-    pub(super) fn take_back(&mut self) -> Result<()> {
+    pub(in crate::store) fn take_back(&mut self) -> Result<()> {
         self.require_whole()?;
         self.growth = Growth::default();
         self.ends_batch = false;

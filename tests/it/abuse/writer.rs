@@ -225,14 +225,14 @@ async fn of_a_large_reply_only_what_renders_it_again_is_kept() {
     let first = post_once(owner, &path, "one", &sent).await;
     let copies = workspace.dashboards("");
     let copy = json!({ "use_dashboard": first.body["id"] });
-    let copied = post_once(owner, &copies, "two", &copy).await;
-    assert_eq!((first.status, copied.status), (200, 201));
-    assert!(copied.bytes.len() > 900_000);
+    let answer = post_once(owner, &copies, "two", &copy).await;
+    assert_eq!((first.status, answer.status), (200, 201));
+    assert!(answer.bytes.len() > 900_000);
     assert_eq!((stored::<Part>(&workspace), stored::<KeptObject>(&workspace)), (0, 2));
     let again = post_once(owner, &path, "one", &sent).await;
     assert_eq!(again.headers["idempotent-replayed"], "true");
     again.is(200, owner.get(&workspace.dashboards(&format!("{}/", first.body["id"]))).await.body);
-    let one = workspace.dashboards(&format!("{}/", copied.body["id"]));
+    let one = workspace.dashboards(&format!("{}/", answer.body["id"]));
     owner.patch(&one, json!({ "name": "As it is now" })).await.ok();
     let again = post_once(owner, &copies, "two", &copy).await;
     let now = owner.get(&one).await;
