@@ -110,7 +110,8 @@ pub(super) fn shared() -> Value {
         "IdempotencyKey": header(
             "Idempotency-Key",
             "A text of your own for this request. Sent again within a day, the same request is answered as it \
-             was the first time, and nothing is done.",
+             was the first time, and nothing is done. Of an answer above 64 KiB that shows a dashboard, the body is not \
+             kept: the same request again is answered with the dashboard as it is then.",
             &json!({ "type": "string", "pattern": "^[!-~]([ -~]{0,253}[!-~])?$" }),
         ),
     })
