@@ -150,8 +150,8 @@ impl<'t> WriteTx<'t> {
         record: &R,
         payload: Vec<u8>,
     ) -> Result<()> {
-        self.weigh(&key, old.zip(before.as_deref()), Some((record, payload.as_slice())))?;
         self.reindex(&key, old, Some((record, &payload)))?;
+        self.weigh(&key, old.zip(before.as_deref()), Some((record, payload.as_slice())))?;
         self.resum::<R>(before.as_deref(), Some(&payload))?;
         self.put_plain(R::TABLE, &key, &payload)?;
         self.undo.changed(Change { table: R::TABLE, key, before, after: Some(payload) });

@@ -237,6 +237,8 @@ async fn a_migration_that_fails_changes_nothing() {
     migrate(&database, 1, &steps, 3).expect_err("a step failed");
     drop(database);
     assert_eq!(format(&scratch), 1);
+    // The steps of the release read records that this file does not hold.
+    set_format(&scratch, schema::FORMAT);
     let store = scratch.open().expect("the file");
     assert!(!store.snapshot().expect("open").exists::<Thing>(&(1, 9)).expect("read"));
 }
