@@ -157,6 +157,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "config",
             "dns",
             "error",
+            "etag",
             "fair",
             "http",
             "idempotency",
