@@ -255,6 +255,12 @@ async fn fill_project(workspace: &Workspace) -> (String, String, String) {
     }
     owner.patch(&format!("{one}sharing/"), json!({ "enabled": true })).await.ok();
     let shared = owner.post(&format!("{one}sharing/refresh/"), json!({})).await.ok();
+    let large = owner.post(&workspace.dashboards(""), json!({ "name": "Large" })).await.ok();
+    let tiles = json!({ "tiles": vec![json!({ "text": { "body": "x" } }); 65] });
+    owner.patch(&workspace.dashboards(&format!("{}/", large["id"])), tiles).await.ok();
+    let copy = json!({ "use_dashboard": large["id"] }).to_string();
+    let (method, headers) = (axum::http::Method::POST, [("idempotency-key", "large"), headers[1]]);
+    owner.fetch(method, &workspace.dashboards(""), &headers, copy).await.ok();
     let second = owner.post(&workspace.dashboards(""), json!({ "name": "Removed" })).await.ok();
     let second = workspace.dashboards(&format!("{}/", second["id"]));
     let tiles = json!({ "tiles": [{ "text": { "body": "Gone" } }] });
