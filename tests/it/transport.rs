@@ -152,9 +152,12 @@ fn idle_connections_are_closed_for_those_over_the_limit() {
     }
     let mut third = served.server.connect();
     assert_eq!(third.send("GET", "/_livez", "", None).unwrap().status, 200);
-    assert!(first.is_over());
-    assert_eq!(second.send("GET", "/_livez", "", None).unwrap().status, 200);
-    drop((second, third));
+    // Which of the two was idle first is for the server to see: an answer is read before its connection is idle.
+    let goes_on = |connection: &mut Connection| {
+        connection.send("GET", "/_livez", "", None).is_ok_and(|reply| reply.status == 200)
+    };
+    assert_ne!(goes_on(&mut first), goes_on(&mut second), "one of them made room");
+    drop((first, second, third));
     served.goes_on();
 }
 

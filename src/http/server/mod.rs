@@ -86,7 +86,7 @@ impl Default for ServerLimits {
 /// Serves `front` on `listener` until `shutdown` is ready, then stops: no more connections, idle
 /// ones closed at once, requests under way finished within `limits.grace`, the rest cut.
 ///
-/// Each request carries its [`Peer`]. Dropping this future cuts everything.
+/// Each request carries its [`Peer`](super::client::Peer). Dropping this future cuts everything.
 ///
 /// # Errors
 /// `InvalidInput` where `limits` allows no connection at all. Failures to accept are logged and

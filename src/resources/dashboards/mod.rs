@@ -283,11 +283,11 @@ pub fn note_sharing(tx: &mut WriteTx<'_>, head: &Head, is_shared: bool) -> Resul
     tx.put(&dashboard)
 }
 
-/// The body of the answer to a write of a dashboard, as [`body`] renders it; none if it is large. That ends the batch of
-/// the write, and [`body`] renders it from the state that the commit left.
+/// The body of the answer to a write of a dashboard, as [`body()`] renders it; none if it is large. That ends the batch of
+/// the write, and [`body()`] renders it from the state that the commit left.
 ///
 /// # Errors
-/// What [`body`] refuses.
+/// What [`body()`] refuses.
 pub fn body_of_write(
     tx: &mut WriteTx<'_>,
     place: &InProject,
