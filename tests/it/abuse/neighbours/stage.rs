@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::variable;
 use super::victim::Victim;
-use crate::support::process::{STEWARD, Server, Site, cleared};
+use crate::support::process::{OWNER, Run, STEWARD, Server, Site, cleared};
 
 /// The address that a proxy has whose word on its clients is believed.
 pub const PROXY: &str = "127.0.0.9";
@@ -71,14 +71,20 @@ fn binary() -> PathBuf {
     std::env::var_os("STEWARD_BIN").map_or_else(|| STEWARD.into(), PathBuf::from)
 }
 
+/// The JSON object that a command of the binary under test prints.
+fn run(site: &Site, args: &[&str]) -> Value {
+    Run::of(cleared(binary()).current_dir(site.folder()).args(args).arg("--json")).json()
+}
+
 impl Stage {
     /// Starts a server with default limits, and gives the attacker what the attack needs.
     pub fn set(needs: Needs) -> Self {
-        let (site, made) = Site::made();
-        let victim =
-            site.json(&["organization", "create", "Victim", "--owner", "v@victim.example"]);
+        let site = Site::empty();
+        let made = run(&site, &["init", "--email", OWNER, "--project", "Web"]);
+        let create = ["organization", "create", "Victim", "--owner", "v@victim.example"];
+        let victim = run(&site, &create);
         let key = ["key", "create", "--email", "v@victim.example", "--label", "v", "--scope", "*"];
-        let victim_key = site.json(&key)["value"].as_str().expect("a key").to_owned();
+        let victim_key = run(&site, &key)["value"].as_str().expect("a key").to_owned();
         let mut command = cleared(binary());
         command.current_dir(site.folder()).args([
             "serve",
