@@ -2,7 +2,7 @@
 //!
 //! One run takes 19 MiB and about 14 ms. Allocating that anew for each would leave the heap several times
 //! as large; so blocks are handed back and used again. Verifying keys and making keys have slots of their own,
-//! which users take in turns: whoever makes keys without end delays no key that is used for the first time.
+//! which users take in turns: a user who creates keys without end delays no key that is used for the first time.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;

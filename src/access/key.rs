@@ -46,7 +46,7 @@ impl TagKey {
     }
 
     /// What the secret of a key is verified by, and told from the key's other secrets. It shares no bit with the tag,
-    /// which whoever sees a key's text knows.
+    /// which everyone who sees the text of a key knows.
     pub fn digest(&self, id: ApiKeyId, secret: &PresentedSecret) -> SecretDigest {
         let full = self.mac(&base62_wide(id.0.as_u128()), &secret.0);
         let mut digest = [0; 16];

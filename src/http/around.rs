@@ -212,7 +212,7 @@ impl Passage {
 #[derive(Clone, Copy)]
 struct RequestClient {
     address: IpAddr,
-    /// Whether its requests are counted: probes are not, for whoever watches the process asks often.
+    /// Whether its requests are counted: probes are not, because monitoring asks often.
     is_counted: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the postman is told: which organizations have new letters.
+//! What the store tells the postman after a commit: which organizations have new letters.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
