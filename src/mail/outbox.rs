@@ -63,7 +63,7 @@ pub enum About {
         /// The address.
         to: String,
     },
-    /// To the address of an account that a link had made: whoever proved the address took the account over.
+    /// To the address of an account that a link had made: the owner of the address took the account over.
     TakenOver {
         /// The account.
         user: UserId,

@@ -98,7 +98,7 @@ pub(super) async fn set_active(app: &App, email: String, active: bool) -> Result
     .await
 }
 
-/// Keeps the operator from giving something by an address to whoever created an account for it by a link.
+/// Keeps the operator from giving something by an address to a stranger who created an account for it by a link.
 pub(super) fn require_known(tx: &impl Tx, attr: &str, user: &User, existing: bool) -> Result<()> {
     let Some(account) = users::find_unproven(tx, user.head.id)?.filter(|_| !existing) else {
         return Ok(());

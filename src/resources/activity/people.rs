@@ -28,7 +28,7 @@ impl Loggable for Membership {
     }
 }
 
-/// It is told with the membership, when that is made and when it ends.
+/// The entry of a membership shows it, when the membership is created and when it ends.
 impl Loggable for MembershipOrigin {
     const SCOPE: &'static str = "OrganizationMembership";
     const TOLD_WHOLE: bool = true;
@@ -55,7 +55,7 @@ impl Loggable for MembershipOrigin {
     }
 }
 
-/// Its maker is told, for anybody may delete or replace it.
+/// The entry shows who created the invite, because any member may delete or replace it.
 impl Loggable for Invite {
     const SCOPE: &'static str = "OrganizationInvite";
     const TOLD_WHOLE: bool = true;
