@@ -42,6 +42,7 @@
 //! `ARCHITECTURE.md` has the map, and what each room must not know.
 
 pub mod access;
+mod background;
 pub mod bootstrap;
 pub mod cli;
 pub mod config;

@@ -17,8 +17,8 @@ use flate2::write::GzEncoder;
 use futures_util::{FutureExt, stream};
 use http_body_util::BodyExt;
 use hyper::body::{Frame, SizeHint};
-use tokio::task::spawn_blocking;
 
+use crate::background::in_background;
 use crate::error::{Error, Result};
 use crate::fair::{Consumer, FairLimits, FairQueue};
 
@@ -100,7 +100,7 @@ impl Delivery {
                 let Some(packing) = packing else { return Ok::<_, io::Error>(None) };
                 let turn = turns.acquire(consumer).await;
                 let turn = turn.map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-                let step = spawn_blocking(move || {
+                let step = in_background(move || {
                     let _turn = turn;
                     packing.step()
                 });

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::access::Admitted;
+use crate::background::in_background;
 use crate::error::{Error, Result};
 use crate::fair::{Consumer, FairLimits, FairQueue, QueueFull};
 use crate::meters::{Counter, Histogram, Meters, Series, took};
@@ -81,7 +82,7 @@ impl BlockingPool {
         let _waiting = Waiting(Arc::clone(&interest));
         let slot = self.queue.acquire(consumer).await.map_err(|QueueFull| self.refuse())?;
         let times = self.times.clone();
-        let done = tokio::task::spawn_blocking(move || {
+        let done = in_background(move || {
             // The work may outlive its client for a moment, and so must its slot.
             let _slot = slot;
             let begun = Instant::now();
@@ -89,7 +90,7 @@ impl BlockingPool {
             took(&times, begun.elapsed());
             answer
         });
-        done.await.map_err(Error::internal)?
+        done.await?
     }
 
     fn refuse(&self) -> Error {

@@ -7,10 +7,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::task::spawn_blocking;
-
 use crate::access::gate::{Caller, authorize};
 use crate::access::{Changing, Place};
+use crate::background::in_background;
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::fair::{Consumer, FairLimits, FairQueue, Slot};
@@ -39,11 +38,11 @@ async fn aside(
     slot: Option<Slot>,
     render: impl FnOnce() -> Result<Versioned> + Send + 'static,
 ) -> Result<Versioned> {
-    let rendered = spawn_blocking(move || {
+    let rendered = in_background(move || {
         let _slot = slot;
         render()
     });
-    rendered.await.map_err(Error::internal)?
+    rendered.await?
 }
 
 /// Whether a change may have a large answer.

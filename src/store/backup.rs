@@ -10,7 +10,6 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 
 use super::Store;
-use super::background::in_background;
 use super::check::{Checks, check_snapshot, check_structure};
 use super::disk::{Drive, Reading};
 use super::engine::{RETRY_AFTER, begin, begin_read, definition, storage_error};
@@ -22,6 +21,7 @@ use super::progress::{Progress, Steps};
 use super::record::{damaged, seal};
 use super::schema::{FORMAT, Table};
 use super::snapshot::Snapshot;
+use crate::background::in_background;
 
 /// The page cache of a file that is written once and read once: 16 MiB.
 const CACHE: usize = 16 * 1024 * 1024;

@@ -14,7 +14,6 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 
-use super::background::in_background;
 use super::disk::{Drive, Reading};
 use super::engine::RETRY_AFTER;
 use super::file::{builder, folder_of};
@@ -29,6 +28,7 @@ use super::schema::Table;
 use super::snapshot::Snapshot;
 use super::sums::Counts;
 use super::{DEFAULT_CACHE, Store};
+use crate::background::in_background;
 
 /// How many problems are told; the rest are only counted.
 const TOLD: usize = 100;

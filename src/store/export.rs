@@ -12,7 +12,6 @@ use crate::error::{Error, Result};
 use crate::secret::SigningSecret;
 
 use super::Store;
-use super::background::in_background;
 use super::backup::{Stream, Take, walk};
 use super::check::Checks;
 use super::disk::Drive;
@@ -24,6 +23,7 @@ use super::open_error::OpenError;
 use super::progress::Progress;
 use super::record::damaged;
 use super::schema::{FORMAT, FORMAT_KEY, MARK_KEY, RENEWED_KEY, SECRET_KEY, Table};
+use crate::background::in_background;
 
 /// The form of the lines.
 pub(super) const EXPORT: u64 = 1;

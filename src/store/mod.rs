@@ -5,7 +5,6 @@
 //! consistent. Changing goes through [`Store::write`]: the rule runs on the one writer thread inside
 //! the current transaction, is taken back whole when it fails, and is answered when it is on disk.
 
-mod background;
 mod backup;
 mod bounded;
 mod bytes;

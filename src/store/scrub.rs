@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::error::Result;
 
 use super::Store;
-use super::background::in_background;
 use super::check::{Checks, Findings, check_snapshot};
 use super::progress::Progress;
+use crate::background::in_background;
 
 /// How long it pauses whenever it tells how far it is, each few thousand values: about as long as it worked. Not longer:
 /// while a snapshot is held, no space that writes free is used again.

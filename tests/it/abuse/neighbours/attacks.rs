@@ -1,16 +1,14 @@
 //! The attacks, each by one tenant or one address.
 
 use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::os::fd::OwnedFd;
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use rustix::process::nice;
 
-use super::stage::{Attacker, Needs, PROXY, request};
+use super::stage::{Attacker, Needs, PROXY, open_from, request};
 use crate::support::process::Connection;
 
 /// One attack.
@@ -28,6 +26,7 @@ const COSTLY_PAGE: Needs = Needs { costly_page: true, ..NOTHING };
 
 /// Every attack of the table.
 pub const ATTACKS: &[Attack] = &[
+    Attack { name: "64 connections that read a dashboard", needs: NOTHING, run: reads },
     Attack { name: "300 answers of 8 MiB that nobody reads", needs: HEAVY, run: unread_answers },
     Attack { name: "400 bodies of 1 MiB that never end", needs: NOTHING, run: unfinished_bodies },
     Attack { name: "searches whose clients leave at once", needs: MANY, run: abandoned_searches },
@@ -103,15 +102,6 @@ fn hold(
     })
 }
 
-/// A connection that comes from this address of the loopback network.
-fn open_from(from: &str, to: SocketAddr) -> Option<TcpStream> {
-    let from: IpAddr = from.parse().expect("an address");
-    let socket: OwnedFd = socket(AddressFamily::INET, SocketType::STREAM, None).ok()?;
-    bind(&socket, &SocketAddr::new(from, 0)).ok()?;
-    connect(&socket, &to).ok()?;
-    Some(socket.into())
-}
-
 fn unread_answers(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
     hold(attacker, 300, "127.0.0.2", |attacker| {
         request("GET", &format!("/shared/{}.json", attacker.token), "", "", "")
@@ -144,6 +134,12 @@ fn abandoned_searches(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
 
 fn searches(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
     let request = search(attacker, "search=nowhere");
+    repeat(attacker, 64, request)
+}
+
+/// What every tenant may do: the floor of the table.
+fn reads(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
+    let request = search(attacker, "limit=1");
     repeat(attacker, 64, request)
 }
 

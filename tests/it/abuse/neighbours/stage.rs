@@ -1,12 +1,15 @@
 //! A server with two tenants: one that attacks, and one that only wants to work.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::{Value, json};
 
 use super::variable;
@@ -15,6 +18,8 @@ use crate::support::process::{OWNER, Run, STEWARD, Server, Site, cleared};
 
 /// The address that a proxy has whose word on its clients is believed.
 pub const PROXY: &str = "127.0.0.9";
+/// The cores that this process may use.
+static ALLOWED: OnceLock<CpuSet> = OnceLock::new();
 
 /// What an attack finds in the attacker's project.
 #[derive(Debug, Clone, Copy, Default)]
@@ -71,6 +76,32 @@ fn binary() -> PathBuf {
     std::env::var_os("STEWARD_BIN").map_or_else(|| STEWARD.into(), PathBuf::from)
 }
 
+/// Starts the server on a core of its own, so that the attack's own work is not taken for the server's. The calling
+/// thread, and the threads that it starts, run on another core afterwards, if there is one.
+fn on_server_core<T>(start: impl FnOnce() -> T) -> T {
+    let pin = |core| {
+        let mut one = CpuSet::new();
+        one.set(core);
+        sched_setaffinity(None, &one).expect("a core that is allowed");
+    };
+    let allowed = *ALLOWED.get_or_init(|| sched_getaffinity(None).expect("the allowed cores"));
+    let mut cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
+    let first = cores.next().expect("a core");
+    pin(first);
+    let started = start();
+    pin(cores.next_back().unwrap_or(first));
+    started
+}
+
+/// A connection that comes from this address of the loopback network.
+pub fn open_from(from: &str, to: SocketAddr) -> Option<TcpStream> {
+    let from: IpAddr = from.parse().expect("an address");
+    let socket: OwnedFd = socket(AddressFamily::INET, SocketType::STREAM, None).ok()?;
+    bind(&socket, &SocketAddr::new(from, 0)).ok()?;
+    connect(&socket, &to).ok()?;
+    Some(socket.into())
+}
+
 /// The JSON object that a command of the binary under test prints.
 fn run(site: &Site, args: &[&str]) -> Value {
     Run::of(cleared(binary()).current_dir(site.folder()).args(args).arg("--json")).json()
@@ -94,7 +125,7 @@ impl Stage {
             "--trusted-proxy",
             &format!("{PROXY}/32"),
         ]);
-        let server = Server::start(&mut command).expect("it serves");
+        let server = on_server_core(|| Server::start(&mut command)).expect("it serves");
         let address = server.address;
         let key = made["api_key"].as_str().expect("a key").to_owned();
         let project = made["project_id"].as_u64().expect("a project");

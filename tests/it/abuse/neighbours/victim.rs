@@ -4,8 +4,11 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::stage::open_from;
 use crate::support::process::Connection;
 
+/// Where the victim's requests come from.
+const ADDRESS: &str = "127.0.0.3";
 /// How long the victim rests between two requests of one kind.
 const REST: Duration = Duration::from_millis(2);
 /// How long the victim waits for an answer.
@@ -76,7 +79,7 @@ fn ask(connection: &mut Option<Connection>, address: SocketAddr, request: &str) 
     for _ in 0..2 {
         let open = match connection.take() {
             Some(open) => open,
-            None => Connection::open(address).ok()?,
+            None => Connection::of(open_from(ADDRESS, address)?).ok()?,
         };
         open.patience(PATIENCE);
         let open = connection.insert(open);

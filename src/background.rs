@@ -1,18 +1,18 @@
-//! Threads for what takes long, which give way to those that serve.
+//! Threads for long work, of low priority: the threads that serve requests run first.
 
 use rustix::process::setpriority_process;
 use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
 
-/// By how much such a thread is nicer than the others, as `nice` counts.
+/// How much lower the priority of such a thread is, in steps of `nice`.
 const NICENESS: i32 = 10;
 
-/// Runs `work` on a thread of its own, of low priority.
+/// Runs `work` on a thread of its own, of low priority. The work goes on if the caller stops waiting.
 ///
 /// # Errors
-/// 500 when there is no thread to be had, or `work` panicked.
-pub(super) async fn in_background<T: Send + 'static>(
+/// 500 if no thread can be started, or `work` panicked.
+pub(crate) async fn in_background<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T> {
     let (reply, answer) = oneshot::channel();
