@@ -109,19 +109,20 @@ impl App {
         + Send
         + Sync
         + 'static,
-        render: impl FnOnce(&Snapshot, &P) -> Result<Versioned> + Send + 'static,
+        render: impl FnOnce(&Snapshot, &Caller, &P) -> Result<Versioned> + Send + 'static,
     ) -> Result<Versioned> {
         let (rule, ask) = (Arc::new(rule), Arc::clone(&asked.ask));
         let write = move |tx: &mut WriteTx<'_>, now, large: &LargeAnswer| {
             let granted = authorize(tx, &ask, now)?;
             let place = P::of(&granted)?;
             let body = rule(tx, &granted.caller, &place, now, large)?;
-            Ok((Some(granted.caller.user), (body, place)))
+            Ok((Some(granted.caller.user.clone()), (body, granted.caller, place)))
         };
-        let (((body, place), snapshot), slot) = self.with_slot(asked.consumer, write).await?;
+        let (((body, caller, place), snapshot), slot) =
+            self.with_slot(asked.consumer, write).await?;
         match body {
             Some(body) => Ok(body),
-            None => aside(slot, move || render(&snapshot, &place)).await,
+            None => aside(slot, move || render(&snapshot, &caller, &place)).await,
         }
     }
 
@@ -187,7 +188,7 @@ impl App {
         };
         let large = Arc::new(LargeAnswer::default());
         let written = attempt(Arc::clone(&large)).await;
-        if !large.wanted.load(Ordering::Relaxed) {
+        if written.is_ok() || !large.wanted.load(Ordering::Relaxed) {
             return Ok((written?, None));
         }
         let slot = self.rendering_slot(consumer).await?;

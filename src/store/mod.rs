@@ -272,8 +272,8 @@ impl Store {
     /// state that the commit left; other writes of the same commit show in that state, unless the rule ended its
     /// batch ([`WriteTx::end_batch`]). Consumers take turns.
     ///
-    /// The rule may run more than once and must not depend on anything but its arguments and `tx`.
-    /// What it wrote is taken back whole when it answers an error or panics.
+    /// The rule runs at most once a call. What it wrote is taken back whole when it answers an error or panics; its
+    /// caller may then call again with the same rule, which must depend on nothing but its arguments and `tx`.
     ///
     /// # Errors
     /// What the rule answers; 503 when the queue or the consumer's share of it is full, the file is closed, or the
@@ -296,7 +296,7 @@ impl Store {
             Err(closed) => Err(closed),
         };
         self.shared.watched.note_refusal(&written);
-        written
+        written.flatten()
     }
 
     /// Runs `work` on the writer thread between two transactions, while no write is under way: the

@@ -199,7 +199,8 @@ async fn update(
             }
             Ok(body)
         };
-    let render = move |tx: &Snapshot, place: &InProject| super::body(tx, place, id, once);
+    let render =
+        move |tx: &Snapshot, _: &Caller, place: &InProject| super::body(tx, place, id, once);
     app.change_and_render(&at, rule, render).await.map(Answer::Shown)
 }
 
