@@ -78,14 +78,18 @@ pub(super) fn queue() -> (Sender, Receiver) {
 }
 
 impl Sender {
-    /// Queues a write of `consumer`.
+    /// Queues a write of `consumer`. Returns the write that lost its place to it: if the queue is full, that is the newest
+    /// of the consumer that has most writes queued.
     pub(super) fn send_write(
         &self,
         consumer: Option<Consumer>,
         write: Box<dyn Write>,
-    ) -> Result<(), Refused> {
+    ) -> Result<Option<Box<dyn Write>>, Refused> {
         let mut state = self.0.lock();
-        state.require_room()?;
+        let displaced = match state.require_room() {
+            Err(Refused::Full) => Some(state.displace(consumer)?),
+            room => room.map(|()| None)?,
+        };
         let own = state.queued_each.entry(consumer).or_default();
         if consumer.is_some() && *own >= QUEUE_EACH {
             return Err(Refused::ShareUsed);
@@ -94,7 +98,7 @@ impl Sender {
         state.queued += 1;
         state.last_span().push(consumer, write);
         self.0.wake(state);
-        Ok(())
+        Ok(displaced)
     }
 
     /// Queues a task that is not a write.
@@ -201,6 +205,32 @@ impl State {
         }
     }
 
+    /// Takes the newest write of the consumer that has most of them out of the queue, for one of `consumer`.
+    fn displace(&mut self, consumer: Option<Consumer>) -> Result<Box<dyn Write>, Refused> {
+        let own = self.queued_each.get(&consumer).copied().unwrap_or(0);
+        let tenants = self.queued_each.iter().filter(|(consumer, _)| consumer.is_some());
+        let (largest, queued) = tenants.max_by_key(|(_, queued)| **queued).ok_or(Refused::Full)?;
+        if *queued <= own + 1 {
+            return Err(Refused::Full);
+        }
+        let largest = *largest;
+        let newest = self.spans.iter_mut().rev().find_map(|span| span.pop_newest(largest));
+        let newest = newest.ok_or(Refused::Full)?;
+        self.took(largest);
+        Ok(newest)
+    }
+
+    /// Counts a write of `consumer` that left the queue.
+    fn took(&mut self, consumer: Option<Consumer>) {
+        self.queued -= 1;
+        if let Some(own) = self.queued_each.get_mut(&consumer) {
+            *own -= 1;
+            if *own == 0 {
+                self.queued_each.remove(&consumer);
+            }
+        }
+    }
+
     /// The span that what comes now belongs to.
     fn last_span(&mut self) -> &mut Span {
         let open = match self.spans.pop_back() {
@@ -231,13 +261,7 @@ impl State {
             return if span.then.is_some() { Next::End } else { Next::Nothing };
         }
         let Some((consumer, write)) = span.pop(may) else { return Next::End };
-        self.queued -= 1;
-        if let Some(own) = self.queued_each.get_mut(&consumer) {
-            *own -= 1;
-            if *own == 0 {
-                self.queued_each.remove(&consumer);
-            }
-        }
+        self.took(consumer);
         Next::Write((consumer, write))
     }
 }
@@ -249,6 +273,17 @@ impl Span {
             self.turns.push_back(consumer);
         }
         backlog.push_back(write);
+    }
+
+    /// The newest write of `consumer`.
+    fn pop_newest(&mut self, consumer: Option<Consumer>) -> Option<Box<dyn Write>> {
+        let backlog = self.backlogs.get_mut(&consumer)?;
+        let newest = backlog.pop_back();
+        if backlog.is_empty() {
+            self.backlogs.remove(&consumer);
+            self.turns.retain(|turn| *turn != consumer);
+        }
+        newest
     }
 
     /// The next write of a consumer that `may` have a turn.

@@ -123,6 +123,27 @@ async fn a_consumer_fills_its_share_of_the_queue_and_no_other() {
 }
 
 #[tokio::test]
+async fn a_full_queue_refuses_the_newest_write_of_the_consumer_that_has_most() {
+    let (_scratch, store) = Scratch::new();
+    let (blocker, held) = Blocker::hold(&store);
+    blocker.holds().await;
+    let write = |user| Box::pin(store.write_for(Some(Consumer::User(user)), |_| Ok(())));
+    // Several tenants of one attacker, of which one has most.
+    let users = (0..QUEUE - 1).map(|nth| nth as u64 % 8).chain([0]);
+    let mut queued: Vec<_> = users.map(write).collect();
+    assert!(queued.iter_mut().all(|write| write.now_or_never().is_none()));
+    let mut modest = write(9);
+    assert!((&mut modest).now_or_never().is_none());
+    let newest = queued.pop().expect("a write").now_or_never().expect("an answer");
+    assert!(newest.map(drop).expect_err("displaced").is_overload());
+    blocker.release();
+    held.await.expect("the task").expect("released");
+    for write in queued.into_iter().chain([modest]) {
+        write.await.expect("served");
+    }
+}
+
+#[tokio::test]
 async fn a_write_that_ends_its_batch_is_given_the_state_that_it_left() {
     let (_scratch, store) = Scratch::new();
     let (blocker, held) = Blocker::hold(&store);
