@@ -29,6 +29,7 @@ mod queued;
 mod read;
 pub mod record;
 mod restore;
+mod rests;
 mod rewrite;
 pub mod schema;
 mod scrub;

@@ -5,10 +5,12 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::fair::Consumer;
 
 use super::queued::Write;
+use super::rests::Rests;
 use super::writer::Task;
 
 /// How many tasks may wait for the writer.
@@ -60,6 +62,7 @@ struct State {
     closed: bool,
     /// Whether the writer sleeps until a task arrives.
     receiving: bool,
+    rests: Rests,
 }
 
 /// Writes, and the task that runs after them.
@@ -143,8 +146,10 @@ impl Receiver {
             if state.closed {
                 return None;
             }
+            let rest = state.rest().unwrap_or(Duration::MAX);
             state.receiving = true;
-            state = self.0.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let waited = self.0.arrived.wait_timeout(state, rest);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
             state.receiving = false;
         }
     }
@@ -159,15 +164,24 @@ impl Receiver {
         self.0.lock().next_of_batch(may)
     }
 
+    /// Notes that a write of `consumer` changed so many records.
+    pub(super) fn wrote(&self, consumer: Option<Consumer>, records: usize) {
+        if let Some(consumer) = consumer
+            && Rests::follows(records)
+        {
+            self.0.lock().rests.end(consumer, records, Instant::now());
+        }
+    }
+
     /// Whether nobody can queue a task any more, and nothing is left.
     pub(super) fn is_closed(&self) -> bool {
         let state = self.0.lock();
         state.closed && state.queued == 0
     }
 
-    /// How many tasks wait.
-    pub(super) fn len(&self) -> usize {
-        self.0.lock().queued
+    /// How many tasks are queued, without the writes of consumers that rest.
+    pub(super) fn due(&self) -> usize {
+        self.0.lock().due()
     }
 }
 
@@ -255,13 +269,45 @@ impl State {
         }
     }
 
+    /// How long until a write that is queued is due; none if none is queued.
+    fn rest(&self) -> Option<Duration> {
+        let now = Instant::now();
+        let turns = self.spans.front()?.turns.iter();
+        let left = turns.map(|consumer| self.rest_of(*consumer, now).unwrap_or_default());
+        left.min()
+    }
+
+    /// How long `consumer` rests before its next write runs. What waits behind the writes of a span waits for no rest.
+    fn rest_of(&self, consumer: Option<Consumer>, now: Instant) -> Option<Duration> {
+        let is_last = self.spans.front().is_some_and(|span| span.then.is_none()) && !self.closed;
+        consumer.filter(|_| is_last).and_then(|consumer| self.rests.left(consumer, now))
+    }
+
+    /// How many tasks are queued, without the writes of consumers that rest.
+    fn due(&self) -> usize {
+        let now = Instant::now();
+        let resting = self.rests.consumers().filter(|it| self.rest_of(Some(*it), now).is_some());
+        let theirs = resting.filter_map(|it| self.queued_each.get(&Some(it)));
+        self.queued.saturating_sub(theirs.sum())
+    }
+
     fn next_of_batch(&mut self, may: impl Fn(Option<Consumer>) -> bool) -> Next {
-        let Some(span) = self.spans.front_mut() else { return Next::Nothing };
+        let Some(span) = self.spans.front() else { return Next::Nothing };
         if span.turns.is_empty() {
             return if span.then.is_some() { Next::End } else { Next::Nothing };
         }
-        let Some((consumer, write)) = span.pop(may) else { return Next::End };
+        let now = Instant::now();
+        let rests = |consumer: &Option<Consumer>| self.rest_of(*consumer, now).is_some();
+        let Some(at) = span.turns.iter().position(|it| may(*it) && !rests(it)) else {
+            return if span.turns.iter().any(rests) { Next::Nothing } else { Next::End };
+        };
+        let Some((consumer, write)) = self.spans.front_mut().and_then(|span| span.pop(at)) else {
+            return Next::End;
+        };
         self.took(consumer);
+        if let Some(consumer) = consumer {
+            self.rests.begin(consumer, now);
+        }
         Next::Write((consumer, write))
     }
 }
@@ -286,9 +332,8 @@ impl Span {
         newest
     }
 
-    /// The next write of a consumer that `may` have a turn.
-    fn pop(&mut self, may: impl Fn(Option<Consumer>) -> bool) -> Option<Queueing> {
-        let at = self.turns.iter().position(|consumer| may(*consumer))?;
+    /// The next write of the consumer at this place among the turns.
+    fn pop(&mut self, at: usize) -> Option<Queueing> {
         let consumer = self.turns.remove(at)?;
         let backlog = self.backlogs.get_mut(&consumer)?;
         let write = backlog.pop_front()?;

@@ -163,7 +163,7 @@ impl Writer {
                 Err(Error::unavailable(RETRY_AFTER, cause))
             }
         };
-        self.expected = ran.len() + self.queue.len();
+        self.expected = ran.len() + self.queue.due();
         let send = move || ran.into_iter().for_each(|write| write.answer(answer.clone()));
         match &self.runtime {
             Some(runtime) => drop(runtime.spawn(async move { send() })),
@@ -192,6 +192,7 @@ impl Writer {
                 if stays {
                     changed |= tx.wrote_anything();
                     is_last = tx.ends_batch();
+                    self.queue.wrote(consumer, tx.records_changed());
                     tx.keep()?;
                 } else {
                     tx.take_back()?;

@@ -144,6 +144,23 @@ async fn a_full_queue_refuses_the_newest_write_of_the_consumer_that_has_most() {
 }
 
 #[tokio::test]
+async fn after_a_large_write_a_consumer_lets_others_write_and_closing_waits_for_no_rest() {
+    let (_scratch, store) = Scratch::new();
+    let write = |user| store.write_for(Some(Consumer::User(user)), |_| Ok(()));
+    let large = |tx: &mut WriteTx<'_>| (1..=500).try_for_each(|id| tx.put(&thing(id)));
+    write(2).await.expect("written");
+    store.write_for(Some(Consumer::User(1)), large).await.expect("written");
+    let mut rests = Box::pin(write(1));
+    assert!((&mut rests).now_or_never().is_none());
+    for _ in 0..3 {
+        write(2).await.expect("written");
+        assert!((&mut rests).now_or_never().is_none(), "consumer 1 rests");
+    }
+    store.close().await;
+    rests.await.expect("what was queued is written");
+}
+
+#[tokio::test]
 async fn a_write_that_ends_its_batch_is_given_the_state_that_it_left() {
     let (_scratch, store) = Scratch::new();
     let (blocker, held) = Blocker::hold(&store);

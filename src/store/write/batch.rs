@@ -18,6 +18,11 @@ impl WriteTx<'_> {
         self.ends_batch
     }
 
+    /// How many records the write under way has changed.
+    pub(in crate::store) const fn records_changed(&self) -> usize {
+        self.undo.changed_records()
+    }
+
     /// Keeps what was written and begins the notes of the next write.
     pub(in crate::store) fn keep(&mut self) -> Result<()> {
         self.require_whole()?;
