@@ -1,4 +1,6 @@
 //! The writer's queue: each consumer has a backlog of its own, and the writer takes from the backlogs in round robin.
+//! A write that turns out to be large while its consumer rests ([`Rests`]) is queued again, in a backlog of large writes
+//! that waits until the rest is over; small writes of the consumer go on.
 //!
 //! Other tasks than writes divide the queue into spans: a task runs when every write that was queued before it
 //! has run, and before every write that was queued after it.
@@ -10,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::fair::Consumer;
 
 use super::queued::Write;
-use super::rests::Rests;
+use super::rests::{LARGE, Rests};
 use super::writer::Task;
 
 /// How many tasks may wait for the writer.
@@ -18,8 +20,22 @@ pub(super) const QUEUE: usize = 4096;
 /// How many writes of one consumer may wait for the writer.
 pub(super) const QUEUE_EACH: usize = QUEUE / 4;
 
-/// A write and its consumer: none for the writes of the service and its operator, which only [`QUEUE`] bounds.
-pub(super) type Queueing = (Option<Consumer>, Box<dyn Write>);
+/// Whose a backlog is, and what it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Lane {
+    /// None for the writes of the service and its operator, which only [`QUEUE`] bounds.
+    consumer: Option<Consumer>,
+    /// Whether its writes are known to be large.
+    is_large: bool,
+}
+
+/// A write whose turn it is.
+pub(super) struct Turn {
+    pub(super) consumer: Option<Consumer>,
+    pub(super) write: Box<dyn Write>,
+    /// Whether the consumer rests: if the write is large, it is to be queued again.
+    pub(super) rests: bool,
+}
 
 /// Why a task is not queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +51,8 @@ pub(super) enum Refused {
 /// What the writer finds when it looks for another write of its batch.
 pub(super) enum Next {
     /// A write that may join the batch.
-    Write(Queueing),
-    /// Nothing is queued.
+    Write(Turn),
+    /// Nothing is queued that is due.
     Nothing,
     /// The batch ends: the next task is not a write, or no consumer that has writes queued may add one more.
     End,
@@ -68,9 +84,9 @@ struct State {
 /// Writes, and the task that runs after them.
 #[derive(Default)]
 struct Span {
-    backlogs: HashMap<Option<Consumer>, VecDeque<Box<dyn Write>>>,
-    /// The consumers that have a backlog, the next one first.
-    turns: VecDeque<Option<Consumer>>,
+    backlogs: HashMap<Lane, VecDeque<Box<dyn Write>>>,
+    /// The lanes that have a backlog, the next one first.
+    turns: VecDeque<Lane>,
     then: Option<Task>,
 }
 
@@ -99,7 +115,7 @@ impl Sender {
         }
         *own += 1;
         state.queued += 1;
-        state.last_span().push(consumer, write);
+        state.last_span().push(Lane { consumer, is_large: false }, write);
         self.0.wake(state);
         Ok(displaced)
     }
@@ -164,10 +180,18 @@ impl Receiver {
         self.0.lock().next_of_batch(may)
     }
 
+    /// Queues a large write again, for when its consumer has rested.
+    pub(super) fn put_back(&self, consumer: Option<Consumer>, write: Box<dyn Write>) {
+        let mut state = self.0.lock();
+        state.queued += 1;
+        *state.queued_each.entry(consumer).or_default() += 1;
+        state.first_span().push(Lane { consumer, is_large: true }, write);
+    }
+
     /// Notes that a write of `consumer` changed so many records.
     pub(super) fn wrote(&self, consumer: Option<Consumer>, records: usize) {
         if let Some(consumer) = consumer
-            && Rests::follows(records)
+            && records > LARGE
         {
             self.0.lock().rests.end(consumer, records, Instant::now());
         }
@@ -245,6 +269,14 @@ impl State {
         }
     }
 
+    /// The span whose writes run now.
+    fn first_span(&mut self) -> &mut Span {
+        match self.spans.pop_front() {
+            Some(first) => self.spans.push_front_mut(first),
+            None => self.spans.push_front_mut(Span::default()),
+        }
+    }
+
     /// The span that what comes now belongs to.
     fn last_span(&mut self) -> &mut Span {
         let open = match self.spans.pop_back() {
@@ -259,7 +291,7 @@ impl State {
 
     fn next(&mut self) -> Option<Task> {
         match self.next_of_batch(|_| true) {
-            Next::Write((consumer, write)) => Some(Task::Write(consumer, write)),
+            Next::Write(turn) => Some(Task::Write(turn)),
             Next::Nothing => None,
             Next::End => {
                 let task = self.spans.pop_front()?.then?;
@@ -273,8 +305,11 @@ impl State {
     fn rest(&self) -> Option<Duration> {
         let now = Instant::now();
         let turns = self.spans.front()?.turns.iter();
-        let left = turns.map(|consumer| self.rest_of(*consumer, now).unwrap_or_default());
-        left.min()
+        let left = |lane: &Lane| match lane.is_large {
+            true => self.rest_of(lane.consumer, now).unwrap_or_default(),
+            false => Duration::ZERO,
+        };
+        turns.map(left).min()
     }
 
     /// How long `consumer` rests before its next write runs. What waits behind the writes of a span waits for no rest.
@@ -283,12 +318,13 @@ impl State {
         consumer.filter(|_| is_last).and_then(|consumer| self.rests.left(consumer, now))
     }
 
-    /// How many tasks are queued, without the writes of consumers that rest.
+    /// How many tasks are queued, without large writes of consumers that rest.
     fn due(&self) -> usize {
         let now = Instant::now();
-        let resting = self.rests.consumers().filter(|it| self.rest_of(Some(*it), now).is_some());
-        let theirs = resting.filter_map(|it| self.queued_each.get(&Some(it)));
-        self.queued.saturating_sub(theirs.sum())
+        let rests = |lane: &Lane| lane.is_large && self.rest_of(lane.consumer, now).is_some();
+        let large = self.spans.iter().flat_map(|span| &span.backlogs);
+        let resting = large.filter(|(lane, _)| rests(lane)).map(|(_, backlog)| backlog.len());
+        self.queued.saturating_sub(resting.sum())
     }
 
     fn next_of_batch(&mut self, may: impl Fn(Option<Consumer>) -> bool) -> Next {
@@ -297,10 +333,12 @@ impl State {
             return if span.then.is_some() { Next::End } else { Next::Nothing };
         }
         let now = Instant::now();
-        let rests = |consumer: &Option<Consumer>| self.rest_of(*consumer, now).is_some();
-        let Some(at) = span.turns.iter().position(|it| may(*it) && !rests(it)) else {
-            return if span.turns.iter().any(rests) { Next::Nothing } else { Next::End };
+        let rests = |lane: &Lane| self.rest_of(lane.consumer, now).is_some();
+        let waits = |lane: &Lane| lane.is_large && rests(lane);
+        let Some(at) = span.turns.iter().position(|lane| may(lane.consumer) && !waits(lane)) else {
+            return if span.turns.iter().any(waits) { Next::Nothing } else { Next::End };
         };
+        let rests = span.turns.get(at).is_some_and(rests);
         let Some((consumer, write)) = self.spans.front_mut().and_then(|span| span.pop(at)) else {
             return Next::End;
         };
@@ -308,40 +346,42 @@ impl State {
         if let Some(consumer) = consumer {
             self.rests.begin(consumer, now);
         }
-        Next::Write((consumer, write))
+        Next::Write(Turn { consumer, write, rests })
     }
 }
 
 impl Span {
-    fn push(&mut self, consumer: Option<Consumer>, write: Box<dyn Write>) {
-        let backlog = self.backlogs.entry(consumer).or_default();
+    fn push(&mut self, lane: Lane, write: Box<dyn Write>) {
+        let backlog = self.backlogs.entry(lane).or_default();
         if backlog.is_empty() {
-            self.turns.push_back(consumer);
+            self.turns.push_back(lane);
         }
         backlog.push_back(write);
     }
 
-    /// The newest write of `consumer`.
+    /// The newest write of `consumer`: a small one, if there is one.
     fn pop_newest(&mut self, consumer: Option<Consumer>) -> Option<Box<dyn Write>> {
-        let backlog = self.backlogs.get_mut(&consumer)?;
+        let lanes = [false, true].map(|is_large| Lane { consumer, is_large });
+        let lane = lanes.into_iter().find(|lane| self.backlogs.contains_key(lane))?;
+        let backlog = self.backlogs.get_mut(&lane)?;
         let newest = backlog.pop_back();
         if backlog.is_empty() {
-            self.backlogs.remove(&consumer);
-            self.turns.retain(|turn| *turn != consumer);
+            self.backlogs.remove(&lane);
+            self.turns.retain(|turn| *turn != lane);
         }
         newest
     }
 
-    /// The next write of the consumer at this place among the turns.
-    fn pop(&mut self, at: usize) -> Option<Queueing> {
-        let consumer = self.turns.remove(at)?;
-        let backlog = self.backlogs.get_mut(&consumer)?;
+    /// The next write of the lane at this place among the turns.
+    fn pop(&mut self, at: usize) -> Option<(Option<Consumer>, Box<dyn Write>)> {
+        let lane = self.turns.remove(at)?;
+        let backlog = self.backlogs.get_mut(&lane)?;
         let write = backlog.pop_front()?;
         if backlog.is_empty() {
-            self.backlogs.remove(&consumer);
+            self.backlogs.remove(&lane);
         } else {
-            self.turns.push_back(consumer);
+            self.turns.push_back(lane);
         }
-        Some((consumer, write))
+        Some((lane.consumer, write))
     }
 }

@@ -1,14 +1,14 @@
 //! Rests between large writes: a write that changes many records makes every other write wait for its commit. While
-//! several consumers write, each rests after such a write, so that large writes of one consumer take about a hundredth
-//! of the writer's time.
+//! several consumers write, each waits after such a write before its next one, so that large writes of one consumer take
+//! about a hundredth of the writer's time.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use crate::fair::Consumer;
 
-/// A write that changes this many records, or fewer, is followed by no rest.
-const SMALL: usize = 100;
+/// A write that changes more records than this is large.
+pub(super) const LARGE: usize = 100;
 /// How long a consumer rests for each record that a larger write changed: about a hundred times what one takes.
 const REST_EACH: Duration = Duration::from_millis(10);
 /// How long a consumer counts as one that writes, after its last write.
@@ -33,11 +33,6 @@ impl Rests {
         self.latest[0] = Some((consumer, now));
     }
 
-    /// Whether a rest follows a write that changed so many records.
-    pub(super) const fn follows(records: usize) -> bool {
-        records > SMALL
-    }
-
     /// Begins the rest of `consumer`, of which a write changed so many records.
     pub(super) fn end(&mut self, consumer: Consumer, records: usize, now: Instant) {
         if self.until.len() >= FEW {
@@ -47,11 +42,6 @@ impl Rests {
         if let Some(until) = now.checked_add(rest) {
             self.until.insert(consumer, until);
         }
-    }
-
-    /// The consumers that may still rest.
-    pub(super) fn consumers(&self) -> impl Iterator<Item = Consumer> {
-        self.until.keys().copied()
     }
 
     /// How long `consumer` still rests: not at all while no other consumer writes.
@@ -67,24 +57,23 @@ impl Rests {
 mod tests {
     use super::*;
 
-    const LARGE: Consumer = Consumer::User(1);
+    const GREEDY: Consumer = Consumer::User(1);
     const OTHER: Consumer = Consumer::User(2);
 
     #[test]
     fn a_large_write_is_followed_by_a_rest_while_another_consumer_writes() {
         let (mut rests, now) = (Rests::default(), Instant::now());
-        assert!(!Rests::follows(SMALL) && Rests::follows(500));
-        rests.begin(LARGE, now);
-        rests.end(LARGE, 500, now);
-        assert_eq!(rests.left(LARGE, now), None, "nobody else writes");
+        rests.begin(GREEDY, now);
+        rests.end(GREEDY, 500, now);
+        assert_eq!(rests.left(GREEDY, now), None, "nobody else writes");
         let later = now + Duration::from_secs(2);
         rests.begin(OTHER, later);
-        assert_eq!(rests.left(LARGE, later), Some(ACTIVE), "nobody else may write from then on");
+        assert_eq!(rests.left(GREEDY, later), Some(ACTIVE), "nobody else may write from then on");
         assert_eq!(rests.left(OTHER, later), None);
         let last = now + Duration::from_millis(4_900);
         rests.begin(OTHER, last);
-        assert_eq!(rests.left(LARGE, last), Some(Duration::from_millis(100)));
-        assert_eq!(rests.left(LARGE, now + Duration::from_secs(5)), None, "it is over");
+        assert_eq!(rests.left(GREEDY, last), Some(Duration::from_millis(100)));
+        assert_eq!(rests.left(GREEDY, now + Duration::from_secs(5)), None, "it is over");
     }
 
     #[test]
@@ -93,7 +82,7 @@ mod tests {
         for user in 0..FEW as u64 {
             rests.end(Consumer::User(user), 200, now);
         }
-        rests.end(LARGE, 200, now + Duration::from_secs(3));
+        rests.end(GREEDY, 200, now + Duration::from_secs(3));
         assert_eq!(rests.until.len(), 1);
     }
 }

@@ -144,20 +144,26 @@ async fn a_full_queue_refuses_the_newest_write_of_the_consumer_that_has_most() {
 }
 
 #[tokio::test]
-async fn after_a_large_write_a_consumer_lets_others_write_and_closing_waits_for_no_rest() {
-    let (_scratch, store) = Scratch::new();
-    let write = |user| store.write_for(Some(Consumer::User(user)), |_| Ok(()));
-    let large = |tx: &mut WriteTx<'_>| (1..=500).try_for_each(|id| tx.put(&thing(id)));
-    write(2).await.expect("written");
-    store.write_for(Some(Consumer::User(1)), large).await.expect("written");
-    let mut rests = Box::pin(write(1));
-    assert!((&mut rests).now_or_never().is_none());
-    for _ in 0..3 {
-        write(2).await.expect("written");
-        assert!((&mut rests).now_or_never().is_none(), "consumer 1 rests");
+async fn after_a_large_write_the_next_one_waits_small_ones_go_on_and_closing_waits_for_neither() {
+    let (scratch, store) = Scratch::new();
+    let write = |user, records: std::ops::Range<u64>| {
+        let rule =
+            move |tx: &mut WriteTx<'_>| records.clone().try_for_each(|id| tx.put(&thing(id)));
+        Box::pin(store.write_for(Some(Consumer::User(user)), rule))
+    };
+    write(2, 0..1).await.expect("written");
+    write(1, 1000..1500).await.expect("written");
+    let mut waits = write(1, 2000..2500);
+    for id in 1..4 {
+        assert!((&mut waits).now_or_never().is_none(), "consumer 1 rests");
+        write(2, id..id + 1).await.expect("written");
+        let (_, snapshot) = write(1, 100 + id..101 + id).await.expect("written");
+        assert_eq!(snapshot.count::<Thing>(&1u64).expect("read"), 501 + 2 * id);
     }
     store.close().await;
-    rests.await.expect("what was queued is written");
+    waits.await.expect("what was queued is written");
+    let reopened = scratch.open().expect("let go of").snapshot().expect("open");
+    assert_eq!(reopened.count::<Thing>(&1u64).expect("read"), 1007);
 }
 
 #[tokio::test]
