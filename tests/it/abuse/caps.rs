@@ -231,7 +231,7 @@ async fn what_lists_organizations_and_projects_shows_the_first_and_works_beyond_
     workspace.check().await;
 }
 
-/// The version in an answer's ETag.
+/// The version in the `ETag` of an answer.
 fn version(answer: &Answer) -> u64 {
     let tag = answer.headers["etag"].to_str().expect("a tag").trim_matches('"').to_owned();
     tag.split('-').next().and_then(|version| version.parse().ok()).expect("a number")
