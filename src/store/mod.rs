@@ -273,8 +273,8 @@ impl Store {
     /// state that the commit left; other writes of the same commit show in that state, unless the rule ended its
     /// batch ([`WriteTx::end_batch`]). Consumers take turns.
     ///
-    /// The rule runs at most once a call. What it wrote is taken back whole when it answers an error or panics; its
-    /// caller may then call again with the same rule, which must depend on nothing but its arguments and `tx`.
+    /// The rule may run more than once, and depends on nothing but its arguments and `tx`: a large write whose consumer
+    /// rests is taken back and runs later. What a rule wrote is taken back whole if it returns an error or panics.
     ///
     /// # Errors
     /// What the rule answers; 503 when the queue or the consumer's share of it is full, the file is closed, or the
