@@ -129,7 +129,7 @@ async fn open(State(app): State<App>, Token(token): Token) -> Result<Response> {
     let key = PageKey { opening: tx.opening(), dashboard, version, html };
     let render = move |tx: &BoundedRead<'_>| {
         let shared = Shared::find(tx, dashboard)?.ok_or_else(Error::not_found)?;
-        if is_html { render(tx, &shared, &token) } else { shared.json() }
+        if is_html { render(tx, dashboard, &shared, &token) } else { shared.json(tx, dashboard) }
     };
     let body = app.public_pages().get(&key, owner, tx, render).await?;
     let mut response = if is_html {
@@ -161,9 +161,13 @@ impl Live {
     }
 }
 
-fn render(tx: &BoundedRead<'_>, shared: &Shared, token: &str) -> Result<Vec<u8>> {
-    let page = page::render(shared, token, |bytes| tx.spend(bytes))?;
-    let Page { title, body } = &page;
+fn render(
+    tx: &BoundedRead<'_>,
+    dashboard: super::Of,
+    shared: &Shared,
+    token: &str,
+) -> Result<Vec<u8>> {
+    let Page { title, body } = &page::render(tx, dashboard, shared, token)?;
     Ok(Document { title, style: STYLE, script: "", body }.html().into_bytes())
 }
 
