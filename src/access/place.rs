@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::etag::Expected;
 use crate::fair::Consumer;
+use crate::http::request_memory::RequestMemory;
 use crate::idempotency::Sent;
 use crate::resources::members::Membership;
 use crate::resources::projects;
@@ -90,6 +91,8 @@ pub struct Changing<P> {
     pub once: Option<Sent>,
     /// The tenant that the request works for.
     pub consumer: Consumer,
+    /// The memory of the request.
+    pub memory: Option<RequestMemory>,
     /// Where it leads.
     pub place: PhantomData<P>,
 }

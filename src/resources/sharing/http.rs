@@ -11,7 +11,7 @@ use crate::access::{Admitted, Changing, InProject, Needs};
 use crate::error::{Error, Result};
 use crate::fair::Consumer;
 use crate::http::answer::{Answer, Answered};
-use crate::http::body::Body;
+use crate::http::body::{Body, IgnoredBody};
 use crate::http::html::{Document, UNLISTED, headers};
 use crate::http::path::{DashboardRef, Token};
 use crate::http::routes::Routes;
@@ -97,7 +97,7 @@ async fn refresh(
     State(app): State<App>,
     at: Changing<InProject>,
     DashboardRef(id): DashboardRef,
-    Body(_): Body,
+    _: IgnoredBody,
 ) -> Answered {
     let (id, tokens) = (id?, app.sharing().clone());
     app.post(&at, move |tx, _, place: &InProject, now| {

@@ -34,7 +34,7 @@ pub(super) use copies::{copy_all, duplicate};
 pub use input::{Layouts, TilePatch, TileRef, Tiles};
 pub use moves::{TileMove, move_tile};
 use weight::WEIGHT;
-pub use weight::is_heavy;
+pub use weight::large_answer;
 pub(super) use weight::resize_text;
 
 /// How many tiles a dashboard has at the most, soft-deleted ones included (decisions §1).
