@@ -107,18 +107,24 @@ impl Delivery {
             (reserved, None)
         } else {
             let taken = self.budget.take(client, payer, counted);
-            let overdrawn = |over| if is_changed { self.budget.overdraw(counted) } else { Err(over) };
+            let overdrawn =
+                |over| if is_changed { self.budget.overdraw(counted) } else { Err(over) };
             (taken.or_else(overdrawn)?, None)
         };
         let whole = Whole { charge: charge.split(bytes.len()), bytes, pin };
-        Ok(if packs { self.compressed(whole, charge, client) } else { Body::new(Pieces::of(whole)) })
+        Ok(if packs {
+            self.compressed(whole, charge, client)
+        } else {
+            Body::new(Pieces::of(whole))
+        })
     }
 
     /// The answer as one gzip stream. It is compressed one turn after the other, while the client reads.
     fn compressed(&self, whole: Whole, charge: Charge, client: IpAddr) -> Body {
         let packer = GzEncoder::new(Vec::new(), Compression::fast());
         let (turns, consumer) = (self.turns.clone(), Consumer::address(client));
-        let start = Packing { whole: Some(whole), pieces: VecDeque::new(), packer, _charge: charge };
+        let start =
+            Packing { whole: Some(whole), pieces: VecDeque::new(), packer, _charge: charge };
         let gzip = stream::try_unfold(Some(start), move |packing| {
             let turns = turns.clone();
             async move {
@@ -178,7 +184,8 @@ impl Whole {
         let Self { bytes, mut charge, pin } = self;
         if let Some(pin) = pin {
             let counted = Arc::new((charge, pin));
-            let piece = |part| Piece { bytes: bytes.slice_ref(part), _counted: Arc::clone(&counted) };
+            let piece =
+                |part| Piece { bytes: bytes.slice_ref(part), _counted: Arc::clone(&counted) };
             return bytes.chunks(PIECE).map(|part| Bytes::from_owner(piece(part))).collect();
         }
         // From the end, so that what was copied is freed on the way: the answer never takes its memory twice.

@@ -157,8 +157,9 @@ impl Shared {
         };
         let FreeFields { filters, variables } = match tx.view::<Details, _>(&key, fields_of)? {
             Some(fields) => fields,
-            None => serde_json::from_str(r#"{"filters":{},"variables":{}}"#)
-                .map_err(Error::internal)?,
+            None => {
+                serde_json::from_str(r#"{"filters":{},"variables":{}}"#).map_err(Error::internal)?
+            }
         };
         let dashboards::Shown { id, name, description, tags, created_at, .. } = shown;
         Ok(Some(Self { id, name, description, tags, filters, variables, created_at }))
