@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::etag::Expected;
 use crate::fair::Consumer;
-use crate::http::request_memory::RequestMemory;
 use crate::idempotency::Sent;
 use crate::resources::members::Membership;
 use crate::resources::projects;
@@ -91,8 +90,8 @@ pub struct Changing<P> {
     pub once: Option<Sent>,
     /// The tenant that the request works for.
     pub consumer: Consumer,
-    /// The memory of the request.
-    pub memory: Option<RequestMemory>,
+    /// Reserves memory for a large answer, in bytes, in place of what was reserved before; 503 when there is no room.
+    pub reserve: Box<dyn Fn(usize) -> Result<()> + Send + Sync>,
     /// Where it leads.
     pub place: PhantomData<P>,
 }

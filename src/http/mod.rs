@@ -25,7 +25,7 @@ mod overload;
 pub mod page;
 pub mod path;
 mod query;
-pub mod request_memory;
+mod request_memory;
 pub mod routes;
 mod row;
 pub mod server;

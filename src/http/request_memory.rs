@@ -12,7 +12,7 @@ use super::budget::{Charge, UNCOUNTED};
 /// What one request may take: an extension of the request, by which the gate tells it. Dropping the last clone gives
 /// the memory back.
 #[derive(Clone)]
-pub struct RequestMemory {
+pub(super) struct RequestMemory {
     /// The largest body, in bytes, where that is less than [`BodyLimits::max_bytes`](super::body::BodyLimits).
     max_body: usize,
     taken: Arc<Mutex<Taken>>,
@@ -55,11 +55,18 @@ impl RequestMemory {
         Ok(taken.charge.resize(bytes)?)
     }
 
+    /// What reserves bytes for the answer to a request with this memory.
+    pub(super) fn reserving(
+        memory: Option<Self>,
+    ) -> Box<dyn Fn(usize) -> Result<()> + Send + Sync> {
+        Box::new(move |bytes| memory.as_ref().map_or(Ok(()), |memory| memory.reserve(bytes)))
+    }
+
     /// Reserves `bytes` for the answer, in place of what was reserved before.
     ///
     /// # Errors
     /// 503 when there is no room for it.
-    pub fn reserve(&self, bytes: usize) -> Result<()> {
+    fn reserve(&self, bytes: usize) -> Result<()> {
         let mut taken = self.lock();
         let body = taken.charge.bytes() - taken.answer;
         taken.charge.resize(body + bytes)?;
@@ -68,11 +75,11 @@ impl RequestMemory {
     }
 
     /// What was reserved for the answer, if anything was. The rest is given back.
-    pub(super) fn into_answer(self) -> Option<Charge> {
+    pub(super) fn into_answer(self) -> Option<Arc<Charge>> {
         let mut taken = self.lock();
         let answer = std::mem::take(&mut taken.answer);
         let charge = taken.charge.split(answer);
-        (answer > 0).then_some(charge)
+        (answer > 0).then(|| Arc::new(charge))
     }
 
     fn lock(&self) -> MutexGuard<'_, Taken> {

@@ -224,13 +224,11 @@ impl Noted {
 
     fn tell(self, response: &mut Response) {
         if is_large(response) {
-            let has_changed = self.is_unsafe && response.status().is_success();
+            let memory = self.memory.filter(|_| self.is_unsafe && response.status().is_success());
+            let changed = memory.map(|memory| Changed { reserved: memory.into_answer() });
             let extensions = response.extensions_mut();
+            changed.map(|changed| extensions.insert(changed));
             self.tenant.map(|tenant| extensions.insert(Payer::Tenant(tenant)));
-            if has_changed {
-                let reserved = self.memory.and_then(RequestMemory::into_answer);
-                extensions.insert(Changed { reserved: reserved.map(Arc::new) });
-            }
         }
         // A 401 is the same whatever is wrong with the key, so it does not tell where the key stands.
         if let Some(standing) = self.standing
@@ -370,8 +368,8 @@ impl<P: Place> FromRequestParts<App> for Changing<P> {
         P::of(&granted)?;
         let expected = conditional::expected(&parts.headers);
         let (once, consumer) = (parts.extensions.remove(), granted.consumer());
-        let memory = parts.extensions.get().cloned();
-        Ok(Self { ask, expected, once, consumer, memory, place: PhantomData })
+        let reserve = RequestMemory::reserving(parts.extensions.get().cloned());
+        Ok(Self { ask, expected, once, consumer, reserve, place: PhantomData })
     }
 }
 

@@ -200,7 +200,7 @@ impl App {
             if slot.is_none() {
                 slot = Some(self.rendering_slot(consumer).await?);
             }
-            asked.memory.as_ref().map_or(Ok(()), |memory| memory.reserve(wanted))?;
+            (asked.reserve)(wanted)?;
             room = Some(wanted);
         }
         Err(Error::overloaded(RETRY_AFTER, "an answer grew faster than memory was taken for it"))

@@ -53,7 +53,7 @@ pub struct SharedBody {
 }
 
 /// A dashboard as the public sees it.
-#[derive(Serialize, ToSchema)]
+#[derive(ToSchema)]
 #[schema(as = SharedDashboardFixed)]
 pub struct Shared {
     /// Its number.
@@ -170,10 +170,17 @@ impl Shared {
     /// # Errors
     /// 500 or 503 when the file cannot be read.
     pub fn json(&self, tx: &impl Tx, key: Of) -> Result<Vec<u8>> {
-        let own = serde_json::to_vec(self).map_err(Error::internal)?;
         let dashboard = |out: &mut Vec<u8>| {
-            let tiles = |out: &mut Vec<u8>| write_tiles(tx, key, out);
-            Object::begin(out).splice(&own).with("tiles", tiles)?.end();
+            Object::begin(out)
+                .field("id", &self.id)?
+                .field("name", &self.name)?
+                .field("description", &self.description)?
+                .field("tags", &self.tags)?
+                .field("filters", &self.filters)?
+                .field("variables", &self.variables)?
+                .with("tiles", |out| write_tiles(tx, key, out))?
+                .field("created_at", &self.created_at)?
+                .end();
             Ok(())
         };
         let mut out = Vec::new();

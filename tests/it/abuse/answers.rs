@@ -519,7 +519,7 @@ fn a_dense_dashboard_takes_no_more_memory_than_its_answer_needs() {
     let id = server.post(&list, key, &json!({ "name": "dense" })).ok()["id"].clone();
     let one = format!("{list}{id}/");
     let layouts: Value = serde_json::from_str(&dense(32_000)).expect("JSON");
-    let tile = json!({ "text": { "body": "x" }, "layouts": { "q": layouts } });
+    let tile = json!({ "text": { "body": "x" }, "layouts": { "q": { "a": layouts } } });
     for _ in 0..25 {
         server.send("PATCH", &one, key, Some(&json!({ "tiles": vec![&tile; 5] }))).ok();
     }
