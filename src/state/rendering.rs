@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use crate::access::gate::{Caller, authorize};
 use crate::access::{Changing, Place};
@@ -31,10 +32,12 @@ const GROWTH: usize = 2 * 1024 * 1024;
 const ATTEMPTS: usize = 4;
 
 /// The slots of changes with a large answer: as many as there are cores, and at least two, so that no tenant has all.
-pub(super) fn slots(cores: usize) -> FairQueue {
+/// A change waits half of the time that a request may take.
+pub(super) fn slots(cores: usize, time_limit: Duration) -> FairQueue {
     let (waiting_each, waiting) = WAITING;
     let slots = cores.max(2);
-    FairQueue::new(FairLimits { slots, slots_each: slots / 2, waiting_each, waiting })
+    let longest_wait = Some(time_limit / 2);
+    FairQueue::new(FairLimits { slots, slots_each: slots / 2, waiting_each, waiting, longest_wait })
 }
 
 /// Renders off the request threads. The slot is given back when that is done, even if the client has gone.

@@ -29,6 +29,7 @@ mod queued;
 mod read;
 pub mod record;
 mod restore;
+mod rests;
 mod rewrite;
 pub mod schema;
 mod scrub;
@@ -290,7 +291,12 @@ impl Store {
         let (queued, answer) = Queued::new(rule);
         let written = match self.require_ready() {
             Ok(()) => match self.queue.send_write(consumer, queued) {
-                Ok(()) => answered(answer.await).flatten(),
+                Ok(displaced) => {
+                    if let Some(write) = displaced {
+                        write.answer(Err(refusal(Refused::ShareUsed)));
+                    }
+                    answered(answer.await).flatten()
+                }
                 Err(why) => Err(refusal(why)),
             },
             Err(closed) => Err(closed),

@@ -57,6 +57,11 @@ impl Undo {
         }
     }
 
+    /// How many records changed.
+    pub(super) const fn changed_records(&self) -> usize {
+        self.changes.len()
+    }
+
     fn place(&mut self, change: &Change) -> Option<usize> {
         let same = |known: &Change| known.table == change.table && known.key == change.key;
         if self.changes.len() <= FEW {
