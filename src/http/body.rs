@@ -191,19 +191,28 @@ async fn receive(
 /// What JSON text takes once it is parsed, in bytes, at most. That is many times its own size where it is dense: `{"":0},`
 /// becomes a map with room for four members.
 fn parsed_size(text: &[u8]) -> usize {
+    /// How many levels `serde_json` follows.
+    const DEEPEST: usize = 128;
     const VALUE: usize = size_of::<Value>();
     /// A member of a map: its hash, its name with the least that is allocated for one, its value and its slot.
     const MEMBER: usize = size_of::<(usize, String, Value)>() + 2 * size_of::<usize>() + 8;
-    let (mut size, mut in_string, mut is_escaped) = (text.len(), false, false);
+    let (mut size, mut depth, mut in_string, mut is_escaped) = (text.len(), 0_usize, false, false);
     for byte in text {
+        // The parser gives up here.
+        if depth > DEEPEST {
+            break;
+        }
         match byte {
             _ if is_escaped => is_escaped = false,
             b'\\' => is_escaped = in_string,
             b'"' => in_string = !in_string,
             _ if in_string => {}
             // The first four take their room at once; later ones double what there is.
-            b'[' => size += 4 * VALUE,
-            b'{' => size += 4 * MEMBER,
+            b'[' | b'{' => {
+                size += 4 * if *byte == b'[' { VALUE } else { MEMBER };
+                depth += 1;
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
             b',' => size += 2 * MEMBER,
             _ => {}
         }

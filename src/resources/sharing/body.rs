@@ -1,12 +1,11 @@
 //! What the public is shown of a dashboard (decisions §4, Sharing). Every member is named here, so that
 //! nothing shows which nobody meant to show: no user, no address, no other dashboard.
 //!
-//! Free-form fields stay JSON text, and one tile is in memory at a time: parsed, such a field takes up to a hundred
-//! times the memory of its text.
+//! One tile is in memory at a time: parsed, a free-form field takes up to a hundred times the memory of its text.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
@@ -65,20 +64,18 @@ pub struct Shared {
     /// Words to find it by, sorted.
     pub tags: Vec<String>,
     /// What its tiles are filtered by.
-    #[schema(value_type = Map<String, Value>)]
-    pub filters: Box<RawValue>,
+    pub filters: Map<String, Value>,
     /// What its queries are given.
-    #[schema(value_type = Map<String, Value>)]
-    pub variables: Box<RawValue>,
+    pub variables: Map<String, Value>,
     /// When it was made.
     pub created_at: Timestamp,
 }
 
 /// The free-form fields of a dashboard.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct FreeFields {
-    filters: Box<RawValue>,
-    variables: Box<RawValue>,
+    filters: Map<String, Value>,
+    variables: Map<String, Value>,
 }
 
 /// A tile as the public sees it: with an insight or with a text.
@@ -88,8 +85,7 @@ pub struct SharedTile {
     /// Its number.
     pub id: TileId,
     /// Its place for each width of the screen.
-    #[schema(value_type = Map<String, Value>)]
-    pub layouts: Box<RawValue>,
+    pub layouts: Map<String, Value>,
     /// Its colour; free.
     pub color: Option<String>,
     /// Its place in the order, from 0.
@@ -103,7 +99,7 @@ pub struct SharedTile {
 /// A tile's own fields.
 #[derive(Deserialize)]
 struct TileFields {
-    layouts: Box<RawValue>,
+    layouts: Map<String, Value>,
     color: Option<String>,
 }
 
@@ -120,11 +116,9 @@ pub struct SharedInsight {
     /// What it is for.
     pub description: Option<String>,
     /// What it asks, in the legacy form.
-    #[schema(value_type = Map<String, Value>)]
-    pub filters: Box<RawValue>,
+    pub filters: Map<String, Value>,
     /// What it asks.
-    #[schema(value_type = Option<Map<String, Value>>)]
-    pub query: Option<Box<RawValue>>,
+    pub query: Option<Map<String, Value>>,
     /// Words to find it by, sorted.
     pub tags: Vec<String>,
     /// When it was made.
@@ -155,12 +149,8 @@ impl Shared {
         let Some(Dashboard { shown, .. }) = found.filter(|it| !it.head.deleted) else {
             return Ok(None);
         };
-        let FreeFields { filters, variables } = match tx.view::<Details, _>(&key, fields_of)? {
-            Some(fields) => fields,
-            None => {
-                serde_json::from_str(r#"{"filters":{},"variables":{}}"#).map_err(Error::internal)?
-            }
-        };
+        let free = tx.view::<Details, _>(&key, fields_of)?;
+        let FreeFields { filters, variables } = free.unwrap_or_default();
         let dashboards::Shown { id, name, description, tags, created_at, .. } = shown;
         Ok(Some(Self { id, name, description, tags, filters, variables, created_at }))
     }

@@ -541,8 +541,19 @@ fn a_dense_dashboard_takes_no_more_memory_than_its_answer_needs() {
     server.send("PATCH", &one, key, Some(&rename)).ok();
     peak("JSON", &|| assert_eq!(server.get(&json, "").status, 200));
     peak("HTML", &|| assert_eq!(server.get(&format!("/shared/{token}"), "").status, 200));
-    for deleted in [true, false] {
-        let change = json!({ "deleted": deleted });
+    let get = || server.get(&one, key).ok();
+    let ids = || {
+        get()["tiles"]
+            .as_array()
+            .expect("tiles")
+            .iter()
+            .map(|tile| tile["id"].clone())
+            .collect::<Vec<_>>()
+    };
+    let emptied: Vec<_> = ids().into_iter().map(|id| json!({ "id": id, "layouts": {} })).collect();
+    for change in
+        [json!({ "deleted": true }), json!({ "deleted": false }), json!({ "tiles": emptied })]
+    {
         peak("change", &|| drop(server.send("PATCH", &one, key, Some(&change)).ok()));
     }
 }

@@ -2,8 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result};
-
 use super::SharedInsight;
 use super::bounded::Bounded;
 
@@ -22,14 +20,10 @@ pub(super) struct Definition {
 
 impl Definition {
     /// What this insight asks: by its query, else in the legacy form.
-    ///
-    /// # Errors
-    /// 500 for a field that is no JSON object.
-    pub(super) fn of(insight: &SharedInsight) -> Result<Self> {
-        let asked = insight.query.as_ref().unwrap_or(&insight.filters).get();
-        let asked: Map<String, Value> = serde_json::from_str(asked).map_err(Error::internal)?;
-        let source = asked.get("source").and_then(Value::as_object).unwrap_or(&asked);
-        Ok(Self { words: words_of(source), json: json_of(&asked) })
+    pub(super) fn of(insight: &SharedInsight) -> Self {
+        let asked = insight.query.as_ref().unwrap_or(&insight.filters);
+        let source = asked.get("source").and_then(Value::as_object).unwrap_or(asked);
+        Self { words: words_of(source), json: json_of(asked) }
     }
 }
 

@@ -111,7 +111,7 @@ fn cards(tx: &BoundedRead<'_>, dashboard: Of, token: &str) -> Result<Vec<String>
     for_each_tile(tx, dashboard, |tile| {
         if let Some(left) = room {
             tx.spend(CARD)?;
-            let whole = card(&tile, Content::whole(&tile)?)?;
+            let whole = card(&tile, Content::whole(&tile))?;
             room = left.checked_sub(whole.len());
             if room.is_some() {
                 cards.push(whole);
@@ -130,12 +130,12 @@ fn card(tile: &SharedTile, content: Content<'_>) -> Result<String> {
 }
 
 impl<'p> Content<'p> {
-    fn whole(tile: &'p SharedTile) -> Result<Self> {
+    fn whole(tile: &'p SharedTile) -> Self {
         if let Some(insight) = &tile.insight {
-            return Card::of(insight).map(Self::Insight);
+            return Self::Insight(Card::of(insight));
         }
         let text = tile.text.as_ref().and_then(|text| text.body.as_deref()).unwrap_or("");
-        Ok(markdown::html(text).map_or(Self::Plain(text), Self::Text))
+        markdown::html(text).map_or(Self::Plain(text), Self::Text)
     }
 
     fn named(tile: &'p SharedTile, token: &'p str) -> Self {
@@ -145,13 +145,13 @@ impl<'p> Content<'p> {
 }
 
 impl<'p> Card<'p> {
-    fn of(insight: &'p SharedInsight) -> Result<Self> {
-        Ok(Self {
+    fn of(insight: &'p SharedInsight) -> Self {
+        Self {
             name: Self::name(insight),
             description: insight.description.as_deref().unwrap_or("").trim(),
             tags: &insight.tags,
-            definition: Definition::of(insight)?,
-        })
+            definition: Definition::of(insight),
+        }
     }
 
     fn name(insight: &SharedInsight) -> &str {
