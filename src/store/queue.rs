@@ -305,11 +305,8 @@ impl State {
     fn rest(&self) -> Option<Duration> {
         let now = Instant::now();
         let turns = self.spans.front()?.turns.iter();
-        let left = |lane: &Lane| match lane.is_large {
-            true => self.rest_of(lane.consumer, now).unwrap_or_default(),
-            false => Duration::ZERO,
-        };
-        turns.map(left).min()
+        let rest = |lane: &Lane| self.rest_of(lane.consumer, now).filter(|_| lane.is_large);
+        turns.map(|lane| rest(lane).unwrap_or_default()).min()
     }
 
     /// How long `consumer` rests before its next write runs. What waits behind the writes of a span waits for no rest.

@@ -157,7 +157,7 @@ async fn after_a_large_write_the_next_one_waits_small_ones_go_on_and_closing_wai
     for id in 1..4 {
         assert!((&mut waits).now_or_never().is_none(), "consumer 1 rests");
         write(2, id..id + 1).await.expect("written");
-        let (_, snapshot) = write(1, 100 + id..101 + id).await.expect("written");
+        let ((), snapshot) = write(1, 100 + id..101 + id).await.expect("written");
         assert_eq!(snapshot.count::<Thing>(&1u64).expect("read"), 501 + 2 * id);
     }
     store.close().await;
