@@ -193,11 +193,11 @@ impl Whole {
         let (mut rest, mut pieces) = (Vec::from(bytes), VecDeque::new());
         while !rest.is_empty() {
             let start = (rest.len() - 1) / PIECE * PIECE;
-            let bytes = Bytes::copy_from_slice(&rest[start..]);
-            let _counted = charge.split(bytes.len());
-            pieces.push_front(Bytes::from_owner(Piece { bytes, _counted }));
+            let bytes = Bytes::copy_from_slice(rest.get(start..).unwrap_or_default());
+            let piece = Piece { _counted: charge.split(bytes.len()), bytes };
+            pieces.push_front(Bytes::from_owner(piece));
             rest.truncate(start);
-            if start % CUT_AT_ONCE == 0 {
+            if start.is_multiple_of(CUT_AT_ONCE) {
                 rest.shrink_to_fit();
             }
         }
@@ -207,7 +207,7 @@ impl Whole {
 
 /// A body that gives its memory back as it leaves.
 struct Pieces {
-    pieces: VecDeque<Bytes>,
+    cut: VecDeque<Bytes>,
     /// Cuts the answer, if it is not cut yet.
     cutting: Option<BoxFuture<'static, Result<VecDeque<Bytes>>>>,
     left: u64,
@@ -217,10 +217,10 @@ impl Pieces {
     fn of(whole: Whole) -> Self {
         let left = whole.bytes.len() as u64;
         if whole.pin.is_some() || whole.bytes.len() <= CUT_AT_ONCE {
-            return Self { pieces: whole.cut(), cutting: None, left };
+            return Self { cut: whole.cut(), cutting: None, left };
         }
         let cutting = in_background(move || whole.cut()).boxed();
-        Self { pieces: VecDeque::new(), cutting: Some(cutting), left }
+        Self { cut: VecDeque::new(), cutting: Some(cutting), left }
     }
 }
 
@@ -235,9 +235,9 @@ impl HttpBody for Pieces {
         if let Some(cutting) = &mut self.cutting {
             let cut = ready!(cutting.poll_unpin(cx));
             self.cutting = None;
-            self.pieces = cut?;
+            self.cut = cut?;
         }
-        let piece = self.pieces.pop_front();
+        let piece = self.cut.pop_front();
         self.left -= piece.as_ref().map_or(0, Bytes::len) as u64;
         Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
     }

@@ -133,11 +133,11 @@ async fn the_answer_to_a_change_is_not_refused_for_a_share() {
 
 #[tokio::test]
 async fn a_large_answer_is_not_cut_on_the_thread_of_its_request() {
-    let (delivery, budget) = delivery(1 << 30);
+    let budget = MemoryBudget::new(1 << 30);
     let sent = bytes(3 * CUT_AT_ONCE + 7);
     let charge = budget.take(CLIENT, Payer::Visitor, sent.len()).expect("room");
     let pieces = Pieces::of(Whole { bytes: sent.clone().into(), charge, pin: None });
-    assert!(pieces.pieces.is_empty() && pieces.cutting.is_some(), "another thread cuts it");
+    assert!(pieces.cut.is_empty() && pieces.cutting.is_some(), "another thread cuts it");
     let (mut body, mut received) = (Body::new(pieces), Vec::new());
     assert_eq!((body.size_hint().exact(), budget.used()), (Some(sent.len() as u64), sent.len()));
     while !body.is_end_stream() {

@@ -70,7 +70,9 @@ pub(super) fn keep_changed(before: &mut Map<String, Value>, after: &mut Map<Stri
         }
         true
     });
-    after.values_mut().for_each(|value| drop(shorten(value)));
+    for value in after.values_mut() {
+        shorten(value);
+    }
 }
 
 /// Puts a word in the place of a long list or object; returns whether it did.

@@ -149,7 +149,7 @@ impl Shared {
         let Some(Dashboard { shown, .. }) = found.filter(|it| !it.head.deleted) else {
             return Ok(None);
         };
-        let free = tx.view::<Details, _>(&key, fields_of)?;
+        let free = tx.view::<Details, _>(&key, |row| fields_of(&row))?;
         let FreeFields { filters, variables } = free.unwrap_or_default();
         let dashboards::Shown { id, name, description, tags, created_at, .. } = shown;
         Ok(Some(Self { id, name, description, tags, filters, variables, created_at }))
@@ -211,7 +211,9 @@ pub fn for_each_tile(
             continue;
         }
         let key = (tile.project, tile.dashboard, tile.id);
-        let Some(TileFields { layouts, color }) = tx.view::<Tile, _>(&key, fields_of)? else {
+        let Some(TileFields { layouts, color }) =
+            tx.view::<Tile, _>(&key, |row| fields_of(&row))?
+        else {
             continue;
         };
         show(SharedTile { id: tile.id, layouts, color, order, insight, text })?;
@@ -225,15 +227,17 @@ fn find_content(tx: &impl Tx, tile: &Head) -> Result<(Option<SharedInsight>, Opt
     Ok(match tile.content {
         Content::Insight(id) => {
             let insight = tx.view::<Insight, _>(&(tile.project, id), |row| {
-                if row.head.deleted { Ok(None) } else { fields_of(row).map(Some) }
+                if row.head.deleted { Ok(None) } else { fields_of(&row).map(Some) }
             })?;
             (insight.flatten(), None)
         }
-        Content::Text(id) => (None, tx.view::<Text, _>(&(tile.project, id), fields_of)?),
+        Content::Text(id) => {
+            (None, tx.view::<Text, _>(&(tile.project, id), |row| fields_of(&row))?)
+        }
     })
 }
 
 /// Some of the fields that a record shows.
-fn fields_of<R: Record, T: DeserializeOwned>(row: Row<'_, R>) -> Result<T> {
+fn fields_of<R: Record, T: DeserializeOwned>(row: &Row<'_, R>) -> Result<T> {
     serde_json::from_slice(row.shown).map_err(Error::internal)
 }

@@ -527,15 +527,15 @@ fn a_dense_dashboard_takes_no_more_memory_than_its_answer_needs() {
     let shared = server.send("PATCH", &format!("{one}sharing/"), key, Some(&enabled)).ok();
     let token = shared["access_token"].as_str().expect("a token");
     let json = format!("/shared/{token}.json");
-    let size = server.get(&json, "").body.len();
-    assert!(size > 3 * MIB, "{size}");
+    let answer = server.get(&json, "").body.len();
+    assert!(answer > 3 * MIB, "{answer}");
     let peak = |what: &str, act: &dyn Fn()| {
         let before = memory_of(&server, "VmRSS:");
         forget_peak(&server);
         act();
         let growth = memory_of(&server, "VmHWM:").saturating_sub(before);
-        println!("{what}: {} KiB more for an answer of {} KiB", growth / 1024, size / 1024);
-        assert!(growth < 16 * size, "{what}: {} MiB", growth / MIB);
+        println!("{what}: {} KiB more for an answer of {} KiB", growth / 1024, answer / 1024);
+        assert!(growth < 16 * answer, "{what}: {} MiB", growth / MIB);
     };
     let rename = json!({ "name": "again" });
     server.send("PATCH", &one, key, Some(&rename)).ok();
