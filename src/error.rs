@@ -180,6 +180,18 @@ impl Error {
         )
     }
 
+    /// 413: parsed, the body would take more than `share` bytes of memory.
+    pub fn body_takes_too_much(share: usize) -> Self {
+        Self::new(
+            413,
+            Kind::InvalidRequest,
+            "payload_too_large",
+            format!(
+                "The request body has too many values: parsed, it takes more than {share} bytes."
+            ),
+        )
+    }
+
     /// 415: the body is not JSON by its own word.
     pub fn unsupported_media_type(media_type: &str) -> Self {
         Self::new(

@@ -90,6 +90,8 @@ pub struct Changing<P> {
     pub once: Option<Sent>,
     /// The tenant that the request works for.
     pub consumer: Consumer,
+    /// Reserves memory for a large answer, in bytes, in place of what was reserved before; 503 when there is no room.
+    pub reserve: Box<dyn Fn(usize) -> Result<()> + Send + Sync>,
     /// Where it leads.
     pub place: PhantomData<P>,
 }

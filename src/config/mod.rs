@@ -42,8 +42,9 @@ pub struct Config {
     pub page_cache: usize,
 
     /// How much memory large answers and large request bodies may take while they are in flight (64 KiB and less is
-    /// not counted). A tenant and a client have a quarter of it, a client without a key an eighth; a request beyond
-    /// that is answered with 503.
+    /// not counted). A tenant and a client have a quarter of it, a client without a key an eighth, all without a key
+    /// half; a request beyond that is answered with 503. A body counts with what it takes once parsed; one that takes
+    /// more than a quarter is answered with 413.
     #[arg(long, env = "STEWARD_TRANSFER_MEMORY", value_name = "SIZE", default_value = "128MiB", value_parser = size)]
     pub transfer_memory: usize,
 

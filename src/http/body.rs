@@ -3,7 +3,6 @@
 //! Nothing is read before the type and the announced size are accepted, so a client that sends
 //! `Expect: 100-continue` is refused before it sends a byte.
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::HttpBody;
@@ -16,13 +15,13 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::input;
 
-use super::budget::{Charge, UNCOUNTED};
+use super::request_memory::RequestMemory;
 
 /// The largest body of a caller without a key, in bytes.
 pub(super) const KEYLESS_MAX_BYTES: usize = 16 * 1024;
 
-/// A body of this size or less is not counted, in bytes, whatever parsing makes of it.
-const SMALL: u64 = 4 * 1024;
+/// The largest body of a request whose body says nothing to its route, in bytes.
+const IGNORED_MAX_BYTES: usize = 16 * 1024;
 
 /// What a body's announced length may reserve before its bytes have come.
 const RESERVED: u64 = 64 * 1024;
@@ -35,34 +34,6 @@ pub struct BodyLimits {
     /// The time in which the whole body must have arrived, counted from the first attempt to read
     /// it. A slower one is a 408.
     pub timeout: Duration,
-}
-
-/// What one request's body may take: an extension of the request, by which the gate tells it. Dropping the last clone
-/// gives the memory back.
-#[derive(Clone)]
-pub(super) struct BodyAllowance {
-    /// The largest body, in bytes, where that is less than [`BodyLimits::max_bytes`].
-    max_bytes: usize,
-    charge: Arc<Mutex<Charge>>,
-}
-
-impl BodyAllowance {
-    /// An allowance that counts in `charge`.
-    pub(super) fn new(max_bytes: usize, charge: Charge) -> Self {
-        Self { max_bytes, charge: Arc::new(Mutex::new(charge)) }
-    }
-
-    /// Whether a request needs one: its body is not known to be small.
-    pub(super) fn is_needed(request: &Request) -> bool {
-        request.body().size_hint().upper().is_none_or(|size| size > SMALL)
-    }
-
-    /// Counts `bytes` for the body and what is made of it; little is not counted.
-    fn count(&self, bytes: usize) -> Result<()> {
-        let bytes = if bytes > UNCOUNTED { bytes } else { 0 };
-        let mut charge = self.charge.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(charge.resize(bytes)?)
-    }
 }
 
 /// The members of a request's JSON object; none for an empty body.
@@ -106,19 +77,43 @@ where
     }
 }
 
+/// A body that says nothing to its route: a JSON object of at most 16 KiB, or nothing. It is read, and takes no memory
+/// while the request goes on.
+///
+/// Refuses as [`Body`] does.
+pub struct IgnoredBody;
+
+impl<S> FromRequest<S> for IgnoredBody
+where
+    S: Send + Sync,
+    BodyLimits: FromRef<S>,
+{
+    type Rejection = Error;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self> {
+        let memory: Option<RequestMemory> = request.extensions().get().cloned();
+        let BodyLimits { max_bytes, timeout } = BodyLimits::from_ref(state);
+        let limits = BodyLimits { max_bytes: max_bytes.min(IGNORED_MAX_BYTES), timeout };
+        let sent = read_json(request, limits).await?;
+        sent.map_or(Ok(Map::new()), input::object)?;
+        memory.map_or(Ok(()), |memory| memory.count_body(0))?;
+        Ok(Self)
+    }
+}
+
 /// The request's body as JSON, whatever its shape; `None` where it is empty.
 ///
 /// # Errors
-/// As [`read_bytes`], 503 where there is no memory for what it says, and 400 `parse_error` with the parser's text for what is no JSON, no UTF-8,
-/// or nested deeper than `serde_json` follows (128 levels).
+/// As [`read_bytes`]; 413 or 503 when there is no memory for what it says; 400 `parse_error` with the parser's text
+/// for what is no JSON, no UTF-8, or nested deeper than `serde_json` follows (128 levels).
 pub async fn read_json(request: Request, limits: BodyLimits) -> Result<Option<Value>> {
-    let allowance: Option<BodyAllowance> = request.extensions().get().cloned();
+    let memory: Option<RequestMemory> = request.extensions().get().cloned();
     let bytes = read_bytes(request, limits).await?;
     if bytes.is_empty() {
         return Ok(None);
     }
-    if let Some(allowance) = &allowance {
-        allowance.count(bytes.capacity() + parsed_size(&bytes))?;
+    if let Some(memory) = &memory {
+        memory.count_body(bytes.capacity() + parsed_size(&bytes))?;
     }
     serde_json::from_slice(&bytes).map(Some).map_err(Error::parse)
 }
@@ -130,16 +125,16 @@ pub async fn read_json(request: Request, limits: BodyLimits) -> Result<Option<Va
 /// - 413 for more than `limits.max_bytes`, or 16 KiB without a key: at once where the length is announced, else as soon as
 ///   it is passed
 /// - 408 when the body has not arrived within `limits.timeout`
-/// - 503 when there is no memory for it
+/// - 503 when there is no memory for it now, 413 when there never is
 /// - 400 `parse_error` when the client went away, or broke the transfer's framing, before the end
 pub async fn read_bytes(request: Request, limits: BodyLimits) -> Result<Vec<u8>> {
     let typed = names_json(request.headers())?;
-    let allowance: Option<BodyAllowance> = request.extensions().get().cloned();
+    let memory: Option<RequestMemory> = request.extensions().get().cloned();
     let body = request.into_body();
     if !typed && body.size_hint().lower() > 0 {
         return Err(Error::unsupported_media_type(""));
     }
-    let bytes = tokio::time::timeout(limits.timeout, receive(body, limits.max_bytes, allowance))
+    let bytes = tokio::time::timeout(limits.timeout, receive(body, limits.max_bytes, memory))
         .await
         .map_err(|_| Error::body_timeout())??;
     if !typed && !bytes.is_empty() {
@@ -168,9 +163,9 @@ fn is_json(value: &HeaderValue) -> bool {
 async fn receive(
     mut body: axum::body::Body,
     max_bytes: usize,
-    allowance: Option<BodyAllowance>,
+    memory: Option<RequestMemory>,
 ) -> Result<Vec<u8>> {
-    let max_bytes = allowance.as_ref().map_or(max_bytes, |it| it.max_bytes.min(max_bytes));
+    let max_bytes = memory.as_ref().map_or(max_bytes, |memory| memory.max_body().min(max_bytes));
     let announced = body.size_hint().lower();
     if usize::try_from(announced).map_or(true, |announced| announced > max_bytes) {
         return Err(Error::payload_too_large(max_bytes));
@@ -186,8 +181,8 @@ async fn receive(
             return Err(Error::payload_too_large(max_bytes));
         }
         bytes.extend_from_slice(&data);
-        if let Some(allowance) = &allowance {
-            allowance.count(bytes.capacity())?;
+        if let Some(memory) = &memory {
+            memory.count_body(bytes.capacity())?;
         }
     }
     Ok(bytes)
@@ -196,19 +191,28 @@ async fn receive(
 /// What JSON text takes once it is parsed, in bytes, at most. That is many times its own size where it is dense: `{"":0},`
 /// becomes a map with room for four members.
 fn parsed_size(text: &[u8]) -> usize {
+    /// How many levels `serde_json` follows.
+    const DEEPEST: usize = 128;
     const VALUE: usize = size_of::<Value>();
     /// A member of a map: its hash, its name with the least that is allocated for one, its value and its slot.
     const MEMBER: usize = size_of::<(usize, String, Value)>() + 2 * size_of::<usize>() + 8;
-    let (mut size, mut in_string, mut is_escaped) = (text.len(), false, false);
+    let (mut size, mut depth, mut in_string, mut is_escaped) = (text.len(), 0_usize, false, false);
     for byte in text {
+        // The parser gives up here.
+        if depth > DEEPEST {
+            break;
+        }
         match byte {
             _ if is_escaped => is_escaped = false,
             b'\\' => is_escaped = in_string,
             b'"' => in_string = !in_string,
             _ if in_string => {}
             // The first four take their room at once; later ones double what there is.
-            b'[' => size += 4 * VALUE,
-            b'{' => size += 4 * MEMBER,
+            b'[' | b'{' => {
+                size += 4 * if *byte == b'[' { VALUE } else { MEMBER };
+                depth += 1;
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
             b',' => size += 2 * MEMBER,
             _ => {}
         }

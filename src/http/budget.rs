@@ -43,10 +43,14 @@ enum Account {
     Tenant(Consumer),
     /// A tenant's public pages.
     PublicPages(Consumer),
+    /// All requests without a key.
+    Keyless,
+    /// Answers to changes that were made, beyond the shares of their clients and tenants.
+    Overdraft,
 }
 
 /// The accounts that one charge is counted in.
-type Accounts = [Option<Account>; 3];
+type Accounts = [Option<Account>; 4];
 
 /// The budget. Clones share it.
 #[derive(Clone)]
@@ -75,6 +79,8 @@ impl fmt::Display for OverBudget {
             Account::PublicPages(_) => {
                 "the share of a tenant's public pages of the transfer memory is in use"
             }
+            Account::Keyless => "the keyless clients' share of the transfer memory is in use",
+            Account::Overdraft => "the share of done changes of the transfer memory is in use",
         })
     }
 }
@@ -95,14 +101,15 @@ impl MemoryBudget {
     /// Takes `bytes` for an answer to this client, or for its request.
     ///
     /// # Errors
-    /// [`OverBudget`] where that exceeds the budget or a share of it. What exceeds a share by itself is taken
-    /// while nothing else is counted in that share.
+    /// [`OverBudget`] where that exceeds the budget or a share of it. An answer that exceeds a share by itself is taken
+    /// while nothing else is counted in that share, if it is at most half of the budget.
     pub fn take(&self, client: IpAddr, payer: Payer, bytes: usize) -> Result<Charge, OverBudget> {
-        let [client, tenant] = owners(client, payer);
-        self.charge([Some(Account::Total), client, tenant], bytes)
+        let Owners { client, tenant, keyless } = Owners::of(client, payer);
+        self.charge([Some(Account::Total), client, tenant, keyless], bytes)
     }
 
-    /// Takes `bytes` of the client's share alone: for its copy of what [`pin`](Self::pin) counts in the budget.
+    /// Takes `bytes` of the client's share alone, for what [`pin`](Self::pin) counts in the budget. The client pays for
+    /// the whole of a buffer for as long as it holds a part of it.
     ///
     /// # Errors
     /// As [`take`](Self::take).
@@ -112,11 +119,19 @@ impl MemoryBudget {
         payer: Payer,
         bytes: usize,
     ) -> Result<Charge, OverBudget> {
-        let [client, _] = owners(client, payer);
-        self.charge([client, None, None], bytes)
+        self.charge([Owners::of(client, payer).client, None, None, None], bytes)
     }
 
-    /// Counts a buffer that several answers share: once, for as long as one of them is in flight. The tenant
+    /// Takes `bytes` for the answer to a change that was made, whose client has no share left. They are counted
+    /// beside the budget.
+    ///
+    /// # Errors
+    /// [`OverBudget`] where such answers take an eighth of the budget already.
+    pub fn overdraw(&self, bytes: usize) -> Result<Charge, OverBudget> {
+        self.charge([Some(Account::Overdraft), None, None, None], bytes)
+    }
+
+    /// Counts a buffer that several answers share: once, for as long as one of them holds a part of it. The tenant
     /// of the first of them pays.
     ///
     /// # Errors
@@ -127,8 +142,9 @@ impl MemoryBudget {
         if let Some(pin) = pins.get(&address).and_then(Weak::upgrade) {
             return Ok(pin);
         }
-        let [_, tenant] = owners(IpAddr::from([0, 0, 0, 0]), payer);
-        let pin = Arc::new(self.charge([Some(Account::Total), tenant, None], buffer.len())?);
+        let Owners { tenant, keyless, .. } = Owners::of(IpAddr::from([0, 0, 0, 0]), payer);
+        let pin = self.charge([Some(Account::Total), tenant, keyless, None], buffer.len())?;
+        let pin = Arc::new(pin);
         pins.retain(|_, pin| pin.strong_count() > 0);
         pins.insert(address, Arc::downgrade(&pin));
         Ok(pin)
@@ -136,7 +152,8 @@ impl MemoryBudget {
 
     /// How many bytes are in flight.
     pub fn used(&self) -> usize {
-        self.lock().get(&Account::Total).copied().unwrap_or_default()
+        let used = self.lock();
+        [Account::Total, Account::Overdraft].iter().filter_map(|account| used.get(account)).sum()
     }
 
     fn charge(&self, accounts: Accounts, bytes: usize) -> Result<Charge, OverBudget> {
@@ -149,26 +166,37 @@ impl MemoryBudget {
         self.0.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many bytes an account may have. One keyless client has half of what the public pages of a tenant have:
-    /// others read them still.
+    /// How many bytes an account may have. One keyless client has half of what the public pages of a tenant have, and
+    /// all keyless clients together half of the budget: members are served beside any number of them.
     fn limit(&self, account: Account) -> usize {
         match account {
             Account::Total => self.0.total,
+            Account::Keyless => self.0.total / 2,
             Account::Client(_) | Account::Tenant(_) | Account::PublicPages(_) => self.0.total / 4,
-            Account::Visitor(_) => self.0.total / 8,
+            Account::Visitor(_) | Account::Overdraft => self.0.total / 8,
         }
     }
 }
 
 /// The accounts of a client and of the tenant that it reads.
-fn owners(client: IpAddr, payer: Payer) -> [Option<Account>; 2] {
-    let client = network(client);
-    match payer {
-        Payer::Visitor => [Some(Account::Visitor(client)), None],
-        Payer::Tenant(tenant) => [Some(Account::Client(client)), Some(Account::Tenant(tenant))],
-        Payer::PublicPage(tenant) => {
-            [Some(Account::Visitor(client)), Some(Account::PublicPages(tenant))]
-        }
+struct Owners {
+    client: Option<Account>,
+    tenant: Option<Account>,
+    keyless: Option<Account>,
+}
+
+impl Owners {
+    fn of(client: IpAddr, payer: Payer) -> Self {
+        let client = network(client);
+        let (client, tenant) = match payer {
+            Payer::Visitor => (Account::Visitor(client), None),
+            Payer::Tenant(tenant) => (Account::Client(client), Some(Account::Tenant(tenant))),
+            Payer::PublicPage(tenant) => {
+                (Account::Visitor(client), Some(Account::PublicPages(tenant)))
+            }
+        };
+        let keyless = matches!(client, Account::Visitor(_)).then_some(Account::Keyless);
+        Self { client: Some(client), tenant, keyless }
     }
 }
 
@@ -180,23 +208,51 @@ pub struct Charge {
 }
 
 impl Charge {
+    /// How many bytes are counted.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The smallest share that it is counted in, in bytes.
+    pub fn share(&self) -> usize {
+        let limits = self.accounts.iter().flatten().map(|account| self.budget.limit(*account));
+        limits.min().unwrap_or(usize::MAX)
+    }
+
     /// Counts `bytes` in place of what was counted so far.
     ///
     /// # Errors
     /// [`OverBudget`] where that exceeds the budget or a share of it; the charge is then what it was.
     pub fn resize(&mut self, bytes: usize) -> Result<(), OverBudget> {
-        if bytes == self.bytes {
-            return Ok(());
-        }
-        let mut used = self.budget.lock();
-        let accounts = || self.accounts.iter().flatten();
-        for account in accounts().filter(|_| bytes > self.bytes) {
-            let others = used.get(account).map_or(0, |used| used - self.bytes);
-            if others > 0 && others.saturating_add(bytes) > self.budget.limit(*account) {
-                return Err(OverBudget(*account));
+        if bytes > self.bytes {
+            let mut used = self.budget.lock();
+            let may_be_alone = bytes <= self.budget.0.total / 2;
+            for account in self.accounts.iter().flatten() {
+                let others = used.get(account).map_or(0, |used| used - self.bytes);
+                let is_over = others.saturating_add(bytes) > self.budget.limit(*account);
+                if is_over && (others > 0 || !may_be_alone) {
+                    return Err(OverBudget(*account));
+                }
             }
+            self.count(&mut used, bytes);
+            drop(used);
+            self.bytes = bytes;
+        } else {
+            self.force(bytes);
         }
-        for account in accounts() {
+        Ok(())
+    }
+
+    /// Counts `bytes` in place of what was counted so far, even beyond the budget.
+    pub fn force(&mut self, bytes: usize) {
+        if bytes != self.bytes {
+            self.count(&mut self.budget.lock(), bytes);
+            self.bytes = bytes;
+        }
+    }
+
+    fn count(&self, used: &mut HashMap<Account, usize>, bytes: usize) {
+        for account in self.accounts.iter().flatten() {
             match used.entry(*account) {
                 Entry::Occupied(mut entry) => {
                     *entry.get_mut() = *entry.get() - self.bytes + bytes;
@@ -207,9 +263,6 @@ impl Charge {
                 Entry::Vacant(entry) => drop(entry.insert(bytes)),
             }
         }
-        drop(used);
-        self.bytes = bytes;
-        Ok(())
     }
 
     /// Splits off a charge of `bytes`, or of all if there are fewer.
@@ -223,8 +276,7 @@ impl Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        // Nothing is refused where nothing is added.
-        let _released = self.resize(0);
+        self.force(0);
     }
 }
 

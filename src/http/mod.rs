@@ -25,6 +25,7 @@ mod overload;
 pub mod page;
 pub mod path;
 mod query;
+mod request_memory;
 pub mod routes;
 mod row;
 pub mod server;

@@ -25,12 +25,13 @@ use crate::state::App;
 use crate::store::Snapshot;
 
 use super::around::Passage;
-use super::body::{BodyAllowance, KEYLESS_MAX_BYTES};
+use super::body::KEYLESS_MAX_BYTES;
 use super::budget::Payer;
 use super::client;
-use super::delivery::is_large;
+use super::delivery::{Changed, is_large};
 use super::limits::Standing;
 use super::path::parameter;
+use super::request_memory::RequestMemory;
 use super::{conditional, once};
 
 pub use super::row::{Noun, Row};
@@ -200,27 +201,34 @@ struct Noted {
     passage: Option<Passage>,
     /// The tenant that a request with a key works for.
     tenant: Option<Consumer>,
-    /// The memory of its body, which is held until it is answered.
-    body: Option<BodyAllowance>,
+    /// Its memory; none for a request without a body that changes nothing.
+    memory: Option<RequestMemory>,
+    /// Whether it may change something.
+    is_unsafe: bool,
 }
 
 impl Noted {
-    /// Allows the request a body of at most `max_bytes`.
+    /// Allows the request a body of at most `max_bytes`, and memory for it.
     fn allow_body(&mut self, app: &App, max_bytes: usize, request: &mut Request) -> Result<()> {
-        if BodyAllowance::is_needed(request) {
+        self.is_unsafe = !request.method().is_safe();
+        if RequestMemory::is_needed(request) {
             let client = client::address(request.extensions(), request.headers(), app.proxies());
             let payer = self.tenant.map_or(Payer::Visitor, Payer::Tenant);
             let charge = app.transfer_memory().take(client, payer, 0)?;
-            let allowance = BodyAllowance::new(max_bytes, charge);
-            request.extensions_mut().insert(allowance.clone());
-            self.body = Some(allowance);
+            let memory = RequestMemory::new(max_bytes, charge);
+            request.extensions_mut().insert(memory.clone());
+            self.memory = Some(memory);
         }
         Ok(())
     }
 
     fn tell(self, response: &mut Response) {
-        if let Some(tenant) = self.tenant.filter(|_| is_large(response)) {
-            response.extensions_mut().insert(Payer::Tenant(tenant));
+        if is_large(response) {
+            let memory = self.memory.filter(|_| self.is_unsafe && response.status().is_success());
+            let changed = memory.map(|memory| Changed { reserved: memory.into_answer() });
+            let extensions = response.extensions_mut();
+            changed.map(|changed| extensions.insert(changed));
+            self.tenant.map(|tenant| extensions.insert(Payer::Tenant(tenant)));
         }
         // A 401 is the same whatever is wrong with the key, so it does not tell where the key stands.
         if let Some(standing) = self.standing
@@ -360,7 +368,8 @@ impl<P: Place> FromRequestParts<App> for Changing<P> {
         P::of(&granted)?;
         let expected = conditional::expected(&parts.headers);
         let (once, consumer) = (parts.extensions.remove(), granted.consumer());
-        Ok(Self { ask, expected, once, consumer, place: PhantomData })
+        let reserve = RequestMemory::reserving(parts.extensions.get().cloned());
+        Ok(Self { ask, expected, once, consumer, reserve, place: PhantomData })
     }
 }
 

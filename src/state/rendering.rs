@@ -1,11 +1,11 @@
 //! Changes whose answers may be large: such an answer is rendered after the commit, from the state that it left, off
 //! the writer and the request threads.
 //!
-//! A small answer is rendered inside the write. A large one needs a slot, which is taken before the write is queued:
-//! what waits for a slot has changed nothing and holds no snapshot.
+//! A small answer is rendered inside the write. A large one needs a slot and memory, which are taken before the write is
+//! queued: what waits for a slot, or is refused for lack of memory, has changed nothing and holds no snapshot.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::access::gate::{Caller, authorize};
@@ -26,6 +26,10 @@ use super::changes::{Done, Tenant, Written, do_once, known};
 const RETRY_AFTER: u32 = 2;
 /// How many changes with a large answer wait for a slot, of one tenant and in all.
 const WAITING: (usize, usize) = (256, 2048);
+/// By how much an answer may be larger than what is reserved for it, in bytes: what one request adds to a dashboard.
+const GROWTH: usize = 2 * 1024 * 1024;
+/// How often a change is run at the most: its answer may grow while it waits for what it needs.
+const ATTEMPTS: usize = 4;
 
 /// The slots of changes with a large answer: as many as there are cores, and at least two, so that no tenant has all.
 /// A change waits half of the time that a request may take.
@@ -51,22 +55,24 @@ async fn aside(
 /// Whether a change may have a large answer.
 #[derive(Debug, Default)]
 pub struct LargeAnswer {
-    has_slot: bool,
-    wanted: AtomicBool,
+    /// How many bytes are reserved for it; none if it has no slot.
+    room: Option<usize>,
+    /// How many bytes it needs; 0 if what it has is enough.
+    wanted: AtomicUsize,
 }
 
 impl LargeAnswer {
-    /// Lets only a change with a slot go on. The others are run again, once they have one: a rule that knows early
-    /// that its answer is large says so before it writes anything.
+    /// Lets only a change with a slot, and with memory for an answer of about so many bytes, go on. The others are run
+    /// again, once they have both: a rule that knows early that its answer is large says so before it writes anything.
     ///
     /// # Errors
-    /// 503 if the change has no slot, which no client sees.
-    pub fn require_slot(&self) -> Result<()> {
-        if self.has_slot {
+    /// 503 if the change lacks one of them, which no client sees.
+    pub fn require_room(&self, bytes: usize) -> Result<()> {
+        if self.room.is_some_and(|room| bytes <= room.saturating_add(GROWTH)) {
             return Ok(());
         }
-        self.wanted.store(true, Ordering::Relaxed);
-        Err(Error::overloaded(RETRY_AFTER, "a large answer needs a slot"))
+        self.wanted.store(bytes.max(1), Ordering::Relaxed);
+        Err(Error::overloaded(RETRY_AFTER, "a large answer needs a slot and memory"))
     }
 }
 
@@ -121,8 +127,7 @@ impl App {
             let body = rule(tx, &granted.caller, &place, now, large)?;
             Ok((Some(granted.caller.user.clone()), (body, granted.caller, place)))
         };
-        let (((body, caller, place), snapshot), slot) =
-            self.with_slot(asked.consumer, write).await?;
+        let (((body, caller, place), snapshot), slot) = self.with_slot(asked, write).await?;
         match body {
             Some(body) => Ok(body),
             None => aside(slot, move || render(&snapshot, &caller, &place)).await,
@@ -152,11 +157,11 @@ impl App {
             let rule = |tx: &mut WriteTx<'_>| rule(tx, caller, &place, now, large);
             let done = do_once(tx, once.as_ref(), now, rule, Created::reply)?;
             if matches!(&done, Done::Before(Reply { object: Some(_), .. })) {
-                large.require_slot()?;
+                large.require_room(0)?;
             }
             Ok((Some(granted.caller.user), (done, place)))
         };
-        let (((done, place), snapshot), slot) = self.with_slot(asked.consumer, write).await?;
+        let (((done, place), snapshot), slot) = self.with_slot(asked, write).await?;
         let render = |id| aside(slot, move || render(&snapshot, &place, id));
         match done {
             Done::Now(Created { status, id, body }) => {
@@ -175,28 +180,33 @@ impl App {
         }
     }
 
-    /// Runs a write, and runs it again with a slot if its answer is large.
-    async fn with_slot<T: Send + 'static>(
+    /// Runs a write, and runs it again with a slot, and with memory, if its answer is large.
+    async fn with_slot<P, T: Send + 'static>(
         &self,
-        consumer: Consumer,
+        asked: &Changing<P>,
         write: impl Fn(&mut WriteTx<'_>, Timestamp, &LargeAnswer) -> Result<Written<T>>
         + Send
         + Sync
         + 'static,
     ) -> Result<((T, Arc<Snapshot>), Option<Slot>)> {
-        let write = Arc::new(write);
-        let attempt = |large: Arc<LargeAnswer>| {
-            let write = Arc::clone(&write);
-            self.write(Tenant::of(self, consumer), move |tx, now| write(tx, now, &large))
-        };
-        let large = Arc::new(LargeAnswer::default());
-        let written = attempt(Arc::clone(&large)).await;
-        if written.is_ok() || !large.wanted.load(Ordering::Relaxed) {
-            return Ok((written?, None));
+        let (write, consumer) = (Arc::new(write), asked.consumer);
+        let (mut slot, mut room) = (None, None);
+        for _ in 1..ATTEMPTS {
+            let large = Arc::new(LargeAnswer { room, ..LargeAnswer::default() });
+            let (write, answer) = (Arc::clone(&write), Arc::clone(&large));
+            let write = move |tx: &mut WriteTx<'_>, now| write(tx, now, &answer);
+            let written = self.write(Tenant::of(self, consumer), write).await;
+            let wanted = large.wanted.load(Ordering::Relaxed);
+            if written.is_ok() || wanted == 0 {
+                return Ok((written?, slot));
+            }
+            if slot.is_none() {
+                slot = Some(self.rendering_slot(consumer).await?);
+            }
+            (asked.reserve)(wanted)?;
+            room = Some(wanted);
         }
-        let slot = self.rendering_slot(consumer).await?;
-        let large = LargeAnswer { has_slot: true, ..LargeAnswer::default() };
-        Ok((attempt(Arc::new(large)).await?, Some(slot)))
+        Err(Error::overloaded(RETRY_AFTER, "an answer grew faster than memory was taken for it"))
     }
 
     async fn rendering_slot(&self, consumer: Consumer) -> Result<Slot> {

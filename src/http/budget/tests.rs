@@ -54,16 +54,47 @@ fn no_set_of_tenants_exceeds_the_total() {
 }
 
 #[test]
-fn what_is_larger_than_a_share_is_taken_alone() {
+fn what_is_larger_than_a_share_is_taken_alone_up_to_half_of_the_budget() {
     let budget = MemoryBudget::new(TOTAL);
-    let large = budget.take(client(1), tenant(1), 2 * TOTAL).unwrap();
-    assert!(budget.take(client(2), tenant(2), 1).is_err());
+    assert!(matches!(
+        refused(budget.take(client(1), tenant(1), TOTAL / 2 + 1)),
+        Account::Client(_)
+    ));
+    let large = budget.take(client(1), tenant(1), TOTAL / 2).unwrap();
+    let _others: Vec<_> =
+        (2..4).map(|n| budget.take(client(n), tenant(n.into()), TOTAL / 4).unwrap()).collect();
     drop(large);
     let mut body = budget.take(client(1), tenant(1), 1).unwrap();
     body.resize(300).expect("alone");
-    let _other = budget.take(client(2), tenant(2), 1).unwrap();
-    assert_eq!(body.resize(1200), Err(OverBudget(Account::Total)));
-    assert_eq!(budget.used(), 301, "a refused growth changes nothing");
+    assert!(body.resize(TOTAL / 2 + 1).is_err());
+    assert_eq!(budget.used(), TOTAL / 2 + 300, "a refused growth changes nothing");
+}
+
+#[test]
+fn all_keyless_clients_together_have_half() {
+    let budget = MemoryBudget::new(TOTAL);
+    let _visitors: Vec<_> =
+        (1..5).map(|n| budget.take(client(n), pages(n.into()), 128).unwrap()).collect();
+    assert_eq!(refused(budget.take(client(5), pages(5), 1)), Account::Keyless);
+    assert_eq!(refused(budget.take(client(5), Payer::Visitor, 1)), Account::Keyless);
+    let page = Bytes::from(vec![0; 1]);
+    assert_eq!(budget.pin(&page, pages(6)).err(), Some(OverBudget(Account::Keyless)));
+    let _members: Vec<_> =
+        (6..8).map(|n| budget.take(client(n), tenant(n.into()), 256).unwrap()).collect();
+}
+
+#[test]
+fn what_is_forced_is_counted_and_what_is_overdrawn_takes_nothing_from_others() {
+    let budget = MemoryBudget::new(TOTAL);
+    let mut forced = budget.take(client(1), tenant(1), 1).unwrap();
+    forced.force(TOTAL / 2 + 1);
+    assert!(budget.take(client(1), tenant(1), 1).is_err() && forced.resize(TOTAL).is_err());
+    let _overdrawn = budget.overdraw(TOTAL / 8).unwrap();
+    assert_eq!(refused(budget.overdraw(1)), Account::Overdraft);
+    assert_eq!(budget.used(), TOTAL / 2 + 1 + TOTAL / 8);
+    forced.resize(TOTAL / 4).unwrap();
+    let _others: Vec<_> =
+        (2..5).map(|n| budget.take(client(n), tenant(n.into()), TOTAL / 4).unwrap()).collect();
 }
 
 #[test]

@@ -1,5 +1,7 @@
 use std::io::Read;
 use std::net::Ipv4Addr;
+use std::sync::mpsc;
+use std::thread::ThreadId;
 
 use flate2::read::GzDecoder;
 use uuid::Uuid;
@@ -86,6 +88,66 @@ async fn a_shared_answer_is_not_copied_and_is_counted_once() {
 }
 
 #[tokio::test]
+async fn a_reader_pays_for_all_of_a_shared_answer_while_it_holds_the_last_piece() {
+    // A keyless client has room for one page.
+    let (delivery, budget) = delivery(8 * SIZE);
+    let page = |page: &Bytes| {
+        let mut response = Response::new(Body::from(page.clone()));
+        response.extensions_mut().insert(Consumer::Organization(Uuid::from_u128(1)));
+        response
+    };
+    let (first, other) = (Bytes::from(bytes(SIZE)), Bytes::from(bytes(SIZE)));
+    let mut body = delivery.deliver(page(&first), CLIENT).into_body();
+    for _ in 0..SIZE / PIECE {
+        frame(&mut body).await;
+    }
+    let last = frame(&mut body).await;
+    drop(body);
+    assert_eq!((last.len(), budget.used()), (SIZE % PIECE, SIZE));
+    assert_eq!(delivery.deliver(page(&other), CLIENT).status(), 503);
+    drop(last);
+    assert_eq!(budget.used(), 0);
+    assert_eq!(delivery.deliver(page(&other), CLIENT).status(), 200);
+}
+
+#[tokio::test]
+async fn the_answer_to_a_change_is_not_refused_for_a_share() {
+    let (delivery, budget) = delivery(8 * SIZE);
+    let changed = |reserved: Option<Charge>| {
+        let mut response = response(bytes(SIZE));
+        response.extensions_mut().insert(Changed { reserved: reserved.map(Arc::new) });
+        delivery.deliver(response, CLIENT)
+    };
+    let payer = Payer::Tenant(Consumer::Organization(Uuid::from_u128(1)));
+    let reserved = budget.take(CLIENT, payer, 1).expect("room");
+    let read: Vec<_> =
+        (0..3).map(|_| delivery.deliver(response(bytes(SIZE / 2)), CLIENT)).collect();
+    let rest = budget.take(CLIENT, payer, SIZE / 2 - 1).expect("room");
+    assert_eq!(delivery.deliver(response(bytes(SIZE)), CLIENT).status(), 503);
+    let kept = [changed(Some(reserved)), changed(None)];
+    assert!(kept.iter().all(|response| response.status() == 200), "reserved, and overdrawn");
+    assert_eq!(changed(None).status(), 503, "an eighth of the budget is overdrawn");
+    drop((read, kept, rest));
+    assert_eq!(budget.used(), 0);
+}
+
+#[tokio::test]
+async fn a_large_answer_is_not_cut_on_the_thread_of_its_request() {
+    let budget = MemoryBudget::new(1 << 30);
+    let sent = bytes(3 * CUT_AT_ONCE + 7);
+    let charge = budget.take(CLIENT, Payer::Visitor, sent.len()).expect("room");
+    let pieces = Pieces::of(Whole { bytes: sent.clone().into(), charge, pin: None });
+    assert!(pieces.cut.is_empty() && pieces.cutting.is_some(), "another thread cuts it");
+    let (mut body, mut received) = (Body::new(pieces), Vec::new());
+    assert_eq!((body.size_hint().exact(), budget.used()), (Some(sent.len() as u64), sent.len()));
+    while !body.is_end_stream() {
+        received.extend_from_slice(&frame(&mut body).await);
+        assert_eq!(budget.used(), sent.len() - received.len());
+    }
+    assert!(received == sent);
+}
+
+#[tokio::test]
 async fn an_answer_beyond_the_share_is_a_503_that_keeps_what_is_known_of_the_request() {
     #[derive(Clone)]
     struct Known;
@@ -140,6 +202,37 @@ async fn a_compressed_answer_is_made_in_turns_and_counted_until_it_is() {
     let mut unpacked = Vec::new();
     GzDecoder::new(packed.as_slice()).read_to_end(&mut unpacked).expect("gzip");
     assert!(unpacked == text && budget.used() == 0);
+}
+
+/// Text that tells which thread lets go of it.
+struct Told(Vec<u8>, mpsc::Sender<ThreadId>);
+
+impl AsRef<[u8]> for Told {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        let _nobody_asks = self.1.send(thread::current().id());
+    }
+}
+
+#[tokio::test]
+async fn no_turn_of_compression_runs_on_the_thread_of_the_request() {
+    // As many turns as sizes: each shows the thread of its last turn, which lets go of the text.
+    for turns in 1..4 {
+        let (delivery, _) = delivery(1 << 30);
+        let (drops, dropped) = mpsc::channel();
+        let text = Told(bytes(turns * PIECES_A_TURN * PIECE), drops);
+        let mut plain = response(Bytes::from_owner(text));
+        plain.extensions_mut().insert(Uncompressed);
+        let mut body = delivery.deliver(plain, CLIENT).into_body();
+        while body.frame().await.is_some() {}
+        let compressor = dropped.try_recv().expect("the text is gone");
+        assert_ne!(compressor, thread::current().id());
+    }
 }
 
 #[tokio::test]

@@ -125,7 +125,7 @@ const ALL: &[Refusal] = &[
     Refusal {
         status: 413,
         name: "ContentTooLarge",
-        about: "The body is larger than the service takes: 1 MiB, unless it was started with another `--max-body`, and 16 KiB without a key.",
+        about: "The body is larger than the service takes: 1 MiB, unless it was started with another `--max-body`, and 16 KiB without a key or where the body says nothing to the operation. Or it has so many values that, parsed, it takes more than a quarter of `--transfer-memory`.",
         kinds: INVALID,
         codes: &["payload_too_large"],
         header: None,

@@ -60,7 +60,7 @@ pub struct ServerLimits {
     pub header_timeout: Duration,
     /// The size of a request's line and headers, in bytes. Default 32 KiB.
     pub header_bytes: usize,
-    /// The time in which a client must take in something of the answer it is sent. Default 30 s.
+    /// The time in which a client must take in 64 KiB of the answer it is sent, or what is left of it. Default 30 s.
     pub write_timeout: Duration,
     /// The time that requests under way get to finish once the server is to stop. Default 30 s.
     pub grace: Duration,

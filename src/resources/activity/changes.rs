@@ -48,6 +48,47 @@ pub(super) fn changes(
         .collect()
 }
 
+/// Keeps of the fields of a part only those that differ, and of long lists and objects only a word: an entry may tell of a
+/// thousand parts, and parsed they take a hundred times the memory of their text.
+pub(super) fn keep_changed(before: &mut Map<String, Value>, after: &mut Map<String, Value>) {
+    before.retain(|field, value| {
+        let Some(other) = after.get_mut(field) else {
+            shorten(value);
+            return true;
+        };
+        if value == other {
+            after.shift_remove(field);
+            return false;
+        }
+        let is_shorter = [shorten(value), shorten(other)].contains(&true);
+        if is_shorter && value == other {
+            *other = format!(
+                "{}, other values)",
+                value.as_str().unwrap_or_default().trim_end_matches(')')
+            )
+            .into();
+        }
+        true
+    });
+    for value in after.values_mut() {
+        shorten(value);
+    }
+}
+
+/// Puts a word in the place of a long list or object; returns whether it did.
+fn shorten(value: &mut Value) -> bool {
+    let word = match value {
+        Value::Array(items) => counted(items.len(), "item"),
+        Value::Object(members) => counted(members.len(), "member"),
+        _ => return false,
+    };
+    let is_long = value.to_string().len() > LONGEST_VALUE;
+    if is_long {
+        *value = word.into();
+    }
+    is_long
+}
+
 /// A value as it is while it fits; in a word where it is long.
 fn told(value: &Value, left: &mut usize) -> Value {
     let length = value.to_string().len();
@@ -108,6 +149,29 @@ mod tests {
             (json!(format!("{beginning}\u{2026} (2000 characters)")), json!("(1500 items)"))
         );
         assert_eq!(told_of(members, one), (json!("(2 members)"), json!("(1 item)")));
+    }
+
+    #[test]
+    fn of_a_part_only_what_differs_is_kept_and_in_a_word_where_it_is_long() {
+        let long = |last: u8| json!({ "a": vec![1; 2000], "last": last });
+        let (mut before, mut after) = (Map::new(), Map::new());
+        for (name, old, new) in [
+            ("same", long(1), long(1)),
+            ("other", long(1), long(2)),
+            ("shrunk", long(1), json!({})),
+            ("short", json!([1]), json!([2])),
+        ] {
+            before.insert(name.to_owned(), old);
+            after.insert(name.to_owned(), new);
+        }
+        after.insert("new".to_owned(), long(1));
+        keep_changed(&mut before, &mut after);
+        let expected = json!({ "other": "(2 members)", "shrunk": "(2 members)", "short": [1] });
+        assert_eq!(Value::from(before), expected);
+        let expected = json!({
+            "other": "(2 members, other values)", "shrunk": {}, "short": [2], "new": "(2 members)",
+        });
+        assert_eq!(Value::from(after), expected);
     }
 
     #[test]

@@ -23,6 +23,8 @@ use crate::resources::sharing::Sharing;
 use crate::resources::users::{self, Profile, User};
 use crate::store::{Change, Record, Row, Table, Tx};
 
+use super::changes::keep_changed;
+
 /// A changed record, as the log sees it.
 pub(super) struct Subject {
     pub(super) scope: &'static str,
@@ -154,6 +156,10 @@ fn of<R: Loggable>(tx: &impl Tx, change: &Change) -> Result<Subject> {
         ("updated", None) => Ok(blank.clone().unwrap_or_default()),
         _ => Ok(Map::new()),
     };
+    let (mut before, mut after) = (fields(&change.before)?, fields(&change.after)?);
+    if R::IS_PART {
+        keep_changed(&mut before, &mut after);
+    }
     Ok(Subject {
         scope: R::SCOPE,
         item_id,
@@ -161,8 +167,8 @@ fn of<R: Loggable>(tx: &impl Tx, change: &Change) -> Result<Subject> {
         change: verb,
         organization: place.0,
         project: place.1,
-        before: fields(&change.before)?,
-        after: fields(&change.after)?,
+        before,
+        after,
         hidden: R::HIDDEN.to_vec(),
         told_whole: R::TOLD_WHOLE,
         is_part: R::IS_PART,

@@ -16,7 +16,7 @@ use crate::time::Timestamp;
 use super::input::Restriction;
 use super::list::Standing;
 use super::removals::Removal;
-use super::tiles::{body as tiles, is_heavy};
+use super::tiles::{body as tiles, large_answer};
 use super::visible::VisibleDashboards;
 use super::{CreationModes, Dashboard, DashboardPatch, Details, DetailsShown, Head, Shown};
 
@@ -186,7 +186,7 @@ pub(super) fn of_write(
     id: DashboardId,
     once: Once,
 ) -> Result<Option<Versioned>> {
-    if !is_heavy(tx, place.project.id, id)? {
+    if large_answer(tx, place.project.id, id)?.is_none() {
         return detail(tx, place, id, once).map(Some);
     }
     let head = tx.head::<Dashboard>(&(place.project.id, id))?.ok_or_else(Error::not_found)?;

@@ -29,14 +29,18 @@ impl Source {
     }
 }
 
-/// Whether a request asks for a copy of a dashboard that is heavy.
+/// About how many bytes the answer to a request for a copy of a dashboard has, if rendering it takes long.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub fn copies_heavy(tx: &impl Tx, place: &InProject, new: &Sent<NewDashboard>) -> Result<bool> {
+pub fn large_copy(
+    tx: &impl Tx,
+    place: &InProject,
+    new: &Sent<NewDashboard>,
+) -> Result<Option<usize>> {
     match new.get().and_then(input::source) {
-        Ok((_, Some(source))) => tiles::is_heavy(tx, place.project.id, source),
-        Ok((_, None)) | Err(_) => Ok(false),
+        Ok((_, Some(source))) => tiles::large_answer(tx, place.project.id, source),
+        Ok((_, None)) | Err(_) => Ok(None),
     }
 }
 

@@ -117,8 +117,8 @@ async fn create(State(app): State<App>, at: Changing<InProject>, Body(sent): Bod
                      place: &InProject,
                      now,
                      large: &LargeAnswer| {
-        if super::copies_heavy(tx, place, &new)? {
-            large.require_slot()?;
+        if let Some(size) = super::large_copy(tx, place, &new)? {
+            large.require_room(size)?;
         }
         let id = super::create(tx, caller, place, &new, &mut seed.draw(), now)?;
         created(tx, place, id, 201, large)
@@ -138,7 +138,7 @@ async fn create_from_template(
                      place: &InProject,
                      now,
                      large: &LargeAnswer| {
-        large.require_slot()?;
+        large.require_room(0)?;
         let id = templates::create(tx, caller, place, &sent, &mut seed.draw(), now)?;
         created(tx, place, id, 200, large)
     };
@@ -153,11 +153,22 @@ fn created(
     status: u16,
     large: &LargeAnswer,
 ) -> Result<Created> {
-    let body = super::body_of_write(tx, place, id, Once::default())?;
-    if body.is_none() {
-        large.require_slot()?;
-    }
+    let body = body_of_write(tx, place, id, Once::default(), large)?;
     Ok(Created { status, id: id.0, body })
+}
+
+/// The body of the answer to a write, unless that is large: then there must be room for it.
+fn body_of_write(
+    tx: &mut WriteTx<'_>,
+    place: &InProject,
+    id: DashboardId,
+    once: Once,
+    large: &LargeAnswer,
+) -> Result<Option<Versioned>> {
+    if let Some(size) = super::large_answer(tx, place.project.id, id)? {
+        large.require_room(size)?;
+    }
+    super::body_of_write(tx, place, id, once)
 }
 
 /// Renders a dashboard that was created from the state that the commit left.
@@ -188,16 +199,12 @@ async fn update(
     let once = patch.get().map(Once::of).unwrap_or_default();
     let rule =
         move |tx: &mut WriteTx<'_>, _: &Caller, place: &InProject, now, large: &LargeAnswer| {
-            if super::is_heavy(tx, place.project.id, id)? {
-                large.require_slot()?;
+            if let Some(size) = super::large_answer(tx, place.project.id, id)? {
+                large.require_room(size)?;
             }
             super::update(tx, place, id, &patch, &mut seed.draw(), now)?;
             expected.require::<Dashboard>(tx, &(place.project.id, id))?;
-            let body = super::body_of_write(tx, place, id, once)?;
-            if body.is_none() {
-                large.require_slot()?;
-            }
-            Ok(body)
+            body_of_write(tx, place, id, once, large)
         };
     let render =
         move |tx: &Snapshot, _: &Caller, place: &InProject| super::body(tx, place, id, once);

@@ -33,10 +33,10 @@ use crate::store::{Count, Index, Indexed, Key, Owner, Record, Reference, Table, 
 use crate::time::Timestamp;
 
 pub use body::Once;
-pub use create::{copies_heavy, create};
+pub use create::{create, large_copy};
 pub use input::{DashboardPatch, NewDashboard, Sent};
 pub use list::{CreationModes, Filter, Maker, list};
-pub use tiles::is_heavy;
+pub use tiles::large_answer;
 pub use update::update;
 
 /// What lists show of a dashboard, and what rules decide by.

@@ -4,7 +4,7 @@ use axum::extract::State;
 
 use crate::access::{Admitted, Changing, InOrganization, Needs};
 use crate::http::answer::{Answer, Answered};
-use crate::http::body::Body;
+use crate::http::body::{Body, IgnoredBody};
 use crate::http::page::Page;
 use crate::http::path::Id;
 use crate::http::routes::Routes;
@@ -127,7 +127,7 @@ async fn verify(
     State(app): State<App>,
     at: Changing<InOrganization>,
     Id(id): Id<DomainId>,
-    Body(_): Body,
+    _: IgnoredBody,
 ) -> Answered {
     let id = id?;
     if let Some(reply) = app.find_reply(&at)? {

@@ -104,7 +104,7 @@ async fn update(
         let id = place.member.organization;
         let is_long = is_long(tx, id)?;
         if is_long {
-            large.require_slot()?;
+            large.require_room(0)?;
         }
         super::update(tx, id, patch.get()?, now)?;
         expected.require::<Organization>(tx, &id)?;

@@ -1,18 +1,24 @@
 //! What the public is shown of a dashboard (decisions §4, Sharing). Every member is named here, so that
 //! nothing shows which nobody meant to show: no user, no address, no other dashboard.
+//!
+//! One tile is in memory at a time: parsed, a free-form field takes up to a hundred times the memory of its text.
 
-use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
-use crate::ids::{DashboardId, InsightId, ProjectId, TextId, TileId};
+use crate::ids::{DashboardId, InsightId, TextId, TileId};
+use crate::json::{Array, Object};
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::texts::Text;
-use crate::resources::dashboards::tiles::{self, Content, Tile};
-use crate::resources::dashboards::{self, Dashboard, Details, DetailsShown};
-use crate::store::{Order, Tx, Window};
+use crate::resources::dashboards::tiles::{Content, Head, Tile};
+use crate::resources::dashboards::{self, Dashboard, Details};
+use crate::store::{Order, Record, Row, Tx, Window};
 use crate::time::Timestamp;
+
+use super::Of;
 
 /// Whether a dashboard has a public page, and the key to it.
 #[derive(ToSchema)]
@@ -32,12 +38,23 @@ pub struct SharingBody {
 #[schema(as = PublicDashboard)]
 pub struct Public {
     /// The dashboard.
-    pub dashboard: Shared,
+    pub dashboard: SharedBody,
+}
+
+/// A dashboard as the public sees it, with its tiles.
+#[derive(ToSchema)]
+#[schema(as = SharedDashboard)]
+pub struct SharedBody {
+    /// The dashboard itself.
+    #[serde(flatten)]
+    pub own: Shared,
+    /// Its live tiles, in their order.
+    pub tiles: Vec<SharedTile>,
 }
 
 /// A dashboard as the public sees it.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = SharedDashboard)]
+#[derive(ToSchema)]
+#[schema(as = SharedDashboardFixed)]
 pub struct Shared {
     /// Its number.
     pub id: DashboardId,
@@ -51,14 +68,19 @@ pub struct Shared {
     pub filters: Map<String, Value>,
     /// What its queries are given.
     pub variables: Map<String, Value>,
-    /// Its live tiles, in their order.
-    pub tiles: Vec<SharedTile>,
     /// When it was made.
     pub created_at: Timestamp,
 }
 
+/// The free-form fields of a dashboard.
+#[derive(Default, Deserialize)]
+struct FreeFields {
+    filters: Map<String, Value>,
+    variables: Map<String, Value>,
+}
+
 /// A tile as the public sees it: with an insight or with a text.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 #[schema(as = SharedTile)]
 pub struct SharedTile {
     /// Its number.
@@ -75,8 +97,15 @@ pub struct SharedTile {
     pub text: Option<SharedText>,
 }
 
+/// A tile's own fields.
+#[derive(Deserialize)]
+struct TileFields {
+    layouts: Map<String, Value>,
+    color: Option<String>,
+}
+
 /// An insight as the public sees it.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Serialize, Deserialize, ToSchema)]
 #[schema(as = SharedInsight)]
 pub struct SharedInsight {
     /// Its number.
@@ -100,7 +129,7 @@ pub struct SharedInsight {
 }
 
 /// A text as the public sees it.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Serialize, Deserialize, ToSchema)]
 #[schema(as = SharedText)]
 pub struct SharedText {
     /// Its number.
@@ -112,93 +141,104 @@ pub struct SharedText {
 }
 
 impl Shared {
-    /// What the public sees of a dashboard; none of one that is removed.
+    /// What the public sees of a dashboard besides its tiles; none of one that is removed.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
-    pub fn find(tx: &impl Tx, key: (ProjectId, DashboardId)) -> Result<Option<Self>> {
-        let Some(Dashboard { head, shown }) =
-            tx.find(&key)?.filter(|it: &Dashboard| !it.head.deleted)
-        else {
+    pub fn find(tx: &impl Tx, key: Of) -> Result<Option<Self>> {
+        let found: Option<Dashboard> = tx.find(&key)?;
+        let Some(Dashboard { shown, .. }) = found.filter(|it| !it.head.deleted) else {
             return Ok(None);
         };
-        let details: Option<Details> = tx.find(&key)?;
-        let DetailsShown { filters, variables, .. } =
-            details.map(|details| details.shown).unwrap_or_default();
+        let free = tx.view::<Details, _>(&key, |row| fields_of(&row))?;
+        let FreeFields { filters, variables } = free.unwrap_or_default();
         let dashboards::Shown { id, name, description, tags, created_at, .. } = shown;
-        let tiles = find_tiles(tx, (head.project, id))?;
-        Ok(Some(Self { id, name, description, tags, filters, variables, tiles, created_at }))
+        Ok(Some(Self { id, name, description, tags, filters, variables, created_at }))
     }
 
     /// The public JSON.
     ///
     /// # Errors
-    /// None in practice: everything in it has a JSON form.
-    pub fn json(&self) -> Result<Vec<u8>> {
-        #[derive(Serialize)]
-        struct Envelope<'e> {
-            dashboard: &'e Shared,
-        }
-        serde_json::to_vec(&Envelope { dashboard: self }).map_err(Error::internal)
+    /// 500 or 503 when the file cannot be read.
+    pub fn json(&self, tx: &impl Tx, key: Of) -> Result<Vec<u8>> {
+        let dashboard = |out: &mut Vec<u8>| {
+            Object::begin(out)
+                .field("id", &self.id)?
+                .field("name", &self.name)?
+                .field("description", &self.description)?
+                .field("tags", &self.tags)?
+                .field("filters", &self.filters)?
+                .field("variables", &self.variables)?
+                .with("tiles", |out| write_tiles(tx, key, out))?
+                .field("created_at", &self.created_at)?
+                .end();
+            Ok(())
+        };
+        let mut out = Vec::new();
+        Object::begin(&mut out).with("dashboard", dashboard)?.end();
+        Ok(out)
     }
 }
 
-fn find_tiles(tx: &impl Tx, dashboard: (ProjectId, DashboardId)) -> Result<Vec<SharedTile>> {
-    let mut live: Vec<Tile> = Vec::new();
+fn write_tiles(tx: &impl Tx, dashboard: Of, out: &mut Vec<u8>) -> Result<()> {
+    let mut array = Array::begin(out);
+    for_each_tile(tx, dashboard, |tile| {
+        array.item(|out| serde_json::to_writer(out, &tile).map_err(Error::internal))
+    })?;
+    array.end();
+    Ok(())
+}
+
+/// Passes the live tiles of a dashboard to `show`, in their order, one after the other: those whose insight is not
+/// removed.
+///
+/// # Errors
+/// What `show` returns; 500 or 503 when the file cannot be read.
+pub fn for_each_tile(
+    tx: &impl Tx,
+    dashboard: Of,
+    mut show: impl FnMut(SharedTile) -> Result<()>,
+) -> Result<()> {
+    let mut live: Vec<Head> = Vec::new();
     tx.scan::<Tile, _>(&dashboard, Window::all(Order::Ascending), |row| {
-        if !row.head.deleted {
-            live.push(row.into_record()?);
-        }
+        live.extend((!row.head.deleted).then_some(row.head));
         Ok(())
     })?;
-    live.sort_by(|one, other| one.head.standing(&other.head));
-    let mut shared = Vec::with_capacity(live.len());
+    live.sort_by(Head::standing);
+    let mut order = 0;
     for tile in live {
-        let (insight, text) = find_content(tx, &tile.head)?;
-        if insight.is_some() || text.is_some() {
-            let tiles::Shown { id, layouts, color } = tile.shown;
-            let order = shared.len();
-            shared.push(SharedTile { id, layouts, color, order, insight, text });
+        let (insight, text) = find_content(tx, &tile)?;
+        if insight.is_none() && text.is_none() {
+            continue;
         }
+        let key = (tile.project, tile.dashboard, tile.id);
+        let Some(TileFields { layouts, color }) =
+            tx.view::<Tile, _>(&key, |row| fields_of(&row))?
+        else {
+            continue;
+        };
+        show(SharedTile { id: tile.id, layouts, color, order, insight, text })?;
+        order += 1;
     }
-    Ok(shared)
+    Ok(())
 }
 
 /// What a tile shows; neither where that is removed.
-fn find_content(
-    tx: &impl Tx,
-    tile: &tiles::Head,
-) -> Result<(Option<SharedInsight>, Option<SharedText>)> {
+fn find_content(tx: &impl Tx, tile: &Head) -> Result<(Option<SharedInsight>, Option<SharedText>)> {
     Ok(match tile.content {
         Content::Insight(id) => {
-            let found: Option<Insight> = tx.find(&(tile.project, id))?;
-            (found.filter(|insight| !insight.head.deleted).map(SharedInsight::from), None)
+            let insight = tx.view::<Insight, _>(&(tile.project, id), |row| {
+                if row.head.deleted { Ok(None) } else { fields_of(&row).map(Some) }
+            })?;
+            (insight.flatten(), None)
         }
         Content::Text(id) => {
-            let found: Option<Text> = tx.find(&(tile.project, id))?;
-            (None, found.map(SharedText::from))
+            (None, tx.view::<Text, _>(&(tile.project, id), |row| fields_of(&row))?)
         }
     })
 }
 
-impl From<Insight> for SharedInsight {
-    fn from(Insight { shown, .. }: Insight) -> Self {
-        Self {
-            id: shown.id,
-            short_id: shown.short_id,
-            name: shown.name,
-            description: shown.description,
-            filters: shown.filters,
-            query: shown.query,
-            tags: shown.tags,
-            created_at: shown.created_at,
-            last_modified_at: shown.last_modified_at,
-        }
-    }
-}
-
-impl From<Text> for SharedText {
-    fn from(Text { shown, .. }: Text) -> Self {
-        Self { id: shown.id, body: shown.body, last_modified_at: shown.last_modified_at }
-    }
+/// Some of the fields that a record shows.
+fn fields_of<R: Record, T: DeserializeOwned>(row: &Row<'_, R>) -> Result<T> {
+    serde_json::from_slice(row.shown).map_err(Error::internal)
 }

@@ -11,7 +11,7 @@ use crate::access::{Admitted, Changing, InProject, Needs};
 use crate::error::{Error, Result};
 use crate::fair::Consumer;
 use crate::http::answer::{Answer, Answered};
-use crate::http::body::Body;
+use crate::http::body::{Body, IgnoredBody};
 use crate::http::html::{Document, UNLISTED, headers};
 use crate::http::path::{DashboardRef, Token};
 use crate::http::routes::Routes;
@@ -99,7 +99,7 @@ async fn refresh(
     State(app): State<App>,
     at: Changing<InProject>,
     DashboardRef(id): DashboardRef,
-    Body(_): Body,
+    _: IgnoredBody,
 ) -> Answered {
     let (id, tokens) = (id?, app.sharing().clone());
     app.post(&at, move |tx, _, place: &InProject, now| {
@@ -131,7 +131,7 @@ async fn open(State(app): State<App>, Token(token): Token) -> Result<Response> {
     let key = PageKey { opening: tx.opening(), dashboard, version, html };
     let render = move |tx: &BoundedRead<'_>| {
         let shared = Shared::find(tx, dashboard)?.ok_or_else(Error::not_found)?;
-        if is_html { render(tx, &shared, &token) } else { shared.json() }
+        if is_html { render(tx, dashboard, &shared, &token) } else { shared.json(tx, dashboard) }
     };
     let body = app.public_pages().get(&key, owner, tx, render).await?;
     let mut response = if is_html {
@@ -163,9 +163,13 @@ impl Live {
     }
 }
 
-fn render(tx: &BoundedRead<'_>, shared: &Shared, token: &str) -> Result<Vec<u8>> {
-    let page = page::render(shared, token, |bytes| tx.spend(bytes))?;
-    let Page { title, body } = &page;
+fn render(
+    tx: &BoundedRead<'_>,
+    dashboard: super::Of,
+    shared: &Shared,
+    token: &str,
+) -> Result<Vec<u8>> {
+    let Page { title, body } = &page::render(tx, dashboard, shared, token)?;
     Ok(Document { title, style: STYLE, script: "", body }.html().into_bytes())
 }
 

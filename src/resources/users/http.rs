@@ -56,7 +56,7 @@ async fn update(State(app): State<App>, at: Changing<Anywhere>, Body(sent): Body
             expected.require::<User>(tx, &caller.user.id)?;
             let caller = as_changed(tx, caller)?;
             if is_long(tx, &caller)? {
-                large.require_slot()?;
+                large.require_room(0)?;
                 tx.end_batch();
                 return Ok(None);
             }

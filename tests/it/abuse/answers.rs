@@ -198,6 +198,117 @@ async fn a_body_is_counted_by_what_parsing_makes_of_it_until_it_is_answered() {
     }
 }
 
+/// An array of so many bytes that takes a hundred times as many once it is parsed.
+fn dense(bytes: usize) -> String {
+    format!("[{}[0]]", "[0],".repeat(bytes / 4))
+}
+
+#[tokio::test]
+async fn a_body_that_parses_to_more_than_a_share_is_refused_and_takes_nothing_from_others() {
+    let workspace = Workspace::new().await;
+    let key = workspace.owner.key.clone().expect("a key");
+    let (memory, list) = (workspace.app.transfer_memory().clone(), workspace.dashboards(""));
+    let post = |body| ask(&workspace, client(1), post(&list, Some(&key), Body::from(body)));
+    let refused = post(format!("{{\"a\": {}}}", dense(MIB - 100))).await;
+    assert_eq!(refused.status(), 413);
+    let body: Value = serde_json::from_slice(&bytes_of(refused).await).expect("an envelope");
+    assert_eq!(body["code"], "payload_too_large");
+    assert_eq!(
+        body["detail"],
+        "The request body has too many values: parsed, it takes more than 33554432 bytes.",
+    );
+    assert_eq!(memory.used(), 0);
+
+    // What honest clients send is far below that: the layouts of a thousand tiles.
+    let layout = r#"{"id":100000,"layouts":{"sm":{"x":0,"y":100,"w":6,"h":5},"xs":{"x":0,"y":100,"w":1,"h":5}}}"#;
+    let tiles = vec![layout; 1000].join(",");
+    let served = post(format!("{{\"name\": \"many\", \"unknown\": [{tiles}]}}")).await;
+    assert_eq!(served.status(), 201);
+}
+
+#[tokio::test]
+async fn a_small_body_that_parses_to_much_is_counted() {
+    let workspace = Workspace::new().await;
+    let key = workspace.owner.key.clone().expect("a key");
+    let (memory, list) = (workspace.app.transfer_memory().clone(), workspace.dashboards(""));
+    workspace.owner.get("/api/users/@me/").await.ok();
+    let most_of = async |body: String| {
+        let mut answer = Box::pin(ask(&workspace, client(1), post(&list, Some(&key), body.into())));
+        let mut most = 0;
+        let answer = std::future::poll_fn(|cx| {
+            let polled = answer.as_mut().poll_unpin(cx);
+            most = most.max(memory.used());
+            polled
+        });
+        assert_eq!(answer.await.status(), 201);
+        most
+    };
+    assert!(most_of(format!("{{\"name\": \"A\", \"unknown\": {}}}", dense(4_000))).await > 250_000);
+    assert_eq!(most_of("{\"name\": \"A\"}".to_owned()).await, 0, "others are not");
+}
+
+#[tokio::test]
+async fn a_route_that_ignores_its_body_reads_little_and_holds_nothing_of_it() {
+    let workspace = Workspace::new().await;
+    let board = Board::make(&workspace, json!({})).await;
+    board.enable(&workspace.owner, true).await;
+    let key = workspace.owner.key.clone().expect("a key");
+    let (memory, refresh) =
+        (workspace.app.transfer_memory().clone(), format!("{}sharing/refresh/", board.one));
+    let post = |body| ask(&workspace, client(1), post(&refresh, Some(&key), Body::from(body)));
+    assert_eq!(post(format!("{{\"a\": {}}}", dense(16 * 1024))).await.status(), 413);
+    for (body, status) in [("[]", 400), ("{", 400)] {
+        assert_eq!(
+            post(body.to_owned()).await.status(),
+            status,
+            "it is held to what every body is held to"
+        );
+    }
+    let mut answer = Box::pin(post(format!("{{\"a\": {}}}", dense(16_000))));
+    let mut used = Vec::new();
+    let answer = std::future::poll_fn(|cx| {
+        let polled = answer.as_mut().poll_unpin(cx);
+        used.push(memory.used());
+        polled
+    });
+    assert_eq!(answer.await.status(), 200);
+    assert!(used.len() > 1 && used.iter().all(|used| *used == 0), "{used:?}");
+}
+
+#[tokio::test]
+async fn a_change_whose_answer_has_no_room_is_not_made() {
+    let workspace = with_memory(8 * MIB).await;
+    let (board, _) = heavy(&workspace, MIB / 2).await;
+    let (key, list) = (workspace.owner.key.clone().expect("a key"), workspace.dashboards(""));
+    let count = async || workspace.owner.get(&list).await.ok()["count"].clone();
+    let mut held = Vec::new();
+    loop {
+        let answer = ask(&workspace, client(1), get(&board.one, Some(&key))).await;
+        if answer.status() == 503 {
+            break;
+        }
+        held.push(answer);
+    }
+    let before = count().await;
+    let copy = json!({ "use_dashboard": board.id }).to_string();
+    let copy = || ask(&workspace, client(1), post(&list, Some(&key), Body::from(copy.clone())));
+    let refused = copy().await;
+    assert_eq!((refused.status().as_u16(), count().await), (503, before.clone()));
+
+    // With room for the answer the change is made, and its answer is counted once.
+    held.pop();
+    let created = copy().await;
+    let size = created.body().size_hint().exact().expect("a length");
+    assert_eq!(created.status(), 201);
+    assert_ne!(count().await, before);
+    let used = workspace.app.transfer_memory().used();
+    drop(created);
+    let given_back = used - workspace.app.transfer_memory().used();
+    assert_eq!(given_back as u64, size);
+    drop(held);
+    assert_eq!(workspace.app.transfer_memory().used(), 0);
+}
+
 #[tokio::test]
 async fn a_caller_without_a_key_sends_sixteen_kilobytes_at_the_most() {
     let workspace = Workspace::new().await;
@@ -390,4 +501,59 @@ fn three_hundred_readers_that_never_read_leave_memory_and_the_service_to_others(
     let warnings = of_memory().filter(|line| line.contains("\"WARN\"")).count();
     assert!((1..count(503)).contains(&warnings), "{warnings} lines");
     assert_eq!(of_memory().count(), warnings, "a refusal beyond a share is no error: {log}");
+}
+
+/// Has `/proc/PID/status` tell the most memory from now on.
+fn forget_peak(server: &Server) {
+    let path = format!("/proc/{}/clear_refs", server.pid().as_raw_nonzero());
+    std::fs::write(path, "5").expect("it runs");
+}
+
+/// Layouts of a few bytes of text a value: parsed all at once, they take a hundred times the memory of the answer.
+#[test]
+fn a_dense_dashboard_takes_no_more_memory_than_its_answer_needs() {
+    let (site, made) = Site::made();
+    let server = site.serve(&[]);
+    let key = made["api_key"].as_str().expect("a key");
+    let list = format!("/api/projects/{}/dashboards/", made["project_id"]);
+    let id = server.post(&list, key, &json!({ "name": "dense" })).ok()["id"].clone();
+    let one = format!("{list}{id}/");
+    let layouts: Value = serde_json::from_str(&dense(32_000)).expect("JSON");
+    let tile = json!({ "text": { "body": "x" }, "layouts": { "q": { "a": layouts } } });
+    for _ in 0..25 {
+        server.send("PATCH", &one, key, Some(&json!({ "tiles": vec![&tile; 5] }))).ok();
+    }
+    let enabled = json!({ "enabled": true });
+    let shared = server.send("PATCH", &format!("{one}sharing/"), key, Some(&enabled)).ok();
+    let token = shared["access_token"].as_str().expect("a token");
+    let json = format!("/shared/{token}.json");
+    let answer = server.get(&json, "").body.len();
+    assert!(answer > 3 * MIB, "{answer}");
+    let peak = |what: &str, act: &dyn Fn()| {
+        let before = memory_of(&server, "VmRSS:");
+        forget_peak(&server);
+        act();
+        let growth = memory_of(&server, "VmHWM:").saturating_sub(before);
+        println!("{what}: {} KiB more for an answer of {} KiB", growth / 1024, answer / 1024);
+        assert!(growth < 16 * answer, "{what}: {} MiB", growth / MIB);
+    };
+    let rename = json!({ "name": "again" });
+    server.send("PATCH", &one, key, Some(&rename)).ok();
+    peak("JSON", &|| assert_eq!(server.get(&json, "").status, 200));
+    peak("HTML", &|| assert_eq!(server.get(&format!("/shared/{token}"), "").status, 200));
+    let get = || server.get(&one, key).ok();
+    let ids = || {
+        get()["tiles"]
+            .as_array()
+            .expect("tiles")
+            .iter()
+            .map(|tile| tile["id"].clone())
+            .collect::<Vec<_>>()
+    };
+    let emptied: Vec<_> = ids().into_iter().map(|id| json!({ "id": id, "layouts": {} })).collect();
+    for change in
+        [json!({ "deleted": true }), json!({ "deleted": false }), json!({ "tiles": emptied })]
+    {
+        peak("change", &|| drop(server.send("PATCH", &one, key, Some(&change)).ok()));
+    }
 }

@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 
 use super::input::{TextPatch, TilePatch};
 use super::weight::bounding;
-use super::{BY_INSIGHT, BY_TEXT, Content, Look, Tile, add_text, of, position};
+use super::{BY_INSIGHT, BY_TEXT, Content, Look, Tile, add_text, keys_of, position};
 
 /// Does what was sent with one tile after the other; answers the dashboards that show something else for it:
 /// this one, and those that show a text that was changed. A number leads to tiles of this dashboard alone,
@@ -228,7 +228,8 @@ pub(in crate::resources::dashboards) fn remove_all(
     with_insights: bool,
     now: Timestamp,
 ) -> Result<()> {
-    for mut tile in of(tx, place.project.id, dashboard, |tile| !tile.deleted)? {
+    for key in keys_of(tx, (place.project.id, dashboard), |tile| !tile.deleted)? {
+        let mut tile: Tile = tx.get(&key)?;
         tile.head.deleted = true;
         tx.put(&tile)?;
         let Content::Insight(insight) = tile.head.content else { continue };
@@ -251,7 +252,8 @@ pub(in crate::resources::dashboards) fn restore_all(
     dashboard: DashboardId,
     now: Timestamp,
 ) -> Result<()> {
-    for mut tile in of(tx, place.project.id, dashboard, |_| true)? {
+    for key in keys_of(tx, (place.project.id, dashboard), |_| true)? {
+        let mut tile: Tile = tx.get(&key)?;
         tile.head.deleted = false;
         tx.put(&tile)?;
         bring_content_back(tx, &tile, now)?;

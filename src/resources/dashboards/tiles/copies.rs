@@ -27,15 +27,16 @@ pub(in crate::resources::dashboards) fn copy_all(
 ) -> Result<()> {
     let project = place.project.id;
     let mut copied = Copied::new(if deep { "duplicate_tiles" } else { "use_dashboard" });
-    let mut tiles = Vec::new();
+    let mut ids = Vec::new();
     tx.scan::<Tile, _>(&(project, source), Window::all(Order::Ascending), |row| {
         if !row.head.deleted {
             copied.add_tile(row.shown)?;
-            tiles.push(row.into_record()?);
+            ids.push(row.head.id);
         }
         Ok(())
     })?;
-    for tile in tiles {
+    for id in ids {
+        let tile: Tile = tx.get(&(project, source, id))?;
         let mut content = tile.head.content;
         if deep {
             copied.add_content(tx, project, content)?;

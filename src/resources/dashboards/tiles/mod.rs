@@ -34,7 +34,7 @@ pub(super) use copies::{copy_all, duplicate};
 pub use input::{Layouts, TilePatch, TileRef, Tiles};
 pub use moves::{TileMove, move_tile};
 use weight::WEIGHT;
-pub use weight::is_heavy;
+pub use weight::large_answer;
 pub(super) use weight::resize_text;
 
 /// How many tiles a dashboard has at the most, soft-deleted ones included (decisions §1).
@@ -230,19 +230,19 @@ fn require_room(tx: &impl Tx, project: ProjectId, dashboard: DashboardId) -> Res
     Err(Error::field("tiles", "max_length", detail))
 }
 
-/// The tiles of a dashboard that `keep` lets through, by number.
-fn of(
+/// The keys of the tiles of a dashboard that `keep` lets through, by number. A caller reads one tile at a time: the
+/// layouts of all, parsed, take a hundred times the memory of their text.
+fn keys_of(
     tx: &impl Tx,
-    project: ProjectId,
-    dashboard: DashboardId,
+    dashboard: (ProjectId, DashboardId),
     mut keep: impl FnMut(&Head) -> bool,
-) -> Result<Vec<Tile>> {
-    let mut tiles = Vec::new();
-    tx.scan::<Tile, _>(&(project, dashboard), Window::all(Order::Ascending), |row| {
+) -> Result<Vec<<Tile as Record>::Key>> {
+    let mut keys = Vec::new();
+    tx.scan::<Tile, _>(&dashboard, Window::all(Order::Ascending), |row| {
         if keep(&row.head) {
-            tiles.push(row.into_record()?);
+            keys.push((row.head.project, row.head.dashboard, row.head.id));
         }
         Ok(())
     })?;
-    Ok(tiles)
+    Ok(keys)
 }

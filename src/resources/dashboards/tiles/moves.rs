@@ -18,7 +18,7 @@ use crate::store::{Record, Tx, WriteTx};
 
 use super::input::TileRef;
 use super::weight::require_bounded;
-use super::{Tile, of, require_room};
+use super::{Tile, keys_of, require_room};
 
 input! {
     /// Which tile is to stand where.
@@ -112,13 +112,13 @@ fn make_way(
     (project, dashboard): (ProjectId, DashboardId),
     tile: &Tile,
 ) -> Result<()> {
-    let twins = of(tx, project, dashboard, |twin| twin.content == tile.head.content)?;
+    let twins = keys_of(tx, (project, dashboard), |twin| twin.content == tile.head.content)?;
     for twin in twins {
-        if !twin.head.deleted {
+        if tx.head::<Tile>(&twin)?.is_some_and(|twin| !twin.deleted) {
             let detail = "Invalid request data for moving tile.";
             return Err(Error::invalid("invalid_input", detail));
         }
-        tx.remove::<Tile>(&twin.key())?;
+        tx.remove::<Tile>(&twin)?;
     }
     require_room(tx, project, dashboard)
 }

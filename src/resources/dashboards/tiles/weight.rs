@@ -17,6 +17,8 @@ const HEAVIEST_COPY: u64 = 1024 * 1024;
 const HEAVY: u64 = 64 * 1024;
 /// A dashboard of more tiles, removed ones included, is heavy.
 const MANY: u64 = 64;
+/// What an answer shows of each tile besides its JSON, in bytes; about.
+const AROUND_TILE: u64 = 1024;
 
 /// The weight of each dashboard.
 pub(super) const WEIGHT: Sum<Tile> = Sum::per("tile bytes", |tx, row| {
@@ -24,13 +26,19 @@ pub(super) const WEIGHT: Sum<Tile> = Sum::per("tile bytes", |tx, row| {
     Ok(((row.head.project, row.head.dashboard).encoded(), weight))
 });
 
-/// Whether rendering a dashboard takes long.
+/// About how many bytes an answer with a dashboard has, if rendering it takes long.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub fn is_heavy(tx: &impl Tx, project: ProjectId, dashboard: DashboardId) -> Result<bool> {
+pub fn large_answer(
+    tx: &impl Tx,
+    project: ProjectId,
+    dashboard: DashboardId,
+) -> Result<Option<usize>> {
     let dashboard = (project, dashboard);
-    Ok(tx.count::<Tile>(&dashboard)? > MANY || WEIGHT.read(tx, &dashboard)? > HEAVY)
+    let (tiles, weight) = (tx.count::<Tile>(&dashboard)?, WEIGHT.read(tx, &dashboard)?);
+    let size = usize::try_from(weight + tiles * AROUND_TILE).unwrap_or(usize::MAX);
+    Ok((tiles > MANY || weight > HEAVY).then_some(size))
 }
 
 /// Lets only so much be on a dashboard as its answers can show.

@@ -7,8 +7,10 @@ mod markdown;
 use askama::Template;
 
 use crate::error::{Error, Result};
+use crate::store::BoundedRead;
 
-use super::body::{Shared, SharedInsight, SharedTile};
+use super::Of;
+use super::body::{Shared, SharedInsight, SharedTile, for_each_tile};
 use definition::Definition;
 
 /// A page's title, which is any text, and its body, which is HTML.
@@ -68,21 +70,22 @@ struct Card<'p> {
     definition: Definition,
 }
 
-/// The page of a dashboard that this token opens. `spend` is told what each card costs, in bytes.
+/// The page of a dashboard that this token opens.
 ///
 /// # Errors
-/// What `spend` answers; otherwise none in practice: the template always renders.
+/// 500 or 503 when the file cannot be read; 503 when it takes too long.
 pub(super) fn render(
+    tx: &BoundedRead<'_>,
+    dashboard: Of,
     shared: &Shared,
     token: &str,
-    spend: impl Fn(usize) -> Result<()>,
 ) -> Result<Page> {
     let title = named(shared.name.as_deref(), "Untitled dashboard");
     let page = DashboardPage {
         title,
         description: shared.description.trim(),
         tags: &shared.tags,
-        cards: cards(&shared.tiles, token, spend)?,
+        cards: cards(tx, dashboard, token)?,
         created: shared.created_at.day(),
     };
     let body = page.render().map_err(Error::internal)?;
@@ -103,22 +106,21 @@ pub(super) fn missing() -> Result<Page> {
 }
 
 /// A card for each tile, as many of them whole as fit on the page.
-fn cards(
-    tiles: &[SharedTile],
-    token: &str,
-    spend: impl Fn(usize) -> Result<()>,
-) -> Result<Vec<String>> {
-    let (mut cards, mut left) = (Vec::with_capacity(tiles.len()), LONGEST);
-    for tile in tiles {
-        spend(CARD)?;
-        let card = card(tile, Content::whole(tile))?;
-        let Some(rest) = left.checked_sub(card.len()) else { break };
-        left = rest;
-        cards.push(card);
-    }
-    for tile in tiles.iter().skip(cards.len()) {
-        cards.push(card(tile, Content::named(tile, token))?);
-    }
+fn cards(tx: &BoundedRead<'_>, dashboard: Of, token: &str) -> Result<Vec<String>> {
+    let (mut cards, mut room) = (Vec::new(), Some(LONGEST));
+    for_each_tile(tx, dashboard, |tile| {
+        if let Some(left) = room {
+            tx.spend(CARD)?;
+            let whole = card(&tile, Content::whole(&tile))?;
+            room = left.checked_sub(whole.len());
+            if room.is_some() {
+                cards.push(whole);
+                return Ok(());
+            }
+        }
+        cards.push(card(&tile, Content::named(&tile, token))?);
+        Ok(())
+    })?;
     Ok(cards)
 }
 
