@@ -60,7 +60,13 @@ impl IntoResponse for Answer {
             Self::NoContent => StatusCode::NO_CONTENT.into_response(),
             Self::Replayed(Reply { status, version, body, object: _ }) => {
                 let json = !body.is_empty();
-                let tag = version.map(|version| tag(&Versioned { version, json: body.clone() }));
+                let (tag, body) = match version {
+                    Some(version) => {
+                        let one = Versioned::new(version, body);
+                        (Some(tag(&one)), one.json)
+                    }
+                    None => (None, body),
+                };
                 let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
                 let mut response = (status, body).into_response();
                 let headers = response.headers_mut();
@@ -84,7 +90,7 @@ mod tests {
     #[test]
     fn no_print_of_an_answer_shows_the_secret_in_it() {
         let secret = b"{\"value\": \"phx_secret\"}".to_vec();
-        let answer = Answer::Created(Versioned { version: 1, json: secret.clone() });
+        let answer = Answer::Created(Versioned::new(1, secret.clone()));
         let (printed, bytes) = (format!("{answer:?} {:?}", answer.reply()), format!("{secret:?}"));
         let inner = bytes.trim_matches(['[', ']']);
         assert!(!printed.contains("phx_") && !printed.contains(inner), "{printed}");

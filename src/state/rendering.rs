@@ -172,7 +172,7 @@ impl App {
                 Ok(if status == 201 { Answer::Created(body) } else { Answer::Shown(body) })
             }
             Done::Before(Reply { status, object: Some(id), .. }) => {
-                let Versioned { version, json } = render(id).await?;
+                let Versioned { version, json, .. } = render(id).await?;
                 let version = Some(version);
                 Ok(Answer::Replayed(Reply { status, version, body: json, object: None }))
             }

@@ -188,7 +188,8 @@ impl Model {
 
     fn is_sought(&self, (search, tags, pinned, by_ann): &Asked) -> bool {
         search.is_none_or(|text| self.name.to_lowercase().contains(&text.to_lowercase()))
-            && tags.iter().all(|tag| self.tags.contains(&&*tag.trim().to_lowercase()))
+            && (tags.is_empty()
+                || tags.iter().any(|tag| self.tags.contains(&&*tag.trim().to_lowercase())))
             && pinned.is_none_or(|pinned| self.pinned == pinned)
             && (!by_ann || self.ann_made_it)
     }

@@ -59,7 +59,7 @@ pub fn body_with(tx: &impl Tx, id: ApiKeyId, value: Option<&str>) -> Result<Vers
     let (version, key) = tx.view(&id, read)?.ok_or_else(Error::not_found)?;
     let mut json = Vec::with_capacity(512);
     write(tx, &key, value, &mut json)?;
-    Ok(Versioned { version, json })
+    Ok(Versioned::new(version, json))
 }
 
 /// All keys of a user, newest first, as a JSON array. There are few: see [`issue`](super::issue).

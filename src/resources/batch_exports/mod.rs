@@ -391,7 +391,7 @@ fn push(items: &mut Items, row: &Row<'_, BatchExport>) -> Result<()> {
 /// 404 for no such export.
 pub fn body(tx: &impl Tx, of: Of) -> Result<Versioned> {
     let shown = tx.view(&of, |row: Row<'_, BatchExport>| {
-        Ok(Versioned { version: row.version, json: row.shown.to_vec() })
+        Ok(Versioned::new(row.version, row.shown.to_vec()))
     })?;
     shown.ok_or_else(Error::not_found)
 }

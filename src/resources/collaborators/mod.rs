@@ -277,7 +277,7 @@ pub fn list(tx: &impl Tx, place: &InProject, dashboard: DashboardId) -> Result<V
 pub fn body(tx: &impl Tx, row: &Collaborator) -> Result<Versioned> {
     let mut json = Vec::with_capacity(512);
     write_body(tx, row, &mut json)?;
-    Ok(Versioned { version: tx.version::<Collaborator>(&row.key())?, json })
+    Ok(Versioned::new(tx.version::<Collaborator>(&row.key())?, json))
 }
 
 fn write_body(tx: &impl Tx, row: &Collaborator, out: &mut Vec<u8>) -> Result<()> {

@@ -222,7 +222,7 @@ pub(super) fn detail(
             .end();
         Ok(row.version)
     })?;
-    Ok(Versioned { version: version.ok_or_else(Error::not_found)?, json })
+    Ok(Versioned::new(version.ok_or_else(Error::not_found)?, json))
 }
 
 /// The free-form fields as the caller may see them: a dashboard that is hidden from the caller is not named as the

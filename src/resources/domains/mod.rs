@@ -272,7 +272,7 @@ pub fn list(tx: &impl Tx, organization: OrganizationId, window: Window) -> Resul
 /// 404 for no such domain.
 pub fn body(tx: &impl Tx, organization: OrganizationId, id: DomainId) -> Result<Versioned> {
     let shown = tx.view(&(organization, id), |row: Row<'_, Domain>| {
-        Ok(Versioned { version: row.version, json: row.shown.to_vec() })
+        Ok(Versioned::new(row.version, row.shown.to_vec()))
     })?;
     shown.ok_or_else(Error::not_found)
 }

@@ -100,7 +100,7 @@ pub(super) fn created(
             .end();
         Ok(row.version)
     })?;
-    Ok(Versioned { version: version.ok_or_else(Error::not_found)?, json })
+    Ok(Versioned::new(version.ok_or_else(Error::not_found)?, json))
 }
 
 fn begin<'o>(

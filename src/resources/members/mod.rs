@@ -303,7 +303,7 @@ pub fn body(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<
         body::Writer::default().write(tx, &row.into_record()?, &mut json)?;
         Ok(version)
     })?;
-    Ok(Versioned { version: version.ok_or_else(Error::not_found)?, json })
+    Ok(Versioned::new(version.ok_or_else(Error::not_found)?, json))
 }
 
 /// The organizations that a user belongs to, oldest first, without those removed meanwhile.

@@ -134,5 +134,5 @@ async fn destroy(State(app): State<App>, at: Changing<InOrganization>) -> Answer
 fn body(tx: &impl Tx, member: &Membership, key: &Limits) -> Result<Versioned> {
     let mut json = Vec::with_capacity(2048);
     write_full(tx, member, key, MOST_PROJECTS, &mut json)?;
-    Ok(Versioned { version: tx.version::<Organization>(&member.organization)?, json })
+    Ok(Versioned::new(tx.version::<Organization>(&member.organization)?, json))
 }

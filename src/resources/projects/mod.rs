@@ -296,7 +296,7 @@ pub fn body(tx: &impl Tx, viewer: &Viewer<'_>, id: ProjectId) -> Result<Versione
         .raw("default_modifiers", br#""{}""#)
         .raw("product_intents", br#""[]""#)
         .end();
-    Ok(Versioned { version, json })
+    Ok(Versioned::new(version, json))
 }
 
 /// The caller's level for a project (facts-org §5.3): the organization level, but the grant's for a

@@ -251,5 +251,5 @@ pub fn body(tx: &impl Tx, tokens: &Tokens, of: Of, may_share: bool) -> Result<Ve
         .field("enabled", &shown.enabled)?
         .field("access_token", &token)?
         .end();
-    Ok(Versioned { version: tx.version::<Sharing>(&of)?, json })
+    Ok(Versioned::new(tx.version::<Sharing>(&of)?, json))
 }

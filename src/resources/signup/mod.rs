@@ -392,5 +392,5 @@ fn body(tx: &impl Tx, member: &Membership, made: Option<&MadeKey>) -> Result<Ver
         .raw("redirect_url", b"\"/\"")
         .field("personal_api_key", &key)?
         .end();
-    Ok(Versioned { version: tx.version::<User>(&member.user)?, json })
+    Ok(Versioned::new(tx.version::<User>(&member.user)?, json))
 }

@@ -130,7 +130,7 @@ fn body(tx: &impl Tx, caller: &Caller) -> Result<Versioned> {
         })?
         .with("organizations", |out| write_basic_of(tx, caller, out))?
         .end();
-    Ok(Versioned { version: tx.version::<User>(&caller.user.id)?, json })
+    Ok(Versioned::new(tx.version::<User>(&caller.user.id)?, json))
 }
 
 fn write_team(
