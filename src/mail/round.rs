@@ -92,30 +92,12 @@ impl Outcome {
         }
         match self {
             Self::Failed { .. } if waits => tx.put(&letter.put_off(now)),
-            Self::Replaced(abouts) if waits => announce(tx, letter, abouts, seed, now),
+            Self::Replaced(abouts) if waits => {
+                let mut draw = seed.draw();
+                let letters = abouts.iter().map(|about| (LetterId(draw.uuid(now)), about.clone()));
+                outbox::announce(tx, letters, letter.organization, now)
+            }
             _ => Ok(()),
         }
     }
-}
-
-/// Puts a letter about each of `abouts` into the outbox, as far as there is room.
-fn announce(
-    tx: &mut WriteTx<'_>,
-    letter: &Letter,
-    abouts: &[About],
-    seed: &Seed,
-    now: Timestamp,
-) -> Result<()> {
-    let (mut draw, mut dropped) = (seed.draw(), 0_usize);
-    let organization = letter.organization;
-    for about in abouts {
-        let id = LetterId(draw.uuid(now));
-        if !outbox::post_announcement(tx, id, organization, about.clone(), now)? {
-            dropped += 1;
-        }
-    }
-    if dropped > 0 {
-        tracing::warn!(letter = %letter.id, %organization, dropped, "announcements were dropped: too many mails of the organization wait");
-    }
-    Ok(())
 }
