@@ -29,7 +29,8 @@ pub(super) enum Step {
 pub(super) enum Outcome {
     /// The server has it.
     Accepted,
-    /// It is to be tried again. Where nobody knows whether the server has it, it counts as sent besides.
+    /// It is to be tried again. The attempt counts against the organization and the user; if nobody knows whether the
+    /// server has the mail, it counts against the mailbox too.
     Failed {
         /// Whether nobody knows.
         unsure: bool,
@@ -81,12 +82,18 @@ impl Outcome {
             Self::Failed { .. } => tx.exists::<Letter>(&letter.id)?,
             _ => tx.remove::<Letter>(&letter.id)?.is_some(),
         };
-        if let Self::Accepted | Self::Failed { unsure: true } = self {
+        let may_be_sent = match self {
+            Self::Accepted => Some(true),
+            Self::Failed { unsure } => Some(*unsure),
+            Self::Dropped | Self::Replaced(_) => None,
+        };
+        if let Some(may_be_sent) = may_be_sent {
+            let address = letter.about.address().filter(|_| may_be_sent);
             tx.put(&Sent {
                 at: now,
                 letter: letter.id,
                 organization: letter.organization,
-                mailbox: letter.about.address().map(mailbox).unwrap_or_default(),
+                mailbox: address.map(mailbox).unwrap_or_default(),
                 user: letter.about.user(),
             })?;
         }

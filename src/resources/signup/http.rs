@@ -76,7 +76,8 @@ async fn offer(
 ) -> Answered {
     let tx = app.store().snapshot()?;
     let visitor = visitor.caller.map(|caller| caller.user.id);
-    super::offer(&*tx, app.links(), id.ok(), query.last("token"), visitor, app.now())
+    let (token, sends_mail) = (query.last("token"), app.sends_mail());
+    super::offer(&*tx, app.links(), id.ok(), token, visitor, sends_mail, app.now())
         .map(Answer::Plain)
 }
 

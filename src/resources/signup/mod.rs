@@ -3,6 +3,7 @@
 pub mod body;
 pub mod http;
 mod input;
+mod joiner;
 mod letters;
 mod takeover;
 
@@ -13,7 +14,6 @@ use crate::ids::{InviteId, LetterId, OrganizationId, UserId};
 use crate::json::Object;
 use crate::mail::outbox::{self, About};
 use crate::resources::api_keys;
-use crate::resources::domains;
 use crate::resources::invites::{self, Invite, Links, Proof};
 use crate::resources::members::{self, JoinedBy, Membership, MembershipOrigin};
 use crate::resources::organizations::Organization;
@@ -22,6 +22,8 @@ use crate::resources::users::{self, LinkAccount, User};
 use crate::secret::Draw;
 use crate::store::{Tx, WriteTx};
 use crate::time::Timestamp;
+
+use joiner::{Joiner, account_exists, require_open};
 
 pub use input::{Acceptance, SignupFields};
 pub use letters::Letters;
@@ -56,82 +58,6 @@ fn get_by_token(
     Ok((get(tx, id)?, proof))
 }
 
-/// Who somebody becomes who accepts an invite.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Joiner {
-    /// Somebody without an account.
-    Newcomer,
-    /// The account whose key was presented.
-    Account(UserId),
-    /// Somebody who proved the address of an account that only a link made: they take it over.
-    TakesOver(LinkAccount),
-}
-
-/// Lets an invite be accepted by a visitor: the account whose address it is for, or nobody in particular
-/// where no account binds that address; in the order of facts-org §3.4.
-///
-/// # Errors
-/// 400 `invalid_recipient`, `expired`, `account_exists`, `user_already_member` or `mail_required`.
-fn require_open(
-    tx: &impl Tx,
-    invite: &Invite,
-    visitor: Option<UserId>,
-    proof: Option<Proof>,
-    now: Timestamp,
-) -> Result<Joiner> {
-    let account = users::find_by_email(tx, &invite.head.address)?.map(|user| user.head);
-    if visitor.is_some() && visitor != account.as_ref().map(|user| user.id) {
-        return Err(Error::invalid(
-            "invalid_recipient",
-            "This invite is intended for another email address.",
-        ));
-    }
-    if invite.head.is_expired(now) {
-        return Err(Error::invalid(
-            "expired",
-            "This invite has expired. Please ask your admin for a new one.",
-        ));
-    }
-    let Some(account) = account else {
-        require_linkable(tx, invite, proof)?;
-        return Ok(Joiner::Newcomer);
-    };
-    if visitor.is_none() {
-        // What the operator deactivated stays so, whoever owns the address.
-        let unproven = match proof {
-            Some(Proof::Address) if account.is_active => users::find_unproven(tx, account.id)?,
-            _ => None,
-        };
-        return unproven.map(Joiner::TakesOver).ok_or_else(|| account_exists(invite));
-    }
-    if members::find(tx, invite.head.organization, account.id)?.is_some() {
-        return Err(Error::invalid(
-            "user_already_member",
-            "You already are a member of this organization.",
-        ));
-    }
-    Ok(Joiner::Account(account.id))
-}
-
-fn account_exists(invite: &Invite) -> Error {
-    Error::invalid("account_exists", format!("/login?next=/signup/{}", invite.head.id))
-}
-
-/// Lets no link make an account under a domain that another organization proved to be its own. The refusal does
-/// not say so: whose domain it is, is not for whoever holds a link to know.
-fn require_linkable(tx: &impl Tx, invite: &Invite, proof: Option<Proof>) -> Result<()> {
-    if proof != Some(Proof::Link) {
-        return Ok(());
-    }
-    match domains::holder_of(tx, &invite.shown.target_email)? {
-        Some(holder) if holder != invite.head.organization => Err(Error::invalid(
-            "mail_required",
-            "Accept this invite by the link in the mail to its address.",
-        )),
-        _ => Ok(()),
-    }
-}
-
 /// What an invite offers, for a visitor who could accept it. A token need not be presented; where one is,
 /// it has to be right.
 ///
@@ -143,6 +69,7 @@ pub fn offer(
     id: Option<InviteId>,
     token: Option<&str>,
     visitor: Option<UserId>,
+    sends_mail: bool,
     now: Timestamp,
 ) -> Result<Vec<u8>> {
     let (invite, proof) = match token {
@@ -152,7 +79,7 @@ pub fn offer(
         }
         None => (get(tx, id)?, None),
     };
-    let unproven_account = match require_open(tx, &invite, visitor, proof, now)? {
+    let unproven_account = match require_open(tx, &invite, visitor, proof, sends_mail, now)? {
         Joiner::TakesOver(account) => Some(UnprovenAccount::of(tx, account)?),
         Joiner::Newcomer | Joiner::Account(_) => None,
     };
@@ -212,7 +139,7 @@ pub fn require_acceptable(
     now: Timestamp,
 ) -> Result<Acceptable> {
     let (invite, proof) = get_by_token(tx, links, sent.invite, sent.token()?)?;
-    let joiner = require_open(tx, &invite, visitor, Some(proof), now)?;
+    let joiner = require_open(tx, &invite, visitor, Some(proof), terms.sends_mail, now)?;
     if matches!(joiner, Joiner::TakesOver(_)) && !sent.takes_over()? {
         return Err(account_exists(&invite));
     }

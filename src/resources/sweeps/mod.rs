@@ -54,11 +54,7 @@ fn sweep_removed_member(
 
 /// Removes up to [`PIECE`] records that a removed member left: what the member was granted and whom the member
 /// invited.
-fn sweep_member(
-    tx: &mut WriteTx<'_>,
-    organization: OrganizationId,
-    user: UserId,
-) -> Result<usize> {
+fn sweep_member(tx: &mut WriteTx<'_>, organization: OrganizationId, user: UserId) -> Result<usize> {
     let mut left = PIECE;
     left -= rules::remove_of(tx, organization, user, left)?;
     left -= collaborators::remove_of(tx, organization, user, left)?;

@@ -285,11 +285,10 @@ async fn an_account_is_taken_over_only_if_the_request_asks_for_it() {
     for fields in [json!({ "first_name": "Cleo" }), json!({ "take_over": false }), json!({})] {
         by_mail.accept(&anonymous, fields).await.refuses_body("account_exists", &login);
     }
-    by_mail.accept(&anonymous, json!({ "first_name": "Cleo", "take_over": "x" })).await.refuses_field(
-        "take_over",
-        "invalid_input",
-        "Must be a valid boolean.",
-    );
+    by_mail
+        .accept(&anonymous, json!({ "first_name": "Cleo", "take_over": "x" }))
+        .await
+        .refuses_field("take_over", "invalid_input", "Must be a valid boolean.");
     // With the account's own key, whoever made the account joins with it, and nothing of it ends.
     let joined = by_mail.accept(&squat.key, json!({ "take_over": true })).await.ok();
     assert_eq!((&joined["id"], &joined["is_email_verified"]), (&squat.joined["id"], &json!(true)));
@@ -312,10 +311,14 @@ async fn a_takeover_that_takes_several_writes_goes_on_when_its_client_leaves() {
     let anonymous = squat.workspace.anonymous();
     let client =
         tokio::spawn(async move { offer.accept(&anonymous, taking_over("Cleo")).await.status });
-    while squat.key.get(ME).await.status != 401 {}
+    while squat.key.get(ME).await.status != 401 {
+        tokio::task::yield_now().await;
+    }
     client.abort();
     let members = squat.workspace.organization(&format!("members/?email={VICTIM}"));
-    while squat.workspace.owner.get(&members).await.ok()["count"] != 1 {}
+    while squat.workspace.owner.get(&members).await.ok()["count"] != 1 {
+        tokio::task::yield_now().await;
+    }
     let all = squat.workspace.operate(Operation::OrganizationList).await;
     assert_eq!(all["results"].as_array().expect("a list").len(), 2);
     squat.workspace.app.close().await;
@@ -336,7 +339,8 @@ async fn an_account_that_is_a_member_already_joins_by_its_invite_after_the_takeo
             existing: true,
         })
         .await;
-    let by_squatter = invite(&squat.key, &squat.workspace, json!({ "target_email": "x@x.example" }));
+    let by_squatter =
+        invite(&squat.key, &squat.workspace, json!({ "target_email": "x@x.example" }));
     let by_squatter = mailed(&squat.workspace, &by_squatter.await);
     let answer = offer.accept(&squat.workspace.anonymous(), taking_over("Cleo")).await.ok();
     let key = answer["personal_api_key"]["value"].as_str().expect("a key");

@@ -1,17 +1,20 @@
 //! What a removed member leaves: it ends with the membership, and a bounded piece of it is removed in one write.
 
 use serde_json::{Value, json};
+use steward::access::levels::AccessLevel;
+use steward::error::Result;
+use steward::ids::DashboardId;
 use steward::operator::{Operation, perform};
 use steward::resources::access_controls::rules::Rule;
-use steward::resources::members::Level;
-use steward::resources::organizations::Sweep;
-use steward::resources::{members, sweeps, users};
+use steward::resources::members::{self, Level, Membership};
+use steward::resources::sweeps::{self, Sweep};
+use steward::resources::users;
 use steward::store::{Order, Progress, Record, Tx, Window};
 
 use crate::dashboards::make;
 use crate::invites::{invite, invites};
 use crate::signup::Offer;
-use crate::support::Workspace;
+use crate::support::{OWNER, Workspace, eventually};
 
 const BEN: &str = "ben@corp.example";
 /// How many records one write removes at the most.
@@ -40,42 +43,54 @@ fn count<R: Record>(workspace: &Workspace) -> usize {
     found
 }
 
-/// Gives Ben a rule on each of `count` dashboards that hides it; the dashboards.
-async fn hide_dashboards(workspace: &Workspace, count: usize) -> Vec<u64> {
-    let mut ids = Vec::new();
-    for number in 0..count {
-        ids.push(make(workspace, &workspace.owner, json!({ "name": format!("D{number}") })).await.0);
-    }
-    let path = |id: u64| workspace.dashboards(&format!("{id}/access_controls/"));
-    let member = workspace.membership(BEN).await["id"].clone();
-    for id in &ids {
-        let sent = json!({ "organization_member": member, "access_level": "none" });
-        workspace.owner.put(&path(*id), sent).await.ok();
-    }
-    ids
+/// The membership of a user in the first organization.
+fn membership(workspace: &Workspace, tx: &impl Tx, email: &str) -> Result<Membership> {
+    let user = users::find_by_email(tx, email)?.expect("a user").head.id;
+    Ok(members::find(tx, workspace.made.organization_id, user)?.expect("a member"))
+}
+
+/// Gives Ben a rule on each of these dashboards that hides it.
+async fn hide_from_ben(workspace: &Workspace, dashboards: &[u64]) {
+    let snapshot = workspace.app.store().snapshot().expect("a snapshot");
+    let Membership { organization, user, .. } =
+        membership(workspace, &*snapshot, BEN).expect("a member");
+    let (project, dashboards) = (workspace.made.project_id, dashboards.to_vec());
+    let (level, now) = (AccessLevel::None, workspace.app.now());
+    let written = workspace.app.store().write(move |tx| {
+        dashboards.iter().try_for_each(|id| {
+            let (dashboard, user) = (Some(DashboardId(*id)), Some(user));
+            let (created_at, updated_at) = (now, now);
+            tx.put(&Rule { organization, project, dashboard, user, level, created_at, updated_at })
+        })
+    });
+    written.await.expect("written");
 }
 
 #[tokio::test]
 async fn what_a_removed_member_was_granted_goes_in_pieces_and_never_holds_again() {
     let workspace = Workspace::new().await;
     let ben = workspace.member("ben", Level::Member).await;
-    let hidden = hide_dashboards(&workspace, PIECE + 20).await;
+    let mut hidden = Vec::new();
+    for number in 0..PIECE + 20 {
+        let sent = json!({ "name": format!("D{number}") });
+        hidden.push(make(&workspace, &workspace.owner, sent).await.0);
+    }
+    hide_from_ben(&workspace, &hidden).await;
     let one = workspace.dashboards(&format!("{}/", hidden[PIECE + 10]));
     assert_eq!(ben.get(&one).await.status, 403);
 
     // The rule of the request alone, so the sweeper is not woken.
-    let organization = workspace.made.organization_id;
-    let removed = workspace.app.store().write(move |tx| {
-        let user = |email| users::find_by_email(tx, email).map(|user| user.expect("a user").head.id);
-        let (owner, ben) = (user(crate::support::OWNER)?, user(BEN)?);
-        let caller = members::find(tx, organization, owner)?.expect("a member");
-        sweeps::remove_member(tx, &caller, ben)
-    });
-    removed.await.expect("removed");
+    let snapshot = workspace.app.store().snapshot().expect("a snapshot");
+    let owner = membership(&workspace, &*snapshot, OWNER).expect("a member");
+    let user = membership(&workspace, &*snapshot, BEN).expect("a member").user;
+    drop(snapshot);
+    let store = workspace.app.store();
+    let removed = store.write(move |tx| sweeps::remove_member(tx, &owner, user)).await;
+    removed.expect("removed");
     assert_eq!((count::<Rule>(&workspace), count::<Sweep>(&workspace)), (20, 1));
     workspace.check().await;
     // Nothing shows what is left.
-    for id in &hidden {
+    for id in &hidden[PIECE..] {
         let path = workspace.dashboards(&format!("{id}/access_controls/"));
         assert_eq!(workspace.owner.get(&path).await.ok()["access_controls"], json!([]));
     }
@@ -88,19 +103,13 @@ async fn what_a_removed_member_was_granted_goes_in_pieces_and_never_holds_again(
     workspace.operate(rejoin(&workspace)).await;
     assert_eq!(ben.get(&one).await.ok()["id"], hidden[PIECE + 10]);
     workspace.check().await;
-}
 
-#[tokio::test]
-async fn the_sweeper_removes_what_a_removed_member_left() {
-    let workspace = Workspace::new().await;
-    workspace.member("ben", Level::Member).await;
-    hide_dashboards(&workspace, PIECE + 1).await;
+    // The request wakes the sweeper.
+    hide_from_ben(&workspace, &hidden).await;
     let path = workspace.organization(&format!("members/{}/", workspace.uuid(BEN).await));
     workspace.owner.delete(&path).await.is_empty(204);
-    crate::support::eventually("nothing is left", || {
-        (count::<Rule>(&workspace) + count::<Sweep>(&workspace) == 0).then_some(())
-    })
-    .await;
+    let left = || count::<Rule>(&workspace) + count::<Sweep>(&workspace);
+    eventually("nothing is left", || (left() == 0).then_some(())).await;
     workspace.check().await;
 }
 
