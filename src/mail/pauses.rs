@@ -22,14 +22,12 @@ pub(super) struct Pauses {
 }
 
 impl Pauses {
-    /// Notes an attempt at `letter` from `begun` to `ended`.
-    pub(super) fn add(&mut self, letter: &Letter, begun: Timestamp, ended: Timestamp) {
-        let took = ended.micros().saturating_sub(begun.micros());
-        let took = Duration::from_micros(u64::try_from(took).unwrap_or_default());
+    /// Notes an attempt at `letter` that took `took` and ended at `now`.
+    pub(super) fn add(&mut self, letter: &Letter, took: Duration, now: Timestamp) {
         if took < QUICK {
             return;
         }
-        let until = ended.plus(took.saturating_mul(PAUSE));
+        let until = now.plus(took.saturating_mul(PAUSE));
         self.organizations.insert(letter.organization, until);
         if let Some(user) = letter.about.user() {
             self.users.insert(user, until);

@@ -5,7 +5,7 @@
 //! and the retries are the file's, and a restart forgets neither.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
@@ -202,8 +202,10 @@ impl Rounds {
             } else if let Some(paused) = schedule.pauses.letter_free_at(&letter, begun) {
                 Some(paused)
             } else {
+                // A clock that is set meanwhile says nothing of how long it took.
+                let stopwatch = Instant::now();
                 let held = self.serve(letter.clone()).await?;
-                schedule.pauses.add(&letter, begun, self.clock.now());
+                schedule.pauses.add(&letter, stopwatch.elapsed(), self.clock.now());
                 held
             };
             match held {

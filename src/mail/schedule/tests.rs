@@ -247,13 +247,13 @@ async fn a_user_whose_mail_took_long_waits_in_all_organizations_and_others_do_no
     let mut schedule = Schedule::default();
     let slow = letter(1, 0, distinct(0));
     let ended = NOW.plus_seconds(30);
-    schedule.pauses.add(&slow, NOW, ended);
+    schedule.pauses.add(&slow, std::time::Duration::from_secs(30), ended);
     let organizations = |round: &Round| -> Vec<_> {
         round.letters.iter().map(|letter| letter.organization).collect()
     };
     let (round, _) = outbox.plan(&mut schedule, ended);
     assert_eq!(organizations(&round), [organization(6)]);
-    schedule.add(organization(6), ended);
+    schedule.add(organization(6), NOW);
     let (round, _) = outbox.plan(&mut schedule, ended.plus_seconds(119));
     assert_eq!(organizations(&round), [organization(6)]);
     let (round, _) = outbox.plan(&mut schedule, ended.plus_seconds(120));

@@ -111,7 +111,11 @@ async fn accept(
     };
     // On a task of its own: a takeover of several writes goes on if the client leaves.
     let taking_over = tokio::spawn(async move {
-        end_in_pieces(&app, &visitor, account, (&links, terms, &sent)).await?;
+        while ends_in_pieces(&app, account)? {
+            let piece = end_piece(links.clone(), terms, Arc::clone(&sent));
+            app.post_as_visitor(&visitor, None, piece).await?;
+            app.sweep();
+        }
         let accepting = accepting(links, terms, sent, by, seed);
         let answer = app.post_as_visitor(&visitor, once, accepting).await;
         app.sweep();
@@ -139,27 +143,24 @@ fn accepting(
     }
 }
 
-/// Ends an account that is about to be taken over, as far as it takes writes of its own. The first one takes the
-/// account's keys, so it comes to nothing more meanwhile.
-async fn end_in_pieces(
-    app: &App,
-    visitor: &Visitor,
-    (organization, account): (OrganizationId, UserId),
-    (links, terms, sent): (&Links, Terms, &Arc<Acceptance>),
-) -> Result<()> {
-    while sweeps::ends_in_pieces(&*app.store().snapshot()?, organization, account)? {
-        let (links, sent) = (links.clone(), Arc::clone(sent));
-        let piece = move |tx: &mut WriteTx<'_>, now: Timestamp| {
-            let accepted = super::require_acceptable(tx, &links, terms, &sent, None, now)?;
-            let (organization, account) = accepted.taken_over().ok_or_else(Error::not_found)?;
-            sweeps::end_account(tx, organization, account)?;
-            let head = tx.head::<User>(&account)?.ok_or_else(Error::not_found)?;
-            Ok((head, Answer::Empty))
-        };
-        app.post_as_visitor(visitor, None, piece).await?;
-        app.sweep();
+/// Ends a piece of the account that is about to be taken over. The first piece takes the account's keys, so it comes to
+/// nothing more meanwhile.
+fn end_piece(
+    links: Links,
+    terms: Terms,
+    sent: Arc<Acceptance>,
+) -> impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(users::Head, Answer)> + Send + 'static {
+    move |tx: &mut WriteTx<'_>, now: Timestamp| {
+        let accepted = super::require_acceptable(tx, &links, terms, &sent, None, now)?;
+        let (organization, account) = accepted.taken_over().ok_or_else(Error::not_found)?;
+        sweeps::end_account(tx, organization, account)?;
+        let head = tx.head::<User>(&account)?.ok_or_else(Error::not_found)?;
+        Ok((head, Answer::Empty))
     }
-    Ok(())
+}
+
+fn ends_in_pieces(app: &App, (organization, account): (OrganizationId, UserId)) -> Result<bool> {
+    sweeps::ends_in_pieces(&*app.store().snapshot()?, organization, account)
 }
 
 fn terms(app: &App) -> Terms {

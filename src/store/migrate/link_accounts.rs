@@ -1,7 +1,6 @@
 //! What form 5 has of accounts that only a link made: form 4 does not record them, but what joining left tells.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use serde::Deserialize;
@@ -12,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::time::Timestamp;
 
 use super::super::key::Key;
-use super::super::read::Raw;
+use super::super::read::{Raw, Tx};
 use super::super::record::damaged;
 use super::super::schema::Table;
 use super::super::window::Order;
@@ -21,7 +20,7 @@ use super::super::write::WriteTx;
 /// The head of a user.
 #[derive(Deserialize)]
 struct User {
-    id: u64,
+    _id: u64,
     _uuid: Uuid,
     _is_active: bool,
     _current_organization: Option<Uuid>,
@@ -61,13 +60,11 @@ struct Told<'e> {
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
 pub(super) fn fill(tx: &mut WriteTx<'_>) -> Result<()> {
-    let mut unverified = unverified(tx)?;
     let mut found = Vec::new();
     tx.raw_walk(Table::Activity, &[], 0, Order::Ascending, &mut |_, payload| {
         let (entry, shown): (Entry, _) = parts(Table::Activity, payload)?;
         let Some(user) = entry.user else { return Ok(ControlFlow::Continue(())) };
-        if unverified.get(&user) == Some(&entry.created_at) && tells_of_joining(shown)? {
-            unverified.remove(&user);
+        if tells_of_joining(shown)? && is_unverified_since(tx, user, entry.created_at)? {
             found.push((user, entry.organization, entry.created_at));
         }
         Ok(ControlFlow::Continue(()))
@@ -83,18 +80,12 @@ pub(super) fn fill(tx: &mut WriteTx<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The users whose address is not verified, and when each was created.
-fn unverified(tx: &WriteTx<'_>) -> Result<HashMap<u64, Timestamp>> {
-    let mut unverified = HashMap::new();
-    tx.raw_walk(Table::Users, &[], 0, Order::Ascending, &mut |_, payload| {
-        let (user, shown): (User, _) = parts(Table::Users, payload)?;
-        let shown: Shown = serde_json::from_slice(shown).map_err(Error::internal)?;
-        if !shown.is_email_verified {
-            unverified.insert(user.id, user.date_joined);
-        }
-        Ok(ControlFlow::Continue(()))
-    })?;
-    Ok(unverified)
+/// Whether the user was created at `at`, and the address is not verified.
+fn is_unverified_since(tx: &WriteTx<'_>, user: u64, at: Timestamp) -> Result<bool> {
+    let Some(payload) = tx.plain(Table::Users, &user.encoded())? else { return Ok(false) };
+    let (user, shown): (User, _) = parts(Table::Users, &payload)?;
+    let shown: Shown = serde_json::from_slice(shown).map_err(Error::internal)?;
+    Ok(user.date_joined == at && !shown.is_email_verified)
 }
 
 fn tells_of_joining(shown: &[u8]) -> Result<bool> {
@@ -115,7 +106,7 @@ mod tests {
     use tempfile::TempDir;
 
     use crate::secret::Seed;
-    use crate::store::{Store, Tx};
+    use crate::store::Store;
 
     use super::*;
 
