@@ -23,7 +23,13 @@ use crate::fair::{Consumer, FairLimits, FairQueue};
 
 /// How look-ups are shared out. Name servers that do not answer hold up the organization that asks them and no other:
 /// all the look-ups of a hundred organizations may wait, and there is room for more.
-const SHARES: FairLimits = FairLimits { slots: 64, slots_each: 2, waiting_each: 8, waiting: 1024 };
+const SHARES: FairLimits = FairLimits {
+    slots: 64,
+    slots_each: 2,
+    waiting_each: 8,
+    waiting: 1024,
+    longest_wait: Some(Duration::from_secs(10)),
+};
 /// Seconds after which it makes sense to look up again when the servers could not be asked.
 const RETRY_AFTER: u32 = 5;
 

@@ -7,8 +7,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 use uuid::Uuid;
 
 /// The unit among which a resource is shared: the tenant that a request works for.
@@ -51,9 +53,11 @@ pub struct FairLimits {
     pub waiting_each: usize,
     /// Requests of all consumers together that wait at one time.
     pub waiting: usize,
+    /// How long a request waits; none for as long as its caller does.
+    pub longest_wait: Option<Duration>,
 }
 
-/// Too many requests wait already: the consumer's own, or those of all consumers.
+/// Too many requests wait already, or this one waited too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueFull;
 
@@ -106,11 +110,17 @@ impl FairQueue {
     /// Waits for the consumer's turn. A caller that stops waiting gives its place up.
     ///
     /// # Errors
-    /// [`QueueFull`] at once when as many requests wait as may.
+    /// [`QueueFull`] at once if [`FairLimits::waiting_each`] requests of the consumer wait, or if
+    /// [`FairLimits::waiting`] requests wait and no other consumer has more of them; later if a consumer that has
+    /// fewer of them needs the place, or after [`FairLimits::longest_wait`].
     pub async fn acquire(&self, consumer: Consumer) -> Result<Slot, QueueFull> {
         let waiter = self.0.lock().enqueue(consumer, self.0.limits)?;
         self.0.hand_out();
-        waiter.await.map_err(|_| QueueFull)
+        let slot = match self.0.limits.longest_wait {
+            Some(longest) => timeout(longest, waiter).await.map_err(|_| QueueFull)?,
+            None => waiter.await,
+        };
+        slot.map_err(|_| QueueFull)
     }
 
     /// How many requests wait.
@@ -145,17 +155,16 @@ impl State {
         consumer: Consumer,
         limits: FairLimits,
     ) -> Result<oneshot::Receiver<Slot>, QueueFull> {
-        let is_full = |state: &Self| {
-            let own = state.consumers.get(&consumer).map_or(0, |backlog| backlog.waiters.len());
-            // A request that gets a slot at once does not wait.
-            let own_most = limits.waiting_each.max(1);
-            own >= own_most || state.waiting >= limits.waiting.max(1)
-        };
-        if is_full(self) {
+        // A request that gets a slot at once does not wait.
+        let (most_each, most) = (limits.waiting_each.max(1), limits.waiting.max(1));
+        if self.waiting_of(consumer) >= most_each || self.waiting >= most {
             self.forget_abandoned();
         }
-        if is_full(self) {
+        if self.waiting_of(consumer) >= most_each {
             return Err(QueueFull);
+        }
+        if self.waiting >= most {
+            self.make_room_for(consumer)?;
         }
         let (waiter, slot) = oneshot::channel();
         let backlog = self.consumers.entry(consumer).or_default();
@@ -163,6 +172,20 @@ impl State {
         self.waiting += 1;
         self.make_ready(consumer, limits);
         Ok(slot)
+    }
+
+    fn waiting_of(&self, consumer: Consumer) -> usize {
+        self.consumers.get(&consumer).map_or(0, |backlog| backlog.waiters.len())
+    }
+
+    /// Refuses the newest request of the consumer that waits with most, so that one with fewer gets the place.
+    fn make_room_for(&mut self, consumer: Consumer) -> Result<(), QueueFull> {
+        let own = self.waiting_of(consumer);
+        let largest = self.consumers.values_mut().max_by_key(|backlog| backlog.waiters.len());
+        let largest = largest.filter(|largest| largest.waiters.len() > own + 1).ok_or(QueueFull)?;
+        largest.waiters.pop_back();
+        self.waiting -= 1;
+        Ok(())
     }
 
     /// Puts the consumer in line for the next free slot, unless it waits for nothing or has its share.
@@ -183,6 +206,9 @@ impl State {
             let consumer = self.ready.pop_front()?;
             let Some(backlog) = self.consumers.get_mut(&consumer) else { continue };
             backlog.is_ready = false;
+            if backlog.used >= limits.slots_each {
+                continue;
+            }
             let before = backlog.waiters.len();
             let waiter = loop {
                 match backlog.waiters.pop_front() {
@@ -214,8 +240,7 @@ impl State {
 
     /// Forgets a consumer that neither uses a slot nor waits.
     fn forget_idle(&mut self, consumer: Consumer) {
-        let idle = |backlog: &Backlog| backlog.used == 0 && backlog.waiters.is_empty();
-        if self.consumers.get(&consumer).is_some_and(idle) {
+        if self.consumers.get(&consumer).is_some_and(Backlog::is_idle) {
             self.consumers.remove(&consumer);
         }
     }
@@ -226,109 +251,17 @@ impl State {
             backlog.waiters.retain(|waiter| !waiter.is_closed());
         }
         self.waiting = self.consumers.values().map(|backlog| backlog.waiters.len()).sum();
-        self.consumers.retain(|_, backlog| backlog.used > 0 || !backlog.waiters.is_empty());
+        self.consumers.retain(|_, backlog| !backlog.is_idle());
+    }
+}
+
+impl Backlog {
+    /// Whether nothing is known of the consumer. One that is in [`State::ready`] has to stay, or it would be put there
+    /// a second time.
+    fn is_idle(&self) -> bool {
+        self.used == 0 && self.waiters.is_empty() && !self.is_ready
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::future::Future;
-    use std::pin::Pin;
-
-    use futures_util::FutureExt;
-
-    use super::*;
-
-    const LIMITS: FairLimits = FairLimits { slots: 2, slots_each: 2, waiting_each: 8, waiting: 12 };
-
-    type Waiting<'q> = Pin<Box<dyn Future<Output = Result<Slot, QueueFull>> + 'q>>;
-
-    fn user(id: u64) -> Consumer {
-        Consumer::User(id)
-    }
-
-    /// A request that has begun to wait, or its slot.
-    fn ask(queue: &FairQueue, id: u64) -> Result<Option<Slot>, QueueFull> {
-        queue.acquire(user(id)).now_or_never().transpose()
-    }
-
-    fn wait(queue: &FairQueue, id: u64) -> Waiting<'_> {
-        let mut waiting: Waiting<'_> = Box::pin(queue.acquire(user(id)));
-        assert!(waiting.as_mut().now_or_never().is_none(), "it should wait");
-        waiting
-    }
-
-    fn slot(waiting: &mut Waiting<'_>) -> Option<Slot> {
-        waiting.as_mut().now_or_never().map(|slot| slot.expect("a slot"))
-    }
-
-    #[test]
-    fn consumers_take_turns_however_much_one_asks_for() {
-        let queue = FairQueue::new(LIMITS);
-        let (first, second) = (ask(&queue, 1).unwrap().unwrap(), ask(&queue, 1).unwrap().unwrap());
-        let mut greedy: Vec<_> = (0..6).map(|_| wait(&queue, 1)).collect();
-        let mut modest = wait(&queue, 2);
-        drop(first);
-        let victim = slot(&mut modest).expect("the next slot goes to the consumer that used none");
-        drop(second);
-        assert!(slot(&mut greedy[0]).is_some());
-        let _waits_again = wait(&queue, 2);
-        drop(victim);
-        assert!(slot(&mut greedy[1]).is_some(), "consumer 1 stood in line before");
-    }
-
-    #[test]
-    fn one_consumer_uses_its_share_alone() {
-        let queue = FairQueue::new(FairLimits { slots_each: 1, ..LIMITS });
-        let _greedy = ask(&queue, 1).unwrap().expect("a slot");
-        let _waits = wait(&queue, 1);
-        assert!(ask(&queue, 2).unwrap().is_some(), "the other slot is for others");
-    }
-
-    #[test]
-    fn requests_beyond_the_queue_are_refused_by_consumer_and_in_all() {
-        let queue = FairQueue::new(LIMITS);
-        let _used = [ask(&queue, 1).unwrap(), ask(&queue, 1).unwrap()];
-        let own: Vec<_> = (0..8).map(|_| wait(&queue, 1)).collect();
-        assert_eq!(ask(&queue, 1).err(), Some(QueueFull));
-        let others: Vec<_> = (2..6).map(|id| wait(&queue, id)).collect();
-        assert_eq!(ask(&queue, 9).err(), Some(QueueFull));
-        drop(others);
-        let _other = wait(&queue, 9);
-        drop(own);
-        let _again = wait(&queue, 1);
-        assert_eq!(queue.waiting(), 2, "requests that were given up make room");
-    }
-
-    #[test]
-    fn a_request_that_stops_waiting_takes_no_slot() {
-        let queue = FairQueue::new(FairLimits { slots: 1, ..LIMITS });
-        let used = ask(&queue, 1).unwrap();
-        drop(wait(&queue, 2));
-        let mut third = wait(&queue, 3);
-        drop(used);
-        let slot = slot(&mut third).expect("the slot");
-        assert_eq!((queue.used(), queue.waiting()), (1, 0));
-        drop(slot);
-        assert_eq!(queue.used(), 0);
-        assert!(queue.0.lock().consumers.is_empty());
-    }
-
-    #[test]
-    fn a_slot_that_was_given_and_not_taken_is_passed_on() {
-        let queue = FairQueue::new(FairLimits { slots: 1, ..LIMITS });
-        let used = ask(&queue, 1).unwrap();
-        let (given, mut next) = (wait(&queue, 2), wait(&queue, 3));
-        drop(used);
-        drop(given);
-        assert!(slot(&mut next).is_some());
-    }
-
-    #[test]
-    fn an_ipv6_network_is_one_consumer() {
-        let consumer = |text: &str| Consumer::address(text.parse().expect("an address"));
-        assert_eq!(consumer("2001:db8::1"), consumer("2001:db8::ffff:2"));
-        assert_ne!(consumer("2001:db8::1"), consumer("2001:db8:0:1::1"));
-        assert_eq!(consumer("::ffff:10.0.0.1"), consumer("10.0.0.1"));
-    }
-}
+mod tests;

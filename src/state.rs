@@ -127,18 +127,19 @@ impl App {
         let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let hasher = Arc::new(Hasher::metered(cores, &config.meters));
+        let time_limit = config.request_timeout;
         figures::watch(&store, &config.meters);
         let app = Self(Arc::new(Inner {
             matches: Matches::new(tags.clone(), Arc::clone(&hasher), &config.meters),
             signing,
             sweep: Arc::new(Notify::new()),
             long_reads: BlockingPool::new(
-                shared_out(cores),
-                config.request_timeout,
+                shared_out(cores, time_limit),
+                time_limit,
                 &config.meters,
             ),
-            public_pages: PublicPages::new(shared_out(2), config.request_timeout, &config.meters)?,
-            renderings: rendering::slots(cores),
+            public_pages: PublicPages::new(shared_out(2, time_limit), time_limit, &config.meters)?,
+            renderings: rendering::slots(cores, time_limit),
             limits: Arc::new(Limits::new(&config.rate_limits, &config.peer_limits, &config.clock)),
             transfer_memory: MemoryBudget::new(config.transfer_memory),
             proxies: config.trusted_proxies.iter().copied().collect(),
@@ -317,14 +318,16 @@ impl Drop for Inner {
     }
 }
 
-/// How tenants share so many slots, of which there are two at least, so that no tenant uses all of them.
-fn shared_out(slots: usize) -> FairLimits {
+/// How tenants share so many slots, of which there are two at least, so that no tenant uses all of them. A request waits
+/// half of the time that it may take, so that it is refused as one too many and not as a failure.
+fn shared_out(slots: usize, time_limit: Duration) -> FairLimits {
     let slots = slots.max(2);
     FairLimits {
         slots,
         slots_each: slots / 2,
         waiting_each: READS_WAITING_EACH,
         waiting: READS_WAITING,
+        longest_wait: Some(time_limit / 2),
     }
 }
 

@@ -145,6 +145,11 @@ impl Limits {
         (!only.is_empty()).then_some(only)
     }
 
+    /// Whether the key may do what needs `scope`, besides what the route asked for.
+    pub fn allows(&self, scope: &str) -> bool {
+        self.holdings.scopes.allow(scope)
+    }
+
     /// Whether the key shows this project, as far as its limits go.
     pub fn reach_project(&self, id: ProjectId) -> bool {
         self.only_projects().is_none_or(|only| only.contains(&id))

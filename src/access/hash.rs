@@ -5,7 +5,7 @@
 //! which users take in turns: a user who creates keys without end delays no key that is used for the first time.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
@@ -21,6 +21,8 @@ use super::key::PresentedSecret;
 const WAITING_EACH: usize = 64;
 /// How many runs may wait at a time, of each kind.
 const WAITING: usize = 1_024;
+/// How long a run may wait.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Runs Argon2id off the request threads.
 pub struct Hasher {
@@ -58,8 +60,13 @@ impl Hasher {
     pub fn metered(cores: usize, meters: &Meters) -> Self {
         let slots = |slots: usize| {
             let slots = slots.max(1);
-            let (waiting_each, waiting) = (WAITING_EACH, WAITING);
-            FairQueue::new(FairLimits { slots, slots_each: slots, waiting_each, waiting })
+            FairQueue::new(FairLimits {
+                slots,
+                slots_each: slots,
+                waiting_each: WAITING_EACH,
+                waiting: WAITING,
+                longest_wait: Some(LONGEST_WAIT),
+            })
         };
         Self {
             verifying: slots(cores / 2),

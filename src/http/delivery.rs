@@ -50,7 +50,8 @@ impl Delivery {
         let slots = (cores / 2).max(1);
         // An answer waits for one turn at a time, and the budget bounds the answers.
         let (waiting_each, waiting) = (usize::MAX, usize::MAX);
-        let limits = FairLimits { slots, slots_each: slots, waiting_each, waiting };
+        let longest_wait = None;
+        let limits = FairLimits { slots, slots_each: slots, waiting_each, waiting, longest_wait };
         Self { budget, turns: FairQueue::new(limits) }
     }
 

@@ -195,7 +195,8 @@ mod tests {
     use super::*;
 
     fn page(query: &str) -> Page {
-        let limits = FairLimits { slots: 1, slots_each: 1, waiting_each: 1, waiting: 1 };
+        let limits =
+            FairLimits { slots: 1, slots_each: 1, waiting_each: 1, waiting: 1, longest_wait: None };
         let pool = BlockingPool::new(limits, Duration::from_secs(1), &Meters::default());
         let base = "http://a.example".to_owned();
         Page::parse(base, "/api/x/", query, usize::MAX, pool).expect("few values")

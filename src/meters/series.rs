@@ -45,7 +45,7 @@ series! {
     CONNECTIONS_REFUSED Counter "http_connections_refused_total" "Connections that were closed at once: all slots, or those of the client's address, had requests under way.",
     CONNECTIONS_CLOSED Counter "http_connections_closed_total" "Idle connections that were closed to make room for another one.",
     QUEUED Gauge "write_queue_length" "Writes that wait for the writer.",
-    REFUSED Counter "writes_refused_total" "Writes that were answered with 503: the queue was full, the file closed, or the commit failed.",
+    REFUSED Counter "writes_refused_total" "Writes that were refused with 503: the queue was full, the file closed, or the commit failed.",
     COMMIT_TIME Histogram "commit_duration_seconds" "The time that a commit took until it was on disk.",
     COMMIT_WRITES Histogram "commit_writes" "Writes that one commit took; 0 where it only showed that the disk takes one.",
     FILE_SIZE Gauge "data_file_bytes" "The size of the data file.",

@@ -46,27 +46,14 @@ impl App {
         asked: &Changing<P>,
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.change_with_snapshot(asked, rule).await.map(|(changed, _)| changed)
-    }
-
-    /// The same, with the state that the commit left. Other changes of the same commit show in it, unless the rule
-    /// ended its batch ([`WriteTx::end_batch`]).
-    ///
-    /// # Errors
-    /// As [`change`](Self::change).
-    pub async fn change_with_snapshot<P: Place, T: Send + 'static>(
-        &self,
-        asked: &Changing<P>,
-        rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<T> + Send + 'static,
-    ) -> Result<(T, Arc<Snapshot>)> {
         let ask = Arc::clone(&asked.ask);
         let tenant = Tenant::of(self, asked.consumer);
-        self.write(tenant, move |tx, now| {
+        let written = self.write(tenant, move |tx, now| {
             let granted = authorize(tx, &ask, now)?;
             let answer = rule(tx, &granted.caller, &P::of(&granted)?, now)?;
             Ok((Some(granted.caller.user), answer))
-        })
-        .await
+        });
+        written.await.map(|(changed, _)| changed)
     }
 
     /// Does for a caller what a POST asks: as [`change`](Self::change) does, but a request that is to be done once,

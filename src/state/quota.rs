@@ -1,7 +1,8 @@
 //! What callers' changes may add: caps on counts, the quota of bytes, and free space on the disk.
 //!
 //! All of it is checked after the rule, by what its write changed, so that no way of adding something is
-//! forgotten. Nothing here refuses a change that removes more than it adds.
+//! forgotten. A change that removes more records than it adds, and makes the others at most a little longer, is never
+//! refused for its bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,11 +18,12 @@ use crate::store::{FreeSpace, Owner, Record, Store, Table, WriteTx};
 
 use super::App;
 
-/// How many bytes the kept answers to one user's requests that lead into no organization may take.
-const REQUESTER_BYTES: u64 = 64 << 20;
+/// How many bytes a user may store outside organizations: the profile, the log of what the user changed there, and
+/// answers kept for an `Idempotency-Key`.
+const USER_BYTES: u64 = 64 << 20;
 /// What part of a quota, and of the disk's reserve, small edits may use besides.
 const EDITS_PART: u64 = 16;
-/// By how many bytes an edit or a removal may grow the file: an activity entry, mails, and timestamps.
+/// By how many bytes an edit or a removal may grow the file, without its activity entry: mails and timestamps.
 const BOOKKEEPING: u64 = 4096;
 /// The same for each record that it changes.
 const BOOKKEEPING_EACH: u64 = 64;
@@ -65,8 +67,8 @@ impl Disk {
 pub(super) struct Allowance {
     caps: Caps,
     disk: Arc<Disk>,
-    /// The organization that the request works for.
-    organization: Option<Owner>,
+    /// The tenant that the request works for; none for a request without a key.
+    consumer: Option<Consumer>,
 }
 
 /// What a change does to the amount of what is stored.
@@ -83,11 +85,7 @@ enum Effect {
 impl App {
     /// What a change for this tenant may add.
     pub(super) fn allowance(&self, consumer: Option<Consumer>) -> Allowance {
-        let organization = match consumer {
-            Some(Consumer::Organization(id)) => Some(Owner::Organization(id)),
-            _ => None,
-        };
-        Allowance { caps: self.config().caps, disk: Arc::clone(&self.0.disk), organization }
+        Allowance { caps: self.config().caps, disk: Arc::clone(&self.0.disk), consumer }
     }
 }
 
@@ -132,28 +130,32 @@ impl Allowance {
         require_raised::<Insight>(tx, dashboards, "A project can have", "live insights")
     }
 
-    /// Entries that a change leaves in other organizations, such as those of its user, are not refused here: one
-    /// tenant's full quota is no limit for the requests of another.
     fn require_bytes(
         &self,
         tx: &WriteTx<'_>,
         (owner, grown): (Owner, i64),
         edits: bool,
     ) -> Result<()> {
-        let (quota, whose) = match owner {
-            Owner::Organization(_) if self.organization != Some(owner) => return Ok(()),
-            Owner::Organization(_) => (self.caps.organization_bytes as u64, "The organization"),
-            Owner::Requester(_) => {
-                (REQUESTER_BYTES, "What is kept of your requests with an Idempotency-Key")
+        let (quota, edits, whose) = match (owner, self.consumer) {
+            (Owner::Organization(id), consumer) => {
+                let edits = match consumer {
+                    Some(Consumer::Organization(own)) if own == id => edits,
+                    // A request of a user that leads into no organization leaves entries in the logs of some: as
+                    // small edits do.
+                    Some(Consumer::User(_)) => true,
+                    // One organization's full quota is no limit for the requests of another, or of whoever joins.
+                    _ => return Ok(()),
+                };
+                (self.caps.organization_bytes as u64, edits, "The organization")
             }
+            (Owner::Requester(_), _) => (USER_BYTES, edits, "Your account"),
         };
         let most = if edits { quota.saturating_add(quota / EDITS_PART) } else { quota };
-        let used = owner.stored_bytes(tx)?;
-        if grown <= 0 || used.saturating_add_signed(grown) <= most {
+        if grown <= 0 || owner.stored_bytes(tx)?.saturating_add_signed(grown) <= most {
             return Ok(());
         }
         Err(Error::limit_reached(format!(
-            "{whose} may take {quota} bytes. {used} of them are used, and this would add {grown}."
+            "{whose} may take {quota} bytes. This change would exceed that."
         )))
     }
 }
@@ -170,33 +172,39 @@ fn require(count: u64, most: u64, whose: &str, what: &str) -> Result<()> {
     Err(Error::limit_reached(format!("{whose} at most {most} {what}.")))
 }
 
-/// Tables of records that are no content of a tenant's: what the service writes about changes, and rights.
+/// Tables of records that the service writes about a change. They are no content of a tenant's, and how long they are
+/// says nothing of what the change adds.
+const ABOUT_CHANGES: [Table; 3] = [Table::Activity, Table::ApiKeyMakers, Table::ApiKeyVerifiers];
+/// Tables of other records that are no content of a tenant's when they are added: mails, kept answers, and rights.
 const NO_CONTENT: [Table; 5] = [
-    Table::Activity,
     Table::Outbox,
     Table::Idempotency,
     Table::IdempotencyParts,
+    Table::IdempotencyObjects,
     Table::AccessRules,
 ];
 /// Tables of records that say that something was removed.
 const REMOVALS: [Table; 2] = [Table::Removals, Table::Sweeps];
 
 fn effect(tx: &WriteTx<'_>) -> Effect {
-    let (mut added, mut removed) = (0_u64, 0_u64);
-    for change in tx.changes().iter().filter(|change| !NO_CONTENT.contains(&change.table)) {
+    let (mut added, mut removed, mut grown) = (0_u64, 0_u64, 0);
+    for change in tx.changes().iter().filter(|change| !ABOUT_CHANGES.contains(&change.table)) {
+        grown += change.growth();
         let adds = match (&change.before, &change.after) {
             (None, Some(_)) => true,
             (Some(_), None) => false,
             _ => continue,
         };
         if adds == REMOVALS.contains(&change.table) {
-            removed += 1;
-        } else {
+            // To forget a kept answer or to send a mail makes no removal of a change; to end a right does.
+            let ends = change.table == Table::AccessRules || !NO_CONTENT.contains(&change.table);
+            removed += u64::from(ends);
+        } else if !NO_CONTENT.contains(&change.table) {
             added += 1;
         }
     }
     let small = BOOKKEEPING + tx.changes().len() as u64 * BOOKKEEPING_EACH;
-    if tx.total_growth() > small.cast_signed() {
+    if grown > small.cast_signed() {
         Effect::Adds
     } else if removed > added {
         Effect::Removes

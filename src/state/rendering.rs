@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::access::gate::{Caller, authorize};
 use crate::access::{Changing, Place};
@@ -27,10 +28,12 @@ const RETRY_AFTER: u32 = 2;
 const WAITING: (usize, usize) = (256, 2048);
 
 /// The slots of changes with a large answer: as many as there are cores, and at least two, so that no tenant has all.
-pub(super) fn slots(cores: usize) -> FairQueue {
+/// A change waits half of the time that a request may take.
+pub(super) fn slots(cores: usize, time_limit: Duration) -> FairQueue {
     let (waiting_each, waiting) = WAITING;
     let slots = cores.max(2);
-    FairQueue::new(FairLimits { slots, slots_each: slots / 2, waiting_each, waiting })
+    let longest_wait = Some(time_limit / 2);
+    FairQueue::new(FairLimits { slots, slots_each: slots / 2, waiting_each, waiting, longest_wait })
 }
 
 /// Renders off the request threads. The slot is given back when that is done, even if the client has gone.
@@ -109,19 +112,20 @@ impl App {
         + Send
         + Sync
         + 'static,
-        render: impl FnOnce(&Snapshot, &P) -> Result<Versioned> + Send + 'static,
+        render: impl FnOnce(&Snapshot, &Caller, &P) -> Result<Versioned> + Send + 'static,
     ) -> Result<Versioned> {
         let (rule, ask) = (Arc::new(rule), Arc::clone(&asked.ask));
         let write = move |tx: &mut WriteTx<'_>, now, large: &LargeAnswer| {
             let granted = authorize(tx, &ask, now)?;
             let place = P::of(&granted)?;
             let body = rule(tx, &granted.caller, &place, now, large)?;
-            Ok((Some(granted.caller.user), (body, place)))
+            Ok((Some(granted.caller.user.clone()), (body, granted.caller, place)))
         };
-        let (((body, place), snapshot), slot) = self.with_slot(asked.consumer, write).await?;
+        let (((body, caller, place), snapshot), slot) =
+            self.with_slot(asked.consumer, write).await?;
         match body {
             Some(body) => Ok(body),
-            None => aside(slot, move || render(&snapshot, &place)).await,
+            None => aside(slot, move || render(&snapshot, &caller, &place)).await,
         }
     }
 
@@ -187,7 +191,7 @@ impl App {
         };
         let large = Arc::new(LargeAnswer::default());
         let written = attempt(Arc::clone(&large)).await;
-        if !large.wanted.load(Ordering::Relaxed) {
+        if written.is_ok() || !large.wanted.load(Ordering::Relaxed) {
             return Ok((written?, None));
         }
         let slot = self.rendering_slot(consumer).await?;

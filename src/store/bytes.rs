@@ -21,11 +21,12 @@ use super::window::Order;
 pub enum Owner {
     /// An organization, by its id.
     Organization(Uuid),
-    /// Whoever sent a request that leads into no organization, by the id under which its answer is kept.
+    /// A user, by their UUID: what they store outside organizations. For a reply to a request without a key, the id
+    /// under which the reply is kept.
     Requester(Uuid),
 }
 
-/// What the keys of all sums in [`Table::Counts`] begin with. No table has this name.
+/// What the keys of the sums of bytes in [`Table::Counts`] begin with. No table and no other sum has this name.
 const SUMS: &str = "bytes";
 const ORGANIZATION: u8 = 0;
 const REQUESTER: u8 = 1;

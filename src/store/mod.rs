@@ -29,6 +29,7 @@ mod queued;
 mod read;
 pub mod record;
 mod restore;
+mod rests;
 mod rewrite;
 pub mod schema;
 mod scrub;
@@ -272,8 +273,8 @@ impl Store {
     /// state that the commit left; other writes of the same commit show in that state, unless the rule ended its
     /// batch ([`WriteTx::end_batch`]). Consumers take turns.
     ///
-    /// The rule may run more than once and must not depend on anything but its arguments and `tx`.
-    /// What it wrote is taken back whole when it answers an error or panics.
+    /// The rule may run more than once, and depends on nothing but its arguments and `tx`: a large write whose consumer
+    /// rests is taken back and runs later. What a rule wrote is taken back whole if it returns an error or panics.
     ///
     /// # Errors
     /// What the rule answers; 503 when the queue or the consumer's share of it is full, the file is closed, or the
@@ -290,13 +291,18 @@ impl Store {
         let (queued, answer) = Queued::new(rule);
         let written = match self.require_ready() {
             Ok(()) => match self.queue.send_write(consumer, queued) {
-                Ok(()) => answered(answer.await).flatten(),
+                Ok(displaced) => {
+                    if let Some(write) = displaced {
+                        write.answer(Err(refusal(Refused::ShareUsed)));
+                    }
+                    answered(answer.await).flatten()
+                }
                 Err(why) => Err(refusal(why)),
             },
             Err(closed) => Err(closed),
         };
         self.shared.watched.note_refusal(&written);
-        written
+        written.flatten()
     }
 
     /// Runs `work` on the writer thread between two transactions, while no write is under way: the

@@ -20,8 +20,8 @@ pub(super) trait Write: Send {
     fn answer(self: Box<Self>, committed: Result<Arc<Snapshot>>);
 }
 
-/// What a rule returned, and the state that the commit of its batch left.
-type Written<T> = Result<(T, Arc<Snapshot>)>;
+/// What a rule returned, with the state that the commit of its batch left; or why that commit failed.
+type Written<T> = Result<Result<(T, Arc<Snapshot>)>>;
 
 /// A rule, and where its answer goes.
 pub(super) struct Queued<T, F> {
@@ -49,6 +49,7 @@ where
     fn run(&mut self, tx: &mut WriteTx<'_>) -> bool {
         let outcome = catch_unwind(AssertUnwindSafe(|| (self.rule)(tx)))
             .unwrap_or_else(|_| Err(Error::internal("a rule panicked inside a write")));
+        let outcome = outcome.and_then(|done| tx.settle().map(|()| done));
         let stays = outcome.is_ok();
         self.outcome = Some(outcome);
         stays
@@ -57,6 +58,6 @@ where
     /// A refusal waits for the commit too: it may rest on what a neighbour of the batch wrote.
     fn answer(self: Box<Self>, committed: Result<Arc<Snapshot>>) {
         let outcome = self.outcome.unwrap_or_else(|| Err(Error::internal("a write did not run")));
-        let _ = self.reply.send(committed.and_then(|snapshot| Ok((outcome?, snapshot))));
+        let _ = self.reply.send(committed.map(|snapshot| Ok((outcome?, snapshot))));
     }
 }

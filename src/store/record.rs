@@ -49,7 +49,8 @@ pub trait Record: Sized + 'static {
     fn parts(&self) -> (&Self::Head, &Self::Shown);
     /// The record of two parts.
     fn join(head: Self::Head, shown: Self::Shown) -> Self;
-    /// The tenant that its bytes count to; none where other limits bound how many such records there are.
+    /// The tenant that its bytes count to. None for records that belong to no tenant: users and their keys, sent mails,
+    /// and what the operator changes outside organizations.
     /// It stays the same for as long as the record is there, and `tx` holds what the record points at.
     ///
     /// # Errors

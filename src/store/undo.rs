@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::bytes;
 use super::schema::Table;
 
 /// One value as it was before a write touched it.
@@ -31,6 +32,16 @@ pub struct Change {
     pub after: Option<Vec<u8>>,
 }
 
+impl Change {
+    /// By how many bytes the record grows; negative if it becomes smaller or is removed.
+    pub fn growth(&self) -> i64 {
+        let size = |payload: &Option<Vec<u8>>| {
+            payload.as_ref().map_or(0, |payload| bytes::size(&self.key, payload).cast_signed())
+        };
+        size(&self.after) - size(&self.before)
+    }
+}
+
 /// The notes of one write.
 #[derive(Default)]
 pub(super) struct Undo {
@@ -55,6 +66,11 @@ impl Undo {
             Some(known) => known.after = change.after,
             None => self.changes.push(change),
         }
+    }
+
+    /// How many records changed.
+    pub(super) const fn changed_records(&self) -> usize {
+        self.changes.len()
     }
 
     fn place(&mut self, change: &Change) -> Option<usize> {

@@ -65,9 +65,15 @@ impl Watched {
         self.note(None);
     }
 
-    /// Counts a write that was not done for want of a file or of room.
-    pub(super) fn note_refusal<T>(&self, written: &Result<T>) {
-        if written.as_ref().is_err_and(|error| error.status() == 503) {
+    /// Counts a write that the queue, the closed file, a failed commit, or a failed read of the file refused.
+    /// `written` is an error if not the rule refused. A 503 of a rule about something else is no failure of a write.
+    pub(super) fn note_refusal<T>(&self, written: &Result<Result<T>>) {
+        let refused = match written {
+            Err(_) => true,
+            Ok(Err(ruled)) => ruled.status() == 503 && !ruled.is_overload(),
+            Ok(Ok(_)) => false,
+        };
+        if refused {
             self.refused.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -87,7 +93,7 @@ pub struct Figures {
     pub bytes: u64,
     /// How many writes wait for the writer.
     pub queued: usize,
-    /// How many writes were answered with 503 since the store was opened.
+    /// How many writes the queue, the closed file or a failed commit refused since the store was opened.
     pub refused: u64,
     /// What is in the file, while it is open.
     pub records: Option<Records>,

@@ -31,6 +31,8 @@ pub struct WriteTx<'t> {
     torn: bool,
     /// Whether the batch ends with the write under way.
     ends_batch: bool,
+    /// How many records the write under way may change.
+    most_records: usize,
 }
 
 impl Raw for WriteTx<'_> {
@@ -70,6 +72,7 @@ impl<'t> WriteTx<'t> {
             growth: Growth::default(),
             torn: false,
             ends_batch: false,
+            most_records: usize::MAX,
         }
     }
 
@@ -154,8 +157,7 @@ impl<'t> WriteTx<'t> {
         self.weigh(&key, old.zip(before.as_deref()), Some((record, payload.as_slice())))?;
         self.resum::<R>(before.as_deref(), Some(&payload))?;
         self.put_plain(R::TABLE, &key, &payload)?;
-        self.undo.changed(Change { table: R::TABLE, key, before, after: Some(payload) });
-        Ok(())
+        self.changed(Change { table: R::TABLE, key, before, after: Some(payload) })
     }
 
     /// Removes the record under `key`, if there is one, and answers it.
@@ -172,7 +174,7 @@ impl<'t> WriteTx<'t> {
         self.reindex(&key, Some(&old), None)?;
         self.resum::<R>(Some(&before), None)?;
         self.remove_plain(R::TABLE, &key)?;
-        self.undo.changed(Change { table: R::TABLE, key, before: Some(before), after: None });
+        self.changed(Change { table: R::TABLE, key, before: Some(before), after: None })?;
         Ok(Some(old))
     }
 

@@ -21,8 +21,9 @@ use crate::fair::Consumer;
 use super::disk::Drive;
 use super::engine::{RETRY_AFTER, begin, begin_read, probe, storage_error};
 use super::file::{self, Lock};
-use super::queue::{Next, Queueing, Receiver, Sender};
+use super::queue::{Next, Receiver, Sender, Turn};
 use super::queued::Write;
+use super::rests::LARGE;
 use super::rewrite;
 use super::snapshot::Snapshot;
 use super::watch::{Look, Watched};
@@ -78,8 +79,8 @@ impl Drop for Closing {
 
 /// What the writer thread is asked to do.
 pub(super) enum Task {
-    /// Run a write of this consumer with the next batch.
-    Write(Option<Consumer>, Box<dyn Write>),
+    /// Run a write with the next batch.
+    Write(Turn),
     /// Run something between two transactions, while no write is under way.
     Pause(Box<dyn FnOnce() + Send>),
     /// Hand over the open file, and open it again. What comes back tells how it went, once the file is open.
@@ -130,9 +131,7 @@ impl Writer {
             let wrote = matches!(task, Task::Write(..));
             // What panics here is redb, and what it holds in memory afterwards proves nothing.
             let outcome = catch_unwind(AssertUnwindSafe(|| match task {
-                Task::Write(consumer, first) => {
-                    self.batch(&database, (consumer, first)).map(|()| true)
-                }
+                Task::Write(first) => self.batch(&database, first).map(|()| true),
                 Task::Pause(work) => {
                     self.shared.watched.occupied(work);
                     Ok(true)
@@ -151,7 +150,7 @@ impl Writer {
     }
 
     /// Runs `first` and the writes that are queued behind it in one transaction.
-    fn batch(&mut self, database: &Database, first: Queueing) -> Result<()> {
+    fn batch(&mut self, database: &Database, first: Turn) -> Result<()> {
         let mut ran = Vec::new();
         let committed = self.transact(database, first, &mut ran);
         let closed = || Error::unavailable(RETRY_AFTER, "the data file is closed");
@@ -163,7 +162,7 @@ impl Writer {
                 Err(Error::unavailable(RETRY_AFTER, cause))
             }
         };
-        self.expected = ran.len() + self.queue.len();
+        self.expected = ran.len() + self.queue.due();
         let send = move || ran.into_iter().for_each(|write| write.answer(answer.clone()));
         match &self.runtime {
             Some(runtime) => drop(runtime.spawn(async move { send() })),
@@ -175,7 +174,7 @@ impl Writer {
     fn transact(
         &mut self,
         database: &Database,
-        first: Queueing,
+        first: Turn,
         ran: &mut Vec<Box<dyn Write>>,
     ) -> Result<()> {
         let begun = Instant::now();
@@ -183,15 +182,21 @@ impl Writer {
         let mut tx = WriteTx::new(&transaction);
         let (mut changed, mut waits) = (false, GATHER_STEPS);
         let (mut shares, mut next) = (Shares::default(), Some(first));
-        while let Some((consumer, mut write)) = next.take() {
+        while let Some(Turn { consumer, mut write, rests }) = next.take() {
             let mut is_last = false;
             if !write.abandoned() {
                 let started = Instant::now();
-                let stays = write.run(&mut tx);
-                ran.push(write);
+                tx.begin(if rests { LARGE } else { usize::MAX });
+                let stays = write.run(&mut tx) && !tx.is_too_large();
+                if tx.is_too_large() {
+                    self.queue.put_back(consumer, write);
+                } else {
+                    ran.push(write);
+                }
                 if stays {
                     changed |= tx.wrote_anything();
                     is_last = tx.ends_batch();
+                    self.queue.wrote(consumer, tx.records_changed());
                     tx.keep()?;
                 } else {
                     tx.take_back()?;
@@ -211,15 +216,10 @@ impl Writer {
     }
 
     /// The next write of the batch; waits for it a little, while fewer came than are expected.
-    fn next_of_batch(
-        &mut self,
-        ran: usize,
-        shares: &Shares,
-        waits: &mut usize,
-    ) -> Option<Queueing> {
+    fn next_of_batch(&mut self, ran: usize, shares: &Shares, waits: &mut usize) -> Option<Turn> {
         loop {
             match self.queue.next_of_batch(|consumer| shares.may_add(consumer)) {
-                Next::Write(write) => return Some(write),
+                Next::Write(turn) => return Some(turn),
                 Next::Nothing if ran < self.expected && *waits > 0 => {}
                 Next::Nothing | Next::End => return None,
             }
@@ -349,7 +349,7 @@ enum Ended {
 /// Refuses a task while the file is closed.
 fn refuse(task: Task) -> Ended {
     match task {
-        Task::Write(_, write) => {
+        Task::Write(Turn { write, .. }) => {
             write.answer(Err(Error::unavailable(RETRY_AFTER, "the data file is closed")));
         }
         // Whoever waits for its answer is told 503 by its absence.

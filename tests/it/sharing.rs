@@ -121,6 +121,9 @@ async fn while_the_page_is_off_its_token_is_shown_only_to_those_who_may_share_it
         assert_eq!(board.token(&editor).await, board.token(&workspace.owner).await);
     };
     off(0).await;
+    let reading = workspace.key("ben@corp.example", &["sharing_configuration:read"]).await;
+    let shown = reading.get(&board.sharing).await.ok();
+    assert_eq!(shown["access_token"], Value::Null, "the editor may share, and this key may not");
     board.refresh(&editor).await;
     off(1).await;
     let token = board.enable(&editor, true).await;

@@ -187,10 +187,13 @@ impl Record for Entry {
         Self { head, shown }
     }
 
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+    fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
+        let Head { organization, user, .. } = self.head;
+        if organization != NO_ORGANIZATION {
+            return Ok(Some(organization.owner()));
+        }
         // What users change of themselves is in no organization's log.
-        let organization = self.head.organization;
-        Ok((organization != NO_ORGANIZATION).then(|| organization.owner()))
+        user.map_or(Ok(None), |user| users::owner_of(tx, user))
     }
 }
 

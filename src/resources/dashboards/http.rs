@@ -52,7 +52,7 @@ pub fn routes(routes: &mut Routes) {
         .get(LIST, "dashboards_list", read, list)
         .summary("List the dashboards of a project: pinned first, then by name.")
         .query::<String>("search", "Only those whose name or description contains this.")
-        .query::<Vec<String>>("tags", "Only those with all these tags.")
+        .query::<Vec<String>>("tags", "Only dashboards with at least one of these tags.")
         .query::<bool>("pinned", "Only those that are pinned, or are not.")
         .query::<CreationModes>("creation_mode", "Only those made so.")
         .query::<String>("created_by", "Only those of this user: a number, a UUID, or `@me`.")
@@ -199,7 +199,8 @@ async fn update(
             }
             Ok(body)
         };
-    let render = move |tx: &Snapshot, place: &InProject| super::body(tx, place, id, once);
+    let render =
+        move |tx: &Snapshot, _: &Caller, place: &InProject| super::body(tx, place, id, once);
     app.change_and_render(&at, rule, render).await.map(Answer::Shown)
 }
 

@@ -294,8 +294,10 @@ const CONSTANT: &[u8] = br#"{"derived_name":null,"order":null,"favorited":false,
 
 /// How many of the tiles that show it an insight lists at the most.
 const LISTED: usize = 100;
+/// How many tiles are looked at for that, where some dashboards are hidden from the caller.
+const LOOKED_AT: usize = 1_000;
 
-/// Appends an insight as a tile shows it, to a caller who has `rights` on the dashboard that is read. It lists only
+/// Appends an insight as a tile of the dashboard `read` shows it, to a caller who has `rights` on that. It lists only
 /// `visible` dashboards.
 ///
 /// # Errors
@@ -303,13 +305,14 @@ const LISTED: usize = 100;
 pub(super) fn write(
     tx: &impl Tx,
     row: &Row<'_, Insight>,
+    read: DashboardId,
     rights: &Rights,
     visible: &mut VisibleDashboards<'_>,
     users: &mut Embedder,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let Head { project, id, created_by, last_modified_by, .. } = row.head;
-    let live = visible_tiles(tx, (project, id), visible)?;
+    let live = visible_tiles(tx, (project, id), read, visible)?;
     Object::begin(out)
         .splice(row.shown)
         .splice(CONSTANT)
@@ -326,17 +329,25 @@ pub(super) fn write(
 
 type TileKey = (ProjectId, DashboardId, TileId);
 
-/// The first live tiles that show an insight, without those on dashboards that are hidden from the caller.
+/// The first live tiles that show an insight, without those on dashboards that are hidden from the caller; always
+/// with the one on the dashboard `read`.
 fn visible_tiles(
     tx: &impl Tx,
     insight: (ProjectId, InsightId),
+    read: DashboardId,
     visible: &mut VisibleDashboards<'_>,
 ) -> Result<Vec<TileKey>> {
+    let looked_at = if visible.are_all() { LISTED } else { LOOKED_AT };
     let mut shown = Vec::new();
-    for tile in tx.keys(&tiles::BY_INSIGHT, &insight, LISTED)? {
-        if visible.shows(tx, tile.1)? {
+    for tile in tx.keys(&tiles::BY_INSIGHT, &insight, looked_at)? {
+        if shown.len() < LISTED && visible.shows(tx, tile.1)? {
             shown.push(tile);
         }
+    }
+    if shown.iter().all(|tile| tile.1 != read) {
+        // It stands behind all that were looked at, for they are sorted by dashboard.
+        shown.truncate(LISTED - 1);
+        shown.extend(tx.keys(&tiles::BY_INSIGHT, &(insight, (insight.0, read)), 1)?);
     }
     Ok(shown)
 }

@@ -24,7 +24,7 @@ use super::{BY_NAME, Dashboard, Head};
 pub struct Filter {
     /// Only those whose name or description contains this, in whatever case. Itself in lower case.
     pub search: Option<String>,
-    /// Only those with all of these tags, which are written as tags are kept, each one once.
+    /// If there are any: only dashboards with at least one of these tags, in the form in which tags are stored, each once.
     pub tags: Vec<String>,
     /// Only those that are pinned, or only those that are not.
     pub pinned: Option<bool>,
@@ -117,8 +117,8 @@ impl Filter {
         };
         Ok(self.pinned.is_none_or(|wanted| pinned == wanted)
             && self.creation_mode.is_none_or(|wanted| creation_mode == wanted)
-            && self.tags.len() <= tags.len()
-            && self.tags.iter().all(|wanted| tags.iter().any(|tag| tag == wanted))
+            && (self.tags.is_empty()
+                || tags.iter().any(|tag| self.tags.iter().any(|it| it == tag)))
             && self.search.as_ref().is_none_or(found))
     }
 }

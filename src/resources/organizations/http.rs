@@ -1,11 +1,9 @@
 //! `/api/organizations/`.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 
 use crate::access::gate::Limits;
-use crate::access::{Admitted, Anywhere, Changing, InOrganization, Needs};
+use crate::access::{Admitted, Anywhere, Caller, Changing, InOrganization, Needs};
 use crate::error::Result;
 use crate::etag::Versioned;
 use crate::http::answer::{Answer, Answered};
@@ -18,8 +16,8 @@ use crate::resources::members::{Level, Membership};
 use crate::resources::projects::{self, NewProject};
 use crate::resources::sweeps;
 use crate::secret::Seed;
-use crate::state::App;
-use crate::store::{BoundedRead, Order, Tx, Window};
+use crate::state::{App, LargeAnswer};
+use crate::store::{Order, Snapshot, Tx, Window, WriteTx};
 
 use super::body::{MOST_PROJECTS, OrganizationBody, is_long, write_full};
 use super::{NewOrganization, Organization, OrganizationPatch};
@@ -98,22 +96,28 @@ async fn update(
     Body(sent): Body,
 ) -> Answered {
     let (patch, expected) = (Parsed::<OrganizationPatch>::of(&sent), at.expected.clone());
-    let changed = app.change(&at, move |tx, caller, place: &InOrganization, now| {
+    let rule = move |tx: &mut WriteTx<'_>,
+                     caller: &Caller,
+                     place: &InOrganization,
+                     now,
+                     large: &LargeAnswer| {
         let id = place.member.organization;
+        let is_long = is_long(tx, id)?;
+        if is_long {
+            large.require_slot()?;
+        }
         super::update(tx, id, patch.get()?, now)?;
         expected.require::<Organization>(tx, &id)?;
-        let written =
-            if is_long(tx, id)? { None } else { Some(body(tx, &place.member, &caller.key)?) };
-        Ok((written, place.member.clone(), Arc::clone(&caller.key)))
-    });
-    let shown = match changed.await? {
-        (Some(written), ..) => written,
-        (None, member, key) => {
-            let read = move |tx: &BoundedRead<'_>| body(tx, &member, &key);
-            app.long_reads().run(at.consumer, app.store().snapshot()?, read).await?
+        if is_long {
+            tx.end_batch();
+            return Ok(None);
         }
+        body(tx, &place.member, &caller.key).map(Some)
     };
-    Ok(Answer::Shown(shown))
+    let render = |tx: &Snapshot, caller: &Caller, place: &InOrganization| {
+        body(tx, &place.member, &caller.key)
+    };
+    app.change_and_render(&at, rule, render).await.map(Answer::Shown)
 }
 
 async fn destroy(State(app): State<App>, at: Changing<InOrganization>) -> Answered {

@@ -21,8 +21,9 @@ pub struct SharingBody {
     /// Its own fields.
     #[serde(flatten)]
     pub own: super::Shown,
-    /// The key to the page, while it is enabled. While it is not, only callers who may share the dashboard are
-    /// shown it; null for others, and where a request was sent again and is answered as before.
+    /// The key to the page, while it is enabled. While it is not, only callers who may share the dashboard, by a key
+    /// with `sharing_configuration:write`, are shown it; null for others, and where a request was sent again and is
+    /// answered as before.
     pub access_token: Option<String>,
 }
 

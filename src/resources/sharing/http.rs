@@ -26,6 +26,7 @@ use super::page::{self, Page};
 use super::{Sharing, SharingPatch};
 
 const ONE: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/sharing/";
+const WRITE: &str = "sharing_configuration:write";
 const REFRESH: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/sharing/refresh/";
 const PUBLIC: &str = "/shared/{token}/";
 
@@ -36,7 +37,7 @@ static HEADERS: LazyLock<HeaderMap> = LazyLock::new(|| headers(STYLE, ""));
 /// The routes of sharing.
 pub fn routes(routes: &mut Routes) {
     let read = Needs::scope("sharing_configuration:read");
-    let write = Needs::scope("sharing_configuration:write");
+    let write = Needs::scope(WRITE);
     routes.noun("sharing", "Public pages of dashboards.");
     routes
         .get(ONE, "dashboards_sharing_retrieve", read, retrieve)
@@ -70,7 +71,8 @@ async fn retrieve(
     let dashboard = dashboards::get_live(&*at.tx, at.place.project.id, id?)?;
     let rights = dashboard.rights(&*at.tx, &at.place)?;
     rights.require_view()?;
-    super::body(&*at.tx, app.sharing(), of(&dashboard), rights.can_share()).map(Answer::Shown)
+    let may_share = rights.can_share() && at.caller.key.allows(WRITE);
+    super::body(&*at.tx, app.sharing(), of(&dashboard), may_share).map(Answer::Shown)
 }
 
 async fn update(

@@ -237,7 +237,7 @@ pub fn find_open(
 }
 
 /// The Sharing configuration of the API document. While the page is off it shows the token that enabling would
-/// give, to callers who may share the dashboard: others would hold it when the page opens.
+/// give, to callers who may share the dashboard, with a key that may: others would hold it when the page opens.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.

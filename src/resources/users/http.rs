@@ -1,5 +1,7 @@
 //! `/api/users/@me/`.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 
 use crate::access::{Admitted, Anywhere, Caller, Changing, Needs};
@@ -15,8 +17,8 @@ use crate::patch::Patch;
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::body::{MOST_PROJECTS, write_basic_of, write_full};
 use crate::resources::{organizations, projects};
-use crate::state::App;
-use crate::store::{BoundedRead, Tx, WriteTx};
+use crate::state::{App, LargeAnswer};
+use crate::store::{Snapshot, Tx, WriteTx};
 
 use super::body::CurrentUser;
 use super::{User, UserPatch, splice_own};
@@ -46,27 +48,31 @@ async fn retrieve(State(app): State<App>, at: Admitted<Anywhere>) -> Answered {
 
 async fn update(State(app): State<App>, at: Changing<Anywhere>, Body(sent): Body) -> Answered {
     let (patch, expected) = (Parsed::<UserPatch>::of(&sent), at.expected.clone());
-    let changed = app.change(&at, move |tx, caller, _: &Anywhere, _| {
-        let patch = patch.get()?;
-        let current = current_after(tx, caller, patch)?;
-        super::update(tx, caller.user.id, patch, current)?;
-        expected.require::<User>(tx, &caller.user.id)?;
-        let user = tx.head::<User>(&caller.user.id)?.ok_or_else(Error::not_found)?;
-        let caller = Caller { user, key: caller.key.clone() };
-        let written = if is_long(tx, &caller)? { None } else { Some(body(tx, &caller)?) };
-        Ok((written, caller))
-    });
-    let shown = match changed.await? {
-        (Some(written), _) => written,
-        (None, caller) => {
-            let read = move |tx: &BoundedRead<'_>| body(tx, &caller);
-            app.long_reads().run(at.consumer, app.store().snapshot()?, read).await?
-        }
-    };
-    Ok(Answer::Shown(shown))
+    let rule =
+        move |tx: &mut WriteTx<'_>, caller: &Caller, _: &Anywhere, _, large: &LargeAnswer| {
+            let patch = patch.get()?;
+            let current = current_after(tx, caller, patch)?;
+            super::update(tx, caller.user.id, patch, current)?;
+            expected.require::<User>(tx, &caller.user.id)?;
+            let caller = as_changed(tx, caller)?;
+            if is_long(tx, &caller)? {
+                large.require_slot()?;
+                tx.end_batch();
+                return Ok(None);
+            }
+            body(tx, &caller).map(Some)
+        };
+    let render = |tx: &Snapshot, caller: &Caller, _: &Anywhere| body(tx, &as_changed(tx, caller)?);
+    app.change_and_render(&at, rule, render).await.map(Answer::Shown)
 }
 
-/// Whether it takes long to show the caller: then it is done outside the write.
+/// The caller, as the user is after the change.
+fn as_changed(tx: &impl Tx, caller: &Caller) -> Result<Caller> {
+    let user = tx.head::<User>(&caller.user.id)?.ok_or_else(Error::not_found)?;
+    Ok(Caller { user, key: Arc::clone(&caller.key) })
+}
+
+/// Whether it takes long to show the caller: then that is done outside the write.
 fn is_long(tx: &impl Tx, caller: &Caller) -> Result<bool> {
     if tx.count::<Membership>(&caller.user.id)? > MANY_ORGANIZATIONS {
         return Ok(true);

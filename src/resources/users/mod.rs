@@ -161,8 +161,8 @@ impl Record for Profile {
         Self { user, shown }
     }
 
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(None)
+    fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
+        owner_of(tx, self.user)
     }
 
     fn references(&self) -> Vec<Reference> {
@@ -249,6 +249,14 @@ pub fn set_current(
         user.head.current_project = project;
     }
     tx.put(&user)
+}
+
+/// The user as the one that the bytes of a record count to.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn owner_of(tx: &impl Tx, id: UserId) -> Result<Option<Owner>> {
+    Ok(tx.head::<User>(&id)?.map(|head| Owner::Requester(head.uuid.0)))
 }
 
 /// The user whose address this is, in whatever case.

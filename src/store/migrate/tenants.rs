@@ -1,13 +1,15 @@
-//! What form 5 counts by tenant and form 4 does not: the bytes of each organization, the organizations of each
+//! What form 5 counts by tenant and form 4 does not: the bytes of each organization and user, the organizations of each
 //! user, and the live insights of each project. Kept answers name the organization that they count to.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ops::ControlFlow;
 
 use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
+use crate::time::Timestamp;
 
 use super::super::bytes::{Owner, size};
 use super::super::key::{Key, take};
@@ -63,6 +65,23 @@ struct Letter {
     organization: Uuid,
 }
 
+/// What the heads of users begin with.
+#[derive(Deserialize)]
+struct User {
+    _id: u64,
+    uuid: Uuid,
+}
+
+/// The head of an entry of the activity log.
+#[derive(Deserialize)]
+struct LogEntry {
+    _organization: Uuid,
+    _created_at: Timestamp,
+    _id: Uuid,
+    _project: Option<u64>,
+    user: Option<u64>,
+}
+
 /// What is counted.
 #[derive(Default)]
 struct Counted {
@@ -80,6 +99,7 @@ pub(super) fn fill(tx: &mut WriteTx<'_>) -> Result<()> {
     let mut counted = Counted::default();
     count_by_organization(tx, &mut counted)?;
     count_by_project(tx, &mut counted)?;
+    count_by_user(tx, &mut counted)?;
     count_others(tx, &mut counted)?;
     for (owner, sum) in counted.bytes {
         tx.put_number(&owner.key(), sum)?;
@@ -123,7 +143,7 @@ fn count_by_organization(tx: &WriteTx<'_>, counted: &mut Counted) -> Result<()> 
     for table in OF_ORGANIZATION {
         each(tx, table, |key, payload| {
             let id = organization(table, key)?;
-            // What users change of themselves is in no organization's log.
+            // The entries of no organization count to users.
             if !id.is_nil() {
                 *counted.bytes.entry(Owner::Organization(id)).or_default() += size(key, payload);
             }
@@ -160,6 +180,40 @@ fn count_by_project(tx: &WriteTx<'_>, counted: &mut Counted) -> Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// Counts what users store outside organizations: profiles, and entries about what they changed of themselves.
+fn count_by_user(tx: &WriteTx<'_>, counted: &mut Counted) -> Result<()> {
+    let mut uuids = HashMap::new();
+    let mut count = |user: u64, size: u64| {
+        let uuid = match uuids.entry(user) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(unknown) => *unknown.insert(uuid_of(tx, user)?),
+        };
+        if let Some(uuid) = uuid {
+            *counted.bytes.entry(Owner::Requester(uuid)).or_default() += size;
+        }
+        Ok(())
+    };
+    each(tx, Table::UserProfiles, |key, payload| {
+        count(read(Table::UserProfiles, key)?, size(key, payload))
+    })?;
+    each(tx, Table::Activity, |key, payload| {
+        if !organization(Table::Activity, key)?.is_nil() {
+            return Ok(());
+        }
+        let user = head::<LogEntry>(Table::Activity, payload)?.user;
+        user.map_or(Ok(()), |user| count(user, size(key, payload)))
+    })
+}
+
+fn uuid_of(tx: &WriteTx<'_>, user: u64) -> Result<Option<Uuid>> {
+    let mut uuid = None;
+    tx.raw_get(Table::Users, &user.encoded(), &mut |payload| {
+        uuid = Some(head::<User>(Table::Users, payload)?.uuid);
+        Ok(())
+    })?;
+    Ok(uuid)
 }
 
 fn count_others(tx: &WriteTx<'_>, counted: &mut Counted) -> Result<()> {

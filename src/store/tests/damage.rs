@@ -215,3 +215,27 @@ fn a_seal_holds_for_its_table_key_and_payload_alone() {
         assert!(open(Table::Meta, b"key", &sealed[..at]).is_err());
     }
 }
+
+#[tokio::test]
+async fn a_damaged_sum_of_bytes_refuses_the_writes_of_its_owner_alone() {
+    let scratch = Scratch::closed().await;
+    let key = bytes::Owner::Organization(uuid::Uuid::from_u128(1)).key();
+    scratch.behind_the_back(Table::Counts, |table| {
+        let sealed = seal(Table::Counts, b"elsewhere", &7u64.encoded());
+        table.insert(key.as_slice(), sealed.as_slice()).expect("written");
+    });
+    let store = scratch.open().expect("a file that opens");
+    let removed = store.write(|tx| tx.remove::<Thing>(&(1, 1)).map(drop)).await;
+    assert_eq!(removed.expect_err("damage").status(), 500);
+    assert!(store.ready());
+    let other = Thing { head: Head { owner: 2, code: Some(9), ..thing(9).head }, ..thing(9) };
+    let (put, refused) =
+        tokio::join!(store.write(move |tx| tx.put(&other)), store.write(|tx| tx.put(&thing(4))),);
+    put.expect("another owner's");
+    assert_eq!(refused.expect_err("damage").status(), 500);
+    assert!(store.ready());
+    let snapshot = store.snapshot().expect("open");
+    assert_eq!(snapshot.get::<Thing>(&(1, 1)).expect("still there"), thing(1));
+    assert!(!snapshot.exists::<Thing>(&(1, 4)).expect("read"));
+    assert!(snapshot.exists::<Thing>(&(2, 9)).expect("read"));
+}

@@ -123,6 +123,50 @@ async fn a_consumer_fills_its_share_of_the_queue_and_no_other() {
 }
 
 #[tokio::test]
+async fn a_full_queue_refuses_the_newest_write_of_the_consumer_that_has_most() {
+    let (_scratch, store) = Scratch::new();
+    let (blocker, held) = Blocker::hold(&store);
+    blocker.holds().await;
+    let write = |user| Box::pin(store.write_for(Some(Consumer::User(user)), |_| Ok(())));
+    // Several tenants of one attacker, of which one has most.
+    let users = (0..QUEUE - 1).map(|nth| nth as u64 % 8).chain([0]);
+    let mut queued: Vec<_> = users.map(write).collect();
+    assert!(queued.iter_mut().all(|write| write.now_or_never().is_none()));
+    let mut modest = write(9);
+    assert!((&mut modest).now_or_never().is_none());
+    let newest = queued.pop().expect("a write").now_or_never().expect("an answer");
+    assert!(newest.map(drop).expect_err("displaced").is_overload());
+    blocker.release();
+    held.await.expect("the task").expect("released");
+    for write in queued.into_iter().chain([modest]) {
+        write.await.expect("served");
+    }
+}
+
+#[tokio::test]
+async fn after_a_large_write_the_next_one_waits_small_ones_go_on_and_closing_waits_for_neither() {
+    let (scratch, store) = Scratch::new();
+    let write = |user, records: std::ops::Range<u64>| {
+        let rule =
+            move |tx: &mut WriteTx<'_>| records.clone().try_for_each(|id| tx.put(&thing(id)));
+        Box::pin(store.write_for(Some(Consumer::User(user)), rule))
+    };
+    write(2, 0..1).await.expect("written");
+    write(1, 1000..1500).await.expect("written");
+    let mut waits = write(1, 2000..2500);
+    for id in 1..4 {
+        assert!((&mut waits).now_or_never().is_none(), "consumer 1 rests");
+        write(2, id..id + 1).await.expect("written");
+        let ((), snapshot) = write(1, 100 + id..101 + id).await.expect("written");
+        assert_eq!(snapshot.count::<Thing>(&1u64).expect("read"), 501 + 2 * id);
+    }
+    store.close().await;
+    waits.await.expect("what was queued is written");
+    let reopened = scratch.open().expect("let go of").snapshot().expect("open");
+    assert_eq!(reopened.count::<Thing>(&1u64).expect("read"), 1007);
+}
+
+#[tokio::test]
 async fn a_write_that_ends_its_batch_is_given_the_state_that_it_left() {
     let (_scratch, store) = Scratch::new();
     let (blocker, held) = Blocker::hold(&store);

@@ -1,9 +1,10 @@
 //! A write within its batch: kept or taken back, and whether others may follow.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 use super::super::bytes::Growth;
-use super::super::undo::{Before, Undo};
+use super::super::engine::RETRY_AFTER;
+use super::super::undo::{Before, Change, Undo};
 use super::WriteTx;
 
 impl WriteTx<'_> {
@@ -16,6 +17,30 @@ impl WriteTx<'_> {
     /// Whether the batch ends with the write under way.
     pub(in crate::store) const fn ends_batch(&self) -> bool {
         self.ends_batch
+    }
+
+    /// Begins a write that may change so many records.
+    pub(in crate::store) const fn begin(&mut self, most_records: usize) {
+        self.most_records = most_records;
+    }
+
+    /// Whether the write under way changed more records than it may, which ended it.
+    pub(in crate::store) const fn is_too_large(&self) -> bool {
+        self.records_changed() > self.most_records
+    }
+
+    /// Notes a change of a record, which fails if it is one too many.
+    pub(super) fn changed(&mut self, change: Change) -> Result<()> {
+        self.undo.changed(change);
+        if self.is_too_large() {
+            return Err(Error::overloaded(RETRY_AFTER, "a large write of a tenant that rests"));
+        }
+        Ok(())
+    }
+
+    /// How many records the write under way has changed.
+    pub(in crate::store) const fn records_changed(&self) -> usize {
+        self.undo.changed_records()
     }
 
     /// Keeps what was written and begins the notes of the next write.

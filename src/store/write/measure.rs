@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 
-use super::super::bytes::{self, Owner};
+use super::super::bytes::{self, Growth, Owner};
 use super::super::read::read_number;
 use super::super::record::{self, Record};
 use super::super::schema::Table;
@@ -53,10 +53,20 @@ impl WriteTx<'_> {
 
     /// Adds the growth of this write to the sums of its owners. A sum that a damaged file has too small stops
     /// at zero: `check` tells of it.
-    pub(super) fn settle(&mut self) -> Result<()> {
-        for (owner, grown) in std::mem::take(&mut self.growth).owned() {
-            let sum = owner.stored_bytes(self)?.saturating_add_signed(*grown);
-            self.numbers.set(Table::Counts, &owner.key(), sum);
+    ///
+    /// Call it before it is decided that the write stays: if a sum cannot be read, none is moved, and the write must
+    /// be taken back.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read.
+    pub(in crate::store) fn settle(&mut self) -> Result<()> {
+        let mut sums = Vec::with_capacity(self.growth.owned().len());
+        for (owner, grown) in self.growth.owned() {
+            sums.push((owner.key(), owner.stored_bytes(self)?.saturating_add_signed(*grown)));
+        }
+        self.growth = Growth::default();
+        for (key, sum) in sums {
+            self.numbers.set(Table::Counts, &key, sum);
         }
         Ok(())
     }

@@ -230,3 +230,41 @@ async fn what_lists_organizations_and_projects_shows_the_first_and_works_beyond_
     assert_eq!(moved["team"]["id"], mine["results"][250]["id"]);
     workspace.check().await;
 }
+
+/// The version in the `ETag` of an answer.
+fn version(answer: &Answer) -> u64 {
+    let tag = answer.headers["etag"].to_str().expect("a tag").trim_matches('"').to_owned();
+    tag.split('-').next().and_then(|version| version.parse().ok()).expect("a number")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_with_a_large_answer_that_is_refused_changed_nothing() {
+    let workspace = Workspace::new().await;
+    fill(&workspace, 0, 70).await;
+    for (path, field) in
+        [("/api/users/@me/".to_owned(), "first_name"), (workspace.organization(""), "name")]
+    {
+        let before = version(&workspace.owner.get(&path).await);
+        let patches: Vec<_> = (0..400)
+            .map(|number| {
+                let (owner, path) = (workspace.owner.clone(), path.clone());
+                tokio::spawn(async move {
+                    let answer = owner.patch(&path, json!({ field: format!("N{number}") })).await;
+                    if answer.status == 503 {
+                        return None;
+                    }
+                    let version = version(&answer);
+                    assert_eq!(answer.ok()[field], format!("N{number}"), "its own state");
+                    Some(version)
+                })
+            })
+            .collect();
+        let mut versions = Vec::new();
+        for patch in patches {
+            versions.extend(patch.await.expect("an answer"));
+        }
+        versions.sort_unstable();
+        let after = version(&workspace.owner.get(&path).await);
+        assert_eq!(versions, (before + 1..=after).collect::<Vec<_>>(), "{path}");
+    }
+}

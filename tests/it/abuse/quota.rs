@@ -6,13 +6,18 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use steward::App;
 use steward::config::{Caps, Config};
+use steward::ids::ActivityId;
 use steward::meters::Meters;
 use steward::operator::Operation;
+use steward::resources::activity::{self, Entry};
 use steward::resources::members::Level;
+use steward::resources::users;
 use steward::router::router;
-use steward::store::Store;
+use steward::store::{FreeSpace, Store};
+use steward::time::Timestamp;
+use uuid::Uuid;
 
-use crate::support::{Answer, Caller, Workspace};
+use crate::support::{Answer, Caller, OWNER, Workspace};
 
 const QUOTA: usize = 256 * 1024;
 
@@ -39,8 +44,9 @@ fn large(name: &str) -> Value {
 #[track_caller]
 fn reached(answer: &Answer) {
     assert_eq!((answer.status, &answer.body["code"]), (400, &json!("limit_reached")));
-    let detail = answer.body["detail"].as_str().expect("a text");
-    assert!(detail.starts_with(&format!("The organization may take {QUOTA} bytes.")), "{detail}");
+    // How much is used is for the operator to know.
+    let told = format!("The organization may take {QUOTA} bytes. This change would exceed that.");
+    assert_eq!(answer.body["detail"], told);
 }
 
 /// Creates large dashboards until one is refused; answers the numbers of those created.
@@ -191,6 +197,178 @@ async fn the_operator_sees_who_is_near_the_quota_and_no_tenant_in_the_numbers() 
     assert_eq!(value("steward_organizations_near_quota "), 1);
     assert_eq!(value("steward_largest_organization_bytes "), stored(&workspace, &id).await);
     assert!(!numbers.contains(&id));
+}
+
+/// How many bytes count to the owner's account.
+fn stored_by_owner(workspace: &Workspace) -> u64 {
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let owner = users::owner_of(&*tx, workspace.made.user_id).expect("read").expect("a user");
+    owner.stored_bytes(&*tx).expect("a sum")
+}
+
+/// An entry of 1 MiB about what the owner changed of themselves.
+fn large_entry(workspace: &Workspace, number: u8) -> Entry {
+    Entry {
+        head: activity::Head {
+            organization: activity::NO_ORGANIZATION,
+            created_at: Timestamp::from_micros(0),
+            id: ActivityId(Uuid::from_u128(number.into())),
+            project: None,
+            user: Some(workspace.made.user_id),
+        },
+        shown: activity::Shown {
+            scope: "User".to_owned(),
+            item_id: workspace.made.user_id.to_string(),
+            activity: "updated".to_owned(),
+            detail: activity::Detail { name: Some("x".repeat(1 << 20)), changes: Vec::new() },
+        },
+    }
+}
+
+#[tokio::test]
+async fn what_users_change_of_themselves_counts_to_them_and_ends() {
+    const MOST: u64 = 64 << 20;
+    let workspace = Workspace::new().await;
+    let ben = workspace.member("ben", Level::Member).await;
+    let (owner, me, keys) = (&workspace.owner, "/api/users/@me/", "/api/personal_api_keys/");
+    let key = json!({ "label": "Nightly", "scopes": ["dashboard:read"] });
+    let key = owner.post(keys, key).await.ok();
+    let profile = |letter: &str| {
+        let value = json!({ "note": letter.repeat(2_000) });
+        json!({
+            "notification_settings": value, "events_column_config": value,
+            "has_seen_product_intro_for": value, "hedgehog_config": value,
+        })
+    };
+    owner.patch(me, profile("a")).await.ok();
+    let before = stored_by_owner(&workspace);
+    owner.patch(me, profile("b")).await.ok();
+    let each = stored_by_owner(&workspace) - before;
+    assert!((16_000..20_000).contains(&each), "an entry repeats what was and what is: {each}");
+
+    workspace.check().await;
+    let many: Vec<_> = (0..67).map(|number| large_entry(&workspace, number)).collect();
+    let filled =
+        workspace.app.operate(move |tx, _| many.iter().try_for_each(|entry| tx.put(entry)));
+    filled.await.expect("written");
+    let mut patched = 0;
+    let refused = loop {
+        let answer = owner.patch(me, profile(&(patched % 10).to_string())).await;
+        if answer.status != 200 {
+            break answer;
+        }
+        patched += 1;
+        assert!(patched < (1 << 20) / each, "{} bytes", stored_by_owner(&workspace));
+    };
+    let told = format!("Your account may take {MOST} bytes. This change would exceed that.");
+    refused.refuses(400, "validation_error", "limit_reached", &told, None);
+    assert!(stored_by_owner(&workspace) <= MOST / 16 * 17);
+    owner.post(&workspace.dashboards(""), large("In an organization")).await.ok();
+    ben.patch(me, profile("a")).await.ok();
+    let one = format!("{keys}{}/", key["id"].as_str().expect("an id"));
+    owner.delete(&one).await.is_empty(204);
+}
+
+#[tokio::test]
+async fn a_limited_key_that_is_changed_again_and_again_ends_at_the_quota_of_its_organization() {
+    let workspace = with_quota(QUOTA).await;
+    let id = workspace.made.organization_id.to_string();
+    let keys = "/api/personal_api_keys/";
+    let key = json!({ "label": "Own", "scopes": ["*"], "scoped_organizations": [id] });
+    let key = workspace.owner.post(keys, key).await.ok();
+    let one = format!("{keys}{}/", key["id"].as_str().expect("an id"));
+    fill_up(&workspace).await;
+    let mut patched = 0;
+    let refused = loop {
+        let sent = json!({ "label": format!("{patched:040}") });
+        let answer = workspace.owner.patch(&one, sent).await;
+        if answer.status != 200 {
+            break answer;
+        }
+        patched += 1;
+        assert!(patched < 1_000, "{} bytes", stored(&workspace, &id).await);
+    };
+    reached(&refused);
+    assert!(stored(&workspace, &id).await <= QUOTA as u64 / 16 * 17);
+    workspace.owner.delete(&one).await.is_empty(204);
+    workspace.check().await;
+}
+
+/// Creates a dashboard with this many insights on it; answers its path.
+async fn with_insights(workspace: &Workspace, count: usize) -> String {
+    let tile = json!({ "type": "INSIGHT", "name": "An insight", "query": { "kind": "A" } });
+    let template = json!({ "template": {
+        "template_name": "Many", "dashboard_description": "", "dashboard_filters": {},
+        "tiles": vec![tile; count],
+    }});
+    let path = workspace.dashboards("create_from_template_json/");
+    let made = workspace.owner.post(&path, template).await.ok();
+    assert_eq!(made["tiles"].as_array().expect("tiles").len(), count);
+    workspace.dashboards(&format!("{}/", made["id"]))
+}
+
+/// The ways to remove a dashboard.
+fn removals() -> [Value; 2] {
+    [json!({ "deleted": true }), json!({ "deleted": true, "delete_insights": true })]
+}
+
+#[tokio::test]
+async fn beyond_the_quota_dashboards_of_any_size_are_removed() {
+    let workspace = with_quota(4 * QUOTA).await;
+    let mut boards = Vec::new();
+    for count in [150, 245, 600] {
+        for removal in removals() {
+            boards.push((with_insights(&workspace, count).await, removal));
+        }
+    }
+    let new = json!({ "name": "x".repeat(200) });
+    let path = workspace.dashboards("");
+    while workspace.owner.post(&path, new.clone()).await.status == 201 {}
+    for (one, removal) in boards {
+        let removed = workspace.owner.patch(&one, removal).await.ok();
+        assert_eq!(removed["deleted"], true);
+    }
+    workspace.check().await;
+}
+
+#[tokio::test]
+async fn near_a_full_disk_keys_are_rolled_rules_end_and_large_dashboards_are_removed() {
+    let workspace = Workspace::new().await;
+    workspace.member("ben", Level::Member).await;
+    let mut boards = Vec::new();
+    for removal in removals() {
+        boards.push((with_insights(&workspace, 150).await, removal));
+    }
+    let rules = format!("{}access_controls/", boards[0].0);
+    let member = workspace.membership("ben@corp.example").await;
+    let rule = |level: Value| json!({ "access_level": level, "organization_member": member });
+    workspace.owner.put(&rules, rule(json!("none"))).await.ok();
+    // The operator made the key: nothing is known of what its maker held.
+    let leaked = workspace.key(OWNER, &["dashboard:read"]).await;
+    let leaked = leaked.get("/api/personal_api_keys/@current/").await.ok();
+    let key = workspace.owner.key.clone().expect("a key");
+    workspace.app.close().await;
+
+    let (app, owner) = serve(&workspace.path(), &key, Some(usize::MAX));
+    owner.put(&rules, rule(Value::Null)).await.is_empty(204);
+    for (one, removal) in boards {
+        owner.patch(&one, removal).await.ok();
+    }
+    app.close().await;
+    drop(owner);
+
+    // Less than the reserve is free, and more than half of it.
+    let store = Store::open(&workspace.path(), 4 << 20).expect("it opens");
+    let free = FreeSpace::of(&store).look().expect("free space").free;
+    store.close().await;
+    drop(store);
+    let reserve = usize::try_from(free / 2 * 3).expect("a size");
+    let (app, owner) = serve(&workspace.path(), &key, Some(reserve));
+    let new = owner.post(&workspace.dashboards(""), json!({ "name": "Refused" })).await;
+    assert_eq!(new.status, 503);
+    let path = format!("/api/personal_api_keys/{}/roll/", leaked["id"].as_str().expect("an id"));
+    owner.post(&path, json!({ "grace_seconds": 0 })).await.ok();
+    app.close().await;
 }
 
 /// The same file, served with this much of the disk to be kept free.

@@ -374,6 +374,37 @@ async fn an_insight_lists_the_dashboards_that_its_reader_may_see() {
 }
 
 #[tokio::test]
+async fn an_insight_on_many_dashboards_lists_the_first_that_its_reader_may_see_and_the_one_that_is_read()
+ {
+    const HIDDEN: usize = 110;
+    let workspace = Workspace::new().await;
+    let ben = workspace.member("ben", Level::Member).await;
+    let owner = &workspace.owner;
+    let template = json!({ "template": {
+        "template_name": "T", "dashboard_description": "", "dashboard_filters": {},
+        "tiles": [{ "type": "INSIGHT", "name": "Visitors", "query": { "kind": "TrendsQuery" } }],
+    }});
+    let path = workspace.dashboards("create_from_template_json/");
+    let first = owner.post(&path, template).await.ok();
+    let mut ids = vec![first["id"].clone()];
+    hide(&workspace, &first).await;
+    for number in 1..HIDDEN + 5 {
+        let copy = json!({ "use_dashboard": first["id"] });
+        let copy = owner.post(&workspace.dashboards(""), copy).await.ok();
+        if number < HIDDEN {
+            hide(&workspace, &copy).await;
+        }
+        ids.push(copy["id"].clone());
+    }
+    let last = workspace.dashboards(&format!("{}/", ids[HIDDEN + 4]));
+    let seen = ben.get(&last).await.ok();
+    assert_eq!(seen["tiles"][0]["insight"]["dashboards"], json!(ids[HIDDEN..]));
+    let all = owner.get(&last).await.ok();
+    let first_and_read = [&ids[..99], &ids[HIDDEN + 4..]].concat();
+    assert_eq!(all["tiles"][0]["insight"]["dashboards"], json!(first_and_read));
+}
+
+#[tokio::test]
 async fn a_key_that_is_limited_to_an_organization_is_told_no_other_by_a_projects_number() {
     let scene = Scene::new().await;
     let made = &scene.workspace.made;

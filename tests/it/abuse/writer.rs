@@ -96,6 +96,21 @@ async fn a_write_behind_a_large_answer_does_not_wait_for_it() {
     }
 }
 
+#[tokio::test]
+async fn a_change_with_a_large_answer_is_no_refused_write() {
+    let workspace = Workspace::new().await;
+    let (_, heavy) = make(&workspace, &workspace.owner, json!({})).await;
+    fill(&workspace.owner, &heavy, 400).await;
+    workspace.owner.patch(&heavy, json!({ "name": "Heavy" })).await.ok();
+    let template = json!({ "template": {
+        "template_name": "T", "dashboard_description": "", "dashboard_filters": {},
+        "tiles": [{ "type": "TEXT", "body": "x" }],
+    }});
+    let path = workspace.dashboards("create_from_template_json/");
+    workspace.owner.post(&path, template).await.ok();
+    assert_eq!(workspace.app.store().figures(0).refused, 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn each_large_answer_shows_the_state_that_its_own_write_left() {
     let workspace = Workspace::new().await;

@@ -104,12 +104,13 @@ fn rank(noun: &str) -> Option<usize> {
 const ROOMS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("patch", &[]),
+    ("background", &["error"]),
     ("fair", &[]),
     ("time", &["error"]),
     ("json", &["error"]),
     ("secret", &["error", "time"]),
     ("input", &["error", "json", "patch", "time"]),
-    ("store", &["error", "fair", "secret", "time"]),
+    ("store", &["background", "error", "fair", "secret", "time"]),
     ("ids", &["store"]),
     ("etag", &["error", "store"]),
     ("idempotency", &["error", "ids", "store", "time"]),
@@ -154,6 +155,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "state",
         &[
             "access",
+            "background",
             "config",
             "dns",
             "error",
@@ -174,6 +176,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "http",
         &[
             "access",
+            "background",
             "config",
             "error",
             "etag",

@@ -100,7 +100,7 @@ impl<X: Tx> Contents<'_, '_, X> {
                     if row.head.deleted {
                         return Ok(());
                     }
-                    insights::write(*tx, &row, rights, visible, users, out)
+                    insights::write(*tx, &row, tile.dashboard, rights, visible, users, out)
                 })?;
                 Ok((!out.is_empty()).then_some((out, NULL)))
             }

@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::{Value, json};
 
@@ -93,6 +94,13 @@ fn on_server_core<T>(start: impl FnOnce() -> T) -> T {
     started
 }
 
+/// Raises the limit of open files as far as it goes, for the attacks that hold thousands of connections.
+fn allow_many_connections() {
+    let limits = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limits.maximum, ..limits };
+    setrlimit(Resource::Nofile, raised).expect("a limit below the hard one");
+}
+
 /// A connection that comes from this address of the loopback network.
 pub fn open_from(from: &str, to: SocketAddr) -> Option<TcpStream> {
     let from: IpAddr = from.parse().expect("an address");
@@ -110,6 +118,7 @@ fn run(site: &Site, args: &[&str]) -> Value {
 impl Stage {
     /// Starts a server with default limits, and gives the attacker what the attack needs.
     pub fn set(needs: Needs) -> Self {
+        allow_many_connections();
         let site = Site::empty();
         let made = run(&site, &["init", "--email", OWNER, "--project", "Web"]);
         let create = ["organization", "create", "Victim", "--owner", "v@victim.example"];
