@@ -46,15 +46,12 @@ pub(super) fn mask(line: &str, address: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
     while let Some(first) = rest.chars().next() {
-        match after_prefix(rest, address) {
-            Some(after) => {
-                out.push_str("[address]");
-                rest = after;
-            }
-            None => {
-                out.push(first);
-                rest = &rest[first.len_utf8()..];
-            }
+        if let Some(after) = after_prefix(rest, address) {
+            out.push_str("[address]");
+            rest = after;
+        } else {
+            out.push(first);
+            rest = &rest[first.len_utf8()..];
         }
     }
     out
