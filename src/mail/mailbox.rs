@@ -1,9 +1,12 @@
-//! Mailboxes: what mails to an address are counted by.
+//! Mailboxes: what mails to an address are counted by, and how an address is kept out of the log.
 
 use email_address::{EmailAddress, Options};
 
+/// The names of one mail service, which passes over dots in the local part.
+const GMAIL: [&str; 2] = ["gmail.com", "googlemail.com"];
+
 /// The mailbox that an address leads to, in one spelling: in lower case, without quotes, and without the tag behind a
-/// `+`. Mails to all spellings of a mailbox count together.
+/// `+`. The dots in addresses at Gmail are left out. Mails to all spellings of a mailbox count together.
 ///
 /// The result is a key for counting, not an address to send to: some servers keep case and tags apart. A text that is
 /// not an address is its own mailbox.
@@ -17,7 +20,11 @@ pub(super) fn mailbox(address: &str) -> String {
         Some((name, _)) if !name.is_empty() => name,
         _ => &local,
     };
-    format!("{untagged}@{}", parsed.domain()).to_lowercase()
+    let (untagged, domain) = (untagged.to_lowercase(), parsed.domain().to_lowercase());
+    if GMAIL.contains(&domain.as_str()) {
+        return format!("{}@{}", untagged.replace('.', ""), GMAIL[0]);
+    }
+    format!("{untagged}@{domain}")
 }
 
 /// The local part of a valid address without its quotes. In quotes a backslash stands before the character that it
@@ -32,6 +39,33 @@ fn unquoted(local: &str) -> String {
         character => character,
     };
     std::iter::from_fn(next).collect()
+}
+
+/// `line` with `[address]` in the place of each `address`, whatever the case of its letters.
+pub(super) fn mask(line: &str, address: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(first) = rest.chars().next() {
+        if let Some(after) = after_prefix(rest, address) {
+            out.push_str("[address]");
+            rest = after;
+        } else {
+            out.push(first);
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    out
+}
+
+/// What follows `prefix` in `text`, if `text` begins with it in letters of whatever case.
+fn after_prefix<'t>(text: &'t str, prefix: &str) -> Option<&'t str> {
+    let mut rest = text.chars();
+    for expected in prefix.chars() {
+        if !rest.next()?.to_lowercase().eq(expected.to_lowercase()) {
+            return None;
+        }
+    }
+    Some(rest.as_str())
 }
 
 #[cfg(test)]
@@ -53,6 +87,24 @@ mod tests {
         ] {
             assert_eq!(mailbox(address), "victim@x.example", "{address}");
         }
+    }
+
+    #[test]
+    fn dots_and_both_names_of_gmail_make_no_other_mailbox() {
+        for address in ["victim@gmail.com", "vic.tim@GMAIL.com", "v.i.c.t.i.m+x@googlemail.com"] {
+            assert_eq!(mailbox(address), mailbox("victim@gmail.com"), "{address}");
+        }
+        assert_eq!(mailbox("vic.tim@gmail.com.x.example"), "vic.tim@gmail.com.x.example");
+    }
+
+    #[test]
+    fn an_address_is_masked_whatever_its_case() {
+        let line = "550 <ann@x.example>: no; ANN@X.EXAMPLE, anna@x.example, Ann@x.exampl";
+        assert_eq!(
+            mask(line, "Ann@x.example"),
+            "550 <[address]>: no; [address], anna@x.example, Ann@x.exampl"
+        );
+        assert_eq!(mask("550 Ann@BÜCHER.example", "ann@bücher.example"), "550 [address]");
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod mailbox;
 mod mime;
 mod notices;
 pub mod outbox;
+mod pauses;
 pub mod postman;
 mod round;
 mod schedule;

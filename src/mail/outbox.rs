@@ -155,28 +155,15 @@ pub fn post(
         let text = "This organization has as many mails waiting to be sent as it may have";
         return Err(Error::limit_reached(format!("{text} ({MAX_WAITING}).")));
     }
-    put(tx, id, organization, about, now)
+    post_always(tx, id, organization, about, now)
 }
 
-/// Puts a letter into the outbox that nothing depends on, unless too many of its organization wait. Returns whether it
-/// did.
+/// Puts a letter into the outbox, to be sent at once, however many letters of its organization wait. What posts it
+/// bounds how many there are.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
-pub fn post_announcement(
-    tx: &mut WriteTx<'_>,
-    id: LetterId,
-    organization: OrganizationId,
-    about: About,
-    now: Timestamp,
-) -> Result<bool> {
-    if tx.count::<Letter>(&organization)? >= MAX_WAITING_TO_ANNOUNCE {
-        return Ok(false);
-    }
-    put(tx, id, organization, about, now).map(|()| true)
-}
-
-fn put(
+pub fn post_always(
     tx: &mut WriteTx<'_>,
     id: LetterId,
     organization: OrganizationId,
@@ -184,6 +171,31 @@ fn put(
     now: Timestamp,
 ) -> Result<()> {
     tx.put(&Letter { id, organization, about, written_at: now, due_at: now, attempts: 0 })
+}
+
+/// Puts letters into the outbox that nothing depends on, as far as they leave half of the places of their organization
+/// to invites. The log tells how many were dropped.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub fn announce(
+    tx: &mut WriteTx<'_>,
+    letters: impl IntoIterator<Item = (LetterId, About)>,
+    organization: OrganizationId,
+    now: Timestamp,
+) -> Result<()> {
+    let mut dropped = 0_usize;
+    for (id, about) in letters {
+        if tx.count::<Letter>(&organization)? < MAX_WAITING_TO_ANNOUNCE {
+            post_always(tx, id, organization, about, now)?;
+        } else {
+            dropped += 1;
+        }
+    }
+    if dropped > 0 {
+        tracing::warn!(%organization, dropped, "announcements were dropped: too many mails of the organization wait");
+    }
+    Ok(())
 }
 
 /// Takes a letter back that was not sent yet, if it was not.

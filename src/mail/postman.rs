@@ -5,7 +5,7 @@
 //! and the retries are the file's, and a restart forgets neither.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
@@ -24,6 +24,8 @@ use super::schedule::Schedule;
 use super::sent;
 use super::smtp::Mailer;
 
+/// After how long a round begins no further attempt: letters that were posted meanwhile get their turn.
+const LONGEST_ROUND: Duration = Duration::from_secs(5);
 /// How long the postman waits when the file cannot be read or written.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -194,11 +196,23 @@ impl Rounds {
             if self.is_stopped() {
                 break;
             }
-            let organization = letter.organization;
-            if let Some(moment) = self.serve(letter).await? {
-                schedule.wait(organization, moment);
+            let (organization, begun) = (letter.organization, self.clock.now());
+            let held = if begun >= now.plus(LONGEST_ROUND) {
+                Some(now)
+            } else if let Some(paused) = schedule.pauses.letter_free_at(&letter, begun) {
+                Some(paused)
+            } else {
+                // A clock that is set meanwhile says nothing of how long it took.
+                let stopwatch = Instant::now();
+                let held = self.serve(letter.clone()).await?;
+                schedule.pauses.add(&letter, stopwatch.elapsed(), self.clock.now());
+                held
+            };
+            match held {
+                Some(moment) => schedule.wait(organization, moment),
+                // Behind what was posted meanwhile.
+                None => schedule.add(organization, self.clock.now()),
             }
-            schedule.add(organization, now);
         }
         self.schedule = schedule;
         Ok(next)

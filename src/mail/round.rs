@@ -29,7 +29,8 @@ pub(super) enum Step {
 pub(super) enum Outcome {
     /// The server has it.
     Accepted,
-    /// It is to be tried again. Where nobody knows whether the server has it, it counts as sent besides.
+    /// It is to be tried again. The attempt counts against the organization and the user; if nobody knows whether the
+    /// server has the mail, it counts against the mailbox too.
     Failed {
         /// Whether nobody knows.
         unsure: bool,
@@ -81,41 +82,29 @@ impl Outcome {
             Self::Failed { .. } => tx.exists::<Letter>(&letter.id)?,
             _ => tx.remove::<Letter>(&letter.id)?.is_some(),
         };
-        if let Self::Accepted | Self::Failed { unsure: true } = self {
+        let may_be_sent = match self {
+            Self::Accepted => Some(true),
+            Self::Failed { unsure } => Some(*unsure),
+            Self::Dropped | Self::Replaced(_) => None,
+        };
+        if let Some(may_be_sent) = may_be_sent {
+            let address = letter.about.address().filter(|_| may_be_sent);
             tx.put(&Sent {
                 at: now,
                 letter: letter.id,
                 organization: letter.organization,
-                mailbox: letter.about.address().map(mailbox).unwrap_or_default(),
+                mailbox: address.map(mailbox).unwrap_or_default(),
                 user: letter.about.user(),
             })?;
         }
         match self {
             Self::Failed { .. } if waits => tx.put(&letter.put_off(now)),
-            Self::Replaced(abouts) if waits => announce(tx, letter, abouts, seed, now),
+            Self::Replaced(abouts) if waits => {
+                let mut draw = seed.draw();
+                let letters = abouts.iter().map(|about| (LetterId(draw.uuid(now)), about.clone()));
+                outbox::announce(tx, letters, letter.organization, now)
+            }
             _ => Ok(()),
         }
     }
-}
-
-/// Puts a letter about each of `abouts` into the outbox, as far as there is room.
-fn announce(
-    tx: &mut WriteTx<'_>,
-    letter: &Letter,
-    abouts: &[About],
-    seed: &Seed,
-    now: Timestamp,
-) -> Result<()> {
-    let (mut draw, mut dropped) = (seed.draw(), 0_usize);
-    let organization = letter.organization;
-    for about in abouts {
-        let id = LetterId(draw.uuid(now));
-        if !outbox::post_announcement(tx, id, organization, about.clone(), now)? {
-            dropped += 1;
-        }
-    }
-    if dropped > 0 {
-        tracing::warn!(letter = %letter.id, %organization, dropped, "announcements were dropped: too many mails of the organization wait");
-    }
-    Ok(())
 }

@@ -17,14 +17,15 @@ use crate::time::Timestamp;
 use super::limits::Limits;
 use super::mailbox::mailbox;
 use super::outbox::{BY_ORGANIZATION, LONGEST_RETRY, Letter};
+use super::pauses::Pauses;
 use super::sent;
 
 /// How many organizations one round looks at.
 const ORGANIZATIONS: usize = 20;
 /// How many letters of one organization one look reads.
 const LETTERS_READ: usize = 100;
-/// How many letters of one organization one look sends.
-const LETTERS_SENT: usize = 5;
+/// How many letters of one organization one look sends. With one, an organization's turn ends with each attempt.
+const LETTERS_SENT: usize = 1;
 /// How many organizations one round searches the index for.
 const SEARCHED: usize = 100;
 
@@ -48,6 +49,8 @@ pub(super) struct Schedule {
     /// From which organization on the index is still to be searched; `None` once it was searched to its end.
     search_from: Option<OrganizationId>,
     planned_at: Option<Timestamp>,
+    /// Who waits after a slow attempt.
+    pub(super) pauses: Pauses,
 }
 
 /// An empty schedule, which begins with a search of the index.
@@ -59,6 +62,7 @@ impl Default for Schedule {
             next_turn: 0,
             search_from: Some(OrganizationId(Uuid::nil())),
             planned_at: None,
+            pauses: Pauses::default(),
         }
     }
 }
@@ -119,6 +123,7 @@ impl Schedule {
             return Ok(Round { forget: true, next: Some(now), ..round });
         }
         self.search(tx, now)?;
+        self.pauses.forget(now);
         let first_turn = self.next_turn;
         for _ in 0..ORGANIZATIONS {
             let Some((&turn, &organization)) = self.turns.first_key_value() else { break };
@@ -129,7 +134,9 @@ impl Schedule {
             self.turns.remove(&turn);
             let mut queue = self.queues.remove(&organization).unwrap_or_default();
             queue.turn = None;
-            if let Some(moment) = queue.look(tx, organization, now, &mut limits, &mut round)? {
+            let pauses = &self.pauses;
+            let looked = queue.look(tx, organization, now, (&mut limits, pauses), &mut round)?;
+            if let Some(moment) = looked {
                 self.queues.insert(organization, queue);
                 self.look_at(organization, moment);
             }
@@ -169,16 +176,18 @@ impl Queue {
         tx: &impl Tx,
         organization: OrganizationId,
         now: Timestamp,
-        limits: &mut Limits,
+        (limits, pauses): (&mut Limits, &Pauses),
         round: &mut Round,
     ) -> Result<Option<Timestamp>> {
-        if let Some(held) = limits.organization_free_at(tx, organization, now)? {
-            return Ok(Some(held));
+        let held = limits.organization_free_at(tx, organization, now)?;
+        let held = held.max(pauses.organization_free_at(organization, now));
+        if held.is_some() {
+            return Ok(held);
         }
         if self.free_at.is_some_and(|moment| moment <= now) {
             (self.seen, self.free_at) = (None, None);
         }
-        let mut look = Look { queue: self, limits, round, now, read: 0, sent: 0 };
+        let mut look = Look { queue: self, limits, pauses, round, now, read: 0, sent: 0 };
         let (due_at, id) = look.queue.seen.unwrap_or((Timestamp::MIN, LetterId(Uuid::nil())));
         let mut next_due = None;
         let mut all_read = true;
@@ -223,6 +232,7 @@ impl Queue {
 struct Look<'l> {
     queue: &'l mut Queue,
     limits: &'l mut Limits,
+    pauses: &'l Pauses,
     round: &'l mut Round,
     now: Timestamp,
     read: usize,
@@ -240,6 +250,7 @@ impl Look<'_> {
         self.read += 1;
         let letter = row.head;
         let held = self.limits.letter_free_at(tx, &letter, self.now)?;
+        let held = held.max(self.pauses.letter_free_at(&letter, self.now));
         let mut held = held.filter(|_| !letter.is_stale(self.now));
         if held.is_none()
             && let Some(address) = letter.about.address()

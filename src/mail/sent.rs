@@ -1,5 +1,6 @@
 //! What was sent within the hour, and what may be sent by that: to one mailbox at most one mail a minute, and a
-//! hundred mails an hour for one organization and for the invites of one user, whatever the organization.
+//! hundred mails an hour for one organization and for the invites of one user, whatever the organization. Attempts
+//! that fail count like mails, except against the mailbox.
 
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ const PER_HOUR: usize = 100;
 /// How many records one transaction forgets at the most, from each end.
 const PIECE: usize = 250;
 
-/// A mail that the mail server accepted.
+/// A mail that the mail server accepted, or an attempt at one that failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sent {
     /// When.
@@ -28,7 +29,8 @@ pub struct Sent {
     pub letter: LetterId,
     /// In whose name.
     pub organization: OrganizationId,
-    /// To which mailbox, in the one spelling by which mails are counted.
+    /// To which mailbox, in the one spelling by which mails are counted; empty for an attempt that brought the mailbox
+    /// no mail.
     pub mailbox: String,
     /// The user who caused it, if the mail invites somebody.
     pub user: Option<UserId>,

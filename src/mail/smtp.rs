@@ -24,6 +24,7 @@ use crate::ids::LetterId;
 use crate::time::Timestamp;
 
 use super::compose::Message;
+use super::mailbox::mask;
 use super::mime;
 
 /// How many times as long as for all before it the server may take for its last word on a mail: a mail that is
@@ -74,7 +75,7 @@ impl Failure {
     pub(super) fn without(&self, to: &str) -> String {
         let written = ascii(to).map(|address| address.to_string());
         let known = written.as_deref().into_iter().chain([to]).filter(|known| !known.is_empty());
-        known.fold(self.line.clone(), |line, address| line.replace(address, "[address]"))
+        known.fold(self.line.clone(), |line, address| mask(&line, address))
     }
 }
 

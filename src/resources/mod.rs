@@ -66,6 +66,6 @@ fn kinds() -> Vec<Box<dyn Kind>> {
         secret_kind::<Kept>(Secrecy::Whole),
         secret_kind::<Part>(Secrecy::Whole),
         secret_kind::<KeptObject>(Secrecy::Whole),
-        kind::<sweeps::Sweep>(),
+        kind::<organizations::Sweep>(),
     ]
 }

@@ -69,6 +69,7 @@ async fn somebody_new_joins_with_the_token_and_gets_a_key() {
     let shown = anonymous.get(&offer.path).await.ok();
     let expected = json!({
         "id": shown["id"], "target_email": "Ann@x.example", "first_name": "Ann", "organization_name": "Corp",
+        "unproven_account": null,
     });
     assert_eq!(shown, expected);
     anonymous.get(&format!("{}?token={}", offer.path, offer.token)).await.is(200, expected);

@@ -232,3 +232,31 @@ async fn a_letter_that_was_put_off_is_looked_at_when_it_is_due() {
     assert_eq!((round.letters.len(), round.next), (0, Some(due)));
     assert_eq!(outbox.plan(&mut schedule, due).0.letters.len(), 1);
 }
+
+#[tokio::test]
+async fn a_user_whose_mail_took_long_waits_in_all_organizations_and_others_do_not() {
+    let outbox = Outbox::new();
+    for of in 1..=5 {
+        outbox.letters(of, 3, distinct).await;
+    }
+    let of_other = Letter {
+        about: About::Invite { invite: InviteId(id(6, 1)), to: distinct(6), by: Some(UserId(2)) },
+        ..letter(6, 1, distinct(6))
+    };
+    outbox.put(move |tx| tx.put(&of_other)).await;
+    let mut schedule = Schedule::default();
+    let slow = letter(1, 0, distinct(0));
+    let ended = NOW.plus_seconds(30);
+    schedule.pauses.add(&slow, std::time::Duration::from_secs(30), ended);
+    let organizations = |round: &Round| -> Vec<_> {
+        round.letters.iter().map(|letter| letter.organization).collect()
+    };
+    let (round, _) = outbox.plan(&mut schedule, ended);
+    assert_eq!(organizations(&round), [organization(6)]);
+    schedule.add(organization(6), NOW);
+    let (round, _) = outbox.plan(&mut schedule, ended.plus_seconds(119));
+    assert_eq!(organizations(&round), [organization(6)]);
+    let (round, _) = outbox.plan(&mut schedule, ended.plus_seconds(120));
+    assert!(!round.letters.is_empty());
+    assert!(round.letters.iter().all(|letter| letter.organization != organization(6)));
+}

@@ -203,13 +203,19 @@ pub fn set(
     Ok(rule)
 }
 
-/// Removes the rules about a member who leaves.
+/// Removes up to `limit` rules about a member who left; returns how many.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
-pub fn remove_of(tx: &mut WriteTx<'_>, organization: OrganizationId, user: UserId) -> Result<()> {
-    for key in tx.keys(&BY_MEMBER, &(organization, user), usize::MAX)? {
-        tx.remove::<Rule>(&key)?;
+pub fn remove_of(
+    tx: &mut WriteTx<'_>,
+    organization: OrganizationId,
+    user: UserId,
+    limit: usize,
+) -> Result<usize> {
+    let keys = tx.keys(&BY_MEMBER, &(organization, user), limit)?;
+    for key in &keys {
+        tx.remove::<Rule>(key)?;
     }
-    Ok(())
+    Ok(keys.len())
 }

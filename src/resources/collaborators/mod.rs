@@ -236,15 +236,21 @@ pub fn levels(tx: &impl Tx, place: &InProject) -> Result<HashMap<DashboardId, i6
     Ok(levels)
 }
 
-/// Removes what a member who leaves collaborates on.
+/// Removes a former member from up to `limit` dashboards on which they collaborated; returns how many.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
-pub fn remove_of(tx: &mut WriteTx<'_>, organization: OrganizationId, user: UserId) -> Result<()> {
-    for key in tx.keys(&BY_USER, &(organization, user), usize::MAX)? {
-        tx.remove::<Collaborator>(&key)?;
+pub fn remove_of(
+    tx: &mut WriteTx<'_>,
+    organization: OrganizationId,
+    user: UserId,
+    limit: usize,
+) -> Result<usize> {
+    let keys = tx.keys(&BY_USER, &(organization, user), limit)?;
+    for key in &keys {
+        tx.remove::<Collaborator>(key)?;
     }
-    Ok(())
+    Ok(keys.len())
 }
 
 /// Whether lists show it: inactive users are left out, and who is no member.

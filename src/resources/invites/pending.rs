@@ -1,5 +1,7 @@
 //! How many invites of an organization are pending, and which of them end with their maker.
 
+use std::ops::ControlFlow;
+
 use crate::error::{Error, Result};
 use crate::ids::{InviteId, OrganizationId, UserId};
 use crate::store::{Order, Tx, Window, WriteTx};
@@ -51,7 +53,8 @@ fn oldest_expired(
     Ok(expired)
 }
 
-/// Removes the invites that a user made in an organization, and their mails that were not sent yet.
+/// Removes up to `limit` invites that a user made in an organization, and their mails that were not sent yet; returns
+/// how many.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
@@ -59,13 +62,18 @@ pub fn remove_made_by(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
     user: UserId,
-) -> Result<()> {
+    limit: usize,
+) -> Result<usize> {
     let mut made = Vec::new();
-    tx.walk(&BY_SERIAL, &organization, Window::all(Order::Ascending), |row| {
+    tx.walk_until(&BY_SERIAL, &organization, 0, Order::Ascending, |row| {
+        if made.len() == limit {
+            return Ok(ControlFlow::Break(()));
+        }
         if row.head.created_by == Some(user) {
             made.push(row.head.id);
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     })?;
-    made.into_iter().try_for_each(|id| remove(tx, organization, id))
+    made.iter().try_for_each(|id| remove(tx, organization, *id))?;
+    Ok(made.len())
 }

@@ -95,6 +95,7 @@ async fn destroy(
         expected.require::<Membership>(tx, &(place.member.organization, user))
     })
     .await?;
+    app.sweep();
     Ok(Answer::NoContent)
 }
 

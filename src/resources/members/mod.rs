@@ -1,6 +1,7 @@
 //! Members: users in organizations, each at a level (API document, Member; facts-org §4).
 
 pub mod body;
+mod ending;
 pub mod http;
 mod level;
 mod list;
@@ -24,9 +25,10 @@ use crate::store::{
 };
 use crate::time::Timestamp;
 
+pub use ending::{end, is_alone, is_ending};
 pub use level::Level;
 pub use list::{Filter, Orders, list};
-pub use origin::{JoinedBy, MembershipOrigin, end};
+pub use origin::{JoinedBy, MembershipOrigin};
 
 /// One user in one organization.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -128,7 +130,7 @@ input! {
 /// Adds a user to an organization.
 ///
 /// # Errors
-/// 400 when the user belongs to it already; 404 when either is gone.
+/// 400 when the user belongs to it already; 404 when either is gone; 503 while a former membership is being removed.
 pub fn create(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
@@ -147,6 +149,7 @@ pub fn create(
             "A user with this email address already belongs to the organization.",
         ));
     }
+    ending::require_ended(tx, organization, user)?;
     let member = Membership {
         organization,
         user,

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use crate::error::Result;
 use crate::ids::{MembershipId, OrganizationId, UserId};
-use crate::store::{Owner, Record, Reference, Table, Tx, WriteTx};
+use crate::store::{Owner, Record, Reference, Table, Tx};
 use crate::time::Timestamp;
 
 use super::Membership;
@@ -63,14 +63,4 @@ impl Record for MembershipOrigin {
     fn references(&self) -> Vec<Reference> {
         vec![Reference::to::<Membership>(&(self.organization, self.user))]
     }
-}
-
-/// Ends a membership, and what is known of how it began.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
-pub fn end(tx: &mut WriteTx<'_>, organization: OrganizationId, user: UserId) -> Result<()> {
-    let key = (organization, user);
-    tx.remove::<Membership>(&key)?;
-    tx.remove::<MembershipOrigin>(&key).map(drop)
 }

@@ -2,6 +2,7 @@
 
 pub mod body;
 pub mod http;
+mod sweep;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -15,6 +16,8 @@ use crate::patch::set;
 use crate::secret::Draw;
 use crate::store::{Index, Indexed, Owner, Record, Table, Tx, WriteTx};
 use crate::time::Timestamp;
+
+pub use sweep::Sweep;
 
 /// An organization.
 #[derive(Debug, Clone, PartialEq)]

@@ -169,13 +169,19 @@ pub fn give(
     Ok(())
 }
 
-/// Removes the grants of a member who leaves.
+/// Removes up to `limit` grants of a member who left; returns how many.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
-pub fn remove_of(tx: &mut WriteTx<'_>, organization: OrganizationId, user: UserId) -> Result<()> {
-    for key in tx.keys(&BY_USER, &(organization, user), usize::MAX)? {
-        tx.remove::<Grant>(&key)?;
+pub fn remove_of(
+    tx: &mut WriteTx<'_>,
+    organization: OrganizationId,
+    user: UserId,
+    limit: usize,
+) -> Result<usize> {
+    let keys = tx.keys(&BY_USER, &(organization, user), limit)?;
+    for key in &keys {
+        tx.remove::<Grant>(key)?;
     }
-    Ok(())
+    Ok(keys.len())
 }

@@ -5,6 +5,8 @@ use utoipa::ToSchema;
 use crate::ids::{ApiKeyId, InviteId, OrganizationId};
 use crate::resources::users;
 
+use super::UnprovenAccount;
+
 /// What an invite offers.
 #[derive(ToSchema)]
 pub struct InviteOffer {
@@ -17,6 +19,9 @@ pub struct InviteOffer {
     pub first_name: String,
     /// The organization that it leads into.
     pub organization_name: String,
+    /// The account of the address that accepting with `take_over` takes over; null if there is none, or if the token
+    /// of the mail was not sent. Sending a key of that account joins with it instead, and verifies the address.
+    pub unproven_account: Option<UnprovenAccount>,
 }
 
 /// Who joined, and with what.

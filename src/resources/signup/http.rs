@@ -11,7 +11,7 @@ use crate::http::body::Body;
 use crate::http::html::Document;
 use crate::http::path::{Id, Query};
 use crate::http::routes::Routes;
-use crate::ids::{InviteId, RequesterId, UserId};
+use crate::ids::{InviteId, OrganizationId, RequesterId, UserId};
 use crate::resources::invites::Links;
 use crate::resources::sweeps;
 use crate::resources::users::{self, User};
@@ -76,7 +76,8 @@ async fn offer(
 ) -> Answered {
     let tx = app.store().snapshot()?;
     let visitor = visitor.caller.map(|caller| caller.user.id);
-    super::offer(&*tx, app.links(), id.ok(), query.last("token"), visitor, app.now())
+    let (token, sends_mail) = (query.last("token"), app.sends_mail());
+    super::offer(&*tx, app.links(), id.ok(), token, visitor, sends_mail, app.now())
         .map(Answer::Plain)
 }
 
@@ -98,53 +99,68 @@ async fn accept(
     if let Some(reply) = app.find_reply_as_visitor(&visitor, once.as_ref())? {
         return Ok(reply);
     }
-    let taken = acceptable(&*app.store().snapshot()?)?;
+    let taken = acceptable(&*app.store().snapshot()?)?.taken_over();
     let by = match user {
         Some(user) => AcceptedBy::User(user),
         None => AcceptedBy::Newcomer(
             app.new_key(visitor.consumer, None, move |tx| acceptable(tx).map(drop)).await?,
         ),
     };
-    // The first piece takes the account's keys, so it comes to nothing more meanwhile. The last one ends in the write
-    // that takes the account over.
-    while let Some(account) = taken
-        && is_large(&app, account)?
-    {
-        let piece = end_piece(links.clone(), terms, Arc::clone(&sent));
-        app.post_as_visitor(&visitor, None, piece).await?;
-    }
-    let answer = app.post_as_visitor(&visitor, once, move |tx, now| {
-        let taken = super::require_acceptable(tx, &links, terms, &sent, by.user(), now)?;
-        if let Some(account) = taken {
-            while sweeps::end_account(tx, account)? {}
+    let Some(account) = taken else {
+        return app.post_as_visitor(&visitor, once, accepting(links, terms, sent, by, seed)).await;
+    };
+    // On a task of its own: a takeover of several writes goes on if the client leaves.
+    let taking_over = tokio::spawn(async move {
+        while ends_in_pieces(&app, account)? {
+            let piece = end_piece(links.clone(), terms, Arc::clone(&sent));
+            app.post_as_visitor(&visitor, None, piece).await?;
+            app.sweep();
         }
-        let (user, body) = super::accept(tx, &links, terms, &sent, &by, &mut seed.draw(), now)?;
-        Ok((user, Answer::Created(body)))
-    });
-    let answer = answer.await?;
-    if taken.is_some() {
+        let accepting = accepting(links, terms, sent, by, seed);
+        let answer = app.post_as_visitor(&visitor, once, accepting).await;
         app.sweep();
+        answer
+    });
+    taking_over.await.map_err(Error::internal)?
+}
+
+/// Accepts, and ends what is left of an account that is taken over, in one write.
+fn accepting(
+    links: Links,
+    terms: Terms,
+    sent: Arc<Acceptance>,
+    by: AcceptedBy,
+    seed: Seed,
+) -> impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(users::Head, Answer)> + Send + 'static {
+    move |tx: &mut WriteTx<'_>, now: Timestamp| {
+        let accepted = super::require_acceptable(tx, &links, terms, &sent, by.user(), now)?;
+        if let Some((organization, account)) = accepted.taken_over() {
+            while sweeps::end_account(tx, organization, account)? {}
+        }
+        let (mut draw, sends_mail) = (seed.draw(), terms.sends_mail);
+        let (user, body) = super::accept(tx, accepted, sends_mail, &sent, &by, &mut draw, now)?;
+        Ok((user, Answer::Created(body)))
     }
-    Ok(answer)
 }
 
-fn is_large(app: &App, account: UserId) -> Result<bool> {
-    sweeps::is_large(&*app.store().snapshot()?, account)
-}
-
-/// Ends a piece of the account that is about to be taken over.
+/// Ends a piece of the account that is about to be taken over. The first piece takes the account's keys, so it comes to
+/// nothing more meanwhile.
 fn end_piece(
     links: Links,
     terms: Terms,
     sent: Arc<Acceptance>,
 ) -> impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(users::Head, Answer)> + Send + 'static {
     move |tx: &mut WriteTx<'_>, now: Timestamp| {
-        let taken = super::require_acceptable(tx, &links, terms, &sent, None, now)?;
-        let account = taken.ok_or_else(Error::not_found)?;
-        sweeps::end_account(tx, account)?;
+        let accepted = super::require_acceptable(tx, &links, terms, &sent, None, now)?;
+        let (organization, account) = accepted.taken_over().ok_or_else(Error::not_found)?;
+        sweeps::end_account(tx, organization, account)?;
         let head = tx.head::<User>(&account)?.ok_or_else(Error::not_found)?;
         Ok((head, Answer::Empty))
     }
+}
+
+fn ends_in_pieces(app: &App, (organization, account): (OrganizationId, UserId)) -> Result<bool> {
+    sweeps::ends_in_pieces(&*app.store().snapshot()?, organization, account)
 }
 
 fn terms(app: &App) -> Terms {

@@ -3,7 +3,9 @@
 pub mod body;
 pub mod http;
 mod input;
+mod joiner;
 mod letters;
+mod takeover;
 
 use crate::access::key::MadeKey;
 use crate::error::{Error, Result};
@@ -12,7 +14,6 @@ use crate::ids::{InviteId, LetterId, OrganizationId, UserId};
 use crate::json::Object;
 use crate::mail::outbox::{self, About};
 use crate::resources::api_keys;
-use crate::resources::domains;
 use crate::resources::invites::{self, Invite, Links, Proof};
 use crate::resources::members::{self, JoinedBy, Membership, MembershipOrigin};
 use crate::resources::organizations::Organization;
@@ -22,8 +23,11 @@ use crate::secret::Draw;
 use crate::store::{Tx, WriteTx};
 use crate::time::Timestamp;
 
+use joiner::{Joiner, account_exists, require_open};
+
 pub use input::{Acceptance, SignupFields};
 pub use letters::Letters;
+pub use takeover::UnprovenAccount;
 
 /// The invite that a path names. A text that is no id names none.
 ///
@@ -54,80 +58,6 @@ fn get_by_token(
     Ok((get(tx, id)?, proof))
 }
 
-/// Who somebody becomes who accepts an invite.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Joiner {
-    /// Somebody without an account.
-    Newcomer,
-    /// The account whose key was presented.
-    Account(UserId),
-    /// Somebody who proved the address of an account that only a link made: they take it over.
-    TakesOver(LinkAccount),
-}
-
-/// Lets an invite be accepted by a visitor: the account whose address it is for, or nobody in particular
-/// where no account binds that address; in the order of facts-org §3.4.
-///
-/// # Errors
-/// 400 `invalid_recipient`, `expired`, `account_exists`, `user_already_member` or `mail_required`.
-fn require_open(
-    tx: &impl Tx,
-    invite: &Invite,
-    visitor: Option<UserId>,
-    proof: Option<Proof>,
-    now: Timestamp,
-) -> Result<Joiner> {
-    let account = users::find_by_email(tx, &invite.head.address)?.map(|user| user.head);
-    if visitor.is_some() && visitor != account.as_ref().map(|user| user.id) {
-        return Err(Error::invalid(
-            "invalid_recipient",
-            "This invite is intended for another email address.",
-        ));
-    }
-    if invite.head.is_expired(now) {
-        return Err(Error::invalid(
-            "expired",
-            "This invite has expired. Please ask your admin for a new one.",
-        ));
-    }
-    let Some(account) = account else {
-        require_linkable(tx, invite, proof)?;
-        return Ok(Joiner::Newcomer);
-    };
-    if visitor.is_none() {
-        // What the operator deactivated stays so, whoever owns the address.
-        let unproven = match proof {
-            Some(Proof::Address) if account.is_active => users::find_unproven(tx, account.id)?,
-            _ => None,
-        };
-        let id = invite.head.id;
-        let exists = || Error::invalid("account_exists", format!("/login?next=/signup/{id}"));
-        return unproven.map(Joiner::TakesOver).ok_or_else(exists);
-    }
-    if members::find(tx, invite.head.organization, account.id)?.is_some() {
-        return Err(Error::invalid(
-            "user_already_member",
-            "You already are a member of this organization.",
-        ));
-    }
-    Ok(Joiner::Account(account.id))
-}
-
-/// Lets no link make an account under a domain that another organization proved to be its own. The refusal does
-/// not say so: whose domain it is, is not for whoever holds a link to know.
-fn require_linkable(tx: &impl Tx, invite: &Invite, proof: Option<Proof>) -> Result<()> {
-    if proof != Some(Proof::Link) {
-        return Ok(());
-    }
-    match domains::holder_of(tx, &invite.shown.target_email)? {
-        Some(holder) if holder != invite.head.organization => Err(Error::invalid(
-            "mail_required",
-            "Accept this invite by the link in the mail to its address.",
-        )),
-        _ => Ok(()),
-    }
-}
-
 /// What an invite offers, for a visitor who could accept it. A token need not be presented; where one is,
 /// it has to be right.
 ///
@@ -139,6 +69,7 @@ pub fn offer(
     id: Option<InviteId>,
     token: Option<&str>,
     visitor: Option<UserId>,
+    sends_mail: bool,
     now: Timestamp,
 ) -> Result<Vec<u8>> {
     let (invite, proof) = match token {
@@ -148,7 +79,10 @@ pub fn offer(
         }
         None => (get(tx, id)?, None),
     };
-    require_open(tx, &invite, visitor, proof, now)?;
+    let unproven_account = match require_open(tx, &invite, visitor, proof, sends_mail, now)? {
+        Joiner::TakesOver(account) => Some(UnprovenAccount::of(tx, account)?),
+        Joiner::Newcomer | Joiner::Account(_) => None,
+    };
     let organization: Organization = tx.get(&invite.head.organization)?;
     let mut out = Vec::with_capacity(256);
     Object::begin(&mut out)
@@ -156,6 +90,7 @@ pub fn offer(
         .field("target_email", &invite.shown.target_email)?
         .field("first_name", &invite.shown.first_name)?
         .field("organization_name", &organization.shown.name)?
+        .field("unproven_account", &unproven_account)?
         .end();
     Ok(out)
 }
@@ -171,11 +106,30 @@ pub struct Terms {
     pub organizations: u64,
 }
 
-/// Whether this acceptance would be taken, as things are: asked before a key is made for it. Returns the account
-/// that it takes over, if it takes one over.
+/// An acceptance that would be taken, as things are.
+pub struct Acceptable {
+    invite: Invite,
+    proof: Proof,
+    joiner: Joiner,
+}
+
+impl Acceptable {
+    /// The organization that the invite leads into, and the account that the acceptance takes over, if it takes one
+    /// over.
+    pub fn taken_over(&self) -> Option<(OrganizationId, UserId)> {
+        match self.joiner {
+            Joiner::TakesOver(account) => Some((self.invite.head.organization, account.user)),
+            Joiner::Newcomer | Joiner::Account(_) => None,
+        }
+    }
+}
+
+/// Checks whether this acceptance would be taken, as things are. It is asked before a key is made for it, and again
+/// in the write that accepts.
 ///
 /// # Errors
-/// As [`accept`], and 400 `limit_reached`.
+/// 400 if the token is wrong or missing, the invite is not for this visitor to accept, the address has an account
+/// whose takeover is not asked for, a field of somebody new is no good, or a cap is reached.
 pub fn require_acceptable(
     tx: &impl Tx,
     links: &Links,
@@ -183,18 +137,18 @@ pub fn require_acceptable(
     sent: &Acceptance,
     visitor: Option<UserId>,
     now: Timestamp,
-) -> Result<Option<UserId>> {
+) -> Result<Acceptable> {
     let (invite, proof) = get_by_token(tx, links, sent.invite, sent.token()?)?;
-    let joiner = require_open(tx, &invite, visitor, Some(proof), now)?;
+    let joiner = require_open(tx, &invite, visitor, Some(proof), terms.sends_mail, now)?;
+    if matches!(joiner, Joiner::TakesOver(_)) && !sent.takes_over()? {
+        return Err(account_exists(&invite));
+    }
     if visitor.is_none() {
         sent.new_user(&invite.shown.target_email)?;
         sent.role()?;
     }
     require_room(tx, terms, &invite, joiner)?;
-    match joiner {
-        Joiner::TakesOver(account) => Ok(Some(account.user)),
-        _ => Ok(None),
-    }
+    Ok(Acceptable { invite, proof, joiner })
 }
 
 /// Keeps an organization's members, and a user's organizations, within their caps. Every write is held to them; here
@@ -237,23 +191,20 @@ const KEY_LABEL: &str = "Default";
 const KEY_SCOPES: [&str; 1] = ["*"];
 
 /// Accepts an invite: whoever accepts it becomes a member at its level, with its grants on projects that are still
-/// there; the invite is used up. Returns who joined and what is shown. Of an account that is taken over, keys and
-/// memberships are ended before, in the same write.
+/// there; the invite is used up. Returns who joined and what is shown. Of an account that is taken over, the caller
+/// has ended keys and memberships in the same write.
 ///
 /// # Errors
-/// 400 where the token is wrong or missing, the invite is not for this visitor to accept, a field of
-/// somebody new is no good.
+/// 400 if the invite ended with what was taken over, or the account is a member already.
 pub fn accept(
     tx: &mut WriteTx<'_>,
-    links: &Links,
-    terms: Terms,
+    Acceptable { invite, proof, joiner }: Acceptable,
+    sends_mail: bool,
     sent: &Acceptance,
     by: &AcceptedBy,
     draw: &mut Draw,
     now: Timestamp,
 ) -> Result<(users::Head, Versioned)> {
-    let (invite, proof) = get_by_token(tx, links, sent.invite, sent.token()?)?;
-    let joiner = require_open(tx, &invite, by.user(), Some(proof), now)?;
     let user = match joiner {
         Joiner::Newcomer => create_user(tx, &invite, sent, proof, draw, now)?,
         Joiner::Account(user) | Joiner::TakesOver(LinkAccount { user, .. }) => user,
@@ -261,8 +212,8 @@ pub fn accept(
     let member = join(tx, &invite, user, (joiner, proof), draw, now)?;
     if let Joiner::TakesOver(account) = joiner {
         users::hand_over(tx, user, &sent.new_user(&invite.shown.target_email)?, sent.role()?)?;
-        if terms.sends_mail {
-            post_takeover(tx, &invite, account, draw, now)?;
+        if sends_mail {
+            takeover::post(tx, &invite, account, draw, now)?;
         }
     }
     let made = match by {
@@ -275,7 +226,7 @@ pub fn accept(
     if proof == Proof::Address {
         users::set_verified(tx, user)?;
     }
-    if terms.sends_mail {
+    if sends_mail {
         announce(tx, &member, draw, now)?;
     }
     let head = tx.head::<User>(&user)?.ok_or_else(Error::not_found)?;
@@ -330,21 +281,8 @@ fn join(
         grants::give(tx, organization, access.id, user, access.level.granted(), now)?;
     }
     users::set_current(tx, user, organization, None)?;
-    invites::take(tx, organization, &invite.head.address)?;
+    invites::take(tx, organization, &invite.head.address)?.ok_or_else(unknown)?;
     Ok(member)
-}
-
-/// Has the owner of an address told that the account was taken over which a link had made for it.
-fn post_takeover(
-    tx: &mut WriteTx<'_>,
-    invite: &Invite,
-    account: LinkAccount,
-    draw: &mut Draw,
-    now: Timestamp,
-) -> Result<()> {
-    let to = tx.get::<User>(&account.user)?.shown.email;
-    let about = About::TakenOver { user: account.user, to, since: account.at };
-    post(tx, invite.head.organization, about, draw, now)
 }
 
 /// Has the organization's admins and owners told who joined, where they want to be.
@@ -358,21 +296,8 @@ fn announce(
     if !organization.shown.is_member_join_email_enabled {
         return Ok(());
     }
-    post(tx, member.organization, About::Joining { user: member.user }, draw, now)
-}
-
-/// Puts a letter into the outbox on which nobody's joining depends.
-fn post(
-    tx: &mut WriteTx<'_>,
-    organization: OrganizationId,
-    about: About,
-    draw: &mut Draw,
-    now: Timestamp,
-) -> Result<()> {
-    if !outbox::post_announcement(tx, LetterId(draw.uuid(now)), organization, about, now)? {
-        tracing::warn!(%organization, dropped = 1, "announcements were dropped: too many mails of the organization wait");
-    }
-    Ok(())
+    let (id, about) = (LetterId(draw.uuid(now)), About::Joining { user: member.user });
+    outbox::announce(tx, [(id, about)], member.organization, now)
 }
 
 fn body(tx: &impl Tx, member: &Membership, made: Option<&MadeKey>) -> Result<Versioned> {

@@ -1,9 +1,8 @@
 //! What ends with a parent: removing an organization or a project hides it at once; what it held is
-//! removed afterwards, a bounded piece a transaction (decisions §4, Project).
+//! removed afterwards, a bounded piece a transaction (decisions §4, Project). So it is with what a removed member was
+//! granted.
 
 mod accounts;
-
-use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, UserId};
@@ -17,69 +16,51 @@ use crate::resources::dashboards::texts::Text;
 use crate::resources::dashboards::tiles::Tile;
 use crate::resources::dashboards::{Dashboard, Details};
 use crate::resources::domains::Domain;
-use crate::resources::invites::Invite;
+use crate::resources::invites::{self, Invite};
 use crate::resources::members::{self, Membership, MembershipOrigin};
 use crate::resources::organizations;
 use crate::resources::projects::grants::{self, Grant};
 use crate::resources::projects::{self, Project};
 use crate::resources::sharing::Sharing;
-use crate::store::{Key, Order, Owner, Record, Reference, Snapshot, Table, Tx, Window, WriteTx};
+use crate::store::{Key, Order, Record, Reference, Snapshot, Table, Tx, Window, WriteTx};
 
-pub use accounts::{end_account, is_large};
+pub use crate::resources::organizations::Sweep;
+pub use accounts::{end_account, ends_in_pieces};
 
 /// How many records one transaction sweeps at the most.
 const PIECE: usize = 500;
 
-/// A removed parent whose records have yet to be swept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Sweep {
-    /// A project, and the organization it was in.
-    Project(OrganizationId, ProjectId),
-    /// An organization.
-    Organization(OrganizationId),
-}
-
-impl Record for Sweep {
-    const TABLE: Table = Table::Sweeps;
-    /// The organization, and zero or the project.
-    type Key = (OrganizationId, u64);
-    type Head = Self;
-    type Shown = ();
-
-    fn key(&self) -> Self::Key {
-        match self {
-            Self::Organization(organization) => (*organization, 0),
-            Self::Project(organization, project) => (*organization, project.0),
-        }
-    }
-
-    fn parts(&self) -> (&Self, &()) {
-        (self, &())
-    }
-
-    fn join(head: Self, (): ()) -> Self {
-        head
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.key().0.owner()))
-    }
-}
-
-/// Removes a member with what the member was granted.
+/// Removes a member with what the member was granted and whom the member invited. What is more than one transaction
+/// removes is left to the sweeper: without a membership it gives nothing, and no list shows it.
 ///
 /// # Errors
 /// What [`members::remove`] refuses.
 pub fn remove_member(tx: &mut WriteTx<'_>, caller: &Membership, user: UserId) -> Result<()> {
     members::remove(tx, caller, user)?;
-    remove_granted(tx, caller.organization, user)
+    sweep_removed_member(tx, caller.organization, user)
 }
 
-/// Removes what a member was granted in an organization.
-fn remove_granted(tx: &mut WriteTx<'_>, organization: OrganizationId, user: UserId) -> Result<()> {
-    rules::remove_of(tx, organization, user)?;
-    collaborators::remove_of(tx, organization, user)?;
-    grants::remove_of(tx, organization, user)
+/// Sweeps one piece of what a removed member left, and ends the sweep if that was the last one.
+fn sweep_removed_member(
+    tx: &mut WriteTx<'_>,
+    organization: OrganizationId,
+    user: UserId,
+) -> Result<()> {
+    if sweep_member(tx, organization, user)? < PIECE {
+        tx.remove::<Sweep>(&Sweep::Member(organization, user).key())?;
+    }
+    Ok(())
+}
+
+/// Removes up to [`PIECE`] records that a removed member left: what the member was granted and whom the member
+/// invited.
+fn sweep_member(tx: &mut WriteTx<'_>, organization: OrganizationId, user: UserId) -> Result<usize> {
+    let mut left = PIECE;
+    left -= rules::remove_of(tx, organization, user, left)?;
+    left -= collaborators::remove_of(tx, organization, user, left)?;
+    left -= grants::remove_of(tx, organization, user, left)?;
+    left -= invites::remove_made_by(tx, organization, user, left)?;
+    Ok(PIECE - left)
 }
 
 /// Removes a project; what it holds is left to the sweeper.
@@ -121,7 +102,8 @@ pub fn removed_projects(tx: &impl Tx, organization: OrganizationId) -> Result<Ve
 }
 
 /// Sweeps one piece; answers whether there may be more. The last in the table goes first: an organization
-/// stands before its projects there, and what they hold must be gone before the members whom it names.
+/// stands before its projects there, and what they hold must be gone before the members whom it names. What removed
+/// members left goes before both.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
@@ -136,6 +118,7 @@ pub fn sweep(tx: &mut WriteTx<'_>) -> Result<bool> {
     let swept = match sweep {
         Sweep::Project(organization, project) => sweep_project(tx, organization, project)?,
         Sweep::Organization(organization) => sweep_organization(tx, organization)?,
+        Sweep::Member(organization, user) => sweep_member(tx, organization, user)?,
     };
     if swept == 0 {
         tx.remove::<Sweep>(&sweep.key())?;
@@ -208,7 +191,7 @@ impl<'p, 't> Piece<'p, 't> {
 }
 
 /// Whether a reference that leads nowhere is in order: its target was removed, and the sweeper has yet to
-/// come to the record that points at it. That may only be an organization or a project; whatever else is
+/// come to the record that points at it. That may only be an organization, a project or a membership; whatever else is
 /// pointed at is removed after all that points at it, or together with it. For `check`.
 ///
 /// # Errors
@@ -216,9 +199,14 @@ impl<'p, 't> Piece<'p, 't> {
 pub fn excuses(tx: &Snapshot, reference: &Reference) -> Result<bool> {
     let mut key = reference.key.as_slice();
     let sweep = match reference.table {
-        Table::Organizations => OrganizationId::read(&mut key).map(|id| (id, 0)),
-        Table::Projects => <(OrganizationId, u64)>::read(&mut key),
+        Table::Organizations => OrganizationId::read(&mut key).map(Sweep::Organization),
+        Table::Projects => {
+            Key::read(&mut key).map(|(organization, project)| Sweep::Project(organization, project))
+        }
+        Table::Memberships => {
+            Key::read(&mut key).map(|(organization, user)| Sweep::Member(organization, user))
+        }
         _ => None,
     };
-    sweep.map_or(Ok(false), |sweep| tx.exists::<Sweep>(&sweep))
+    sweep.map_or(Ok(false), |sweep| tx.exists::<Sweep>(&sweep.key()))
 }

@@ -32,6 +32,11 @@ async fn handed_over(workspace: &Workspace, invite: &Value) -> Offer {
     Offer::of(&workspace.operate(Operation::InviteLink { id }).await)
 }
 
+/// What whoever proved an address sends to take its account over.
+fn taking_over(first_name: &str) -> Value {
+    json!({ "first_name": first_name, "take_over": true })
+}
+
 /// An attacker with an organization, and the account that they made for the victim's address by a link.
 struct Squat {
     workspace: Workspace,
@@ -67,7 +72,7 @@ impl Squat {
 
     async fn taken_over(&self) -> Value {
         let offer = mailed(&self.workspace, &self.invited().await);
-        offer.accept(&self.workspace.anonymous(), json!({ "first_name": "Cleo" })).await.ok()
+        offer.accept(&self.workspace.anonymous(), taking_over("Cleo")).await.ok()
     }
 
     fn attackers(&self, rest: &str) -> String {
@@ -124,13 +129,13 @@ async fn whoever_proves_an_address_takes_over_the_account_that_a_link_made_for_i
     let made = squat.invited().await;
     let (by_mail, by_link) = (mailed(workspace, &made), handed_over(workspace, &made).await);
     let login = format!("/login?next=/signup/{}", made["id"].as_str().expect("an id"));
-    let fields = || json!({ "first_name": "Cleo", "last_name": "Big" });
+    let fields = || json!({ "first_name": "Cleo", "last_name": "Big", "take_over": true });
     anonymous.get(&by_mail.path).await.refuses_body("account_exists", &login);
     by_link.accept(&anonymous, fields()).await.refuses_body("account_exists", &login);
     let with_token = |offer: &Offer| format!("{}?token={}", offer.path, offer.token);
     anonymous.get(&with_token(&by_link)).await.refuses_body("account_exists", &login);
     assert_eq!(anonymous.get(&with_token(&by_mail)).await.ok()["target_email"], VICTIM);
-    by_mail.accept(&anonymous, json!({})).await.refuses_field(
+    by_mail.accept(&anonymous, json!({ "take_over": true })).await.refuses_field(
         "first_name",
         "required",
         "This field is required.",
@@ -138,7 +143,8 @@ async fn whoever_proves_an_address_takes_over_the_account_that_a_link_made_for_i
     assert_eq!(squat.key.get(ME).await.status, 200, "what is refused ends nothing");
 
     let headers = [("idempotency-key", "once"), ("content-type", "application/json")];
-    let sent = json!({ "token": by_mail.token, "first_name": "Cleo", "last_name": "Big" });
+    let mut sent = fields();
+    sent["token"] = json!(by_mail.token);
     let post = || anonymous.fetch(Method::POST, &by_mail.path, &headers, sent.to_string());
     let answer = post().await;
     assert_eq!(answer.status, 201, "{}", answer.body);
@@ -165,6 +171,7 @@ async fn whoever_proves_an_address_takes_over_the_account_that_a_link_made_for_i
     assert_eq!(me["theme_mode"], Value::Null);
     assert_eq!(key.get(keys).await.ok().as_array().expect("keys").len(), 1);
     // Nothing of the squatter is left in the attacker's organization, and the one that was its alone is gone.
+    while workspace.app.store().write(sweeps::sweep).await.expect("swept") {}
     assert_eq!(squat.attacker.get(&found).await.ok()["count"], 0);
     assert_eq!(squat.attacker.get(&squat.attackers("invites/")).await.ok()["count"], 0);
     let all = workspace.operate(Operation::OrganizationList).await;
@@ -201,7 +208,7 @@ async fn a_mail_tells_the_owner_of_the_address_that_they_took_the_account_over()
     assert_eq!(server.mail().await.subject(), "Olga invites you to Corp");
     let offer = mailed(&squat.workspace, &made);
     let anonymous = squat.workspace.anonymous();
-    offer.accept(&anonymous, json!({ "first_name": "Cleo" })).await.ok();
+    offer.accept(&anonymous, taking_over("Cleo")).await.ok();
     let joined = server.mail().await;
     assert_eq!((joined.to[0].as_str(), joined.subject().as_str()), (OWNER, "Cleo has joined Corp"));
     // An address gets one mail a minute.
@@ -221,7 +228,7 @@ async fn a_mail_tells_the_owner_of_the_address_that_they_took_the_account_over()
 async fn stays(workspace: &Workspace, email: &str) {
     let made = invite(&workspace.owner, workspace, json!({ "target_email": email })).await;
     let offer = mailed(workspace, &made);
-    let answer = offer.accept(&workspace.anonymous(), json!({ "first_name": "E" })).await;
+    let answer = offer.accept(&workspace.anonymous(), taking_over("E")).await;
     assert_eq!((answer.status, &answer.body["code"]), (400, &json!("account_exists")), "{email}");
 }
 
@@ -249,6 +256,99 @@ async fn an_account_that_somebody_proved_or_the_operator_made_is_not_taken_over(
     squat.workspace.operate(deactivate).await;
     stays(&squat.workspace, VICTIM).await;
     squat.workspace.check().await;
+}
+
+#[tokio::test]
+async fn an_account_is_taken_over_only_if_the_request_asks_for_it() {
+    let squat = Squat::new().await;
+    let (workspace, anonymous) = (&squat.workspace, squat.workspace.anonymous());
+    let alone = squat.key.post("/api/organizations/", json!({ "name": "Alone" })).await.ok();
+    let made = squat.invited().await;
+    let (by_mail, by_link) = (mailed(workspace, &made), handed_over(workspace, &made).await);
+    let login = format!("/login?next=/signup/{}", made["id"].as_str().expect("an id"));
+
+    let offered = anonymous.get(&format!("{}?token={}", by_mail.path, by_mail.token)).await.ok();
+    let account = &offered["unproven_account"];
+    assert!(account["created_at"].is_string(), "{account}");
+    let counted = ["api_keys", "organizations", "organizations_deleted"].map(|name| &account[name]);
+    assert_eq!(counted, [&json!(1), &json!(2), &json!(1)]);
+    // The token of the link proves nothing, so it is told nothing.
+    let by_link = format!("{}?token={}", by_link.path, by_link.token);
+    anonymous.get(&by_link).await.refuses_body("account_exists", &login);
+    // An address without an account.
+    let new = invite(&workspace.owner, workspace, json!({ "target_email": "new@x.example" })).await;
+    let new = mailed(workspace, &new);
+    let offered = anonymous.get(&format!("{}?token={}", new.path, new.token)).await.ok();
+    assert_eq!(offered["unproven_account"], Value::Null);
+    new.accept(&anonymous, taking_over("New")).await.ok();
+
+    for fields in [json!({ "first_name": "Cleo" }), json!({ "take_over": false }), json!({})] {
+        by_mail.accept(&anonymous, fields).await.refuses_body("account_exists", &login);
+    }
+    by_mail
+        .accept(&anonymous, json!({ "first_name": "Cleo", "take_over": "x" }))
+        .await
+        .refuses_field("take_over", "invalid_input", "Must be a valid boolean.");
+    // With the account's own key, whoever made the account joins with it, and nothing of it ends.
+    let joined = by_mail.accept(&squat.key, json!({ "take_over": true })).await.ok();
+    assert_eq!((&joined["id"], &joined["is_email_verified"]), (&squat.joined["id"], &json!(true)));
+    let me = squat.key.get(ME).await.ok();
+    assert_eq!(me["organizations"].as_array().expect("a list").len(), 3);
+    let all = workspace.operate(Operation::OrganizationList).await;
+    let ids: Vec<_> =
+        all["results"].as_array().expect("a list").iter().map(|one| &one["id"]).collect();
+    assert!(ids.contains(&&alone["id"]), "{ids:?}");
+    workspace.check().await;
+}
+
+#[tokio::test]
+async fn a_takeover_that_takes_several_writes_goes_on_when_its_client_leaves() {
+    let squat = Squat::new().await;
+    for number in 0..95 {
+        squat.key.post("/api/organizations/", json!({ "name": format!("O{number}") })).await.ok();
+    }
+    let offer = mailed(&squat.workspace, &squat.invited().await);
+    let anonymous = squat.workspace.anonymous();
+    let client =
+        tokio::spawn(async move { offer.accept(&anonymous, taking_over("Cleo")).await.status });
+    while squat.key.get(ME).await.status != 401 {
+        tokio::task::yield_now().await;
+    }
+    client.abort();
+    let members = squat.workspace.organization(&format!("members/?email={VICTIM}"));
+    while squat.workspace.owner.get(&members).await.ok()["count"] != 1 {
+        tokio::task::yield_now().await;
+    }
+    let all = squat.workspace.operate(Operation::OrganizationList).await;
+    assert_eq!(all["results"].as_array().expect("a list").len(), 2);
+    squat.workspace.app.close().await;
+}
+
+#[tokio::test]
+async fn an_account_that_is_a_member_already_joins_by_its_invite_after_the_takeover() {
+    let squat = Squat::new().await;
+    let offer = mailed(&squat.workspace, &squat.invited().await);
+    squat
+        .workspace
+        .operate(Operation::UserCreate {
+            email: VICTIM.to_owned(),
+            first_name: String::new(),
+            last_name: String::new(),
+            organization: Some(squat.workspace.made.organization_id),
+            level: Level::Admin,
+            existing: true,
+        })
+        .await;
+    let by_squatter =
+        invite(&squat.key, &squat.workspace, json!({ "target_email": "x@x.example" }));
+    let by_squatter = mailed(&squat.workspace, &by_squatter.await);
+    let answer = offer.accept(&squat.workspace.anonymous(), taking_over("Cleo")).await.ok();
+    let key = answer["personal_api_key"]["value"].as_str().expect("a key");
+    let me = squat.workspace.with_key(key).get(ME).await.ok();
+    assert_eq!(me["organization"]["membership_level"], 1);
+    let answer = by_squatter.accept(&squat.workspace.anonymous(), taking_over("X")).await;
+    assert_eq!((answer.status, &answer.body["code"]), (400, &json!("invalid_input")));
+    squat.workspace.app.close().await;
 }
 
 #[tokio::test]

@@ -112,6 +112,27 @@ async fn announcements_leave_half_of_the_outbox_to_invites() {
     workspace.check().await;
 }
 
+#[tokio::test]
+async fn the_mail_that_tells_of_a_takeover_is_not_dropped_for_other_mails() {
+    let (mut config, _) = with_clock();
+    config.mail = with_mail().mail;
+    let workspace = Workspace::with(config).await;
+    let anonymous = workspace.anonymous();
+    let sent = json!({ "target_email": VICTIM, "send_email": false });
+    let (eve, _) = workspace.outsider("eve").await;
+    let link = eve.post("/api/organizations/@current/invites/", sent.clone()).await.ok();
+    Offer::of(&link).accept(&anonymous, json!({ "first_name": "E" })).await.ok();
+    let made = invite(&workspace.owner, &workspace, sent).await;
+    let id = made["id"].as_str().expect("an id").parse().expect("an id");
+    let by_mail = json!({ "id": made["id"], "accept_url": workspace.app.links().to_mail(id) });
+    fill_outbox(&workspace, 1_000).await;
+    let before = waiting(&workspace);
+    let fields = json!({ "first_name": "V", "take_over": true });
+    Offer::of(&by_mail).accept(&anonymous, fields).await.ok();
+    assert_eq!(waiting(&workspace), before + 1);
+    workspace.app.close().await;
+}
+
 /// An organization that invites beside another whose letters wait for its quota.
 struct Beside {
     workspace: Workspace,
@@ -169,6 +190,35 @@ async fn letters_that_wait_for_a_quota_do_not_slow_down_the_mails_of_others() {
     assert!(beside_many < 3 * beside_few, "{beside_many:?} beside {beside_few:?}");
     few.workspace.app.close().await;
     many.workspace.app.close().await;
+}
+
+#[tokio::test]
+async fn attempts_that_fail_count_against_the_organization_and_the_user() {
+    let server = MailServer::start();
+    let (config, clock) = with_clock();
+    let workspace = Workspace::with(sending_to(config, &server)).await;
+    let sent = || {
+        let tx = workspace.app.store().snapshot().expect("a snapshot");
+        let mut sent = Vec::new();
+        let all = Window::all(Order::Ascending);
+        let read = tx.scan::<Sent, _>(&(), all, |row| {
+            sent.push(row.head);
+            Ok(())
+        });
+        read.expect("what was sent");
+        sent
+    };
+    server.refuse(VICTIM);
+    invite(&workspace.owner, &workspace, json!({ "target_email": VICTIM })).await;
+    eventually("the attempt is recorded", || (sent().len() == 1).then_some(())).await;
+    let attempt = sent().remove(0);
+    assert_eq!(attempt.organization, workspace.made.organization_id);
+    assert!(attempt.user.is_some());
+    // It brought the mailbox nothing, so the next mail to it need not wait a minute.
+    assert_eq!(attempt.mailbox, "");
+    clock.advance(Duration::from_secs(5));
+    eventually("it is tried again", || (sent().len() == 2).then_some(())).await;
+    workspace.app.close().await;
 }
 
 /// A user with thirty organizations, a mail server, and a sender beside them whose mails tell that all that might go

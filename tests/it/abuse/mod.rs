@@ -7,6 +7,7 @@ mod caps;
 mod connections;
 mod keys;
 mod mail;
+mod members;
 mod neighbours;
 mod pages;
 mod quota;

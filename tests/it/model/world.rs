@@ -401,6 +401,8 @@ impl World {
             return invalid("invalid_input", "Cannot leave the organization as its owner!");
         }
         members.remove(&whom);
+        let by_them = |invite: &Invite| invite.organization == organization && invite.by == whom;
+        self.file.invites.retain(|_, invite| !by_them(invite));
         let mut left = BTreeSet::new();
         for (id, project) in &mut self.file.projects {
             if project.organization == organization {

@@ -23,8 +23,8 @@ function invite(offer) {
   at("form").hidden = false;
 }
 
-function askForKey() {
-  say("There is an account for this address. To join with it, give an API key of that account.");
+function askForKey(text) {
+  say(text);
   at("names").hidden = true;
   at("first_name").required = false;
   at("account").hidden = false;
@@ -32,11 +32,46 @@ function askForKey() {
   at("form").hidden = false;
 }
 
+const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+// Offers both ways: joining with the account's key, or taking the account over.
+function offerTakeover(offer) {
+  const account = offer.unproven_account;
+  const since = account.created_at.slice(0, 10);
+  askForKey(
+    `${offer.target_email} is invited to ${offer.organization_name}. There is an account for this address, created ` +
+      `on ${since} by a link. To join with it, give an API key of that account.`,
+  );
+  const ends = [
+    `revokes its ${counted(account.api_keys, "API key")}`,
+    `ends its ${counted(account.organizations, "membership")}`,
+  ];
+  if (account.organizations_deleted > 0) {
+    const deleted = counted(account.organizations_deleted, "organization");
+    ends.push(`deletes ${deleted} of which it is the only member, with all projects and dashboards`);
+  }
+  at("ends").textContent =
+    `You can take the account over instead. This ${ends.slice(0, -1).join(", ")} and ${ends.at(-1)}. ` +
+    "Organizations of which it is the only owner are left without an owner. This cannot be undone.";
+  at("takeover").hidden = false;
+  at("take_over").addEventListener("click", () => {
+    at("account").hidden = true;
+    at("key").required = false;
+    at("names").hidden = false;
+    at("first_name").required = true;
+    at("take_over").hidden = true;
+    at("join").textContent = "Take over and join";
+    invite(offer);
+  });
+}
+
 async function begin() {
   const { ok, body } = await ask(`${api}?token=${encodeURIComponent(token)}`);
-  if (ok) invite(body);
-  else if (body.code === "account_exists") askForKey();
-  else say(body.detail, true);
+  if (ok && body.unproven_account) offerTakeover(body);
+  else if (ok) invite(body);
+  else if (body.code === "account_exists") {
+    askForKey("There is an account for this address. To join with it, give an API key of that account.");
+  } else say(body.detail, true);
 }
 
 async function join(event) {
@@ -48,6 +83,7 @@ async function join(event) {
   if (at("account").hidden) {
     sent.first_name = at("first_name").value;
     sent.last_name = at("last_name").value;
+    sent.take_over = at("take_over").hidden;
   } else {
     headers.Authorization = `Bearer ${at("key").value.trim()}`;
   }
@@ -55,6 +91,7 @@ async function join(event) {
   button.disabled = false;
   if (!ok) return say(body.detail, true);
   at("form").hidden = true;
+  at("takeover").hidden = true;
   at("title").textContent = `Welcome to ${body.organization.name}`;
   say(`You have joined as ${body.email}.`);
   if (body.personal_api_key) {
