@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -39,6 +39,37 @@ pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+    }
+}
+
+/// How long a consumer counts as active after it was noted.
+const ACTIVE: Duration = Duration::from_secs(1);
+
+/// The two consumers that were active last: what a share costs is asked of nobody who is alone.
+#[derive(Debug)]
+pub struct Latest<K>([Option<(K, Instant)>; 2]);
+
+impl<K> Default for Latest<K> {
+    fn default() -> Self {
+        Self([None, None])
+    }
+}
+
+impl<K: Copy + PartialEq> Latest<K> {
+    /// Notes that `consumer` is active.
+    pub fn note(&mut self, consumer: K, now: Instant) {
+        let [latest, before] = &mut self.0;
+        if latest.is_some_and(|(latest, _)| latest != consumer) {
+            *before = *latest;
+        }
+        *latest = Some((consumer, now));
+    }
+
+    /// For how long another consumer still counts as active; none if `consumer` is alone.
+    pub fn others_count_for(&self, consumer: K, now: Instant) -> Option<Duration> {
+        let others = self.0.iter().flatten().filter(|(other, _)| *other != consumer);
+        let left = others.filter_map(|(_, noted)| (*noted + ACTIVE).checked_duration_since(now));
+        left.max().filter(|left| !left.is_zero())
     }
 }
 

@@ -11,8 +11,9 @@ use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use subtle::ConstantTimeEq;
 
+use crate::background::in_background;
 use crate::error::{Error, Result};
-use crate::fair::{Consumer, FairLimits, FairQueue};
+use crate::fair::{Consumer, FairLimits, FairQueue, Slot};
 use crate::meters::{Gauge, Histogram, Meters, Series, took};
 
 use super::key::PresentedSecret;
@@ -88,10 +89,16 @@ impl Hasher {
         hash: &str,
     ) -> Result<bool> {
         let expected = PasswordHash::new(hash).map_err(Error::internal)?;
-        self.run(&self.verifying, consumer, move |hasher| hasher.matches(&secret, &expected)).await
+        let slot = self.slot(&self.verifying, consumer).await?;
+        let hasher = Arc::clone(self);
+        let run = move || {
+            let _slot = slot;
+            hasher.matches(&secret, &expected)
+        };
+        tokio::task::spawn_blocking(run).await.map_err(Error::internal)?
     }
 
-    /// Runs `work`, which makes a key, off the request threads when it is the consumer's turn.
+    /// Runs `work`, which makes a key, on a thread of low priority when it is the consumer's turn.
     ///
     /// # Errors
     /// What `work` returns; 503 when too many wait.
@@ -100,26 +107,20 @@ impl Hasher {
         consumer: Consumer,
         work: impl FnOnce(&Self) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.run(&self.making, consumer, work).await
-    }
-
-    async fn run<T: Send + 'static>(
-        self: &Arc<Self>,
-        queue: &FairQueue,
-        consumer: Consumer,
-        work: impl FnOnce(&Self) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let queued = Queued::at(&self.queued);
-        let slot = queue.acquire(consumer).await;
-        let slot = slot.map_err(|_| Error::overloaded(1, "too many runs of Argon2 wait"))?;
-        drop(queued);
+        let slot = self.slot(&self.making, consumer).await?;
         let hasher = Arc::clone(self);
-        let done = tokio::task::spawn_blocking(move || {
-            // The run goes on when its client has gone, and so must its slot.
+        let run = move || {
             let _slot = slot;
             work(&hasher)
-        });
-        done.await.map_err(Error::internal)?
+        };
+        in_background(run).await?
+    }
+
+    /// Waits for the consumer's turn. The slot belongs to the run, which goes on when its client has gone.
+    async fn slot(&self, queue: &FairQueue, consumer: Consumer) -> Result<Slot> {
+        let _queued = Queued::at(&self.queued);
+        let slot = queue.acquire(consumer).await;
+        slot.map_err(|_| Error::overloaded(1, "too many runs of Argon2 wait"))
     }
 
     fn matches(&self, secret: &PresentedSecret, expected: &PasswordHash) -> Result<bool> {

@@ -29,7 +29,7 @@ use super::budget::{Charge, MemoryBudget, Payer, UNCOUNTED};
 const PIECE: usize = 64 * 1024;
 /// What a request thread cuts into pieces itself, in bytes: it copies them. Larger answers are cut in the background.
 const CUT_AT_ONCE: usize = 1024 * 1024;
-/// How many pieces are sent, or compressed, in one turn.
+/// How many pieces are compressed in one turn.
 const PIECES_A_TURN: usize = 4;
 /// What compressing one answer takes besides the answer, in bytes: zlib's tables, and what it has written.
 const COMPRESSOR: usize = 512 * 1024;
@@ -211,18 +211,18 @@ struct Pieces {
     /// Cuts the answer, if it is not cut yet.
     cutting: Option<BoxFuture<'static, Result<VecDeque<Bytes>>>>,
     left: u64,
-    /// How many pieces were handed out since the task last let others run.
-    in_turn: usize,
+    /// Whether a piece was handed out since the task last let others run.
+    has_sent: bool,
 }
 
 impl Pieces {
     fn of(whole: Whole) -> Self {
         let left = whole.bytes.len() as u64;
         if whole.pin.is_some() || whole.bytes.len() <= CUT_AT_ONCE {
-            return Self { cut: whole.cut(), cutting: None, left, in_turn: 0 };
+            return Self { cut: whole.cut(), cutting: None, left, has_sent: false };
         }
         let cutting = in_background(move || whole.cut()).boxed();
-        Self { cut: VecDeque::new(), cutting: Some(cutting), left, in_turn: 0 }
+        Self { cut: VecDeque::new(), cutting: Some(cutting), left, has_sent: false }
     }
 }
 
@@ -240,12 +240,11 @@ impl HttpBody for Pieces {
             self.cut = cut?;
         }
         // A socket may take megabytes at once, and the kernel's copying is work on a thread that serves others too.
-        if self.in_turn == PIECES_A_TURN {
-            self.in_turn = 0;
+        if mem::replace(&mut self.has_sent, false) {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        self.in_turn += 1;
+        self.has_sent = true;
         let piece = self.cut.pop_front();
         self.left -= piece.as_ref().map_or(0, Bytes::len) as u64;
         Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))

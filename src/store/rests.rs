@@ -5,14 +5,12 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use crate::fair::Consumer;
+use crate::fair::{Consumer, Latest};
 
 /// A write that changes more records than this is large.
 pub(super) const LARGE: usize = 100;
 /// How long a consumer rests for each record that a larger write changed: about a hundred times what one takes.
 const REST_EACH: Duration = Duration::from_millis(10);
-/// How long a consumer counts as one that writes, after its last write.
-const ACTIVE: Duration = Duration::from_secs(1);
 /// So many rests are remembered before those that are over are looked for.
 const FEW: usize = 64;
 
@@ -20,17 +18,13 @@ const FEW: usize = 64;
 #[derive(Default)]
 pub(super) struct Rests {
     until: HashMap<Consumer, Instant>,
-    /// The two consumers that wrote last, the later one first.
-    latest: [Option<(Consumer, Instant)>; 2],
+    latest: Latest<Consumer>,
 }
 
 impl Rests {
     /// Notes that a write of `consumer` begins.
     pub(super) fn begin(&mut self, consumer: Consumer, now: Instant) {
-        if !matches!(self.latest[0], Some((latest, _)) if latest == consumer) {
-            self.latest[1] = self.latest[0];
-        }
-        self.latest[0] = Some((consumer, now));
+        self.latest.note(consumer, now);
     }
 
     /// Begins the rest of `consumer`, of which a write changed so many records.
@@ -47,9 +41,8 @@ impl Rests {
     /// How long `consumer` still rests: not at all while no other consumer writes.
     pub(super) fn left(&self, consumer: Consumer, now: Instant) -> Option<Duration> {
         let rest = self.until.get(&consumer)?.checked_duration_since(now)?;
-        let others = self.latest.iter().flatten().filter(|(other, _)| *other != consumer);
-        let active = others.filter_map(|(_, wrote)| (*wrote + ACTIVE).checked_duration_since(now));
-        active.max().map(|active| active.min(rest)).filter(|left| !left.is_zero())
+        let active = self.latest.others_count_for(consumer, now)?;
+        Some(active.min(rest)).filter(|left| !left.is_zero())
     }
 }
 
@@ -68,7 +61,11 @@ mod tests {
         assert_eq!(rests.left(GREEDY, now), None, "nobody else writes");
         let later = now + Duration::from_secs(2);
         rests.begin(OTHER, later);
-        assert_eq!(rests.left(GREEDY, later), Some(ACTIVE), "nobody else may write from then on");
+        assert_eq!(
+            rests.left(GREEDY, later),
+            Some(Duration::from_secs(1)),
+            "nobody else may write from then on"
+        );
         assert_eq!(rests.left(OTHER, later), None);
         let last = now + Duration::from_millis(4_900);
         rests.begin(OTHER, last);

@@ -504,10 +504,10 @@ async fn a_full_project_leaves_nothing_and_the_file_is_sound_between_all_pieces(
     for table in OF_PROJECTS {
         assert_eq!(expected.remove(&table).is_none(), table == Table::Sweeps, "{table:?}");
     }
-    // That of the members, those of each member's organizations, and the organization's bytes; and those of the log,
-    // which stays: nobody's and the organization's, what of it is open to all members, the project's, and three
-    // dashboards'.
-    expected.insert(Table::Counts, 1 + 6 + 1 + 4 + 3);
+    // That of the members, those of each member's organizations, the bytes of the organization and of each member; and
+    // those of the log, which stays: nobody's and the organization's, what of it is open to all members, the project's,
+    // and three dashboards'.
+    expected.insert(Table::Counts, 1 + 6 + 7 + 4 + 3);
     assert_eq!(filled(workspace), expected);
 }
 
@@ -541,9 +541,13 @@ async fn a_full_organization_leaves_nothing_and_the_file_is_sound_between_all_pi
         let held = expected.remove(&table).is_some();
         assert_eq!(held, table != Table::Sweeps, "{table:?}");
     }
-    // What users change of themselves is no organization's, and counted.
+    // What users change of themselves is no organization's, and counted: the entries of all, and the bytes of each.
     let kept = count::<Entry>(workspace, &NO_ORGANIZATION);
-    expected.extend([(Table::Activity, kept), (Table::ActivityByItem, kept), (Table::Counts, 1)]);
+    expected.extend([
+        (Table::Activity, kept),
+        (Table::ActivityByItem, kept),
+        (Table::Counts, 1 + 6),
+    ]);
     assert_eq!(count::<Entry>(workspace, &organization), 0);
     assert_eq!(filled(workspace), expected);
 }

@@ -113,6 +113,7 @@ impl Connection {
             let (answer, slot) = (front.router().call(request), Arc::clone(&slot));
             async move {
                 begun?;
+                slot.turn().await;
                 let Ok(mut response) = answer.await;
                 if is_last {
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

@@ -12,6 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::ServerLimits;
 use super::activity::{Activity, Attempt};
+use super::turns::Turns;
 use crate::fair;
 use crate::http::client::TrustedProxies;
 
@@ -32,6 +33,7 @@ struct Shared {
     sockets: Arc<Semaphore>,
     started: Instant,
     table: Mutex<Table>,
+    turns: Turns,
 }
 
 struct Limits {
@@ -43,6 +45,7 @@ struct Limits {
 /// A connection's place in the table, until this is dropped.
 pub(super) struct Slot {
     id: u64,
+    holder: Holder,
     table: ConnectionTable,
     activity: Arc<Activity>,
     _socket: OwnedSemaphorePermit,
@@ -105,6 +108,7 @@ impl ConnectionTable {
             sockets: Arc::new(Semaphore::new(sockets.min(Semaphore::MAX_PERMITS))),
             started: Instant::now(),
             table: Mutex::default(),
+            turns: Turns::default(),
         }))
     }
 
@@ -130,7 +134,7 @@ impl ConnectionTable {
         let entry = Entry { holder, activity: Arc::clone(&activity), listed: None, _close: close };
         let id = table.insert(entry, now);
         drop(table);
-        let slot = Slot { id, table: self.clone(), activity, _socket: socket };
+        let slot = Slot { id, holder, table: self.clone(), activity, _socket: socket };
         Some(Admitted { slot: Arc::new(slot), closed, is_in_place_of_another })
     }
 
@@ -154,6 +158,14 @@ impl Slot {
             return Ok(());
         }
         Err(io::Error::new(io::ErrorKind::ConnectionAborted, "it was closed for another one"))
+    }
+
+    /// Waits for the turn of a request among those of other clients. What comes through a proxy is of many clients, and
+    /// does not wait.
+    pub(super) async fn turn(&self) {
+        if !self.holder.is_proxy {
+            self.table.0.turns.take(self.holder.network).await;
+        }
     }
 
     /// Notes that no more of an answer will come.

@@ -8,6 +8,7 @@ mod activity;
 mod connection;
 mod connections;
 mod host;
+mod turns;
 
 use std::future::Future;
 use std::io;

@@ -121,6 +121,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "access",
         &[
+            "background",
             "error",
             "etag",
             "fair",
