@@ -11,7 +11,7 @@ use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use subtle::ConstantTimeEq;
 
-use crate::background::in_background;
+use crate::background::{Priority, in_background};
 use crate::error::{Error, Result};
 use crate::fair::{Consumer, FairLimits, FairQueue, Slot};
 use crate::meters::{Gauge, Histogram, Meters, Series, took};
@@ -113,7 +113,7 @@ impl Hasher {
             let _slot = slot;
             work(&hasher)
         };
-        in_background(run).await?
+        in_background(Priority::Upkeep, run).await?
     }
 
     /// Waits for the consumer's turn. The slot belongs to the run, which goes on when its client has gone.

@@ -23,9 +23,6 @@ pub(super) const KEYLESS_MAX_BYTES: usize = 16 * 1024;
 /// The largest body of a request whose body says nothing to its route, in bytes.
 const IGNORED_MAX_BYTES: usize = 16 * 1024;
 
-/// After a part of a body of this size other requests have a turn, in bytes.
-const LARGE_FRAME: usize = 16 * 1024;
-
 /// What a body's announced length may reserve before its bytes have come.
 const RESERVED: u64 = 64 * 1024;
 
@@ -184,10 +181,6 @@ async fn receive(
             return Err(Error::payload_too_large(max_bytes));
         }
         bytes.extend_from_slice(&data);
-        // A fast client always has more, and this thread serves others too.
-        if data.len() >= LARGE_FRAME {
-            tokio::task::yield_now().await;
-        }
         if let Some(memory) = &memory {
             memory.count_body(bytes.capacity())?;
         }

@@ -19,7 +19,7 @@ use futures_util::{FutureExt, stream};
 use http_body_util::BodyExt;
 use hyper::body::{Frame, SizeHint};
 
-use crate::background::in_background;
+use crate::background::{Priority, in_background};
 use crate::error::{Error, Result};
 use crate::fair::{Consumer, FairLimits, FairQueue};
 
@@ -132,7 +132,7 @@ impl Delivery {
                 let Some(packing) = packing else { return Ok::<_, io::Error>(None) };
                 let turn = turns.acquire(consumer).await;
                 let turn = turn.map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-                let step = in_background(move || {
+                let step = in_background(Priority::Answer, move || {
                     let _turn = turn;
                     packing.step()
                 });
@@ -211,18 +211,16 @@ struct Pieces {
     /// Cuts the answer, if it is not cut yet.
     cutting: Option<BoxFuture<'static, Result<VecDeque<Bytes>>>>,
     left: u64,
-    /// Whether a piece was handed out since the task last let others run.
-    has_sent: bool,
 }
 
 impl Pieces {
     fn of(whole: Whole) -> Self {
         let left = whole.bytes.len() as u64;
         if whole.pin.is_some() || whole.bytes.len() <= CUT_AT_ONCE {
-            return Self { cut: whole.cut(), cutting: None, left, has_sent: false };
+            return Self { cut: whole.cut(), cutting: None, left };
         }
-        let cutting = in_background(move || whole.cut()).boxed();
-        Self { cut: VecDeque::new(), cutting: Some(cutting), left, has_sent: false }
+        let cutting = in_background(Priority::Answer, move || whole.cut()).boxed();
+        Self { cut: VecDeque::new(), cutting: Some(cutting), left }
     }
 }
 
@@ -239,12 +237,6 @@ impl HttpBody for Pieces {
             self.cutting = None;
             self.cut = cut?;
         }
-        // A socket may take megabytes at once, and the kernel's copying is work on a thread that serves others too.
-        if mem::replace(&mut self.has_sent, false) {
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        self.has_sent = true;
         let piece = self.cut.pop_front();
         self.left -= piece.as_ref().map_or(0, Bytes::len) as u64;
         Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))

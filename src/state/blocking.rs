@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::access::Admitted;
-use crate::background::in_background;
+use crate::background::{Priority, in_background};
 use crate::error::{Error, Result};
 use crate::fair::{Consumer, FairLimits, FairQueue, QueueFull};
 use crate::meters::{Counter, Histogram, Meters, Series, took};
@@ -82,7 +82,7 @@ impl BlockingPool {
         let _waiting = Waiting(Arc::clone(&interest));
         let slot = self.queue.acquire(consumer).await.map_err(|QueueFull| self.refuse())?;
         let times = self.times.clone();
-        let done = in_background(move || {
+        let done = in_background(Priority::Answer, move || {
             // The work may outlive its client for a moment, and so must its slot.
             let _slot = slot;
             let begun = Instant::now();

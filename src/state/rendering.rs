@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::access::gate::{Caller, authorize};
 use crate::access::{Changing, Place};
-use crate::background::in_background;
+use crate::background::{Priority, in_background};
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::fair::{Consumer, FairLimits, FairQueue, Slot};
@@ -45,7 +45,7 @@ async fn aside(
     slot: Option<Slot>,
     render: impl FnOnce() -> Result<Versioned> + Send + 'static,
 ) -> Result<Versioned> {
-    let rendered = in_background(move || {
+    let rendered = in_background(Priority::Answer, move || {
         let _slot = slot;
         render()
     });

@@ -21,7 +21,7 @@ use super::progress::{Progress, Steps};
 use super::record::{damaged, seal};
 use super::schema::{FORMAT, Table};
 use super::snapshot::Snapshot;
-use crate::background::in_background;
+use crate::background::{Priority, in_background};
 
 /// The page cache of a file that is written once and read once: 16 MiB.
 const CACHE: usize = 16 * 1024 * 1024;
@@ -64,7 +64,7 @@ impl Store {
                 walk(&snapshot, Table::ALL, take)
             })
         };
-        in_background(write).await?
+        in_background(Priority::Upkeep, write).await?
     }
 
     /// Writes the state that the last commit left to `out`, for [`receive`] at its other end.
@@ -77,7 +77,7 @@ impl Store {
             let _under_way = walk_begun;
             send(&snapshot, out)
         };
-        in_background(send).await?
+        in_background(Priority::Upkeep, send).await?
     }
 }
 

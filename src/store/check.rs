@@ -28,7 +28,7 @@ use super::schema::Table;
 use super::snapshot::Snapshot;
 use super::sums::Counts;
 use super::{DEFAULT_CACHE, Store};
-use crate::background::in_background;
+use crate::background::{Priority, in_background};
 
 /// How many problems are told; the rest are only counted.
 const TOLD: usize = 100;
@@ -285,7 +285,7 @@ impl Store {
             let _under_way = walk_begun;
             check_snapshot(&snapshot, &checks, &told)
         };
-        let mut findings = in_background(walk).await?.whole()?;
+        let mut findings = in_background(Priority::Upkeep, walk).await?.whole()?;
         let (drive, path) = (self.drive.clone(), self.path().to_owned());
         let copy =
             self.between_writes(move || copy_of(&drive, &path)).await?.map_err(Error::internal)?;
@@ -297,7 +297,7 @@ impl Store {
             }
             findings
         };
-        in_background(walk).await
+        in_background(Priority::Upkeep, walk).await
     }
 }
 

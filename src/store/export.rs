@@ -23,7 +23,7 @@ use super::open_error::OpenError;
 use super::progress::Progress;
 use super::record::damaged;
 use super::schema::{FORMAT, FORMAT_KEY, MARK_KEY, RENEWED_KEY, SECRET_KEY, Table};
-use crate::background::in_background;
+use crate::background::{Priority, in_background};
 
 /// The form of the lines.
 pub(super) const EXPORT: u64 = 1;
@@ -91,7 +91,7 @@ impl Store {
             let tables = how.tables();
             how.lines(snapshot.values_of(&tables)?, |take| walk(&snapshot, &tables, take))
         };
-        in_background(put).await?
+        in_background(Priority::Upkeep, put).await?
     }
 }
 

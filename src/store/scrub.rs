@@ -7,7 +7,7 @@ use crate::error::Result;
 use super::Store;
 use super::check::{Checks, Findings, check_snapshot};
 use super::progress::Progress;
-use crate::background::in_background;
+use crate::background::{Priority, in_background};
 
 /// How long it pauses whenever it tells how far it is, each few thousand values: about as long as it worked. Not longer:
 /// while a snapshot is held, no space that writes free is used again.
@@ -27,6 +27,6 @@ impl Store {
             let _under_way = walk_begun;
             check_snapshot(&snapshot, &checks, &pausing)
         };
-        in_background(walk).await?.whole()
+        in_background(Priority::Upkeep, walk).await?.whole()
     }
 }

@@ -10,10 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 
-use hyper::body::{Body, Frame, SizeHint};
+use hyper::body::{Body, Buf, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::connections::Slot;
+use super::turns::Waiting;
 
 /// The lowest bits of the state: the phase. The bits above [`UNLISTED`] are the moment since which it is idle.
 const PHASE: u64 = 0b11;
@@ -28,6 +29,9 @@ const CLOSED: u64 = 3;
 /// The table found it active and took it off its list of idle connections: it lists itself once it is idle.
 const UNLISTED: u64 = 0b100;
 const MOMENT: u32 = 3;
+
+/// The size of a part of a body that uses up a turn, in bytes.
+const LARGE_PART: usize = 16 * 1024;
 
 /// The state of one connection.
 #[derive(Debug)]
@@ -178,6 +182,53 @@ impl<B: Body + Unpin> Body for WatchedBody<B> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A body of which a large part is followed by another only in the client's turn: reading and sending them is work on a
+/// thread that serves others too.
+pub(super) struct InTurns<B> {
+    body: B,
+    slot: Arc<Slot>,
+    has_turn: bool,
+    waiting: Waiting,
+}
+
+impl<B> InTurns<B> {
+    /// A body in the turn of its request.
+    pub(super) fn new(body: B, slot: Arc<Slot>) -> Self {
+        Self { body, slot, has_turn: true, waiting: Waiting::default() }
+    }
+}
+
+impl<B: Body + Unpin> Body for InTurns<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let this = &mut *self;
+        if !this.has_turn {
+            ready!(this.slot.poll_turn(&mut this.waiting, cx));
+            this.has_turn = true;
+        }
+        let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
+        let size = match &frame {
+            Some(Ok(frame)) => frame.data_ref().map_or(0, Buf::remaining),
+            _ => 0,
+        };
+        this.has_turn = size < LARGE_PART;
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {

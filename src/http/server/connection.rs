@@ -1,6 +1,7 @@
 //! One accepted connection: its TLS handshake, its requests, its end.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,8 +21,9 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 use tower::Service;
 
-use super::activity::{WatchedBody, WatchedStream};
+use super::activity::{InTurns, WatchedBody, WatchedStream};
 use super::connections::{Admitted, Slot};
+use super::turns::Waiting;
 use super::{ServerLimits, host};
 use crate::http::client::{OverTls, Peer, Refused};
 use crate::http::front::Front;
@@ -110,15 +112,20 @@ impl Connection {
             if let Some(error) = refused {
                 request.extensions_mut().insert(Refused(error));
             }
+            let request = request.map(|body| InTurns::new(body, Arc::clone(&slot)));
             let (answer, slot) = (front.router().call(request), Arc::clone(&slot));
             async move {
                 begun?;
-                slot.turn().await;
+                let mut waiting = Waiting::default();
+                poll_fn(|cx| slot.poll_turn(&mut waiting, cx)).await;
                 let Ok(mut response) = answer.await;
                 if is_last {
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
-                Ok::<Response<_>, io::Error>(response.map(|body| WatchedBody::new(body, slot)))
+                Ok::<Response<_>, io::Error>(response.map(|body| {
+                    let body = InTurns::new(body, Arc::clone(&slot));
+                    WatchedBody::new(body, slot)
+                }))
             }
         });
         let served = watcher.watch(http.serve_connection(TokioIo::new(stream), service));

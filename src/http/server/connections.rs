@@ -6,13 +6,14 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::ServerLimits;
 use super::activity::{Activity, Attempt};
-use super::turns::Turns;
+use super::turns::{Turns, Waiting};
 use crate::fair;
 use crate::http::client::TrustedProxies;
 
@@ -160,12 +161,13 @@ impl Slot {
         Err(io::Error::new(io::ErrorKind::ConnectionAborted, "it was closed for another one"))
     }
 
-    /// Waits for the turn of a request among those of other clients. What comes through a proxy is of many clients, and
-    /// does not wait.
-    pub(super) async fn turn(&self) {
-        if !self.holder.is_proxy {
-            self.table.0.turns.take(self.holder.network).await;
+    /// Ready when it is the client's turn among other clients. What comes through a proxy is of many clients, and does
+    /// not wait.
+    pub(super) fn poll_turn(&self, waiting: &mut Waiting, cx: &mut Context<'_>) -> Poll<()> {
+        if self.holder.is_proxy {
+            return Poll::Ready(());
         }
+        self.table.0.turns.poll_take(self.holder.network, waiting, cx)
     }
 
     /// Notes that no more of an answer will come.

@@ -1,17 +1,17 @@
 //! Turns on the threads that serve requests. The runtime runs what is ready in the order in which it became ready, so
 //! a client with hundreds of connections would have hundreds of requests run before another client's one. While
-//! several clients send requests, each has a few of them run in a round; the others wait behind what is ready.
+//! several clients send requests, each has a few turns in a round; what wants more waits behind what is ready. A request
+//! takes a turn, and so does each further part of a large body or answer.
 
 use std::collections::HashMap;
-use std::future::poll_fn;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use crate::fair::Latest;
 
-/// How many requests of one client run in a round.
+/// How many turns one client has in a round.
 const EACH: u32 = 8;
 /// How many clients are counted in a round.
 const CLIENTS: usize = 1024;
@@ -20,47 +20,58 @@ const CLIENTS: usize = 1024;
 #[derive(Default)]
 pub(super) struct Turns(Mutex<State>);
 
+/// What a task that waits for its turn remembers: the round in which it was put off.
+#[derive(Debug, Default)]
+pub(super) struct Waiting(Option<u64>);
+
 #[derive(Default)]
 struct State {
-    /// Ends when a request that was put off is asked for again: everything that was ready before it has run.
+    /// Ends when a task that was put off asks again: everything that was ready before it has run.
     round: u64,
-    begun: HashMap<IpAddr, u32>,
+    taken: HashMap<IpAddr, u32>,
     latest: Latest<IpAddr>,
 }
 
 impl Turns {
-    /// Ready when it is the turn of a request of `client`: at once, unless it has had its turns in this round.
-    pub(super) async fn take(&self, client: IpAddr) {
-        let mut put_off = None;
-        poll_fn(|cx| match self.try_take(client, put_off, Instant::now()) {
-            Ok(()) => Poll::Ready(()),
+    /// Ready when it is `client`'s turn: at once, unless the client has had its turns in this round. `waiting` belongs to
+    /// the task that waits.
+    pub(super) fn poll_take(
+        &self,
+        client: IpAddr,
+        waiting: &mut Waiting,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        match self.try_take(client, waiting.0, Instant::now()) {
+            Ok(()) => {
+                waiting.0 = None;
+                Poll::Ready(())
+            }
             Err(round) => {
-                put_off = Some(round);
+                waiting.0 = Some(round);
                 cx.waker().wake_by_ref();
                 Poll::Pending
             }
-        })
-        .await;
+        }
     }
 
-    /// Takes a turn; the present round if there is none left in it. `put_off` is the round in which the request was put
-    /// off before.
+    /// Takes a turn; the present round if there is none left in it. `put_off` is the round in which the task was put off
+    /// before.
     fn try_take(&self, client: IpAddr, put_off: Option<u64>, now: Instant) -> Result<(), u64> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.latest.note(client, now);
         if state.latest.others_count_for(client, now).is_none() {
             return Ok(());
         }
-        if put_off == Some(state.round) || state.begun.len() >= CLIENTS {
+        if put_off == Some(state.round) || state.taken.len() >= CLIENTS {
             state.round += 1;
-            state.begun.clear();
+            state.taken.clear();
         }
         let round = state.round;
-        let begun = state.begun.entry(client).or_default();
-        if *begun >= EACH {
+        let taken = state.taken.entry(client).or_default();
+        if *taken >= EACH {
             return Err(round);
         }
-        *begun += 1;
+        *taken += 1;
         Ok(())
     }
 }
@@ -104,6 +115,6 @@ mod tests {
             let client = Ipv4Addr::from_bits(number).into();
             assert_eq!(turns.try_take(client, None, now), Ok(()));
         }
-        assert!(turns.0.lock().unwrap().begun.len() <= CLIENTS);
+        assert!(turns.0.lock().unwrap().taken.len() <= CLIENTS);
     }
 }
