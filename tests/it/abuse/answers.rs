@@ -520,7 +520,7 @@ fn a_dense_dashboard_takes_no_more_memory_than_its_answer_needs() {
     let one = format!("{list}{id}/");
     let layouts: Value = serde_json::from_str(&dense(32_000)).expect("JSON");
     let tile = json!({ "text": { "body": "x" }, "layouts": { "q": { "a": layouts } } });
-    for _ in 0..25 {
+    for _ in 0..10 {
         server.send("PATCH", &one, key, Some(&json!({ "tiles": vec![&tile; 5] }))).ok();
     }
     let enabled = json!({ "enabled": true });
@@ -528,7 +528,7 @@ fn a_dense_dashboard_takes_no_more_memory_than_its_answer_needs() {
     let token = shared["access_token"].as_str().expect("a token");
     let json = format!("/shared/{token}.json");
     let answer = server.get(&json, "").body.len();
-    assert!(answer > 3 * MIB, "{answer}");
+    assert!(answer > MIB, "{answer}");
     let peak = |what: &str, act: &dyn Fn()| {
         let before = memory_of(&server, "VmRSS:");
         forget_peak(&server);
