@@ -12,5 +12,6 @@ mod neighbours;
 mod pages;
 mod quota;
 mod tells;
+mod turns;
 mod walks;
 mod writer;
