@@ -11,8 +11,8 @@ RUN apk add --no-cache build-base ca-certificates
 WORKDIR /src
 COPY . .
 # Alpine's own target links musl in, so the program needs no other file.
-RUN cargo build --release --locked --bin steward \
- && install -D -m 0755 target/release/steward /image/steward \
+RUN cargo build --profile dist --locked --bin steward \
+ && install -D -m 0755 target/dist/steward /image/steward \
  && install -D -m 0644 /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ca-certificates.crt \
  && install -d -m 0700 /empty
 

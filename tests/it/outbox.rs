@@ -22,6 +22,7 @@ use steward::store::{Order, Progress, Snapshot, Tx, Window};
 use steward::time::{Clock, ManualClock, Timestamp};
 use steward::{App, Config, First, Made, Store, create, router};
 use tempfile::TempDir;
+use tokio::net::TcpSocket;
 use uuid::Uuid;
 
 use crate::support::process::until;
@@ -72,9 +73,9 @@ fn organization() -> OrganizationId {
     OrganizationId(unique())
 }
 
-fn mailer(server: &MailServer, timeout: Duration) -> Mailer {
+fn mailer(url: &str, timeout: Duration) -> Mailer {
     let mut mail = Config::default().mail;
-    mail.smtp_url = Some(server.url().parse().expect("a URL"));
+    mail.smtp_url = Some(url.parse().expect("a URL"));
     mail.smtp_from = Some("Steward <steward@corp.example>".to_owned());
     mail.smtp_timeout = timeout;
     Mailer::new(&mail).expect("it can be used").expect("a server is named")
@@ -228,7 +229,13 @@ fn configured(clock: &ManualClock) -> Config {
 
 fn postman(app: &App, clock: &ManualClock, server: &MailServer, timeout: Duration) -> Postman {
     let (store, clock) = (app.store().clone(), Clock::Manual(clock.clone()));
-    Postman::start(store, clock, mailer(server, timeout), Arc::new(Scribe), &Meters::default())
+    Postman::start(
+        store,
+        clock,
+        mailer(&server.url(), timeout),
+        Arc::new(Scribe),
+        &Meters::default(),
+    )
 }
 
 fn invite(to: &str) -> About {
@@ -355,16 +362,17 @@ async fn whatever_goes_wrong_the_letter_is_tried_again() {
 #[tokio::test]
 async fn a_server_that_is_not_there_is_tried_again() {
     let mut office = Office::open().await;
-    let (gone, server) = (MailServer::start(), MailServer::start());
-    let nowhere = mailer(&gone, office.timeout);
-    drop(gone);
+    // A port that is taken, and that nobody listens on.
+    let port = TcpSocket::new_v4().expect("a socket");
+    port.bind("127.0.0.1:0".parse().expect("an address")).expect("a port");
+    let address = port.local_addr().expect("an address");
+    let nowhere = mailer(&format!("smtp://{address}"), office.timeout);
     office.postman.stop().await;
     let (store, clock) = (office.app.store().clone(), Clock::Manual(office.clock.clone()));
     office.postman = Postman::start(store, clock, nowhere, Arc::new(Scribe), &Meters::default());
     let id = office.post("ann@corp.example").await;
     office.tried(id, 1).await;
     assert!(log::about(id)[0]["error"].as_str().unwrap().contains("refused"));
-    office.server = server;
     let mut office = office.restart().await;
     office.clock.advance(Duration::from_secs(5));
     office.sends_to("ann@corp.example").await;
