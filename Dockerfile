@@ -1,4 +1,4 @@
-# Steward as one static program in an image that holds nothing else.
+# Builds an image that contains only the static binary.
 #
 #   docker build -t steward .
 #   docker run --rm -v steward:/data steward init --email you@example.org
@@ -6,11 +6,11 @@
 #   docker exec steward /steward user list
 
 FROM rust:1.95-alpine AS build
-# jemalloc and ring are built with a C compiler and make.
+# jemalloc and ring need a C compiler and make.
 RUN apk add --no-cache build-base ca-certificates
 WORKDIR /src
 COPY . .
-# Alpine's own target links musl in, so the program needs no other file.
+# Alpine's target links musl statically, so the binary needs no libraries.
 RUN cargo build --profile dist --locked --bin steward \
  && install -D -m 0755 target/dist/steward /image/steward \
  && install -D -m 0644 /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ca-certificates.crt \
@@ -18,14 +18,14 @@ RUN cargo build --profile dist --locked --bin steward \
 
 FROM scratch
 COPY --from=build /image/ /
-# A new volume takes its owner from this folder.
+# A new volume gets the owner of this folder.
 COPY --from=build --chown=65532:65532 /empty /data
-# Mail servers are trusted by these authorities.
+# The certificate authorities for mail servers.
 ENV SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt
-# What exports wait in before they are told: there is no other place to write.
+# Exports need temporary files, and only the volume is writable.
 ENV TMPDIR=/data
 ENV STEWARD_DATA=/data/steward.redb
-# A container has addresses of its own: who reaches them is decided by what is published.
+# The container has its own network; published ports decide who can reach the service.
 ENV STEWARD_LISTEN=0.0.0.0:8000
 USER 65532:65532
 WORKDIR /data

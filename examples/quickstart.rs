@@ -1,11 +1,14 @@
-//! Serves a temporary data file on a free port, makes a project and a dashboard in it over HTTP, and
-//! lists them.
+//! Serves a temporary data file on a free port, creates a project and a dashboard over HTTP, and
+//! lists the dashboards.
 //!
 //! ```sh
 //! cargo run --example quickstart
 //! ```
 
-#![allow(clippy::indexing_slicing, reason = "a JSON value answers null for a member that it lacks")]
+#![allow(
+    clippy::indexing_slicing,
+    reason = "indexing a JSON value returns null for a missing member"
+)]
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -13,7 +16,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use serde_json::{Value, json};
 use steward::http::server::{ServerLimits, serve};
-use steward::{Config, First, create, router};
+use steward::{Config, InitialRecords, create, router};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -23,7 +26,7 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 async fn main() -> Outcome<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("workspace.redb");
-    let (app, made) = create(&path, Config::default(), &First::default())?;
+    let (app, made) = create(&path, Config::default(), &InitialRecords::default())?;
 
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
@@ -43,7 +46,7 @@ async fn main() -> Outcome<()> {
         let projects = format!("/api/organizations/{}/projects/", made.organization_id);
         let project =
             call("POST", &projects, json!({ "name": "Shop", "timezone": "Europe/Berlin" }))?;
-        println!("made the project {} ({})", project["name"], project["timezone"]);
+        println!("created the project {} ({})", project["name"], project["timezone"]);
 
         let dashboards = format!("/api/projects/{}/dashboards/", project["id"]);
         call("POST", &dashboards, json!({ "name": "Sales", "tags": ["Weekly"], "pinned": true }))?;
@@ -59,7 +62,7 @@ async fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// One HTTP request over a connection of its own.
+/// Sends one HTTP request over a new connection.
 fn request(
     address: SocketAddr,
     key: &str,
@@ -77,7 +80,7 @@ fn request(
     )?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    let (head, body) = answer.split_once("\r\n\r\n").ok_or("no answer")?;
+    let (head, body) = answer.split_once("\r\n\r\n").ok_or("incomplete response")?;
     if !head.starts_with("HTTP/1.1 2") {
         return Err(answer.into());
     }

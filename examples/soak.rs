@@ -1,15 +1,18 @@
-//! Serves a temporary data file and puts a mixed load on it for a while: reads, lists, creations, changes, removals,
-//! invites, right keys and wrong ones, and a backup now and then. Prints how it goes on over time, and fails at the
-//! first answer that is not the expected one.
+//! Serves a temporary data file under a mixed load: reads, lists, creates, updates, deletes, invites, valid and
+//! invalid keys, and occasional backups. Prints statistics over time, and fails at the first response with an
+//! unexpected status.
 //!
-//! What is made is removed again, and the activity log is kept for a part of the time only, so that memory and file
-//! have to level off.
+//! Created objects are deleted again and the activity log is kept for part of the time only, so memory and file size
+//! must level off.
 //!
 //! ```sh
 //! cargo run --release --example soak -- --minutes 15
 //! ```
 
-#![allow(clippy::indexing_slicing, reason = "a JSON value answers null for a member that it lacks")]
+#![allow(
+    clippy::indexing_slicing,
+    reason = "indexing a JSON value returns null for a missing member"
+)]
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -22,54 +25,54 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use serde_json::{Value, json};
 use steward::http::server::{ServerLimits, serve};
-use steward::resources::checks;
+use steward::resources::record_registry;
 use steward::store::Progress;
-use steward::{App, Config, First, create, router};
+use steward::{App, Config, InitialRecords, create, router};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// How the soak is run.
+/// Runs a mixed load against the service and prints statistics.
 #[derive(Parser)]
 struct Options {
-    /// For how long.
+    /// Duration in minutes.
     #[arg(long, default_value_t = 1.0)]
     minutes: f64,
-    /// On how many connections.
+    /// Number of connections.
     #[arg(long, default_value_t = 16)]
     connections: usize,
-    /// How many dashboards a project holds before it is removed.
+    /// Number of dashboards in a project before it is deleted.
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u16).range(1..))]
     dashboards: u16,
-    /// How many lines are printed.
+    /// Number of lines to print.
     #[arg(long, default_value_t = 15)]
     lines: u32,
 }
 
-/// What was asked, as the table tells them apart.
+/// The columns of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum RequestKind {
     Read,
     List,
     Write,
     Refused,
 }
 
-/// What has happened since the last line.
+/// The statistics since the last line.
 #[derive(Default)]
 struct Meter {
-    micros: Mutex<BTreeMap<Kind, Vec<u64>>>,
+    micros: Mutex<BTreeMap<RequestKind, Vec<u64>>>,
     requests: AtomicU64,
-    /// Objects that were made and not removed yet.
+    /// Objects that were created and not deleted yet.
     live: AtomicI64,
-    /// What the last backup counted in the file.
+    /// The number of values in the last backup.
     values: AtomicU64,
     over: AtomicBool,
 }
 
-/// One connection, and the key that it presents.
+/// A connection and its API key.
 struct Client {
     stream: BufReader<TcpStream>,
     key: String,
@@ -84,16 +87,16 @@ impl Client {
         Ok(Self { stream: BufReader::new(stream), key, meter })
     }
 
-    /// Sends a request; its answer has to have this status.
+    /// Sends a request. Fails unless the response has the expected status.
     async fn ask(
         &mut self,
-        (kind, expected): (Kind, u16),
+        (kind, expected): (RequestKind, u16),
         method: &str,
         path: &str,
         body: Option<Value>,
     ) -> Outcome<Value> {
         let key = match kind {
-            Kind::Refused => "phx_wrong",
+            RequestKind::Refused => "phx_wrong",
             _ => &self.key,
         };
         let body = body.map_or_else(String::new, |body| body.to_string());
@@ -108,7 +111,9 @@ impl Client {
         let took = u64::try_from(begun.elapsed().as_micros())?;
         if status != expected {
             let text = String::from_utf8_lossy(&body);
-            return Err(format!("{method} {path}: {status} and not {expected}: {text}").into());
+            return Err(
+                format!("{method} {path}: status {status} instead of {expected}: {text}").into()
+            );
         }
         self.meter.requests.fetch_add(1, Ordering::Relaxed);
         let mut micros = self.meter.micros.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,31 +143,31 @@ impl Client {
     }
 
     async fn get(&mut self, path: &str) -> Outcome<Value> {
-        self.ask((Kind::Read, 200), "GET", path, None).await
+        self.ask((RequestKind::Read, 200), "GET", path, None).await
     }
 
     async fn list(&mut self, path: &str) -> Outcome<Value> {
-        self.ask((Kind::List, 200), "GET", path, None).await
+        self.ask((RequestKind::List, 200), "GET", path, None).await
     }
 
     async fn create(&mut self, path: &str, body: Value) -> Outcome<Value> {
-        let made = self.ask((Kind::Write, 201), "POST", path, Some(body)).await?;
+        let made = self.ask((RequestKind::Write, 201), "POST", path, Some(body)).await?;
         self.meter.live.fetch_add(1, Ordering::Relaxed);
         Ok(made)
     }
 
     async fn patch(&mut self, path: &str, body: Value) -> Outcome<Value> {
-        self.ask((Kind::Write, 200), "PATCH", path, Some(body)).await
+        self.ask((RequestKind::Write, 200), "PATCH", path, Some(body)).await
     }
 
     async fn remove(&mut self, path: &str) -> Outcome<()> {
-        self.ask((Kind::Write, 204), "DELETE", path, None).await?;
+        self.ask((RequestKind::Write, 204), "DELETE", path, None).await?;
         self.meter.live.fetch_sub(1, Ordering::Relaxed);
         Ok(())
     }
 }
 
-/// The load of one connection: projects that come and go, with what lies in them and around them.
+/// The load of one connection: creates and deletes projects and the objects in them.
 async fn load(
     address: SocketAddr,
     key: String,
@@ -176,7 +181,7 @@ async fn load(
             client.create(&format!("{organization}projects/"), json!({ "name": "Soak" })).await?;
         let project = format!("/api/projects/{}/", made["id"]);
         let boards = format!("{project}dashboards/");
-        // The first is removed sooner or later, so that not all of them go at once.
+        // The first project of each connection has a different size, so that not all are deleted at once.
         let size = if round == 0 { 1 + (number * 7) % dashboards } else { dashboards };
         for each in 0..size {
             if meter.over.load(Ordering::Relaxed) {
@@ -186,14 +191,14 @@ async fn load(
             board(&mut client, &boards, &name).await?;
             around(&mut client, &organization, &project, (number, each)).await?;
         }
-        // With the project goes what lies in it.
+        // Deleting a project also deletes its dashboards.
         client.remove(&project).await?;
         meter.live.fetch_sub(i64::try_from(size)?, Ordering::Relaxed);
     }
     Ok(())
 }
 
-/// A dashboard is made, changed, read and listed.
+/// Creates, updates, reads and lists a dashboard.
 async fn board(client: &mut Client, boards: &str, name: &str) -> Outcome<()> {
     let sent = json!({ "name": name, "description": "x".repeat(400), "tags": ["soak"] });
     let made = client.create(boards, sent).await?;
@@ -205,11 +210,11 @@ async fn board(client: &mut Client, boards: &str, name: &str) -> Outcome<()> {
     }
     client.list(&format!("{boards}?limit=20")).await?;
     client.get("/api/users/@me/").await?;
-    client.ask((Kind::Refused, 401), "GET", "/api/users/@me/", None).await?;
+    client.ask((RequestKind::Refused, 401), "GET", "/api/users/@me/", None).await?;
     Ok(())
 }
 
-/// What lies around dashboards is made and removed.
+/// Creates and deletes an invite, a domain or a batch export.
 async fn around(
     client: &mut Client,
     organization: &str,
@@ -245,11 +250,11 @@ async fn around(
     }
 }
 
-/// Makes a backup every now and then, and removes it.
+/// Creates and deletes backups at intervals.
 async fn back_up(app: App, folder: PathBuf, every: Duration, meter: Arc<Meter>) -> Outcome<()> {
     while !meter.over.load(Ordering::Relaxed) {
         let file = folder.join("backup.redb");
-        let made = app.store().backup(file.clone(), checks(), Progress::unheard()).await?;
+        let made = app.store().backup(file.clone(), record_registry(), Progress::silent()).await?;
         meter.values.store(made.values, Ordering::Relaxed);
         tokio::fs::remove_file(file).await?;
         tokio::time::sleep(every).await;
@@ -257,7 +262,7 @@ async fn back_up(app: App, folder: PathBuf, every: Duration, meter: Arc<Meter>) 
     Ok(())
 }
 
-/// The memory that the process holds, in MiB.
+/// Returns the memory of the process, in MiB.
 fn memory() -> Outcome<u64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
@@ -265,7 +270,7 @@ fn memory() -> Outcome<u64> {
     Ok(kib / 1024)
 }
 
-/// `p50/p99` of some times, in milliseconds.
+/// Formats the percentiles `p50/p99` in milliseconds.
 fn percentiles(mut micros: Vec<u64>) -> String {
     micros.sort_unstable();
     let at = |percent: usize| micros.get(micros.len() * percent / 100).copied().unwrap_or(0);
@@ -273,7 +278,7 @@ fn percentiles(mut micros: Vec<u64>) -> String {
     format!("{}/{}", shown(at(50)), shown(at(99)))
 }
 
-/// Prints a line every now and then, until the time is over; the sizes of the file that it saw, in KiB.
+/// Prints a line at intervals until the time is over. Returns the file sizes, in KiB.
 async fn tell(options: &Options, data: &Path, meter: &Meter) -> Outcome<Vec<u64>> {
     let (begun, all) = (Instant::now(), Duration::from_secs_f64(options.minutes * 60.0));
     let every = all / options.lines.max(1);
@@ -310,10 +315,10 @@ async fn tell(options: &Options, data: &Path, meter: &Meter) -> Outcome<Vec<u64>
             begun.elapsed().as_secs(),
             now,
             u128::from(now - before) * 1000 / every.as_millis().max(1),
-            shown(Kind::Read),
-            shown(Kind::List),
-            shown(Kind::Write),
-            shown(Kind::Refused),
+            shown(RequestKind::Read),
+            shown(RequestKind::List),
+            shown(RequestKind::Write),
+            shown(RequestKind::Refused),
             memory()?,
             bytes / (1024 * 1024),
             meter.live.load(Ordering::Relaxed),
@@ -330,7 +335,7 @@ async fn main() -> Outcome<()> {
     let data = folder.path().join("soak.redb");
     let mut config = Config::default();
     config.activity_retention = Some(Duration::from_secs_f64(options.minutes * 60.0 / 10.0));
-    let (app, made) = create(&data, config, &First::default())?;
+    let (app, made) = create(&data, config, &InitialRecords::default())?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     let (stop, stopped) = oneshot::channel::<()>();
@@ -370,7 +375,7 @@ async fn main() -> Outcome<()> {
     while let Some(ended) = tasks.join_next().await {
         ended??;
     }
-    let findings = app.store().check(checks(), Progress::unheard()).await?;
+    let findings = app.store().check(record_registry(), Progress::silent()).await?;
     println!("check: {} values, {} problems", findings.values, findings.problem_count);
     let _ = stop.send(());
     server.await??;
@@ -379,7 +384,7 @@ async fn main() -> Outcome<()> {
         return Err(format!("{:?}", findings.problems).into());
     }
     if let (Some(half), Some(end)) = (sizes.get(sizes.len() / 2), sizes.last()) {
-        println!("the file: {half} KiB after half of the time, {end} KiB in the end");
+        println!("file size: {half} KiB after half of the time, {end} KiB at the end");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A new data file: its first organization, project, owner and key, or what an export holds.
+//! Creates a new data file, either with a first organization, project, owner and API key, or from an export.
 
 use std::io::BufRead;
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::access::hash::Hasher;
-use crate::access::key::{MadeKey, TagKey};
+use crate::auth::key_hasher::KeyHasher;
+use crate::auth::key_text::{IssuedKey, TagKey};
 use crate::config::Config;
 use crate::error::Result;
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId, UserUuid};
@@ -16,21 +16,21 @@ use crate::input::{Input, JsonObject};
 use crate::mail::smtp::Mailer;
 use crate::resources::activity;
 use crate::resources::api_keys;
-use crate::resources::checks;
 use crate::resources::organizations::{self, NewOrganization};
 use crate::resources::projects::{self, NewProject};
+use crate::resources::record_registry;
 use crate::resources::users::{self, NewUser};
-use crate::secret::{Draw, Purpose, Seed, SigningSecret};
+use crate::secret::{Purpose, Seed, SeededRng, SigningSecret};
 use crate::state::{App, backups};
 use crate::store::{self, Imported, OpenError, Progress, Store, WriteTx};
 use crate::time::Timestamp;
 
-/// What a new data file begins with.
+/// The first records of a new data file.
 #[derive(Debug, Clone)]
-pub struct First {
-    /// The owner's address.
+pub struct InitialRecords {
+    /// The owner's email address.
     pub email: String,
-    /// The owner's given name.
+    /// The owner's first name.
     pub first_name: String,
     /// The organization's name.
     pub organization: String,
@@ -38,7 +38,7 @@ pub struct First {
     pub project: String,
 }
 
-impl Default for First {
+impl Default for InitialRecords {
     fn default() -> Self {
         Self {
             email: "owner@example.com".to_owned(),
@@ -49,99 +49,107 @@ impl Default for First {
     }
 }
 
-/// What was made, and the key that opens it. The key's value is known only here.
+/// The records that [`create`] created. This is the only place that has the value of the API key.
 #[derive(Clone, Serialize)]
-pub struct Made {
+pub struct CreatedWorkspace {
     /// The organization.
     pub organization_id: OrganizationId,
     /// The project.
     pub project_id: ProjectId,
-    /// The owner, as paths name them.
+    /// The owner's UUID, which paths use.
     pub user_uuid: UserUuid,
-    /// The owner's number.
+    /// The owner's numeric id.
     pub user_id: UserId,
-    /// The owner's key, with every scope.
+    /// The owner's API key. It has every scope.
     pub api_key: String,
 }
 
-/// Makes a data file at `path` that begins with `first`, and opens it for serving.
+/// Creates a data file at `path` with the records in `first`, and opens it for serving.
 ///
 /// Must be called within a tokio runtime.
 ///
 /// # Errors
-/// When there is a file already, a name or address in `first` is no good, mail cannot be sent as `config`
-/// says, or the file cannot be made.
-pub fn create(path: &Path, config: Config, first: &First) -> Result<(App, Made), OpenError> {
-    create_telling(path, config, first, |_| Ok(()))
-}
-
-/// Does what [`create`] does. `before_publishing` is told what was made before the file appears, so that
-/// the key is not lost to a cut in between.
-///
-/// # Errors
-/// When there is a file already, a name or address in `first` is no good, mail cannot be sent as `config`
-/// says, or the file cannot be made.
-pub fn create_telling(
+/// Fails if the file exists, if a name or the address in `first` is invalid, if the mail server or the backup folder in
+/// `config` cannot be used, or if the file cannot be written.
+pub fn create(
     path: &Path,
     config: Config,
-    first: &First,
-    before_publishing: impl FnOnce(&Made) -> Result<(), OpenError>,
-) -> Result<(App, Made), OpenError> {
-    // What the service would refuse to start with must not leave a file whose key nobody was told.
+    first: &InitialRecords,
+) -> Result<(App, CreatedWorkspace), OpenError> {
+    create_with(path, config, first, |_| Ok(()))
+}
+
+/// Does what [`create`] does, and calls `before_publishing` with the new records before the file appears at `path`. A
+/// caller that stores the key there does not lose it if the process stops in between.
+///
+/// # Errors
+/// Fails as [`create`] does, and with the error of `before_publishing`.
+pub fn create_with(
+    path: &Path,
+    config: Config,
+    first: &InitialRecords,
+    before_publishing: impl FnOnce(&CreatedWorkspace) -> Result<(), OpenError>,
+) -> Result<(App, CreatedWorkspace), OpenError> {
+    // Checks first what the service needs to start: otherwise a failure leaves a file whose key was never printed.
     Mailer::new(&config.mail)?;
-    backups::prepared_folder(&config.backups)?;
+    backups::create_folder(&config.backups)?;
     let now = config.clock.now();
-    let mut draw = Seed::take().draw();
-    let disk = Arc::clone(&config.disk);
-    let (store, made) =
-        Store::create_on(disk, path, config.page_cache, &mut draw, |tx, secret| {
-            let made = fill(tx, secret, first, now)?;
-            before_publishing(&made)?;
-            Ok(made)
-        })?;
+    let mut rng = Seed::generate().rng();
+    let disk = Arc::clone(&config.file_system);
+    let (store, made) = Store::create_on(disk, path, config.page_cache, &mut rng, |tx, secret| {
+        let made = write_initial_records(tx, secret, first, now)?;
+        before_publishing(&made)?;
+        Ok(made)
+    })?;
     Ok((App::new(store, config)?, made))
 }
 
-/// Makes a data file at `path` of the lines of an export.
+/// Creates a data file at `path` from the lines of an export.
 ///
 /// # Errors
-/// As [`store::import`].
+/// Fails as [`store::import`] does.
 pub fn import(path: &Path, from: impl BufRead, progress: &Progress) -> Result<Imported, OpenError> {
-    store::import(path, from, &checks(), Seed::take().draw(), progress)
+    store::import(path, from, &record_registry(), Seed::generate().rng(), progress)
 }
 
-fn fill(
+fn write_initial_records(
     tx: &mut WriteTx<'_>,
     secret: &SigningSecret,
-    first: &First,
+    first: &InitialRecords,
     now: Timestamp,
-) -> Result<Made> {
-    let mut draw = Seed::take().draw();
+) -> Result<CreatedWorkspace> {
+    let mut rng = Seed::generate().rng();
     let named = |name: &str| JsonObject::from_iter([("name".to_owned(), Value::from(name))]);
     let new = NewOrganization::parse(&named(&first.organization))?;
-    // The organization comes first: it is what the log's first entry is about.
-    let organization_id = organizations::create(tx, &new, &mut draw, now)?;
-    let user = create_owner(tx, first, &mut draw, now)?;
+    // The organization comes first: the first activity entry refers to it.
+    let organization_id = organizations::create(tx, &new, &mut rng, now)?;
+    let user = create_owner(tx, first, &mut rng, now)?;
     let project = NewProject::of(&named(&first.project));
     let (_, project_id) =
-        projects::create_first(tx, organization_id, user.0, &project, &mut draw, now)?;
+        projects::create_first(tx, organization_id, user.0, &project, &mut rng, now)?;
     let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
-    let id = ApiKeyId(draw.uuid(now));
-    let made = MadeKey::draw(&tags, &Hasher::new(1), id, &mut draw)?;
-    api_keys::create(tx, made.of(user.0, "First key", &["*"]), now)?;
-    activity::record(tx, None, &mut draw, now)?;
+    let id = ApiKeyId(rng.uuid(now));
+    let made = IssuedKey::generate(&tags, &KeyHasher::new(1), id, &mut rng)?;
+    api_keys::create(tx, made.to_new_api_key(user.0, "First key", &["*"]), now)?;
+    activity::record(tx, None, &mut rng, now)?;
     let api_key = made.value().to_owned();
-    Ok(Made { organization_id, project_id, user_uuid: user.1, user_id: user.0, api_key })
+    Ok(CreatedWorkspace {
+        organization_id,
+        project_id,
+        user_uuid: user.1,
+        user_id: user.0,
+        api_key,
+    })
 }
 
 fn create_owner(
     tx: &mut WriteTx<'_>,
-    first: &First,
-    draw: &mut Draw,
+    first: &InitialRecords,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<(UserId, UserUuid)> {
     let sent = json!({ "email": first.email, "first_name": first.first_name });
-    let new = NewUser::parse(&crate::input::object(sent)?)?;
-    let user = users::create(tx, &new, draw, now)?;
-    Ok((user.head.id, user.head.uuid))
+    let new = NewUser::parse(&crate::input::require_object(sent)?)?;
+    let user = users::create(tx, &new, rng, now)?;
+    Ok((user.meta.id, user.meta.uuid))
 }

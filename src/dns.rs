@@ -1,7 +1,7 @@
-//! DNS: looking TXT records up, for the verification of domains (facts-org §2.3).
+//! DNS look-ups of TXT records, which verify domains. See `docs/spec/domains.md`.
 //!
-//! Each look-up stands alone. Nothing is cached, so that a record counts as soon as the servers show it, and
-//! the system's configuration is read anew, so that a change of it needs no restart.
+//! Nothing is cached: a record counts as soon as the name servers return it. The system's configuration is read for
+//! each look-up, so that a change of it needs no restart.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -19,74 +19,76 @@ use hickory_resolver::system_conf::read_system_conf;
 
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::fair::{Consumer, FairLimits, FairQueue};
+use crate::fair_queue::{Consumer, FairQueue, FairQueueLimits};
 
-/// How look-ups are shared out. Name servers that do not answer hold up the organization that asks them and no other:
-/// all the look-ups of a hundred organizations may wait, and there is room for more.
-const SHARES: FairLimits = FairLimits {
+/// How organizations share the look-ups. If an organization's name servers do not answer, only that organization
+/// waits: the queue holds all look-ups of a hundred organizations.
+const QUEUE_LIMITS: FairQueueLimits = FairQueueLimits {
     slots: 64,
-    slots_each: 2,
-    waiting_each: 8,
+    slots_per_consumer: 2,
+    waiting_per_consumer: 8,
     waiting: 1024,
-    longest_wait: Some(Duration::from_secs(10)),
+    max_wait: Some(Duration::from_secs(10)),
 };
-/// Seconds after which it makes sense to look up again when the servers could not be asked.
+/// The `Retry-After` of a failed look-up, in seconds.
 const RETRY_AFTER: u32 = 5;
 
-/// One TXT record: its strings, which are bytes, in their order.
-pub type Txt = Vec<Vec<u8>>;
+/// One TXT record: its character strings, in order. DNS allows any bytes in them.
+pub type TxtRecord = Vec<Vec<u8>>;
 
-/// Which servers to ask, and how.
-type Configuration = (ResolverConfig, ResolverOpts);
+/// The name servers and the options of one look-up.
+type ResolverSettings = (ResolverConfig, ResolverOpts);
 
-/// Looks records up: at the servers that `--dns-resolver` names, at the system's where it names none.
+/// Looks up DNS records. Uses the servers that `--dns-resolver` names, or the system's if it names none.
 pub struct Resolver {
     servers: Vec<SocketAddr>,
     timeout: Duration,
-    system: fn() -> Result<Configuration, NetError>,
+    read_system_config: fn() -> Result<ResolverSettings, NetError>,
     queue: FairQueue,
 }
 
 impl Resolver {
-    /// Looks up as `config` says.
+    /// Creates a resolver with the servers and the timeout of `config`.
     pub fn new(config: &Config) -> Self {
         Self {
             servers: config.dns_resolvers.clone(),
             timeout: config.dns_timeout,
-            system: read_system_conf,
-            queue: FairQueue::new(SHARES),
+            read_system_config: read_system_conf,
+            queue: FairQueue::new(QUEUE_LIMITS),
         }
     }
 
-    /// The TXT records of `name`, which is absolute and so ends with a dot; none where there are none, where
-    /// there is no such name, or where it is too long to be one.
+    /// Returns the TXT records of `name`, which must be absolute (end with a dot). The list is empty if the name has
+    /// no TXT records, does not exist or is not a valid name.
     ///
-    /// All servers are asked at once and the first that answers is believed. Two look-ups of a consumer run at a time;
-    /// further ones wait for their turn. From then on the look-up takes at most `--dns-timeout`.
+    /// Queries all servers at once and returns the first answer. At most two look-ups of a consumer run at a time;
+    /// further ones wait in the queue. Once it runs, a look-up takes at most `--dns-timeout`.
     ///
     /// # Errors
-    /// 503 when too many look-ups wait, no server answers in time, or none does anything but fail or refuse, or the system's
+    /// 503 if too many look-ups wait, if no server answers in time, if all servers fail or refuse, or if the system's
     /// configuration cannot be read.
-    pub async fn txt(&self, name: &str, consumer: Consumer) -> Result<Vec<Txt>> {
+    pub async fn lookup_txt(&self, name: &str, consumer: Consumer) -> Result<Vec<TxtRecord>> {
         let Ok(name) = Name::from_ascii(name) else { return Ok(Vec::new()) };
-        let full = |_| Error::overloaded(RETRY_AFTER, "DNS look-up: too many wait");
+        let full = |_| Error::overloaded(RETRY_AFTER, "DNS look-up: the queue is full");
         let _slot = self.queue.acquire(consumer).await.map_err(full)?;
-        let late = |_| trouble(format_args!("no answer within {:?}", self.timeout));
-        tokio::time::timeout(self.timeout, self.ask_all(name)).await.map_err(late)?
+        let late = |_| unavailable(format_args!("no answer within {:?}", self.timeout));
+        tokio::time::timeout(self.timeout, self.query_all(name)).await.map_err(late)?
     }
 
-    async fn ask_all(&self, name: Name) -> Result<Vec<Txt>> {
+    async fn query_all(&self, name: Name) -> Result<Vec<TxtRecord>> {
         let (servers, mut options) = self.configuration().await?;
         options.cache_size = 0;
         options.use_hosts_file = ResolveHosts::Never;
-        // One attempt, which sends its packet several times, may take all the time there is.
+        // An attempt sends its packet several times, so one attempt may use the whole timeout.
         options.timeout = self.timeout;
         let asked = servers.into_iter().map(|server| {
-            Box::pin(async { ask(server, options.clone(), name.clone()).await.map_err(trouble) })
+            Box::pin(async {
+                query(server, options.clone(), name.clone()).await.map_err(unavailable)
+            })
         });
         let asked: Vec<_> = asked.collect();
         if asked.is_empty() {
-            return Err(trouble("there is no server to ask"));
+            return Err(unavailable("no name server is configured"));
         }
         select_ok(asked).await.map(|(records, _)| records)
     }
@@ -96,13 +98,14 @@ impl Resolver {
             let servers = self.servers.iter().copied().map(udp_and_tcp).collect();
             return Ok((servers, ResolverOpts::default()));
         }
-        let read = tokio::task::spawn_blocking(self.system).await.map_err(Error::internal)?;
-        let (servers, options) = read.map_err(trouble)?;
+        let read =
+            tokio::task::spawn_blocking(self.read_system_config).await.map_err(Error::internal)?;
+        let (servers, options) = read.map_err(unavailable)?;
         Ok((servers.name_servers().to_vec(), options))
     }
 }
 
-/// A server that is asked over UDP, and over TCP where an answer does not fit.
+/// Configures a server for UDP, with TCP for answers that do not fit into a packet.
 fn udp_and_tcp(server: SocketAddr) -> NameServerConfig {
     let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()].map(|mut connection| {
         connection.port = server.port();
@@ -111,12 +114,12 @@ fn udp_and_tcp(server: SocketAddr) -> NameServerConfig {
     NameServerConfig::new(server.ip(), true, connections.into())
 }
 
-/// Asks one server. In a pool the first to refuse would speak for all.
-async fn ask(
+/// Queries one server. Each server has a resolver of its own: in a pool, one refusal would end the look-up.
+async fn query(
     server: NameServerConfig,
     options: ResolverOpts,
     name: Name,
-) -> Result<Vec<Txt>, NetError> {
+) -> Result<Vec<TxtRecord>, NetError> {
     let config = ResolverConfig::from_name_servers(vec![server]);
     let mut builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
     *builder.options_mut() = options;
@@ -131,8 +134,8 @@ async fn ask(
     Ok(texts.collect())
 }
 
-/// The cause goes to the log; the client only learns that it may try again.
-fn trouble(cause: impl Display) -> Error {
+/// The cause goes to the log only. The client sees 503 and may retry.
+fn unavailable(cause: impl Display) -> Error {
     Error::unavailable(RETRY_AFTER, format_args!("DNS look-up: {cause}"))
 }
 
@@ -140,9 +143,14 @@ fn trouble(cause: impl Display) -> Error {
 mod tests {
     use super::*;
 
-    fn resolver(system: fn() -> Result<Configuration, NetError>) -> Resolver {
-        let queue = FairQueue::new(SHARES);
-        Resolver { servers: Vec::new(), timeout: Duration::from_millis(50), system, queue }
+    fn resolver(read_system_config: fn() -> Result<ResolverSettings, NetError>) -> Resolver {
+        let queue = FairQueue::new(QUEUE_LIMITS);
+        Resolver {
+            servers: Vec::new(),
+            timeout: Duration::from_millis(50),
+            read_system_config,
+            queue,
+        }
     }
 
     const CONSUMER: Consumer = Consumer::User(1);
@@ -154,9 +162,9 @@ mod tests {
                 (|| Err(std::io::Error::other("no such file").into())) as fn() -> _,
                 "DNS look-up: io error: no such file",
             ),
-            (|| Ok(Configuration::default()), "DNS look-up: there is no server to ask"),
+            (|| Ok(ResolverSettings::default()), "DNS look-up: no name server is configured"),
         ] {
-            let error = resolver(system).txt("a.example.", CONSUMER).await.unwrap_err();
+            let error = resolver(system).lookup_txt("a.example.", CONSUMER).await.unwrap_err();
             assert_eq!((error.status(), error.retry_after()), (503, Some(5)));
             assert_eq!(error.cause(), Some(cause));
         }
@@ -168,19 +176,23 @@ mod tests {
         static READ: AtomicU32 = AtomicU32::new(0);
         let resolver = resolver(|| {
             READ.fetch_add(1, Ordering::Relaxed);
-            Ok(Configuration::default())
+            Ok(ResolverSettings::default())
         });
         for read in 1..4 {
-            assert!(resolver.txt("a.example.", CONSUMER).await.is_err());
+            assert!(resolver.lookup_txt("a.example.", CONSUMER).await.is_err());
             assert_eq!(READ.load(Ordering::Relaxed), read);
         }
     }
 
     #[tokio::test]
     async fn what_cannot_be_a_name_has_no_records() {
-        let resolver = resolver(|| Err("nobody is asked".into()));
+        let resolver = resolver(|| Err("the resolver must not read the configuration".into()));
         for name in [format!("{}.example.", "a".repeat(64)), "a..example.".to_owned()] {
-            assert_eq!(resolver.txt(&name, CONSUMER).await.unwrap(), Vec::<Txt>::new(), "{name}");
+            assert_eq!(
+                resolver.lookup_txt(&name, CONSUMER).await.unwrap(),
+                Vec::<TxtRecord>::new(),
+                "{name}"
+            );
         }
     }
 }

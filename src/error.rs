@@ -1,7 +1,8 @@
-//! The one error type: what a rule refuses, and how the wire says it.
+//! The error type of the crate and its JSON form.
 //!
-//! Every failure a client can see has the same four members, `type`, `code`, `detail` and `attr`
-//! (decisions §1). Texts and codes come from the facts pages; nothing here names a web framework.
+//! Every error body has the same four members: `type`, `code`, `detail` and `attr`. PostHog's clients match some
+//! codes and texts, so those are PostHog's; see `docs/spec/errors.md`. This module does not depend on a web
+//! framework.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,36 +11,36 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::ser::SerializeStruct;
 
-/// What every fallible function of this crate answers.
+/// The result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The `type` member of an error body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// A field, or the body as a whole, breaks a rule.
+pub enum ErrorType {
+    /// A field, or the body as a whole, is invalid.
     ValidationError,
-    /// The request cannot be served as it was put.
+    /// The request cannot be served, for example because its target does not exist.
     InvalidRequest,
-    /// Who is asking is unknown, or may not.
+    /// The caller is not authenticated, or lacks a permission.
     AuthenticationError,
-    /// Too many requests.
+    /// The caller sent too many requests.
     ThrottledError,
-    /// The service failed, or is not available for the moment.
+    /// The service failed, or is temporarily unavailable.
     ServerError,
 }
 
-/// A refusal, as the client reads it.
+/// A failed request, as the client sees it.
 ///
-/// Small to move (one pointer), cheap to clone, and free of secrets: `cause` is for the log only and
-/// never serialized.
+/// An error is one pointer wide, cheap to clone and contains no secrets. Its `cause` is for the log only and is never
+/// serialized.
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
 
 #[derive(Clone)]
 struct Inner {
     status: u16,
-    kind: Kind,
+    error_type: ErrorType,
     code: &'static str,
     detail: Cow<'static, str>,
     attr: Option<String>,
@@ -52,13 +53,13 @@ struct Inner {
 impl Error {
     fn new(
         status: u16,
-        kind: Kind,
+        error_type: ErrorType,
         code: &'static str,
         detail: impl Into<Cow<'static, str>>,
     ) -> Self {
         Self(Box::new(Inner {
             status,
-            kind,
+            error_type,
             code,
             detail: detail.into(),
             attr: None,
@@ -69,12 +70,12 @@ impl Error {
         }))
     }
 
-    /// 400: the body as a whole breaks a rule (`attr` null).
+    /// 400: the body as a whole is invalid (`attr` is null).
     pub fn invalid(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(400, Kind::ValidationError, code, detail)
+        Self::new(400, ErrorType::ValidationError, code, detail)
     }
 
-    /// 400: the field `attr` breaks a rule. Nested fields are joined with `__`.
+    /// 400: the field `attr` is invalid. The names of nested fields are joined with `__`.
     pub fn field(
         attr: impl Into<String>,
         code: &'static str,
@@ -85,44 +86,49 @@ impl Error {
         error
     }
 
-    /// 400: the change would exceed a cap that the operator set. `detail` names the cap.
+    /// 400: the change would exceed a limit that the operator set. `detail` names the limit.
     pub fn limit_reached(detail: impl Into<Cow<'static, str>>) -> Self {
         Self::invalid("limit_reached", detail)
     }
 
-    /// 400: the request is not valid HTTP, whatever it asks for.
+    /// 400: the request is malformed, whatever its target.
     pub fn invalid_request(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(400, Kind::InvalidRequest, code, detail)
+        Self::new(400, ErrorType::InvalidRequest, code, detail)
     }
 
-    /// 400: the body is no JSON. `detail` is the parser's text.
+    /// 400: the body is not JSON. `detail` is the parser's text.
     pub fn parse(detail: impl fmt::Display) -> Self {
-        Self::new(400, Kind::InvalidRequest, "parse_error", format!("JSON parse error - {detail}"))
+        Self::new(
+            400,
+            ErrorType::InvalidRequest,
+            "parse_error",
+            format!("JSON parse error - {detail}"),
+        )
     }
 
-    /// 401: no usable credentials were sent.
+    /// 401: the request has no usable credentials.
     pub fn not_authenticated() -> Self {
         Self::new(
             401,
-            Kind::AuthenticationError,
+            ErrorType::AuthenticationError,
             "not_authenticated",
             "Authentication credentials were not provided.",
         )
     }
 
-    /// 401: a key was sent that opens nothing. One text for every reason, so that none can be told apart.
+    /// 401: the API key is invalid. The text is the same for every reason, so that a caller cannot probe for keys.
     pub fn authentication_failed() -> Self {
         Self::new(
             401,
-            Kind::AuthenticationError,
+            ErrorType::AuthenticationError,
             "authentication_failed",
             "Personal API key found in request Authorization header is invalid.",
         )
     }
 
-    /// 403 with the given text.
+    /// 403 with this `detail`.
     pub fn denied(detail: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(403, Kind::AuthenticationError, "permission_denied", detail)
+        Self::new(403, ErrorType::AuthenticationError, "permission_denied", detail)
     }
 
     /// 403: the key lacks `scope`.
@@ -130,21 +136,21 @@ impl Error {
         Self::denied(format!("API key missing required scope '{scope}'"))
     }
 
-    /// 404: the object does not exist, or is not shown to the caller.
+    /// 404: the object does not exist, or the caller may not see it.
     pub fn not_found() -> Self {
         Self::not_found_as("Not found.")
     }
 
-    /// 404 with a text of its own (`Organization not found.` and the like).
+    /// 404 with this `detail`, for example `Organization not found.`
     pub fn not_found_as(detail: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(404, Kind::InvalidRequest, "not_found", detail)
+        Self::new(404, ErrorType::InvalidRequest, "not_found", detail)
     }
 
-    /// 405: the path exists, but not for `method`.
+    /// 405: the path exists, but does not support `method`.
     pub fn method_not_allowed(method: &str) -> Self {
         Self::new(
             405,
-            Kind::InvalidRequest,
+            ErrorType::InvalidRequest,
             "method_not_allowed",
             format!("Method \"{method}\" not allowed."),
         )
@@ -154,17 +160,17 @@ impl Error {
     pub fn body_timeout() -> Self {
         Self::new(
             408,
-            Kind::InvalidRequest,
+            ErrorType::InvalidRequest,
             "request_timeout",
             "The request body did not arrive in time.",
         )
     }
 
-    /// 412: the record no longer stands at the version that `If-Match` names.
+    /// 412: the record's version is none of those that `If-Match` names.
     pub fn precondition_failed() -> Self {
         Self::new(
             412,
-            Kind::InvalidRequest,
+            ErrorType::InvalidRequest,
             "precondition_failed",
             "The object has changed: its version is not one that If-Match names.",
         )
@@ -174,17 +180,17 @@ impl Error {
     pub fn payload_too_large(limit: usize) -> Self {
         Self::new(
             413,
-            Kind::InvalidRequest,
+            ErrorType::InvalidRequest,
             "payload_too_large",
             format!("The request body is larger than {limit} bytes."),
         )
     }
 
-    /// 413: parsed, the body would take more than `share` bytes of memory.
-    pub fn body_takes_too_much(share: usize) -> Self {
+    /// 413: the parsed body would take more than `share` bytes of memory.
+    pub fn body_needs_too_much_memory(share: usize) -> Self {
         Self::new(
             413,
-            Kind::InvalidRequest,
+            ErrorType::InvalidRequest,
             "payload_too_large",
             format!(
                 "The request body has too many values: parsed, it takes more than {share} bytes."
@@ -192,59 +198,60 @@ impl Error {
         )
     }
 
-    /// 415: the body is not JSON by its own word.
+    /// 415: the `Content-Type` is not JSON.
     pub fn unsupported_media_type(media_type: &str) -> Self {
         Self::new(
             415,
-            Kind::InvalidRequest,
+            ErrorType::InvalidRequest,
             "unsupported_media_type",
             format!("Unsupported media type \"{media_type}\" in request."),
         )
     }
 
-    /// 422: the `Idempotency-Key` was sent before, with another body.
+    /// 422: the idempotency key was used before, with another body.
     pub fn idempotency_key_reused() -> Self {
         Self::new(
             422,
-            Kind::InvalidRequest,
+            ErrorType::InvalidRequest,
             "idempotency_key_reused",
             "This Idempotency-Key was used for a request with another body.",
         )
     }
 
-    /// 429: one request too many for a quota of `limit`; the next one may come after `wait` seconds.
+    /// 429: the caller used up a quota of `limit` requests. `wait` is the `Retry-After` in seconds.
     pub fn throttled(limit: u32, wait: u64) -> Self {
         let unit = if wait == 1 { "second" } else { "seconds" };
         let detail = format!("Request was throttled. Expected available in {wait} {unit}.");
-        let mut error = Self::new(429, Kind::ThrottledError, "throttled", detail);
+        let mut error = Self::new(429, ErrorType::ThrottledError, "throttled", detail);
         error.0.retry_after = Some(u32::try_from(wait).unwrap_or(u32::MAX));
         error.0.rate_limit = Some(limit);
         error
     }
 
-    /// 500: a defect or a damaged file. `cause` goes to the log, never to the client.
+    /// 500: a bug or a damaged data file. `cause` goes to the log, never to the client.
     pub fn internal(cause: impl fmt::Display) -> Self {
-        let mut error = Self::new(500, Kind::ServerError, "error", "A server error occurred.");
+        let mut error = Self::new(500, ErrorType::ServerError, "error", "A server error occurred.");
         error.0.cause = Some(cause.to_string().into());
         error
     }
 
-    /// 503: not now; the client may try again after `retry_after` seconds.
+    /// 503: the service is temporarily unavailable. `retry_after` is in seconds; `cause` goes to the log.
     pub fn unavailable(retry_after: u32, cause: impl fmt::Display) -> Self {
         let mut error = Self::new(
             503,
-            Kind::ServerError,
+            ErrorType::ServerError,
             "unavailable",
-            "The service is not available for the moment. Try again shortly.",
+            "The service is temporarily unavailable. Try again shortly.",
         );
         error.0.retry_after = Some(retry_after);
         error.0.cause = Some(cause.to_string().into());
         error
     }
 
-    /// 503: the caller's share of a resource, or the whole of it, is in use. The client may try again after
-    /// `retry_after` seconds. Unlike [`unavailable`](Self::unavailable) it is no fault of the service, so the
-    /// log does not report each one.
+    /// 503: the caller's share of a resource, or the whole resource, is in use. `retry_after` is in seconds.
+    ///
+    /// Unlike [`unavailable`](Self::unavailable) this is not a fault of the service, so the log does not report each
+    /// one.
     pub fn overloaded(retry_after: u32, cause: impl fmt::Display) -> Self {
         let mut error = Self::unavailable(retry_after, cause);
         error.0.is_overload = true;
@@ -266,34 +273,34 @@ impl Error {
         &self.0.detail
     }
 
-    /// The field at fault, if one is.
+    /// The name of the invalid field, if the error is about one field.
     pub fn attr(&self) -> Option<&str> {
         self.0.attr.as_deref()
     }
 
-    /// Seconds after which a retry makes sense.
+    /// The `Retry-After` header, in seconds.
     pub fn retry_after(&self) -> Option<u32> {
         self.0.retry_after
     }
 
-    /// The quota that is used up, where that is why.
+    /// The quota that the caller used up, if the error is a 429.
     pub fn rate_limit(&self) -> Option<u32> {
         self.0.rate_limit
     }
 
-    /// Whether it refuses what is beyond a share, as [`overloaded`](Self::overloaded) does.
+    /// Whether [`overloaded`](Self::overloaded) created this error.
     pub fn is_overload(&self) -> bool {
         self.0.is_overload
     }
 
-    /// What went wrong inside, for the log.
+    /// The internal cause, for the log.
     pub fn cause(&self) -> Option<&str> {
         self.0.cause.as_deref()
     }
 
-    /// The same refusal, reported at `prefix__attr` (or at `prefix` where it had no field).
+    /// Prepends `prefix` to `attr`: `prefix__attr`, or `prefix` if the error has no `attr`.
     #[must_use]
-    pub fn within(mut self, prefix: &str) -> Self {
+    pub fn with_attr_prefix(mut self, prefix: &str) -> Self {
         self.0.attr = Some(match self.0.attr.take() {
             Some(attr) => format!("{prefix}__{attr}"),
             None => prefix.to_owned(),
@@ -305,7 +312,7 @@ impl Error {
 impl Serialize for Error {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut body = serializer.serialize_struct("Error", 4)?;
-        body.serialize_field("type", &self.0.kind)?;
+        body.serialize_field("type", &self.0.error_type)?;
         body.serialize_field("code", self.0.code)?;
         body.serialize_field("detail", &self.0.detail)?;
         body.serialize_field("attr", &self.0.attr)?;

@@ -1,7 +1,8 @@
-//! Versions on the wire: the entity tag of one object, and what a request expects of it (decisions §1).
+//! Entity tags: the version of one object in `ETag`, `If-Match` and `If-None-Match`. See `docs/spec/requests.md`.
 //!
-//! A tag is `"<record version>-<hash of the body>"`. A reader compares all of it, because what is shown also
-//! depends on who reads; a writer compares the version alone, because what it is about to change is the record.
+//! A tag is `"<record version>-<hash of the body>"`. A conditional read compares the whole tag, because the body also
+//! depends on the caller. A conditional write compares the version alone, because it changes the record and not the
+//! body.
 
 use std::fmt;
 
@@ -10,18 +11,18 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::error::{Error, Result};
 use crate::store::{Record, WriteTx};
 
-/// One object as an answer shows it, and the version of its record.
+/// The body of one object, with the version of its record.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Versioned {
-    /// The version: 0 of what has no record yet.
+    /// The record's version, or 0 if the object has no record yet.
     pub version: u64,
     /// The JSON text.
     pub json: Vec<u8>,
-    /// The hash of the text.
+    /// The hash of `json`.
     hash: u64,
 }
 
-/// Leaves the text out: it may show a secret, this once.
+/// Leaves out the text, which may contain a secret.
 impl fmt::Debug for Versioned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Versioned").field("version", &self.version).finish_non_exhaustive()
@@ -29,85 +30,85 @@ impl fmt::Debug for Versioned {
 }
 
 impl Versioned {
-    /// An object. Hashes the text, here and not when the tag is written: a large text is rendered on a thread that
-    /// serves no requests.
+    /// Creates a body and hashes its text. Large texts are rendered off the request threads, so hashing belongs here
+    /// and not into [`etag`](Self::etag).
     pub fn new(version: u64, json: Vec<u8>) -> Self {
         Self { version, hash: xxh3_64(&json), json }
     }
 
-    /// Its strong entity tag, with its quotes.
-    pub fn tag(&self) -> String {
+    /// Returns the strong entity tag, in quotes.
+    pub fn etag(&self) -> String {
         format!("\"{}-{:016x}\"", self.version, self.hash)
     }
 }
 
-/// An entity tag that a request sent.
-struct Sent<'h> {
+/// An entity tag in a request header.
+struct SentTag<'h> {
     weak: bool,
-    /// What stands between the quotes.
+    /// The text between the quotes.
     opaque: &'h str,
 }
 
-/// The tags of a header: `"a", W/"b"`. What is no tag ends them.
-fn sent(mut header: &str) -> impl Iterator<Item = Sent<'_>> {
+/// Iterates over the tags in a header value like `"a", W/"b"`, up to the first malformed tag.
+fn parse_tags(mut header: &str) -> impl Iterator<Item = SentTag<'_>> {
     std::iter::from_fn(move || {
         let text = header.trim_start_matches([' ', '\t', ',']);
         let strong = text.strip_prefix("W/");
         let (opaque, rest) = strong.unwrap_or(text).strip_prefix('"')?.split_once('"')?;
         header = rest;
-        Some(Sent { weak: strong.is_some(), opaque })
+        Some(SentTag { weak: strong.is_some(), opaque })
     })
 }
 
-/// Whether `If-None-Match` names `tag`, so that the reader has this very answer. It is compared weakly (RFC
-/// 9110, 13.1.2); `*` names every tag.
-pub fn names(if_none_match: &str, tag: &str) -> bool {
+/// Returns whether `If-None-Match` matches `tag`, so that the answer is 304. The comparison is weak (RFC 9110,
+/// 13.1.2); `*` matches every tag.
+pub fn matches_any(if_none_match: &str, tag: &str) -> bool {
     if_none_match.trim() == "*"
-        || sent(if_none_match).any(|sent| {
-            let plain = sent.opaque.strip_suffix(COMPRESSED).unwrap_or(sent.opaque);
-            Some(plain) == opaque(tag)
+        || parse_tags(if_none_match).any(|sent| {
+            let plain = sent.opaque.strip_suffix(GZIP_SUFFIX).unwrap_or(sent.opaque);
+            Some(plain) == opaque_part(tag)
         })
 }
 
-/// What ends the tag of a compressed answer.
-const COMPRESSED: &str = "-gzip";
+/// The suffix of the tag of a compressed body.
+const GZIP_SUFFIX: &str = "-gzip";
 
-/// The tag of the same answer, compressed: another text, the same version.
-pub fn compressed(tag: &str) -> String {
-    opaque(tag).map_or_else(|| tag.to_owned(), |opaque| format!("\"{opaque}{COMPRESSED}\""))
+/// Returns the tag of the same body after compression: a strong tag must differ, because the bytes differ.
+pub fn gzip_tag(tag: &str) -> String {
+    opaque_part(tag).map_or_else(|| tag.to_owned(), |opaque| format!("\"{opaque}{GZIP_SUFFIX}\""))
 }
 
-fn opaque(tag: &str) -> Option<&str> {
+fn opaque_part(tag: &str) -> Option<&str> {
     tag.strip_prefix('"')?.strip_suffix('"')
 }
 
-/// What `If-Match` says of the record that a request is to change.
+/// The versions that `If-Match` allows the changed record to have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Expected {
-    /// Nothing: the header was not sent, or is `*`, which asks for what the rule asks anyway.
+pub enum IfMatch {
+    /// Any version: the header was not sent or is `*`. The rule already answers 404 if the object does not exist.
     #[default]
     Anything,
-    /// One of these versions.
+    /// One of these versions. An empty list matches no record.
     Versions(Vec<u64>),
 }
 
-impl Expected {
-    /// Reads `If-Match`. A weak tag, and one that is not of this service, names no version (RFC 9110, 13.1.1).
-    pub fn of(if_match: &str) -> Self {
+impl IfMatch {
+    /// Parses `If-Match`. Weak tags and tags of other services match no version (RFC 9110, 13.1.1).
+    pub fn parse(if_match: &str) -> Self {
         if if_match.trim() == "*" {
             return Self::Anything;
         }
-        let strong = sent(if_match).filter(|sent| !sent.weak);
+        let strong = parse_tags(if_match).filter(|sent| !sent.weak);
         Self::Versions(
             strong.filter_map(|sent| sent.opaque.split_once('-')?.0.parse().ok()).collect(),
         )
     }
 
-    /// Asks that the record under `key` stood at an expected version before this write touched it. Called when
-    /// the rule has done its part: whatever else refuses a request goes first (RFC 9110, 13.2.1).
+    /// Checks the version that the record under `key` had before this write. Call this after the rule, because every
+    /// other error takes precedence (RFC 9110, 13.2.1).
     ///
     /// # Errors
-    /// 412 where it stood at another.
+    /// 412 if the version is not an expected one.
     pub fn require<R: Record>(&self, tx: &WriteTx<'_>, key: &R::Key) -> Result<()> {
         match self {
             Self::Anything => Ok(()),
@@ -123,17 +124,17 @@ mod tests {
 
     #[test]
     fn a_reader_has_what_it_names_whole() {
-        let tag = Versioned::new(3, b"{}".to_vec()).tag();
+        let tag = Versioned::new(3, b"{}".to_vec()).etag();
         let weak = format!("W/{tag}");
         for named in
             [&tag, &weak, "*", " * ", &format!("\"x\", {tag}"), &format!("\"a,b\" ,,{weak}")]
         {
-            assert!(names(named, &tag), "{named}");
+            assert!(matches_any(named, &tag), "{named}");
         }
-        assert!(names(&compressed(&tag), &tag));
-        let other = Versioned::new(3, b"[]".to_vec()).tag();
+        assert!(matches_any(&gzip_tag(&tag), &tag));
+        let other = Versioned::new(3, b"[]".to_vec()).etag();
         for named in [&*other, "", "3", "\"3\"", tag.trim_matches('"'), "\"", "\"3-", "**"] {
-            assert!(!names(named, &tag), "{named}");
+            assert!(!matches_any(named, &tag), "{named}");
         }
     }
 
@@ -149,8 +150,8 @@ mod tests {
             ("3-a", vec![]),
             ("", vec![]),
         ] {
-            assert_eq!(Expected::of(header), Expected::Versions(versions), "{header}");
+            assert_eq!(IfMatch::parse(header), IfMatch::Versions(versions), "{header}");
         }
-        assert_eq!(Expected::of(" *"), Expected::Anything);
+        assert_eq!(IfMatch::parse(" *"), IfMatch::Anything);
     }
 }

@@ -1,6 +1,8 @@
-//! Requests that are done once: what a POST with an `Idempotency-Key` was answered is kept for a day, and the
-//! same request again is answered so. The answer goes in with the change, in one transaction. Of an answer that is
-//! large, only the number of the object that it shows is kept.
+//! Idempotent requests: the response to a POST with an `Idempotency-Key` is stored for a day and returned again when
+//! the request is repeated. See `docs/spec/requests.md`.
+//!
+//! The response is stored in the same transaction as the change. For a large response, only the id of its object is
+//! stored.
 
 use std::fmt;
 
@@ -15,124 +17,126 @@ use crate::store::{
 };
 use crate::time::Timestamp;
 
-/// How long an answer is kept, in seconds: 24 hours.
-const KEPT_FOR: i64 = 24 * 60 * 60;
-/// How many answers are kept of one requester. The oldest is forgotten for a new one.
-pub const KEPT_EACH: u64 = 10_000;
-/// The longest body that is kept of an answer that shows an object, in bytes.
-const LONGEST_BODY: usize = 64 * 1024;
-/// How many bytes of an answer one record holds.
-const PART: usize = 48 * 1024;
-/// How many pieces of bodies one write forgets, and how many answers, before it leaves the rest to the next.
-const PIECE: usize = 500;
-/// Members whose values are shown once only, or are credentials that lie nowhere: they are signed anew whenever
-/// they are shown.
-const SECRETS: [&str; 5] =
+/// How long a response is stored, in seconds: 24 hours.
+const RETENTION_SECONDS: i64 = 24 * 60 * 60;
+/// The maximum number of stored responses of one requester. A further one replaces the oldest.
+pub const MAX_RESPONSES_PER_REQUESTER: u64 = 10_000;
+/// The maximum size of a stored body that shows an object, in bytes. For a larger one, the object's id is stored.
+const MAX_STORED_BODY: usize = 64 * 1024;
+/// The maximum number of bytes of a body that one record holds.
+const BODY_PART_SIZE: usize = 48 * 1024;
+/// The maximum number of responses, and of pieces of bodies, that one transaction deletes.
+const DELETE_BATCH: usize = 500;
+/// Members that are never stored, because they are credentials: null stands in their place. Those that the service
+/// signs (links and tokens) are signed again for a repeated request.
+const SECRET_MEMBERS: [&str; 5] =
     ["value", "accept_url", "personal_api_key", "access_token", "live_events_token"];
 
-/// A POST that is to be done once, as it was sent. No part of its body can be told from it.
+/// A POST with an idempotency key. It holds hashes only, so it reveals nothing of the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sent {
-    /// A hash of its path, but for the places in it, and of its `Idempotency-Key`.
+pub struct IdempotencyRequest {
+    /// A hash of the idempotency key and of the path without its organization and project.
     request: [u8; 32],
-    /// A hash of its body.
+    /// A hash of the body.
     body: [u8; 32],
-    /// Whether what its body leaves out is taken from the presented key.
-    inherits: bool,
+    /// Whether fields that the body leaves out are taken from the caller's key.
+    inherits_key_scope: bool,
 }
 
-impl Sent {
-    /// The POST to this path with this key and this body. `path` names no organization and no project: which these
-    /// are is told by the gate alone, for one place has many names, and one name leads elsewhere for another key.
+impl IdempotencyRequest {
+    /// Creates the request from its path, idempotency key and body.
+    ///
+    /// `path` must leave out the organization and the project. Only authorization finds them: a path can name the same
+    /// project in several ways, and `@current` means another project for another key.
     pub fn new(path: impl Iterator<Item = impl AsRef<str>>, key: &str, body: &[u8]) -> Self {
         let mut request = blake3::Hasher::new();
         for part in path {
-            add(&mut request, part.as_ref().as_bytes());
+            hash_part(&mut request, part.as_ref().as_bytes());
         }
         request.update(key.as_bytes());
         let (request, body) = (*request.finalize().as_bytes(), *blake3::hash(body).as_bytes());
-        Self { request, body, inherits: false }
+        Self { request, body, inherits_key_scope: false }
     }
 
-    /// The same request; what its body leaves out is taken from the presented key.
+    /// Marks the request: fields that its body leaves out are taken from the caller's key.
     #[must_use]
-    pub fn inheriting(self) -> Self {
-        Self { inherits: true, ..self }
+    pub fn inheriting_key_scope(self) -> Self {
+        Self { inherits_key_scope: true, ..self }
     }
 
-    /// Whether what its body leaves out is taken from the presented key.
-    pub const fn inherits(&self) -> bool {
-        self.inherits
+    /// Whether fields that the body leaves out are taken from the caller's key.
+    pub const fn inherits_key_scope(&self) -> bool {
+        self.inherits_key_scope
     }
 
-    /// The same request; this, by which it means what it means, counts as a part of its body.
+    /// Adds `by`, on which the request's meaning depends, to the hash of the body.
     #[must_use]
-    pub fn meaning(&self, by: &[u8]) -> Self {
+    pub fn with_context(&self, by: &[u8]) -> Self {
         let mut body = blake3::Hasher::new();
         body.update(&self.body).update(by);
         Self { body: *body.finalize().as_bytes(), ..self.clone() }
     }
 
-    /// The request, as one of this requester's, to the organization and the project that its path led to.
-    pub fn of(
+    /// Binds the request to its requester, and to the organization and project of its path.
+    pub fn to_key(
         &self,
-        by: RequesterId,
+        requester: RequesterId,
         organization: Option<OrganizationId>,
         project: Option<ProjectId>,
-    ) -> Once {
+    ) -> IdempotencyKey {
         let mut request = blake3::Hasher::new();
         request.update(&self.request);
         request.update(organization.map_or(Uuid::nil(), |id| id.0).as_bytes());
         request.update(&project.map_or(0, |id| id.0).to_be_bytes());
         let request = request.finalize().to_hex().to_string();
-        Once { by, organization, request, body: self.body }
+        IdempotencyKey { requester, organization, request, body: self.body }
     }
 }
 
-/// Adds something of any length, so that no two lists of such are hashed alike.
-fn add(hasher: &mut blake3::Hasher, bytes: &[u8]) {
+/// Hashes a value with its length before it, so that different lists of values have different hashes.
+fn hash_part(hasher: &mut blake3::Hasher, bytes: &[u8]) {
     hasher.update(&bytes.len().to_be_bytes()).update(bytes);
 }
 
-/// A request that is to be done once: whose it is, and which.
+/// The identity of an idempotent request: its requester, its target and the hash of its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Once {
-    by: RequesterId,
+pub struct IdempotencyKey {
+    requester: RequesterId,
     organization: Option<OrganizationId>,
     request: String,
     body: [u8; 32],
 }
 
-impl Once {
+impl IdempotencyKey {
     fn key(&self) -> (RequesterId, String) {
-        (self.by, self.request.clone())
+        (self.requester, self.request.clone())
     }
 }
 
-/// What a request was answered.
+/// The response to a request.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Reply {
-    /// The status, a 2xx.
+pub struct IdempotentResponse {
+    /// The status, always 2xx.
     pub status: u16,
-    /// The version of what it shows, where that has one.
+    /// The version of the object in the response, if it has one.
     pub version: Option<u64>,
-    /// The JSON text; empty where there is none.
+    /// The JSON text, or empty if the response has no body.
     pub body: Vec<u8>,
-    /// The number of the object that the answer shows. Of a reply that was kept: only if its body was not.
+    /// The id of the object in the response. In a stored reply it is set only if the body is not stored.
     pub object: Option<u64>,
 }
 
-/// Leaves the text out: it may show a secret, this once.
-impl fmt::Debug for Reply {
+/// Leaves out the text, which may contain a secret.
+impl fmt::Debug for IdempotentResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reply").field("status", &self.status).finish_non_exhaustive()
     }
 }
 
-/// A kept answer; its body lies in [`Part`]s.
+/// A stored response. Its body is stored in [`StoredBodyPart`]s.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Kept {
-    /// The organization that the request's path leads into, if it leads into one.
+pub struct StoredResponse {
+    /// The organization in the request's path, if the path has one.
     organization: Option<OrganizationId>,
     requester: RequesterId,
     request: String,
@@ -142,27 +146,27 @@ pub struct Kept {
     version: Option<u64>,
 }
 
-impl Kept {
-    /// Whose bytes the answer takes.
+impl StoredResponse {
+    /// The tenant whose storage quota the response counts towards.
     fn tenant(&self) -> Owner {
         self.organization.map_or(Owner::Requester(self.requester.0), OrganizationId::owner)
     }
 }
 
-/// The oldest first.
-const BY_MOMENT: Index<Kept, Timestamp> =
+/// All responses, the oldest first.
+const BY_MOMENT: Index<StoredResponse, Timestamp> =
     Index::many(Table::IdempotencyByMoment, |kept| Some(kept.at));
-/// Those of one requester, the oldest first.
-const BY_REQUESTER: Index<Kept, (RequesterId, Timestamp)> =
+/// The responses of one requester, the oldest first.
+const BY_REQUESTER: Index<StoredResponse, (RequesterId, Timestamp)> =
     Index::many(Table::IdempotencyByRequester, |kept| Some((kept.requester, kept.at)));
 
-impl Record for Kept {
+impl Record for StoredResponse {
     const TABLE: Table = Table::Idempotency;
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_MOMENT, &BY_REQUESTER];
     const COUNTS: &'static [Count<Self>] = &[Count::per(|kept| Some(kept.requester.encoded()))];
     type Key = (RequesterId, String);
-    type Head = Self;
-    type Shown = ();
+    type Meta = Self;
+    type Fields = ();
 
     fn key(&self) -> Self::Key {
         (self.requester, self.request.clone())
@@ -172,8 +176,8 @@ impl Record for Kept {
         (self, &())
     }
 
-    fn join(head: Self, (): ()) -> Self {
-        head
+    fn from_parts(meta: Self, (): ()) -> Self {
+        meta
     }
 
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
@@ -181,19 +185,19 @@ impl Record for Kept {
     }
 }
 
-/// A piece of a kept answer's body, for values are small.
+/// A piece of a stored body: bodies are split, because records are small.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Part {
+pub struct StoredBodyPart {
     of: (RequesterId, String),
     place: u64,
     text: Vec<u8>,
 }
 
-impl Record for Part {
+impl Record for StoredBodyPart {
     const TABLE: Table = Table::IdempotencyParts;
     type Key = ((RequesterId, String), u64);
-    type Head = Self;
-    type Shown = ();
+    type Meta = Self;
+    type Fields = ();
 
     fn key(&self) -> Self::Key {
         (self.of.clone(), self.place)
@@ -203,31 +207,31 @@ impl Record for Part {
         (self, &())
     }
 
-    fn join(head: Self, (): ()) -> Self {
-        head
+    fn from_parts(meta: Self, (): ()) -> Self {
+        meta
     }
 
     fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
-        Ok(tx.head::<Kept>(&self.of)?.map(|kept| kept.tenant()))
+        Ok(tx.meta::<StoredResponse>(&self.of)?.map(|kept| kept.tenant()))
     }
 
     fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Kept>(&self.of)]
+        vec![Reference::to::<StoredResponse>(&self.of)]
     }
 }
 
-/// The object that a kept answer shows whose body is not kept.
+/// The id of the object in a stored response whose body is not stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct KeptObject {
+pub struct StoredObjectRef {
     of: (RequesterId, String),
     id: u64,
 }
 
-impl Record for KeptObject {
+impl Record for StoredObjectRef {
     const TABLE: Table = Table::IdempotencyObjects;
     type Key = (RequesterId, String);
-    type Head = Self;
-    type Shown = ();
+    type Meta = Self;
+    type Fields = ();
 
     fn key(&self) -> Self::Key {
         self.of.clone()
@@ -237,26 +241,32 @@ impl Record for KeptObject {
         (self, &())
     }
 
-    fn join(head: Self, (): ()) -> Self {
-        head
+    fn from_parts(meta: Self, (): ()) -> Self {
+        meta
     }
 
     fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
-        Ok(tx.head::<Kept>(&self.of)?.map(|kept| kept.tenant()))
+        Ok(tx.meta::<StoredResponse>(&self.of)?.map(|kept| kept.tenant()))
     }
 
     fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Kept>(&self.of)]
+        vec![Reference::to::<StoredResponse>(&self.of)]
     }
 }
 
-/// What this request was answered within the day, if it was.
+/// Returns the stored response to this request, if it was sent within the last day.
 ///
 /// # Errors
-/// 422 where it was sent with another body.
-pub fn find(tx: &impl Tx, once: &Once, now: Timestamp) -> Result<Option<Reply>> {
+/// 422 if the request was sent with another body.
+pub fn find(
+    tx: &impl Tx,
+    once: &IdempotencyKey,
+    now: Timestamp,
+) -> Result<Option<IdempotentResponse>> {
     let key = once.key();
-    let Some(kept) = tx.head::<Kept>(&key)?.filter(|kept| now < kept.at.plus_seconds(KEPT_FOR))
+    let Some(kept) = tx
+        .meta::<StoredResponse>(&key)?
+        .filter(|kept| now < kept.at.plus_seconds(RETENTION_SECONDS))
     else {
         return Ok(None);
     };
@@ -264,89 +274,99 @@ pub fn find(tx: &impl Tx, once: &Once, now: Timestamp) -> Result<Option<Reply>> 
         return Err(Error::idempotency_key_reused());
     }
     let mut body = Vec::new();
-    tx.scan::<Part, _>(&key, Window::all(Order::Ascending), |row| {
-        body.extend_from_slice(&row.head.text);
+    tx.scan::<StoredBodyPart, _>(&key, Window::all(Order::Ascending), |row| {
+        body.extend_from_slice(&row.meta.text);
         Ok(())
     })?;
-    let object =
-        if body.is_empty() { tx.head::<KeptObject>(&key)?.map(|object| object.id) } else { None };
-    Ok(Some(Reply { status: kept.status, version: kept.version, body, object }))
+    let object = if body.is_empty() {
+        tx.meta::<StoredObjectRef>(&key)?.map(|object| object.id)
+    } else {
+        None
+    };
+    Ok(Some(IdempotentResponse { status: kept.status, version: kept.version, body, object }))
 }
 
-/// Keeps what a request is answered, without what is shown once only and without credentials. Of an answer that shows
-/// an object and is large, or not yet rendered, it keeps which object that is.
+/// Stores the response to a request, without the values of secret members. If the response shows an object and its
+/// body is large or not yet rendered, stores the object's id and not the body.
 ///
 /// # Errors
-/// 500 or 503 when the file cannot be read or written.
-pub fn keep(tx: &mut WriteTx<'_>, once: &Once, reply: &Reply, now: Timestamp) -> Result<()> {
+/// 500 or 503 if the file cannot be read or written.
+pub fn store(
+    tx: &mut WriteTx<'_>,
+    once: &IdempotencyKey,
+    reply: &IdempotentResponse,
+    now: Timestamp,
+) -> Result<()> {
     let key = once.key();
-    forget(tx, &key)?;
-    if tx.count::<Kept>(&once.by)? >= KEPT_EACH {
-        for oldest in tx.keys(&BY_REQUESTER, &once.by, 1)? {
-            forget(tx, &oldest)?;
+    delete(tx, &key)?;
+    if tx.count::<StoredResponse>(&once.requester)? >= MAX_RESPONSES_PER_REQUESTER {
+        for oldest in tx.keys(&BY_REQUESTER, &once.requester, 1)? {
+            delete(tx, &oldest)?;
         }
     }
-    let Once { by: requester, organization, request, body } = once.clone();
-    let Reply { status, version, .. } = *reply;
-    tx.put(&Kept { organization, requester, request, body, at: now, status, version })?;
+    let IdempotencyKey { requester, organization, request, body } = once.clone();
+    let IdempotentResponse { status, version, .. } = *reply;
+    tx.put(&StoredResponse { organization, requester, request, body, at: now, status, version })?;
     if let Some(id) = reply.object
-        && (reply.body.is_empty() || reply.body.len() > LONGEST_BODY)
+        && (reply.body.is_empty() || reply.body.len() > MAX_STORED_BODY)
     {
-        return tx.put(&KeptObject { of: key, id });
+        return tx.put(&StoredObjectRef { of: key, id });
     }
-    let shown = without_secrets(&reply.body)?;
-    for (place, text) in (0..).zip(shown.chunks(PART)) {
-        tx.put(&Part { of: key.clone(), place, text: text.to_vec() })?;
+    let shown = redact(&reply.body)?;
+    for (place, text) in (0..).zip(shown.chunks(BODY_PART_SIZE)) {
+        tx.put(&StoredBodyPart { of: key.clone(), place, text: text.to_vec() })?;
     }
     Ok(())
 }
 
-/// Whether an answer is over its time.
+/// Returns whether a stored response has expired.
 ///
 /// # Errors
-/// 500 or 503 when the file cannot be read.
-pub fn is_due(tx: &impl Tx, now: Timestamp) -> Result<bool> {
+/// 500 or 503 if the file cannot be read.
+pub fn has_expired(tx: &impl Tx, now: Timestamp) -> Result<bool> {
     let mut oldest = tx.keys(&BY_MOMENT, &(), 1)?.into_iter();
-    oldest.next().map_or(Ok(false), |key| is_over(tx, &key, now))
+    oldest.next().map_or(Ok(false), |key| is_expired(tx, &key, now))
 }
 
-/// Forgets answers that are over their time, the oldest first: as many as one transaction does. Answers whether there
-/// may be more.
+/// Deletes expired responses, the oldest first, up to the limit of one transaction. Returns whether more may have
+/// expired.
 ///
 /// # Errors
-/// 500 or 503 when the file cannot be read or written.
-pub fn forget_some(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<bool> {
-    let (oldest, mut parts) = (tx.keys(&BY_MOMENT, &(), PIECE)?, 0);
+/// 500 or 503 if the file cannot be read or written.
+pub fn delete_expired(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<bool> {
+    let (oldest, mut parts) = (tx.keys(&BY_MOMENT, &(), DELETE_BATCH)?, 0);
     for key in &oldest {
-        if parts >= PIECE {
+        if parts >= DELETE_BATCH {
             return Ok(true);
         }
-        if !is_over(tx, key, now)? {
+        if !is_expired(tx, key, now)? {
             return Ok(false);
         }
-        parts += forget(tx, key)?;
+        parts += delete(tx, key)?;
     }
-    Ok(oldest.len() == PIECE)
+    Ok(oldest.len() == DELETE_BATCH)
 }
 
-fn is_over(tx: &impl Tx, key: &<Kept as Record>::Key, now: Timestamp) -> Result<bool> {
-    Ok(tx.head::<Kept>(key)?.is_some_and(|kept| now >= kept.at.plus_seconds(KEPT_FOR)))
+fn is_expired(tx: &impl Tx, key: &<StoredResponse as Record>::Key, now: Timestamp) -> Result<bool> {
+    Ok(tx
+        .meta::<StoredResponse>(key)?
+        .is_some_and(|kept| now >= kept.at.plus_seconds(RETENTION_SECONDS)))
 }
 
-/// Answers how many parts it had.
-fn forget(tx: &mut WriteTx<'_>, key: &<Kept as Record>::Key) -> Result<usize> {
-    let parts = tx.remove_some::<Part>(key, usize::MAX)?;
-    tx.remove::<KeptObject>(key)?;
-    tx.remove::<Kept>(key)?;
+/// Returns how many parts were deleted.
+fn delete(tx: &mut WriteTx<'_>, key: &<StoredResponse as Record>::Key) -> Result<usize> {
+    let parts = tx.remove_some::<StoredBodyPart>(key, usize::MAX)?;
+    tx.remove::<StoredObjectRef>(key)?;
+    tx.remove::<StoredResponse>(key)?;
     Ok(parts)
 }
 
-fn without_secrets(body: &[u8]) -> Result<Vec<u8>> {
+fn redact(body: &[u8]) -> Result<Vec<u8>> {
     if body.is_empty() {
         return Ok(Vec::new());
     }
     let mut members: Map<String, Value> = serde_json::from_slice(body).map_err(Error::internal)?;
-    for name in SECRETS {
+    for name in SECRET_MEMBERS {
         if let Some(value) = members.get_mut(name) {
             *value = Value::Null;
         }

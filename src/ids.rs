@@ -1,4 +1,4 @@
-//! Every identifier of the service, each a type of its own.
+//! The identifiers of all objects, each with a type of its own.
 
 use std::fmt;
 use std::str::FromStr;
@@ -36,7 +36,7 @@ macro_rules! uuid_ids {
                 out.extend_from_slice(self.0.as_bytes());
             }
             fn read(input: &mut &[u8]) -> Option<Self> {
-                key::take::<16>(input).map(|bytes| Self(Uuid::from_bytes(bytes)))
+                key::take_bytes::<16>(input).map(|bytes| Self(Uuid::from_bytes(bytes)))
             }
         }
     )*};
@@ -76,48 +76,48 @@ macro_rules! integer_ids {
 }
 
 uuid_ids! {
-    /// An organization: the tenant everything else lies in.
+    /// The id of an organization, the tenant that all other objects belong to.
     OrganizationId;
-    /// A user, as paths name them (`members/:user__uuid/`).
+    /// The UUID of a user, which paths use (`members/:user__uuid/`).
     UserUuid;
-    /// A membership: one user in one organization.
+    /// The id of a membership of one user in one organization.
     MembershipId;
-    /// A personal API key, as listings name it. It is public; the key's secret is not derived from it.
+    /// The public id of a personal API key. The key's secret is not derived from it.
     ApiKeyId;
-    /// An entry of the activity log.
+    /// The id of an entry of the activity log.
     ActivityId;
-    /// A domain of an organization.
+    /// The id of a domain of an organization.
     DomainId;
-    /// A batch export of a project.
+    /// The id of a batch export of a project.
     BatchExportId;
-    /// An invite to an organization.
+    /// The id of an invite to an organization.
     InviteId;
-    /// A collaborator of a dashboard, as lists name them.
+    /// The id of a collaborator of a dashboard.
     CollaboratorId;
-    /// A mail that waits to be sent. An invite's has the invite's own id.
-    LetterId;
-    /// Whose request is to be done once: a user's, by their UUID, or that of whoever accepts an invite, by its id.
+    /// The id of a mail in the outbox. The mail of an invite has the invite's id.
+    OutboxMessageId;
+    /// The id of an idempotent request's requester: a user's UUID, or the id of the invite that the request accepts.
     RequesterId;
 }
 
 impl OrganizationId {
-    /// The organization as the one that the bytes of a record count to.
+    /// The owner that the organization's records count towards.
     pub const fn owner(self) -> Owner {
         Owner::Organization(self.0)
     }
 }
 
 integer_ids! {
-    /// A user.
+    /// The numeric id of a user.
     UserId;
-    /// A project.
+    /// The id of a project.
     ProjectId;
-    /// A dashboard, unique over all projects.
+    /// The id of a dashboard, unique across all projects.
     DashboardId;
-    /// A tile of a dashboard, unique over all projects.
+    /// The id of a tile of a dashboard, unique across all projects.
     TileId;
-    /// An insight, unique over all projects.
+    /// The id of an insight, unique across all projects.
     InsightId;
-    /// A text on tiles, unique over all projects.
+    /// The id of a text on tiles, unique across all projects.
     TextId;
 }

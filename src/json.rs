@@ -1,23 +1,23 @@
-//! Writing JSON objects from parts: a record's stored JSON as it stands, then what differs by caller.
+//! Builds JSON text from parts, for example from a record's stored JSON and the fields that depend on the caller.
 
 use serde::Serialize;
 
 use crate::error::{Error, Result};
 
-/// An object under construction at the end of a buffer.
+/// A JSON object that is appended to a buffer.
 pub struct Object<'o> {
     out: &'o mut Vec<u8>,
     empty: bool,
 }
 
 impl<'o> Object<'o> {
-    /// Begins an object.
+    /// Writes the opening brace.
     pub fn begin(out: &'o mut Vec<u8>) -> Self {
         out.push(b'{');
         Self { out, empty: true }
     }
 
-    /// Adds the members of `object`, which is the text of a JSON object.
+    /// Adds the members of `object`, which must be the text of a JSON object.
     #[must_use]
     pub fn splice(mut self, object: &[u8]) -> Self {
         let members =
@@ -29,7 +29,7 @@ impl<'o> Object<'o> {
         self
     }
 
-    /// Adds the member `name` with `value`, which is JSON text already.
+    /// Adds the member `name`. `value` must be JSON text.
     #[must_use]
     pub fn raw(mut self, name: &str, value: &[u8]) -> Self {
         self.name(name);
@@ -37,10 +37,10 @@ impl<'o> Object<'o> {
         self
     }
 
-    /// Adds the member `name`, whose value `write` appends.
+    /// Adds the member `name`. `write` appends its value.
     ///
     /// # Errors
-    /// What `write` answers.
+    /// The error of `write`.
     pub fn with(
         mut self,
         name: &str,
@@ -51,20 +51,20 @@ impl<'o> Object<'o> {
         Ok(self)
     }
 
-    /// Adds the member `name` with `value`.
+    /// Serializes `value` as the member `name`.
     ///
     /// # Errors
-    /// 500 when `value` has no JSON form.
+    /// 500 if `value` does not serialize.
     pub fn field(self, name: &str, value: &(impl Serialize + ?Sized)) -> Result<Self> {
         self.with(name, |out| serde_json::to_writer(out, value).map_err(Error::internal))
     }
 
-    /// Ends the object.
+    /// Writes the closing brace.
     pub fn end(self) {
         self.out.push(b'}');
     }
 
-    /// `name` is always a literal of this crate, which needs no escaping.
+    /// `name` is always a literal of this crate that needs no escaping.
     fn name(&mut self, name: &str) {
         self.comma();
         self.out.push(b'"');
@@ -80,20 +80,20 @@ impl<'o> Object<'o> {
     }
 }
 
-/// The items of an array, one behind the other, without its brackets.
+/// The items of a JSON array, separated by commas, without the brackets.
 #[derive(Default)]
-pub struct Items(Vec<u8>);
+pub struct JsonItems(Vec<u8>);
 
-impl Items {
-    /// No items yet, and room for `bytes` of them.
+impl JsonItems {
+    /// Creates an empty list with room for `bytes` of text.
     pub fn with_capacity(bytes: usize) -> Self {
         Self(Vec::with_capacity(bytes))
     }
 
-    /// Adds an item, which `write` appends.
+    /// Adds an item. `write` appends its value.
     ///
     /// # Errors
-    /// What `write` answers.
+    /// The error of `write`.
     pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
         if !self.0.is_empty() {
             self.0.push(b',');
@@ -101,29 +101,29 @@ impl Items {
         write(&mut self.0)
     }
 
-    /// The text of the items.
+    /// Returns the text of the items.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 }
 
-/// An array under construction at the end of a buffer.
+/// A JSON array that is appended to a buffer.
 pub struct Array<'o> {
     out: &'o mut Vec<u8>,
     empty: bool,
 }
 
 impl<'o> Array<'o> {
-    /// Begins an array.
+    /// Writes the opening bracket.
     pub fn begin(out: &'o mut Vec<u8>) -> Self {
         out.push(b'[');
         Self { out, empty: true }
     }
 
-    /// Adds an item, which `write` appends.
+    /// Adds an item. `write` appends its value.
     ///
     /// # Errors
-    /// What `write` answers.
+    /// The error of `write`.
     pub fn item(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
         if !self.empty {
             self.out.push(b',');
@@ -132,7 +132,7 @@ impl<'o> Array<'o> {
         write(self.out)
     }
 
-    /// Ends the array.
+    /// Writes the closing bracket.
     pub fn end(self) {
         self.out.push(b']');
     }

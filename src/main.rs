@@ -5,20 +5,20 @@ use tikv_jemalloc_ctl::{Access, AsName, background_thread};
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// After how many milliseconds freed memory is given back to the system.
-const DECAY: isize = 2_000;
+/// The milliseconds after which the allocator returns freed memory to the system.
+const DECAY_MILLISECONDS: isize = 2_000;
 
 fn main() -> std::process::ExitCode {
-    // An allocator that refuses goes on with its defaults: it gives memory back later.
-    let _refused = return_memory();
+    // On failure the allocator keeps its defaults and returns memory later.
+    let _refused = enable_memory_return();
     steward::cli::main()
 }
 
-/// Has a thread give freed memory back. Without it that happens only when more is asked for.
-fn return_memory() -> tikv_jemalloc_ctl::Result<()> {
-    // The first arena is there already; the others are yet to come.
+/// Starts a thread that returns freed memory. Without it, memory is only returned when the process allocates again.
+fn enable_memory_return() -> tikv_jemalloc_ctl::Result<()> {
+    // The first arena exists already; the second name sets the default of later arenas.
     for name in [b"arena.0.dirty_decay_ms\0".as_slice(), b"arenas.dirty_decay_ms\0"] {
-        name.name().write(DECAY)?;
+        name.name().write(DECAY_MILLISECONDS)?;
     }
     background_thread::write(true)
 }

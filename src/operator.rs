@@ -1,5 +1,5 @@
-//! What an operator can do with a data file: the same code whether a command opened the file itself or
-//! a running server does it for the command (decisions §5).
+//! The operator's operations on a data file. The code is the same whether a command opens the file itself or asks the
+//! running server.
 
 mod accounts;
 
@@ -7,108 +7,108 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::fair::Consumer;
-use crate::ids::{ApiKeyId, InviteId, LetterId, OrganizationId, ProjectId};
-use crate::input::{Email, Input, JsonObject, Kind};
-use crate::mail::compose::Message;
+use crate::fair_queue::Consumer;
+use crate::ids::{ApiKeyId, InviteId, OrganizationId, OutboxMessageId, ProjectId};
+use crate::input::{Email, FieldType, Input, JsonObject};
+use crate::mail::compose::MailContent;
 use crate::resources::api_keys::{self, ApiKey, NewApiKey};
-use crate::resources::checks;
 use crate::resources::invites;
 use crate::resources::members::{Level, Membership};
 use crate::resources::organizations::{self, NewOrganization, Organization};
 use crate::resources::projects::{self, NewProject};
+use crate::resources::record_registry;
 use crate::resources::users::{self, NewUser, User};
 use crate::secret::Seed;
 use crate::state::App;
 use crate::store::{Order, Progress, Snapshot, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
-/// One thing to do.
+/// One operation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Operation {
-    /// Makes an organization with its first project; makes its owner, where the address is new.
+    /// Creates an organization with its first project, and its owner if no user has the address.
     OrganizationCreate {
-        /// Its name.
+        /// The organization's name.
         name: String,
-        /// The owner's address.
+        /// The owner's email address.
         owner: String,
-        /// Whether the owner may be a user whose account only a link made.
+        /// Accepts an owner whose address is unverified: an invite's link created the account.
         existing: bool,
     },
-    /// Lists every organization.
+    /// Lists all organizations.
     OrganizationList,
-    /// Makes a user, and a member of an organization where one is named.
+    /// Creates a user, and its membership if an organization is given.
     UserCreate {
-        /// The address.
+        /// The user's email address.
         email: String,
-        /// Given name.
+        /// The first name.
         first_name: String,
-        /// Family name.
+        /// The last name.
         last_name: String,
         /// The organization to join.
         organization: Option<OrganizationId>,
-        /// At which level.
+        /// The user's level in the organization.
         level: Level,
-        /// Whether the user may be there already.
+        /// Accepts a user that exists.
         existing: bool,
     },
-    /// Lists every user.
+    /// Lists all users.
     UserList,
-    /// Lets a user's keys open things, or no more.
+    /// Enables or disables a user. The keys of a disabled user are invalid.
     UserSetActive {
-        /// The address.
+        /// The user's email address.
         email: String,
-        /// Which of the two.
+        /// Whether the user is enabled.
         active: bool,
     },
-    /// Makes a key for a user.
+    /// Creates an API key for a user.
     KeyCreate {
-        /// The user's address.
+        /// The user's email address.
         email: String,
-        /// What to call it.
+        /// The key's label.
         label: String,
-        /// What it may do.
+        /// The key's scopes.
         scopes: Vec<String>,
-        /// The organizations it is limited to.
+        /// The organizations that the key is restricted to; empty for no restriction.
         organizations: Vec<OrganizationId>,
-        /// The projects it is limited to.
+        /// The projects that the key is restricted to; empty for no restriction.
         projects: Vec<ProjectId>,
-        /// After how many seconds it ends by itself.
+        /// The seconds until the key expires, if it does.
         expires_in: Option<i64>,
-        /// Whether the user's account may be one that only a link made.
+        /// Accepts a user whose address is unverified: an invite's link created the account.
         existing: bool,
     },
-    /// Lists every key.
+    /// Lists all API keys.
     KeyList,
-    /// Ends a key.
+    /// Revokes an API key.
     KeyRevoke {
-        /// Its public id.
+        /// The key's public id.
         id: ApiKeyId,
     },
-    /// Tells the link by which an invite is accepted.
+    /// Returns the link that accepts an invite.
     InviteLink {
-        /// Its id.
+        /// The invite's id.
         id: InviteId,
     },
-    /// Sends a test mail at once, past the outbox.
+    /// Sends a test mail at once, without the outbox.
     MailTest {
-        /// To whom.
+        /// The recipient's address.
         to: String,
     },
-    /// Checks the data file.
+    /// Checks the data file for damage.
     Check,
-    /// Gives the data file's dead space back.
+    /// Returns the unused space of the data file to the file system.
     Compact,
-    /// Renews the signing secret, but for the tags of API keys.
+    /// Rotates the signing secret. The tags of API keys keep the old one, so that the keys stay valid.
     SecretsRotate,
-    /// Puts the copy of a backup that lies ready beside the data file in its place.
+    /// Replaces the data file with the copy of a backup that is prepared beside it.
     Restore,
 }
 
-/// Does it; answers what `--json` prints. `progress` hears how far what may take long is.
+/// Performs the operation and returns the JSON that `--json` prints. Long operations report to `progress`.
 ///
 /// # Errors
-/// What a rule refuses; 503 when the file cannot be read or written.
+/// The error of a rule, or 503 if the file cannot be read or written.
 pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Result<Value> {
     match operation {
         Operation::OrganizationCreate { name, owner, existing } => {
@@ -116,11 +116,11 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
         }
         Operation::OrganizationList => {
             let quota = app.config().caps.organization_bytes;
-            off_thread(app, move |tx| list_organizations(tx, quota)).await
+            read_blocking(app, move |tx| list_organizations(tx, quota)).await
         }
         Operation::UserCreate { email, first_name, last_name, organization, level, existing } => {
             let sent = json!({ "email": email, "first_name": first_name, "last_name": last_name });
-            let new = NewUser::parse(&crate::input::object(sent)?)?;
+            let new = NewUser::parse(&crate::input::require_object(sent)?)?;
             accounts::create_user(
                 app,
                 new,
@@ -129,7 +129,7 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
             )
             .await
         }
-        Operation::UserList => off_thread(app, accounts::list_users).await,
+        Operation::UserList => read_blocking(app, accounts::list_users).await,
         Operation::UserSetActive { email, active } => {
             accounts::set_active(app, email, active).await
         }
@@ -142,20 +142,20 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
             expires_in,
             existing,
         } => {
-            let wanted = Wanted { label, scopes, organizations, projects, expires_in };
+            let wanted = KeyOptions { label, scopes, organizations, projects, expires_in };
             create_key(app, email, wanted, existing).await
         }
-        Operation::KeyList => off_thread(app, list_keys).await,
+        Operation::KeyList => read_blocking(app, list_keys).await,
         Operation::KeyRevoke { id } => {
-            app.operate(move |tx, _| api_keys::remove(tx, id))
-                .await
-                .map_err(|error| if error.status() == 404 { missing("key", &id) } else { error })?;
+            app.operate(move |tx, _| api_keys::remove(tx, id)).await.map_err(|error| {
+                if error.status() == 404 { not_found("key", &id) } else { error }
+            })?;
             Ok(json!({ "id": id }))
         }
         Operation::InviteLink { id } => invite_link(app, id),
         Operation::MailTest { to } => test_mail(app, &to).await,
         Operation::Check => {
-            let findings = app.store().check(checks(), progress).await?;
+            let findings = app.store().check(record_registry(), progress).await?;
             serde_json::to_value(findings).map_err(Error::internal)
         }
         Operation::Compact => {
@@ -167,15 +167,15 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
             Ok(json!({ "renewed": renewed, "public_pages": pages }))
         }
         Operation::Restore => {
-            let restored = app.store().restore(app.now().stamp()).await?;
-            app.begin_anew();
+            let restored = app.store().restore(app.now().to_file_stamp()).await?;
+            app.resume_after_restore();
             serde_json::to_value(restored).map_err(Error::internal)
         }
     }
 }
 
-/// Lists may be long: they are read off the threads that serve requests.
-async fn off_thread(
+/// Runs `list` off the request threads, because a list may be long.
+async fn read_blocking(
     app: &App,
     list: impl FnOnce(&Snapshot) -> Result<Value> + Send + 'static,
 ) -> Result<Value> {
@@ -183,12 +183,12 @@ async fn off_thread(
     tokio::task::spawn_blocking(move || list(&tx)).await.map_err(Error::internal)?
 }
 
-fn missing(what: &str, which: &dyn std::fmt::Display) -> Error {
+fn not_found(what: &str, which: &dyn std::fmt::Display) -> Error {
     Error::not_found_as(format!("There is no {what} {which}."))
 }
 
 fn get_user(tx: &impl Tx, email: &str) -> Result<User> {
-    users::find_by_email(tx, email)?.ok_or_else(|| missing("user", &email))
+    users::find_by_email(tx, email)?.ok_or_else(|| not_found("user", &email))
 }
 
 async fn create_organization(
@@ -199,20 +199,20 @@ async fn create_organization(
 ) -> Result<Value> {
     let named = JsonObject::from_iter([("name".to_owned(), Value::from(name))]);
     let new = NewOrganization::parse(&named)?;
-    let owner = NewUser::parse(&crate::input::object(json!({ "email": owner }))?)?;
-    let seed = Seed::take();
+    let owner = NewUser::parse(&crate::input::require_object(json!({ "email": owner }))?)?;
+    let seed = Seed::generate();
     app.operate(move |tx, now| {
-        let mut draw = seed.draw();
-        let id = organizations::create(tx, &new, &mut draw, now)?;
+        let mut rng = seed.rng();
+        let id = organizations::create(tx, &new, &mut rng, now)?;
         let user = match users::find_by_email(tx, &owner.email)? {
             Some(user) => {
                 accounts::require_known(tx, "owner", &user, existing)?;
                 user
             }
-            None => users::create(tx, &owner, &mut draw, now)?,
+            None => users::create(tx, &owner, &mut rng, now)?,
         };
         let first = NewProject::of(&JsonObject::new());
-        let (_, project) = projects::create_first(tx, id, user.head.id, &first, &mut draw, now)?;
+        let (_, project) = projects::create_first(tx, id, user.meta.id, &first, &mut rng, now)?;
         Ok(json!({ "id": id, "name": new.name, "project_id": project }))
     })
     .await
@@ -220,27 +220,27 @@ async fn create_organization(
 
 fn list_organizations(tx: &Snapshot, quota: usize) -> Result<Value> {
     let mut results = Vec::new();
-    tx.scan::<Organization, _>(&(), EVERYTHING, |row| {
-        let shown = row.into_record()?.shown;
+    tx.scan::<Organization, _>(&(), ALL_ROWS, |row| {
+        let fields = row.into_record()?.fields;
         results.push(json!({
-            "id": shown.id,
-            "name": shown.name,
-            "members": tx.count::<Membership>(&shown.id)?,
-            "projects": tx.count::<projects::Project>(&shown.id)?,
-            "bytes": shown.id.owner().stored_bytes(tx)?,
+            "id": fields.id,
+            "name": fields.name,
+            "members": tx.count::<Membership>(&fields.id)?,
+            "projects": tx.count::<projects::Project>(&fields.id)?,
+            "bytes": fields.id.owner().stored_bytes(tx)?,
             "quota": quota,
-            "created_at": shown.created_at,
+            "created_at": fields.created_at,
         }));
         Ok(())
     })?;
     Ok(json!({ "results": results }))
 }
 
-const EVERYTHING: Window = Window::all(Order::Ascending);
+const ALL_ROWS: Window = Window::all(Order::Ascending);
 
-/// What a key shall be.
+/// The properties of a new API key.
 #[derive(Clone)]
-struct Wanted {
+struct KeyOptions {
     label: String,
     scopes: Vec<String>,
     organizations: Vec<OrganizationId>,
@@ -248,36 +248,36 @@ struct Wanted {
     expires_in: Option<i64>,
 }
 
-async fn create_key(app: &App, email: String, wanted: Wanted, existing: bool) -> Result<Value> {
-    let made = app.new_key(Consumer::OPERATOR, None, |_| Ok(())).await?;
+async fn create_key(app: &App, email: String, wanted: KeyOptions, existing: bool) -> Result<Value> {
+    let made = app.issue_key(Consumer::OPERATOR, None, |_| Ok(())).await?;
     let rule = move |tx: &mut WriteTx<'_>, now: Timestamp| {
-        let Wanted { label, scopes, organizations, projects, expires_in } = wanted.clone();
+        let KeyOptions { label, scopes, organizations, projects, expires_in } = wanted.clone();
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let user = get_user(tx, &email)?;
         accounts::require_known(tx, "email", &user, existing)?;
         let expires_at = expires_in.map(|seconds| now.plus_seconds(seconds));
-        let unlimited = made.of(user.head.id, &label, &scopes);
+        let unlimited = made.to_new_api_key(user.meta.id, &label, &scopes);
         api_keys::create(tx, NewApiKey { organizations, projects, expires_at, ..unlimited }, now)?;
-        Ok(made.shown(&label, &scopes))
+        Ok(made.to_json(&label, &scopes))
     };
     app.operate(rule).await
 }
 
 fn list_keys(tx: &Snapshot) -> Result<Value> {
     let mut results = Vec::new();
-    tx.scan::<ApiKey, _>(&(), EVERYTHING, |row| {
-        let ApiKey { head, shown } = row.into_record()?;
+    tx.scan::<ApiKey, _>(&(), ALL_ROWS, |row| {
+        let ApiKey { meta, fields } = row.into_record()?;
         results.push(json!({
-            "id": head.id,
-            "label": shown.label,
-            "mask": shown.mask_value,
-            "email": tx.get::<User>(&head.user)?.shown.email,
-            "scopes": head.scopes,
-            "organizations": head.organizations,
-            "projects": head.projects,
-            "created_at": shown.created_at,
-            "expires_at": head.expires_at,
-            "last_used_at": api_keys::last_used_at(tx, head.id)?,
+            "id": meta.id,
+            "label": fields.label,
+            "mask": fields.mask_value,
+            "email": tx.get::<User>(&meta.user)?.fields.email,
+            "scopes": meta.scopes,
+            "organizations": meta.organizations,
+            "projects": meta.projects,
+            "created_at": fields.created_at,
+            "expires_at": meta.expires_at,
+            "last_used_at": api_keys::last_used_at(tx, meta.id)?,
         }));
         Ok(())
     })?;
@@ -286,26 +286,26 @@ fn list_keys(tx: &Snapshot) -> Result<Value> {
 
 fn invite_link(app: &App, id: InviteId) -> Result<Value> {
     let invite = invites::find_by_id(&*app.store().snapshot()?, id)?;
-    let invite = invite.ok_or_else(|| missing("invite", &id))?;
+    let invite = invite.ok_or_else(|| not_found("invite", &id))?;
     Ok(json!({
         "id": id,
-        "target_email": invite.shown.target_email,
-        "accept_url": app.links().to_hand_over(id),
+        "target_email": invite.fields.target_email,
+        "accept_url": app.links().shared_link(id),
     }))
 }
 
-/// Sends with the configuration of this process: a server's, where one does it for a command.
+/// Sends with the configuration of the process that runs the operation: the server's, if the server runs it.
 async fn test_mail(app: &App, to: &str) -> Result<Value> {
     let to = Email::read(&to.into())?;
     let mailer = app.mailer().ok_or_else(|| {
         let text = "no mail server is configured; set --smtp-url and --smtp-from (STEWARD_SMTP_URL and \
-                    STEWARD_SMTP_FROM) for the server, or here where none runs";
+                    STEWARD_SMTP_FROM) for the server, or for this command if no server runs";
         Error::invalid("not_configured", text)
     })?;
     let now = app.now();
-    let id = LetterId(Seed::take().draw().uuid(now));
-    let text = "This is a test mail from Steward. Mail is set up as it should be.";
-    let message = Message {
+    let id = OutboxMessageId(Seed::generate().rng().uuid(now));
+    let text = "This is a test mail from Steward. Your mail configuration works.";
+    let message = MailContent {
         subject: "Test mail from Steward".to_owned(),
         text: format!("{text}\n"),
         html: format!("<p>{text}</p>\n"),

@@ -1,19 +1,19 @@
-//! Absent, null or a value: what a PATCH can say of a nullable field.
+//! A nullable field of a PATCH: absent, null or a value.
 
-/// One nullable field of a PATCH.
+/// The value of a nullable field in a PATCH.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Patch<T> {
-    /// The field was not sent: leave it as it is.
+    /// The field was not sent and stays unchanged.
     #[default]
     Absent,
-    /// The field was sent as null: clear it.
+    /// The field was sent as null and is cleared.
     Null,
     /// The field was sent with a value.
     Value(T),
 }
 
 impl<T> Patch<T> {
-    /// Writes what was sent into `slot`; an absent field leaves it alone.
+    /// Applies the field to `slot`.
     pub fn apply(self, slot: &mut Option<T>) {
         match self {
             Self::Absent => {}
@@ -22,7 +22,7 @@ impl<T> Patch<T> {
         }
     }
 
-    /// What was sent, its value changed by `change`.
+    /// Converts the value, if there is one.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Patch<U> {
         match self {
             Self::Absent => Patch::Absent,
@@ -31,7 +31,7 @@ impl<T> Patch<T> {
         }
     }
 
-    /// The value, or none where the field was absent or null.
+    /// Returns the value, or `None` if the field is absent or null.
     pub fn value(self) -> Option<T> {
         match self {
             Self::Value(value) => Some(value),
@@ -40,7 +40,7 @@ impl<T> Patch<T> {
     }
 }
 
-/// Writes what was sent into `slot`, for a field that cannot be null.
+/// Sets `slot` if the field was sent, for a field that cannot be null.
 pub fn set<T>(slot: &mut T, sent: Option<T>) {
     if let Some(value) = sent {
         *slot = value;

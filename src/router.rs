@@ -1,4 +1,4 @@
-//! The only list of nouns, and the order of what surrounds them.
+//! The list of all resources, and the layers around their routes.
 
 use std::sync::Arc;
 
@@ -6,26 +6,26 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 
-use crate::access::Needs;
+use crate::auth::Requirements;
 use crate::config::Config;
-use crate::http::around::{Around, Terms};
-use crate::http::budget::MemoryBudget;
 use crate::http::client::TrustedProxies;
+use crate::http::compression::GzipLayer;
 use crate::http::cors;
-use crate::http::delivery::Delivery;
-use crate::http::limits::Limits;
-use crate::http::metered::Requests;
-use crate::http::negotiate::Negotiate;
-use crate::http::opening::{self, livez};
+use crate::http::delivery::ResponseDelivery;
+use crate::http::memory_budget::MemoryBudget;
+use crate::http::rate_limit::RateLimits;
+use crate::http::request_layer::{RequestLayer, RequestLayerConfig};
+use crate::http::request_metrics::RequestMetrics;
 use crate::http::routes::Routes;
-use crate::http::{exposition, openapi};
+use crate::http::startup::{self, livez};
+use crate::http::{metrics, openapi};
 use crate::resources::{
     access_controls, activity, api_keys, batch_exports, collaborators, dashboards, domains,
     invites, members, organizations, projects, sharing, signup, users,
 };
 use crate::state::App;
 
-/// Every route of the service.
+/// Returns all routes of the service.
 pub fn routes() -> Routes {
     let mut routes = Routes::default();
     users::http::routes(&mut routes);
@@ -42,60 +42,66 @@ pub fn routes() -> Routes {
     invites::http::routes(&mut routes);
     signup::http::routes(&mut routes);
     activity::http::routes(&mut routes);
-    routes.noun("probes", "Whether the service runs.");
+    routes.resource("probes", "Health checks.");
     routes
-        .get("/_livez", "livez", Needs::nothing("tells only that the process runs"), livez)
-        .summary("Ask whether the process runs.")
-        .media(&["text/plain"]);
+        .get("/_livez", "livez", Requirements::public("reveals only that the process runs"), livez)
+        .summary("Check whether the process runs.")
+        .media_types(&["text/plain"]);
     routes
-        .get("/_readyz", "readyz", Needs::nothing("tells only whether writes are taken"), readyz)
-        .summary("Ask whether the service takes writes.")
-        .media(&["text/plain"]);
+        .get(
+            "/_readyz",
+            "readyz",
+            Requirements::public("reveals only whether the service accepts writes"),
+            readyz,
+        )
+        .summary("Check whether the service accepts writes.")
+        .media_types(&["text/plain"]);
     openapi::routes(&mut routes);
     routes
 }
 
-/// The service as a tower service, for a server or for calling it in-process.
+/// Returns the service as a tower service, for a server or for in-process calls.
 pub fn router(app: App) -> Router {
     let routes = routes();
-    let requests = Requests::of(&routes, &app.config().meters);
-    let terms = terms(app.config(), app.proxies(), app.limits(), app.transfer_memory());
-    let around = Around::new(Terms { requests, ..terms });
-    let negotiate = Negotiate { proxies: app.proxies().clone() };
+    let metrics = RequestMetrics::of(&routes, &app.config().metrics);
+    let terms =
+        layer_config(app.config(), app.proxies(), app.rate_limiter(), app.transfer_memory());
+    let around = RequestLayer::new(RequestLayerConfig { metrics, ..terms });
+    let negotiate = GzipLayer { proxies: app.proxies().clone() };
     routes.into_router().with_state(app).layer(negotiate).layer(around)
 }
 
-/// What a server answers before it has opened its data file: that it runs, and 503.
-pub fn opening(config: &Config) -> Router {
+/// Returns the router of a server that has not yet opened its data file. `/_livez` answers 200, all other paths 503.
+pub fn startup(config: &Config) -> Router {
     let proxies = config.trusted_proxies.iter().copied().collect();
-    let limits = Arc::new(Limits::new(&[], &config.peer_limits, &config.clock));
+    let limits = Arc::new(RateLimits::new(&[], &config.peer_limits, &config.clock));
     let budget = MemoryBudget::new(config.transfer_memory);
-    opening::router().layer(Around::new(terms(config, &proxies, &limits, &budget)))
+    startup::router().layer(RequestLayer::new(layer_config(config, &proxies, &limits, &budget)))
 }
 
-/// The numbers of the service, for a listener of its own.
-pub fn numbers(app: App) -> Router {
-    let none = Arc::new(Limits::new(&[], &[], &app.config().clock));
-    // A budget of its own: the numbers are read above all while the service is under load.
+/// Returns the router of the metrics, for a listener of its own.
+pub fn metrics(app: App) -> Router {
+    let none = Arc::new(RateLimits::new(&[], &[], &app.config().clock));
+    // The metrics have a budget of their own, so that they stay readable while the service is under load.
     let budget = MemoryBudget::new(app.config().transfer_memory);
-    let terms = terms(app.config(), app.proxies(), &none, &budget);
-    exposition::router(app).layer(Around::new(Terms { cors: None, ..terms }))
+    let terms = layer_config(app.config(), app.proxies(), &none, &budget);
+    metrics::router(app).layer(RequestLayer::new(RequestLayerConfig { cors: None, ..terms }))
 }
 
-fn terms(
+fn layer_config(
     config: &Config,
     proxies: &TrustedProxies,
-    limits: &Arc<Limits>,
+    limits: &Arc<RateLimits>,
     budget: &MemoryBudget,
-) -> Terms {
-    Terms {
+) -> RequestLayerConfig {
+    RequestLayerConfig {
         timeout: config.request_timeout,
-        proxies: proxies.clone(),
-        limits: Arc::clone(limits),
-        secure: config.link_base().starts_with("https:"),
+        trusted_proxies: proxies.clone(),
+        rate_limiter: Arc::clone(limits),
+        is_https: config.link_base().starts_with("https:"),
         cors: cors::layer(&config.cors_origins),
-        requests: None,
-        delivery: Delivery::new(budget.clone()),
+        metrics: None,
+        delivery: ResponseDelivery::new(budget.clone()),
     }
 }
 

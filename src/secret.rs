@@ -1,4 +1,4 @@
-//! Randomness, and the subkeys of a data file's signing secret.
+//! Random values, and the subkeys of a data file's signing secret.
 
 use std::fmt;
 
@@ -14,97 +14,97 @@ use uuid::Uuid;
 use crate::error::{Error, Result};
 use crate::time::Timestamp;
 
-/// Random values for one change, the same ones each time they are drawn anew.
+/// A seed for the random values of one change. Each [`rng`](Self::rng) yields the same values.
 ///
-/// A write's rule may run more than once (its transaction may be taken back and tried again), so it
-/// draws from a seed that was taken before it was queued and never from the system itself.
+/// The rule of a write may run more than once, because its transaction can be rolled back and retried. A rule
+/// therefore draws from a seed that was taken before the write was queued, never from the system.
 #[derive(Clone)]
 pub struct Seed([u8; 32]);
 
 impl Seed {
-    /// A fresh seed.
-    pub fn take() -> Self {
+    /// Takes a seed from the system's random generator.
+    pub fn generate() -> Self {
         let mut seed = [0; 32];
         rand::rng().fill_bytes(&mut seed);
         Self(seed)
     }
 
-    /// The values of this seed, from the first on.
-    pub fn draw(&self) -> Draw {
-        Draw(StdRng::from_seed(self.0))
+    /// Returns the values of this seed, starting with the first.
+    pub fn rng(&self) -> SeededRng {
+        SeededRng(StdRng::from_seed(self.0))
     }
 }
 
 /// A stream of random values, drawn from a [`Seed`].
-pub struct Draw(StdRng);
+pub struct SeededRng(StdRng);
 
-impl Draw {
-    /// A version 7 UUID of the given moment.
+impl SeededRng {
+    /// Returns a version 7 UUID with the timestamp `now`.
     pub fn uuid(&mut self, now: Timestamp) -> Uuid {
         let mut random = [0; 10];
         self.0.fill_bytes(&mut random);
         uuid::Builder::from_unix_timestamp_millis(now.millis(), &random).into_uuid()
     }
 
-    /// 32 random bytes.
+    /// Returns 32 random bytes.
     pub fn bytes(&mut self) -> [u8; 32] {
         let mut bytes = [0; 32];
         self.0.fill_bytes(&mut bytes);
         bytes
     }
 
-    /// A salt for Argon2.
+    /// Returns a salt for Argon2.
     pub fn salt(&mut self) -> [u8; 16] {
         let mut salt = [0; 16];
         self.0.fill_bytes(&mut salt);
         salt
     }
 
-    /// 8 random characters of [0-9A-Za-z_-], as insights have them in links (facts-dashboards §7).
+    /// Returns 8 random characters of `[0-9A-Za-z_-]`: the `short_id` of an insight, which its links contain.
     pub fn short_id(&mut self) -> String {
         let mut bytes = [0; 6];
         self.0.fill_bytes(&mut bytes);
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// A random base62 token of 44 characters: 256 bits.
+    /// Returns a random base62 token with 256 bits, which are 44 characters.
     pub fn token(&mut self) -> String {
-        base62_pair(&self.bytes())
+        encode_base62(&self.bytes())
     }
 }
 
-/// 32 bytes in base62, each half in a fixed width of 22 characters.
-pub fn base62_pair(bytes: &[u8; 32]) -> String {
+/// Encodes 32 bytes in base62, each half in a fixed width of 22 characters.
+pub fn encode_base62(bytes: &[u8; 32]) -> String {
     let (high, low) = bytes.split_at(16);
     let number = |half: &[u8]| half.iter().fold(0u128, |sum, byte| sum << 8 | u128::from(*byte));
-    format!("{}{}", base62_wide(number(high)), base62_wide(number(low)))
+    format!("{}{}", encode_base62_u128(number(high)), encode_base62_u128(number(low)))
 }
 
-/// A 128-bit number in base62, in a fixed width of 22 characters.
-pub fn base62_wide(number: u128) -> String {
+/// Encodes a 128-bit number in base62, in a fixed width of 22 characters.
+pub fn encode_base62_u128(number: u128) -> String {
     format!("{:0>22}", base62::encode(number))
 }
 
-/// The signing secret of a data file, from which each purpose gets a subkey of its own.
+/// The signing secret of a data file. Each purpose has its own subkey.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SigningSecret {
-    /// What the file was made with. The tags of API keys always come from it, so that the keys go on.
+    /// The secret of the new data file. Key tags always use it, so that keys survive a rotation.
     first: [u8; 32],
-    /// What all else comes from since it was renewed.
+    /// The secret of all other purposes since the last rotation, if there was one.
     renewed: Option<[u8; 32]>,
 }
 
-/// What a subkey is for. Subkeys are independent: one tells nothing of another.
+/// The purpose of a subkey. One subkey reveals nothing about another.
 #[derive(Debug, Clone, Copy)]
 pub enum Purpose {
     /// The tag at the end of every personal API key.
     KeyTag,
     /// `live_events_token`.
     LiveEvents,
-    /// The tokens in the mails of invites, which prove the address.
+    /// The tokens of invite links in mails, which prove the address.
     InviteMail,
-    /// The tokens in the links to invites that are handed over by other ways.
+    /// The tokens of invite links that are passed on in another way, which do not prove the address.
     InviteLink,
     /// The tokens of dashboards' public pages.
     Sharing,
@@ -123,31 +123,31 @@ impl Purpose {
 }
 
 impl SigningSecret {
-    /// A new secret for a new data file.
-    pub fn new(draw: &mut Draw) -> Self {
-        Self::of(draw.bytes(), None)
+    /// Creates the secret of a new data file.
+    pub fn new(rng: &mut SeededRng) -> Self {
+        Self::from_parts(rng.bytes(), None)
     }
 
-    /// The secret of these parts, as a file holds them.
-    pub const fn of(first: [u8; 32], renewed: Option<[u8; 32]>) -> Self {
+    /// Creates a secret from the parts that a data file stores.
+    pub const fn from_parts(first: [u8; 32], renewed: Option<[u8; 32]>) -> Self {
         Self { first, renewed }
     }
 
-    /// The same, with every subkey a new one but that of the key tags.
+    /// Rotates the secret: every subkey changes, except that of the key tags.
     #[must_use]
-    pub fn renewed(&self, draw: &mut Draw) -> Self {
-        Self::of(self.first, Some(draw.bytes()))
+    pub fn renewed(&self, rng: &mut SeededRng) -> Self {
+        Self::from_parts(self.first, Some(rng.bytes()))
     }
 
-    /// Its parts, as a file holds them.
+    /// Returns the parts that a data file stores.
     pub const fn parts(&self) -> (&[u8; 32], Option<&[u8; 32]>) {
         (&self.first, self.renewed.as_ref())
     }
 
-    /// The subkey for `purpose`.
+    /// Returns the subkey for `purpose`.
     ///
     /// # Errors
-    /// None in practice: 32 bytes are within what HKDF-SHA256 can expand to.
+    /// Does not fail in practice: HKDF-SHA256 can produce 32 bytes.
     pub fn subkey(&self, purpose: Purpose) -> Result<[u8; 32]> {
         let root = match purpose {
             Purpose::KeyTag => &self.first,

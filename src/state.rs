@@ -1,11 +1,10 @@
-//! What a handler may use. Nothing here is global to the process: two [`App`]s in one process share
-//! nothing.
+//! The state that handlers share. Nothing is global to the process: two [`App`]s in one process share nothing.
 
 pub(crate) mod backups;
 mod blocking;
 mod changes;
-mod figures;
-mod keeper;
+mod maintenance;
+mod metrics;
 mod public_pages;
 mod quota;
 mod readiness;
@@ -20,46 +19,46 @@ use arc_swap::ArcSwapOption;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use crate::access::hash::Hasher;
-use crate::access::key::{MadeKey, TagKey};
-use crate::access::matches::{Match, Matches};
+use crate::auth::key_cache::{KeyCache, VerifiedKey};
+use crate::auth::key_hasher::KeyHasher;
+use crate::auth::key_text::{IssuedKey, TagKey};
 use crate::config::Config;
 use crate::dns::Resolver;
 use crate::error::Result;
-use crate::fair::{Consumer, FairLimits, FairQueue};
-use crate::http::budget::MemoryBudget;
+use crate::fair_queue::{Consumer, FairQueue, FairQueueLimits};
 use crate::http::client::TrustedProxies;
-use crate::http::limits::Limits;
+use crate::http::memory_budget::MemoryBudget;
+use crate::http::rate_limit::RateLimits;
 use crate::ids::ApiKeyId;
 use crate::mail::outbox;
-use crate::mail::postman::Postman;
 use crate::mail::smtp::Mailer;
-use crate::resources::invites::Links;
-use crate::resources::sharing::Tokens;
-use crate::resources::signup::Letters;
+use crate::mail::worker::MailWorker;
+use crate::resources::invites::InviteLinks;
+use crate::resources::sharing::SharingTokens;
+use crate::resources::signup::InviteMails;
 use crate::secret::{Purpose, Seed};
 use crate::store::{OpenError, Snapshot, Store};
 use crate::time::{Clock, Timestamp};
 
-use figures::Gathering;
+use metrics::MetricsCollector;
 use readiness::Readiness;
-use signing::Signing;
+use signing::SigningKeys;
 
 pub use blocking::BlockingPool;
 pub use public_pages::{PageKey, PublicPages};
-pub use rendering::{Created, LargeAnswer};
-pub use scrubber::Scrubbed;
+pub use rendering::{CreatedObject, LargeResponse};
+pub use scrubber::ScrubResult;
 
-/// How long a mail that is being sent when the service stops may take still.
-const LAST_MAIL: Duration = Duration::from_secs(10);
-/// How long the record of a key's use waits, to keep out of the way of what the key is used for.
-const USE_RECORDED_AFTER: Duration = Duration::from_millis(100);
-/// Long reads of one tenant that wait at one time.
-const READS_WAITING_EACH: usize = 64;
-/// Long reads of all tenants together that wait at one time.
-const READS_WAITING: usize = 1024;
+/// How long [`App::close`] waits for a mail that is being sent.
+const MAIL_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
+/// The delay before a key's use is recorded, so that the record does not compete with the request itself.
+const RECORD_USE_DELAY: Duration = Duration::from_millis(100);
+/// The maximum number of waiting long reads of one tenant.
+const MAX_WAITING_READS_PER_CONSUMER: usize = 64;
+/// The maximum number of waiting long reads of all tenants.
+const MAX_WAITING_READS: usize = 1024;
 
-/// A running service: an open data file and what serves it.
+/// A running service: an open data file and its background work. Clones share the same service.
 #[derive(Clone)]
 pub struct App(Arc<Inner>);
 
@@ -68,244 +67,256 @@ struct Inner {
     clock: Clock,
     config: Config,
     dns: Resolver,
-    tags: TagKey,
-    hasher: Arc<Hasher>,
-    matches: Matches,
-    signing: Signing,
+    tag_key: TagKey,
+    hasher: Arc<KeyHasher>,
+    key_cache: KeyCache,
+    signing: SigningKeys,
     proxies: TrustedProxies,
-    limits: Arc<Limits>,
+    rate_limiter: Arc<RateLimits>,
     transfer_memory: MemoryBudget,
-    sweep: Arc<Notify>,
+    deletions: Arc<Notify>,
     long_reads: BlockingPool,
     public_pages: PublicPages,
     renderings: FairQueue,
     mailer: Option<Mailer>,
-    postman: Option<Postman>,
+    mail_worker: Option<MailWorker>,
     readiness: Readiness,
-    gathering: Gathering,
-    scrubbed: ArcSwapOption<Scrubbed>,
-    disk: Arc<quota::Disk>,
+    metrics: MetricsCollector,
+    last_scrub: ArcSwapOption<ScrubResult>,
+    disk_space: Arc<quota::DiskReserve>,
 }
 
 impl App {
-    /// Serves an open store. Must be called within a tokio runtime: what was left to sweep is swept in
-    /// the background, and what waits in the outbox is sent where a mail server is configured.
+    /// Creates the service of an open store. Must be called within a tokio runtime.
+    ///
+    /// Starts in the background: the deletion of the data of deleted objects, and the mail worker if a mail server is
+    /// configured.
     ///
     /// # Errors
-    /// When the file's signing secret cannot be read, or mail cannot be sent as `config` says.
+    /// Fails if the file's signing secret cannot be read, or if the mail configuration is invalid.
     pub fn new(store: Store, config: Config) -> Result<Self, OpenError> {
         let mailer = Mailer::new(&config.mail)?;
         if mailer.is_none() {
-            warn_of_waiting_mails(&store)?;
+            warn_about_queued_mail(&store)?;
         }
-        Self::with(store, config, mailer, true)
+        Self::build(store, config, mailer, true)
     }
 
-    /// Does what [`new`](Self::new) does, but leaves alone what waits in the outbox: that is for the server's
-    /// mail server, which may be another than a command's.
+    /// Does what [`new`](Self::new) does, but sends no mail from the outbox: that is the server's task, and a command
+    /// may have another mail configuration.
     ///
     /// # Errors
-    /// When the file's signing secret cannot be read, or mail cannot be sent as `config` says.
-    pub fn for_a_command(store: Store, config: Config) -> Result<Self, OpenError> {
+    /// Fails if the file's signing secret cannot be read, or if the mail configuration is invalid.
+    pub fn new_for_command(store: Store, config: Config) -> Result<Self, OpenError> {
         let mailer = Mailer::new(&config.mail)?;
-        Self::with(store, config, mailer, false)
+        Self::build(store, config, mailer, false)
     }
 
-    fn with(
+    fn build(
         store: Store,
         config: Config,
         mailer: Option<Mailer>,
         serves_outbox: bool,
     ) -> Result<Self, OpenError> {
         let secret = store.signing_secret()?;
-        let signing = Signing::new(config.link_base(), &secret)?;
-        let postman = mailer.clone().filter(|_| serves_outbox).map(|mailer| {
-            let letters = Arc::new(Letters { links: signing.links.clone() });
+        let signing = SigningKeys::new(config.link_base(), &secret)?;
+        let mail_worker = mailer.clone().filter(|_| serves_outbox).map(|mailer| {
+            let letters = Arc::new(InviteMails { links: signing.links.clone() });
             let (store, clock) = (store.clone(), config.clock.clone());
-            Postman::start(store, clock, mailer, letters, &config.meters)
+            MailWorker::start(store, clock, mailer, letters, &config.metrics)
         });
-        let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
+        let tag_key = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let hasher = Arc::new(Hasher::metered(cores, &config.meters));
+        let hasher = Arc::new(KeyHasher::with_metrics(cores, &config.metrics));
         let time_limit = config.request_timeout;
-        figures::watch(&store, &config.meters);
+        metrics::observe_commits(&store, &config.metrics);
         let app = Self(Arc::new(Inner {
-            matches: Matches::new(tags.clone(), Arc::clone(&hasher), &config.meters),
+            key_cache: KeyCache::new(tag_key.clone(), &config.metrics),
             signing,
-            sweep: Arc::new(Notify::new()),
+            deletions: Arc::new(Notify::new()),
             long_reads: BlockingPool::new(
-                shared_out(cores, time_limit),
+                fair_limits(cores, time_limit),
                 time_limit,
-                &config.meters,
+                &config.metrics,
             ),
-            public_pages: PublicPages::new(shared_out(2, time_limit), time_limit, &config.meters)?,
-            renderings: rendering::slots(cores, time_limit),
-            limits: Arc::new(Limits::new(&config.rate_limits, &config.peer_limits, &config.clock)),
+            public_pages: PublicPages::new(
+                fair_limits(2, time_limit),
+                time_limit,
+                &config.metrics,
+            )?,
+            renderings: rendering::render_queue(cores, time_limit),
+            rate_limiter: Arc::new(RateLimits::new(
+                &config.rate_limits,
+                &config.peer_limits,
+                &config.clock,
+            )),
             transfer_memory: MemoryBudget::new(config.transfer_memory),
             proxies: config.trusted_proxies.iter().copied().collect(),
             clock: config.clock.clone(),
             dns: Resolver::new(&config),
-            disk: quota::Disk::of(&store),
+            disk_space: quota::DiskReserve::of(&store),
             store,
-            gathering: Gathering::new(&config.meters),
+            metrics: MetricsCollector::new(&config.metrics),
             config,
-            tags,
+            tag_key,
             hasher,
             mailer,
-            postman,
+            mail_worker,
             readiness: Readiness::default(),
-            scrubbed: ArcSwapOption::empty(),
+            last_scrub: ArcSwapOption::empty(),
         }));
-        app.add_up();
-        app.keep_looking();
-        app.keep_house()?;
+        app.start_scrubber();
+        app.start_maintenance()?;
         Ok(app)
     }
 
-    /// The data file.
+    /// Returns the data file.
     pub fn store(&self) -> &Store {
         &self.0.store
     }
 
-    /// How the service was asked to run.
+    /// Returns the configuration.
     pub fn config(&self) -> &Config {
         &self.0.config
     }
 
-    /// Where DNS records are looked up.
+    /// Returns the DNS resolver.
     pub fn dns(&self) -> &Resolver {
         &self.0.dns
     }
 
-    /// The proxies whose word on the client is believed.
+    /// Returns the proxies whose headers about the client are trusted.
     pub fn proxies(&self) -> &TrustedProxies {
         &self.0.proxies
     }
 
-    /// How often somebody may ask.
-    pub fn limits(&self) -> &Arc<Limits> {
-        &self.0.limits
+    /// Returns the rate limits.
+    pub fn rate_limiter(&self) -> &Arc<RateLimits> {
+        &self.0.rate_limiter
     }
 
-    /// The memory of large answers and request bodies in flight.
+    /// Returns the memory budget for large responses and request bodies in flight.
     pub fn transfer_memory(&self) -> &MemoryBudget {
         &self.0.transfer_memory
     }
 
-    /// The presented keys that are known to be right.
-    pub fn matches(&self) -> &Matches {
-        &self.0.matches
+    /// Returns the cache of verified API keys.
+    pub fn key_cache(&self) -> &KeyCache {
+        &self.0.key_cache
     }
 
-    /// The links by which invites are accepted.
-    pub fn links(&self) -> &Links {
+    /// Returns the signer of invite links.
+    pub fn links(&self) -> &InviteLinks {
         &self.0.signing.links
     }
 
-    /// The tokens of public pages.
-    pub fn sharing(&self) -> &Tokens {
+    /// Returns the signer of public page tokens.
+    pub fn sharing(&self) -> &SharingTokens {
         &self.0.signing.sharing
     }
 
-    /// Whether there is a mail server to hand mails to.
+    /// Whether a mail server is configured.
     pub fn sends_mail(&self) -> bool {
         self.mailer().is_some()
     }
 
-    /// Where long reads run: as many at a time as there are cores, half of them for one tenant at most.
+    /// Returns the thread pool for long reads. It has a thread per core, at least two; one tenant uses at most half
+    /// of them.
     pub fn long_reads(&self) -> &BlockingPool {
         &self.0.long_reads
     }
 
-    /// The public pages of dashboards, rendered.
+    /// Returns the cache of rendered public pages.
     pub fn public_pages(&self) -> &PublicPages {
         &self.0.public_pages
     }
 
-    /// What mails are sent with, where a mail server is configured.
+    /// Returns the mail client, if a mail server is configured.
     pub fn mailer(&self) -> Option<&Mailer> {
         self.0.mailer.as_ref()
     }
 
-    /// The present moment.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
     }
 
-    /// Draws a new key, or a new secret for the one with this id, and hashes it: off the request threads, when it
-    /// is the consumer's turn and `wanted` still holds then; hashing is dear, and others wait for it.
+    /// Creates and hashes a new API key, or a new secret for the key `id`.
+    ///
+    /// Hashing is expensive, so it runs off the request threads when it is the consumer's turn. `wanted` runs just
+    /// before, because the request may have become invalid while it waited.
     ///
     /// # Errors
-    /// What `wanted` refuses; 503 when too many wait; 500 when Argon2 refuses, which it does not for secrets of this
-    /// crate.
-    pub async fn new_key(
+    /// The error of `wanted`, 503 if too many keys wait, or 500 if Argon2 fails, which it does not for secrets of
+    /// this crate.
+    pub async fn issue_key(
         &self,
         consumer: Consumer,
         id: Option<ApiKeyId>,
         wanted: impl FnOnce(&Snapshot) -> Result<()> + Send + 'static,
-    ) -> Result<MadeKey> {
-        let (tags, store, now) = (self.0.tags.clone(), self.0.store.clone(), self.now());
-        let draw = move |hasher: &Hasher| {
+    ) -> Result<IssuedKey> {
+        let (tags, store, now) = (self.0.tag_key.clone(), self.0.store.clone(), self.now());
+        let rng = move |hasher: &KeyHasher| {
             wanted(&*store.snapshot()?)?;
-            let mut draw = Seed::take().draw();
-            let id = id.unwrap_or_else(|| ApiKeyId(draw.uuid(now)));
-            MadeKey::draw(&tags, hasher, id, &mut draw)
+            let mut rng = Seed::generate().rng();
+            let id = id.unwrap_or_else(|| ApiKeyId(rng.uuid(now)));
+            IssuedKey::generate(&tags, hasher, id, &mut rng)
         };
-        self.0.hasher.make(consumer, draw).await
+        self.0.hasher.run_create(consumer, rng).await
     }
 
-    /// Has a key's use recorded, where that is due. Nobody waits for it, and nothing depends on it.
-    pub fn record_use(&self, presented: &Match, now: Timestamp) {
-        if presented.use_is_due(now) {
+    /// Records the key's use in the background, if a record is due. A failure is only logged.
+    pub fn record_use(&self, presented: &VerifiedKey, now: Timestamp) {
+        if presented.is_use_due(now) {
             let (store, used) = (self.0.store.clone(), presented.clone());
             tokio::spawn(async move {
-                tokio::time::sleep(USE_RECORDED_AFTER).await;
+                tokio::time::sleep(RECORD_USE_DELAY).await;
                 let recorded = store.write(move |tx| used.record_use(tx, now)).await;
                 if let Err(error) = recorded {
-                    tracing::warn!(%error, "a key's use was not recorded");
+                    tracing::warn!(%error, "could not record the use of a key");
                 }
             });
         }
     }
 
-    /// Makes sure that the service takes writes: a real one shows it, where none did within the last seconds.
+    /// Checks that the service accepts writes. If no write succeeded within the last seconds, tries one.
     ///
     /// # Errors
-    /// 503 while the data file is closed or takes no write, and from [`drain`](Self::drain) on.
+    /// 503 if the data file is closed or rejects writes, and always after [`drain`](Self::drain).
     pub async fn require_ready(&self) -> Result<()> {
         self.0.readiness.require(&self.0.store).await
     }
 
-    /// Whether the service takes writes, as far as it knows without trying.
+    /// Whether the service accepts writes, judged by earlier writes alone.
     pub fn known_ready(&self) -> bool {
-        self.0.readiness.known(&self.0.store).is_ok()
+        self.0.readiness.check_known(&self.0.store).is_ok()
     }
 
-    /// Says from now on that the service is not ready, for it is about to stop. It goes on serving.
+    /// Reports the service as not ready from now on, because it is about to stop. It still serves requests.
     pub fn drain(&self) {
         self.0.readiness.drain();
     }
 
-    /// Tells the sweeper that something was removed.
-    pub fn sweep(&self) {
-        self.0.sweep.notify_one();
+    /// Wakes the background deletion after an object was deleted.
+    pub fn wake_deletion(&self) {
+        self.0.deletions.notify_one();
     }
 
-    /// Goes on with what is in the file, which is another than before: sweeping, and sending mail.
-    pub fn begin_anew(&self) {
-        self.sweep();
-        if let Some(postman) = &self.0.postman {
-            postman.wake();
+    /// Restarts background deletion and mail after the data file was replaced.
+    pub fn resume_after_restore(&self) {
+        self.wake_deletion();
+        if let Some(worker) = &self.0.mail_worker {
+            worker.wake();
         }
     }
 
-    /// Finishes a mail that is being sent and what is queued, and closes the data file clean.
+    /// Waits for a mail that is being sent and for queued writes, then closes the data file.
     pub async fn close(&self) {
-        if let Some(postman) = &self.0.postman
-            && timeout(LAST_MAIL, postman.stop()).await.is_err()
+        if let Some(worker) = &self.0.mail_worker
+            && timeout(MAIL_SHUTDOWN_TIMEOUT, worker.stop()).await.is_err()
         {
             tracing::warn!(
-                "the mail server does not answer; what is being sent to it may be sent again"
+                "the mail server does not answer; the mail that is being sent may arrive twice"
             );
         }
         self.0.store.close().await;
@@ -314,27 +325,30 @@ impl App {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.sweep.notify_one();
+        self.deletions.notify_one();
     }
 }
 
-/// How tenants share so many slots, of which there are two at least, so that no tenant uses all of them. A request waits
-/// half of the time that it may take, so that it is refused as one too many and not as a failure.
-fn shared_out(slots: usize, time_limit: Duration) -> FairLimits {
+/// Shares slots between tenants. There are at least two slots, so that one tenant never uses all of them. A request
+/// waits at most half of its time limit, so that it fails as overload and not as a timeout.
+fn fair_limits(slots: usize, time_limit: Duration) -> FairQueueLimits {
     let slots = slots.max(2);
-    FairLimits {
+    FairQueueLimits {
         slots,
-        slots_each: slots / 2,
-        waiting_each: READS_WAITING_EACH,
-        waiting: READS_WAITING,
-        longest_wait: Some(time_limit / 2),
+        slots_per_consumer: slots / 2,
+        waiting_per_consumer: MAX_WAITING_READS_PER_CONSUMER,
+        waiting: MAX_WAITING_READS,
+        max_wait: Some(time_limit / 2),
     }
 }
 
-fn warn_of_waiting_mails(store: &Store) -> Result<()> {
-    let waiting = outbox::waiting(&*store.snapshot()?)?;
+fn warn_about_queued_mail(store: &Store) -> Result<()> {
+    let waiting = outbox::queued_count(&*store.snapshot()?)?;
     if waiting > 0 {
-        tracing::warn!(waiting, "mails wait, and no mail server is configured (--smtp-url)");
+        tracing::warn!(
+            waiting,
+            "the outbox has mails, but no mail server is configured (--smtp-url)"
+        );
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Points in time, as they are stored and shown.
+//! Points in time, and the clock.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,75 +15,76 @@ use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-/// A moment in UTC, to the microsecond.
+/// A point in time in UTC, with microseconds.
 ///
-/// Shown as RFC 3339 with `Z` and six fractional digits, none when the fraction is zero
-/// (decisions §1); kept in record heads as microseconds since 1970.
+/// In JSON it is RFC 3339 with `Z` and six fractional digits, or none if the fraction is zero. The metadata of
+/// records stores microseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
-/// 0000-01-01T00:00:00Z: RFC 3339 has four digits for a year.
+/// 0000-01-01T00:00:00Z, the first time that RFC 3339 can express.
 const FIRST: i64 = -62_167_219_200_000_000;
-/// 9999-12-31T23:59:59.999999Z.
+/// 9999-12-31T23:59:59.999999Z, the last time that RFC 3339 can express.
 const LAST: i64 = 253_402_300_799_999_999;
 
 impl Timestamp {
-    /// Before every moment that can be shown.
+    /// Earlier than every time that can be shown.
     pub const MIN: Self = Self(i64::MIN);
-    /// After every moment that can be shown.
+    /// Later than every time that can be shown.
     pub const MAX: Self = Self(i64::MAX);
 
-    /// The moment `micros` microseconds after (before, when negative) 1970-01-01T00:00:00Z.
+    /// Creates a timestamp from microseconds since 1970-01-01T00:00:00Z, which may be negative.
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)
     }
 
-    /// Microseconds since 1970-01-01T00:00:00Z.
+    /// Returns the microseconds since 1970-01-01T00:00:00Z.
     pub const fn micros(self) -> i64 {
         self.0
     }
 
-    /// Whole seconds since 1970-01-01T00:00:00Z.
+    /// Returns the whole seconds since 1970-01-01T00:00:00Z.
     pub const fn seconds(self) -> i64 {
         self.0.div_euclid(1_000_000)
     }
 
-    /// The day, for people to read: `2026-11-20`.
+    /// Returns the day in readable form: `2026-11-20`.
     pub fn day(self) -> String {
         self.to_string().split('T').next().unwrap_or_default().to_owned()
     }
 
-    /// The minute, for people to read: `2026-11-20 13:04 UTC`.
+    /// Returns the minute in readable form: `2026-11-20 13:04 UTC`.
     pub fn minute(self) -> String {
         let shown = self.to_string();
         let (day, time) = shown.split_once('T').unwrap_or_default();
         format!("{day} {} UTC", time.get(..5).unwrap_or_default())
     }
 
-    /// Its second in UTC, as names of files tell it: `20260102T030405Z`.
-    pub fn stamp(self) -> String {
+    /// Returns the second in UTC, in the form of file names: `20260102T030405Z`.
+    pub fn to_file_stamp(self) -> String {
         let mut text = self.to_string();
         text.truncate(19);
         text.retain(|c| c != '-' && c != ':');
         text + "Z"
     }
 
-    /// The second that [`stamp`](Self::stamp) tells.
-    pub fn of_stamp(text: &str) -> Option<Self> {
+    /// Parses the text that [`to_file_stamp`](Self::to_file_stamp) returns.
+    pub fn from_file_stamp(text: &str) -> Option<Self> {
         const FORM: &[BorrowedFormatItem<'_>] =
             format_description!("[year][month][day]T[hour][minute][second]Z");
         let moment = PrimitiveDateTime::parse(text, FORM).ok()?;
         Some(Self(moment.assume_utc().unix_timestamp().saturating_mul(1_000_000)))
     }
 
-    /// Whole milliseconds since 1970-01-01T00:00:00Z, zero for earlier moments.
+    /// Returns the whole milliseconds since 1970-01-01T00:00:00Z, or zero for an earlier time.
     pub fn millis(self) -> u64 {
         u64::try_from(self.0.div_euclid(1_000)).unwrap_or(0)
     }
 
-    /// The moment that a client wrote: a date, with or without a time of day and an offset from UTC. What
-    /// names no offset is in UTC, what names no time of day is its beginning (facts-crosscutting §b). No offset is a
-    /// day long.
+    /// Parses a time in a request: a date, optionally with a time of day and an offset from UTC.
+    ///
+    /// The default time is midnight and the default offset is UTC. An offset must be less than 24 hours. See
+    /// `docs/spec/values.md`.
     pub fn parse(text: &str) -> Option<Self> {
         const FORM: &[BorrowedFormatItem<'_>] = format_description!(
             version = 2,
@@ -106,21 +107,21 @@ impl Timestamp {
         i64::try_from(moment.unix_timestamp_nanos() / 1_000).ok().map(Self)
     }
 
-    /// This moment moved on by `time`, held at the last one that can be shown.
+    /// Adds `time`, up to the last time that can be shown.
     #[must_use]
     pub fn plus(self, time: Duration) -> Self {
         let micros = i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(micros).min(LAST))
     }
 
-    /// This moment moved back by `time`, held at the first one that can be shown.
+    /// Subtracts `time`, down to the first time that can be shown.
     #[must_use]
     pub fn minus(self, time: Duration) -> Self {
         let micros = i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
         Self(self.0.saturating_sub(micros).max(FIRST))
     }
 
-    /// This moment moved by `seconds`, held at the ends of what can be shown.
+    /// Adds `seconds`, which may be negative, within the range that can be shown.
     #[must_use]
     pub const fn plus_seconds(self, seconds: i64) -> Self {
         match self.0.saturating_add(seconds.saturating_mul(1_000_000)) {
@@ -176,51 +177,51 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// Where the service takes the time from; rules are handed the moment instead.
+/// The source of the current time. Rules do not use it: they receive the time as an argument.
 #[derive(Debug, Clone, Default)]
 pub enum Clock {
-    /// The machine's own clock.
+    /// The system clock.
     #[default]
     System,
-    /// A clock that is set by hand, for tests that depend on the time.
+    /// A clock that tests set.
     Manual(ManualClock),
 }
 
-/// A clock that stands still until it is moved. Its clones are the same clock.
+/// A clock that changes only when a test advances it. Clones share the same time.
 #[derive(Debug, Clone)]
 pub struct ManualClock(Arc<watch::Sender<Timestamp>>);
 
 impl ManualClock {
-    /// A clock that shows `moment`.
+    /// Creates a clock that shows `moment`.
     pub fn at(moment: Timestamp) -> Self {
         Self(Arc::new(watch::Sender::new(moment)))
     }
 
-    /// Moves the clock on. Whoever waits for a moment that has come by now goes on.
+    /// Advances the clock, and wakes the tasks whose time has come.
     pub fn advance(&self, by: Duration) {
         self.0.send_modify(|moment| *moment = moment.plus(by));
     }
 }
 
 impl Clock {
-    /// Waits until this clock shows `moment` or a later one.
-    pub async fn reaches(&self, moment: Timestamp) {
+    /// Waits until the clock shows `moment` or a later time.
+    pub async fn wait_until(&self, moment: Timestamp) {
         match self {
             Self::System => {
                 let micros = u64::try_from(moment.0.saturating_sub(self.now().0)).unwrap_or(0);
                 tokio::time::sleep(Duration::from_micros(micros)).await;
             }
             Self::Manual(clock) => {
-                // The sender is held by `self`, so the wait cannot fail.
+                // `self` holds the sender, so the wait cannot fail.
                 let _ = clock.0.subscribe().wait_for(|shown| *shown >= moment).await;
             }
         }
     }
 
-    /// The present moment by this clock.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         match self {
-            #[expect(clippy::disallowed_methods, reason = "this is where the time comes from")]
+            #[expect(clippy::disallowed_methods, reason = "the only reader of the system clock")]
             Self::System => {
                 let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))

@@ -1,4 +1,4 @@
-"""Whether a client that was generated of the document is whole: a module for each operation, and all can be imported."""
+"""Checks a generated client: it has a module for each operation, and all modules can be imported."""
 
 import importlib
 import json
@@ -19,5 +19,5 @@ for module in pkgutil.walk_packages(package.__path__, f"{name}."):
         made.add(module.name.rsplit(".", 1)[1])
 
 if made != promised:
-    sys.exit(f"left out: {sorted(promised - made)}; nobody's: {sorted(made - promised)}")
-print(f"A client of all {len(made)} operations.")
+    sys.exit(f"missing: {sorted(promised - made)}; unknown: {sorted(made - promised)}")
+print(f"The client has all {len(made)} operations.")

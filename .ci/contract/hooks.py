@@ -1,4 +1,4 @@
-"""What schemathesis has to know of the service that its OpenAPI document cannot tell."""
+"""Facts about the service that schemathesis needs and that an OpenAPI document cannot express."""
 
 import json
 import os
@@ -6,10 +6,10 @@ import uuid
 
 import schemathesis
 
-# What the run stands on: the first organization, its project, its owner and the key that is used.
+# The objects that the run needs: the first organization, its project, its owner and the key of the run.
 GROUND = {"@current", "@me", *os.environ["STEWARD_GROUND"].split()}
 
-# Which operations take it away.
+# The operations that could delete or change these objects.
 REMOVING = {
     "organizations_destroy",
     "organizations_projects_destroy",
@@ -20,16 +20,16 @@ REMOVING = {
     "personal_api_keys_roll_create",
 }
 
-# Of a switch that shuts the run's key out of its organization.
+# A field that could lock the run's key out of its organization.
 SHUTTING_OUT = "members_can_use_personal_api_keys"
 
-# Of a member that takes one of six hundred names, which the document does not list: any text stands for this one.
+# A field with about 600 valid names, which the document does not list. Any generated string is replaced by a valid name.
 TIME_ZONE = "timezone"
 
-# What is told of a value in another form: in a condition, of another type, or a number as a text.
+# Parts of the messages about leniently read values: a condition, a value of another type, or a number as a string.
 LENIENT = ("`If-", "ncorrect type", "violates `type`", "sample_rate: Value not matching")
 
-# Refusals that a schema could have told: they never meet what it allows.
+# Error codes of invalid values that a schema can describe. A request that the schema allows must never get them.
 TOLD_BY_SCHEMA = {
     "blank",
     "empty",
@@ -43,7 +43,7 @@ TOLD_BY_SCHEMA = {
     "parse_error",
     "required",
 }
-# Of members that are required where another one is of a kind or missing.
+# Fields that are required depending on the value of another field.
 REQUIRED_BY_OTHERS = ("organization_member", "__id")
 TOLD_BY_TYPE = {
     "A valid integer is required.",
@@ -55,7 +55,7 @@ TOLD_BY_TYPE = {
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Keeps the ground that the run stands on, and names a time zone that there is."""
+    """Protects the objects that the run needs, and replaces a time zone by a valid one."""
     if case.operation.definition.raw.get("operationId") in REMOVING:
         for name, value in case.path_parameters.items():
             if str(value) in GROUND:
@@ -68,24 +68,24 @@ def before_call(context, case, kwargs):
 
 @schemathesis.hook
 def filter_failure(context, failure, case, response):
-    """Lets go what is as it should be, although the document does not tell it."""
+    """Ignores failures that are correct behaviour of the service. Returns whether the failure is real."""
     if failure.code == "ST201":
-        # A condition that is none is met by no version: that is a refusal too.
+        # An invalid condition matches no version, so 412 is the right error.
         return response.status_code != 412 and not is_read_leniently(case, failure.message)
     if failure.code == "ST202":
         return is_told_by_schema(response)
-    # Dashboards are never deleted: the operation is there to say so, and is none that `Allow` names.
+    # DELETE of a dashboard always fails with 405. The document describes it, but `Allow` does not list it.
     return failure.code != "ST205" or not case.operation.path.endswith("/dashboards/{id}/")
 
 
 def is_read_leniently(case, message):
-    """Whether a value was taken in another form than the document asks for, as PostHog takes it: "5" for 5, "yes" for
-    true, and of a query or a condition whatever is none for none. The page of an invite is shown whatever its link says."""
+    """Whether a value was accepted in another form than the documented one, as in PostHog: "5" for 5, or "yes" for true.
+    Invalid query parameters and conditions are ignored. The page of an invite ignores the parameters of its link."""
     return case.method == "GET" or any(form in message for form in LENIENT)
 
 
 def is_told_by_schema(response):
-    """Whether a request that the document allows was refused for what a schema can tell, and not for what is there."""
+    """Whether a request that the document allows was refused for a reason that a schema can describe."""
     if response.status_code != 400:
         return response.status_code not in (405, 412, 422)
     refusal = json.loads(response.content)

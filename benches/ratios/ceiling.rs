@@ -1,6 +1,7 @@
-//! The ceiling: axum answering constant bodies, in a child process that is this same executable.
+//! The ceiling: an axum server with constant responses. It runs as a child process of the same
+//! executable.
 //!
-//! It serves the very paths that the service is asked for, so both are sent the same bytes.
+//! It serves the same paths as the service, so both receive the same requests.
 
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -17,17 +18,17 @@ use crate::process::{Cores, Guard};
 use crate::service::{LISTENING_WITHIN, address_on};
 use crate::{Context, Result};
 
-/// The flag that turns this executable into the ceiling; two paths follow it.
+/// The flag that runs this executable as the ceiling. Two file paths follow it.
 pub const FLAG: &str = "--ceiling";
 
-/// A running ceiling.
+/// A running ceiling server.
 pub struct Ceiling {
     guard: Guard,
     pub address: SocketAddr,
 }
 
 impl Ceiling {
-    /// Starts a ceiling that answers a single dashboard with `one` and the list with `list`.
+    /// Starts a ceiling that responds with `one` for a dashboard and with `list` for the list.
     pub fn start(folder: &Path, cores: Cores, one: &[u8], list: &[u8]) -> Result<Self> {
         let paths = [folder.join("ceiling-one.json"), folder.join("ceiling-list.json")];
         for (path, body) in paths.iter().zip([one, list]) {
@@ -44,7 +45,7 @@ impl Ceiling {
     }
 }
 
-/// Serves as the ceiling until the parent's end of stdin closes, so that it never outlives the bench.
+/// Serves as the ceiling until stdin closes, so that the process never outlives the benchmark.
 pub fn serve(one: &Path, list: &Path) -> Result<()> {
     let one = Bytes::from(std::fs::read(one).context("the ceiling's body")?);
     let list = Bytes::from(std::fs::read(list).context("the ceiling's body")?);
@@ -70,7 +71,7 @@ async fn listen(one: Bytes, list: Bytes) -> Result<()> {
         .context("the ceiling's port")?;
     println!("http://{}", listener.local_addr().context("the ceiling's address")?);
     let listener = listener.tap_io(|stream| {
-        // Where it cannot be set the ceiling is only slower.
+        // If the option cannot be set, the ceiling is only slower.
         let _ = stream.set_nodelay(true);
     });
     axum::serve(listener, router).await.context("the ceiling")

@@ -1,5 +1,5 @@
-//! HTTP/1.1 as the bench speaks it: requests rendered once, answers read by status and `Content-Length`, and a
-//! plain blocking client for what is not measured under load.
+//! The benchmark's HTTP/1.1 client: requests rendered in advance, a response parser for status and
+//! `Content-Length`, and a blocking client for requests outside of the measured load.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,21 +9,21 @@ use serde_json::Value;
 
 use crate::{Context, Result, fail};
 
-/// Longest head of an answer that the bench accepts.
+/// The largest accepted response head, in bytes.
 pub const MAX_HEAD: usize = 16 * 1024;
 
-/// What the head of an answer tells.
+/// The parsed head of a response.
 #[derive(Clone, Copy, Debug)]
-pub struct Head {
+pub struct ResponseHead {
     pub status: u16,
-    /// Bytes up to and with the blank line.
+    /// The length of the head, including the blank line.
     pub head: usize,
-    /// Bytes of the body.
+    /// The length of the body.
     pub body: usize,
 }
 
-/// Parses the head of an answer; `None` while its blank line has not arrived.
-pub fn parse_head(bytes: &[u8]) -> Result<Option<Head>> {
+/// Parses the head of a response. Returns `None` if it is incomplete.
+pub fn parse_head(bytes: &[u8]) -> Result<Option<ResponseHead>> {
     let mut at = 0;
     let mut status = None;
     let mut body = None;
@@ -31,11 +31,11 @@ pub fn parse_head(bytes: &[u8]) -> Result<Option<Head>> {
         let line = bytes[at..at + length].trim_ascii_end();
         at += length + 1;
         if line.is_empty() {
-            let status = status.ok_or("an answer without a status line")?;
-            // Without a length the end of an answer would be guesswork, so chunked answers are refused.
+            let status = status.ok_or("a response without a status line")?;
+            // Chunked responses are not supported.
             let body =
-                body.or((status == 204).then_some(0)).ok_or("an answer without Content-Length")?;
-            return Ok(Some(Head { status, head: at, body }));
+                body.or((status == 204).then_some(0)).ok_or("a response without Content-Length")?;
+            return Ok(Some(ResponseHead { status, head: at, body }));
         }
         if status.is_none() {
             status = Some(parse_status(line)?);
@@ -43,7 +43,7 @@ pub fn parse_head(bytes: &[u8]) -> Result<Option<Head>> {
             body = Some(length);
         }
     }
-    if bytes.len() > MAX_HEAD { fail("an answer's head is over 16 KiB") } else { Ok(None) }
+    if bytes.len() > MAX_HEAD { fail("a response head exceeds 16 KiB") } else { Ok(None) }
 }
 
 fn parse_status(line: &[u8]) -> Result<u16> {
@@ -51,7 +51,7 @@ fn parse_status(line: &[u8]) -> Result<u16> {
     let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
     digits
         .and_then(|digits| digits.parse().ok())
-        .ok_or_else(|| "an answer that is not HTTP/1.1".into())
+        .ok_or_else(|| "a response that is not HTTP/1.1".into())
 }
 
 fn content_length(line: &[u8]) -> Result<Option<usize>> {
@@ -65,7 +65,7 @@ fn content_length(line: &[u8]) -> Result<Option<usize>> {
     }
 }
 
-/// The bytes of one keep-alive request; an empty body sends no `Content-Type`.
+/// Returns the bytes of a keep-alive request. An empty body has no `Content-Type`.
 pub fn render(method: &str, path: &str, key: &str, body: &str) -> Vec<u8> {
     let mut text =
         format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n");
@@ -77,14 +77,14 @@ pub fn render(method: &str, path: &str, key: &str, body: &str) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// A blocking keep-alive connection with bounded waits.
+/// A blocking keep-alive connection with timeouts.
 pub struct Client {
     stream: TcpStream,
     buffer: Vec<u8>,
 }
 
 impl Client {
-    /// Connects; reads and writes end after `patience`.
+    /// Connects. `patience` is the timeout for connecting, reading and writing.
     pub fn connect(address: SocketAddr, patience: Duration) -> Result<Self> {
         let stream = TcpStream::connect_timeout(&address, patience).context("connecting")?;
         stream.set_nodelay(true).context("TCP_NODELAY")?;
@@ -93,7 +93,7 @@ impl Client {
         Ok(Self { stream, buffer: vec![0; 256 * 1024] })
     }
 
-    /// Sends rendered bytes and gives the status and the body of the answer.
+    /// Sends a rendered request and returns the status and the body of the response.
     pub fn send(&mut self, request: &[u8]) -> Result<(u16, &[u8])> {
         self.stream.write_all(request).context("sending")?;
         let mut filled = 0;
@@ -114,17 +114,17 @@ impl Client {
         }
     }
 
-    /// The body of a GET that must answer 200.
+    /// Sends a GET and returns its body. Fails unless the status is 200.
     pub fn get(&mut self, path: &str, key: &str) -> Result<Vec<u8>> {
         match self.send(&render("GET", path, key, ""))? {
             (200, body) => Ok(body.to_vec()),
             (status, body) => {
-                fail(format!("GET {path} answered {status}: {}", String::from_utf8_lossy(body)))
+                fail(format!("GET {path} returned {status}: {}", String::from_utf8_lossy(body)))
             }
         }
     }
 
-    /// The JSON of a GET that must answer 200.
+    /// Sends a GET and returns its JSON. Fails unless the status is 200.
     pub fn get_json(&mut self, path: &str, key: &str) -> Result<Value> {
         serde_json::from_slice(&self.get(path, key)?).context(format!("the JSON of {path}"))
     }

@@ -1,6 +1,7 @@
-//! The load generator: one thread, one epoll, pre-rendered requests on keep-alive connections.
+//! The load generator: one thread with one epoll instance sends rendered requests on keep-alive connections.
 //!
-//! It must cost less than any server it measures, so it renders nothing, keeps no body and allocates nothing per request.
+//! It must use less CPU than any server it measures, so it neither renders requests, nor keeps bodies, nor allocates
+//! per request.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -16,26 +17,26 @@ use crate::plan::{Group, Pace, Run, Span, Tally, nanos};
 use crate::process::cpu_seconds;
 use crate::{Context, Result, fail};
 
-/// Longest silence while answers are due.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest time without any response while some are due.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 struct Connection {
     stream: TcpStream,
     group: usize,
-    /// Which of its group's requests it sends next.
+    /// The index of the next request of its group.
     next: usize,
     due: Instant,
     waiting: bool,
-    /// The head so far, while it has not arrived whole.
+    /// The incomplete head of a response.
     head: Vec<u8>,
-    /// Status and body bytes still to come, once the head has arrived.
+    /// The status and the missing bytes of the body, once the head is complete.
     body: Option<(u16, usize)>,
 }
 
 struct Counter {
     tally: Tally,
     sent: u64,
-    /// Open loop: connections without a request, and due times without a connection.
+    /// Open loop: idle connections, and due times without an idle connection.
     idle: Vec<usize>,
     backlog: VecDeque<Instant>,
     scheduled: u64,
@@ -52,7 +53,7 @@ struct Engine<'a> {
     buffer: Vec<u8>,
 }
 
-/// Runs the groups side by side against `address`, watching the CPU time of process `pid`.
+/// Runs the groups concurrently against `address` and measures the CPU time of process `pid`.
 pub fn run(address: SocketAddr, pid: u32, groups: &[Group<'_>], span: Span) -> Result<Run> {
     let mut engine = Engine::connect(address, groups, span)?;
     engine.drive(pid)
@@ -65,12 +66,12 @@ impl<'a> Engine<'a> {
         for (group, plan) in groups.iter().enumerate() {
             for nth in 0..plan.connections {
                 let stream =
-                    TcpStream::connect_timeout(&address, PATIENCE).context("connecting")?;
+                    TcpStream::connect_timeout(&address, RESPONSE_TIMEOUT).context("connecting")?;
                 stream.set_nodelay(true).context("TCP_NODELAY")?;
                 stream.set_nonblocking(true).context("non-blocking mode")?;
                 let data = epoll::EventData::new_u64(connections.len() as u64);
                 epoll::add(&epoll, &stream, data, epoll::EventFlags::IN).context("epoll")?;
-                // Spread over the requests, so that connections do not ask for the same row at once.
+                // Start at different requests, so that connections do not read the same row at once.
                 let next = nth * plan.requests.len() / plan.connections;
                 let head = Vec::with_capacity(http::MAX_HEAD);
                 let due = Instant::now();
@@ -85,7 +86,7 @@ impl<'a> Engine<'a> {
                 });
             }
         }
-        // Let the server accept them all: a run measures requests, not handshakes.
+        // Give the server time to accept all connections: a run measures requests, not handshakes.
         std::thread::sleep(Duration::from_millis(20));
         let counters = groups.iter().map(|_| Counter::new()).collect();
         let buffer = vec![0; 256 * 1024];
@@ -110,7 +111,7 @@ impl<'a> Engine<'a> {
         self.begin = marked;
         for counter in &mut self.counters {
             counter.tally = Tally::default();
-            // The schedule starts anew, so that the ramp owes it nothing.
+            // The schedule restarts, so that requests missed during the ramp do not count.
             counter.scheduled = 0;
         }
         self.until(marked + self.span.length)?;
@@ -149,7 +150,7 @@ impl<'a> Engine<'a> {
         self.span.limit.is_none_or(|limit| self.counters[group].sent < limit)
     }
 
-    /// Whether nothing is due any more because every group has sent its limit.
+    /// Whether every group has sent its limit and has all responses.
     fn spent(&self) -> bool {
         self.span.limit.is_some() && self.waiting == 0
     }
@@ -164,15 +165,15 @@ impl<'a> Engine<'a> {
             let wait = self.send_due(now)?.unwrap_or(end).min(end);
             if self.listen(wait.saturating_duration_since(now), true)? {
                 heard = Instant::now();
-            } else if self.waiting > 0 && heard.elapsed() > PATIENCE {
-                return fail("no answer within 10 s");
+            } else if self.waiting > 0 && heard.elapsed() > RESPONSE_TIMEOUT {
+                return fail("no response within 10 s");
             }
         }
     }
 
-    /// Waits for the answers still due; what never comes counts with the time it was waited for.
+    /// Waits for outstanding responses. A response that never arrives counts with the time waited.
     fn drain(&mut self) -> Result<()> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + RESPONSE_TIMEOUT;
         while self.waiting > 0 && Instant::now() < end {
             self.listen(Duration::from_millis(50), false)?;
         }
@@ -187,7 +188,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Sends what open groups owe by `now`; the moment of the next one, if any group is open.
+    /// Sends the requests of open groups that are due. Returns the time of the next one, if any group is open.
     fn send_due(&mut self, now: Instant) -> Result<Option<Instant>> {
         let mut next = None;
         for group in 0..self.groups.len() {
@@ -216,7 +217,7 @@ impl<'a> Engine<'a> {
         let requests = self.groups[connection.group].requests;
         let request = &requests[connection.next];
         connection.next = (connection.next + 1) % requests.len();
-        // One small request on an empty socket buffer always fits.
+        // A small request always fits into an empty socket buffer.
         let written = connection.stream.write(request).context("sending")?;
         if written != request.len() {
             return fail("a request did not fit into the socket's buffer");
@@ -228,9 +229,9 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Handles what has arrived, waiting at most `wait`; whether anything had.
+    /// Handles the data that has arrived, after waiting for at most `wait`. Returns whether any arrived.
     fn listen(&mut self, wait: Duration, resend: bool) -> Result<bool> {
-        // A sleeping generator wakes too late for an open loop: with a core of its own it polls.
+        // A sleeping generator wakes too late for an open loop, so it polls on its own core.
         let open = self.groups.iter().any(|group| matches!(group.pace, Pace::Open(_)));
         let wait =
             if open && resend { Duration::ZERO } else { wait.min(Duration::from_millis(50)) };
@@ -245,7 +246,7 @@ impl<'a> Engine<'a> {
             self.receive(data.u64() as usize, resend)?;
         }
         if open && events.is_empty() {
-            // Costs little on a core of its own, and leaves a shared one to the server.
+            // Costs little on a core of its own, and yields a shared core to the server.
             std::thread::yield_now();
         }
         Ok(!events.is_empty())
@@ -281,7 +282,7 @@ impl<'a> Engine<'a> {
         self.waiting -= 1;
         let (group, due) = (connection.group, connection.due);
         let counter = &mut self.counters[group];
-        // An open loop counts what was due within the time, a closed one what was answered within it.
+        // An open loop counts requests due in the measured time, a closed loop responses received in it.
         let open = matches!(self.groups[group].pace, Pace::Open(_));
         let counts = if open { due >= self.begin } else { resend };
         if counts {
@@ -313,10 +314,10 @@ impl Counter {
 }
 
 impl Connection {
-    /// Takes the bytes of an answer; its status once it is whole.
+    /// Consumes bytes of a response. Returns its status once it is complete.
     fn take(&mut self, mut bytes: &[u8]) -> Result<Option<u16>> {
         if self.body.is_none() {
-            // Nearly always the head comes in one piece and is parsed where it lies.
+            // The head nearly always arrives in one piece and is parsed in place.
             let before = self.head.len();
             let parsed = if before == 0 {
                 parse_head(bytes)?
@@ -337,7 +338,8 @@ impl Connection {
         let Some((status, left)) = self.body else {
             return Ok(None);
         };
-        let left = left.checked_sub(bytes.len()).ok_or("more bytes than Content-Length told")?;
+        let left =
+            left.checked_sub(bytes.len()).ok_or("more bytes than Content-Length announced")?;
         self.body = (left > 0).then_some((status, left));
         Ok((left == 0).then_some(status))
     }

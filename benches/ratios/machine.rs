@@ -1,4 +1,4 @@
-//! The machine: what it is, how often its disk syncs, and what else it was busy with.
+//! The machine: its description, its disk's sync rate, and the load of other processes.
 
 use std::fmt;
 use std::fs;
@@ -11,13 +11,13 @@ use rustix::thread::sched_getaffinity;
 use crate::process::read;
 use crate::{Context, Result};
 
-/// How often a second 4 KiB overwritten in place reach the disk of `folder`, measured for about `time`.
+/// Returns how many times per second 4 KiB can be overwritten and synced in `folder`. Takes about `time`.
 pub fn sync_rate(folder: &Path, time: Duration) -> Result<f64> {
     const PAGE: usize = 4096;
     const PAGES: u64 = 1024;
     let path = folder.join("sync-rate");
     let file = fs::File::create(&path).context("the file of the sync rate")?;
-    // Allocated first: what counts is the sync of data, not of a growing file's length.
+    // Allocate the file first, so that no sync includes a change of its length.
     file.write_all_at(&vec![0; PAGE * PAGES as usize], 0)
         .context("filling the file of the sync rate")?;
     file.sync_all().context("syncing")?;
@@ -33,7 +33,7 @@ pub fn sync_rate(folder: &Path, time: Duration) -> Result<f64> {
     Ok(rate)
 }
 
-/// What the figures were measured on.
+/// A description of the machine.
 #[derive(Debug)]
 pub struct Machine {
     cores: usize,
@@ -43,7 +43,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Describes this machine and the filesystem of `folder`.
+    /// Describes this machine and the file system of `folder`.
     pub fn describe(folder: &Path) -> Result<Self> {
         let info = read("/proc/cpuinfo")?;
         let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
@@ -64,7 +64,8 @@ impl fmt::Display for Machine {
     }
 }
 
-/// Type of the filesystem that holds `folder`: the mount with the longest matching path, the last of equals.
+/// Returns the type of the file system that holds `folder`: the longest matching mount path, the last one if
+/// several are equal.
 fn filesystem(folder: &Path) -> Result<String> {
     let folder = folder.canonicalize().context("the data folder")?;
     let mounts = read("/proc/self/mounts")?;
@@ -76,7 +77,7 @@ fn filesystem(folder: &Path) -> Result<String> {
     Ok(best.map_or("an unknown filesystem", |(_, kind)| kind).to_owned())
 }
 
-/// What the machine did beside the bench: figures taken among busy neighbours are to be taken again.
+/// Measures the load of other processes. Repeat a benchmark that was disturbed by a high load.
 pub struct Neighbours {
     begin: Instant,
     busy: u64,
@@ -85,14 +86,14 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// Starts to watch.
+    /// Starts measuring.
     pub fn watch() -> Result<Self> {
         let [busy, stolen] = machine_ticks()?;
         Ok(Self { begin: Instant::now(), busy, stolen, own: own_ticks()? })
     }
 
-    /// Cores kept busy on average by other processes, and cores that the host withheld. Children that have not been
-    /// waited for count as others.
+    /// Returns the average number of cores used by other processes, and of cores that the host withheld. Children
+    /// that are still running count as other processes.
     pub fn cores(&self) -> Result<(f64, f64)> {
         let [busy, stolen] = machine_ticks()?;
         let others = (busy - self.busy).saturating_sub(own_ticks()? - self.own);
@@ -102,7 +103,7 @@ impl Neighbours {
     }
 }
 
-/// Ticks that all cores together were busy, and that the host stole.
+/// Returns the busy and the stolen ticks of all cores together.
 fn machine_ticks() -> Result<[u64; 2]> {
     let stat = read("/proc/stat")?;
     let fields = numbers(stat.lines().next().unwrap_or(""));
@@ -115,16 +116,16 @@ fn machine_ticks() -> Result<[u64; 2]> {
     }
 }
 
-/// Ticks of this process and of the children that it has waited for.
+/// Returns the ticks of this process and of the children that it has waited for.
 fn own_ticks() -> Result<u64> {
     let stat = read("/proc/self/stat")?;
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    // The state is no number and falls out: utime to cstime are the tenth number and the three after it.
+    // The state is not a number and is dropped, so utime to cstime are the four numbers from the tenth on.
     Ok(numbers(fields).iter().skip(10).take(4).sum())
 }
 
 fn numbers(text: &str) -> Vec<u64> {
-    // tpgid may be -1; what counts is the place of a field.
+    // tpgid may be -1. It is kept so that the positions of the fields do not shift.
     text.split_whitespace()
         .filter_map(|field| field.parse::<i64>().ok())
         .map(|field| field.max(0) as u64)

@@ -1,8 +1,8 @@
-//! The ratios that the README claims: the service beside what the same machine can do, both measured in one run.
+//! Measures the ratios in `docs/performance.md`: the service compared with the limits of the same machine, in the same run.
 //!
-//! `cargo bench` prints the table; `cargo bench -- --quick` a coarser one. A ratio that misses its goal is shown, never an
-//! error: shared machines vary by half within minutes, which is also why every figure is taken in alternation with the
-//! one that it is divided by.
+//! `cargo bench` prints the table, `cargo bench -- --quick` a coarser one. A missed goal is shown but is not an
+//! error, because the speed of shared machines varies by half within minutes. For the same reason both figures of a
+//! ratio are measured in alternation.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -17,7 +17,7 @@
     clippy::struct_field_names,
     missing_docs,
     unreachable_pub,
-    reason = "a program of its own, whose figures are small and whose readers are in the same file"
+    reason = "a benchmark program with small numbers, not a library"
 )]
 
 mod ceiling;
@@ -43,10 +43,10 @@ use machine::{Machine, Neighbours};
 use process::Cores;
 use report::table;
 
-/// A result whose error is a text for people.
+/// A result whose error is a message for people.
 pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Says what was being done when an error came up.
+/// Adds the failed action to an error.
 pub trait Context<T> {
     fn context(self, doing: impl Display) -> Result<T>;
 }
@@ -57,12 +57,12 @@ impl<T, E: Display> Context<T> for std::result::Result<T, E> {
     }
 }
 
-/// An error with this text.
+/// Returns an error with this message.
 pub fn fail<T>(text: impl Into<String>) -> Result<T> {
     Err(text.into().into())
 }
 
-/// Tells on stderr what is being done; stdout is the table's.
+/// Prints progress to stderr, because stdout is for the table.
 pub fn progress(text: &str) {
     eprintln!("{text}");
 }
@@ -72,11 +72,11 @@ cargo bench -- [OPTIONS]
   --quick          about a minute: short slices, 100,000 rows instead of a million
   --rows 1,2,7-9   only these rows of the table
   --markdown       print a Markdown table
-  --reseed         fill the large data file anew
-  --data-dir DIR   where the data files are kept (default: target/bench-data)
+  --reseed         recreate the large data file
+  --data-dir DIR   folder of the data files (default: target/bench-data)
 The service is the binary that cargo built, or STEWARD_BIN.";
 
-/// What the command line asked for.
+/// The parsed command line.
 #[derive(Debug)]
 pub struct Settings {
     quick: bool,
@@ -85,11 +85,11 @@ pub struct Settings {
     chosen: BTreeSet<u8>,
     pub folder: PathBuf,
     pub cores: Cores,
-    /// Rows of the large file.
+    /// The number of rows in the large file.
     pub many: u64,
-    /// How often a ceiling and what stands against it are measured, in turns.
+    /// The number of alternating measurements of the service and its reference.
     pub rounds: usize,
-    /// Length of one such turn.
+    /// The length of one measurement.
     pub slice: Duration,
 }
 
@@ -125,7 +125,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Whether any of these rows was asked for.
+    /// Whether any of these rows was selected.
     pub fn wants(&self, rows: &[u8]) -> bool {
         rows.iter().any(|row| self.chosen.contains(row))
     }
@@ -139,7 +139,7 @@ fn parse_rows(text: &str) -> Result<BTreeSet<u8>> {
         rows.extend(number(first)?..=number(last)?);
     }
     match rows.iter().find(|row| !rows::ALL.contains(row)) {
-        Some(row) => fail(format!("there is no row {row}; there are {:?}", rows::ALL)),
+        Some(row) => fail(format!("unknown row {row}; the rows are {:?}", rows::ALL)),
         None => Ok(rows),
     }
 }
@@ -150,7 +150,7 @@ fn bench(settings: &Settings) -> Result<()> {
     if settings.reseed {
         site::remove(&settings.folder.join(format!("rows-{}", settings.many)))?;
     }
-    // Before the move to one core, which hides the others.
+    // Read this before pinning to one core, which hides the other cores.
     let machine = Machine::describe(&settings.folder)?;
     process::pin(settings.cores.load)?;
     let neighbours = Neighbours::watch()?;
@@ -174,14 +174,14 @@ fn conditions(settings: &Settings) -> String {
     let Settings { cores, rounds, slice, many, .. } = settings;
     let placed = if cores.shared() {
         format!(
-            "Servers and load SHARE core {}: only CPU and memory figures mean something",
+            "Servers and load SHARE core {}: only CPU and memory figures are meaningful",
             cores.server
         )
     } else {
         format!("Servers on core {}, load on core {}", cores.server, cores.load)
     };
     let quick = if settings.quick {
-        " Quick run: shorter slices and fewer rows than the goals speak of."
+        " Quick run: shorter slices and fewer rows than the goals assume."
     } else {
         ""
     };
@@ -206,7 +206,7 @@ fn dispatch(args: Vec<OsString>) -> Result<()> {
         println!("{USAGE}");
         return Ok(());
     }
-    // `cargo test --all-targets` runs this too, without the flag: figures are never a test.
+    // `cargo test --all-targets` runs this program without `--bench`. A benchmark is not a test.
     if !args.iter().any(|arg| arg == "--bench") {
         println!("nothing measured: run `cargo bench`");
         return Ok(());

@@ -1,4 +1,4 @@
-//! Processes: which core they run on, how they end, their CPU time and memory.
+//! Processes: CPU affinity, termination, CPU time and memory.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::{Context, Result, fail};
 
-/// The core of the servers and the core of the load; the same one when there is no second.
+/// The cores for servers and for load. They are equal if there is only one core.
 #[derive(Clone, Copy, Debug)]
 pub struct Cores {
     pub server: usize,
@@ -17,7 +17,7 @@ pub struct Cores {
 }
 
 impl Cores {
-    /// The first and the last core that this process may use.
+    /// Returns the first and the last core that this process may use.
     pub fn find() -> Result<Self> {
         let allowed = sched_getaffinity(None).context("the allowed cores")?;
         let mut cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
@@ -25,13 +25,13 @@ impl Cores {
         Ok(Self { server, load: cores.next_back().unwrap_or(server) })
     }
 
-    /// Whether servers and load share one core, so that only CPU figures mean something.
+    /// Whether servers and load share one core, so that only CPU figures are meaningful.
     pub fn shared(self) -> bool {
         self.server == self.load
     }
 
-    /// Runs `work` with the calling thread on the servers' core, then returns to the load's. Children started
-    /// in `work` inherit the core with all their threads, which no later call could give them.
+    /// Runs `work` on the servers' core, then moves the thread back to the load's core. Children started in
+    /// `work` inherit the core for all their threads, which no later call could achieve.
     pub fn on_server<T>(self, work: impl FnOnce() -> T) -> Result<T> {
         pin(self.server)?;
         let outcome = work();
@@ -40,14 +40,14 @@ impl Cores {
     }
 }
 
-/// Binds the calling thread, and what it starts, to one core.
+/// Pins the calling thread and its future children to one core.
 pub fn pin(core: usize) -> Result<()> {
     let mut set = CpuSet::new();
     set.set(core);
     sched_setaffinity(None, &set).context(format!("moving to core {core}"))
 }
 
-/// A child process that ends with this value.
+/// A child process that is killed when this is dropped.
 pub struct Guard(Child);
 
 impl Guard {
@@ -66,17 +66,17 @@ impl Guard {
         self.0.id()
     }
 
-    /// Kills the process as a power cut would.
+    /// Kills the process without any cleanup.
     pub fn kill(&mut self) -> Result<()> {
         self.0.kill().context("killing the server")?;
         self.0.wait().context("waiting for the killed server")?;
         Ok(())
     }
 
-    /// Asks the process to end and waits for it, 30 s at most.
+    /// Sends SIGTERM and waits for at most 30 s.
     pub fn stop(&mut self) -> Result<()> {
         let pid = Pid::from_child(&self.0);
-        kill_process(pid, Signal::TERM).context("asking the server to end")?;
+        kill_process(pid, Signal::TERM).context("sending SIGTERM")?;
         let asked = Instant::now();
         while asked.elapsed() < Duration::from_secs(30) {
             if self.0.try_wait().context("waiting for the server")?.is_some() {
@@ -84,22 +84,23 @@ impl Guard {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        fail("the server did not end within 30 s of SIGTERM")
+        fail("the server did not exit within 30 s of SIGTERM")
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // Already ended is as good as killed; there is nobody to tell of anything else.
+        // An error means that the process has already exited.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// User and system time of a process so far, in seconds.
+/// Returns the user and system time of a process, in seconds.
 pub fn cpu_seconds(pid: u32) -> Result<f64> {
     let stat = read(&format!("/proc/{pid}/stat"))?;
-    // The second field is the name in parentheses and may hold spaces; utime and stime are fields 14 and 15.
+    // The second field is the name in parentheses and may contain spaces; utime and stime are fields 14 and
+    // 15.
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks: Vec<u64> =
         fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
@@ -111,12 +112,12 @@ pub fn cpu_seconds(pid: u32) -> Result<f64> {
     }
 }
 
-/// Resident memory of a process.
+/// The resident memory of a process.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
-    /// Now, in bytes.
+    /// The current size, in bytes.
     pub now: u64,
-    /// At its highest since [`forget_peak`] or the start, in bytes.
+    /// The peak since [`forget_peak`] or since the start, in bytes.
     pub peak: u64,
 }
 
@@ -133,12 +134,12 @@ impl Memory {
     }
 }
 
-/// Lets the peak of a process start again from what it holds now.
+/// Resets the peak of a process to its current size.
 pub fn forget_peak(pid: u32) -> Result<()> {
     fs::write(format!("/proc/{pid}/clear_refs"), "5").context("resetting the memory peak")
 }
 
-/// The text of a file of `/proc`.
+/// Reads a file of `/proc`.
 pub fn read(path: &str) -> Result<String> {
     fs::read_to_string(path).context(path)
 }

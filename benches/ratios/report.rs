@@ -1,15 +1,16 @@
-//! The table: a line a goal, with what was measured, the goal, the floor and the verdict.
+//! The result table: one line per goal with the measured value, the goal, the floor and the
+//! verdict.
 
 use std::time::Duration;
 
-/// What a line's value counts in.
+/// The unit of a line's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Unit {
     /// A ratio of two figures of one run.
     Times,
     Millis,
     Megabytes,
-    /// Argon2id verifications of this machine.
+    /// Argon2id verifications on this machine.
     Verifies,
 }
 
@@ -26,7 +27,7 @@ impl Unit {
     }
 }
 
-/// Which side of its bounds a value belongs on.
+/// Whether a bound is a minimum or a maximum.
 #[derive(Clone, Copy, Debug)]
 pub enum Side {
     AtLeast,
@@ -50,9 +51,9 @@ impl Side {
     }
 }
 
-/// One goal and what was reached of it.
+/// A measured value with its goal.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct ReportLine {
     pub row: u8,
     what: String,
     figures: String,
@@ -63,29 +64,29 @@ pub struct Line {
     floor: Option<f64>,
 }
 
-impl Line {
-    /// A line of row `row` without bounds.
+impl ReportLine {
+    /// Creates a line of row `row` without bounds.
     pub fn new(row: u8, what: impl Into<String>, value: f64, unit: Unit) -> Self {
         let (what, figures) = (what.into(), String::new());
         Self { row, what, figures, value, unit, side: Side::AtMost, goal: None, floor: None }
     }
 
-    /// The figures behind the value.
+    /// Sets the figures behind the value.
     pub fn figures(self, figures: impl Into<String>) -> Self {
         Self { figures: figures.into(), ..self }
     }
 
-    /// The value is to reach `goal`, and never to fall under `floor`.
+    /// Sets a goal and a floor that the value should not be less than.
     pub fn at_least(self, goal: f64, floor: f64) -> Self {
         Self { side: Side::AtLeast, goal: Some(goal), floor: Some(floor), ..self }
     }
 
-    /// The value is to stay within `goal`, and never to pass `floor`.
+    /// Sets a goal and a floor that the value should not exceed.
     pub fn at_most(self, goal: f64, floor: f64) -> Self {
         Self { goal: Some(goal), floor: Some(floor), ..self }
     }
 
-    /// The value is hoped to stay within `goal`; there is no floor to it.
+    /// Sets a goal that the value should not exceed, without a floor.
     pub fn hoped(self, goal: f64) -> Self {
         Self { goal: Some(goal), ..self }
     }
@@ -117,11 +118,11 @@ impl Line {
 
 const HEAD: [&str; 7] = ["#", "what", "figures", "ratio", "goal", "floor", "verdict"];
 
-/// The lines in the order of their rows, as aligned text or as a Markdown table.
-pub fn table(mut lines: Vec<Line>, markdown: bool) -> String {
+/// Renders the lines in row order, as aligned text or as a Markdown table.
+pub fn table(mut lines: Vec<ReportLine>, markdown: bool) -> String {
     lines.sort_by_key(|line| line.row);
     let mut rows = vec![HEAD.map(str::to_owned)];
-    rows.extend(lines.iter().map(Line::cells));
+    rows.extend(lines.iter().map(ReportLine::cells));
     let width =
         |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; 7] = std::array::from_fn(width);
@@ -141,7 +142,7 @@ pub fn table(mut lines: Vec<Line>, markdown: bool) -> String {
     text.join("\n")
 }
 
-/// The middle of the values, 0 of none.
+/// Returns the median, or 0 for no values.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -152,22 +153,22 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// The middle of what `figure` gives for each round.
+/// Returns the median of a figure over all rounds.
 pub fn middle<T>(rounds: &[T], figure: impl Fn(&T) -> f64) -> f64 {
     median(rounds.iter().map(figure).collect())
 }
 
-/// A duration in milliseconds.
+/// Converts a duration to milliseconds.
 pub fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// Bytes in megabytes of a million.
+/// Converts bytes to megabytes (10^6 bytes).
 pub fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
 
-/// A number with its thousands set apart: 107,000.
+/// Formats a number with thousands separators, such as 107,000.
 pub fn grouped(number: f64) -> String {
     let digits = format!("{number:.0}");
     let mut text = String::new();

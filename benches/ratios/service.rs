@@ -1,11 +1,11 @@
-//! The service under test as a child process. All that the bench assumes of the binary stands here:
+//! The service under test as a child process. The benchmark assumes this about the binary:
 //!
-//! - `steward serve --data FILE --listen 127.0.0.1:0 --page-cache 64MiB` prints a line with `http://127.0.0.1:PORT` on
-//!   stdout once it listens, creates FILE when absent, and ends cleanly on SIGTERM;
-//! - on the first run, stdout being no terminal, the first key is in `FILE.first-key`;
-//! - beside the running server, `steward user list --data FILE --json` prints `{"results": [{"email": ...}]}` and
-//!   `steward key create --data FILE --email E --label L --scope '*' --json` prints an object with `value`;
-//! - `GET /api/projects/` lists a project; dashboards are under `/api/projects/ID/dashboards/`.
+//! - `steward serve --data FILE --listen 127.0.0.1:0 --page-cache 64MiB` creates FILE if it is missing. It prints a
+//!   line with `http://127.0.0.1:PORT` to stdout once it listens, and exits cleanly on SIGTERM.
+//! - If stdout is not a terminal, the first run writes the first key to `FILE.first-key`.
+//! - While the server runs, `steward user list --data FILE --json` prints `{"results": [{"email": ...}]}`, and
+//!   `steward key create --data FILE --email E --label L --scope '*' --json` prints an object with `value`.
+//! - `GET /api/projects/` lists a project. Its dashboards are under `/api/projects/ID/dashboards/`.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
@@ -21,17 +21,17 @@ use crate::http::{Client, render};
 use crate::process::{Cores, Guard};
 use crate::{Context, Result, fail};
 
-/// How long a server may take until it listens; opening a large file after a crash included.
+/// The time limit for a server to listen, including opening a large file after a crash.
 pub const LISTENING_WITHIN: Duration = Duration::from_secs(60);
 
-/// The page cache that the service is told to use, in bytes.
+/// The page cache size of the service, in bytes.
 pub const PAGE_CACHE: u64 = 64 << 20;
 const PAGE_CACHE_FLAG: &str = "64MiB";
 
-/// Bytes of stderr kept for an error's report.
+/// The number of bytes of stderr that an error reports.
 const STDERR_TAIL: usize = 4096;
 
-/// The program under test: `STEWARD_BIN`, or the one that cargo built.
+/// Returns the binary under test: `STEWARD_BIN`, or the one built by cargo.
 pub fn binary() -> PathBuf {
     std::env::var_os("STEWARD_BIN")
         .map_or_else(|| env!("CARGO_BIN_EXE_steward").into(), PathBuf::from)
@@ -59,7 +59,7 @@ impl Service {
         match address_on(&mut guard, LISTENING_WITHIN) {
             Ok(address) => Ok(Self { guard, data: data.to_owned(), started, address }),
             Err(error) => {
-                // The reason stands on stderr, which may trail the end of stdout.
+                // stderr has the reason and may arrive later than the end of stdout.
                 std::thread::sleep(Duration::from_millis(100));
                 let tail = errors
                     .lock()
@@ -78,12 +78,12 @@ impl Service {
         self.guard.pid()
     }
 
-    /// A blocking connection.
+    /// Opens a blocking connection.
     pub fn client(&self) -> Result<Client> {
         Client::connect(self.address, Duration::from_secs(30))
     }
 
-    /// Time from the start of the process to its first 200 for `path` with `key`.
+    /// Returns the time from the start of the process to the first 200 for `path` with `key`.
     pub fn first_answer(&self, path: &str, key: &str) -> Result<Duration> {
         let request = render("GET", path, key, "");
         while self.started.elapsed() < LISTENING_WITHIN {
@@ -95,7 +95,7 @@ impl Service {
         fail(format!("no 200 for {path} within a minute"))
     }
 
-    /// The first run's key, or a new one where its file is gone.
+    /// Returns the key of the first run, or a new key if its file is missing.
     pub fn first_key(&self) -> Result<String> {
         let mut path = self.data.clone().into_os_string();
         path.push(".first-key");
@@ -107,7 +107,7 @@ impl Service {
         }
     }
 
-    /// Makes a key for the first user, through the running server.
+    /// Creates a key for the first user through the running server.
     pub fn new_key(&self, label: &str) -> Result<String> {
         let users = self.command(&["user", "list"])?;
         let email = users["results"][0]["email"].as_str().ok_or("`user list` shows no email")?;
@@ -116,7 +116,7 @@ impl Service {
         Ok(key["value"].as_str().ok_or("`key create` shows no value")?.to_owned())
     }
 
-    /// Runs an operator command beside the server and gives the JSON that it prints.
+    /// Runs an operator command against the running server and returns its JSON output.
     fn command(&self, words: &[&str]) -> Result<Value> {
         let mut command = Command::new(binary());
         let output = command.args(words).arg("--data").arg(&self.data).arg("--json").output();
@@ -127,7 +127,7 @@ impl Service {
         serde_json::from_slice(&output.stdout).context(format!("the JSON of steward {words:?}"))
     }
 
-    /// Makes a backup beside the running server, and removes it.
+    /// Creates a backup through the running server, and deletes it.
     pub fn back_up(&self, cores: Cores) -> Result<()> {
         let file = self.data.with_extension("backup");
         let mut command = Command::new(binary());
@@ -139,7 +139,7 @@ impl Service {
         std::fs::remove_file(&file).context("the backup")
     }
 
-    /// Ends the service so that its file is closed clean.
+    /// Stops the service so that its file is closed cleanly.
     pub fn stop(mut self) -> Result<()> {
         self.guard.stop()
     }
@@ -150,14 +150,14 @@ impl Service {
     }
 }
 
-/// Waits for the line that tells a server's address, then keeps its stdout flowing.
+/// Waits for the line with the server's address, then keeps reading stdout so that the server never blocks.
 pub fn address_on(guard: &mut Guard, within: Duration) -> Result<SocketAddr> {
     let stdout = guard.child().stdout.take().ok_or("stdout is not piped")?;
     let (found, address) = mpsc::channel();
     std::thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(std::result::Result::ok) {
             if let Some(address) = address_in(&line) {
-                // Nobody listens for a second one.
+                // Later addresses are ignored.
                 let _ = found.send(address);
             }
         }
@@ -171,7 +171,7 @@ fn address_in(line: &str) -> Option<SocketAddr> {
     Some(SocketAddr::from(([127, 0, 0, 1], rest[..digits].parse().ok()?)))
 }
 
-/// Reads a server's stderr to its end, so that logging never blocks it, and keeps the last of it.
+/// Reads all of a server's stderr, so that logging never blocks it, and keeps the last bytes.
 fn keep_tail(guard: &mut Guard) -> Arc<Mutex<VecDeque<u8>>> {
     let tail = Arc::new(Mutex::new(VecDeque::new()));
     let Some(mut stderr) = guard.child().stderr.take() else {

@@ -1,4 +1,4 @@
-//! A service with known contents: one project with so many dashboards, and the requests that are sent to it.
+//! A service with a project of a known number of dashboards, and the requests for it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,16 @@ use crate::process::Memory;
 use crate::service::Service;
 use crate::{Context, Result, Settings, fail, progress};
 
-/// Connections of every run that says nothing else.
+/// The default number of connections.
 pub const CONNECTIONS: usize = 64;
 
-/// Rows of the small files.
+/// The rows of a small file.
 pub const FEW: u64 = 1_000;
 
-/// How long seeding may take; what is there by then is what is measured, and the next run goes on from it.
+/// The time limit for seeding. After it, the benchmark uses the rows created so far, and the next run continues.
 const SEEDING_WITHIN: Duration = Duration::from_secs(180);
 
-/// Different bodies, or ids, that requests cycle through.
+/// The number of different bodies, and of ids, that requests cycle through.
 const VARIETY: usize = 8_192;
 const IDS: usize = 32_768;
 
@@ -30,7 +30,7 @@ const IDS: usize = 32_768;
 pub struct Site {
     pub service: Service,
     pub key: String,
-    /// Dashboards in the project when the site was opened.
+    /// The dashboards in the project when the site was opened.
     pub count: u64,
     data: PathBuf,
     project: u64,
@@ -38,23 +38,24 @@ pub struct Site {
 }
 
 impl Site {
-    /// A new file with [`FEW`] dashboards.
+    /// Creates a new file with [`FEW`] dashboards.
     pub fn few(settings: &Settings, name: &str) -> Result<Self> {
         Self::new(settings, name, FEW)
     }
 
-    /// A new file with so many dashboards.
+    /// Creates a new file with `rows` dashboards.
     pub fn new(settings: &Settings, name: &str, rows: u64) -> Result<Self> {
         let folder = settings.folder.join(name);
         remove(&folder)?;
         Self::open(settings, &folder, rows)
     }
 
-    /// The large file, kept from run to run because filling it takes minutes.
+    /// Opens the large file, which is kept between runs because filling it takes minutes.
     pub fn many(settings: &Settings) -> Result<Self> {
         let folder = settings.folder.join(format!("rows-{}", settings.many));
         Self::open(settings, &folder, settings.many).map_err(|error| {
-            format!("{error}\n(a file of an older build? `--reseed` makes it anew)").into()
+            format!("{error}\n(if the file is from an older build, recreate it with `--reseed`)")
+                .into()
         })
     }
 
@@ -96,8 +97,8 @@ impl Site {
         page["count"].as_u64().ok_or_else(|| "a list without a count".into())
     }
 
-    /// Ids all over the file: every one of a small file; of a large one any between the lowest and the highest seen,
-    /// since ids are one sequence, unless a probe meets a gap.
+    /// Returns ids from the whole file: all ids of a small file. For a large file, random ids between the lowest and
+    /// the highest seen, because ids are sequential. If a probe finds a missing id, only the ids seen.
     fn pick_ids(&self) -> Result<Vec<u64>> {
         let mut client = self.service.client()?;
         let mut seen = Vec::new();
@@ -139,7 +140,7 @@ impl Site {
         run(self.service.address, self.service.pid(), groups, span)
     }
 
-    /// Ends the service cleanly and starts it again on the same file.
+    /// Stops the service cleanly and starts it again on the same file.
     pub fn restarted(self, settings: &Settings) -> Result<Self> {
         self.service.stop()?;
         Ok(Self { service: Service::start(&self.data, settings.cores)?, ..self })
@@ -151,17 +152,17 @@ impl Site {
         Ok(Self { service: Service::start(&self.data, settings.cores)?, ..self })
     }
 
-    /// Memory of the service.
+    /// Returns the memory of the service.
     pub fn memory(&self) -> Result<Memory> {
         Memory::of(self.service.pid())
     }
 
-    /// Time from the start of the service to its first 200 with the key.
+    /// Returns the time from the start of the service to the first 200 with the key.
     pub fn first_answer(&self) -> Result<Duration> {
         self.service.first_answer(&self.one_path(self.ids[0]), &self.key)
     }
 
-    /// The bodies that the ceiling is to answer: one dashboard and a list of a hundred.
+    /// Returns the response bodies for the ceiling: one dashboard, and a list of 100.
     pub fn bodies(&self) -> Result<(Vec<u8>, Vec<u8>)> {
         let mut client = self.service.client()?;
         let one = client.get(&self.one_path(self.ids[0]), &self.key)?;
@@ -176,22 +177,22 @@ impl Site {
         format!("/api/projects/{}/dashboards/?limit={limit}&offset={offset}", self.project)
     }
 
-    /// A GET of one dashboard with any key.
+    /// Returns a GET of one dashboard with this key.
     pub fn get_with(&self, key: &str) -> Vec<u8> {
         render("GET", &self.one_path(self.ids[0]), key, "")
     }
 
-    /// GETs of single dashboards all over the file.
+    /// Returns GETs of single dashboards across the file.
     pub fn gets(&self) -> Vec<Vec<u8>> {
         self.ids.iter().map(|id| render("GET", &self.one_path(*id), &self.key, "")).collect()
     }
 
-    /// The list of a hundred at an offset.
+    /// Returns a list request of 100 dashboards at this offset.
     pub fn list(&self, offset: u64) -> Vec<Vec<u8>> {
         vec![render("GET", &self.list_path(100, offset), &self.key, "")]
     }
 
-    /// Creates with bodies of about 200 bytes, their names in no order.
+    /// Returns creates with bodies of about 200 bytes and names in random order.
     pub fn creates(&self) -> Vec<Vec<u8>> {
         let path = format!("/api/projects/{}/dashboards/", self.project);
         let mut shuffle = Shuffle(7);
@@ -208,8 +209,8 @@ impl Site {
             .collect()
     }
 
-    /// Changes of single dashboards all over the file, each in two turns: what stands there
-    /// already would not be written.
+    /// Returns two edits for each of many dashboards across the file. They differ, because an edit without a change
+    /// would not be written.
     pub fn patches(&self) -> Vec<Vec<u8>> {
         let turn = |words: &'static str| {
             let body =
@@ -221,7 +222,7 @@ impl Site {
     }
 }
 
-/// Removes a folder of the bench, if it is there.
+/// Deletes a folder if it exists.
 pub fn remove(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -231,11 +232,11 @@ pub fn remove(folder: &Path) -> Result<()> {
     }
 }
 
-/// A splitmix64 sequence: every run asks in the same random order.
+/// A splitmix64 sequence, so that every run uses the same random order.
 pub struct Shuffle(pub u64);
 
 impl Shuffle {
-    /// A number under `bound`.
+    /// Returns a number less than `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,5 +1,5 @@
-//! What is fuzzed: each entry takes any bytes, makes requests of them, and panics where an answer is none that the
-//! service may give. The targets of cargo-fuzz and the bounded run of `cargo test` share it.
+//! The fuzz entries. Each one turns any bytes into requests, and panics if a response breaks the service's
+//! guarantees. The targets of cargo-fuzz and the bounded run of `cargo test` share them.
 
 use std::fmt::Write as _;
 
@@ -11,19 +11,19 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use steward::http::routes::Row;
+use steward::http::routes::RouteSpec;
 use steward::operator::{Operation, perform};
-use steward::resources::checks;
 use steward::resources::members::Level;
+use steward::resources::record_registry;
 use steward::router::{router, routes};
 use steward::secret::Seed;
-use steward::store::{Exporting, Progress, Store, import};
-use steward::{App, Config, First, create};
+use steward::store::{ExportOptions, Progress, Store, import};
+use steward::{App, Config, InitialRecords, create};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tower::ServiceExt;
 
-/// A certificate of a made-up identity provider.
+/// A certificate of a fictitious identity provider.
 const CERTIFICATE: &str = "MIIBgjCCASmgAwIBAgIUcurCOfYyp2sY8LGxCwlQM0zIPpgwCgYIKoZIzj0EAwIwFjEUMBIGA1UEAwwLaWRwLmV4YW1wbGUwIBcNMjYxMTIwMTk0MzMzWhgPMjEyNjEwMjcxOTQzMzNaMBYxFDASBgNVBAMMC2lkcC5leGFtcGxlMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE3mLenwkL7LJcP3z2YOxciAJoy419mswv3BbsjJYMA4gGHE0fsDEQORr5Op+JoL3YoDTYK0pnlNjkwVzacyh2rqNTMFEwHQYDVR0OBBYEFIE5MvIdSC0UUUUu9bbd8ucnp4ytMB8GA1UdIwQYMBaAFIE5MvIdSC0UUUUu9bbd8ucnp4ytMA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDRwAwRAIgaxwh76JXPTxTnJ/RFHjCH88BwRKfH4WSinTcmQeGZ2kCIAoVU/qMSCFAw6ZoMkwiG+d4SWbB1yXwvyZPN6sclBNW";
 
 /// Words of queries.
@@ -54,7 +54,7 @@ const WORDS: [&str; 24] = [
     "OVER (",
 ];
 
-/// Bytes that decide, one after another; at their end all of them are zero.
+/// A source of decisions, one byte at a time. It returns zeros after its end.
 struct Bytes<'b>(&'b [u8]);
 
 impl<'b> Bytes<'b> {
@@ -84,10 +84,10 @@ impl<'b> Bytes<'b> {
     }
 }
 
-/// An entry: its name, and what it makes of bytes.
+/// The name of an entry and its function.
 pub type Entry = (&'static str, fn(&Bench, &[u8]));
 
-/// All of them.
+/// All entries.
 pub const ENTRIES: [Entry; 9] = [
     ("bodies", Bench::bodies),
     ("fields", Bench::fields),
@@ -100,14 +100,14 @@ pub const ENTRIES: [Entry; 9] = [
     ("imports", Bench::imports),
 ];
 
-/// A served data file with one object for each parameter of a path.
+/// A running service with one object for each path parameter.
 pub struct Bench {
     runtime: Runtime,
     app: App,
     router: Router,
-    rows: Vec<Row>,
+    rows: Vec<RouteSpec>,
     key: String,
-    /// What stands for the parameters of paths.
+    /// The values of path parameters.
     objects: Vec<(&'static str, String)>,
     _folder: TempDir,
 }
@@ -117,7 +117,7 @@ fn text(value: &Value) -> String {
 }
 
 impl Bench {
-    /// A new one. Nothing of it leaves the machine: its resolver is a port where nobody listens.
+    /// Creates the service. No request leaves the machine: the DNS resolver is a closed local port.
     pub fn new() -> Self {
         let runtime = Runtime::new().expect("a runtime");
         let folder = TempDir::new().expect("a folder");
@@ -126,10 +126,10 @@ impl Bench {
         config.dns_timeout = std::time::Duration::from_millis(200);
         let made = {
             let _entered = runtime.enter();
-            create(&folder.path().join("steward.redb"), config, &First::default())
+            create(&folder.path().join("steward.redb"), config, &InitialRecords::default())
         };
         let (app, made) = made.expect("a data file");
-        let rows = routes().rows().to_vec();
+        let rows = routes().specs().to_vec();
         let router = router(app.clone());
         let key = made.api_key.clone();
         let mut bench =
@@ -143,7 +143,7 @@ impl Bench {
             level: Level::Member,
             existing: false,
         };
-        let user = perform(&bench.app, user, Progress::unheard());
+        let user = perform(&bench.app, user, Progress::silent());
         let user = text(&bench.runtime.block_on(user).expect("a member")["uuid"]);
         let here = format!("/api/organizations/{organization}/");
         let project = format!("/api/projects/{}/", made.project_id);
@@ -190,13 +190,13 @@ impl Bench {
         body
     }
 
-    /// A path with its parameters filled.
+    /// Replaces the parameters of a path.
     fn fill(&self, path: &str) -> String {
         let fill = |path: String, (name, value): &(&str, String)| path.replace(name, value);
         self.objects.iter().fold(path.to_owned(), fill)
     }
 
-    /// Sends a request, if it is one, and holds its answer to what every answer must be.
+    /// Sends a request if it is valid HTTP, and checks the guarantees of every response.
     fn ask(
         &self,
         method: &Method,
@@ -227,7 +227,7 @@ impl Bench {
         let status = parts.status.as_u16();
         let body: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
         let asked = || format!("{method} {path}: {status} {}", String::from_utf8_lossy(&bytes));
-        // Only verifying a domain waits for somebody else, who does not answer here.
+        // Only domain verification depends on another server, which is unreachable here.
         let may_be_unavailable = path.contains("verify");
         assert!(status < 500 || (status == 503 && may_be_unavailable), "{}", asked());
         if status >= 400 && *method != Method::HEAD && !bytes.is_empty() {
@@ -242,24 +242,24 @@ impl Bench {
         (status, body)
     }
 
-    /// Whether a row can be asked again and again: it does not remove what the others need.
-    fn keeps(row: &Row) -> bool {
+    /// Whether a row can be called repeatedly without deleting an object that other entries need.
+    fn keeps(row: &RouteSpec) -> bool {
         row.method != Method::DELETE && !row.path.contains("/roll/")
     }
 
-    fn row(&self, bytes: &mut Bytes<'_>) -> &Row {
-        let rows: Vec<&Row> = self.rows.iter().filter(|row| Self::keeps(row)).collect();
+    fn row(&self, bytes: &mut Bytes<'_>) -> &RouteSpec {
+        let rows: Vec<&RouteSpec> = self.rows.iter().filter(|row| Self::keeps(row)).collect();
         rows[bytes.below(rows.len())]
     }
 
-    fn row_with_body(&self, bytes: &mut Bytes<'_>) -> &Row {
-        let takes = |row: &&Row| Self::keeps(row) && row.takes.is_some();
-        let rows: Vec<&Row> = self.rows.iter().filter(takes).collect();
+    fn row_with_body(&self, bytes: &mut Bytes<'_>) -> &RouteSpec {
+        let takes = |row: &&RouteSpec| Self::keeps(row) && row.body.is_some();
+        let rows: Vec<&RouteSpec> = self.rows.iter().filter(takes).collect();
         rows[bytes.below(rows.len())]
     }
 
-    /// Sends a body as JSON; a dashboard that it removed is brought back.
-    fn send(&self, row: &Row, body: impl Into<Body>) {
+    /// Sends a JSON body. If it deletes the dashboard, restores the dashboard.
+    fn send(&self, row: &RouteSpec, body: impl Into<Body>) {
         let path = self.fill(row.path);
         let headers = [("content-type", b"application/json".as_slice())];
         self.ask(&row.method, &path, Some(&self.key), &headers, body);
@@ -269,19 +269,19 @@ impl Bench {
         }
     }
 
-    /// Any bytes as the body of any operation.
+    /// Any bytes as the body of an operation.
     fn bodies(&self, data: &[u8]) {
         let mut bytes = Bytes(data);
         let row = self.row_with_body(&mut bytes);
         self.send(row, bytes.rest().to_vec());
     }
 
-    /// A body that is nearly right: an operation's example, with some of its parts changed.
+    /// A nearly valid body: an operation's example with some parts changed.
     fn fields(&self, data: &[u8]) {
         let mut bytes = Bytes(data);
         let row = self.row_with_body(&mut bytes);
         let mut body: Value = serde_json::from_str(row.example).unwrap_or_else(|_| json!({}));
-        let known = row.takes.map(|takes| {
+        let known = row.body.map(|takes| {
             let schema = serde_json::to_value((takes.schema)()).unwrap_or_default();
             let names = schema["properties"].as_object().cloned().unwrap_or_default();
             names.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
@@ -298,7 +298,7 @@ impl Bench {
         self.send(row, body.to_string());
     }
 
-    /// Any key, or one that is nearly right: none but the right one opens anything.
+    /// Any key, or a nearly valid one. Only the exact key may succeed.
     fn keys(&self, data: &[u8]) {
         let mut bytes = Bytes(data);
         let mut key = self.key.clone().into_bytes();
@@ -314,12 +314,12 @@ impl Bench {
         let header = [b"Bearer ".as_slice(), &key].concat();
         let headers = [(AUTHORIZATION.as_str(), header.as_slice())];
         let (status, _) = self.ask(&Method::GET, "/api/users/@me/", None, &headers, "");
-        // White space around a key is no part of it.
+        // Whitespace around a key is ignored.
         let right = key.trim_ascii() == self.key.as_bytes();
         assert!([0, 401].contains(&status) || (right && status == 200), "{status}: {header:?}");
     }
 
-    /// A path that is nearly right, with any method.
+    /// A nearly valid path, with any method.
     fn paths(&self, data: &[u8]) {
         let mut bytes = Bytes(data);
         let methods = ["GET", "HEAD", "OPTIONS", "PUT", "POST", "PATCH", "TRACE", "BREW"];
@@ -348,10 +348,11 @@ impl Bench {
         self.ask(&method, &path, Some(&self.key), &[], bytes.rest().to_vec());
     }
 
-    /// Any query of any list or object.
+    /// Any query on any list or object.
     fn queries(&self, data: &[u8]) {
         let mut bytes = Bytes(data);
-        let rows: Vec<&Row> = self.rows.iter().filter(|row| row.method == Method::GET).collect();
+        let rows: Vec<&RouteSpec> =
+            self.rows.iter().filter(|row| row.method == Method::GET).collect();
         let row = rows[bytes.below(rows.len())];
         let known = row.query.iter().map(|parameter| parameter.name);
         let names: Vec<&str> = known
@@ -381,7 +382,7 @@ impl Bench {
         self.ask(&row.method, &path, Some(&self.key), &[], "");
     }
 
-    /// Any headers that the service looks at.
+    /// Any values for the headers that the service reads.
     fn headers(&self, data: &[u8]) {
         let mut bytes = Bytes(data);
         let names = [
@@ -427,7 +428,7 @@ impl Bench {
         self.ask(&row.method, &self.fill(row.path), Some(&self.key), &sent, bytes.rest().to_vec());
     }
 
-    /// Any query of an export, or one that is nearly right.
+    /// Any query of an export, or a nearly valid one.
     fn hogql(&self, data: &[u8]) {
         let mut bytes = Bytes(data);
         let query = match bytes.below(3) {
@@ -451,15 +452,15 @@ impl Bench {
         self.ask(&Method::POST, &path, Some(&self.key), &headers, sent.to_string());
     }
 
-    /// An export with some bytes changed, and its hash made right again: it is refused, or makes a sound file.
+    /// An export with changed bytes and a matching hash. The import fails, or creates a consistent file.
     fn imports(&self, data: &[u8]) {
         let mut bytes = Bytes(data);
         let folder = TempDir::new().expect("a folder");
-        let exporting = Exporting {
-            checks: checks(),
+        let exporting = ExportOptions {
+            registry: record_registry(),
             secrets: bytes.below(2) == 1,
             folder: folder.path().to_owned(),
-            progress: Progress::unheard(),
+            progress: Progress::silent(),
         };
         let export = self.runtime.block_on(self.app.store().export(exporting)).expect("an export");
         let mut all = Vec::new();
@@ -478,20 +479,22 @@ impl Bench {
         head["blake3"] = json!(blake3::hash(&lines).to_hex().as_str());
         let path = folder.path().join("imported.redb");
         let text = [head.to_string().as_bytes(), b"\n", lines.as_slice()].concat();
-        let draw = Seed::take().draw();
-        if import(&path, text.as_slice(), &checks(), draw, &Progress::unheard()).is_err() {
-            assert!(!path.exists(), "what was refused left a file");
+        let draw = Seed::generate().rng();
+        if import(&path, text.as_slice(), &record_registry(), draw, &Progress::silent()).is_err() {
+            assert!(!path.exists(), "a failed import left a file");
             return;
         }
         let _entered = self.runtime.enter();
-        let store = Store::open(&path, 1 << 20).expect("what was imported opens");
-        let found =
-            self.runtime.block_on(store.check(checks(), Progress::unheard())).expect("a check");
+        let store = Store::open(&path, 1 << 20).expect("an imported file opens");
+        let found = self
+            .runtime
+            .block_on(store.check(record_registry(), Progress::silent()))
+            .expect("a check");
         assert_eq!(found.problem_count, 0, "{:?}", found.problems);
         self.runtime.block_on(store.close());
     }
 
-    /// Any certificate, or one that is nearly right.
+    /// Any certificate, or a nearly valid one.
     fn certificates(&self, data: &[u8]) {
         let mut bytes = Bytes(data);
         let mut der = STANDARD.decode(CERTIFICATE).expect("a certificate");
@@ -519,9 +522,9 @@ impl Bench {
         assert!([200, 400].contains(&status), "{status} {body}");
     }
 
-    /// Asserts that `check` finds nothing wrong with the data file.
+    /// Asserts that the data file is consistent.
     pub fn check(&self) {
-        let findings = perform(&self.app, Operation::Check, Progress::unheard());
+        let findings = perform(&self.app, Operation::Check, Progress::silent());
         let findings = self.runtime.block_on(findings).expect("a check");
         assert_eq!(findings["problem_count"], 0, "{findings}");
     }
@@ -533,7 +536,7 @@ impl Drop for Bench {
     }
 }
 
-/// A value that a field is seldom given.
+/// Returns an unusual field value.
 fn unusual(bytes: &mut Bytes<'_>) -> Value {
     let nested = |depth: usize| (0..depth).fold(json!(1), |inner, _| json!([inner]));
     match bytes.below(24) {
@@ -566,7 +569,7 @@ fn unusual(bytes: &mut Bytes<'_>) -> Value {
     }
 }
 
-/// Some part of a value, itself included.
+/// Returns a random part of a value, or the value itself.
 fn part<'v>(value: &'v mut Value, bytes: &mut Bytes<'_>) -> &'v mut Value {
     let mut at = value;
     for _ in 0..bytes.below(4) {
@@ -576,7 +579,7 @@ fn part<'v>(value: &'v mut Value, bytes: &mut Bytes<'_>) -> &'v mut Value {
             _ => break,
         };
         at = match at {
-            Value::Object(members) => members.values_mut().nth(inner).expect("it is there"),
+            Value::Object(members) => members.values_mut().nth(inner).expect("index in range"),
             Value::Array(items) => &mut items[inner],
             other => other,
         };

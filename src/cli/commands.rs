@@ -1,10 +1,10 @@
-//! The operator's subcommands, and the operation each stands for.
+//! The operator's subcommands, and the operations that they perform.
 
 use std::time::Duration;
 
 use clap::Subcommand;
 
-use crate::config::{MailConfig, duration, public_url};
+use crate::config::{MailConfig, parse_duration, parse_public_url};
 use crate::ids::{ApiKeyId, InviteId, OrganizationId, ProjectId};
 use crate::operator::Operation;
 use crate::resources::api_keys::is_scope;
@@ -12,15 +12,14 @@ use crate::resources::members::Level;
 
 #[derive(Subcommand)]
 pub(super) enum OrganizationCommand {
-    /// Make an organization with its first project. Makes the owner too, where the address is new.
+    /// Create an organization with its first project, and its owner if the address is new.
     Create {
-        /// Its name.
+        /// The organization's name.
         name: String,
-        /// The owner's e-mail address.
+        /// The owner's email address.
         #[arg(long, value_name = "EMAIL")]
         owner: String,
-        /// Take the user with this address, even if only an invite's link made the account and nobody has proven
-        /// the address.
+        /// Accept an existing user whose address is unverified because an invite's link created the account.
         #[arg(long)]
         existing: bool,
     },
@@ -30,72 +29,72 @@ pub(super) enum OrganizationCommand {
 
 #[derive(Subcommand)]
 pub(super) enum UserCommand {
-    /// Make a user, and a member of an organization where one is named.
+    /// Create a user, and its membership if an organization is given.
     Create {
-        /// The e-mail address, unique in whatever case.
+        /// The user's email address, unique regardless of case.
         #[arg(long)]
         email: String,
-        /// Given name.
+        /// The first name.
         #[arg(long, value_name = "N", default_value = "")]
         first_name: String,
-        /// Family name.
+        /// The last name.
         #[arg(long, value_name = "N", default_value = "")]
         last_name: String,
         /// The organization to join.
         #[arg(long, value_name = "ID")]
         organization: Option<OrganizationId>,
-        /// At which level: member, admin or owner.
+        /// The level in the organization: member, admin or owner.
         #[arg(long, default_value = "member", value_parser = level, requires = "organization")]
         level: Level,
-        /// Take the user with this address, if there is one, even if only an invite's link made the account.
+        /// Use the existing user with this address, even if it is unverified because an invite's link created the
+        /// account.
         #[arg(long)]
         existing: bool,
     },
-    /// List all users. `link_account` tells of those whose account only an invite's link made and whose address is
-    /// unproven.
+    /// List all users. `link_account` is set for users whose address is unverified because an invite's link created
+    /// the account.
     List,
-    /// Stop a user: their keys open nothing from now on, and members' lists leave them out.
+    /// Deactivate a user: their API keys become invalid, and lists of members omit them.
     Deactivate {
-        /// The e-mail address.
+        /// The user's email address.
         email: String,
     },
-    /// Undo deactivate.
+    /// Activate a deactivated user.
     Activate {
-        /// The e-mail address.
+        /// The user's email address.
         email: String,
     },
 }
 
 #[derive(Subcommand)]
 pub(super) enum KeyCommand {
-    /// Make an API key and print it. It is shown only this once.
+    /// Create an API key and print it. It is shown only once.
     Create {
-        /// Whose key it is: the user's e-mail address.
+        /// The email address of the key's user.
         #[arg(long)]
         email: String,
-        /// What to call it, in up to 40 characters.
+        /// The key's label, up to 40 characters.
         #[arg(long)]
         label: String,
-        /// What it may do, such as dashboard:read, project:write or '*' (repeatable).
+        /// A scope of the key, such as dashboard:read, project:write or '*' (repeatable).
         #[arg(long = "scope", value_name = "SCOPE", required = true, value_parser = scope)]
         scopes: Vec<String>,
-        /// Limit it to this organization (repeatable).
+        /// Restrict the key to this organization (repeatable).
         #[arg(long = "organization", value_name = "ID")]
         organizations: Vec<OrganizationId>,
-        /// Limit it to this project (repeatable).
+        /// Restrict the key to this project (repeatable).
         #[arg(long = "project", value_name = "ID", value_parser = project)]
         projects: Vec<ProjectId>,
-        /// Let it end by itself after this time, such as 90d.
-        #[arg(long, value_name = "TIME", value_parser = duration)]
+        /// Let the key expire after this time, such as 90d.
+        #[arg(long, value_name = "TIME", value_parser = parse_duration)]
         expires_in: Option<Duration>,
-        /// Take the user with this address, even if only an invite's link made the account and nobody has proven
-        /// the address.
+        /// Accept an existing user whose address is unverified because an invite's link created the account.
         #[arg(long)]
         existing: bool,
     },
     /// List all keys, masked.
     List,
-    /// End a key at once.
+    /// Revoke a key. It becomes invalid at once.
     Revoke {
         /// The key's id, as `steward key list` shows it.
         id: ApiKeyId,
@@ -104,23 +103,23 @@ pub(super) enum KeyCommand {
 
 #[derive(Subcommand)]
 pub(super) enum InviteCommand {
-    /// Print the link by which an invite is accepted, to hand over where no mail is sent.
+    /// Print the link that accepts an invite, to pass it on without mail.
     Link {
         /// The invite's id, as `GET /api/organizations/:id/invites/` shows it.
         id: InviteId,
-        /// What the link begins with, such as `https://admin.example.org`; by default where
-        /// `steward serve` listens by default. Beside a server the server's own counts.
-        #[arg(long, env = "STEWARD_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
+        /// The scheme and host of the link, such as `https://admin.example.org`. By default those of serve's default
+        /// address. If a server runs, its own setting applies.
+        #[arg(long, env = "STEWARD_PUBLIC_URL", value_name = "URL", value_parser = parse_public_url)]
         public_url: Option<String>,
     },
 }
 
 #[derive(Subcommand)]
 pub(super) enum MailCommand {
-    /// Send one short mail at once and tell what the mail server said. Beside a running server, which then
-    /// sends it, the server's own flags count.
+    /// Send a test mail at once and print the mail server's answer. If a server runs, it sends the mail with its own
+    /// settings.
     Test {
-        /// The e-mail address to send it to.
+        /// The recipient's email address.
         #[arg(value_name = "ADDR")]
         to: String,
 
@@ -131,13 +130,13 @@ pub(super) enum MailCommand {
 
 #[derive(Subcommand)]
 pub(super) enum SecretsCommand {
-    /// Renew what links to invites, public pages and live events tokens are signed with: those made before end, and each
-    /// public page gets a new token. API keys go on. A running server takes it at once.
+    /// Rotate the secret that signs invite links, public pages and live events tokens. Old links and tokens become
+    /// invalid at once, and every public page has a new token. API keys stay valid.
     Rotate,
 }
 
 fn level(text: &str) -> Result<Level, String> {
-    let found = Level::ALL.into_iter().find(|level| level.word() == text);
+    let found = Level::ALL.into_iter().find(|level| level.as_str() == text);
     found.ok_or_else(|| "write member, admin or owner".to_owned())
 }
 
@@ -149,7 +148,7 @@ fn scope(text: &str) -> Result<String, String> {
 }
 
 fn project(text: &str) -> Result<ProjectId, String> {
-    text.parse().map_err(|_| "write a project's number".to_owned())
+    text.parse().map_err(|_| "write a project's numeric id".to_owned())
 }
 
 impl OrganizationCommand {

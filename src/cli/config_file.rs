@@ -1,4 +1,4 @@
-//! A configuration file: TOML, its keys the flags of `serve`.
+//! The configuration file: TOML whose keys are the flags of `serve`.
 
 use std::any::TypeId;
 use std::error::Error as _;
@@ -13,107 +13,115 @@ use rustix::process::geteuid;
 use toml::{Table, Value};
 use url::Url;
 
-use super::settings::{flags, is_secret, key};
+use super::args::{flags, is_secret, key};
 
-/// The largest file, in bytes.
-const LARGEST: u64 = 1 << 20;
+/// The maximum size of the file, in bytes.
+const MAX_FILE_SIZE: u64 = 1 << 20;
 
-/// What stands in place of a secret.
+/// The text that replaces a secret.
 const MASK: &str = "********";
 
-/// A file that was read, with a flag for each of its keys.
+/// A parsed file, with the flag of each key.
 pub(super) struct ConfigFile {
     path: PathBuf,
-    /// Whether others may read it.
-    open: bool,
+    /// Whether other users may read the file.
+    is_world_readable: bool,
     values: Vec<(Arg, Value)>,
 }
 
-/// One line of a file.
-pub(super) struct Line<'f> {
+/// One key of the file, with its value.
+pub(super) struct Setting<'f> {
     path: &'f Path,
     flag: &'f Arg,
     value: &'f Value,
 }
 
 impl ConfigFile {
-    /// Reads the file. Its keys are flags of `command`. What is wrong with it is told in one line, which repeats
-    /// nothing of the file that may be secret.
+    /// Reads the file. Its keys are the long names of `command`'s flags. An error is one line and never repeats a
+    /// value that may be secret.
     pub(super) fn read(path: &Path, command: &Command) -> Result<Self, String> {
         let told = |what: &dyn std::fmt::Display| format!("{}: {what}", path.display());
-        let (text, open) = text(path).map_err(|error| told(&error))?;
+        let (text, is_world_readable) = read_file(path).map_err(|error| told(&error))?;
         let table = text.parse::<Table>().map_err(|error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
-            told(&format_args!("line {line} is no TOML: {}", error.message()))
+            told(&format_args!("line {line} is not valid TOML: {}", error.message()))
         })?;
         let flag_of = |(name, value): (String, Value)| {
             let flag = flags(command).find(|flag| key(flag) == name);
             let flag = flag.ok_or_else(|| {
-                told(&format_args!("{name:?} is no key; the keys are: {}", keys(command)))
+                told(&format_args!(
+                    "{name:?} is not a valid key; the keys are: {}",
+                    known_keys(command)
+                ))
             })?;
             Ok((flag.clone(), value))
         };
         let values = table.into_iter().map(flag_of).collect::<Result<_, String>>()?;
-        Ok(Self { path: path.to_owned(), open, values })
+        Ok(Self { path: path.to_owned(), is_world_readable, values })
     }
 
-    /// What it says, by key.
-    pub(super) fn values(&self) -> impl Iterator<Item = (&str, Line<'_>)> {
-        self.values.iter().map(|(flag, value)| (key(flag), Line { path: &self.path, flag, value }))
+    /// Returns the values, each with its key.
+    pub(super) fn values(&self) -> impl Iterator<Item = (&str, Setting<'_>)> {
+        self.values
+            .iter()
+            .map(|(flag, value)| (key(flag), Setting { path: &self.path, flag, value }))
     }
 
-    /// What is wrong with who may read it, where it holds a secret.
-    pub(super) fn exposed(&self) -> Option<String> {
+    /// Returns a warning if the file contains a secret and other users may read it.
+    pub(super) fn permission_warning(&self) -> Option<String> {
         let tells = |(flag, value): &&(Arg, Value)| {
-            is_secret(flag) && value.as_str().is_some_and(|text| masked(text) != text)
+            is_secret(flag) && value.as_str().is_some_and(|text| mask_secret(text) != text)
         };
-        let (flag, _) = self.values.iter().filter(|_| self.open).find(tells)?;
+        let (flag, _) = self.values.iter().filter(|_| self.is_world_readable).find(tells)?;
         let path = self.path.display();
-        Some(format!("{path} holds a secret ({}) and others may read it; chmod 600 it", key(flag)))
+        Some(format!(
+            "{path} holds a secret ({}) and other users may read it; run chmod 600 on it",
+            key(flag)
+        ))
     }
 }
 
-fn keys(command: &Command) -> String {
+fn known_keys(command: &Command) -> String {
     flags(command).map(key).collect::<Vec<_>>().join(", ")
 }
 
-fn text(path: &Path) -> io::Result<(String, bool)> {
+fn read_file(path: &Path) -> io::Result<(String, bool)> {
     let file = File::open(path)?;
     let about = file.metadata()?;
-    // Where the file is not ours, it is by its group that it is read.
+    // A file of another user is readable through its group, so the group's permission is expected.
     let others = if about.uid() == geteuid().as_raw() { 0o077 } else { 0o007 };
     let open = about.mode() & others != 0;
     let mut bytes = Vec::new();
-    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST {
+    file.take(MAX_FILE_SIZE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE_SIZE {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it is larger than 1 MiB"));
     }
-    let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8");
+    let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8");
     Ok((String::from_utf8(bytes).map_err(no_text)?, open))
 }
 
-impl<'f> Line<'f> {
-    /// The flag that the key stands for.
+impl<'f> Setting<'f> {
+    /// Returns the flag that the key names.
     pub(super) fn flag(&self) -> &'f Arg {
         self.flag
     }
 
-    /// What would be typed for it, once the flag takes that.
-    pub(super) fn texts(&self) -> Result<Vec<String>, String> {
-        let texts = texts(self.flag, self.value).ok_or_else(|| self.refused(&self.expected()))?;
+    /// Returns the values as they would be typed, if the flag accepts them.
+    pub(super) fn to_args(&self) -> Result<Vec<String>, String> {
+        let texts = to_args(self.flag, self.value).ok_or_else(|| self.invalid(&self.expected()))?;
         for text in &texts {
             if self.flag.is_hide_env_values_set() && text.contains(MASK) {
-                return Err(self.refused("the secret itself, which is masked here"));
+                return Err(self.invalid("the secret itself, not a masked one"));
             }
-            if let Some(why) = why_not(self.flag, text) {
-                return Err(self.refused(&format!("{}: {why}", self.expected())));
+            if let Some(why) = parse_error(self.flag, text) {
+                return Err(self.invalid(&format!("{}: {why}", self.expected())));
             }
         }
         Ok(texts)
     }
 
-    fn refused(&self, expected: &str) -> String {
+    fn invalid(&self, expected: &str) -> String {
         format!("{}: {} takes {expected}", self.path.display(), key(self.flag))
     }
 
@@ -122,35 +130,35 @@ impl<'f> Line<'f> {
         let name = name.map_or("VALUE", |name| name.as_str());
         match self.flag.get_action() {
             ArgAction::SetTrue => "true or false".to_owned(),
-            ArgAction::Append => format!("a list of texts, each {name}"),
+            ArgAction::Append => format!("a list of strings, each {name}"),
             _ if is_number(self.flag) => format!("a number, {name}"),
-            _ => format!("a text, {name}"),
+            _ => format!("a string, {name}"),
         }
     }
 }
 
-/// A value as it would be typed; none where it has the wrong type.
-fn texts(flag: &Arg, value: &Value) -> Option<Vec<String>> {
+/// Returns the values as they would be typed, or `None` if a value has the wrong type.
+fn to_args(flag: &Arg, value: &Value) -> Option<Vec<String>> {
     match (flag.get_action(), value) {
         (ArgAction::SetTrue, Value::Boolean(set)) => Some(vec![set.to_string()]),
         (ArgAction::SetTrue, _) => None,
         (ArgAction::Append, Value::Array(items)) => {
-            items.iter().map(|item| text_of(flag, item)).collect()
+            items.iter().map(|item| to_arg(flag, item)).collect()
         }
-        (_, value) => Some(vec![text_of(flag, value)?]),
+        (_, value) => Some(vec![to_arg(flag, value)?]),
     }
 }
 
-fn text_of(flag: &Arg, value: &Value) -> Option<String> {
+fn to_arg(flag: &Arg, value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
-        Value::Integer(number) if takes_numbers(flag) => Some(number.to_string()),
+        Value::Integer(number) if accepts_numbers(flag) => Some(number.to_string()),
         _ => None,
     }
 }
 
-/// Whether a number may stand for what the flag takes: not where any text does.
-pub(super) fn takes_numbers(flag: &Arg) -> bool {
+/// Returns whether the flag accepts numbers. Flags that accept any text do not.
+pub(super) fn accepts_numbers(flag: &Arg) -> bool {
     let texts = [TypeId::of::<String>(), TypeId::of::<PathBuf>(), TypeId::of::<OsString>()];
     let takes = flag.get_value_parser().type_id();
     !texts.into_iter().any(|text| takes == text)
@@ -162,8 +170,8 @@ fn is_number(flag: &Arg) -> bool {
     numbers.into_iter().any(|number| takes == number)
 }
 
-/// Why the flag does not take this text, if it does not.
-pub(super) fn why_not(flag: &Arg, text: &str) -> Option<String> {
+/// Returns why the flag rejects `text`, or `None` if it accepts it.
+pub(super) fn parse_error(flag: &Arg, text: &str) -> Option<String> {
     if matches!(flag.get_action(), ArgAction::SetTrue) {
         return None;
     }
@@ -181,8 +189,8 @@ pub(super) fn why_not(flag: &Arg, text: &str) -> Option<String> {
     Some(first.strip_prefix("error: ").unwrap_or(first).to_owned())
 }
 
-/// A secret without what is secret in it: of a URL, its password.
-pub(super) fn masked(text: &str) -> String {
+/// Masks a secret. In a URL, only the password is masked.
+pub(super) fn mask_secret(text: &str) -> String {
     let masked = || MASK.to_owned();
     match Url::parse(text) {
         Ok(url) if url.has_host() && url.password().is_none() => text.to_owned(),

@@ -1,7 +1,7 @@
-//! The control socket: how a command reaches the server that holds the data file.
+//! The control socket, through which commands reach the server that has the data file open.
 //!
-//! One line of JSON in, the request; lines out, the last of them `{"done": ...}` or `{"refused": "..."}`,
-//! before it `{"progress": {...}}` where it takes long. Only the user who runs the server is answered.
+//! The protocol is lines of JSON: one request, then replies. Long operations send `{"progress": {...}}`. The last reply
+//! is `{"done": ...}` or `{"refused": "..."}`. The server answers only the user that it runs as.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -21,55 +21,55 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufRea
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, oneshot, watch};
 
-use crate::http::logging::Filter;
+use crate::http::logging::LogFilter;
 use crate::operator::{Operation, perform};
 use crate::state::App;
 use crate::store::{Progress, Stage, beside};
 
 use super::Failure;
 
-/// The longest path that a socket's address holds, with room to spare.
-const LONGEST: usize = 100;
-/// The largest operation.
-const LARGEST: u64 = 64 * 1024;
-/// How long a command may take to say what it wants.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Connections whose request has not arrived yet.
-const REQUESTS: usize = 16;
-/// Commands under way, and as many queries.
-const COMMANDS: usize = 16;
-/// Sockets that the server may have open for commands: the listener, and a connection each.
-pub(super) const MAX_CONTROL_SOCKETS: usize = 1 + REQUESTS + 2 * COMMANDS;
-/// How long the other end of a stream may take for a piece of it.
-const STALLED: Duration = Duration::from_secs(30);
+/// The maximum length of the socket's path, in bytes. The limit of Unix socket addresses is 108.
+const MAX_SOCKET_PATH: usize = 100;
+/// The maximum size of a request, in bytes.
+const MAX_REQUEST_SIZE: u64 = 64 * 1024;
+/// How long a command may take to send its request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// The maximum number of open connections without a complete request.
+const MAX_UNREAD_REQUESTS: usize = 16;
+/// The maximum number of commands, and of queries, that run at the same time.
+const MAX_COMMANDS: usize = 16;
+/// The maximum number of sockets that are open for commands: the listener, and one per connection.
+pub(super) const MAX_CONTROL_SOCKETS: usize = 1 + MAX_UNREAD_REQUESTS + 2 * MAX_COMMANDS;
+/// How long the other end of a stream may take to read or write one piece.
+const STREAM_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Serialize, Deserialize)]
 enum Request {
-    /// Do it, and tell how it went.
+    /// Perform the operation and reply with its result.
     Perform(Operation),
-    /// Write the present state, for a backup; in place of a reply.
+    /// Stream the current state for a backup, instead of a reply.
     Stream,
-    /// Tell whether the service takes writes.
+    /// Reply whether the service accepts writes.
     Ready,
-    /// Log what this filter asks for.
+    /// Set the log filter.
     Log(String),
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Reply {
-    /// How far it is.
+    /// The progress of the operation.
     Progress(Stage),
     Done(Value),
     Refused(String),
 }
 
-/// Where the socket of a data file is.
+/// The path of a data file's socket.
 enum SocketPath {
     /// In the folder of the data file.
     Beside(PathBuf),
-    /// Under the runtime folder, if the path beside the data file is too long for a socket. Only a folder that is
-    /// [private](require_private) may hold it.
+    /// Under the runtime folder, because the path beside the data file is too long for a socket. The folder must be
+    /// [private](require_private).
     Runtime { folder: PathBuf, path: PathBuf },
 }
 
@@ -77,7 +77,7 @@ impl SocketPath {
     fn of(data: &Path) -> io::Result<Self> {
         let data = std::path::absolute(data)?;
         let path = beside(&data, "sock");
-        if path.as_os_str().len() <= LONGEST {
+        if path.as_os_str().len() <= MAX_SOCKET_PATH {
             return Ok(Self::Beside(path));
         }
         let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
@@ -89,18 +89,18 @@ impl SocketPath {
         Ok(Self::Runtime { folder, path })
     }
 
-    /// The path for a server, which creates the folder if there is none.
+    /// Returns the path for a server, and creates the folder if it does not exist.
     fn into_bindable(self) -> io::Result<PathBuf> {
         if let Self::Runtime { folder, .. } = &self {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).or_else(|error| {
-                // A file or a broken link in its place is reported with what is wrong with it.
+                // If the path exists, the check that follows describes the problem better.
                 if folder.symlink_metadata().is_ok() { Ok(()) } else { Err(error) }
             })?;
         }
         self.into_checked()
     }
 
-    /// The path for a command.
+    /// Returns the path for a command.
     fn into_checked(self) -> io::Result<PathBuf> {
         match self {
             Self::Beside(path) => Ok(path),
@@ -112,8 +112,8 @@ impl SocketPath {
     }
 }
 
-/// Refuses a folder in which another user could put a socket of their own: it must be a real folder, not a symbolic
-/// link to one, belong to the user of this process, and be closed to all others.
+/// Rejects a folder in which another user could create a socket. It must be a real folder and not a symbolic link,
+/// belong to this process's user, and have mode 0700.
 fn require_private(folder: &Path) -> io::Result<()> {
     let found = folder.symlink_metadata()?;
     let problem = if !found.is_dir() {
@@ -133,7 +133,7 @@ fn require_private(folder: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
 }
 
-/// The socket of a server; removed when the server is done.
+/// A server's control socket. The socket file is deleted on drop.
 pub(super) struct Control {
     listener: UnixListener,
     path: PathBuf,
@@ -146,8 +146,8 @@ impl Drop for Control {
 }
 
 impl Control {
-    /// Opens the socket. Only the holder of the data file's lock may: a socket that is there already
-    /// was left by one who is gone.
+    /// Opens the socket. The caller must hold the lock of the data file: any existing socket file was then left
+    /// behind by a dead process.
     pub(super) fn open(data: &Path) -> io::Result<Self> {
         let path = SocketPath::of(data)?.into_bindable()?;
         match fs::remove_file(&path) {
@@ -159,9 +159,9 @@ impl Control {
         Ok(Self { listener, path })
     }
 
-    /// Serves commands, each on its own, until it is dropped. Of more than [`REQUESTS`] connections whose request has
-    /// not arrived, the oldest is closed.
-    pub(super) async fn serve(self, app: App, filter: Filter) {
+    /// Serves each connection in a task of its own, until this future is dropped. With more than
+    /// [`MAX_UNREAD_REQUESTS`] connections without a complete request, closes the oldest.
+    pub(super) async fn serve(self, app: App, filter: LogFilter) {
         let slots = Slots::default();
         let mut waiting = VecDeque::<oneshot::Sender<Infallible>>::new();
         loop {
@@ -171,17 +171,17 @@ impl Control {
                     let (wait, closed) = oneshot::channel();
                     waiting.retain(|wait| !wait.is_closed());
                     waiting.push_back(wait);
-                    if waiting.len() > REQUESTS {
+                    if waiting.len() > MAX_UNREAD_REQUESTS {
                         waiting.pop_front();
                     }
                     tokio::spawn(async move {
                         if let Err(error) = answer(stream, closed, &slots, &app, &filter).await {
-                            tracing::warn!(%error, "a command was not served");
+                            tracing::warn!(%error, "could not answer a command");
                         }
                     });
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "the control socket refuses");
+                    tracing::warn!(%error, "could not accept a connection on the control socket");
                     tokio::time::sleep(Duration::from_secs(1)).await;
                 }
             }
@@ -189,17 +189,17 @@ impl Control {
     }
 }
 
-/// What bounds the commands under way.
+/// Limits on the commands that run at the same time.
 #[derive(Clone)]
 struct Slots {
     commands: Arc<Semaphore>,
-    /// For requests that only ask or set something, so that a health check waits for no command.
+    /// For short requests, so that a health check does not wait for commands.
     queries: Arc<Semaphore>,
 }
 
 impl Default for Slots {
     fn default() -> Self {
-        let slots = || Arc::new(Semaphore::new(COMMANDS));
+        let slots = || Arc::new(Semaphore::new(MAX_COMMANDS));
         Self { commands: slots(), queries: slots() }
     }
 }
@@ -213,27 +213,27 @@ impl Slots {
     }
 }
 
-/// The line that a command sends. None if it is not there before `closed` is ready.
+/// Reads the request line. Returns `None` if `closed` resolves first.
 async fn receive(
     stream: &mut UnixStream,
     closed: oneshot::Receiver<Infallible>,
 ) -> io::Result<Option<String>> {
     let mut line = String::new();
-    let mut read = BufReader::new(stream.take(LARGEST));
+    let mut read = BufReader::new(stream.take(MAX_REQUEST_SIZE));
     tokio::select! {
-        read = tokio::time::timeout(PATIENCE, read.read_line(&mut line)) => { read??; }
+        read = tokio::time::timeout(REQUEST_TIMEOUT, read.read_line(&mut line)) => { read??; }
         _ = closed => return Ok(None),
     }
     Ok(Some(line))
 }
 
-/// Answers one command. Whoever is not the user who runs the server hears nothing.
+/// Answers one command. Connections of other users are closed without an answer.
 async fn answer(
     mut stream: UnixStream,
     closed: oneshot::Receiver<Infallible>,
     slots: &Slots,
     app: &App,
-    filter: &Filter,
+    filter: &LogFilter,
 ) -> io::Result<()> {
     if stream.peer_cred()?.uid() != geteuid().as_raw() {
         return Ok(());
@@ -241,11 +241,11 @@ async fn answer(
     let Some(line) = receive(&mut stream, closed).await? else { return Ok(()) };
     let request = serde_json::from_str::<Request>(&line);
     let Ok(_slot) = slots.of(&request).try_acquire() else {
-        let text = format!("{COMMANDS} commands are under way; try again when one is done");
+        let text = format!("{MAX_COMMANDS} commands are running; try again when one has finished");
         return send(&mut stream, &Reply::Refused(text)).await;
     };
     if let Ok(Request::Stream) = request {
-        return app.store().stream(blocking(stream)?).await.map_err(io::Error::other);
+        return app.store().stream(into_blocking(stream)?).await.map_err(io::Error::other);
     }
     let (tell, mut told) = watch::channel(Stage::default());
     let performing = async {
@@ -259,16 +259,16 @@ async fn answer(
                     Err(error) => Reply::Refused(error.to_string()),
                 }
             }
-            Ok(Request::Ready) => reply(app.require_ready().await, json!({ "ready": true })),
+            Ok(Request::Ready) => to_reply(app.require_ready().await, json!({ "ready": true })),
             Ok(Request::Log(wanted)) => {
                 let changed = filter.change(&wanted);
                 if changed.is_ok() {
-                    tracing::info!(filter = wanted, "the log was changed");
+                    tracing::info!(filter = wanted, "changed the log filter");
                 }
-                reply(changed, json!({ "log": wanted }))
+                to_reply(changed, json!({ "log": wanted }))
             }
             _ => Reply::Refused(
-                "the server does not know this command; is it another release?".to_owned(),
+                "the server does not know this command; it may be a different release".to_owned(),
             ),
         }
     };
@@ -284,7 +284,7 @@ async fn answer(
     }
 }
 
-fn reply<T, E: Display>(outcome: Result<T, E>, done: Value) -> Reply {
+fn to_reply<T, E: Display>(outcome: Result<T, E>, done: Value) -> Reply {
     match outcome {
         Ok(_) => Reply::Done(done),
         Err(error) => Reply::Refused(error.to_string()),
@@ -297,10 +297,10 @@ async fn send(write: &mut (impl AsyncWrite + Unpin), line: &impl Serialize) -> i
     write.write_all(&text).await
 }
 
-/// Reaches the server that holds the data file.
+/// Connects to the server that has the data file open.
 ///
-/// `PermissionDenied` where another user answers: that one would not listen, and under a shared folder
-/// it may be somebody who waits to be told secrets.
+/// Fails with `PermissionDenied` if the server runs as another user: it would not answer, and in a shared folder it
+/// could be an impostor that collects secrets.
 pub(super) async fn connect(data: &Path) -> io::Result<UnixStream> {
     let server = UnixStream::connect(SocketPath::of(data)?.into_checked()?).await?;
     let user = server.peer_cred()?.uid();
@@ -311,8 +311,8 @@ pub(super) async fn connect(data: &Path) -> io::Result<UnixStream> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
 }
 
-/// Has the server do it.
-pub(super) async fn ask(
+/// Asks the server to perform an operation.
+pub(super) async fn request_operation(
     server: UnixStream,
     operation: &Operation,
     progress: &Progress,
@@ -320,14 +320,14 @@ pub(super) async fn ask(
     request(server, Request::Perform(operation.clone()), progress).await
 }
 
-/// Asks the server whether the service takes writes.
+/// Asks the server whether the service accepts writes.
 pub(super) async fn ready(server: UnixStream) -> Result<Value, Failure> {
-    request(server, Request::Ready, &Progress::unheard()).await
+    request(server, Request::Ready, &Progress::silent()).await
 }
 
-/// Has the server log what `filter` asks for.
+/// Asks the server to change its log filter.
 pub(super) async fn log(server: UnixStream, filter: String) -> Result<Value, Failure> {
-    request(server, Request::Log(filter), &Progress::unheard()).await
+    request(server, Request::Log(filter), &Progress::silent()).await
 }
 
 async fn request(
@@ -335,32 +335,37 @@ async fn request(
     request: Request,
     progress: &Progress,
 ) -> Result<Value, Failure> {
-    match exchange(server, &request, progress).await {
+    match send_request(server, &request, progress).await {
         Ok(Reply::Done(answer)) => Ok(answer),
         Ok(Reply::Refused(text)) => Err(Failure::Other(text)),
         Ok(Reply::Progress(..)) | Err(_) => Err(Failure::Other(
-            "the server went away before it answered; look whether it was done".to_owned(),
+            "the server stopped before it answered; check whether the command took effect"
+                .to_owned(),
         )),
     }
 }
 
-/// Has the server write its present state.
+/// Asks the server to stream its current state.
 pub(super) async fn stream(mut server: UnixStream) -> io::Result<std::os::unix::net::UnixStream> {
     send(&mut server, &Request::Stream).await?;
-    blocking(server)
+    into_blocking(server)
 }
 
-/// The same stream for a thread that may wait, though not for ever.
-fn blocking(stream: UnixStream) -> io::Result<std::os::unix::net::UnixStream> {
+/// Converts the stream for blocking reads and writes, with a timeout.
+fn into_blocking(stream: UnixStream) -> io::Result<std::os::unix::net::UnixStream> {
     let stream = stream.into_std()?;
     stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(STALLED))?;
-    stream.set_write_timeout(Some(STALLED))?;
+    stream.set_read_timeout(Some(STREAM_TIMEOUT))?;
+    stream.set_write_timeout(Some(STREAM_TIMEOUT))?;
     Ok(stream)
 }
 
-/// The last reply.
-async fn exchange(server: UnixStream, request: &Request, progress: &Progress) -> io::Result<Reply> {
+/// Sends a request, reports progress and returns the last reply.
+async fn send_request(
+    server: UnixStream,
+    request: &Request,
+    progress: &Progress,
+) -> io::Result<Reply> {
     let (read, mut write) = server.into_split();
     send(&mut write, request).await?;
     let mut read = BufReader::new(read);
@@ -368,7 +373,7 @@ async fn exchange(server: UnixStream, request: &Request, progress: &Progress) ->
         let mut line = String::new();
         read.read_line(&mut line).await?;
         match serde_json::from_str(&line)? {
-            Reply::Progress(stage) => progress.tell(&stage),
+            Reply::Progress(stage) => progress.report(&stage),
             last => return Ok(last),
         }
     }

@@ -1,18 +1,18 @@
-//! The command line.
+//! The `steward` command line.
 
-mod bar;
+mod args;
 mod commands;
 mod config_file;
 mod control;
-mod effective;
-mod greeting;
-mod manager;
-mod manual;
+mod file_commands;
+mod man_pages;
 mod output;
+mod progress_bar;
 mod serve;
-mod settings;
-mod upkeep;
-mod watch;
+mod server_commands;
+mod show_config;
+mod startup_message;
+mod systemd;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,28 +24,28 @@ use clap::{Parser, Subcommand};
 use serde_json::{Value, json};
 use tokio::net::UnixStream;
 
-use crate::bootstrap::{self, First};
+use crate::bootstrap::{self, InitialRecords};
 use crate::config::Config;
 use crate::error::Error;
 use crate::operator::{Operation, perform};
 use crate::state::App;
-use crate::store::{OpenError, Store, resolve};
+use crate::store::{OpenError, Store, resolve_symlink};
 
-use bar::bar;
+use args::{ArgValue, ArgsError, ParsedArgs};
 use commands::{
     InviteCommand, KeyCommand, MailCommand, OrganizationCommand, SecretsCommand, UserCommand,
 };
-use manual::{Completions, Manual};
-use settings::{Asked, Setting, Unclear};
+use man_pages::{Completions, Manual};
+use progress_bar::progress_bar;
 
 /// The admin API of an analytics workspace, served from one binary and one data file.
 ///
-/// Start with `steward serve`: it makes the data file where there is none, and tells the first key.
+/// Start with `steward serve`. It creates the data file if needed, and prints the first API key.
 #[derive(Parser)]
 #[command(name = "steward", version, propagate_version = true)]
 #[command(
-    after_help = "Every command but serve, init and import works beside a running server, which then does it; all but log and healthcheck without one too: \
-    `steward user list` in the folder where `steward serve` runs."
+    after_help = "All commands except serve, init and import work while a server runs, which then performs them. \
+    All except log and healthcheck also work without a server. Example: `steward user list`, in the folder of the data file."
 )]
 struct Cli {
     /// The data file.
@@ -62,8 +62,8 @@ struct Cli {
     #[arg(long, global = true, env = "STEWARD_JSON", value_parser = FalseyValueParser::new())]
     json: bool,
 
-    /// A file that says what flags do not, in TOML: `listen = "127.0.0.1:8000"`. Its keys are the flags of
-    /// serve; flags and the environment overrule it.
+    /// A configuration file in TOML, such as `listen = "127.0.0.1:8000"`. Its keys are the flags of serve. Flags and
+    /// environment variables override it.
     #[arg(long, global = true, env = "STEWARD_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -73,72 +73,73 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve the API; make the data file first where there is none.
+    /// Serve the API, and create the data file if there is none.
     Serve(Box<serve::Serve>),
-    /// Make a data file with a first organization, project, owner and key, without serving it.
+    /// Create a data file with a first organization, project, owner and API key, without serving it.
     Init(Init),
-    /// Make and list organizations.
+    /// Create and list organizations.
     #[command(subcommand)]
     Organization(OrganizationCommand),
-    /// Make, list, stop and restart users.
+    /// Create, list, deactivate and activate users.
     #[command(subcommand)]
     User(UserCommand),
-    /// Make, list and revoke API keys.
+    /// Create, list and revoke API keys.
     #[command(subcommand)]
     Key(KeyCommand),
-    /// Tell how invites are accepted.
+    /// Print invite links.
     #[command(subcommand)]
     Invite(InviteCommand),
-    /// Test how mail is sent.
+    /// Test the mail configuration.
     #[command(subcommand)]
     Mail(MailCommand),
-    /// Print how serve would run with these flags, this environment and this file, and where each setting comes
-    /// from. What is printed is a configuration file; secrets are masked.
-    #[command(after_help = "Defaults are printed as comments, so that they stay defaults.")]
+    /// Print the configuration of serve with these flags, environment variables and file, and the source of each
+    /// setting. The output is a configuration file; secrets are masked.
+    #[command(
+        after_help = "Defaults are printed as comments, so that a later release can change them."
+    )]
     Config(Box<serve::Serve>),
-    /// Print what completes commands and flags in a shell.
+    /// Print the completion script of a shell.
     #[command(after_help = "For bash: steward completions bash > /etc/bash_completion.d/steward")]
     Completions(Completions),
     /// Print the manual pages of all commands, or write them into a folder.
-    #[command(after_help = "Read them at once: steward man | man -l -")]
+    #[command(after_help = "To read all of them: steward man | man -l -")]
     Man(Manual),
     /// Check the data file: checksums, indexes, counts, references and structure.
     Check,
-    /// Give the data file's dead space back. A running server answers 503 for as long as it takes.
+    /// Return the data file's unused space to the file system. While this runs, a running server answers 503.
     Compact,
-    /// Tell whether the server of this data file takes writes: exit code 0 when it does, 1 when it does not or none
-    /// runs.
+    /// Check that the server of this data file accepts writes. The exit code is 0 if it does, and 1 if it does not or
+    /// no server runs.
     Healthcheck,
     /// Change what the running server logs.
     Log {
-        /// What to log, in the words of `steward serve --log`: debug, or info,request=debug for a line for each
-        /// request.
+        /// The log filter, as in `steward serve --log`: debug, or info,request=debug for a line for each request.
         level: String,
     },
-    /// Write a backup: the state of this moment, checked, in a new file.
+    /// Write a backup: a checked copy of the current state, in a new file.
     Backup {
-        /// The file to make, which must not be there yet.
+        /// The file to create. It must not exist.
         file: PathBuf,
     },
-    /// Write everything as lines of JSON, without secrets unless they are asked for.
+    /// Export all data as lines of JSON, by default without secrets.
     Export {
-        /// Write secrets too: hashes of API keys, secrets of batch exports, the signing secret. The export is a
-        /// credential then.
+        /// Include secrets: hashes of API keys, secrets of batch exports and the signing secret. Such an export is a
+        /// credential.
         #[arg(long)]
         secrets: bool,
-        /// The file to make, which must not be there yet; stdout by default.
+        /// The file to create, which must not exist; stdout by default.
         file: Option<PathBuf>,
     },
-    /// Make a new data file of an export. Where that holds no secrets, API keys have to be made anew.
+    /// Create a data file from an export. If the export has no secrets, create new API keys afterwards.
     Import {
         /// The export; `-` for stdin.
         file: PathBuf,
     },
-    /// Renew the signing secret.
+    /// Rotate the signing secret.
     #[command(subcommand)]
     Secrets(SecretsCommand),
-    /// Put a backup in the place of the data file. It is checked first, and the file that was there is kept beside
-    /// it. A running server goes on with the backup.
+    /// Replace the data file with a backup. The backup is checked first, and the old file is kept beside it. A
+    /// running server continues with the backup.
     Restore {
         /// The backup.
         file: PathBuf,
@@ -147,7 +148,7 @@ enum Command {
 
 #[derive(clap::Args)]
 struct Init {
-    /// The owner's e-mail address.
+    /// The owner's email address.
     #[arg(long)]
     email: String,
     /// The organization's name.
@@ -156,12 +157,12 @@ struct Init {
     /// The project's name.
     #[arg(long, value_name = "NAME", default_value = "Default project")]
     project: String,
-    /// The owner's given name.
+    /// The owner's first name.
     #[arg(long, value_name = "N", default_value = "")]
     first_name: String,
 }
 
-/// Why a command failed, in one line.
+/// The error of a command, as one line.
 enum Failure {
     Open(OpenError),
     Refused(Error),
@@ -196,25 +197,31 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// The exit code where it makes no sense how the process is asked to run: trying again does not help.
-const MAKES_NO_SENSE: u8 = 2;
+/// The number of tasks that a thread runs before it looks for requests that arrived. A request waits for as many, so
+/// that the runtime's default of 61 delays one client's request by milliseconds of other clients' work.
+const EVENT_INTERVAL: u32 = 4;
+/// The exit code for an invalid command line or configuration file: a retry would fail too.
+const EXIT_USAGE: u8 = 2;
 
-/// Parses the command line and does what it says. 0: done; 1: refused or failed, with one line on
-/// stderr; 2: the command line or the configuration file makes no sense.
+/// Runs the command line. The exit code is 0 on success, 1 on failure (with one line on stderr), and 2 if the command
+/// line or the configuration file is invalid.
 pub fn main() -> ExitCode {
-    let asked = match settings::read(std::env::args_os().collect()) {
+    let asked = match args::parse(std::env::args_os().collect()) {
         Ok(asked) => asked,
-        Err(Unclear::Line(error)) => error.exit(),
-        Err(Unclear::File(text)) => {
+        Err(ArgsError::Args(error)) => error.exit(),
+        Err(ArgsError::File(text)) => {
             eprintln!("steward: {text}");
-            return ExitCode::from(MAKES_NO_SENSE);
+            return ExitCode::from(EXIT_USAGE);
         }
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .event_interval(EVENT_INTERVAL)
+        .enable_all()
+        .build();
     let outcome = match runtime {
         Ok(runtime) => {
             let outcome = runtime.block_on(run(asked));
-            // Only a file that is still being opened when the process is told to stop is not waited for.
+            // Does not wait for the task that opens the data file: a stop signal may arrive before it is done.
             runtime.shutdown_background();
             outcome
         }
@@ -229,25 +236,25 @@ pub fn main() -> ExitCode {
     }
 }
 
-async fn run(asked: Asked) -> Result<ExitCode, Failure> {
-    let Asked { cli: Cli { data, json, config: file, command }, settings, warning } = asked;
+async fn run(args: ParsedArgs) -> Result<ExitCode, Failure> {
+    let ParsedArgs { cli: Cli { data, json, config: file, command }, settings, warning } = args;
     if let (Some(warning), false) = (&warning, matches!(command, Command::Serve(_))) {
         eprintln!("steward: {warning}");
     }
-    // What lies beside the file, and takes its place, is beside the file that a link leads to.
-    let data = resolve(&data);
+    // Follows symbolic links first: backups, locks and replacements belong beside the real file.
+    let data = resolve_symlink(&data);
     let mut config = Config::default();
     let operation = match command {
         Command::Serve(serve) => return serve.run(&data, json, warning).await,
         Command::Config(_) => {
-            show(&settings, file.as_deref(), json);
+            print_config(&settings, file.as_deref(), json);
             return Ok(ExitCode::SUCCESS);
         }
         Command::Completions(completions) => {
             output::print_bytes(&completions.script());
             return Ok(ExitCode::SUCCESS);
         }
-        Command::Man(manual) => return show_manual(manual.folder.as_deref(), json),
+        Command::Man(manual) => return print_man_pages(manual.folder.as_deref(), json),
         Command::Init(init) => {
             output::print(&init.run(&data).await?, json);
             return Ok(ExitCode::SUCCESS);
@@ -266,55 +273,55 @@ async fn run(asked: Asked) -> Result<ExitCode, Failure> {
         Command::Check => Operation::Check,
         Command::Compact => Operation::Compact,
         Command::Healthcheck => {
-            output::print(&watch::healthcheck(&data).await?, json);
+            output::print(&server_commands::healthcheck(&data).await?, json);
             return Ok(ExitCode::SUCCESS);
         }
         Command::Log { level } => {
-            output::print(&watch::log(&data, level).await?, json);
+            output::print(&server_commands::log(&data, level).await?, json);
             return Ok(ExitCode::SUCCESS);
         }
         Command::Backup { file } => {
-            output::print(&upkeep::backup(&data, file).await?, json);
+            output::print(&file_commands::backup(&data, file).await?, json);
             return Ok(ExitCode::SUCCESS);
         }
         Command::Export { secrets, file } => {
-            if let Some(exported) = upkeep::export(&data, secrets, file).await? {
+            if let Some(exported) = file_commands::export(&data, secrets, file).await? {
                 output::print(&exported, json);
             }
             return Ok(ExitCode::SUCCESS);
         }
         Command::Import { file } => {
-            output::print(&upkeep::import(data, file).await?, json);
+            output::print(&file_commands::import(data, file).await?, json);
             return Ok(ExitCode::SUCCESS);
         }
         Command::Secrets(SecretsCommand::Rotate) => Operation::SecretsRotate,
         Command::Restore { file } => {
-            output::print(&upkeep::restore(&data, file).await?, json);
+            output::print(&file_commands::restore(&data, file).await?, json);
             return Ok(ExitCode::SUCCESS);
         }
     };
-    let answer = operate(&data, operation, config).await?;
+    let answer = run_operation(&data, operation, config).await?;
     output::print(&answer, json);
     let problems = answer.get("problem_count").and_then(Value::as_u64).unwrap_or(0);
     Ok(if problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Prints how serve would run.
-fn show(settings: &[Setting], file: Option<&Path>, json: bool) {
+/// Prints the configuration of `serve`.
+fn print_config(settings: &[ArgValue], file: Option<&Path>, json: bool) {
     if json {
-        output::print(&effective::as_json(settings), true);
+        output::print(&show_config::to_json(settings), true);
     } else {
-        output::print_bytes(effective::as_toml(settings, file).as_bytes());
+        output::print_bytes(show_config::to_toml(settings, file).as_bytes());
     }
 }
 
-fn show_manual(folder: Option<&Path>, json: bool) -> Result<ExitCode, Failure> {
-    let pages = manual::pages()?;
+fn print_man_pages(folder: Option<&Path>, json: bool) -> Result<ExitCode, Failure> {
+    let pages = man_pages::pages()?;
     let Some(folder) = folder else {
-        output::print_bytes(&manual::in_a_row(&pages));
+        output::print_bytes(&man_pages::concatenate(&pages));
         return Ok(ExitCode::SUCCESS);
     };
-    manual::write(&pages, folder)
+    man_pages::write(&pages, folder)
         .map_err(|error| Failure::Other(format!("{}: {error}", folder.display())))?;
     output::print(&json!({ "folder": folder.display().to_string(), "pages": pages.len() }), json);
     Ok(ExitCode::SUCCESS)
@@ -323,56 +330,62 @@ fn show_manual(folder: Option<&Path>, json: bool) -> Result<ExitCode, Failure> {
 impl Init {
     async fn run(self, data: &Path) -> Result<Value, Failure> {
         let Self { email, organization, project, first_name } = self;
-        let first = First { email, first_name, organization, project };
+        let first = InitialRecords { email, first_name, organization, project };
         let (app, made) = bootstrap::create(data, Config::default(), &first)?;
         app.close().await;
         Ok(serde_json::to_value(made).map_err(Error::internal)?)
     }
 }
 
-/// How long a command waits for another one to be done with the file, or for a server that has just
-/// taken it to hear commands.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long it waits before it tries again.
-const PAUSE: Duration = Duration::from_millis(20);
+/// How long a command waits if another command holds the file, or if a server holds it but does not yet answer
+/// commands.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The pause between two attempts.
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Who does what a command asks for.
-enum Reached {
-    /// This process: nobody else has the file open.
+/// The process that performs a command.
+enum Backend {
+    /// This process, which has opened the file.
     File(Store),
-    /// The server that holds it.
+    /// The server that has the file open.
     Server(UnixStream),
 }
 
-/// Opens the file, or reaches the server that holds it.
-async fn reach(data: &Path, cache: usize) -> Result<Reached, Failure> {
+/// Opens the file, or connects to the server that has it open.
+async fn connect(data: &Path, cache: usize) -> Result<Backend, Failure> {
     let begun = Instant::now();
     loop {
         let held = match Store::open(data, cache) {
-            Ok(store) => return Ok(Reached::File(store)),
+            Ok(store) => return Ok(Backend::File(store)),
             Err(held @ OpenError::InUse(_)) => held,
             Err(error) => return Err(error.into()),
         };
         match control::connect(data).await {
-            Ok(server) => return Ok(Reached::Server(server)),
+            Ok(server) => return Ok(Backend::Server(server)),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Err(error.into());
             }
-            Err(_) if begun.elapsed() < PATIENCE => tokio::time::sleep(PAUSE).await,
+            Err(_) if begun.elapsed() < CONNECT_TIMEOUT => tokio::time::sleep(RETRY_INTERVAL).await,
             Err(_) => return Err(held.into()),
         }
     }
 }
 
-/// Opens the file and does it; where a server holds the file, has the server do it.
-async fn operate(data: &Path, operation: Operation, config: Config) -> Result<Value, Failure> {
-    match reach(data, config.page_cache).await? {
-        Reached::File(store) => {
-            let app = App::for_a_command(store, config)?;
-            let answer = perform(&app, operation, bar()).await;
+/// Performs the operation on the file, or through the server that has it open.
+async fn run_operation(
+    data: &Path,
+    operation: Operation,
+    config: Config,
+) -> Result<Value, Failure> {
+    match connect(data, config.page_cache).await? {
+        Backend::File(store) => {
+            let app = App::new_for_command(store, config)?;
+            let answer = perform(&app, operation, progress_bar()).await;
             app.close().await;
             Ok(answer?)
         }
-        Reached::Server(server) => control::ask(server, &operation, &bar()).await,
+        Backend::Server(server) => {
+            control::request_operation(server, &operation, &progress_bar()).await
+        }
     }
 }

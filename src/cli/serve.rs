@@ -18,80 +18,80 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::bootstrap::{self, First};
-use crate::config::{Config, DEFAULT_LISTEN, duration};
+use crate::bootstrap::{self, InitialRecords};
+use crate::config::{Config, DEFAULT_LISTEN, parse_duration};
 use crate::error::Error;
-use crate::http::front::{ConnectionMetrics, Front};
-use crate::http::logging::{self, Format};
+use crate::http::logging::{self, LogFormat};
 use crate::http::server::{self, EXTRA_SOCKETS, ServerLimits, stop_signal};
+use crate::http::swappable_router::{ConnectionMetrics, SwappableRouter};
 use crate::http::tls::Tls;
-use crate::meters::Meters;
+use crate::metrics::Metrics;
 use crate::router::{self, router};
 use crate::state::App;
-use crate::store::{Compacted, OpenError, Progress, Space, Store, beside};
+use crate::store::{Compacted, OpenError, Progress, SpaceUsage, Store, beside};
 
 use super::control::{Control, MAX_CONTROL_SOCKETS};
-use super::greeting::{FirstRun, greet};
-use super::{Failure, manager};
+use super::startup_message::{FirstRun, print};
+use super::{Failure, systemd};
 
 #[derive(Args)]
 #[command(
-    after_help = "Without a data file, one is made with a first organization, project, owner and key. \
-    The key is printed once with a line to try it; where stdout is no terminal it is written to FILE.first-key \
-    instead.\n\nStop with Ctrl-C or SIGTERM: requests under way are finished and the file is closed clean. SIGHUP has the \
-    certificate read again."
+    after_help = "If there is no data file, serve creates one with a first organization, project, owner and API key. \
+    It prints the key once, with a command to try it. If stdout is not a terminal, it writes the key to FILE.first-key \
+    instead.\n\nStop the server with Ctrl-C or SIGTERM: it finishes open requests and closes the file. SIGHUP reloads the \
+    certificate."
 )]
 pub(super) struct Serve {
-    /// Where to listen; port 0 takes a free one and prints it.
+    /// The address to listen on. Port 0 selects a free port, which is printed.
     #[arg(long, env = "STEWARD_LISTEN", value_name = "ADDR", default_value = DEFAULT_LISTEN)]
     listen: String,
 
-    /// Where to serve the service's numbers, for Prometheus to read at /metrics. By default nowhere. Whoever
-    /// reaches it reads them: no key is asked for.
+    /// The address of the metrics, which Prometheus reads at /metrics. They need no API key: anyone who can reach the
+    /// address can read them. By default there are no metrics.
     #[arg(long, env = "STEWARD_METRICS_LISTEN", value_name = "ADDR")]
     metrics_listen: Option<String>,
 
-    /// What to log: error, warn, info, debug or trace; info,request=debug adds a line for each request. `steward
-    /// log` changes it while the server runs.
-    #[arg(long, env = "STEWARD_LOG", value_name = "LEVEL", default_value = "info", value_parser = logging::filter)]
+    /// The log filter: error, warn, info, debug or trace; info,request=debug adds a line for each request.
+    /// `steward log` changes it while the server runs.
+    #[arg(long, env = "STEWARD_LOG", value_name = "LEVEL", default_value = "info", value_parser = logging::validate_filter)]
     log: String,
 
-    /// How to log: text, json, or auto for text on a terminal and JSON lines elsewhere.
-    #[arg(long, env = "STEWARD_LOG_FORMAT", value_name = "FORMAT", default_value_t = Format::Auto)]
-    log_format: Format,
+    /// The log format: text, json, or auto for text on a terminal and JSON lines otherwise.
+    #[arg(long, env = "STEWARD_LOG_FORMAT", value_name = "FORMAT", default_value_t = LogFormat::Auto)]
+    log_format: LogFormat,
 
-    /// How many connections may be open at once. Beyond that, idle connections are closed for new ones; new ones
-    /// are refused while none is idle. 16 more are for loopback addresses.
+    /// The maximum number of open connections. At the limit, a new connection replaces an idle one, or is rejected if
+    /// none is idle. Loopback addresses have 16 more.
     #[arg(long, env = "STEWARD_CONNECTIONS", value_name = "N", default_value = "4096", value_parser = clap::value_parser!(u32).range(1..))]
     connections: u32,
 
-    /// How many of them one client address may have open; an IPv6 network of 64 bits counts as one. Trusted proxies
-    /// are not limited. By default a quarter of --connections, and at least 16.
+    /// The maximum number of open connections of one client address. An IPv6 network of 64 bits counts as one
+    /// address. Trusted proxies have no limit. By default a quarter of --connections, at least 16.
     #[arg(long, env = "STEWARD_CONNECTIONS_PER_ADDRESS", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     connections_per_address: Option<u32>,
 
-    /// How old a connection may become: the first answer after that closes it.
-    #[arg(long, env = "STEWARD_CONNECTION_AGE", value_name = "TIME", default_value = "1h", value_parser = duration)]
+    /// The maximum age of a connection. The first response after it closes the connection.
+    #[arg(long, env = "STEWARD_CONNECTION_AGE", value_name = "TIME", default_value = "1h", value_parser = parse_duration)]
     connection_age: Duration,
 
-    /// How long a client may take to send a request's head; also ends idle connections.
-    #[arg(long, env = "STEWARD_HEADER_TIMEOUT", value_name = "TIME", default_value = "30s", value_parser = duration)]
+    /// The time limit for receiving a request's headers. It also closes idle connections.
+    #[arg(long, env = "STEWARD_HEADER_TIMEOUT", value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     header_timeout: Duration,
 
-    /// How long requests under way may take after a stop signal.
+    /// How long open requests may take after a stop signal.
     #[arg(long, env = "STEWARD_GRACE", value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
     grace: Duration,
 
-    /// Compact the data file before it is served, where more than half of it is dead space.
+    /// Before serving, compact the data file if more than half of it is unused space.
     #[arg(long, env = "STEWARD_COMPACT_AT_START", value_parser = FalseyValueParser::new())]
     compact_at_start: bool,
 
-    /// How long to go on serving after a stop signal while /_readyz says 503, for load balancers to notice.
+    /// How long to serve after a stop signal while /_readyz answers 503, so that load balancers notice.
     #[arg(long, env = "STEWARD_DRAIN_DELAY", value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
     drain_delay: Duration,
 
-    /// A PEM file with the certificate to serve HTTPS with, then those that lead to its root. Without one, HTTP is
-    /// served. Both files are read again when they change, and on SIGHUP.
+    /// A PEM file with the certificate for HTTPS, followed by the certificates up to its root. Without it the server
+    /// speaks HTTP. Both TLS files are reloaded when they change, and on SIGHUP.
     #[arg(long, env = "STEWARD_TLS_CERT", value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
 
@@ -104,29 +104,29 @@ pub(super) struct Serve {
 }
 
 impl Serve {
-    /// Serves until it is told to stop. `warning` is logged first.
+    /// Serves until a stop signal. Logs `warning` first.
     pub(super) async fn run(
         self,
         data: &Path,
         json: bool,
         warning: Option<String>,
     ) -> Result<ExitCode, Failure> {
-        let room = raise_descriptors(self.connections);
+        let room = raise_descriptor_limit(self.connections);
         let filter = logging::init(&self.log, self.log_format).map_err(Failure::Other)?;
         for warning in warning.into_iter().chain(room) {
             tracing::warn!("{warning}");
         }
         let tls = self.tls()?;
-        let api = Listening::on(&self.listen, tls.clone()).await?;
+        let api = BoundListener::bind(&self.listen, tls.clone()).await?;
         let numbers = match &self.metrics_listen {
-            Some(address) => Some(Listening::on(address, None).await?),
+            Some(address) => Some(BoundListener::bind(address, None).await?),
             None => None,
         };
         let (stop, hang_ups) = (stop_signal(), signal(SignalKind::hangup())?);
         let (limits, drain_delay) = (self.limits(), self.drain_delay);
-        let meters = if numbers.is_some() { Meters::on() } else { Meters::default() };
-        let connections = ConnectionMetrics::of(&meters);
-        let config = Config { listening_at: api.url.clone(), meters, ..self.config };
+        let metrics = if numbers.is_some() { Metrics::enabled() } else { Metrics::default() };
+        let connections = ConnectionMetrics::of(&metrics);
+        let config = Config { listen_url: api.url.clone(), metrics, ..self.config };
         let api = api.serve(&config, &limits, connections);
         let numbers = numbers.map(|on| {
             let limits = ServerLimits { connections: METRICS_CONNECTIONS, ..limits.clone() };
@@ -134,11 +134,11 @@ impl Serve {
         });
         let (place, compact_first) = (data.to_owned(), self.compact_at_start);
         let runtime = Handle::current();
-        let open = move || runtime.block_on(open(&place, config, compact_first));
+        let open = move || runtime.block_on(open_or_create(&place, config, compact_first));
         let mut stop = pin!(stop);
         let (app, first) = tokio::select! {
             opened = tokio::task::spawn_blocking(open) => opened.map_err(Error::internal)??,
-            // As a kill would: the next start goes on from what is on disk.
+            // Exits as after a kill: the next start recovers the file from disk.
             () = &mut stop => {
                 tracing::info!("stopped before the data file was open");
                 return Ok(ExitCode::SUCCESS);
@@ -148,20 +148,20 @@ impl Serve {
             .map_err(|error| Failure::Other(format!("cannot open the control socket: {error}")))?;
         let mut beside = JoinSet::new();
         beside.spawn(control.serve(app.clone(), filter));
-        beside.spawn(manager::watch(app.clone(), api.url.clone()));
-        beside.spawn(read_again(hang_ups, tls.clone(), api.url.clone()));
+        beside.spawn(systemd::feed_watchdog(app.clone(), api.url.clone()));
+        beside.spawn(reload_on_hangup(hang_ups, tls.clone(), api.url.clone()));
         if let Some(tls) = tls {
-            beside.spawn(tls.keep_fresh());
+            beside.spawn(tls.watch_files());
         }
-        api.front.show(router(app.clone()));
+        api.router.replace(router(app.clone()));
         if let Some(numbers) = &numbers {
-            numbers.front.show(router::numbers(app.clone()));
-            tracing::info!(url = numbers.url, "serving the service's numbers at /metrics");
+            numbers.router.replace(router::metrics(app.clone()));
+            tracing::info!(url = numbers.url, "serving metrics at /metrics");
         }
-        greet(data, &api.url, first.as_ref(), json);
+        print(data, &api.url, first.as_ref(), json);
         tracing::info!(url = api.url, data = %data.display(), "serving");
-        manager::ready(&api.url);
-        let served = api.until(stop, || drain(&app, drain_delay)).await;
+        systemd::notify_ready(&api.url);
+        let served = api.run_until(stop, || drain(&app, drain_delay)).await;
         beside.shutdown().await;
         app.close().await;
         served?;
@@ -169,7 +169,7 @@ impl Serve {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The certificate, where HTTPS is asked for.
+    /// Loads the certificate, if HTTPS is configured.
     fn tls(&self) -> Result<Option<Arc<Tls>>, Failure> {
         let Some((certificate, key)) = self.tls_cert.clone().zip(self.tls_key.clone()) else {
             return Ok(None);
@@ -179,7 +179,8 @@ impl Serve {
     }
 
     fn limits(&self) -> ServerLimits {
-        let each = self.connections_per_address.unwrap_or((self.connections / 4).max(LEAST_EACH));
+        let each =
+            self.connections_per_address.unwrap_or((self.connections / 4).max(MIN_PER_ADDRESS));
         ServerLimits {
             connections: self.connections as usize,
             connections_per_address: each as usize,
@@ -192,16 +193,16 @@ impl Serve {
     }
 }
 
-/// An address that is ours.
-struct Listening {
+/// An open listener.
+struct BoundListener {
     listener: TcpListener,
-    /// What HTTPS is served with; without it, HTTP is.
+    /// The certificate for HTTPS; without it, the server speaks HTTP.
     tls: Option<Arc<Tls>>,
     url: String,
 }
 
-impl Listening {
-    async fn on(address: &str, tls: Option<Arc<Tls>>) -> Result<Self, Failure> {
+impl BoundListener {
+    async fn bind(address: &str, tls: Option<Arc<Tls>>) -> Result<Self, Failure> {
         let listener = TcpListener::bind(address)
             .await
             .map_err(|error| Failure::Other(format!("cannot listen on {address}: {error}")))?;
@@ -210,35 +211,36 @@ impl Listening {
         Ok(Self { listener, tls, url })
     }
 
-    /// Serves at once, what there is to say before the data file is open.
+    /// Starts the server. Until the data file is open, it answers with [`router::startup`].
     fn serve(
         self,
         config: &Config,
         limits: &ServerLimits,
         connections: ConnectionMetrics,
-    ) -> Serving {
+    ) -> RunningServer {
         let Self { listener, tls, url } = self;
-        let front = Front::new(router::opening(config), connections);
+        let front = SwappableRouter::new(router::startup(config), connections);
         let (stop, stopped) = oneshot::channel::<()>();
         let (limits, shown) = (limits.clone(), front.clone());
         let task = tokio::spawn(async move {
-            server::serve_by(tls, listener, shown, &limits, async { drop(stopped.await) }).await
+            server::serve_with_tls(tls, listener, shown, &limits, async { drop(stopped.await) })
+                .await
         });
-        Serving { front, url, stop, task }
+        RunningServer { router: front, url, stop, task }
     }
 }
 
-/// A server at work. It stops when this is dropped.
-struct Serving {
-    front: Front,
+/// A running server. It stops when this is dropped.
+struct RunningServer {
+    router: SwappableRouter,
     url: String,
     stop: oneshot::Sender<()>,
     task: JoinHandle<io::Result<()>>,
 }
 
-impl Serving {
-    /// Serves until `stop` is ready, and further until what `before` answers is; then lets requests under way finish.
-    async fn until<D: Future<Output = ()>>(
+impl RunningServer {
+    /// Serves until `stop` resolves, then until the future of `before` does. Then finishes open requests.
+    async fn run_until<D: Future<Output = ()>>(
         mut self,
         stop: impl Future<Output = ()>,
         before: impl FnOnce() -> D,
@@ -253,51 +255,51 @@ impl Serving {
     }
 }
 
-/// Has the service manager and load balancers see that the service is about to stop.
+/// Announces the stop to the service manager and to load balancers, and waits for `delay`.
 async fn drain(app: &App, delay: Duration) {
     let again = stop_signal();
     tracing::info!("stopping");
-    manager::stopping();
+    systemd::notify_stopping();
     app.drain();
-    // A second signal ends the wait.
+    // A second stop signal ends the wait.
     tokio::select! {
         () = tokio::time::sleep(delay) => {}
         () = again => {}
     }
 }
 
-/// Connections that one client address may have open by default, however few all may have.
-const LEAST_EACH: u32 = 16;
+/// The minimum default for the connections of one client address.
+const MIN_PER_ADDRESS: u32 = 16;
 
-/// Connections to the listener of the metrics.
+/// The maximum number of connections to the metrics.
 const METRICS_CONNECTIONS: usize = 64;
 
-/// Descriptors besides those of the API's clients: files, the control socket's and the metrics' clients, the
-/// runtime's own.
-const OWN_DESCRIPTORS: u64 =
+/// The file descriptors that clients of the API do not use: files, the control socket, clients of the metrics, and
+/// those of the runtime.
+const RESERVED_DESCRIPTORS: u64 =
     64 + (METRICS_CONNECTIONS + 2 * EXTRA_SOCKETS + MAX_CONTROL_SOCKETS) as u64;
 
-/// Lets the process open as many files as it may. Answers what to say where clients could take all of them.
-fn raise_descriptors(connections: u32) -> Option<String> {
+/// Raises the process's limit of open files to the maximum. Returns a warning if clients could use all of them.
+fn raise_descriptor_limit(connections: u32) -> Option<String> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     let open = if raised.is_ok() { maximum } else { current }?;
-    let wanted = u64::from(connections) + OWN_DESCRIPTORS;
+    let wanted = u64::from(connections) + RESERVED_DESCRIPTORS;
     (open < wanted).then(|| {
-        format!("{open} files may be open at once (ulimit -n), which clients can take: use --connections {}", open.saturating_sub(OWN_DESCRIPTORS))
+        format!("clients can use all of the {open} files that may be open at once (ulimit -n): use --connections {}", open.saturating_sub(RESERVED_DESCRIPTORS))
     })
 }
 
-/// Compacts the file where more than half of it is dead space. Where that fails, the file is served as it is.
-async fn compact(store: &Store) {
+/// Compacts the file if more than half of it is unused space. If that fails, the file is served as it is.
+async fn compact_if_sparse(store: &Store) {
     let outcome = async {
-        let Space { bytes, dead } = store.space().await?;
+        let SpaceUsage { bytes, dead } = store.space().await?;
         if dead <= bytes / 2 {
             tracing::info!(bytes, dead, "the data file has little dead space and is not compacted");
             return Ok(());
         }
         tracing::info!(bytes, dead, "more than half of the data file is dead space; compacting it");
-        let Compacted { bytes, .. } = store.compact(&Progress::unheard()).await?;
+        let Compacted { bytes, .. } = store.compact(&Progress::silent()).await?;
         tracing::info!(bytes, "the data file is compacted");
         Ok::<_, Error>(())
     };
@@ -306,19 +308,19 @@ async fn compact(store: &Store) {
     }
 }
 
-/// Reads the certificate again whenever the process is told to by SIGHUP.
-async fn read_again(mut hang_ups: Signal, tls: Option<Arc<Tls>>, url: String) {
+/// Reloads the certificate on SIGHUP.
+async fn reload_on_hangup(mut hang_ups: Signal, tls: Option<Arc<Tls>>, url: String) {
     while hang_ups.recv().await.is_some() {
-        manager::reloading();
+        systemd::notify_reloading();
         if let Some(tls) = tls.clone() {
             tls.reload().await;
         }
-        manager::ready(&url);
+        systemd::notify_ready(&url);
     }
 }
 
-/// Opens the data file, or makes it where there is none.
-async fn open(
+/// Opens the data file, or creates it if it does not exist.
+async fn open_or_create(
     data: &Path,
     config: Config,
     compact_first: bool,
@@ -326,7 +328,7 @@ async fn open(
     match Store::open(data, config.page_cache) {
         Ok(store) => {
             if compact_first {
-                compact(&store).await;
+                compact_if_sparse(&store).await;
             }
             return Ok((App::new(store, config)?, None));
         }
@@ -335,18 +337,15 @@ async fn open(
     }
     let key_file = (!std::io::stdout().is_terminal()).then(|| beside(data, "first-key"));
     let created =
-        bootstrap::create_telling(
-            data,
-            config.clone(),
-            &First::default(),
-            |made| match &key_file {
-                Some(path) => write_key(path, &made.api_key),
+        bootstrap::create_with(data, config.clone(), &InitialRecords::default(), |made| {
+            match &key_file {
+                Some(path) => write_key_file(path, &made.api_key),
                 None => Ok(()),
-            },
-        );
+            }
+        });
     match created {
-        Ok((app, made)) => Ok((app, Some(FirstRun { made, key_file }))),
-        // Another first start was quicker; from here on it is that one's file.
+        Ok((app, workspace)) => Ok((app, Some(FirstRun { workspace, key_file }))),
+        // Another process created the file first. This process opens it, or fails because it is in use.
         Err(OpenError::Exists(_)) => {
             let store = Store::open(data, config.page_cache)?;
             Ok((App::new(store, config)?, None))
@@ -355,8 +354,8 @@ async fn open(
     }
 }
 
-/// The key is on disk before the file that it opens appears.
-fn write_key(path: &Path, key: &str) -> Result<(), OpenError> {
+/// Writes the first key to disk before the data file appears.
+fn write_key_file(path: &Path, key: &str) -> Result<(), OpenError> {
     let write = || -> std::io::Result<()> {
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
@@ -365,7 +364,7 @@ fn write_key(path: &Path, key: &str) -> Result<(), OpenError> {
         let mut file =
             std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         writeln!(file, "{key}")?;
-        // The name of it too: nobody could open what appears next.
+        // Syncs the folder too: without its file name, the data file would be lost.
         file.sync_all()?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         std::fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()

@@ -1,26 +1,26 @@
-//! Which backups the server makes by itself.
+//! Scheduled backups of the server.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
-use super::duration;
+use super::parse_duration;
 
-/// Which backups the server makes by itself; none, where no folder is named.
+/// The configuration of scheduled backups. There are none without a folder.
 #[derive(Debug, Clone, Args)]
 #[non_exhaustive]
 pub struct BackupConfig {
-    /// A folder to write backups into by itself, each a file named after the data file and the moment. Give each server
-    /// a folder of its own. By default none are made.
+    /// Write scheduled backups into this folder. Each file is named after the data file and the time. Every server
+    /// needs a folder of its own. By default there are no scheduled backups.
     #[arg(long, env = "STEWARD_BACKUP_DIR", value_name = "FOLDER")]
     pub backup_dir: Option<PathBuf>,
 
-    /// How often a backup is made.
-    #[arg(long, env = "STEWARD_BACKUP_EVERY", value_name = "TIME", default_value = "6h", value_parser = duration, requires = "backup_dir")]
+    /// The time between two backups.
+    #[arg(long, env = "STEWARD_BACKUP_EVERY", value_name = "TIME", default_value = "6h", value_parser = parse_duration, requires = "backup_dir")]
     pub backup_every: Duration,
 
-    /// How many backups of this data file stay in the folder; the oldest ones go.
+    /// How many backups of this data file to keep; the oldest are deleted.
     #[arg(long, env = "STEWARD_BACKUP_KEEP", value_name = "N", default_value = "7", value_parser = clap::value_parser!(u32).range(1..), requires = "backup_dir")]
     pub backup_keep: u32,
 }

@@ -1,12 +1,12 @@
-//! Caps: how much of the service one tenant may have.
+//! Limits on the resources of one tenant.
 
 use clap::Args;
 
-/// How much of the service one tenant may have. A request that would exceed a cap fails with 400
-/// `limit_reached`; the operator's own commands are not capped.
+/// Limits on the resources of one tenant. A request that would exceed a limit fails with 400 `limit_reached`. The
+/// operator's commands have no limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Args)]
 pub struct Caps {
-    /// How many organizations a user may belong to and create more.
+    /// A user who belongs to this many organizations cannot create another one.
     #[arg(
         long = "max-organizations",
         env = "STEWARD_MAX_ORGANIZATIONS",
@@ -15,7 +15,7 @@ pub struct Caps {
     )]
     pub organizations: u64,
 
-    /// How many projects an organization may have.
+    /// The maximum number of projects of an organization.
     #[arg(
         long = "max-projects",
         env = "STEWARD_MAX_PROJECTS",
@@ -24,7 +24,7 @@ pub struct Caps {
     )]
     pub projects: u64,
 
-    /// How many members an organization may have.
+    /// The maximum number of members of an organization.
     #[arg(
         long = "max-members",
         env = "STEWARD_MAX_MEMBERS",
@@ -33,7 +33,7 @@ pub struct Caps {
     )]
     pub members: u64,
 
-    /// How many live dashboards, and how many live insights, a project may have.
+    /// The maximum number of dashboards, and of insights, of a project. Deleted ones do not count.
     #[arg(
         long = "max-dashboards",
         env = "STEWARD_MAX_DASHBOARDS",
@@ -42,7 +42,7 @@ pub struct Caps {
     )]
     pub dashboards: u64,
 
-    /// How many pending invites an organization may have.
+    /// The maximum number of pending invites of an organization.
     #[arg(
         long = "max-invites",
         env = "STEWARD_MAX_INVITES",
@@ -51,7 +51,7 @@ pub struct Caps {
     )]
     pub invites: u64,
 
-    /// How many different values one query parameter may have.
+    /// The maximum number of different values of one query parameter.
     #[arg(
         long = "max-query-values",
         env = "STEWARD_MAX_QUERY_VALUES",
@@ -60,29 +60,29 @@ pub struct Caps {
     )]
     pub query_values: usize,
 
-    /// How many bytes the records of one organization may take in the data file.
+    /// The maximum number of bytes that the records of one organization take in the data file.
     #[arg(
         long = "organization-quota",
         env = "STEWARD_ORGANIZATION_QUOTA",
         value_name = "SIZE",
         default_value = "4GiB",
-        value_parser = super::size
+        value_parser = super::parse_size
     )]
     pub organization_bytes: usize,
 
-    /// How much free space the disk keeps: with less, changes that add something fail with 503, and changes
-    /// that remove something go on. By default 256 MiB, or a twentieth of the file system where that is less.
+    /// The free disk space to keep. With less, changes that add data fail with 503, and changes that delete data
+    /// still work. By default 256 MiB, or a twentieth of the file system if that is less.
     #[arg(
         long = "disk-reserve",
         env = "STEWARD_DISK_RESERVE",
         value_name = "SIZE",
-        value_parser = super::size
+        value_parser = super::parse_size
     )]
     pub disk_reserve: Option<usize>,
 }
 
 impl Caps {
-    /// What holds where the operator sets nothing.
+    /// The limits if the operator sets none.
     pub const DEFAULT: Self = Self {
         organizations: 100,
         projects: 1_000,

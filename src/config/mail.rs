@@ -1,4 +1,4 @@
-//! How mail is sent.
+//! The configuration of outgoing mail.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -8,31 +8,31 @@ use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, Args, Command};
 
-use super::{SmtpUrl, duration};
+use super::{SmtpUrl, parse_duration};
 
-/// How mail is sent; it is not, where no server is named.
+/// The configuration of outgoing mail. Without a server no mail is sent.
 #[derive(Debug, Clone, Args)]
 #[non_exhaustive]
 pub struct MailConfig {
-    /// The mail server: `smtps://user@host` for TLS, `smtp://user@host` for STARTTLS, which is done without only
-    /// where the host is this machine. Without a server no mail is sent.
-    #[arg(long, env = "STEWARD_SMTP_URL", hide_env_values = true, value_name = "URL", value_parser = Discreet, requires = "smtp_from")]
+    /// The mail server: `smtps://user@host` for TLS, or `smtp://user@host` for STARTTLS. With `smtp://`, a server on
+    /// this machine is used without TLS. By default no mail is sent.
+    #[arg(long, env = "STEWARD_SMTP_URL", hide_env_values = true, value_name = "URL", value_parser = SmtpUrlParser, requires = "smtp_from")]
     pub smtp_url: Option<SmtpUrl>,
 
-    /// Whom mails come from, such as 'Steward <steward@example.org>'.
+    /// The sender of mails, such as 'Steward <steward@example.org>'.
     #[arg(long, env = "STEWARD_SMTP_FROM", value_name = "ADDRESS")]
     pub smtp_from: Option<String>,
 
-    /// A file that holds the password for the mail server.
+    /// A file with the password for the mail server.
     #[arg(long, env = "STEWARD_SMTP_PASSWORD_FILE", value_name = "FILE")]
     pub smtp_password_file: Option<PathBuf>,
 
-    /// A PEM file with the authority to trust for the mail server's certificate, besides those of the system.
+    /// A PEM file with a certificate authority to trust for the mail server, in addition to those of the system.
     #[arg(long, env = "STEWARD_SMTP_CA_FILE", value_name = "FILE")]
     pub smtp_ca_file: Option<PathBuf>,
 
-    /// How long the mail server may take for one mail.
-    #[arg(long, env = "STEWARD_SMTP_TIMEOUT", value_name = "TIME", default_value = "30s", value_parser = duration)]
+    /// The time limit for sending one mail.
+    #[arg(long, env = "STEWARD_SMTP_TIMEOUT", value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     pub smtp_timeout: Duration,
 }
 
@@ -48,11 +48,11 @@ impl Default for MailConfig {
     }
 }
 
-/// Reads `--smtp-url`. clap's own readers repeat what they refuse, and this may hold a password.
+/// Parses `--smtp-url`. The error messages of clap's own parsers repeat the value, which may contain a password.
 #[derive(Clone)]
-struct Discreet;
+struct SmtpUrlParser;
 
-impl TypedValueParser for Discreet {
+impl TypedValueParser for SmtpUrlParser {
     type Value = SmtpUrl;
 
     fn parse_ref(
@@ -61,9 +61,9 @@ impl TypedValueParser for Discreet {
         _: Option<&Arg>,
         value: &OsStr,
     ) -> Result<SmtpUrl, clap::Error> {
-        let text = value.to_str().ok_or_else(|| "it is no UTF-8".to_owned());
+        let text = value.to_str().ok_or_else(|| "it is not UTF-8".to_owned());
         text.and_then(str::parse).map_err(|why| {
-            let text = format!("--smtp-url names no mail server: {why}\n");
+            let text = format!("--smtp-url is not a mail server: {why}\n");
             clap::Error::raw(ErrorKind::ValueValidation, text).with_cmd(command)
         })
     }
@@ -100,7 +100,7 @@ mod tests {
         let from = ["--smtp-from", "a@example.org"];
         let args = [&["--smtp-url", "smtp://ann:hunter2@mail.example.org/x"], &from[..]].concat();
         let refused = read(&args).unwrap_err();
-        assert!(refused.starts_with("error: --smtp-url names no mail server: "), "{refused}");
+        assert!(refused.starts_with("error: --smtp-url is not a mail server: "), "{refused}");
         assert!(!refused.contains("hunter2"), "{refused}");
     }
 

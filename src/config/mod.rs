@@ -1,9 +1,9 @@
-//! How the service is asked to run: flags, and environment variables of the same names.
+//! The configuration of the service: flags, and environment variables of the same names.
 
 mod backups;
 mod caps;
 mod mail;
-mod rate;
+mod rate_limit;
 mod smtp_url;
 
 use std::net::SocketAddr;
@@ -14,49 +14,48 @@ use bytesize::ByteSize;
 use clap::Args;
 use ipnet::IpNet;
 
-use crate::meters::Meters;
-use crate::store::disk::{Disk, Files};
+use crate::metrics::Metrics;
+use crate::store::file_system::{FileSystem, OsFileSystem};
 use crate::time::Clock;
 
 pub use backups::BackupConfig;
 pub use caps::Caps;
 pub use mail::MailConfig;
-pub use rate::Rate;
+pub use rate_limit::RateLimit;
 pub use smtp_url::{Protection, SmtpUrl};
 
-/// How the service runs. Every value has a default that just works.
+/// The configuration of the service. Every value has a default.
 #[derive(Debug, Clone, Args)]
 #[non_exhaustive]
 pub struct Config {
-    /// Scheme and host of links, such as `https://admin.example.org`. By default links in lists begin with
-    /// what the client used, links to invites with where the server listens.
-    #[arg(long, env = "STEWARD_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
+    /// The scheme and host of links, such as `https://admin.example.org`. By default, links in lists use
+    /// those of the request, and invite links use the address on which the server listens.
+    #[arg(long, env = "STEWARD_PUBLIC_URL", value_name = "URL", value_parser = parse_public_url)]
     pub public_url: Option<String>,
 
-    /// The largest request body.
-    #[arg(long, env = "STEWARD_MAX_BODY", value_name = "SIZE", default_value = "1MiB", value_parser = size)]
+    /// The maximum size of a request body.
+    #[arg(long, env = "STEWARD_MAX_BODY", value_name = "SIZE", default_value = "1MiB", value_parser = parse_size)]
     pub max_body: usize,
 
-    /// redb's page cache: what the service may keep of the file in memory.
-    #[arg(long, env = "STEWARD_PAGE_CACHE", value_name = "SIZE", default_value = "64MiB", value_parser = size)]
+    /// The size of the page cache, which keeps parts of the data file in memory.
+    #[arg(long, env = "STEWARD_PAGE_CACHE", value_name = "SIZE", default_value = "64MiB", value_parser = parse_size)]
     pub page_cache: usize,
 
-    /// How much memory large answers and large request bodies may take while they are in flight (64 KiB and less is
-    /// not counted). A tenant and a client have a quarter of it, a client without a key an eighth, all without a key
-    /// half; a request beyond that is answered with 503. A body counts with what it takes once parsed; one that takes
-    /// more than a quarter is answered with 413.
-    #[arg(long, env = "STEWARD_TRANSFER_MEMORY", value_name = "SIZE", default_value = "128MiB", value_parser = size)]
+    /// The memory for large responses and request bodies in flight (up to 64 KiB each is free). A tenant or a client
+    /// uses at most a quarter, a client without a key an eighth, and all clients without a key half; beyond that,
+    /// requests fail with 503. A body counts with its parsed size, and fails with 413 above a quarter.
+    #[arg(long, env = "STEWARD_TRANSFER_MEMORY", value_name = "SIZE", default_value = "128MiB", value_parser = parse_size)]
     pub transfer_memory: usize,
 
-    /// How long a client may take to send a request's body.
-    #[arg(long, env = "STEWARD_BODY_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = duration)]
+    /// The time limit for receiving a request's body.
+    #[arg(long, env = "STEWARD_BODY_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     pub body_timeout: Duration,
 
-    /// How long a request may take in all.
-    #[arg(long, env = "STEWARD_REQUEST_TIMEOUT", value_name = "TIME", default_value = "20s", value_parser = duration)]
+    /// The time limit for a whole request.
+    #[arg(long, env = "STEWARD_REQUEST_TIMEOUT", value_name = "TIME", default_value = "20s", value_parser = parse_duration)]
     pub request_timeout: Duration,
 
-    /// A network whose X-Forwarded-For, -Proto and -Host headers are believed, such as 10.0.0.0/8 (repeatable).
+    /// A network whose X-Forwarded-For, -Proto and -Host headers are trusted, such as 10.0.0.0/8 (repeatable).
     #[arg(
         long = "trusted-proxy",
         env = "STEWARD_TRUSTED_PROXY",
@@ -65,51 +64,51 @@ pub struct Config {
     )]
     pub trusted_proxies: Vec<IpNet>,
 
-    /// How often a key may be used, such as 480/m,4800/h: all of the list hold at once. Requests that are refused count
-    /// too; those whose key is missing or wrong count for their address. By default there is no limit.
+    /// The rate limit of a key, such as 480/m,4800/h (all of the list apply). Failed requests count too; those with a
+    /// missing or invalid key count for their address. By default there is no limit.
     #[arg(
         long = "rate-limit",
         env = "STEWARD_RATE_LIMIT",
         value_name = "RATE",
         value_delimiter = ','
     )]
-    pub rate_limits: Vec<Rate>,
+    pub rate_limits: Vec<RateLimit>,
 
-    /// How often one address may ask, with or without a key, such as 100/s; an IPv6 network of 64 bits counts as
-    /// one. Addresses are counted in 65,536 buckets, so that some share one. By default there is no limit.
+    /// The rate limit of a client address, with or without a key, such as 100/s. An IPv6 network of 64 bits counts as
+    /// one address. Addresses can share a limit: they are hashed into 65,536 buckets. By default there is no limit.
     #[arg(
         long = "peer-limit",
         env = "STEWARD_PEER_LIMIT",
         value_name = "RATE",
         value_delimiter = ','
     )]
-    pub peer_limits: Vec<Rate>,
+    pub peer_limits: Vec<RateLimit>,
 
     /// An origin whose pages may call the API from a browser, such as `https://app.example.org`, or `*` for any
-    /// (repeatable). By default none may.
+    /// (repeatable). By default no page may.
     #[arg(
         long = "cors-origin",
         env = "STEWARD_CORS_ORIGIN",
         value_name = "ORIGIN",
         value_delimiter = ',',
-        value_parser = origin
+        value_parser = parse_origin
     )]
     pub cors_origins: Vec<String>,
 
-    /// How long an invite can be accepted. Invites keep what was set when they were made.
-    #[arg(long, env = "STEWARD_INVITE_TTL", value_name = "TIME", default_value = "3d", value_parser = duration)]
+    /// The lifetime of an invite. Existing invites keep the lifetime with which they were created.
+    #[arg(long, env = "STEWARD_INVITE_TTL", value_name = "TIME", default_value = "3d", value_parser = parse_duration)]
     pub invite_ttl: Duration,
 
-    /// How long the activity log is kept, such as 365d. By default for ever.
-    #[arg(long, env = "STEWARD_ACTIVITY_RETENTION", value_name = "TIME", value_parser = duration)]
+    /// The retention of the activity log, such as 365d. By default it is kept forever.
+    #[arg(long, env = "STEWARD_ACTIVITY_RETENTION", value_name = "TIME", value_parser = parse_duration)]
     pub activity_retention: Option<Duration>,
 
-    /// How often the data file is looked through in the background for damage, such as 24h; what is found is logged.
-    /// By default never.
-    #[arg(long, env = "STEWARD_SCRUB", value_name = "TIME", value_parser = duration)]
+    /// How often to check the data file for damage in the background, such as 24h. Damage is logged. By default it is
+    /// not checked.
+    #[arg(long, env = "STEWARD_SCRUB", value_name = "TIME", value_parser = parse_duration)]
     pub scrub: Option<Duration>,
 
-    /// A DNS server to ask when a domain is verified, such as 9.9.9.9:53 (repeatable). By default those of the
+    /// The DNS server for the verification of domains, such as 9.9.9.9:53 (repeatable). By default those of the
     /// system.
     #[arg(
         long = "dns-resolver",
@@ -119,7 +118,7 @@ pub struct Config {
     )]
     pub dns_resolvers: Vec<SocketAddr>,
 
-    /// What stands before a domain's name where its TXT record is looked up.
+    /// The label before a domain's name in the look-up of its TXT record.
     #[arg(
         long,
         env = "STEWARD_DNS_CHALLENGE_PREFIX",
@@ -128,46 +127,46 @@ pub struct Config {
     )]
     pub dns_challenge_prefix: String,
 
-    /// How long a DNS look-up may take in all.
-    #[arg(long, env = "STEWARD_DNS_TIMEOUT", value_name = "TIME", default_value = "5s", value_parser = duration)]
+    /// The time limit for a DNS look-up.
+    #[arg(long, env = "STEWARD_DNS_TIMEOUT", value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
     pub dns_timeout: Duration,
 
-    /// How much of the service one tenant may have.
+    /// Limits on the resources of one tenant.
     #[command(flatten)]
     pub caps: Caps,
 
-    /// How mail is sent.
+    /// The configuration of outgoing mail.
     #[command(flatten)]
     pub mail: MailConfig,
 
-    /// Which backups the server makes by itself.
+    /// The configuration of scheduled backups.
     #[command(flatten)]
     pub backups: BackupConfig,
 
-    /// Where the service listens, for links to invites where there is no public URL.
+    /// The URL on which the service listens: the base of invite links if there is no public URL.
     #[arg(skip = format!("http://{DEFAULT_LISTEN}"))]
-    pub listening_at: String,
+    pub listen_url: String,
 
-    /// Where the service takes the time from.
+    /// The source of the current time.
     #[arg(skip)]
     pub clock: Clock,
 
-    /// What the data file lies on.
-    #[arg(skip = Files::shared())]
-    pub disk: Arc<dyn Disk>,
+    /// The file system of the data file.
+    #[arg(skip = OsFileSystem::shared())]
+    pub file_system: Arc<dyn FileSystem>,
 
-    /// Where the service's numbers go; by default nowhere.
+    /// The registry of the service's metrics. By default nothing is recorded.
     #[arg(skip)]
-    pub meters: Meters,
+    pub metrics: Metrics,
 }
 
-/// Where the service listens unless told otherwise.
+/// The default address on which the service listens.
 pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:8000";
 
 impl Config {
-    /// What links to invites begin with, in answers and in mails: never what a client sent.
+    /// Returns the scheme and host of invite links, in responses and mails. They never come from a request.
     pub fn link_base(&self) -> &str {
-        self.public_url.as_deref().unwrap_or(&self.listening_at)
+        self.public_url.as_deref().unwrap_or(&self.listen_url)
     }
 }
 
@@ -193,31 +192,31 @@ impl Default for Config {
             caps: Caps::default(),
             mail: MailConfig::default(),
             backups: BackupConfig::default(),
-            listening_at: format!("http://{DEFAULT_LISTEN}"),
+            listen_url: format!("http://{DEFAULT_LISTEN}"),
             clock: Clock::System,
-            disk: Files::shared(),
-            meters: Meters::default(),
+            file_system: OsFileSystem::shared(),
+            metrics: Metrics::default(),
         }
     }
 }
 
-fn size(text: &str) -> Result<usize, String> {
+fn parse_size(text: &str) -> Result<usize, String> {
     let size: ByteSize = text.parse().map_err(|_| "write a size such as 64MiB".to_owned())?;
-    usize::try_from(size.as_u64()).map_err(|_| "that is more than memory can hold".to_owned())
+    usize::try_from(size.as_u64()).map_err(|_| "the size is too large".to_owned())
 }
 
-/// A time that is not zero.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+/// Parses a duration greater than zero.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let wrong = |_| "write a time such as 30s, 15m, 6h or 3d".to_owned();
     let duration: humantime::Duration = text.parse().map_err(wrong)?;
     if duration.is_zero() {
-        return Err("zero is too short a time".to_owned());
+        return Err("the time must not be zero".to_owned());
     }
     Ok(duration.into())
 }
 
-/// An absolute URL without its trailing slash.
-pub(crate) fn public_url(text: &str) -> Result<String, String> {
+/// Parses an absolute URL and removes a slash at its end.
+pub(crate) fn parse_public_url(text: &str) -> Result<String, String> {
     let url: http::Uri = text.parse().map_err(|_| "write a URL such as https://host".to_owned())?;
     match (url.scheme_str(), url.authority()) {
         (Some("http" | "https"), Some(_)) => Ok(text.trim_end_matches('/').to_owned()),
@@ -225,8 +224,8 @@ pub(crate) fn public_url(text: &str) -> Result<String, String> {
     }
 }
 
-/// An origin as browsers send it: scheme, host and port, and nothing else; or `*`.
-fn origin(text: &str) -> Result<String, String> {
+/// Parses an origin as browsers send it (scheme, host and port only), or `*`.
+fn parse_origin(text: &str) -> Result<String, String> {
     let wrong = || "write an origin such as https://app.example.org, or *".to_owned();
     if text == "*" {
         return Ok(text.to_owned());
@@ -259,9 +258,13 @@ mod tests {
 
     #[test]
     fn sizes_and_times_are_written_with_units() {
-        assert_eq!(size("64MiB"), Ok(64 << 20));
-        assert_eq!(duration("15m"), Ok(Duration::from_mins(15)));
-        assert!(size("lots").is_err() && duration("0s").is_err() && duration("soon").is_err());
+        assert_eq!(parse_size("64MiB"), Ok(64 << 20));
+        assert_eq!(parse_duration("15m"), Ok(Duration::from_mins(15)));
+        assert!(
+            parse_size("lots").is_err()
+                && parse_duration("0s").is_err()
+                && parse_duration("soon").is_err()
+        );
     }
 
     #[test]
@@ -272,7 +275,7 @@ mod tests {
             ("http://localhost:3000/", "http://localhost:3000"),
             ("https://a.example:443", "https://a.example"),
         ] {
-            assert_eq!(origin(text), Ok(sent.to_owned()));
+            assert_eq!(parse_origin(text), Ok(sent.to_owned()));
         }
         for text in [
             "",
@@ -283,13 +286,15 @@ mod tests {
             "ftp://a.example",
             "https://*.example",
         ] {
-            assert!(origin(text).is_err(), "{text}");
+            assert!(parse_origin(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn a_public_url_has_a_scheme_and_a_host() {
-        assert_eq!(public_url("https://a.example/"), Ok("https://a.example".to_owned()));
-        assert!(public_url("a.example").is_err() && public_url("ftp://a.example").is_err());
+        assert_eq!(parse_public_url("https://a.example/"), Ok("https://a.example".to_owned()));
+        assert!(
+            parse_public_url("a.example").is_err() && parse_public_url("ftp://a.example").is_err()
+        );
     }
 }

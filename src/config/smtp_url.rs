@@ -1,4 +1,4 @@
-//! Where the mail server is, as `--smtp-url` says.
+//! The URL of the mail server in `--smtp-url`.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,19 +7,18 @@ use std::str::FromStr;
 use percent_encoding::percent_decode_str;
 use url::{Host, Url};
 
-/// An SMTP server and how to reach it. It may hold a password: Debug leaves it out, and so does every
-/// reason for refusing one.
+/// An SMTP server and its credentials. `Debug` and the parser's errors never contain the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SmtpUrl {
-    /// The server's name in ASCII, or its address without brackets.
+    /// The server's name in ASCII, or its IP address without brackets.
     pub host: String,
     /// The server's port.
     pub port: u16,
     /// How the connection is protected.
     pub protection: Protection,
-    /// Who signs in, if anyone does.
+    /// The user name, if the server requires authentication.
     pub user: Option<String>,
-    /// The user's password, where the URL holds it.
+    /// The user's password, if the URL contains it.
     pub password: Option<String>,
 }
 
@@ -28,17 +27,17 @@ pub struct SmtpUrl {
 pub enum Protection {
     /// TLS from the first byte.
     Tls,
-    /// STARTTLS; without it nothing is sent.
+    /// STARTTLS. If the server does not support it, nothing is sent.
     StartTls,
-    /// Not at all: the server is this machine.
+    /// No TLS: the server is on this machine.
     None,
 }
 
-const FORM: &str = "write smtps://user:password@host or smtp://user:password@host, with the special characters of \
+const FORMAT_HINT: &str = "write smtps://user:password@host or smtp://user:password@host, with the special characters of \
                     user and password percent-encoded";
 
 impl SmtpUrl {
-    /// Host and port as one text.
+    /// Returns host and port, as in `host:port`.
     pub fn server(&self) -> String {
         let Self { host, port, .. } = self;
         if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
@@ -49,17 +48,17 @@ impl FromStr for SmtpUrl {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let url = Url::parse(text).map_err(|error| format!("{error}; {FORM}"))?;
+        let url = Url::parse(text).map_err(|error| format!("{error}; {FORMAT_HINT}"))?;
         let host = url.host_str().unwrap_or_default();
-        let host = Host::parse(host).map_err(|_| format!("there is no host in it; {FORM}"))?;
-        let protection = protection(&url, &host)?;
+        let host = Host::parse(host).map_err(|_| format!("the URL has no host; {FORMAT_HINT}"))?;
+        let protection = parse_protection(&url, &host)?;
         if !matches!(url.path(), "" | "/") || url.fragment().is_some() {
-            return Err(format!("nothing may stand behind the host and its port; {FORM}"));
+            return Err(format!("the URL must end after the host and port; {FORMAT_HINT}"));
         }
-        let user = Some(decoded(url.username())?).filter(|user| !user.is_empty());
-        let password = url.password().map(decoded).transpose()?;
+        let user = Some(percent_decode(url.username())?).filter(|user| !user.is_empty());
+        let password = url.password().map(percent_decode).transpose()?;
         if user.is_none() && password.is_some() {
-            return Err(format!("there is a password but no user; {FORM}"));
+            return Err(format!("the URL has a password but no user; {FORMAT_HINT}"));
         }
         let usual = match protection {
             Protection::Tls => 465,
@@ -75,8 +74,8 @@ impl FromStr for SmtpUrl {
     }
 }
 
-/// Plain SMTP is for this machine alone, unless the URL asks for STARTTLS there too.
-fn protection(url: &Url, host: &Host) -> Result<Protection, String> {
+/// Plain SMTP is only for servers on this machine, and only if the URL does not ask for STARTTLS.
+fn parse_protection(url: &Url, host: &Host) -> Result<Protection, String> {
     let here = match host {
         Host::Domain(name) => name == "localhost",
         Host::Ipv4(address) => IpAddr::V4(*address).is_loopback(),
@@ -87,15 +86,15 @@ fn protection(url: &Url, host: &Host) -> Result<Protection, String> {
         ("smtp", None) if here => Ok(Protection::None),
         ("smtp", None | Some("tls=required")) => Ok(Protection::StartTls),
         ("smtp" | "smtps", Some(_)) => {
-            Err("nothing but tls=required may stand behind the ?, and only with smtp://".to_owned())
+            Err("the only parameter is tls=required, and only with smtp://".to_owned())
         }
-        _ => Err(format!("it is neither smtp:// nor smtps://; {FORM}")),
+        _ => Err(format!("the scheme is neither smtp:// nor smtps://; {FORMAT_HINT}")),
     }
 }
 
-fn decoded(text: &str) -> Result<String, String> {
+fn percent_decode(text: &str) -> Result<String, String> {
     let decoded = percent_decode_str(text).decode_utf8();
-    decoded.map(String::from).map_err(|_| format!("user or password is no UTF-8; {FORM}"))
+    decoded.map(String::from).map_err(|_| format!("user or password is not UTF-8; {FORMAT_HINT}"))
 }
 
 impl fmt::Debug for SmtpUrl {

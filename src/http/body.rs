@@ -1,7 +1,7 @@
-//! Reading a request's JSON body: its type, its size, its time, its parse (decisions §1).
+//! Reads JSON request bodies, with limits on type, size and time. See `docs/spec/requests.md`.
 //!
-//! Nothing is read before the type and the announced size are accepted, so a client that sends
-//! `Expect: 100-continue` is refused before it sends a byte.
+//! The content type and the announced length are checked before the first read. A client that sends `Expect:
+//! 100-continue` is therefore refused before it sends the body.
 
 use std::time::Duration;
 
@@ -17,33 +17,31 @@ use crate::input;
 
 use super::request_memory::RequestMemory;
 
-/// The largest body of a caller without a key, in bytes.
-pub(super) const KEYLESS_MAX_BYTES: usize = 16 * 1024;
+/// The largest body, in bytes, of a request without an API key.
+pub(super) const MAX_BODY_WITHOUT_KEY: usize = 16 * 1024;
 
-/// The largest body of a request whose body says nothing to its route, in bytes.
-const IGNORED_MAX_BYTES: usize = 16 * 1024;
+/// The largest body, in bytes, on a route that ignores its body.
+const MAX_IGNORED_BODY: usize = 16 * 1024;
 
-/// What a body's announced length may reserve before its bytes have come.
-const RESERVED: u64 = 64 * 1024;
+/// The most memory, in bytes, that is allocated for an announced length before any data arrives.
+const MAX_PREALLOCATED: u64 = 64 * 1024;
 
-/// How much of a body is read, and for how long.
+/// Limits on the size of a body and on the time to receive it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BodyLimits {
-    /// The largest body, in bytes (`--max-body`, 1 MiB unless set). A larger one is a 413.
+    /// The largest body, in bytes (`--max-body`, default 1 MiB). A larger body is a 413.
     pub max_bytes: usize,
-    /// The time in which the whole body must have arrived, counted from the first attempt to read
-    /// it. A slower one is a 408.
+    /// The time limit for receiving the whole body, from the first read. A slower body is a 408.
     pub timeout: Duration,
 }
 
-/// The members of a request's JSON object; none for an empty body.
+/// Extracts a JSON object. An empty body gives an empty map.
 ///
-/// The limits come from the router's state. Refuses as [`read_json`] does, and with 400 where the
-/// body is JSON but no object.
+/// The router's state provides the limits. Fails as [`read_json`] does, and with 400 if the JSON is not an object.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Body(pub Map<String, Value>);
+pub struct JsonBody(pub Map<String, Value>);
 
-impl<S> FromRequest<S> for Body
+impl<S> FromRequest<S> for JsonBody
 where
     S: Send + Sync,
     BodyLimits: FromRef<S>,
@@ -52,19 +50,19 @@ where
 
     async fn from_request(request: Request, state: &S) -> Result<Self> {
         match read_json(request, BodyLimits::from_ref(state)).await? {
-            Some(value) => input::object(value).map(Self),
+            Some(value) => input::require_object(value).map(Self),
             None => Ok(Self(Map::new())),
         }
     }
 }
 
-/// A request's body as JSON, whatever its shape; an empty object for an empty body.
+/// Extracts any JSON value. An empty body gives an empty object.
 ///
-/// Refuses as [`read_json`] does.
+/// Fails as [`read_json`] does.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AnyBody(pub Value);
+pub struct AnyJsonBody(pub Value);
 
-impl<S> FromRequest<S> for AnyBody
+impl<S> FromRequest<S> for AnyJsonBody
 where
     S: Send + Sync,
     BodyLimits: FromRef<S>,
@@ -77,10 +75,10 @@ where
     }
 }
 
-/// A body that says nothing to its route: a JSON object of at most 16 KiB, or nothing. It is read, and takes no memory
-/// while the request goes on.
+/// Checks the body of a route that ignores it: empty, or a JSON object of at most 16 KiB. The body's memory is
+/// released before the handler runs.
 ///
-/// Refuses as [`Body`] does.
+/// Fails as [`JsonBody`] does.
 pub struct IgnoredBody;
 
 impl<S> FromRequest<S> for IgnoredBody
@@ -93,19 +91,20 @@ where
     async fn from_request(request: Request, state: &S) -> Result<Self> {
         let memory: Option<RequestMemory> = request.extensions().get().cloned();
         let BodyLimits { max_bytes, timeout } = BodyLimits::from_ref(state);
-        let limits = BodyLimits { max_bytes: max_bytes.min(IGNORED_MAX_BYTES), timeout };
+        let limits = BodyLimits { max_bytes: max_bytes.min(MAX_IGNORED_BODY), timeout };
         let sent = read_json(request, limits).await?;
-        sent.map_or(Ok(Map::new()), input::object)?;
+        sent.map_or(Ok(Map::new()), input::require_object)?;
         memory.map_or(Ok(()), |memory| memory.count_body(0))?;
         Ok(Self)
     }
 }
 
-/// The request's body as JSON, whatever its shape; `None` where it is empty.
+/// Returns the request's body as JSON, or `None` if it is empty.
 ///
 /// # Errors
-/// As [`read_bytes`]; 413 or 503 when there is no memory for what it says; 400 `parse_error` with the parser's text
-/// for what is no JSON, no UTF-8, or nested deeper than `serde_json` follows (128 levels).
+/// - as [`read_bytes`]
+/// - 400 `parse_error` with the parser's message, if the body is not UTF-8 JSON or is nested deeper than 128 levels
+/// - 503 if the parsed value does not fit in memory now, 413 if it never does
 pub async fn read_json(request: Request, limits: BodyLimits) -> Result<Option<Value>> {
     let memory: Option<RequestMemory> = request.extensions().get().cloned();
     let bytes = read_bytes(request, limits).await?;
@@ -118,17 +117,16 @@ pub async fn read_json(request: Request, limits: BodyLimits) -> Result<Option<Va
     serde_json::from_slice(&bytes).map(Some).map_err(Error::parse)
 }
 
-/// The request's body as it was sent, where it claims to be JSON or is empty.
+/// Returns the raw body, which is empty or declared as JSON.
 ///
 /// # Errors
-/// - 415 for another type than `application/json`, or for a body that names none
-/// - 413 for more than `limits.max_bytes`, or 16 KiB without a key: at once where the length is announced, else as soon as
-///   it is passed
-/// - 408 when the body has not arrived within `limits.timeout`
-/// - 503 when there is no memory for it now, 413 when there never is
-/// - 400 `parse_error` when the client went away, or broke the transfer's framing, before the end
+/// - 415 if the content type is not `application/json`, or is missing while the body is not empty
+/// - 413 if the body exceeds `limits.max_bytes`, or 16 KiB without an API key
+/// - 408 if the body does not arrive within `limits.timeout`
+/// - 503 if there is no memory for it now, 413 if there never is
+/// - 400 `parse_error` if the client disconnects or breaks the transfer framing
 pub async fn read_bytes(request: Request, limits: BodyLimits) -> Result<Vec<u8>> {
-    let typed = names_json(request.headers())?;
+    let typed = require_json_type(request.headers())?;
     let memory: Option<RequestMemory> = request.extensions().get().cloned();
     let body = request.into_body();
     if !typed && body.size_hint().lower() > 0 {
@@ -143,8 +141,8 @@ pub async fn read_bytes(request: Request, limits: BodyLimits) -> Result<Vec<u8>>
     Ok(bytes)
 }
 
-/// True where the content type is JSON, false where there is none, 415 where it is another.
-fn names_json(headers: &HeaderMap) -> Result<bool> {
+/// Returns true if the content type is JSON, false if it is missing, and 415 otherwise.
+fn require_json_type(headers: &HeaderMap) -> Result<bool> {
     match headers.get(CONTENT_TYPE) {
         Some(value) if is_json(value) => Ok(true),
         Some(value) if !value.is_empty() => {
@@ -154,7 +152,7 @@ fn names_json(headers: &HeaderMap) -> Result<bool> {
     }
 }
 
-/// Parameters are not looked at: a body is UTF-8 whatever charset it names.
+/// Ignores the parameters: a body is read as UTF-8 regardless of its `charset`.
 fn is_json(value: &HeaderValue) -> bool {
     let name = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
     name.trim_ascii().eq_ignore_ascii_case(b"application/json")
@@ -171,9 +169,9 @@ async fn receive(
         return Err(Error::payload_too_large(max_bytes));
     }
     let mut bytes =
-        Vec::with_capacity(usize::try_from(announced.min(RESERVED)).unwrap_or_default());
+        Vec::with_capacity(usize::try_from(announced.min(MAX_PREALLOCATED)).unwrap_or_default());
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Error::parse("the body could not be read to its end"))?;
+        let frame = frame.map_err(|_| Error::parse("the body could not be read completely"))?;
         let Ok(data) = frame.into_data() else {
             continue;
         };
@@ -188,17 +186,17 @@ async fn receive(
     Ok(bytes)
 }
 
-/// What JSON text takes once it is parsed, in bytes, at most. That is many times its own size where it is dense: `{"":0},`
-/// becomes a map with room for four members.
+/// Returns an upper bound, in bytes, for the memory of a parsed JSON text. Dense JSON takes many times its own size:
+/// `{"":0},` becomes a map with room for four members.
 fn parsed_size(text: &[u8]) -> usize {
-    /// How many levels `serde_json` follows.
+    /// The nesting limit of `serde_json`.
     const DEEPEST: usize = 128;
     const VALUE: usize = size_of::<Value>();
-    /// A member of a map: its hash, its name with the least that is allocated for one, its value and its slot.
+    /// A map member: hash, smallest allocation for a name, value and index slot.
     const MEMBER: usize = size_of::<(usize, String, Value)>() + 2 * size_of::<usize>() + 8;
     let (mut size, mut depth, mut in_string, mut is_escaped) = (text.len(), 0_usize, false, false);
     for byte in text {
-        // The parser gives up here.
+        // The parser fails at this depth.
         if depth > DEEPEST {
             break;
         }
@@ -207,7 +205,7 @@ fn parsed_size(text: &[u8]) -> usize {
             b'\\' => is_escaped = in_string,
             b'"' => in_string = !in_string,
             _ if in_string => {}
-            // The first four take their room at once; later ones double what there is.
+            // A container allocates room for four elements at once and doubles it as it grows.
             b'[' | b'{' => {
                 size += 4 * if *byte == b'[' { VALUE } else { MEMBER };
                 depth += 1;
@@ -251,8 +249,8 @@ mod tests {
     async fn extract(
         content_type: Option<&str>,
         body: impl Into<axum::body::Body>,
-    ) -> Result<Body> {
-        Body::from_request(request(content_type, body), &()).await
+    ) -> Result<JsonBody> {
+        JsonBody::from_request(request(content_type, body), &()).await
     }
 
     async fn refusal(
@@ -263,7 +261,7 @@ mod tests {
         (error.status(), error.code(), error.detail().to_owned())
     }
 
-    /// A body whose length is not announced.
+    /// A body without an announced length.
     fn streamed(parts: &'static [&'static str]) -> axum::body::Body {
         axum::body::Body::from_stream(
             stream::iter(parts)
@@ -276,7 +274,7 @@ mod tests {
         for name in
             ["application/json", "Application/JSON ; charset=UTF-8", "application/json;charset=x"]
         {
-            let Body(map) = extract(Some(name), r#"{"b":1,"a":2}"#).await.unwrap();
+            let JsonBody(map) = extract(Some(name), r#"{"b":1,"a":2}"#).await.unwrap();
             assert_eq!(map.keys().collect::<Vec<_>>(), ["b", "a"], "{name}");
         }
     }
@@ -333,7 +331,7 @@ mod tests {
         let cut = axum::body::Body::from_stream(stream::iter(parts));
         let (status, code, detail) = refusal(Some("application/json"), cut).await;
         assert_eq!((status, code), (400, "parse_error"));
-        assert_eq!(detail, "JSON parse error - the body could not be read to its end");
+        assert_eq!(detail, "JSON parse error - the body could not be read completely");
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
-//! Who is at the other end: the client's address, and the scheme and host by which it reached us.
+//! The client of a request: its address, and the scheme and host that it used.
 //!
-//! Headers that a proxy sets are honoured only where the TCP peer is a proxy we were told to trust
-//! (`--trusted-proxy`); from anyone else they are just something the client made up.
+//! `X-Forwarded-*` headers are trusted only if the TCP peer is a trusted proxy (`--trusted-proxy`).
+//! Any other client could forge them.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -19,21 +19,21 @@ const FORWARDED_FOR: &str = "x-forwarded-for";
 const FORWARDED_PROTO: &str = "x-forwarded-proto";
 const FORWARDED_HOST: &str = "x-forwarded-host";
 
-/// The other end of the TCP connection, as a request extension that the accept loop inserts.
+/// The TCP peer's address, as a request extension that the accept loop sets.
 ///
-/// A router that is called in-process has none; its client counts as loopback.
+/// A router that is called in-process has no peer. Its client counts as loopback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer(pub SocketAddr);
 
-/// Marks a request that came by TLS, as an extension that the accept loop inserts.
+/// A request extension that the accept loop sets on requests over TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OverTls;
 
-/// Why a request is refused whatever it asks for, as an extension that the accept loop inserts.
+/// A request extension that the accept loop sets on requests that fail with this error.
 #[derive(Debug, Clone)]
-pub struct Refused(pub Error);
+pub struct RejectedRequest(pub Error);
 
-/// The networks whose `X-Forwarded-*` headers are believed (`--trusted-proxy`); none by default.
+/// The networks whose `X-Forwarded-*` headers are trusted (`--trusted-proxy`). Empty by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustedProxies(Arc<[IpNet]>);
 
@@ -44,23 +44,23 @@ impl FromIterator<IpNet> for TrustedProxies {
 }
 
 impl TrustedProxies {
-    /// Whether `address`, which is not an IPv4-mapped IPv6 one, is a proxy's.
+    /// Whether `address` belongs to a trusted proxy. Pass IPv4 addresses unmapped.
     pub(super) fn trusts(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(&address))
     }
 }
 
-/// The scheme that the client used.
+/// The URL scheme that the client used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
     /// Plain HTTP.
     Http,
-    /// HTTPS, ended by this server or by a trusted proxy.
+    /// HTTPS, terminated by this server or by a trusted proxy.
     Https,
 }
 
 impl Scheme {
-    /// `http` or `https`.
+    /// Returns `http` or `https`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -70,24 +70,22 @@ impl Scheme {
     }
 }
 
-/// The client, as far as it can be believed.
-///
-/// Also an extractor, so that only a handler that needs it pays for it.
+/// The client of a request, from the connection and from trusted headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
-    /// Its address; IPv4 is never shown as IPv4-mapped IPv6.
+    /// The client's IP address. IPv4 is never shown as IPv4-mapped IPv6.
     pub address: IpAddr,
-    /// The scheme that it used.
+    /// The URL scheme of the request.
     pub scheme: Scheme,
-    /// The host (and port) that it asked for; `localhost` where it named none that is valid.
+    /// The requested host, with its port if given. `localhost` if the request has no valid host.
     pub host: Authority,
 }
 
 impl Client {
-    /// The client behind a request.
+    /// Returns the client of a request.
     ///
-    /// An absolute request target (`GET http://host/ HTTP/1.1`) outranks the `Host` header
-    /// (RFC 9112 §3.2.2).
+    /// An absolute request target (`GET http://host/ HTTP/1.1`) takes precedence over the `Host`
+    /// header (RFC 9112 §3.2.2).
     pub fn of(parts: &Parts, proxies: &TrustedProxies) -> Self {
         let headers = &parts.headers;
         let peer = peer_address(&parts.extensions);
@@ -112,8 +110,8 @@ impl Client {
         }
     }
 
-    /// Scheme and host for absolute URLs, without a trailing slash: `public_url` (`--public-url`)
-    /// where it is set, else what the client itself used.
+    /// Returns the base of absolute URLs, without a trailing slash: `public_url` (`--public-url`)
+    /// if it is set, else the client's scheme and host.
     pub fn base_url<'a>(&self, public_url: Option<&'a str>) -> Cow<'a, str> {
         match public_url {
             Some(url) => Cow::Borrowed(url.trim_end_matches('/')),
@@ -122,11 +120,11 @@ impl Client {
     }
 }
 
-/// The client's address alone: the peer's, or, where the peer is a trusted proxy, the first address
-/// from the right of `X-Forwarded-For` that is not.
+/// Returns the client's IP address: the peer's, or, if the peer is a trusted proxy, the rightmost
+/// address in `X-Forwarded-For` that is not a trusted proxy.
 ///
-/// A proxy appends the address it was called from, so each entry is vouched for by the one to its
-/// right. The walk stops at an entry that is no address; the last good one then stands.
+/// Each proxy appends the address that called it, so the entry to the right vouches for each entry.
+/// An invalid entry stops the search at the last valid address.
 pub fn address(extensions: &Extensions, headers: &HeaderMap, proxies: &TrustedProxies) -> IpAddr {
     let mut address = peer_address(extensions);
     let entries = headers.get_all(FORWARDED_FOR).iter().rev();
@@ -146,7 +144,7 @@ fn peer_address(extensions: &Extensions) -> IpAddr {
         .map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |Peer(peer)| peer.ip().to_canonical())
 }
 
-/// Some proxies write the port too, and IPv6 in brackets.
+/// Parses an entry of `X-Forwarded-For`. Some proxies add a port, or write IPv6 in brackets.
 fn parse_address(entry: &[u8]) -> Option<IpAddr> {
     let entry = str::from_utf8(entry).ok()?.trim();
     let bare = entry.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(entry);
@@ -161,13 +159,13 @@ fn forwarded_scheme(headers: &HeaderMap) -> Option<Scheme> {
     Some(if value.eq_ignore_ascii_case(b"https") { Scheme::Https } else { Scheme::Http })
 }
 
-/// The last value of a header that may be a list: the one that the trusted peer itself wrote.
+/// Returns the last value of a list header, which the trusted peer itself wrote.
 fn last_value<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> {
     let line = headers.get_all(name).iter().next_back()?.as_bytes();
     line.rsplit(|byte| *byte == b',').next().map(<[u8]>::trim_ascii)
 }
 
-/// Whether the value of a `Host` header is a host, with or without a port.
+/// Whether the value of a `Host` header is a host with an optional port.
 pub(super) fn is_valid_host(value: &HeaderValue) -> bool {
     host(value).is_some()
 }
@@ -180,7 +178,7 @@ fn parse_host(value: &[u8]) -> Option<Authority> {
     Authority::try_from(value).ok().filter(is_host)
 }
 
-/// An authority may hold user information and an empty or oversized port; a host may not.
+/// Rejects authorities with user information or an invalid port, which `Authority` accepts.
 fn is_host(authority: &Authority) -> bool {
     let (whole, host) = (authority.as_str(), authority.host());
     !host.is_empty()

@@ -1,4 +1,4 @@
-//! Calls from pages of other origins, let through where the operator named them.
+//! CORS: allows browser requests from the origins that the operator configured.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use axum::http::header::{
 use axum::http::{HeaderName, Method};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-/// How long a browser may remember what it may do.
-const REMEMBERED: Duration = Duration::from_hours(1);
+/// How long a browser may cache a preflight response.
+const MAX_AGE: Duration = Duration::from_hours(1);
 
-/// What lets pages of `origins` call; `*` is any. None where there are none.
+/// Returns a CORS layer for `origins`, of which `*` allows any. Returns `None` if `origins` is empty.
 pub fn layer(origins: &[String]) -> Option<CorsLayer> {
-    (!origins.is_empty()).then(|| cors(origins))
+    (!origins.is_empty()).then(|| build_layer(origins))
 }
 
-fn cors(origins: &[String]) -> CorsLayer {
+fn build_layer(origins: &[String]) -> CorsLayer {
     let named = HeaderName::from_static;
     let allowed = if origins.iter().any(|origin| origin == "*") {
         AllowOrigin::any()
@@ -45,12 +45,12 @@ fn cors(origins: &[String]) -> CorsLayer {
             named("ratelimit-reset"),
             named("x-request-id"),
         ])
-        .max_age(REMEMBERED)
+        .max_age(MAX_AGE)
 }
 
-/// Whether a browser asks for a page of some origin. An OPTIONS without the method that is to follow is nobody's
-/// preflight, but asks for what the path allows.
-pub(super) fn crosses(request: &Request) -> bool {
+/// Whether the request is a cross-origin request or a preflight. An OPTIONS without
+/// `Access-Control-Request-Method` is neither: its response lists the methods of the path.
+pub(super) fn is_cross_origin(request: &Request) -> bool {
     request.headers().contains_key(ORIGIN)
         && (request.method() != Method::OPTIONS
             || request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD))

@@ -1,5 +1,5 @@
-//! How a large answer leaves: counted in the budget, in pieces that are given back as they leave, and compressed off
-//! the request threads.
+//! Sends large responses: charges them to the memory budget, sends them in pieces whose memory is released as they
+//! leave, and compresses them off the request threads.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -19,67 +19,75 @@ use futures_util::{FutureExt, stream};
 use http_body_util::BodyExt;
 use hyper::body::{Frame, SizeHint};
 
-use crate::background::{Priority, in_background};
 use crate::error::{Error, Result};
-use crate::fair::{Consumer, FairLimits, FairQueue};
+use crate::fair_queue::{Consumer, FairQueue, FairQueueLimits};
+use crate::low_priority::{Priority, run_low_priority};
 
-use super::budget::{Charge, MemoryBudget, Payer, UNCOUNTED};
+use super::memory_budget::{Charge, MIN_COUNTED_SIZE, MemoryBudget, Payer};
 
-/// What an answer leaves in, in bytes.
-const PIECE: usize = 64 * 1024;
-/// What a request thread cuts into pieces itself, in bytes: it copies them. Larger answers are cut in the background.
-const CUT_AT_ONCE: usize = 1024 * 1024;
-/// How many pieces are compressed in one turn.
-const PIECES_A_TURN: usize = 4;
-/// What compressing one answer takes besides the answer, in bytes: zlib's tables, and what it has written.
-const COMPRESSOR: usize = 512 * 1024;
+/// The size of a piece, in bytes.
+const CHUNK_SIZE: usize = 64 * 1024;
+/// The largest response, in bytes, that a request thread cuts itself. Cutting copies, so larger responses are cut in
+/// the background.
+const MAX_INLINE_SPLIT: usize = 1024 * 1024;
+/// The number of pieces compressed per turn.
+const CHUNKS_PER_TURN: usize = 4;
+/// The memory for compressing one response, in bytes: zlib's tables and its output.
+const COMPRESSOR_MEMORY: usize = 512 * 1024;
 
-/// An extension of a response whose headers promise gzip and whose body is still plain.
+/// Marks a response whose headers announce gzip and whose body is not compressed yet. A response extension.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Uncompressed;
+pub(super) struct PendingGzip;
 
-/// An extension of a large answer to a request that has changed something. Such an answer is not refused while there
-/// is any memory for it: a client that is refused sends the request again, which changes something again.
+/// Marks a large response to a completed write. A response extension. It is sent as long as any memory is left for
+/// it: a client that receives an error would repeat the write.
 #[derive(Clone)]
-pub(super) struct Changed {
-    /// What was reserved for the answer before the change was made. An answer that has turned out larger is counted
-    /// whole, and not refused.
+pub(super) struct ChangeResponse {
+    /// The charge reserved before the write. A response that turns out larger is charged in full and still sent.
     pub(super) reserved: Option<Arc<Charge>>,
 }
 
-/// Delivers large answers. Clones share the budget, and the threads that compress.
+/// Sends large responses. Clones share the budget and the compression slots.
 #[derive(Clone)]
-pub struct Delivery {
+pub struct ResponseDelivery {
     budget: MemoryBudget,
-    /// Turns to compress, shared out among clients.
-    turns: FairQueue,
+    /// Compression slots, shared fairly among clients.
+    compression_queue: FairQueue,
 }
 
-impl Delivery {
-    /// Delivers answers within this budget.
+impl ResponseDelivery {
+    /// Creates a delivery that charges `budget`.
     pub fn new(budget: MemoryBudget) -> Self {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let slots = (cores / 2).max(1);
-        // An answer waits for one turn at a time, and the budget bounds the answers.
-        let (waiting_each, waiting) = (usize::MAX, usize::MAX);
-        let longest_wait = None;
-        let limits = FairLimits { slots, slots_each: slots, waiting_each, waiting, longest_wait };
-        Self { budget, turns: FairQueue::new(limits) }
+        // A response waits for one turn at a time, and the budget bounds the number of responses.
+        let (waiting_per_consumer, waiting) = (usize::MAX, usize::MAX);
+        let max_wait = None;
+        let limits = FairQueueLimits {
+            slots,
+            slots_per_consumer: slots,
+            waiting_per_consumer,
+            waiting,
+            max_wait,
+        };
+        Self { budget, compression_queue: FairQueue::new(limits) }
     }
 
-    /// The response, whose body leaves in pieces if it is large; 503 where the budget has no room for it. Its
-    /// extensions say on whose behalf it is: a [`Payer`], or, of a public page, the [`Consumer`] whose page it is.
+    /// Prepares the response for sending: a large body is charged and sent in pieces. Returns 503 if the budget has
+    /// no room. The extensions name the account: a [`Payer`], or for a public page the [`Consumer`] that owns the
+    /// page.
     pub(super) fn deliver(&self, mut response: Response, client: IpAddr) -> Response {
         if !is_large(&response) {
             return response;
         }
         let extensions = response.extensions_mut();
-        let public = extensions.remove().map_or(Payer::Visitor, Payer::PublicPage);
+        let public = extensions.remove().map_or(Payer::Anonymous, Payer::PublicPage);
         let payer = extensions.remove().unwrap_or(public);
-        let packs = extensions.remove::<Uncompressed>().is_some();
+        let packs = extensions.remove::<PendingGzip>().is_some();
         let changed = extensions.remove();
         let (parts, body) = response.into_parts();
-        match whole(body).and_then(|bytes| self.body(bytes, packs, (client, payer), changed)) {
+        match collect_body(body).and_then(|bytes| self.body(bytes, packs, (client, payer), changed))
+        {
             Ok(body) => Response::from_parts(parts, body),
             Err(error) => {
                 let mut refused = error.clone().into_response();
@@ -95,44 +103,44 @@ impl Delivery {
         bytes: Bytes,
         packs: bool,
         (client, payer): (IpAddr, Payer),
-        changed: Option<Changed>,
+        changed: Option<ChangeResponse>,
     ) -> Result<Body> {
-        let counted = bytes.len() + if packs { COMPRESSOR } else { 0 };
+        let counted = bytes.len() + if packs { COMPRESSOR_MEMORY } else { 0 };
         let is_changed = changed.is_some();
         let reserved = changed.and_then(|changed| changed.reserved).and_then(Arc::into_inner);
-        let (mut charge, pin) = if !bytes.is_unique() {
-            let pin = self.budget.pin(&bytes, payer)?;
-            (self.budget.take_of_client(client, payer, counted)?, Some(pin))
+        let (mut charge, shared_charge) = if !bytes.is_unique() {
+            let pin = self.budget.charge_shared(&bytes, payer)?;
+            (self.budget.charge_client(client, payer, counted)?, Some(pin))
         } else if let Some(mut reserved) = reserved {
-            reserved.force(counted);
+            reserved.resize_unchecked(counted);
             (reserved, None)
         } else {
-            let taken = self.budget.take(client, payer, counted);
+            let taken = self.budget.charge(client, payer, counted);
             let overdrawn =
                 |over| if is_changed { self.budget.overdraw(counted) } else { Err(over) };
             (taken.or_else(overdrawn)?, None)
         };
-        let whole = Whole { charge: charge.split(bytes.len()), bytes, pin };
+        let whole = FullBody { charge: charge.split(bytes.len()), bytes, shared_charge };
         Ok(if packs {
             self.compressed(whole, charge, client)
         } else {
-            Body::new(Pieces::of(whole))
+            Body::new(ChunkedBody::of(whole))
         })
     }
 
-    /// The answer as one gzip stream. It is compressed one turn after the other, while the client reads.
-    fn compressed(&self, whole: Whole, charge: Charge, client: IpAddr) -> Body {
-        let packer = GzEncoder::new(Vec::new(), Compression::fast());
-        let (turns, consumer) = (self.turns.clone(), Consumer::address(client));
+    /// Compresses the response as one gzip stream, turn by turn as the client reads.
+    fn compressed(&self, whole: FullBody, charge: Charge, client: IpAddr) -> Body {
+        let encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        let (turns, consumer) = (self.compression_queue.clone(), Consumer::from_address(client));
         let start =
-            Packing { whole: Some(whole), pieces: VecDeque::new(), packer, _charge: charge };
+            GzipStream { body: Some(whole), chunks: VecDeque::new(), encoder, _charge: charge };
         let gzip = stream::try_unfold(Some(start), move |packing| {
             let turns = turns.clone();
             async move {
                 let Some(packing) = packing else { return Ok::<_, io::Error>(None) };
                 let turn = turns.acquire(consumer).await;
                 let turn = turn.map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-                let step = in_background(Priority::Answer, move || {
+                let step = run_low_priority(Priority::Answer, move || {
                     let _turn = turn;
                     packing.step()
                 });
@@ -143,61 +151,63 @@ impl Delivery {
     }
 }
 
-/// Whether the answer is one that is counted.
+/// Whether the response is large enough to be charged.
 pub(super) fn is_large(response: &Response) -> bool {
-    response.body().size_hint().exact().is_some_and(|size| size > UNCOUNTED as u64)
+    response.body().size_hint().exact().is_some_and(|size| size > MIN_COUNTED_SIZE as u64)
 }
 
-/// The body as the one buffer that it is. Every answer of known size is one.
-pub(super) fn whole(mut body: Body) -> Result<Bytes> {
+/// Returns the body as a single buffer. Every response of known size is a single buffer.
+pub(super) fn collect_body(mut body: Body) -> Result<Bytes> {
     let size = body.size_hint().exact();
     let frame = body.frame().now_or_never().flatten();
     let bytes =
         frame.transpose().map_err(Error::internal)?.and_then(|frame| frame.into_data().ok());
     let is_whole = |bytes: &Bytes| Some(bytes.len() as u64) == size;
-    bytes.filter(is_whole).ok_or_else(|| Error::internal("an answer that is not one buffer"))
+    bytes
+        .filter(is_whole)
+        .ok_or_else(|| Error::internal("the response body is not a single buffer"))
 }
 
-/// An answer that is counted, before it is cut into pieces.
-struct Whole {
+/// A charged response before it is cut into pieces.
+struct FullBody {
     bytes: Bytes,
     charge: Charge,
-    /// Of a buffer that other answers share.
-    pin: Option<Arc<Charge>>,
+    /// The charge for the buffer, if other responses share it.
+    shared_charge: Option<Arc<Charge>>,
 }
 
-/// A piece, and what is counted for it until the connection has written it.
-struct Piece<C> {
+/// A piece of a response, charged until the connection has written it.
+struct Chunk<C> {
     bytes: Bytes,
-    _counted: C,
+    _charge: C,
 }
 
-impl<C> AsRef<[u8]> for Piece<C> {
+impl<C> AsRef<[u8]> for Chunk<C> {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl Whole {
-    /// Cuts the answer. A buffer that others share is not copied, and all of it is counted until its last piece has
-    /// left. Of any other each piece becomes memory of its own, with its part of the charge.
-    fn cut(self) -> VecDeque<Bytes> {
-        let Self { bytes, mut charge, pin } = self;
-        if let Some(pin) = pin {
+impl FullBody {
+    /// Cuts the response into pieces. A shared buffer is not copied, and its whole charge is held until the last
+    /// piece is sent. For any other buffer each piece is a copy with its part of the charge.
+    fn split(self) -> VecDeque<Bytes> {
+        let Self { bytes, mut charge, shared_charge } = self;
+        if let Some(pin) = shared_charge {
             let counted = Arc::new((charge, pin));
             let piece =
-                |part| Piece { bytes: bytes.slice_ref(part), _counted: Arc::clone(&counted) };
-            return bytes.chunks(PIECE).map(|part| Bytes::from_owner(piece(part))).collect();
+                |part| Chunk { bytes: bytes.slice_ref(part), _charge: Arc::clone(&counted) };
+            return bytes.chunks(CHUNK_SIZE).map(|part| Bytes::from_owner(piece(part))).collect();
         }
-        // From the end, so that what was copied is freed on the way: the answer never takes its memory twice.
+        // Cutting from the end frees copied parts on the way, so the response never takes twice its memory.
         let (mut rest, mut pieces) = (Vec::from(bytes), VecDeque::new());
         while !rest.is_empty() {
-            let start = (rest.len() - 1) / PIECE * PIECE;
+            let start = (rest.len() - 1) / CHUNK_SIZE * CHUNK_SIZE;
             let bytes = Bytes::copy_from_slice(rest.get(start..).unwrap_or_default());
-            let piece = Piece { _counted: charge.split(bytes.len()), bytes };
+            let piece = Chunk { _charge: charge.split(bytes.len()), bytes };
             pieces.push_front(Bytes::from_owner(piece));
             rest.truncate(start);
-            if start.is_multiple_of(CUT_AT_ONCE) {
+            if start.is_multiple_of(MAX_INLINE_SPLIT) {
                 rest.shrink_to_fit();
             }
         }
@@ -205,26 +215,26 @@ impl Whole {
     }
 }
 
-/// A body that gives its memory back as it leaves.
-struct Pieces {
-    cut: VecDeque<Bytes>,
-    /// Cuts the answer, if it is not cut yet.
-    cutting: Option<BoxFuture<'static, Result<VecDeque<Bytes>>>>,
-    left: u64,
+/// A body that releases its memory as it is sent.
+struct ChunkedBody {
+    chunks: VecDeque<Bytes>,
+    /// The background task that cuts the response, until it is done.
+    splitting: Option<BoxFuture<'static, Result<VecDeque<Bytes>>>>,
+    remaining: u64,
 }
 
-impl Pieces {
-    fn of(whole: Whole) -> Self {
-        let left = whole.bytes.len() as u64;
-        if whole.pin.is_some() || whole.bytes.len() <= CUT_AT_ONCE {
-            return Self { cut: whole.cut(), cutting: None, left };
+impl ChunkedBody {
+    fn of(whole: FullBody) -> Self {
+        let remaining = whole.bytes.len() as u64;
+        if whole.shared_charge.is_some() || whole.bytes.len() <= MAX_INLINE_SPLIT {
+            return Self { chunks: whole.split(), splitting: None, remaining };
         }
-        let cutting = in_background(Priority::Answer, move || whole.cut()).boxed();
-        Self { cut: VecDeque::new(), cutting: Some(cutting), left }
+        let cutting = run_low_priority(Priority::Answer, move || whole.split()).boxed();
+        Self { chunks: VecDeque::new(), splitting: Some(cutting), remaining }
     }
 }
 
-impl HttpBody for Pieces {
+impl HttpBody for ChunkedBody {
     type Data = Bytes;
     type Error = Error;
 
@@ -232,47 +242,47 @@ impl HttpBody for Pieces {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>>>> {
-        if let Some(cutting) = &mut self.cutting {
+        if let Some(cutting) = &mut self.splitting {
             let cut = ready!(cutting.poll_unpin(cx));
-            self.cutting = None;
-            self.cut = cut?;
+            self.splitting = None;
+            self.chunks = cut?;
         }
-        let piece = self.cut.pop_front();
-        self.left -= piece.as_ref().map_or(0, Bytes::len) as u64;
+        let piece = self.chunks.pop_front();
+        self.remaining -= piece.as_ref().map_or(0, Bytes::len) as u64;
         Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.left == 0
+        self.remaining == 0
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left)
+        SizeHint::with_exact(self.remaining)
     }
 }
 
-/// An answer that is being compressed.
-struct Packing {
-    /// The answer, before the first turn.
-    whole: Option<Whole>,
-    pieces: VecDeque<Bytes>,
-    packer: GzEncoder<Vec<u8>>,
+/// A response that is being compressed.
+struct GzipStream {
+    /// The response, until the first step.
+    body: Option<FullBody>,
+    chunks: VecDeque<Bytes>,
+    encoder: GzEncoder<Vec<u8>>,
     _charge: Charge,
 }
 
-impl Packing {
-    /// Compresses some pieces; answers what came out, and what is left to do.
+impl GzipStream {
+    /// Compresses some pieces. Returns the output so far, and the remaining work if any.
     fn step(mut self) -> io::Result<(Bytes, Option<Self>)> {
-        if let Some(whole) = self.whole.take() {
-            self.pieces = whole.cut();
+        if let Some(whole) = self.body.take() {
+            self.chunks = whole.split();
         }
-        for piece in self.pieces.drain(..PIECES_A_TURN.min(self.pieces.len())) {
-            self.packer.write_all(&piece)?;
+        for piece in self.chunks.drain(..CHUNKS_PER_TURN.min(self.chunks.len())) {
+            self.encoder.write_all(&piece)?;
         }
-        if self.pieces.is_empty() {
-            return Ok((self.packer.finish()?.into(), None));
+        if self.chunks.is_empty() {
+            return Ok((self.encoder.finish()?.into(), None));
         }
-        Ok((mem::take(self.packer.get_mut()).into(), Some(self)))
+        Ok((mem::take(self.encoder.get_mut()).into(), Some(self)))
     }
 }
 

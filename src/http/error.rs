@@ -1,4 +1,4 @@
-//! How a refusal becomes a response.
+//! Converts errors to responses.
 
 use axum::body::Body;
 use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
@@ -7,11 +7,11 @@ use axum::response::{IntoResponse, Response};
 
 use crate::error::Error;
 
-use super::limits::Standing;
+use super::rate_limit::RateLimitStatus;
 
-/// Writes the error body with its four members (decisions §1), its status, and `Retry-After` where
-/// the error carries one. The error itself travels on in the response's extensions, so that
-/// [`around`](super::around) logs its cause, once.
+/// Writes the status, the error body and, if the error has one, `Retry-After`. See
+/// `docs/spec/errors.md`. The error stays in the response's extensions, so that
+/// [`request_layer`](super::request_layer) logs its cause once.
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let body = serde_json::to_vec(&self).unwrap_or_default();
@@ -24,9 +24,9 @@ impl IntoResponse for Error {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         if let (Some(limit), Some(reset)) = (self.rate_limit(), self.retry_after()) {
-            Standing { limit, remaining: 0, reset: reset.into() }.write(headers);
+            RateLimitStatus { limit, remaining: 0, reset: reset.into() }.add_headers(headers);
         }
-        if leaves_body_unread(&self) {
+        if closes_connection(&self) {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         response.extensions_mut().insert(self);
@@ -34,8 +34,8 @@ impl IntoResponse for Error {
     }
 }
 
-/// The rest of such a request may still arrive, so its connection can carry no other.
-fn leaves_body_unread(error: &Error) -> bool {
+/// Whether the rest of the request body may still arrive, so that the connection cannot be reused.
+fn closes_connection(error: &Error) -> bool {
     matches!(error.status(), 408 | 413)
 }
 

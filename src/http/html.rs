@@ -1,4 +1,4 @@
-//! Pages: HTML that stands alone, with a policy that lets nothing in but its own style and script.
+//! Self-contained HTML pages. Their content security policy allows only their own style and script.
 
 use askama::filters::{Escaper, Html};
 use axum::http::header::{
@@ -11,33 +11,32 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest, Sha256};
 
-/// What goes with every answer whose address is itself a secret: nobody keeps it, lists it, guesses at its type
-/// or tells the next site where its reader came from.
-pub const UNLISTED: [(HeaderName, HeaderValue); 4] = [
+/// Headers of responses whose URL is a secret: no caching, no indexing, no referrer and no type sniffing.
+pub const SECRET_URL_HEADERS: [(HeaderName, HeaderValue); 4] = [
     (CACHE_CONTROL, HeaderValue::from_static("no-store")),
     (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex")),
 ];
 
-/// The parts of a page. Style and script are this crate's own text; what the body holds of others' is escaped.
+/// The parts of a page. `style` and `script` must be text of this crate, and `body` must be escaped.
 #[derive(Debug, Clone, Copy)]
-pub struct Document<'p> {
-    /// The title: any text.
+pub struct HtmlPage<'p> {
+    /// The title. It is escaped here.
     pub title: &'p str,
     /// The style sheet.
     pub style: &'static str,
-    /// The script; empty for none.
+    /// The script, or an empty string.
     pub script: &'static str,
-    /// What stands in the body.
+    /// The HTML of the body.
     pub body: &'p str,
 }
 
-impl Document<'_> {
-    /// The whole page.
+impl HtmlPage<'_> {
+    /// Returns the whole page.
     pub fn html(&self) -> String {
         let Self { title, style, script, body } = self;
-        let title = escaped(title);
+        let title = escape(title);
         let script_tag = match *script {
             "" => String::new(),
             script => format!("<script>{script}</script>"),
@@ -50,40 +49,40 @@ impl Document<'_> {
     }
 }
 
-/// The headers of every page with this style and script: among them the policy that lets in nothing else.
+/// Returns the headers of a page with this style and script, including its content security policy.
 pub fn headers(style: &str, script: &str) -> HeaderMap {
-    let policy = HeaderValue::try_from(policy(style, script));
+    let policy = HeaderValue::try_from(content_security_policy(style, script));
     let own = [
         (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
         (CONTENT_SECURITY_POLICY, policy.unwrap_or(HeaderValue::from_static("default-src 'none'"))),
         (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
     ];
-    UNLISTED.into_iter().chain(own).collect()
+    SECRET_URL_HEADERS.into_iter().chain(own).collect()
 }
 
-impl IntoResponse for Document<'_> {
+impl IntoResponse for HtmlPage<'_> {
     fn into_response(self) -> Response {
         (headers(self.style, self.script), self.html()).into_response()
     }
 }
 
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     // Writing to a string cannot fail.
     let _written = Html.write_escaped_str(&mut out, text);
     out
 }
 
-/// Only the page's own style and script run, and the script may speak to this service only.
-fn policy(style: &str, script: &str) -> String {
-    let mut policy = format!("default-src 'none'; style-src '{}'", hash(style));
+/// Returns a policy that allows this style and script, and requests of the script to this service only.
+fn content_security_policy(style: &str, script: &str) -> String {
+    let mut policy = format!("default-src 'none'; style-src '{}'", csp_hash(style));
     if !script.is_empty() {
-        policy = format!("{policy}; script-src '{}'; connect-src 'self'", hash(script));
+        policy = format!("{policy}; script-src '{}'; connect-src 'self'", csp_hash(script));
     }
     policy + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
-/// The word by which a policy lets a text in.
-pub(super) fn hash(text: &str) -> String {
+/// Returns the CSP source expression that allows `text`.
+pub(super) fn csp_hash(text: &str) -> String {
     format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(text)))
 }

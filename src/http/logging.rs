@@ -1,4 +1,4 @@
-//! Where log lines go: standard error, as text for people or as JSON for machines.
+//! Logs to standard error, as text or JSON.
 
 use std::fmt;
 use std::io::{self, IsTerminal};
@@ -6,25 +6,26 @@ use std::str::FromStr;
 
 use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::Registry;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::{MakeWriter, layer};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Registry};
 
-/// How a log line is written (`--log-format`).
+/// The format of log lines (`--log-format`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Format {
-    /// Text where standard error is a terminal, JSON elsewhere.
+pub enum LogFormat {
+    /// Text if standard error is a terminal, otherwise JSON.
     #[default]
     Auto,
-    /// One line of text an event.
+    /// One line of text per event.
     Text,
-    /// One JSON object a line, the event's fields at its top level.
+    /// One JSON object per line, with the event's fields at the top level.
     Json,
 }
 
-impl FromStr for Format {
+impl FromStr for LogFormat {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -32,12 +33,12 @@ impl FromStr for Format {
             "auto" => Ok(Self::Auto),
             "text" => Ok(Self::Text),
             "json" => Ok(Self::Json),
-            _ => Err(format!("\"{text}\" is no log format: use auto, text or json")),
+            _ => Err(format!("\"{text}\" is not a log format: use auto, text or json")),
         }
     }
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for LogFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Auto => "auto",
@@ -47,68 +48,77 @@ impl fmt::Display for Format {
     }
 }
 
-/// Sends this process's log to standard error, with times in RFC 3339, UTC; answers what changes the filter
-/// later.
+/// Sets up this process's log to standard error, with timestamps in RFC 3339 UTC. Returns a handle that changes
+/// the filter later.
 ///
-/// `filter` is a list of levels and `target=level` pairs, such as `info` or `info,request=debug`. Where a log is
-/// set already (a program that embeds the router), that one stays.
+/// `filter` is a list of levels and `target=level` pairs, such as `info` or `info,request=debug`. If a log is
+/// already set up, as in a program that embeds the router, it is kept.
 ///
 /// # Errors
-/// A text for the operator when `filter` cannot be read.
-pub fn init(filter: &str, format: Format) -> Result<Filter, String> {
+/// A message for the operator if `filter` is invalid.
+pub fn init(filter: &str, format: LogFormat) -> Result<LogFilter, String> {
     let terminal = io::stderr().is_terminal();
     let (lines, filter) = match format {
-        Format::Json => json(filter, io::stderr)?,
-        Format::Auto if !terminal => json(filter, io::stderr)?,
-        Format::Auto | Format::Text => text(filter, io::stderr, terminal)?,
+        LogFormat::Json => json(filter, io::stderr)?,
+        LogFormat::Auto if !terminal => json(filter, io::stderr)?,
+        LogFormat::Auto | LogFormat::Text => text(filter, io::stderr, terminal)?,
     };
-    Ok(Filter(lines.try_init().is_ok().then_some(filter)))
+    Ok(LogFilter(lines.try_init().is_ok().then_some(filter)))
 }
 
-/// What is logged, which may change while the process runs.
+/// The log filter, which can change while the process runs.
 #[derive(Clone)]
-pub struct Filter(Option<Handle<EnvFilter, Registry>>);
+pub struct LogFilter(Option<Handle<Targets, Registry>>);
 
-impl Filter {
-    /// Logs what `filter` asks for from now on, in the words of [`init`].
+impl LogFilter {
+    /// Replaces the filter. `filter` has the syntax of [`init`].
     ///
     /// # Errors
-    /// A text for the operator when `filter` cannot be read, or the log is not ours.
+    /// A message for the operator if `filter` is invalid, or if another program set up the log.
     pub fn change(&self, filter: &str) -> Result<(), String> {
-        let wanted = parse(filter)?;
-        let handle = self.0.as_ref().ok_or("the log is not this server's own")?;
-        handle.reload(wanted).map_err(|error| format!("the log stays as it was: {error}"))
+        let wanted = parse_filter(filter)?;
+        let handle = self.0.as_ref().ok_or("the log was set up by another program")?;
+        handle.reload(wanted).map_err(|error| format!("the log filter is unchanged: {error}"))
     }
 }
 
-/// The subscriber, before it is anybody's log.
-type Lines = Box<dyn Subscriber + Send + Sync>;
+/// A subscriber that is not installed yet.
+type LogSubscriber = Box<dyn Subscriber + Send + Sync>;
 
-/// A filter as it was written, if it can be read.
+/// Checks a log filter and returns it unchanged.
 ///
 /// # Errors
-/// A text for the operator when it cannot.
-pub fn filter(filter: &str) -> Result<String, String> {
-    parse(filter).map(|_| filter.to_owned())
+/// A message for the operator if it is invalid.
+pub fn validate_filter(filter: &str) -> Result<String, String> {
+    parse_filter(filter).map(|_| filter.to_owned())
 }
 
-fn parse(filter: &str) -> Result<EnvFilter, String> {
-    let wrong =
-        |error: &dyn fmt::Display| format!("the log filter \"{filter}\" cannot be read: {error}");
-    let is_level = |word: &str| !word.is_empty() && word.parse::<LevelFilter>().is_ok();
-    let mut words = filter.split(',').map(str::trim).filter(|part| !part.contains(['=', '[']));
-    // A word alone would be the name of a target, and silence all others.
-    if let Some(word) = words.find(|word| !is_level(word)) {
-        return Err(wrong(&format_args!("\"{word}\" is no level")));
+fn parse_filter(filter: &str) -> Result<Targets, String> {
+    let mut targets = Targets::new();
+    for part in filter.split(',').map(str::trim) {
+        let (target, word) = match part.split_once('=') {
+            Some((target, word)) => (Some(target), word),
+            None => (None, part),
+        };
+        let level = Some(word).filter(|word| !word.is_empty());
+        let Some(level) = level.and_then(|word| word.parse::<LevelFilter>().ok()) else {
+            return Err(format!(
+                "the log filter \"{filter}\" is not valid: \"{word}\" is not a level"
+            ));
+        };
+        targets = match target {
+            Some(target) => targets.with_target(target, level),
+            None => targets.with_default(level),
+        };
     }
-    EnvFilter::builder().parse(filter).map_err(|error| wrong(&error))
+    Ok(targets)
 }
 
-fn json<W>(filter: &str, writer: W) -> Result<(Lines, Handle<EnvFilter, Registry>), String>
+fn json<W>(filter: &str, writer: W) -> Result<(LogSubscriber, Handle<Targets, Registry>), String>
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
-    let (filter, handle) = reload::Layer::new(parse(filter)?);
+    let (filter, handle) = reload::Layer::new(parse_filter(filter)?);
     let lines = layer()
         .json()
         .flatten_event(true)
@@ -123,15 +133,15 @@ fn text<W>(
     filter: &str,
     writer: W,
     terminal: bool,
-) -> Result<(Lines, Handle<EnvFilter, Registry>), String>
+) -> Result<(LogSubscriber, Handle<Targets, Registry>), String>
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
-    let (filter, handle) = reload::Layer::new(parse(filter)?);
+    let (filter, handle) = reload::Layer::new(parse_filter(filter)?);
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let lines = layer()
         .with_ansi(terminal && !plain)
-        // A report of a failed write would itself go to standard error, and panic there.
+        // A report of a failed write would go to standard error too, and panic.
         .log_internal_errors(false)
         .with_writer(writer);
     Ok((Box::new(tracing_subscriber::registry().with(filter).with(lines)), handle))
@@ -147,15 +157,15 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// While a process has a single log, tracing lets whichever thread meets an event first decide
-    /// for all whether it is wanted; with a second one it asks every log.
+    /// With a single subscriber, tracing caches whether a callsite is enabled from the first thread that reaches
+    /// it. With a second one it asks every subscriber.
     static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));
 
-    /// A log that a test reads back.
+    /// A writer that a test reads from.
     #[derive(Clone, Default)]
-    pub(in crate::http) struct Kept(Arc<Mutex<Vec<u8>>>);
+    pub(in crate::http) struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
-    impl io::Write for Kept {
+    impl io::Write for CapturedLog {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -165,8 +175,8 @@ pub(super) mod tests {
         }
     }
 
-    impl Kept {
-        pub(in crate::http) fn writer(&self) -> impl Fn() -> Kept + use<> {
+    impl CapturedLog {
+        pub(in crate::http) fn writer(&self) -> impl Fn() -> CapturedLog + use<> {
             LazyLock::force(&SECOND);
             let kept = self.clone();
             move || kept.clone()
@@ -183,7 +193,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_json_line_carries_its_fields_at_the_top() {
-        let kept = Kept::default();
+        let kept = CapturedLog::default();
         with_default(json("info", kept.writer()).unwrap().0, || {
             tracing::info!(status = 200, "answered");
             tracing::debug!("left out");
@@ -197,7 +207,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_text_line_away_from_a_terminal_has_no_colours() {
-        let kept = Kept::default();
+        let kept = CapturedLog::default();
         with_default(text("info", kept.writer(), false).unwrap().0, || {
             tracing::info!(status = 200, "answered");
         });
@@ -208,15 +218,15 @@ pub(super) mod tests {
 
     #[test]
     fn a_changed_filter_holds_at_once_and_a_bad_one_changes_nothing() {
-        let kept = Kept::default();
+        let kept = CapturedLog::default();
         let (lines, handle) = json("info", kept.writer()).unwrap();
-        let filter = Filter(Some(handle));
+        let filter = LogFilter(Some(handle));
         with_default(lines, || {
             tracing::debug!("before");
             filter.change("warn,here=debug").unwrap();
             for bad in ["", " ", "loud", "here=loud", "here=debug=info"] {
                 let told = filter.change(bad).unwrap_err();
-                assert!(told.contains("cannot be read"), "{told}");
+                assert!(told.contains("is not valid"), "{told}");
             }
             tracing::debug!(target: "here", "after");
             tracing::info!("no more");
@@ -228,25 +238,22 @@ pub(super) mod tests {
 
     #[test]
     fn a_filter_that_cannot_be_read_is_told() {
-        let told = init("info,steward=loud", Format::Auto).err().unwrap();
-        assert!(
-            told.starts_with("the log filter \"info,steward=loud\" cannot be read: "),
-            "{told}"
-        );
+        let told = init("info,steward=loud", LogFormat::Auto).err().unwrap();
+        assert!(told.starts_with("the log filter \"info,steward=loud\" is not valid: "), "{told}");
     }
 
     #[test]
     fn a_log_that_is_set_already_stays() {
-        assert!(init("off", Format::Json).is_ok());
-        let second = init("off", Format::Text).unwrap();
-        assert_eq!(second.change("info"), Err("the log is not this server's own".to_owned()));
+        assert!(init("off", LogFormat::Json).is_ok());
+        let second = init("off", LogFormat::Text).unwrap();
+        assert_eq!(second.change("info"), Err("the log was set up by another program".to_owned()));
     }
 
     #[test]
     fn a_format_reads_as_it_is_written() {
-        for format in [Format::Auto, Format::Text, Format::Json] {
+        for format in [LogFormat::Auto, LogFormat::Text, LogFormat::Json] {
             assert_eq!(format.to_string().parse(), Ok(format));
         }
-        assert!("xml".parse::<Format>().is_err());
+        assert!("xml".parse::<LogFormat>().is_err());
     }
 }

@@ -1,35 +1,36 @@
-//! The HTTP toolkit: what every noun shares on the wire. It knows no noun.
+//! The HTTP layer that all resources share. It does not depend on any resource.
 
-pub mod answer;
-pub mod around;
 pub mod body;
-pub mod budget;
 pub mod client;
-mod conditional;
-mod constant;
+pub mod compression;
 pub mod cors;
 pub mod delivery;
 mod error;
-pub mod exposition;
-pub mod front;
-mod guards;
+mod etag;
 pub mod html;
-pub mod limits;
+mod idempotency;
 pub mod logging;
-pub mod metered;
-pub mod negotiate;
-mod once;
+pub mod memory_budget;
+pub mod metrics;
 pub mod openapi;
-pub mod opening;
 mod overload;
-pub mod page;
+pub mod paging;
 pub mod path;
 mod query;
+pub mod rate_limit;
+pub mod request_layer;
 mod request_memory;
+pub mod request_metrics;
+pub mod response;
+mod route_guard;
+mod route_spec;
 pub mod routes;
-mod row;
+mod security_headers;
 pub mod server;
 mod socket;
+pub mod startup;
+mod static_response;
+pub mod swappable_router;
 pub mod tls;
 
 use axum::extract::FromRef;

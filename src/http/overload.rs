@@ -1,4 +1,4 @@
-//! Requests that were refused because a limit is in use, in the log: a line a second at most, however many they are.
+//! Logs requests that were refused because a limit was reached, at most one line per second.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,23 +8,23 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
-/// How far apart two lines are.
-const EVERY: Duration = Duration::from_secs(1);
-/// How many limits one line tells apart.
-const LIMITS: usize = 16;
+/// The time between two lines.
+const LOG_INTERVAL: Duration = Duration::from_secs(1);
+/// The most limits that one line names.
+const MAX_NAMED_LIMITS: usize = 16;
 
-/// Counts refused requests, and logs their number. Clones count together.
+/// Counts refused requests and logs their number. Clones share the counts.
 #[derive(Clone, Default)]
 pub(super) struct OverloadLog(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
     counts: Counts,
-    /// Whether a task is under way that will log what is counted.
+    /// Whether a task is scheduled to log the counts.
     is_scheduled: bool,
 }
 
-/// How many requests each limit refused.
+/// The number of refused requests per limit.
 #[derive(Default)]
 struct Counts(BTreeMap<String, u64>);
 
@@ -34,13 +34,13 @@ impl Counts {
             *count += 1;
             return;
         }
-        let limit = if self.0.len() < LIMITS { limit } else { "other limits" };
+        let limit = if self.0.len() < MAX_NAMED_LIMITS { limit } else { "other limits" };
         *self.0.entry(limit.to_owned()).or_default() += 1;
     }
 
     fn log(&self) {
         let count: u64 = self.0.values().sum();
-        tracing::warn!(target: super::around::TARGET, count, limits = %self, "requests refused: limits are in use");
+        tracing::warn!(target: super::request_layer::LOG_TARGET, count, limits = %self, "requests refused: limits reached");
     }
 }
 
@@ -55,8 +55,7 @@ impl fmt::Display for Counts {
 }
 
 impl OverloadLog {
-    /// Counts a request that this limit refused. The first one is logged at once, those of each second after it
-    /// in one line.
+    /// Counts a request that `limit` refused. The first one is logged at once, later ones in one line per second.
     pub(super) fn count(&self, limit: &str) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.counts.add(limit);
@@ -64,7 +63,7 @@ impl OverloadLog {
             return;
         }
         let counts = std::mem::take(&mut state.counts);
-        // Outside of a runtime nothing can be scheduled, and each is logged.
+        // Without a runtime nothing can be scheduled, so every refusal is logged.
         state.is_scheduled = Handle::try_current().is_ok_and(|runtime| {
             runtime.spawn(self.clone().log_each_second());
             true
@@ -75,7 +74,7 @@ impl OverloadLog {
 
     async fn log_each_second(self) {
         loop {
-            sleep(EVERY).await;
+            sleep(LOG_INTERVAL).await;
             let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let counts = std::mem::take(&mut state.counts);
             state.is_scheduled = !counts.0.is_empty();

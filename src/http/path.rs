@@ -1,4 +1,4 @@
-//! Ids in paths, and the query. An id that is none is one of nothing: 404, never 400 (decisions §1).
+//! Extractors for path parameters and the query. An id that does not parse is a 404, never a 400.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -14,66 +14,65 @@ use crate::state::App;
 
 use super::query;
 
-/// The path's `{id}`, or the 404 for a text that is none: for the handler to ask for, because the body
-/// is read before the object is looked for (decisions §1).
-pub struct Id<T>(pub Result<T>);
+/// The path's `{id}`, or a 404 if it does not parse. The handler returns the 404 itself, because a bad body takes
+/// precedence over a missing object.
+pub struct PathId<T>(pub Result<T>);
 
-impl<S: Send + Sync, T: FromStr> FromRequestParts<S> for Id<T> {
+impl<S: Send + Sync, T: FromStr> FromRequestParts<S> for PathId<T> {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let id = parameter(parts, "id").and_then(|text| text.parse().ok());
+        let id = path_parameter(parts, "id").and_then(|text| text.parse().ok());
         Ok(Self(id.ok_or_else(Error::not_found)))
     }
 }
 
-/// The path's `{dashboard_id}`, for what hangs on a dashboard. A text that is none waits as the 404 in the
-/// words of such routes, as in [`Id`].
-pub struct DashboardRef(pub Result<DashboardId>);
+/// The path's `{dashboard_id}` on routes below a dashboard, or a 404 with the message of those routes. See [`PathId`].
+pub struct PathDashboardId(pub Result<DashboardId>);
 
-impl<S: Send + Sync> FromRequestParts<S> for DashboardRef {
+impl<S: Send + Sync> FromRequestParts<S> for PathDashboardId {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let id = parameter(parts, "dashboard_id").and_then(|text| text.parse().ok());
+        let id = path_parameter(parts, "dashboard_id").and_then(|text| text.parse().ok());
         Ok(Self(id.ok_or_else(|| Error::not_found_as("Dashboard not found."))))
     }
 }
 
-/// The path's `{token}`: any text, for a rule to look up.
-pub struct Token(pub String);
+/// The path's `{token}`, unchecked.
+pub struct PathToken(pub String);
 
-impl<S: Send + Sync> FromRequestParts<S> for Token {
+impl<S: Send + Sync> FromRequestParts<S> for PathToken {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self(parameter(parts, "token").unwrap_or_default().into_owned()))
+        Ok(Self(path_parameter(parts, "token").unwrap_or_default().into_owned()))
     }
 }
 
-/// The path's `{asset}`: the name of a file that a page needs.
-pub struct Asset(pub String);
+/// The path's `{asset}`: the file name of a page asset.
+pub struct PathAsset(pub String);
 
-impl<S: Send + Sync> FromRequestParts<S> for Asset {
+impl<S: Send + Sync> FromRequestParts<S> for PathAsset {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self(parameter(parts, "asset").unwrap_or_default().into_owned()))
+        Ok(Self(path_parameter(parts, "asset").unwrap_or_default().into_owned()))
     }
 }
 
-/// The parameters of the query.
-pub struct Query(Vec<(String, String)>);
+/// The query parameters.
+pub struct QueryParams(Vec<(String, String)>);
 
-impl Query {
-    /// The last value of a parameter.
+impl QueryParams {
+    /// Returns the last value of a parameter.
     pub fn last(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
 }
 
-impl FromRequestParts<App> for Query {
+impl FromRequestParts<App> for QueryParams {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
@@ -82,15 +81,14 @@ impl FromRequestParts<App> for Query {
     }
 }
 
-/// A user as a path names them: by UUID, or the caller by `@me`, which is none here. A text that is
-/// neither waits as the 404, as in [`Id`].
-pub struct UserRef(pub Result<Option<UserUuid>>);
+/// The path's user: a UUID, or `None` for `@me`, the caller. A value that does not parse is a 404, as in [`PathId`].
+pub struct PathUser(pub Result<Option<UserUuid>>);
 
-impl<S: Send + Sync> FromRequestParts<S> for UserRef {
+impl<S: Send + Sync> FromRequestParts<S> for PathUser {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let text = parameter(parts, "user__uuid").unwrap_or_default();
+        let text = path_parameter(parts, "user__uuid").unwrap_or_default();
         Ok(Self(match &*text {
             "@me" => Ok(None),
             uuid => uuid.parse().map(Some).map_err(|_| Error::not_found()),
@@ -98,10 +96,10 @@ impl<S: Send + Sync> FromRequestParts<S> for UserRef {
     }
 }
 
-/// The path's parameter of this name, percent-decoded, if its route has one. It is found by its place in
-/// the route's template, so that nothing else of the path is looked at. Bytes that are no UTF-8 are
-/// replaced, which leaves a text that is nobody's id.
-pub fn parameter<'p>(parts: &'p Parts, name: &str) -> Option<Cow<'p, str>> {
+/// Returns the percent-decoded path parameter `name`, if the route has it. Invalid UTF-8 is replaced, so the value
+/// matches no id. The parameter is found by its position in the route's template, so the rest of the path is not
+/// parsed.
+pub fn path_parameter<'p>(parts: &'p Parts, name: &str) -> Option<Cow<'p, str>> {
     let template = parts.extensions.get::<MatchedPath>()?.as_str();
     let named =
         |part: &str| part.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) == Some(name);
@@ -110,9 +108,9 @@ pub fn parameter<'p>(parts: &'p Parts, name: &str) -> Option<Cow<'p, str>> {
     Some(percent_decode_str(part).decode_utf8_lossy())
 }
 
-/// The parts of a path, percent-decoded; in the place of an organization and a project stands what their parameters
-/// are called. A trailing slash is no part.
-pub(super) fn placeless(parts: &Parts) -> impl Iterator<Item = Cow<'_, str>> {
+/// Returns the percent-decoded segments of a path, without empty ones. The organization and the project are
+/// replaced by their parameter names.
+pub(super) fn segments_without_tenant(parts: &Parts) -> impl Iterator<Item = Cow<'_, str>> {
     let template = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
     let sent = parts.uri.path().split('/').map(|part| percent_decode_str(part).decode_utf8_lossy());
     let both = template.split('/').zip(sent).filter(|(named, _)| !named.is_empty());

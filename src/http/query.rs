@@ -1,20 +1,19 @@
-//! Queries: each parameter may be repeated, with a bounded number of different values.
+//! Query strings. A parameter may be repeated with a bounded number of different values.
 
 use std::collections::HashSet;
 
 use crate::error::{Error, Result};
 
-/// The parameters of a query in the order they were sent. Of a name and value that are sent again only the last one is
-/// kept.
+/// Parses a query into parameters in order. Of equal name-value pairs only the last one is kept.
 ///
 /// # Errors
-/// 400 for a parameter that has more than `most` different values.
+/// 400 if a parameter has more than `most` different values.
 pub(super) fn parse(query: &str, most: usize) -> Result<Vec<(String, String)>> {
-    let pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
-    distinct(pairs, most)
+    let pairs: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+    deduplicate(pairs, most)
 }
 
-fn distinct(mut pairs: Vec<(String, String)>, most: usize) -> Result<Vec<(String, String)>> {
+fn deduplicate(mut pairs: Vec<(String, String)>, most: usize) -> Result<Vec<(String, String)>> {
     if pairs.len() <= 1 {
         return Ok(pairs);
     }
@@ -31,11 +30,11 @@ fn distinct(mut pairs: Vec<(String, String)>, most: usize) -> Result<Vec<(String
     Ok(pairs)
 }
 
-/// The words of comma lists, each one once, in order.
+/// Returns the words of comma-separated lists in order, without duplicates.
 ///
 /// # Errors
-/// 400 at `name` for more than `most` different words.
-pub(super) fn words<'q>(
+/// 400 with `name` as `attr` if there are more than `most` different words.
+pub(super) fn split_comma_lists<'q>(
     lists: impl Iterator<Item = &'q str>,
     name: &str,
     most: usize,
@@ -60,7 +59,7 @@ mod tests {
     use super::*;
 
     fn parsed(query: &str) -> Vec<(String, String)> {
-        parse(query, 3).expect("few values")
+        parse(query, 3).expect("within the limit")
     }
 
     fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -77,7 +76,7 @@ mod tests {
     fn a_parameter_has_a_bounded_number_of_different_values() {
         assert_eq!(parsed(&"a=1&".repeat(500)).len(), 1);
         assert_eq!(parsed("a=1&a=2&a=3&b=1&b=2&b=3").len(), 6);
-        let refused = parse("b=1&a=1&a=2&a=3&a=%34", 3).expect_err("a fourth value");
+        let refused = parse("b=1&a=1&a=2&a=3&a=%34", 3).expect_err("over the limit");
         assert_eq!((refused.status(), refused.code()), (400, "limit_reached"));
         assert_eq!(refused.attr(), Some("a"));
     }
@@ -85,8 +84,11 @@ mod tests {
     #[test]
     fn words_of_lists_count_together() {
         let lists = ["a, b,,a", "c"];
-        assert_eq!(words(lists.into_iter(), "x", 3).expect("three"), ["a", "b", "c"]);
-        let refused = words(lists.into_iter(), "x", 2).expect_err("a third word");
+        assert_eq!(
+            split_comma_lists(lists.into_iter(), "x", 3).expect("within the limit"),
+            ["a", "b", "c"]
+        );
+        let refused = split_comma_lists(lists.into_iter(), "x", 2).expect_err("over the limit");
         assert_eq!(refused.attr(), Some("x"));
     }
 }

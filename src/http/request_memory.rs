@@ -1,4 +1,4 @@
-//! The memory of one request: of its body, and of the answer to the change that it asks for.
+//! The memory of one request: its body, and the response to its write.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,82 +7,82 @@ use axum::extract::Request;
 
 use crate::error::{Error, Result};
 
-use super::budget::{Charge, UNCOUNTED};
+use super::memory_budget::{Charge, MIN_COUNTED_SIZE};
 
-/// What one request may take: an extension of the request, by which the gate tells it. Dropping the last clone gives
-/// the memory back.
+/// The memory that one request may take. The route's guard passes it on as a request extension. Dropping the last
+/// clone releases the memory.
 #[derive(Clone)]
 pub(super) struct RequestMemory {
-    /// The largest body, in bytes, where that is less than [`BodyLimits::max_bytes`](super::body::BodyLimits).
+    /// The largest body, in bytes, if lower than [`BodyLimits::max_bytes`](super::body::BodyLimits).
     max_body: usize,
-    taken: Arc<Mutex<Taken>>,
+    reserved: Arc<Mutex<Reserved>>,
 }
 
-struct Taken {
+struct Reserved {
     charge: Charge,
-    /// How many of its bytes are for the answer.
-    answer: usize,
+    /// The bytes of the charge that are for the response.
+    response_bytes: usize,
 }
 
 impl RequestMemory {
-    /// Memory that is counted in `charge`, for a body of at most `max_body` bytes.
+    /// Creates the memory of a request from `charge`, with a body of at most `max_body` bytes.
     pub(super) fn new(max_body: usize, charge: Charge) -> Self {
-        Self { max_body, taken: Arc::new(Mutex::new(Taken { charge, answer: 0 })) }
+        Self { max_body, reserved: Arc::new(Mutex::new(Reserved { charge, response_bytes: 0 })) }
     }
 
-    /// Whether a request needs any: it has a body, or may change something.
+    /// Whether the request needs memory: it has a body or may write.
     pub(super) fn is_needed(request: &Request) -> bool {
         !request.method().is_safe() || request.body().size_hint().upper() != Some(0)
     }
 
-    /// The largest body, in bytes.
+    /// Returns the largest body, in bytes.
     pub(super) const fn max_body(&self) -> usize {
         self.max_body
     }
 
-    /// Counts `bytes` for the body and what is made of it; little is not counted.
+    /// Charges `bytes` for the body and its parsed form. Small bodies are not charged.
     ///
     /// # Errors
-    /// 413 for more than one request may ever take; 503 when there is no room for it now.
+    /// 413 if one request may never take that much, 503 if there is no room now.
     pub(super) fn count_body(&self, bytes: usize) -> Result<()> {
-        let bytes = if bytes > UNCOUNTED { bytes } else { 0 };
+        let bytes = if bytes > MIN_COUNTED_SIZE { bytes } else { 0 };
         let mut taken = self.lock();
-        let share = taken.charge.share();
+        let share = taken.charge.smallest_limit();
         if bytes > share {
-            return Err(Error::body_takes_too_much(share));
+            return Err(Error::body_needs_too_much_memory(share));
         }
-        let bytes = bytes + taken.answer;
+        let bytes = bytes + taken.response_bytes;
         Ok(taken.charge.resize(bytes)?)
     }
 
-    /// What reserves bytes for the answer to a request with this memory.
-    pub(super) fn reserving(
+    /// Returns a function that reserves memory for the response.
+    pub(super) fn reserve_fn(
         memory: Option<Self>,
     ) -> Box<dyn Fn(usize) -> Result<()> + Send + Sync> {
         Box::new(move |bytes| memory.as_ref().map_or(Ok(()), |memory| memory.reserve(bytes)))
     }
 
-    /// Reserves `bytes` for the answer, in place of what was reserved before.
+    /// Reserves `bytes` for the response, replacing an earlier reservation.
     ///
     /// # Errors
-    /// 503 when there is no room for it.
+    /// 503 if there is no room.
     fn reserve(&self, bytes: usize) -> Result<()> {
         let mut taken = self.lock();
-        let body = taken.charge.bytes() - taken.answer;
+        let body = taken.charge.bytes() - taken.response_bytes;
         taken.charge.resize(body + bytes)?;
-        taken.answer = bytes;
+        taken.response_bytes = bytes;
         Ok(())
     }
 
-    /// What was reserved for the answer, if anything was. The rest is given back.
-    pub(super) fn into_answer(self) -> Option<Arc<Charge>> {
+    /// Releases the body's memory. Returns the charge for the response, if one was reserved.
+    pub(super) fn into_charge(self) -> Option<Arc<Charge>> {
         let mut taken = self.lock();
-        let answer = std::mem::take(&mut taken.answer);
-        let charge = taken.charge.split(answer);
-        (answer > 0).then(|| Arc::new(charge))
+        let response = std::mem::take(&mut taken.response_bytes);
+        let charge = taken.charge.split(response);
+        (response > 0).then(|| Arc::new(charge))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Reserved> {
+        self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,5 +1,5 @@
-//! A client's TCP stream with three manners that hyper leaves to it: a client that reads too slowly is given up, the
-//! kernel keeps little of what it does not read, and a close does not destroy the answer before it.
+//! A client's TCP stream with three additions to hyper: it disconnects clients that read too slowly, limits the
+//! unsent data in the kernel, and closes without losing the last response.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -12,32 +12,32 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// How many bytes a client must take in while a write's patience lasts, unless it takes in all that there is: over
-/// the 30 seconds of the server's default, about two thirds of what a modem of 28.8 kbit/s reads.
-const LEAST: usize = 64 * 1024;
+/// The bytes that a client must accept per write timeout, unless it accepts everything. With the default of 30
+/// seconds this is about two thirds of the speed of a 28.8 kbit/s modem.
+const MIN_PROGRESS: usize = 64 * 1024;
 
-/// How many bytes that are not sent yet the kernel keeps: what a client does not read stays where it is counted.
-const UNSENT: u32 = 128 * 1024;
+/// The most unsent bytes in the kernel, so that unread data stays where it is counted.
+const MAX_UNSENT: u32 = 128 * 1024;
 
-/// How long a closing socket waits for more from a client that is silent.
-const QUIET: Duration = Duration::from_millis(250);
+/// The time to wait for more data from a silent client when closing.
+const LINGER_IDLE_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// How long it takes in what a client goes on sending.
-const LINGER: Duration = Duration::from_secs(5);
+/// The longest time to read and discard data from a client when closing.
+const LINGER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The stream of one connection.
 pub(super) struct Socket {
     stream: TcpStream,
-    /// The time in which a client must take in [`LEAST`] bytes, from the first write that waits.
-    patience: Duration,
+    /// The time in which a client must accept [`MIN_PROGRESS`] bytes, from the first write that blocks.
+    write_timeout: Duration,
     stalled: Option<Stalled>,
     lingering: Option<Lingering>,
 }
 
-/// Writes that the client has not caught up with.
+/// A write that is blocked by a slow client.
 struct Stalled {
     end: Pin<Box<Sleep>>,
-    /// The bytes that it took in since.
+    /// The bytes accepted since the write blocked.
     taken: usize,
 }
 
@@ -47,13 +47,13 @@ struct Lingering {
 }
 
 impl Socket {
-    pub(super) fn new(stream: TcpStream, patience: Duration) -> Self {
-        // Where the system has no such limit, its own holds.
-        let _unsupported = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT);
-        Self { stream, patience, stalled: None, lingering: None }
+    pub(super) fn new(stream: TcpStream, write_timeout: Duration) -> Self {
+        // If the system does not support the option, its own limit applies.
+        let _unsupported = SockRef::from(&stream).set_tcp_notsent_lowat(MAX_UNSENT);
+        Self { stream, write_timeout, stalled: None, lingering: None }
     }
 
-    /// Passes on what a write came to; an error in place of a wait beyond the client's time.
+    /// Returns the result of a write, or an error if the write has been blocked for too long.
     fn unless_stalled(
         &mut self,
         cx: &mut Context<'_>,
@@ -64,7 +64,7 @@ impl Socket {
             self.stalled = self.stalled.take().and_then(|stalled| stalled.after(taken));
             return Poll::Ready(written);
         }
-        let patience = self.patience;
+        let patience = self.write_timeout;
         let start = || Stalled { end: Box::pin(sleep(patience)), taken: 0 };
         ready!(self.stalled.get_or_insert_with(start).end.as_mut().poll(cx));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
@@ -72,10 +72,10 @@ impl Socket {
 }
 
 impl Stalled {
-    /// What is left of it once the client took in `bytes` more; none where that is enough.
+    /// Adds accepted bytes. Returns `None` once the client has accepted enough.
     fn after(self, bytes: usize) -> Option<Self> {
         let taken = self.taken + bytes;
-        (taken < LEAST).then_some(Self { taken, ..self })
+        (taken < MIN_PROGRESS).then_some(Self { taken, ..self })
     }
 }
 
@@ -113,15 +113,15 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Whoever flushes has written all that there was.
+        // A flush happens only after everything was written.
         self.stalled = None;
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
-    /// Says that no more will come, then takes in what the client still sends, for a while.
+    /// Sends the end of the stream, then reads and discards what the client still sends, for a limited time.
     ///
-    /// Closing a socket with unread bytes makes the kernel reset the connection, and a client that
-    /// is still sending its too large body would never read the answer that says so.
+    /// Closing a socket with unread data makes the kernel reset the connection. A client that is still sending an
+    /// oversized body would then never read the response.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Self { stream, lingering, .. } = &mut *self;
         if lingering.is_none() {
@@ -132,7 +132,7 @@ impl AsyncWrite for Socket {
             let mut discarded = [0; 4096];
             let mut buffer = ReadBuf::new(&mut discarded);
             match Pin::new(&mut *stream).poll_read(cx, &mut buffer) {
-                Poll::Ready(Ok(())) if !buffer.filled().is_empty() && lingering.goes_on() => {}
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() && lingering.extend() => {}
                 Poll::Ready(_) => return Poll::Ready(Ok(())),
                 Poll::Pending => return lingering.quiet.as_mut().poll(cx).map(Ok),
             }
@@ -142,13 +142,13 @@ impl AsyncWrite for Socket {
 
 impl Lingering {
     fn start() -> Self {
-        Self { end: Instant::now() + LINGER, quiet: Box::pin(sleep(QUIET)) }
+        Self { end: Instant::now() + LINGER_TIMEOUT, quiet: Box::pin(sleep(LINGER_IDLE_TIMEOUT)) }
     }
 
-    /// Counts the silence anew; false once the whole time is up.
-    fn goes_on(&mut self) -> bool {
+    /// Restarts the wait for silence. Returns false once the total time is over.
+    fn extend(&mut self) -> bool {
         let now = Instant::now();
-        self.quiet.as_mut().reset(self.end.min(now + QUIET));
+        self.quiet.as_mut().reset(self.end.min(now + LINGER_IDLE_TIMEOUT));
         now < self.end
     }
 }
@@ -176,8 +176,8 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
-    /// Whether writes go on for six spans of patience to a client that takes in `bytes` between two waits. With
-    /// `flushes` that is all that there is each time.
+    /// Whether writes continue for six timeouts if the client reads `bytes` between two waits. With `flushes` that
+    /// is everything written each time.
     async fn goes_on(bytes: usize, flushes: bool) -> bool {
         let patience = Duration::from_millis(50);
         let (mut socket, _client) = pair(patience).await;
@@ -204,7 +204,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_takes_in_the_least_rate_or_all_that_there_is_is_not() {
-        assert!(goes_on(LEAST, false).await);
+        assert!(goes_on(MIN_PROGRESS, false).await);
         assert!(goes_on(1, true).await);
     }
 
@@ -234,9 +234,9 @@ mod tests {
         let sender = async {
             client.write_all(&vec![0; 16 << 20]).await.unwrap();
             client.shutdown().await.unwrap();
-            let mut answer = Vec::new();
-            client.read_to_end(&mut answer).await.unwrap();
-            assert_eq!(answer, b"413");
+            let mut response = Vec::new();
+            client.read_to_end(&mut response).await.unwrap();
+            assert_eq!(response, b"413");
         };
         tokio::join!(server, sender);
     }
@@ -246,6 +246,6 @@ mod tests {
         let (mut socket, _client) = pair(Duration::from_secs(1)).await;
         let start = Instant::now();
         socket.shutdown().await.unwrap();
-        assert!(start.elapsed() < LINGER);
+        assert!(start.elapsed() < LINGER_TIMEOUT);
     }
 }

@@ -1,4 +1,4 @@
-//! HTTPS: the certificate and its key, read again when their files change.
+//! HTTPS. The certificate and its key are reloaded when their files change.
 
 use std::fmt::Display;
 use std::fs::{self, File};
@@ -17,21 +17,21 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{Error, InconsistentKeys, ServerConfig};
 
-/// The stream of one connection by TLS.
+/// The TLS stream of one connection.
 pub(super) type TlsStream<S> = tokio_rustls::server::TlsStream<S>;
 
-/// How often the files are looked at.
-const LOOK: Duration = Duration::from_secs(2);
+/// The time between two checks of the files.
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The largest file, in bytes.
-const LARGEST: u64 = 1 << 20;
+const MAX_FILE_SIZE: u64 = 1 << 20;
 
-/// A certificate and its key, as they are in their files: a new pair is used from the next connection on, and one
-/// that does not fit together never is.
+/// A certificate and its private key. A new pair is used from the next connection on. A pair that does not match
+/// is rejected and the old one stays in use.
 pub struct Tls {
     files: Files,
     config: ArcSwap<ServerConfig>,
-    seen: Mutex<Seen>,
+    last_check: Mutex<LastCheck>,
 }
 
 #[derive(Clone)]
@@ -40,77 +40,77 @@ struct Files {
     key: PathBuf,
 }
 
-/// What the last look found.
-struct Seen {
-    marks: [Option<Mark>; 2],
-    /// Why the files were not taken, where they were not.
+/// The result of the last check.
+struct LastCheck {
+    marks: [Option<FileStamp>; 2],
+    /// The reason if the files were rejected.
     refused: Option<String>,
 }
 
-/// What changes when a file does, or another takes its place: device, inode, size, and both times.
-type Mark = (u64, u64, u64, (i64, i64), (i64, i64));
+/// Identifies a version of a file: device, inode, size, modification time and change time.
+type FileStamp = (u64, u64, u64, (i64, i64), (i64, i64));
 
 impl Tls {
-    /// Reads both files, PEM each: the certificate with what leads to its root, and its private key.
+    /// Reads both PEM files: the certificate chain and its private key.
     ///
     /// # Errors
-    /// What is wrong with which file, in one line.
+    /// A one-line message that names the file and its problem.
     pub fn load(certificate: PathBuf, key: PathBuf) -> Result<Self, String> {
         let files = Files { certificate, key };
-        let marks = files.marks();
+        let marks = files.stamps();
         let config = ArcSwap::from(files.read()?);
         if fs::metadata(&files.key).is_ok_and(|key| key.mode() & 0o007 != 0) {
-            tracing::warn!("{} is a private key and others may read it", files.key.display());
+            tracing::warn!("the private key {} is readable by other users", files.key.display());
         }
-        Ok(Self { files, config, seen: Mutex::new(Seen { marks, refused: None }) })
+        Ok(Self { files, config, last_check: Mutex::new(LastCheck { marks, refused: None }) })
     }
 
-    /// Looks at the files again and again, and takes what is new. Never ends.
-    pub async fn keep_fresh(self: Arc<Self>) {
+    /// Reloads the files when they change. Never returns.
+    pub async fn watch_files(self: Arc<Self>) {
         loop {
-            sleep(LOOK).await;
-            Arc::clone(&self).look_again(false).await;
+            sleep(CHECK_INTERVAL).await;
+            Arc::clone(&self).check_files_off_thread(false).await;
         }
     }
 
-    /// Reads the files now.
+    /// Reloads the files now.
     pub async fn reload(self: Arc<Self>) {
-        self.look_again(true).await;
+        self.check_files_off_thread(true).await;
     }
 
-    async fn look_again(self: Arc<Self>, anyway: bool) {
-        // A look that panics leaves what there was.
-        let _ = tokio::task::spawn_blocking(move || self.look(anyway)).await;
+    async fn check_files_off_thread(self: Arc<Self>, anyway: bool) {
+        // If a check panics, the current certificate stays in use.
+        let _ = tokio::task::spawn_blocking(move || self.check_files(anyway)).await;
     }
 
-    /// Takes what the files hold if they changed, or `anyway`. Files that were refused are read each time: they
-    /// may have been in the midst of being replaced.
-    fn look(&self, anyway: bool) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let marks = self.files.marks();
+    /// Reloads the files if they changed or if `anyway` is true. Rejected files are read every time, because they
+    /// may have been read while they were being replaced.
+    fn check_files(&self, anyway: bool) {
+        let mut seen = self.last_check.lock().unwrap_or_else(PoisonError::into_inner);
+        let marks = self.files.stamps();
         if !anyway && seen.refused.is_none() && seen.marks == marks {
             return;
         }
         let refused = match self.files.read() {
             Ok(config) => {
                 self.config.store(config);
-                tracing::info!("the certificate was read again");
+                tracing::info!("the certificate was reloaded");
                 None
             }
             Err(why) => {
                 if anyway || seen.refused.as_ref() != Some(&why) {
-                    tracing::error!("the certificate stays as it was: {why}");
+                    tracing::error!("the certificate was not reloaded: {why}");
                 }
                 Some(why)
             }
         };
-        *seen = Seen { marks, refused };
+        *seen = LastCheck { marks, refused };
     }
 
-    /// Agrees with a client on how to speak.
+    /// Performs the TLS handshake.
     ///
     /// # Errors
-    /// `TimedOut` at `deadline`; what else goes wrong with this one client.
+    /// `TimedOut` at `deadline`, or the error of the handshake.
     pub(super) async fn accept<S>(&self, stream: S, deadline: Instant) -> io::Result<TlsStream<S>>
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -121,8 +121,8 @@ impl Tls {
 }
 
 impl Files {
-    /// A mark of each file; none of one that is not there.
-    fn marks(&self) -> [Option<Mark>; 2] {
+    /// Returns the mark of each file, or `None` for a missing file.
+    fn stamps(&self) -> [Option<FileStamp>; 2] {
         [&self.certificate, &self.key].map(|path| {
             let file = fs::metadata(path).ok()?;
             let times = ((file.mtime(), file.mtime_nsec()), (file.ctime(), file.ctime_nsec()));
@@ -131,44 +131,44 @@ impl Files {
     }
 
     fn read(&self) -> Result<Arc<ServerConfig>, String> {
-        let certificates = CertificateDer::pem_slice_iter(&contents(&self.certificate)?)
+        let certificates = CertificateDer::pem_slice_iter(&read_file(&self.certificate)?)
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| about(&self.certificate, &error))?;
+            .map_err(|error| with_path(&self.certificate, &error))?;
         if certificates.is_empty() {
-            return Err(about(&self.certificate, &"there is no certificate in it, in PEM"));
+            return Err(with_path(&self.certificate, &"it contains no PEM certificate"));
         }
-        let key = PrivateKeyDer::from_pem_slice(&contents(&self.key)?).map_err(|_| {
-            about(&self.key, &"there is no private key in it, in PEM and unencrypted")
+        let key = PrivateKeyDer::from_pem_slice(&read_file(&self.key)?).map_err(|_| {
+            with_path(&self.key, &"it contains no private key as PEM without encryption")
         })?;
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .and_then(|known| known.with_no_client_auth().with_single_cert(certificates, key))
-            .map_err(|error| self.unfit(&error))?;
+            .map_err(|error| self.invalid(&error))?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Arc::new(config))
     }
 
-    fn unfit(&self, error: &Error) -> String {
+    fn invalid(&self, error: &Error) -> String {
         let (certificate, key) = (self.certificate.display(), self.key.display());
         match error {
             Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
                 format!("{key} is not the key of the certificate in {certificate}")
             }
-            Error::InvalidCertificate(_) => about(&self.certificate, error),
+            Error::InvalidCertificate(_) => with_path(&self.certificate, error),
             _ => format!("{certificate} and {key} cannot be used: {error}"),
         }
     }
 }
 
-fn contents(path: &Path) -> Result<Vec<u8>, String> {
+fn read_file(path: &Path) -> Result<Vec<u8>, String> {
     let read = || {
         let mut bytes = Vec::new();
-        File::open(path)?.take(LARGEST).read_to_end(&mut bytes)?;
+        File::open(path)?.take(MAX_FILE_SIZE).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
-    read().map_err(|error: io::Error| about(path, &error))
+    read().map_err(|error: io::Error| with_path(path, &error))
 }
 
-fn about(path: &Path, what: &dyn Display) -> String {
+fn with_path(path: &Path, what: &dyn Display) -> String {
     format!("{}: {what}", path.display())
 }

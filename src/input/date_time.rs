@@ -1,18 +1,18 @@
-//! Moments.
+//! Timestamps.
 
 use serde_json::Value;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 
-use super::{Kind, Schema};
+use super::{FieldType, Schema};
 use crate::error::{Error, Result};
 use crate::time::Timestamp;
 
-/// A moment: a date, with or without a time of day and an offset, in the forms of facts-crosscutting §b. One
-/// outside of the years 0 to 9999 in UTC is refused too, as nothing could show it. Refused with `invalid_input`.
+/// A timestamp: a date, optionally with a time and an offset. See `docs/spec/values.md`. Times outside the years
+/// 0 to 9999 in UTC are invalid, because no response could show them. Fails with `invalid_input`.
 #[derive(Debug, Clone, Copy)]
 pub struct DateTime;
 
-impl Kind for DateTime {
+impl FieldType for DateTime {
     type Value = Timestamp;
 
     fn read(value: &Value) -> Result<Timestamp> {
@@ -39,7 +39,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::testing::{any_json, read, reads, refuses};
+    use super::super::testing::{any_json, assert_reads, assert_refused, read_field};
     use super::*;
 
     const WRONG: &str = "Datetime has wrong format. Use one of these formats instead: \
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn moments_are_read_with_and_without_time_and_offset() {
         let moment = Timestamp::from_micros;
-        reads::<DateTime>([
+        assert_reads::<DateTime>([
             (json!("2025-01-02T03:04:05Z"), moment(1_735_787_045_000_000)),
             (json!("2025-01-02T05:04:05.5+02:00"), moment(1_735_787_045_500_000)),
             (json!("2025-01-02 03:04"), moment(1_735_787_040_000_000)),
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn what_is_no_moment_that_can_be_shown_is_refused() {
-        refuses::<DateTime>(
+        assert_refused::<DateTime>(
             [
                 json!(""),
                 json!("now"),
@@ -85,8 +85,8 @@ mod tests {
             value in any_json(), date in "[0-9]{4}-(0[1-9]|1[0-2])-[0-2][0-9]", offset in "([+-][0-2][0-9]:[0-5][0-9])?",
         ) {
             for value in [value, json!(format!("{date}T12:34:56.789{offset}"))] {
-                if let Ok(Some(moment)) = read::<DateTime>(&value) {
-                    prop_assert_eq!(read::<DateTime>(&json!(moment.to_string())), Ok(Some(moment)));
+                if let Ok(Some(moment)) = read_field::<DateTime>(&value) {
+                    prop_assert_eq!(read_field::<DateTime>(&json!(moment.to_string())), Ok(Some(moment)));
                 }
             }
         }

@@ -1,35 +1,36 @@
-//! Decimals, kept as the text that answers show.
+//! Decimal numbers, stored as the string that responses show.
 
 use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
 
-use super::number::{above, below, require_short};
+use super::number::{require_numeric_length, too_large, too_small};
 use super::text::strip;
-use super::{Kind, Schema};
+use super::{FieldType, Schema};
 use crate::error::{Error, Result};
 
-/// A decimal from `MIN` to `MAX` with at most `DIGITS` digits, `PLACES` of them after the point; its value
-/// is a text with exactly that many, `"0.40"` (facts-crosscutting §b, facts-org §5.6).
+/// A decimal from `MIN` to `MAX` with at most `DIGITS` digits, of which `PLACES` follow the decimal point.
+/// The value is a string with exactly `PLACES` decimal places, such as `"0.40"`.
 ///
-/// Digits count as they are written: `"0.400"` has three places. A [`Nullable`](super::Nullable) decimal
-/// takes a blank text for null. Refused with `max_string_length`, `invalid_input`, `max_digits`,
-/// `max_decimal_places`, `max_whole_digits`, `max_value`, `min_value`, in this order.
+/// The limits apply to the digits as they were sent: `"0.400"` has three decimal places. A
+/// [`Nullable`](super::Nullable) decimal reads a blank string as null. Fails, in this order, with
+/// `max_string_length`, `invalid_input`, `max_digits`, `max_decimal_places`, `max_whole_digits`,
+/// `max_value` or `min_value`.
 #[derive(Debug, Clone, Copy)]
 pub struct Decimal<const DIGITS: u32, const PLACES: u32, const MIN: i64, const MAX: i64>;
 
-impl<const DIGITS: u32, const PLACES: u32, const MIN: i64, const MAX: i64> Kind
+impl<const DIGITS: u32, const PLACES: u32, const MIN: i64, const MAX: i64> FieldType
     for Decimal<DIGITS, PLACES, MIN, MAX>
 {
     type Value = String;
 
     fn read(value: &Value) -> Result<String> {
-        const { assert!(PLACES <= DIGITS && DIGITS <= 18, "the scaled value has to fit 128 bits") };
+        const { assert!(PLACES <= DIGITS && DIGITS <= 18, "the scaled value must fit in 128 bits") };
         let written = match value {
             Value::String(text) => {
-                require_short(text)?;
-                Written::parse(strip(text))
+                require_numeric_length(text)?;
+                ParsedDecimal::parse(strip(text))
             }
-            Value::Number(number) => Written::parse(&number.to_string()),
+            Value::Number(number) => ParsedDecimal::parse(&number.to_string()),
             _ => None,
         };
         let written = written
@@ -39,16 +40,16 @@ impl<const DIGITS: u32, const PLACES: u32, const MIN: i64, const MAX: i64> Kind
         let one = 10_i128.pow(PLACES);
         let scaled = written.scaled(PLACES);
         if scaled > i128::from(MAX) * one {
-            return Err(above(MAX));
+            return Err(too_large(MAX));
         }
         if scaled < i128::from(MIN) * one {
-            return Err(below(MIN));
+            return Err(too_small(MIN));
         }
-        Ok(shown(scaled, PLACES))
+        Ok(format_scaled(scaled, PLACES))
     }
 
     fn schema() -> Schema {
-        const { assert!(0 <= MIN && MAX <= 9, "its pattern names every whole number") };
+        const { assert!(0 <= MIN && MAX <= 9, "the pattern lists every whole number") };
         ObjectBuilder::new()
             .schema_type(Type::String)
             .format(Some(SchemaFormat::Custom("decimal".to_owned())))
@@ -56,28 +57,28 @@ impl<const DIGITS: u32, const PLACES: u32, const MIN: i64, const MAX: i64> Kind
             .into()
     }
 
-    fn reads_as_null(value: &Value) -> bool {
+    fn is_null(value: &Value) -> bool {
         value.is_null() || value.as_str().is_some_and(|text| strip(text).is_empty())
     }
 }
 
-/// How a decimal is written: the largest with zeros only behind the point, a smaller one with anything.
+/// The pattern of a valid decimal. The largest whole number allows only zeros after the point.
 fn pattern(places: u32, min: i64, max: i64) -> String {
     let smaller: Vec<String> = (min..max).map(|whole| whole.to_string()).collect();
     let smaller = smaller.join("|");
     format!(r"^(({smaller})(\.[0-9]{{1,{places}}})?|{max}(\.0{{1,{places}}})?)$")
 }
 
-/// A decimal as it is written: `digits * 10^exponent`. By hand, because the checks count the written
-/// digits, which a number type with a precision of its own would round away.
-struct Written {
+/// A decimal as sent: `digits * 10^exponent`. It is parsed by hand because the limits count the digits
+/// sent, which a decimal type would round away.
+struct ParsedDecimal {
     negative: bool,
     /// Without leading zeros; `0` for zero.
     digits: String,
     exponent: i64,
 }
 
-impl Written {
+impl ParsedDecimal {
     fn parse(text: &str) -> Option<Self> {
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {
             Some((mantissa, exponent)) => (mantissa, exponent.parse().ok()?),
@@ -126,7 +127,8 @@ impl Written {
         Ok(())
     }
 
-    /// The value times `10^places`; only for one of the precision required above.
+    /// Returns the value times `10^places`. Call it only after
+    /// [`require_precision`](Self::require_precision).
     fn scaled(&self, places: u32) -> i128 {
         let zeros = u32::try_from(self.exponent.saturating_add(places.into())).unwrap_or_default();
         let magnitude = self.digits.bytes().fold(0_i128, |number, digit| {
@@ -137,7 +139,7 @@ impl Written {
     }
 }
 
-fn shown(scaled: i128, places: u32) -> String {
+fn format_scaled(scaled: i128, places: u32) -> String {
     let one = 10_i128.pow(places);
     let sign = if scaled < 0 { "-" } else { "" };
     let (whole, fraction) = (scaled.abs() / one, scaled.abs() % one);
@@ -154,7 +156,7 @@ mod tests {
     use serde_json::json;
 
     use super::super::Nullable;
-    use super::super::testing::{any_json, read, reads, refuses};
+    use super::super::testing::{any_json, assert_reads, assert_refused, read_field};
     use super::*;
     use crate::patch::Patch;
 
@@ -174,12 +176,12 @@ mod tests {
             (json!("0"), "0.00"),
             (json!(-0.0), "0.00"),
         ];
-        reads::<Rate>(cases.map(|(value, text)| (value, text.to_owned())));
-        reads::<Decimal<4, 2, -99, 99>>([
+        assert_reads::<Rate>(cases.map(|(value, text)| (value, text.to_owned())));
+        assert_reads::<Decimal<4, 2, -99, 99>>([
             (json!("-1.5"), "-1.50".to_owned()),
             (json!("1e1"), "10.00".to_owned()),
         ]);
-        reads::<Decimal<2, 0, 0, 99>>([(json!("12"), "12".to_owned())]);
+        assert_reads::<Decimal<2, 0, 0, 99>>([(json!("12"), "12".to_owned())]);
     }
 
     #[test]
@@ -213,13 +215,15 @@ mod tests {
             "1e99999999999999999999",
             "--1",
         ];
-        refuses::<Rate>(texts.map(|text| (json!(text), form.0, form.1)));
-        refuses::<Rate>([json!(true), json!([1]), json!({})].map(|value| (value, form.0, form.1)));
+        assert_refused::<Rate>(texts.map(|text| (json!(text), form.0, form.1)));
+        assert_refused::<Rate>(
+            [json!(true), json!([1]), json!({})].map(|value| (value, form.0, form.1)),
+        );
         let digits = "Ensure that there are no more than 3 digits in total.";
         let places = "Ensure that there are no more than 2 decimal places.";
         let whole = "Ensure that there are no more than 1 digits before the decimal point.";
         let max = "Ensure this value is less than or equal to 1.";
-        refuses::<Rate>([
+        assert_refused::<Rate>([
             (json!("1.234"), "max_digits", digits),
             (json!("1e9999"), "max_digits", digits),
             (json!("1e-9223372036854775808"), "max_digits", digits),
@@ -238,22 +242,25 @@ mod tests {
 
     #[test]
     fn a_nullable_decimal_takes_a_blank_text_for_null() {
-        assert_eq!(read::<Nullable<Rate>>(&json!(" ")), Ok(Patch::Null));
-        assert_eq!(read::<Nullable<Rate>>(&json!("0.1")), Ok(Patch::Value("0.10".to_owned())));
+        assert_eq!(read_field::<Nullable<Rate>>(&json!(" ")), Ok(Patch::Null));
+        assert_eq!(
+            read_field::<Nullable<Rate>>(&json!("0.1")),
+            Ok(Patch::Value("0.10".to_owned()))
+        );
     }
 
     proptest! {
         #[test]
         fn hundredths_are_kept(hundredths in 0_u32..=100) {
             let text = format!("{}.{:02}", hundredths / 100, hundredths % 100);
-            prop_assert_eq!(read::<Rate>(&json!(f64::from(hundredths) / 100.0)), Ok(Some(text.clone())));
-            prop_assert_eq!(read::<Rate>(&json!(text)), Ok(Some(text)));
+            prop_assert_eq!(read_field::<Rate>(&json!(f64::from(hundredths) / 100.0)), Ok(Some(text.clone())));
+            prop_assert_eq!(read_field::<Rate>(&json!(text)), Ok(Some(text)));
         }
 
         #[test]
         fn any_json_is_read_or_refused(value in any_json()) {
-            if let Ok(Some(text)) = read::<Decimal<18, 9, -1000, 1000>>(&value) {
-                prop_assert_eq!(read::<Decimal<18, 9, -1000, 1000>>(&json!(text)), Ok(Some(text)));
+            if let Ok(Some(text)) = read_field::<Decimal<18, 9, -1000, 1000>>(&value) {
+                prop_assert_eq!(read_field::<Decimal<18, 9, -1000, 1000>>(&json!(text)), Ok(Some(text)));
             }
         }
     }

@@ -1,28 +1,29 @@
-//! E-mail addresses.
+//! Email addresses.
 
 use email_address::{EmailAddress, Options};
 use serde_json::Value;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 
-use super::{Kind, Name, Schema};
+use super::{FieldType, Name, Schema};
 use crate::error::{Error, Result};
 
-const MAX: usize = 254;
+const MAX_LENGTH: usize = 254;
 
-/// An e-mail address of at most 254 characters: the domain in lower case and, whichever way it was spelled,
-/// in Unicode; the local part as it was typed (facts-org §3.1).
+/// An email address of at most 254 characters. The domain is normalized to lower case and Unicode. The local part is
+/// kept as sent.
 ///
-/// The domain has at least two labels of letters, digits and inner hyphens; the local part is ASCII. A
-/// display name, an IP literal or a local part in quotes is refused: quotes give one mailbox many spellings. Refused with the codes of [`Name`] and then `invalid_input`.
+/// The domain needs at least two labels of letters, digits and inner hyphens. The local part is ASCII. Display names,
+/// IP literals and quoted local parts are invalid; quotes would give one mailbox several spellings. Fails with the
+/// codes of [`Name`], then with `invalid_input`.
 #[derive(Debug, Clone, Copy)]
 pub struct Email;
 
-impl Kind for Email {
+impl FieldType for Email {
     type Value = String;
 
     fn read(value: &Value) -> Result<String> {
-        let text = Name::<MAX>::read(value)?;
-        normalized(&text)
+        let text = Name::<MAX_LENGTH>::read(value)?;
+        normalize(&text)
             .ok_or_else(|| Error::invalid("invalid_input", "Enter a valid email address."))
     }
 
@@ -30,28 +31,28 @@ impl Kind for Email {
         ObjectBuilder::new()
             .schema_type(Type::String)
             .format(Some(SchemaFormat::KnownFormat(KnownFormat::IdnEmail)))
-            .max_length(Some(MAX))
+            .max_length(Some(MAX_LENGTH))
             .into()
     }
 }
 
-fn normalized(text: &str) -> Option<String> {
+fn normalize(text: &str) -> Option<String> {
     let options =
         Options::default().with_required_tld().without_domain_literal().without_display_text();
     EmailAddress::parse_with_options(text, options).ok()?;
     let (local, domain) = text.rsplit_once('@')?;
-    let domain = one_spelling(domain)?;
-    // The crate lets a label hold whatever an atom may, such as `!` and `_`.
+    let domain = normalize_domain(domain)?;
+    // The crate allows every atom character in a label, such as `!` and `_`.
     let host = domain.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '.'));
     let top = domain.rsplit('.').next()?;
-    // A name whose last label begins with a digit is an IP address to those who connect to it.
+    // Clients that connect to a name treat it as an IP address if its last label begins with a digit.
     let named = top.chars().count() > 1 && !top.starts_with(|c: char| c.is_ascii_digit());
     let plain = local.is_ascii() && !local.contains(|c: char| c.is_ascii_control() || c == '"');
     (plain && host && named).then(|| format!("{local}@{domain}"))
 }
 
-/// The one spelling of a domain: in lower case, in Unicode, whichever of its spellings was sent.
-fn one_spelling(domain: &str) -> Option<String> {
+/// Normalizes a domain to lower case and Unicode.
+fn normalize_domain(domain: &str) -> Option<String> {
     let ascii = idna::domain_to_ascii_strict(domain).ok()?;
     let (unicode, valid) = idna::domain_to_unicode(&ascii);
     valid.ok().map(|()| unicode)
@@ -62,7 +63,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::testing::{any_json, read, reads, refuses};
+    use super::super::testing::{any_json, assert_reads, assert_refused, read_field};
     use super::*;
 
     #[test]
@@ -76,7 +77,7 @@ mod tests {
             ("a@ſ.io", "a@s.io"),
             ("o'neil_!@example.com", "o'neil_!@example.com"),
         ];
-        reads::<Email>(cases.map(|(sent, kept)| (json!(sent), kept.to_owned())));
+        assert_reads::<Email>(cases.map(|(sent, kept)| (json!(sent), kept.to_owned())));
     }
 
     #[test]
@@ -114,10 +115,10 @@ mod tests {
             "a@xn--.io",
             "a@xn--a-ecp.ru-.io",
         ];
-        refuses::<Email>(
+        assert_refused::<Email>(
             wrong.map(|text| (json!(text), "invalid_input", "Enter a valid email address.")),
         );
-        refuses::<Email>([
+        assert_refused::<Email>([
             (json!(5), "invalid_input", "Enter a valid email address."),
             (json!(""), "blank", "This field may not be blank."),
             (json!([]), "invalid_input", "Not a valid string."),
@@ -132,9 +133,9 @@ mod tests {
     proptest! {
         #[test]
         fn reading_what_was_read_changes_nothing(value in any_json()) {
-            if let Ok(Some(email)) = read::<Email>(&value) {
+            if let Ok(Some(email)) = read_field::<Email>(&value) {
                 prop_assert!(!email.contains(char::is_control));
-                prop_assert_eq!(read::<Email>(&json!(email)), Ok(Some(email)));
+                prop_assert_eq!(read_field::<Email>(&json!(email)), Ok(Some(email)));
             }
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use super::{Kind, Schema};
+use super::{FieldType, Schema};
 use crate::error::{Error, Result};
 
 const TRUE: [&str; 14] =
@@ -12,14 +12,14 @@ const FALSE: [&str; 14] =
     ["f", "F", "n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF", "0"];
 const NULL: [&str; 4] = ["null", "Null", "NULL", ""];
 
-/// A boolean, in any of the forms of facts-crosscutting §b (`true`, `"yes"`, `"0"`, `1`, ...).
+/// A boolean. Accepts `true`, `1`, and words such as `"yes"`, `"on"` and `"0"`. See
+/// `docs/spec/values.md`.
 ///
-/// A [`Nullable`](super::Nullable) flag takes `"null"` and `""` for null. Anything else is refused with
-/// `invalid_input`.
+/// A [`Nullable`](super::Nullable) flag reads `"null"` and `""` as null. Fails with `invalid_input`.
 #[derive(Debug, Clone, Copy)]
 pub struct Flag;
 
-impl Kind for Flag {
+impl FieldType for Flag {
     type Value = bool;
 
     fn read(value: &Value) -> Result<bool> {
@@ -38,7 +38,7 @@ impl Kind for Flag {
         ObjectBuilder::new().schema_type(Type::Boolean).into()
     }
 
-    fn reads_as_null(value: &Value) -> bool {
+    fn is_null(value: &Value) -> bool {
         value.is_null() || value.as_str().is_some_and(|word| NULL.contains(&word))
     }
 }
@@ -49,16 +49,16 @@ mod tests {
     use serde_json::json;
 
     use super::super::Nullable;
-    use super::super::testing::{any_json, read, reads, refuses};
+    use super::super::testing::{any_json, assert_reads, assert_refused, read_field};
     use super::*;
     use crate::patch::Patch;
 
     #[test]
     fn every_known_form_is_read() {
-        reads::<Flag>(TRUE.map(|word| (json!(word), true)));
-        reads::<Flag>(FALSE.map(|word| (json!(word), false)));
-        reads::<Flag>([json!(true), json!(1), json!(1.0)].map(|value| (value, true)));
-        reads::<Flag>(
+        assert_reads::<Flag>(TRUE.map(|word| (json!(word), true)));
+        assert_reads::<Flag>(FALSE.map(|word| (json!(word), false)));
+        assert_reads::<Flag>([json!(true), json!(1), json!(1.0)].map(|value| (value, true)));
+        assert_reads::<Flag>(
             [json!(false), json!(0), json!(0.0), json!(-0.0)].map(|value| (value, false)),
         );
     }
@@ -66,21 +66,23 @@ mod tests {
     #[test]
     fn every_other_form_is_refused() {
         let other = ["maybe", "tRUE", " true ", "null", "", "2", "1.0", "Welwyn Garden City"];
-        refuses::<Flag>(
+        assert_refused::<Flag>(
             other.map(|word| (json!(word), "invalid_input", "Must be a valid boolean.")),
         );
         let other = [json!(2), json!(-1), json!(0.5), json!([]), json!({})];
-        refuses::<Flag>(other.map(|value| (value, "invalid_input", "Must be a valid boolean.")));
-        refuses::<Flag>([(json!(null), "null", "This field may not be null.")]);
+        assert_refused::<Flag>(
+            other.map(|value| (value, "invalid_input", "Must be a valid boolean.")),
+        );
+        assert_refused::<Flag>([(json!(null), "null", "This field may not be null.")]);
     }
 
     #[test]
     fn a_nullable_flag_takes_the_words_for_null() {
         for value in [json!(null), json!("null"), json!("Null"), json!("NULL"), json!("")] {
-            assert_eq!(read::<Nullable<Flag>>(&value), Ok(Patch::Null));
+            assert_eq!(read_field::<Nullable<Flag>>(&value), Ok(Patch::Null));
         }
-        assert_eq!(read::<Nullable<Flag>>(&json!("off")), Ok(Patch::Value(false)));
-        assert!(read::<Nullable<Flag>>(&json!("maybe")).is_err());
+        assert_eq!(read_field::<Nullable<Flag>>(&json!("off")), Ok(Patch::Value(false)));
+        assert!(read_field::<Nullable<Flag>>(&json!("maybe")).is_err());
     }
 
     proptest! {
@@ -91,9 +93,9 @@ mod tests {
                 "false" | "0" | "0.0" | "-0.0" | "\"False\"" | "\"0\"" => Some(false),
                 _ => None,
             };
-            // The words beyond these are the table test's.
+            // The table test covers all other words.
             if model.is_some() || !value.is_string() {
-                prop_assert_eq!(read::<Flag>(&value).ok().flatten(), model);
+                prop_assert_eq!(read_field::<Flag>(&value).ok().flatten(), model);
             }
         }
     }

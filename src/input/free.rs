@@ -1,4 +1,4 @@
-//! Free-form JSON, within bounds.
+//! Free-form JSON with limits.
 
 use std::io::{self, Write};
 
@@ -7,18 +7,18 @@ use utoipa::openapi::schema::{
     AdditionalProperties, ArrayBuilder, ObjectBuilder, SchemaType, Type,
 };
 
-use super::{JsonObject, Kind, Schema, python_type};
+use super::{FieldType, JsonObject, Schema, python_type};
 use crate::error::{Error, Result};
 
 const MAX_BYTES: usize = 32 * 1024;
 const MAX_DEPTH: usize = 32;
 
-/// Any JSON of at most 32 KiB as compact text and 32 nested containers: `max_length` otherwise
-/// (decisions §1).
+/// Any JSON of at most 32 KiB in compact form and at most 32 levels of nesting. Fails with
+/// `max_length`.
 #[derive(Debug, Clone, Copy)]
 pub struct FreeForm;
 
-impl Kind for FreeForm {
+impl FieldType for FreeForm {
     type Value = Value;
 
     fn read(value: &Value) -> Result<Value> {
@@ -34,11 +34,11 @@ impl Kind for FreeForm {
     }
 }
 
-/// A [`FreeForm`] that is an object: `not_a_dict` otherwise (facts-crosscutting §b).
+/// A [`FreeForm`] object. Fails with `not_a_dict` for any other type.
 #[derive(Debug, Clone, Copy)]
 pub struct FreeObject;
 
-impl Kind for FreeObject {
+impl FieldType for FreeObject {
     type Value = JsonObject;
 
     fn read(value: &Value) -> Result<JsonObject> {
@@ -60,15 +60,15 @@ impl Kind for FreeObject {
     }
 }
 
-/// Looks at the depth first: what it lets pass can be serialized without a deep stack.
+/// Checks the limits. The depth comes first, so that serializing needs no deep stack.
 fn require_bounded(value: &Value) -> Result<()> {
-    if !nests_within(value, MAX_DEPTH) {
+    if !is_within_depth(value, MAX_DEPTH) {
         return Err(Error::invalid(
             "max_length",
             format!("Ensure this field has no more than {MAX_DEPTH} nested containers."),
         ));
     }
-    if serde_json::to_writer(Budget(MAX_BYTES), value).is_err() {
+    if serde_json::to_writer(ByteCounter(MAX_BYTES), value).is_err() {
         return Err(Error::invalid(
             "max_length",
             format!("Ensure this field has no more than {MAX_BYTES} bytes of JSON."),
@@ -77,20 +77,22 @@ fn require_bounded(value: &Value) -> Result<()> {
     Ok(())
 }
 
-fn nests_within(value: &Value, depth: usize) -> bool {
+fn is_within_depth(value: &Value, depth: usize) -> bool {
     match value {
-        Value::Array(items) => depth > 0 && items.iter().all(|item| nests_within(item, depth - 1)),
+        Value::Array(items) => {
+            depth > 0 && items.iter().all(|item| is_within_depth(item, depth - 1))
+        }
         Value::Object(members) => {
-            depth > 0 && members.values().all(|member| nests_within(member, depth - 1))
+            depth > 0 && members.values().all(|member| is_within_depth(member, depth - 1))
         }
         _ => true,
     }
 }
 
-/// Counts what is written down to nothing, keeps none of it, and fails once it is used up.
-struct Budget(usize);
+/// A writer that discards its input and fails after this many bytes.
+struct ByteCounter(usize);
 
-impl Write for Budget {
+impl Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::WriteZero)?;
         Ok(bytes.len())
@@ -106,7 +108,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::testing::{any_json, read, reads, refuses};
+    use super::super::testing::{any_json, assert_reads, assert_refused, read_field};
     use super::*;
 
     const BYTES: &str = "Ensure this field has no more than 32768 bytes of JSON.";
@@ -123,7 +125,7 @@ mod tests {
         for value in
             [json!(1), json!("x\u{0}"), json!([1, null]), json!({"b": 1, "a": [true]}), nested(32)]
         {
-            reads::<FreeForm>([(value.clone(), value)]);
+            assert_reads::<FreeForm>([(value.clone(), value)]);
         }
         let object = json!({"b": 1, "a": 2});
         let kept = FreeObject::read(&object).unwrap();
@@ -133,15 +135,15 @@ mod tests {
     #[test]
     fn free_form_is_bounded() {
         let text = "a".repeat(MAX_BYTES - 2);
-        reads::<FreeForm>([(json!(text), json!(text))]);
-        refuses::<FreeForm>([
+        assert_reads::<FreeForm>([(json!(text), json!(text))]);
+        assert_refused::<FreeForm>([
             (json!("a".repeat(MAX_BYTES - 1)), "max_length", BYTES),
             (json!("ä".repeat(MAX_BYTES / 2)), "max_length", BYTES),
             (json!({"k": "a".repeat(MAX_BYTES)}), "max_length", BYTES),
             (nested(33), "max_length", DEPTH),
             (json!(null), "null", "This field may not be null."),
         ]);
-        refuses::<FreeObject>([(json!({"a": nested(32)}), "max_length", DEPTH)]);
+        assert_refused::<FreeObject>([(json!({"a": nested(32)}), "max_length", DEPTH)]);
     }
 
     #[test]
@@ -149,7 +151,7 @@ mod tests {
         for (value, name) in
             [(json!([1]), "list"), (json!("s"), "str"), (json!(1), "int"), (json!(false), "bool")]
         {
-            let (code, detail, attr) = read::<FreeObject>(&value).unwrap_err();
+            let (code, detail, attr) = read_field::<FreeObject>(&value).unwrap_err();
             assert_eq!((code, attr.as_deref()), ("not_a_dict", Some("f")));
             assert_eq!(detail, format!("Expected a dictionary of items but got type \"{name}\"."));
         }
@@ -159,9 +161,9 @@ mod tests {
         #[test]
         fn any_small_json_is_kept(value in any_json()) {
             if !value.is_null() && value.to_string().len() <= MAX_BYTES {
-                prop_assert_eq!(read::<FreeForm>(&value), Ok(Some(value.clone())));
+                prop_assert_eq!(read_field::<FreeForm>(&value), Ok(Some(value.clone())));
             }
-            prop_assert_eq!(read::<FreeObject>(&value).is_ok(), value.is_object());
+            prop_assert_eq!(read_field::<FreeObject>(&value).is_ok(), value.is_object());
         }
     }
 }

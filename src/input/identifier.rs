@@ -4,23 +4,23 @@ use serde_json::Value;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 use uuid::Uuid;
 
-use super::number::integer;
-use super::{Kind, Schema};
+use super::number::parse_integer;
+use super::{FieldType, Schema};
 use crate::error::{Error, Result};
 
 /// The integer id of an object, with the coercions of [`Integer`](super::Integer).
 ///
-/// Whether there is such an object is for the rule to say, and there is none for a number that no id can
-/// have: a negative or too large one reads as `u64::MAX`, which is never issued. Zero stays zero, because
-/// facts-dashboards §5 takes it for "none". Refused with `invalid_input`, `max_string_length`.
+/// The rule checks whether the object exists. A negative number or one that is too large reads as
+/// `u64::MAX`, which is never assigned. Zero stays zero, because PostHog reads a zero as "no object" in
+/// some fields. Fails with `invalid_input` or `max_string_length`.
 #[derive(Debug, Clone, Copy)]
 pub struct Identifier;
 
-impl Kind for Identifier {
+impl FieldType for Identifier {
     type Value = u64;
 
     fn read(value: &Value) -> Result<u64> {
-        Ok(u64::try_from(integer(value)?).unwrap_or(u64::MAX))
+        Ok(u64::try_from(parse_integer(value)?).unwrap_or(u64::MAX))
     }
 
     fn schema() -> Schema {
@@ -32,12 +32,12 @@ impl Kind for Identifier {
     }
 }
 
-/// A UUID: hyphenated, bare, braced or as a URN, or a whole number that stands for one
-/// (facts-crosscutting §b). Refused with `invalid_input`.
+/// A UUID: hyphenated, without hyphens, in braces, as a URN, or as an unsigned integer. Fails with
+/// `invalid_input`.
 #[derive(Debug, Clone, Copy)]
 pub struct UuidField;
 
-impl Kind for UuidField {
+impl FieldType for UuidField {
     type Value = Uuid;
 
     fn read(value: &Value) -> Result<Uuid> {
@@ -62,12 +62,12 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::testing::{any_json, read, reads, refuses};
+    use super::super::testing::{any_json, assert_reads, assert_refused, read_field};
     use super::*;
 
     #[test]
     fn identifiers_that_cannot_be_match_nothing() {
-        reads::<Identifier>([
+        assert_reads::<Identifier>([
             (json!(7), 7),
             (json!(" 7.0"), 7),
             (json!(0), 0),
@@ -78,7 +78,7 @@ mod tests {
             (json!(1e300), u64::MAX),
             (json!(-1e300), u64::MAX),
         ]);
-        refuses::<Identifier>([
+        assert_refused::<Identifier>([
             (json!(""), "invalid_input", "A valid integer is required."),
             (json!(true), "invalid_input", "A valid integer is required."),
             (json!("9".repeat(1001)), "max_string_length", "String value too large."),
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn uuids_are_read_in_every_form() {
         let uuid = Uuid::from_u128(0x0189_0a5d_ac96_774b_bcce_b302_099a_8057);
-        reads::<UuidField>([
+        assert_reads::<UuidField>([
             (json!(uuid.to_string()), uuid),
             (json!(uuid.to_string().to_uppercase()), uuid),
             (json!(uuid.simple().to_string()), uuid),
@@ -105,15 +105,17 @@ mod tests {
             json!([]),
             json!(format!(" {uuid}")),
         ];
-        refuses::<UuidField>(wrong.map(|value| (value, "invalid_input", "Must be a valid UUID.")));
+        assert_refused::<UuidField>(
+            wrong.map(|value| (value, "invalid_input", "Must be a valid UUID.")),
+        );
     }
 
     proptest! {
         #[test]
         fn any_json_is_read_or_refused(value in any_json()) {
-            let _ = read::<Identifier>(&value);
-            if let Ok(Some(uuid)) = read::<UuidField>(&value) {
-                prop_assert_eq!(read::<UuidField>(&json!(uuid.to_string())), Ok(Some(uuid)));
+            let _ = read_field::<Identifier>(&value);
+            if let Ok(Some(uuid)) = read_field::<UuidField>(&value) {
+                prop_assert_eq!(read_field::<UuidField>(&json!(uuid.to_string())), Ok(Some(uuid)));
             }
         }
     }

@@ -7,24 +7,24 @@ use serde_json::Value;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::ArrayBuilder;
 
-use super::spec::read_present;
+use super::spec::read_non_null;
 use super::text::too_long;
-use super::{Field, Kind, Nullable, Schema, Text, python_type};
+use super::{Field, FieldType, Nullable, Schema, Text, python_type};
 use crate::error::{Error, Result};
 
-/// At most `MAX` items of the kind `K` (facts-crosscutting §b).
+/// A list of at most `MAX` items of type `K`.
 ///
-/// Refused with `not_a_list`, `max_length`, and for an item with its own code at `field__0`; an item may
-/// not be null.
+/// Fails with `not_a_list` or `max_length`. An invalid or null item fails with its own code, at `field__0` for the
+/// first item.
 #[derive(Debug, Clone, Copy)]
 pub struct ListOf<K, const MAX: usize>(PhantomData<K>);
 
-impl<K: Kind, const MAX: usize> Kind for ListOf<K, MAX> {
+impl<K: FieldType, const MAX: usize> FieldType for ListOf<K, MAX> {
     type Value = Vec<K::Value>;
 
     fn read(value: &Value) -> Result<Self::Value> {
         let numbered = items(value, MAX)?.iter().enumerate();
-        numbered.map(|(index, item)| read_present::<K>(&index.to_string(), item)).collect()
+        numbered.map(|(index, item)| read_non_null::<K>(&index.to_string(), item)).collect()
     }
 
     fn schema() -> Schema {
@@ -32,19 +32,19 @@ impl<K: Kind, const MAX: usize> Kind for ListOf<K, MAX> {
     }
 }
 
-/// At most `MAX` texts of at most 200 characters each, for `app_urls` and `recording_domains`
-/// (facts-org §5.4): null and blank ones are left out. Refused as a [`ListOf`] texts.
+/// A list of at most `MAX` strings of at most 200 characters each, for `app_urls` and `recording_domains`. Null and
+/// blank items are removed. Fails as a [`ListOf`] strings.
 #[derive(Debug, Clone, Copy)]
 pub struct UrlList<const MAX: usize>;
 
-impl<const MAX: usize> Kind for UrlList<MAX> {
+impl<const MAX: usize> FieldType for UrlList<MAX> {
     type Value = Vec<String>;
 
     fn read(value: &Value) -> Result<Self::Value> {
         let mut urls = Vec::new();
         for (index, item) in items(value, MAX)?.iter().enumerate() {
             if !item.is_null() {
-                urls.push(read_present::<Text<200>>(&index.to_string(), item)?);
+                urls.push(read_non_null::<Text<200>>(&index.to_string(), item)?);
             }
         }
         urls.retain(|url| !url.is_empty());
@@ -56,24 +56,25 @@ impl<const MAX: usize> Kind for UrlList<MAX> {
     }
 }
 
-/// The tags of an object: trimmed, in lower case, each once, sorted, blank ones left out; at most 200 sent,
-/// each of at most 255 characters, all together of at most 8 KiB (facts-dashboards §3). Refused as a [`ListOf`] texts.
+/// The tags of an object: trimmed, in lower case, sorted, and without duplicates and blanks. At most 200 tags of at
+/// most 255 characters each, together at most 8 KiB. Fails as a [`ListOf`] strings.
 #[derive(Debug, Clone, Copy)]
 pub struct Tags;
 
 impl Tags {
-    /// Lists repeat all tags of an object: what they add to an item is bounded.
+    /// Limits the size of all tags, because list responses repeat them for each object.
     const MAX_BYTES: usize = 8 * 1024;
 }
 
-impl Kind for Tags {
+impl FieldType for Tags {
     type Value = Vec<String>;
 
     fn read(value: &Value) -> Result<Self::Value> {
         let mut tags: BTreeSet<String> = ListOf::<Tag, 200>::read(value)?.into_iter().collect();
         tags.remove("");
         if tags.iter().map(String::len).sum::<usize>() > Self::MAX_BYTES {
-            let detail = format!("Ensure all tags have no more than {} bytes.", Self::MAX_BYTES);
+            let detail =
+                format!("Ensure the tags have no more than {} bytes in total.", Self::MAX_BYTES);
             return Err(Error::invalid("max_length", detail));
         }
         Ok(tags.into_iter().collect())
@@ -91,10 +92,10 @@ impl Tag {
     const MAX: usize = 255;
 }
 
-impl Kind for Tag {
+impl FieldType for Tag {
     type Value = String;
 
-    /// Measures the folded form too, which is the one kept: folding can lengthen a text.
+    /// Checks the length again in lower case, which can be longer and is what is stored.
     fn read(value: &Value) -> Result<String> {
         let tag = Text::<{ Self::MAX }>::read(value)?.to_lowercase();
         if tag.chars().count() > Self::MAX {
@@ -108,7 +109,7 @@ impl Kind for Tag {
     }
 }
 
-/// Counts before any item is read, so that the work stays bounded.
+/// Returns the items of a list. Checks their number first, so that the work is bounded.
 fn items(value: &Value, max: usize) -> Result<&Vec<Value>> {
     let Value::Array(items) = value else {
         let name = python_type(value);
@@ -135,7 +136,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::testing::{any_json, read, reads, refuses};
+    use super::super::testing::{any_json, assert_reads, assert_refused, read_field};
     use super::super::{Integer, Name};
     use super::*;
 
@@ -143,14 +144,14 @@ mod tests {
         list.iter().map(|&text| text.to_owned()).collect()
     }
 
-    fn attr<K: Kind>(value: &Value) -> (&'static str, Option<String>) {
-        let (code, _, attr) = read::<K>(value).map(|_| ()).unwrap_err();
+    fn attr<K: FieldType>(value: &Value) -> (&'static str, Option<String>) {
+        let (code, _, attr) = read_field::<K>(value).map(|_| ()).unwrap_err();
         (code, attr)
     }
 
     #[test]
     fn what_is_no_list_is_named_by_its_type() {
-        refuses::<ListOf<Text<9>, 2>>([
+        assert_refused::<ListOf<Text<9>, 2>>([
             (json!("x"), "not_a_list", "Expected a list of items but got type \"str\"."),
             (json!({}), "not_a_list", "Expected a list of items but got type \"dict\"."),
             (json!(1), "not_a_list", "Expected a list of items but got type \"int\"."),
@@ -165,7 +166,7 @@ mod tests {
 
     #[test]
     fn items_are_reported_by_their_index() {
-        reads::<ListOf<Integer<0, 9>, 3>>([
+        assert_reads::<ListOf<Integer<0, 9>, 3>>([
             (json!([1, "2", 3.0]), vec![1, 2, 3]),
             (json!([]), vec![]),
         ]);
@@ -185,7 +186,7 @@ mod tests {
 
     #[test]
     fn url_lists_drop_null_and_blank() {
-        reads::<UrlList<6>>([
+        assert_reads::<UrlList<6>>([
             (json!([" https://a.io ", null, "", "  ", "b", 5]), texts(&["https://a.io", "b", "5"])),
             (json!([]), vec![]),
         ]);
@@ -194,7 +195,7 @@ mod tests {
             ("max_length", Some("f__1".to_owned()))
         );
         assert_eq!(attr::<UrlList<2>>(&json!([true])), ("invalid_input", Some("f__0".to_owned())));
-        refuses::<UrlList<1>>([
+        assert_refused::<UrlList<1>>([
             (json!([null, null]), "max_length", "Ensure this field has no more than 1 elements."),
             (json!("x"), "not_a_list", "Expected a list of items but got type \"str\"."),
         ]);
@@ -204,7 +205,7 @@ mod tests {
 
     #[test]
     fn tags_are_folded_sorted_and_kept_once() {
-        reads::<Tags>([
+        assert_reads::<Tags>([
             (
                 json!(["b", " Mixed Case ", "B", "a", "", " ", 5, 1.5]),
                 texts(&["1.5", "5", "a", "b", "mixed case"]),
@@ -222,7 +223,7 @@ mod tests {
         for (value, code, at) in cases {
             assert_eq!(attr::<Tags>(&value), (code, Some(at.to_owned())));
         }
-        refuses::<Tags>([
+        assert_refused::<Tags>([
             (json!(null), "null", "This field may not be null."),
             (json!("a"), "not_a_list", "Expected a list of items but got type \"str\"."),
             (
@@ -236,16 +237,16 @@ mod tests {
     proptest! {
         #[test]
         fn reading_tags_again_changes_nothing(tags in prop::collection::vec(any::<String>(), 0..20)) {
-            if let Ok(Some(tags)) = read::<Tags>(&json!(tags)) {
+            if let Ok(Some(tags)) = read_field::<Tags>(&json!(tags)) {
                 prop_assert!(tags.is_sorted_by(|a, b| a < b) && !tags.contains(&String::new()));
-                prop_assert_eq!(read::<Tags>(&json!(tags)), Ok(Some(tags)));
+                prop_assert_eq!(read_field::<Tags>(&json!(tags)), Ok(Some(tags)));
             }
         }
 
         #[test]
         fn any_json_is_read_or_refused(value in any_json()) {
-            let _ = (read::<Tags>(&value), read::<UrlList<3>>(&value));
-            prop_assert!(value.is_array() || read::<ListOf<Integer<0, 9>, 3>>(&value).is_err());
+            let _ = (read_field::<Tags>(&value), read_field::<UrlList<3>>(&value));
+            prop_assert!(value.is_array() || read_field::<ListOf<Integer<0, 9>, 3>>(&value).is_err());
         }
     }
 }

@@ -1,65 +1,65 @@
-//! From a JSON object to a typed input: one list of fields is the struct, its checks, their order and its schema.
+//! Parses a JSON object into a typed input. A single list of fields declares the struct, its checks, their order and
+//! its schema.
 //!
-//! [`input!`](crate::input!) declares an input. Each field names what it takes, a [`Field`]:
+//! [`input!`](crate::input!) declares an input. Each field has a type that implements [`Field`]:
 //!
 //! | declared as | absent | null | type of the field |
 //! |---|---|---|---|
-//! | `K` | `None` | refused | `Option<K::Value>` |
+//! | `K` | `None` | error | `Option<K::Value>` |
 //! | [`Nullable<K>`] | `Patch::Absent` | `Patch::Null` | [`Patch<K::Value>`](crate::patch::Patch) |
-//! | [`Required<K>`] | refused | refused | `K::Value` |
-//! | [`Untyped`] | taken | taken | `()` |
+//! | [`Required<K>`] | error | error | `K::Value` |
+//! | [`Untyped`] | ignored | ignored | `()` |
 //!
-//! where `K` is a [`Kind`]: [`Text`], [`Name`], [`Flag`], [`Integer`], [`Identifier`], [`Decimal`],
-//! [`Choice`], [`TimeZoneName`], [`DateTime`], [`Email`], [`UuidField`], [`FreeForm`], [`FreeObject`],
-//! [`ListOf`], [`UrlList`], [`Tags`], [`Nested`], [`WebUrl`]. Fields are read in the order they are declared
-//! in, and the first bad one is the error; members that are not declared are ignored. Codes, texts and
-//! coercions are those of facts-crosscutting §b.
+//! `K` is a [`FieldType`]: [`Text`], [`Name`], [`Flag`], [`Integer`], [`Identifier`], [`Decimal`], [`Choice`],
+//! [`TimeZoneName`], [`DateTime`], [`Email`], [`UuidField`], [`FreeForm`], [`FreeObject`], [`ListOf`], [`UrlList`],
+//! [`Tags`], [`Nested`], [`WebUrl`]. Fields are read in the order of declaration, and the first invalid one is the
+//! error. Undeclared members are ignored. Codes, messages and coercions are PostHog's: see `docs/spec/values.md`.
 //!
 //! ```
 //! use serde_json::json;
-//! use steward::input::{Email, Flag, Input, Name, Nullable, Required, Tags, Text, object};
+//! use steward::input::{Email, Flag, Input, Name, Nullable, Required, Tags, Text, require_object};
 //! use steward::patch::Patch;
 //!
 //! steward::input! {
-//!     /// What a report can be told.
+//!     /// The changes to a report.
 //!     pub struct ReportPatch {
-//!         /// Its title.
+//!         /// The title.
 //!         title: Nullable<Text<400>>,
-//!         /// Whether it stands on top of the list.
+//!         /// Whether the report is pinned to the top of the list.
 //!         pinned: Flag,
-//!         /// Words to find it by.
+//!         /// Words to find the report by.
 //!         tags: Tags,
-//!         /// Who receives it.
+//!         /// The recipient.
 //!         target_email: Required<Email>,
 //!     }
 //! }
 //!
-//! let body = object(json!({"title": null, "pinned": "yes", "tags": ["B", "a "], "target_email": "Ann@Example.com"}))?;
-//! let patch = ReportPatch::parse(&body)?;
+//! let body = json!({"title": null, "pinned": "yes", "tags": ["B", "a "], "target_email": "Ann@Example.com"});
+//! let patch = ReportPatch::parse(&require_object(body)?)?;
 //! assert_eq!(patch.title, Patch::Null);
 //! assert_eq!(patch.pinned, Some(true));
 //! assert_eq!(patch.tags, Some(vec!["a".to_owned(), "b".to_owned()]));
 //! assert_eq!(patch.target_email, "Ann@example.com");
 //!
-//! let error = ReportPatch::parse(&object(json!({"pinned": "maybe"}))?).unwrap_err();
+//! let error = ReportPatch::parse(&require_object(json!({"pinned": "maybe"}))?).unwrap_err();
 //! assert_eq!((error.attr(), error.detail()), (Some("pinned"), "Must be a valid boolean."));
 //! # Ok::<(), steward::error::Error>(())
 //! ```
 //!
-//! # A kind of a noun's own
+//! # Custom field types
 //!
-//! A noun whose facts demand other texts writes the kind beside its record. Errors are built with
-//! [`Error::invalid`]: the field's name is added on the way out.
+//! A resource that needs other messages implements its own [`FieldType`]. Create errors with [`Error::invalid`]; the
+//! caller adds the field's name.
 //!
 //! ```
 //! use serde_json::{Value, json};
 //! use steward::error::{Error, Result};
-//! use steward::input::{FreeForm, FreeObject, JsonObject, Kind, Schema};
+//! use steward::input::{FieldType, FreeForm, FreeObject, JsonObject, Schema};
 //!
 //! /// The headers that a proxy adds.
 //! pub struct Headers;
 //!
-//! impl Kind for Headers {
+//! impl FieldType for Headers {
 //!     type Value = JsonObject;
 //!     fn read(value: &Value) -> Result<JsonObject> {
 //!         match FreeForm::read(value)? {
@@ -74,10 +74,10 @@
 //! assert_eq!(Headers::read(&json!([])).unwrap_err().code(), "invalid_input");
 //! ```
 //!
-//! Where the facts also fix what absent or null means, or want `attr` null, the noun implements [`Field`]
-//! itself. A rule over several fields belongs to the noun and runs after the parse.
+//! A resource that treats absent or null fields differently, or needs errors without `attr`, implements [`Field`]
+//! itself. Rules across several fields run after parsing, in the resource.
 //!
-//! This room knows JSON, errors and schemas; no HTTP, no storage and no noun.
+//! This module depends on JSON, errors and schemas, but not on HTTP, storage or any resource.
 
 mod choice;
 mod date_time;
@@ -105,13 +105,13 @@ pub use free::{FreeForm, FreeObject};
 pub use identifier::{Identifier, UuidField};
 pub use list::{ListOf, Tags, UrlList};
 pub use number::Integer;
-pub use spec::{Field, Kind, Nested, Nullable, Required, Untyped};
+pub use spec::{Field, FieldType, Nested, Nullable, Required, Untyped};
 pub use text::{Name, Text};
 pub use utoipa::openapi::Schema;
 pub use web_url::WebUrl;
 
 #[doc(hidden)]
-pub use spec::{Property, object_schema, take};
+pub use spec::{Property, object_schema, parse_field};
 
 use std::fmt::Debug;
 
@@ -119,52 +119,52 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 
-/// A JSON object, its members in the order they were sent.
+/// A JSON object that keeps the order of its members.
 pub type JsonObject = serde_json::Map<String, Value>;
 
-/// A struct made by [`input!`](crate::input!).
+/// A struct declared by [`input!`](crate::input!).
 pub trait Input: Clone + Debug + Sized {
-    /// The struct's name, for the schema.
+    /// The struct's name in the schema.
     const NAME: &'static str;
 
-    /// Reads the declared fields of `body`, in their order.
+    /// Reads the declared fields of `body` in order. Ignores other members.
     ///
     /// # Errors
-    /// The first field that breaks its rule, with `attr` set to it.
+    /// The error of the first invalid field, with `attr` set.
     fn parse(body: &JsonObject) -> Result<Self>;
 
-    /// The schema of the object: a property for each field, and which of them are required.
+    /// Returns the schema of the object: its properties, and which of them are required.
     fn schema() -> Schema;
 }
 
-/// A body that has been parsed, and whose refusal waits until the rule asks.
+/// A parsed body whose error is reported later.
 ///
-/// Fields are checked after the object's 404 and 403 (decisions §1), yet parsing needs none of the
-/// object: it is done once, ahead of the rule, which then asks at its own point and may run twice.
+/// PostHog reports a missing object or missing rights before an invalid field. The body is therefore parsed once,
+/// ahead of the rule. The rule asks for the result at its own point, and may run twice.
 #[derive(Debug, Clone)]
 pub struct Parsed<T>(Result<T>);
 
 impl<T: Input> Parsed<T> {
-    /// Parses `body` and keeps the outcome.
+    /// Parses `body` and stores the result.
     #[must_use]
-    pub fn of(body: &JsonObject) -> Self {
+    pub fn new(body: &JsonObject) -> Self {
         Self(T::parse(body))
     }
 
-    /// The input.
+    /// Returns the input.
     ///
     /// # Errors
-    /// What [`Input::parse`] refused, as often as it is asked.
+    /// The error of [`Input::parse`], on every call.
     pub fn get(&self) -> Result<&T> {
         self.0.as_ref().map_err(Clone::clone)
     }
 }
 
-/// The members of a body, which has to be an object (facts-crosscutting §b).
+/// Returns the members of a body, which must be an object.
 ///
 /// # Errors
-/// `null` for JSON null, `invalid_input` for anything else that is no object.
-pub fn object(value: Value) -> Result<JsonObject> {
+/// `null` for JSON null, `invalid_input` for any other type.
+pub fn require_object(value: Value) -> Result<JsonObject> {
     match value {
         Value::Object(members) => Ok(members),
         Value::Null => Err(Error::invalid("null", "No data provided")),
@@ -177,7 +177,7 @@ fn not_a_dictionary(value: &Value) -> Error {
     Error::invalid("invalid_input", format!("Invalid data. Expected a dictionary, but got {name}."))
 }
 
-/// The name that the texts of facts-crosscutting §b give to a JSON type.
+/// Returns the Python name of a JSON type, which PostHog's messages contain.
 fn python_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "NoneType",
@@ -192,9 +192,8 @@ fn python_type(value: &Value) -> &'static str {
 
 /// Declares an input: its fields, their checks, their order and their schema. See [`mod@crate::input`].
 ///
-/// The struct derives `Debug` and `Clone` and implements [`Input`]; its fields are
-/// public. Doc comments become the schema's descriptions. A member named by a keyword is written
-/// `r#type`.
+/// The struct derives `Debug` and `Clone` and implements [`Input`]. Its fields are public. Doc comments become
+/// descriptions in the schema. Write a member whose name is a keyword as `r#type`.
 #[macro_export]
 macro_rules! input {
     (
@@ -206,14 +205,14 @@ macro_rules! input {
         $(#[doc = $doc])*
         #[derive(Debug, Clone)]
         $visibility struct $name {
-            $( $(#[doc = $field_doc])* pub $field: <$spec as $crate::input::Field>::Out, )*
+            $( $(#[doc = $field_doc])* pub $field: <$spec as $crate::input::Field>::Output, )*
         }
 
         impl $crate::input::Input for $name {
             const NAME: &'static str = stringify!($name);
 
             fn parse(body: &$crate::input::JsonObject) -> $crate::error::Result<Self> {
-                Ok(Self { $( $field: $crate::input::take::<$spec>(stringify!($field), body)?, )* })
+                Ok(Self { $( $field: $crate::input::parse_field::<$spec>(stringify!($field), body)?, )* })
             }
 
             fn schema() -> $crate::input::Schema {
@@ -231,7 +230,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::testing::{any_json, parts};
+    use super::testing::{any_json, error_parts};
     use super::*;
     use crate::patch::Patch;
 
@@ -258,7 +257,7 @@ mod tests {
     }
 
     fn refusal(body: Value) -> (&'static str, String, Option<String>) {
-        parts(&Sample::parse(&object(body).unwrap()).unwrap_err())
+        error_parts(&Sample::parse(&require_object(body).unwrap()).unwrap_err())
     }
 
     #[test]
@@ -303,7 +302,7 @@ mod tests {
 
     #[test]
     fn absent_null_and_a_value_are_told_apart() {
-        let parse = |body| Sample::parse(&object(body).unwrap()).unwrap();
+        let parse = |body| Sample::parse(&require_object(body).unwrap()).unwrap();
         let absent = parse(json!({"owner": "a@b.io", "unknown": 1}));
         assert_eq!((absent.title, absent.pinned, absent.tags), (Patch::Absent, None, None));
         assert!(absent.target.is_none() && absent.targets.is_none());
@@ -354,12 +353,12 @@ mod tests {
 
     #[test]
     fn a_refusal_waits_until_it_is_asked_for() {
-        let parsed = Parsed::<Target>::of(&object(json!({"port": 0})).unwrap());
+        let parsed = Parsed::<Target>::new(&require_object(json!({"port": 0})).unwrap());
         let again = parsed.clone();
         for parsed in [&parsed, &parsed, &again] {
             assert_eq!(parsed.get().unwrap_err().attr(), Some("type"));
         }
-        let parsed = Parsed::<Target>::of(&object(json!({"type": "S3"})).unwrap());
+        let parsed = Parsed::<Target>::new(&require_object(json!({"type": "S3"})).unwrap());
         assert_eq!(parsed.get().unwrap().r#type, "S3");
     }
 
@@ -374,9 +373,9 @@ mod tests {
             (json!(1.5), "invalid_input", dictionary("float")),
             (json!(true), "invalid_input", dictionary("bool")),
         ] {
-            assert_eq!(parts(&object(body).unwrap_err()), (code, detail, None));
+            assert_eq!(error_parts(&require_object(body).unwrap_err()), (code, detail, None));
         }
-        assert!(object(json!({})).unwrap().is_empty());
+        assert!(require_object(json!({})).unwrap().is_empty());
         assert_eq!(python_type(&json!(null)), "NoneType");
         assert_eq!(python_type(&json!({})), "dict");
     }
@@ -391,7 +390,7 @@ mod tests {
                 "title": title, "pinned": pinned, "tags": tags,
                 "owner": owner, "target": target, "targets": targets,
             });
-            if let Err(error) = Sample::parse(&object(body).unwrap()) {
+            if let Err(error) = Sample::parse(&require_object(body).unwrap()) {
                 prop_assert_eq!(error.status(), 400);
                 prop_assert!(error.attr().is_some());
             }

@@ -4,27 +4,27 @@ use serde_json::{Number, Value};
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 
 use super::text::strip;
-use super::{Kind, Schema};
+use super::{FieldType, Schema};
 use crate::error::{Error, Result};
 
-/// An integer from `MIN` to `MAX` (facts-crosscutting §b).
+/// An integer from `MIN` to `MAX`.
 ///
-/// Texts that hold one are taken (`"5"`, `" 5 "`, `"5.0"`), and so are numbers without a fraction.
-/// Refused with `invalid_input`, `max_string_length`, `max_value`, `min_value`.
+/// Accepts strings (`"5"`, `" 5 "`, `"5.0"`) and numbers without a fraction. Fails with `invalid_input`,
+/// `max_string_length`, `max_value` or `min_value`.
 #[derive(Debug, Clone, Copy)]
 pub struct Integer<const MIN: i64, const MAX: i64>;
 
-impl<const MIN: i64, const MAX: i64> Kind for Integer<MIN, MAX> {
+impl<const MIN: i64, const MAX: i64> FieldType for Integer<MIN, MAX> {
     type Value = i64;
 
     fn read(value: &Value) -> Result<i64> {
-        let number = integer(value)?;
+        let number = parse_integer(value)?;
         if number > i128::from(MAX) {
-            return Err(above(MAX));
+            return Err(too_large(MAX));
         }
         match i64::try_from(number) {
             Ok(number) if number >= MIN => Ok(number),
-            _ => Err(below(MIN)),
+            _ => Err(too_small(MIN)),
         }
     }
 
@@ -38,11 +38,11 @@ impl<const MIN: i64, const MAX: i64> Kind for Integer<MIN, MAX> {
     }
 }
 
-/// An integer of any size; one beyond 128 bits is brought to their end, which every bound refuses alike.
-pub(super) fn integer(value: &Value) -> Result<i128> {
+/// Reads an integer of any size. Values beyond 128 bits are clamped, and every range rejects them.
+pub(super) fn parse_integer(value: &Value) -> Result<i128> {
     let number = match value {
         Value::String(text) => {
-            require_short(text)?;
+            require_numeric_length(text)?;
             from_text(text)
         }
         Value::Number(number) => from_number(number),
@@ -51,24 +51,24 @@ pub(super) fn integer(value: &Value) -> Result<i128> {
     number.ok_or_else(|| Error::invalid("invalid_input", "A valid integer is required."))
 }
 
-/// Refuses a text that no number needs, before anything is done with it.
-pub(super) fn require_short(text: &str) -> Result<()> {
+/// Rejects an overlong text before it is parsed.
+pub(super) fn require_numeric_length(text: &str) -> Result<()> {
     if text.chars().count() > 1000 {
         return Err(Error::invalid("max_string_length", "String value too large."));
     }
     Ok(())
 }
 
-pub(super) fn above(max: i64) -> Error {
+pub(super) fn too_large(max: i64) -> Error {
     Error::invalid("max_value", format!("Ensure this value is less than or equal to {max}."))
 }
 
-pub(super) fn below(min: i64) -> Error {
+pub(super) fn too_small(min: i64) -> Error {
     Error::invalid("min_value", format!("Ensure this value is greater than or equal to {min}."))
 }
 
-/// Cuts off a fraction of nothing but zeros, then asks for an optional sign and digits. Single
-/// underscores between digits are allowed, as Python's `int` does.
+/// Parses an optional sign and digits, after removing a fraction of zeros. Allows single underscores
+/// between digits, as Python's `int` does.
 fn from_text(text: &str) -> Option<i128> {
     let text = strip(text);
     let whole = match text.split_once('.') {
@@ -92,7 +92,7 @@ fn from_text(text: &str) -> Option<i128> {
     Some(if negative { -number } else { number })
 }
 
-/// JSON integers beyond 64 bits arrive as floats, so a float without a fraction counts at any size.
+/// Accepts floats without a fraction, because JSON integers beyond 64 bits are parsed as floats.
 fn from_number(number: &Number) -> Option<i128> {
     let float = || number.as_f64().filter(|float| float.fract() == 0.0);
     #[expect(
@@ -107,7 +107,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::testing::{any_json, read, reads, refuses};
+    use super::super::testing::{any_json, assert_reads, assert_refused, read_field};
     use super::*;
 
     const WRONG: (&str, &str) = ("invalid_input", "A valid integer is required.");
@@ -124,14 +124,14 @@ mod tests {
             json!("+5"),
             json!("005.00\n"),
         ];
-        reads::<Integer<0, 9>>(five.map(|value| (value, 5)));
-        reads::<Integer<-9, 99>>([
+        assert_reads::<Integer<0, 9>>(five.map(|value| (value, 5)));
+        assert_reads::<Integer<-9, 99>>([
             (json!("-5"), -5),
             (json!("1_0"), 10),
             (json!(-0.0), 0),
             (json!("-0.0"), 0),
         ]);
-        reads::<Integer<{ i64::MIN }, { i64::MAX }>>([
+        assert_reads::<Integer<{ i64::MIN }, { i64::MAX }>>([
             (json!(i64::MIN), i64::MIN),
             (json!(i64::MAX.to_string()), i64::MAX),
         ]);
@@ -143,10 +143,10 @@ mod tests {
             "abc", "", " ", ".", ".0", "-", "+-5", "- 5", "5.5", "5.0.0", "1__0", "_1", "1_",
             "1e2", "0x1", "0.5",
         ];
-        refuses::<Integer<0, 9>>(texts.map(|text| (json!(text), WRONG.0, WRONG.1)));
+        assert_refused::<Integer<0, 9>>(texts.map(|text| (json!(text), WRONG.0, WRONG.1)));
         let others = [json!(5.5), json!(true), json!([1]), json!({})];
-        refuses::<Integer<0, 9>>(others.map(|value| (value, WRONG.0, WRONG.1)));
-        refuses::<Integer<0, 9>>([(
+        assert_refused::<Integer<0, 9>>(others.map(|value| (value, WRONG.0, WRONG.1)));
+        assert_refused::<Integer<0, 9>>([(
             json!("1".repeat(1001)),
             "max_string_length",
             "String value too large.",
@@ -159,7 +159,7 @@ mod tests {
             "Ensure this value is less than or equal to 9.",
             "Ensure this value is greater than or equal to 2.",
         );
-        refuses::<Integer<2, 9>>([
+        assert_refused::<Integer<2, 9>>([
             (json!(10), "max_value", max),
             (json!("1".repeat(1000)), "max_value", max),
             (json!(u64::MAX), "max_value", max),
@@ -170,7 +170,7 @@ mod tests {
             (json!(-1e300), "min_value", min),
         ]);
         assert_eq!(
-            read::<Integer<{ i64::MIN }, { i64::MAX }>>(&json!(u64::MAX)).unwrap_err().0,
+            read_field::<Integer<{ i64::MIN }, { i64::MAX }>>(&json!(u64::MAX)).unwrap_err().0,
             "max_value"
         );
     }
@@ -180,13 +180,13 @@ mod tests {
         fn integers_agree_with_a_model(number in any::<i64>(), pad in "[ \t]{0,3}", zeros in "(\\.0{0,3})?") {
             let text = format!("{pad}{number}{zeros}{pad}");
             let model = if (-1000..=1000).contains(&number) { Some(number) } else { None };
-            prop_assert_eq!(read::<Integer<-1000, 1000>>(&json!(number)).ok().flatten(), model);
-            prop_assert_eq!(read::<Integer<{ i64::MIN }, { i64::MAX }>>(&json!(text)), Ok(Some(number)));
+            prop_assert_eq!(read_field::<Integer<-1000, 1000>>(&json!(number)).ok().flatten(), model);
+            prop_assert_eq!(read_field::<Integer<{ i64::MIN }, { i64::MAX }>>(&json!(text)), Ok(Some(number)));
         }
 
         #[test]
         fn any_json_is_read_or_refused(value in any_json()) {
-            if let Ok(Some(number)) = read::<Integer<-5, 1_000_000>>(&value) {
+            if let Ok(Some(number)) = read_field::<Integer<-5, 1_000_000>>(&value) {
                 prop_assert!((-5..=1_000_000).contains(&number));
             }
         }

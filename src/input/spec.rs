@@ -1,4 +1,4 @@
-//! What a field is: the kind of value it takes, and what absent and null mean.
+//! The declaration of a field: its type of value, and the meaning of absent and null.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -10,53 +10,53 @@ use super::{Input, JsonObject, Schema, not_a_dictionary};
 use crate::error::{Error, Result};
 use crate::patch::Patch;
 
-/// A kind of value: how JSON is checked and turned into it.
+/// A type of value: how JSON is checked and converted.
 ///
-/// Implemented by types without a value of their own (`Text<400>`), which stand in a field's declaration.
-pub trait Kind {
-    /// What a field of this kind holds.
+/// Implemented by marker types such as `Text<400>`, which are used in a field's declaration.
+pub trait FieldType {
+    /// The value of a field of this type.
     type Value: Clone + Debug;
 
     /// Checks and converts `value`, which is never null.
     ///
     /// # Errors
-    /// An [`Error::invalid`] with the kind's code and text. The attr, if the fault lies further in, is the
-    /// path from here; whoever called puts the field's name before it.
+    /// An [`Error::invalid`] with the type's code and message. If a nested value is invalid, `attr` is the
+    /// path to it from here. The caller adds the field's name in front.
     fn read(value: &Value) -> Result<Self::Value>;
 
-    /// The schema of the value.
+    /// Returns the schema of the value.
     fn schema() -> Schema;
 
-    /// Whether a [`Nullable`] field takes `value` for null.
+    /// Whether a [`Nullable`] field reads `value` as null.
     #[must_use]
-    fn reads_as_null(value: &Value) -> bool {
+    fn is_null(value: &Value) -> bool {
         value.is_null()
     }
 }
 
-/// A field of an input, as it is declared: a [`Kind`], [`Nullable`], [`Required`] or [`Untyped`].
+/// The declaration of a field: a [`FieldType`], [`Nullable`], [`Required`] or [`Untyped`].
 pub trait Field {
     /// The type of the struct's field.
-    type Out: Clone + Debug;
+    type Output: Clone + Debug;
 
     /// Whether the schema lists the field as required.
     const REQUIRED: bool = false;
 
-    /// Reads the member `name`; `value` is none where it is absent.
+    /// Reads the member `name`. `value` is `None` if the member is absent.
     ///
     /// # Errors
-    /// The refusal, with `attr` set.
-    fn take(name: &str, value: Option<&Value>) -> Result<Self::Out>;
+    /// The error of the value, with `attr` set.
+    fn parse(name: &str, value: Option<&Value>) -> Result<Self::Output>;
 
-    /// The schema of the property.
+    /// Returns the schema of the property.
     fn property() -> Schema;
 }
 
-impl<K: Kind> Field for K {
-    type Out = Option<K::Value>;
+impl<K: FieldType> Field for K {
+    type Output = Option<K::Value>;
 
-    fn take(name: &str, value: Option<&Value>) -> Result<Self::Out> {
-        value.map(|value| read_present::<K>(name, value)).transpose()
+    fn parse(name: &str, value: Option<&Value>) -> Result<Self::Output> {
+        value.map(|value| read_non_null::<K>(name, value)).transpose()
     }
 
     fn property() -> Schema {
@@ -64,18 +64,18 @@ impl<K: Kind> Field for K {
     }
 }
 
-/// A field that may be null, or absent: see [`Patch`].
+/// A field that may be null or absent. See [`Patch`].
 #[derive(Debug, Clone, Copy)]
 pub struct Nullable<K>(PhantomData<K>);
 
-impl<K: Kind> Field for Nullable<K> {
-    type Out = Patch<K::Value>;
+impl<K: FieldType> Field for Nullable<K> {
+    type Output = Patch<K::Value>;
 
-    fn take(name: &str, value: Option<&Value>) -> Result<Self::Out> {
+    fn parse(name: &str, value: Option<&Value>) -> Result<Self::Output> {
         match value {
             None => Ok(Patch::Absent),
-            Some(value) if K::reads_as_null(value) => Ok(Patch::Null),
-            Some(value) => read_present::<K>(name, value).map(Patch::Value),
+            Some(value) if K::is_null(value) => Ok(Patch::Null),
+            Some(value) => read_non_null::<K>(name, value).map(Patch::Value),
         }
     }
 
@@ -84,19 +84,19 @@ impl<K: Kind> Field for Nullable<K> {
     }
 }
 
-/// A field that must be sent, and not as null: `required` otherwise (facts-crosscutting §b).
+/// A field that must be present and not null. Fails with `required` or `null`.
 #[derive(Debug, Clone, Copy)]
 pub struct Required<K>(PhantomData<K>);
 
-impl<K: Kind> Field for Required<K> {
-    type Out = K::Value;
+impl<K: FieldType> Field for Required<K> {
+    type Output = K::Value;
 
     const REQUIRED: bool = true;
 
-    fn take(name: &str, value: Option<&Value>) -> Result<Self::Out> {
+    fn parse(name: &str, value: Option<&Value>) -> Result<Self::Output> {
         let value =
             value.ok_or_else(|| Error::field(name, "required", "This field is required."))?;
-        read_present::<K>(name, value)
+        read_non_null::<K>(name, value)
     }
 
     fn property() -> Schema {
@@ -104,14 +104,14 @@ impl<K: Kind> Field for Required<K> {
     }
 }
 
-/// A field that may hold anything, is not looked at and has no effect.
+/// A field that accepts anything and is ignored.
 #[derive(Debug, Clone, Copy)]
 pub struct Untyped;
 
 impl Field for Untyped {
-    type Out = ();
+    type Output = ();
 
-    fn take(_: &str, _: Option<&Value>) -> Result<()> {
+    fn parse(_: &str, _: Option<&Value>) -> Result<()> {
         Ok(())
     }
 
@@ -120,18 +120,18 @@ impl Field for Untyped {
     }
 }
 
-/// An object that is an input itself: its faults are reported at `field__member`, and one that is no
-/// object at `field__non_field_errors` (facts-crosscutting §b).
+/// An object that is itself an input. Its errors are reported at `field__member`, or at
+/// `field__non_field_errors` if the value is not an object.
 #[derive(Debug, Clone, Copy)]
 pub struct Nested<T>(PhantomData<T>);
 
-impl<T: Input> Kind for Nested<T> {
+impl<T: Input> FieldType for Nested<T> {
     type Value = T;
 
     fn read(value: &Value) -> Result<T> {
         match value {
             Value::Object(members) => T::parse(members),
-            other => Err(not_a_dictionary(other).within("non_field_errors")),
+            other => Err(not_a_dictionary(other).with_attr_prefix("non_field_errors")),
         }
     }
 
@@ -140,15 +140,15 @@ impl<T: Input> Kind for Nested<T> {
     }
 }
 
-/// Reads a value that was sent and may not be null, and reports a fault at `name`.
-pub(super) fn read_present<K: Kind>(name: &str, value: &Value) -> Result<K::Value> {
+/// Reads a value that is present and must not be null. Errors are reported at `name`.
+pub(super) fn read_non_null<K: FieldType>(name: &str, value: &Value) -> Result<K::Value> {
     if value.is_null() {
         return Err(Error::field(name, "null", "This field may not be null."));
     }
-    K::read(value).map_err(|error| error.within(name))
+    K::read(value).map_err(|error| error.with_attr_prefix(name))
 }
 
-/// One property of an input's schema. Made by [`input!`](crate::input!) only.
+/// A property of an input's schema. Used only by [`input!`](crate::input!).
 pub struct Property {
     name: &'static str,
     required: bool,
@@ -156,27 +156,27 @@ pub struct Property {
 }
 
 impl Property {
-    /// The property of the field `identifier`, with its doc comment.
+    /// Creates the property of the field `identifier` with its doc comment.
     #[must_use]
     pub fn of<F: Field>(identifier: &'static str, docs: &[&str]) -> Self {
         let mut schema = F::property();
         if let Some(text) = description(docs) {
             describe(&mut schema, text);
         }
-        Self { name: member(identifier), required: F::REQUIRED, schema }
+        Self { name: member_name(identifier), required: F::REQUIRED, schema }
     }
 }
 
-/// Reads the member that the field `identifier` stands for. Called by [`input!`](crate::input!) only.
+/// Reads the member of the field `identifier`. Used only by [`input!`](crate::input!).
 ///
 /// # Errors
-/// Those of [`Field::take`].
-pub fn take<F: Field>(identifier: &'static str, body: &JsonObject) -> Result<F::Out> {
-    let name = member(identifier);
-    F::take(name, body.get(name))
+/// The errors of [`Field::parse`].
+pub fn parse_field<F: Field>(identifier: &'static str, body: &JsonObject) -> Result<F::Output> {
+    let name = member_name(identifier);
+    F::parse(name, body.get(name))
 }
 
-/// The schema of an object with these properties. Called by [`input!`](crate::input!) only.
+/// Returns the schema of an object with these properties. Used only by [`input!`](crate::input!).
 #[must_use]
 pub fn object_schema(docs: &[&str], properties: impl IntoIterator<Item = Property>) -> Schema {
     let mut object = ObjectBuilder::new().description(description(docs));
@@ -189,8 +189,8 @@ pub fn object_schema(docs: &[&str], properties: impl IntoIterator<Item = Propert
     object.into()
 }
 
-/// The JSON member that a Rust identifier stands for.
-fn member(identifier: &'static str) -> &'static str {
+/// Returns the JSON member name of a Rust identifier.
+fn member_name(identifier: &'static str) -> &'static str {
     identifier.strip_prefix("r#").unwrap_or(identifier)
 }
 
@@ -211,7 +211,7 @@ fn describe(schema: &mut Schema, text: String) {
     *slot = Some(text);
 }
 
-/// `schema` or null, in the words of `OpenAPI` 3.1.
+/// Makes a schema nullable, as `OpenAPI` 3.1 writes it.
 fn nullable(mut schema: Schema) -> Schema {
     match &mut schema {
         Schema::Object(object) => {
@@ -242,7 +242,7 @@ mod tests {
     use serde_json::json;
     use utoipa::openapi::schema::OneOfBuilder;
 
-    use super::super::testing::parts;
+    use super::super::testing::error_parts;
     use super::super::{Choice, Choices, FreeForm, ListOf, Text};
     use super::*;
 
@@ -252,10 +252,10 @@ mod tests {
         const ALL: &'static [&'static str] = &["hour", "day"];
     }
 
-    /// A kind whose schema has no type to extend.
+    /// A type whose schema has no `type`.
     #[derive(Debug)]
     struct Mixed;
-    impl Kind for Mixed {
+    impl FieldType for Mixed {
         type Value = Value;
         fn read(value: &Value) -> Result<Value> {
             Ok(value.clone())
@@ -268,16 +268,16 @@ mod tests {
     #[test]
     fn absent_and_null_mean_what_the_declaration_says() {
         let null = json!(null);
-        let code = |error: Error| parts(&error);
+        let code = |error: Error| error_parts(&error);
         let refused_null = ("null", "This field may not be null.".to_owned(), Some("f".to_owned()));
 
-        assert_eq!(<Text<1> as Field>::take("f", None).unwrap(), None);
-        assert_eq!(code(<Text<1> as Field>::take("f", Some(&null)).unwrap_err()), refused_null);
-        assert_eq!(Nullable::<Text<1>>::take("f", None).unwrap(), Patch::Absent);
-        assert_eq!(Nullable::<Text<1>>::take("f", Some(&null)).unwrap(), Patch::Null);
-        assert_eq!(code(Required::<Text<1>>::take("f", Some(&null)).unwrap_err()), refused_null);
+        assert_eq!(<Text<1> as Field>::parse("f", None).unwrap(), None);
+        assert_eq!(code(<Text<1> as Field>::parse("f", Some(&null)).unwrap_err()), refused_null);
+        assert_eq!(Nullable::<Text<1>>::parse("f", None).unwrap(), Patch::Absent);
+        assert_eq!(Nullable::<Text<1>>::parse("f", Some(&null)).unwrap(), Patch::Null);
+        assert_eq!(code(Required::<Text<1>>::parse("f", Some(&null)).unwrap_err()), refused_null);
         assert_eq!(
-            code(Required::<Text<1>>::take("f", None).unwrap_err()),
+            code(Required::<Text<1>>::parse("f", None).unwrap_err()),
             ("required", "This field is required.".to_owned(), Some("f".to_owned()))
         );
     }

@@ -1,44 +1,44 @@
-//! What the tests of this room share.
+//! Helpers for the tests of this module.
 
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::{Field, Kind};
+use super::{Field, FieldType};
 use crate::error::Error;
 
-/// Code, detail and attr of a refusal.
-pub(super) type Parts = (&'static str, String, Option<String>);
+/// The code, detail and attr of an error.
+pub(super) type ErrorParts = (&'static str, String, Option<String>);
 
-pub(super) fn parts(error: &Error) -> Parts {
+pub(super) fn error_parts(error: &Error) -> ErrorParts {
     (error.code(), error.detail().to_owned(), error.attr().map(str::to_owned))
 }
 
 /// Reads `value` as the field `f`.
-pub(super) fn read<F: Field>(value: &Value) -> Result<F::Out, Parts> {
-    F::take("f", Some(value)).map_err(|error| parts(&error))
+pub(super) fn read_field<F: Field>(value: &Value) -> Result<F::Output, ErrorParts> {
+    F::parse("f", Some(value)).map_err(|error| error_parts(&error))
 }
 
-/// Asserts that each value is refused, as the field `f`, with its code and text.
-pub(super) fn refuses<K: Kind>(
+/// Asserts that reading each value as the field `f` fails with this code and message.
+pub(super) fn assert_refused<K: FieldType>(
     cases: impl IntoIterator<Item = (Value, &'static str, &'static str)>,
 ) {
     for (value, code, detail) in cases {
-        let refusal = read::<K>(&value).err();
+        let refusal = read_field::<K>(&value).err();
         assert_eq!(refusal, Some((code, detail.to_owned(), Some("f".to_owned()))), "{value}");
     }
 }
 
-/// Asserts that each value is read as what stands beside it.
-pub(super) fn reads<K: Kind>(cases: impl IntoIterator<Item = (Value, K::Value)>)
+/// Asserts that each value reads as the expected value.
+pub(super) fn assert_reads<K: FieldType>(cases: impl IntoIterator<Item = (Value, K::Value)>)
 where
     K::Value: PartialEq,
 {
     for (value, expected) in cases {
-        assert_eq!(read::<K>(&value), Ok(Some(expected)), "{value}");
+        assert_eq!(read_field::<K>(&value), Ok(Some(expected)), "{value}");
     }
 }
 
-/// Any JSON, with the texts that coercions look at among its strings.
+/// Generates any JSON, with strings that the coercions treat specially.
 pub(super) fn any_json() -> impl Strategy<Value = Value> {
     let text = prop_oneof![
         any::<String>(),

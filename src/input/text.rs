@@ -1,55 +1,55 @@
-//! Texts.
+//! Strings.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use super::{Kind, Schema};
+use super::{FieldType, Schema};
 use crate::error::{Error, Result};
 
-/// A text without null characters.
-const PLAIN: &str = r"^[^\x00]*$";
-/// One that is not blank either.
-const FILLED: &str = r"^[^\x00]*[^\s\x00\x1c-\x1f\x85][^\x00]*$";
+/// A string without null characters.
+const TEXT_PATTERN: &str = r"^[^\x00]*$";
+/// A string without null characters that is not blank.
+const NON_BLANK_PATTERN: &str = r"^[^\x00]*[^\s\x00\x1c-\x1f\x85][^\x00]*$";
 
-/// A text of at most `MAX` characters, which may be blank (facts-crosscutting §b).
+/// A string of at most `MAX` characters, which may be blank.
 ///
-/// Numbers are taken by their digits. Outer whitespace is cut off before anything is checked.
-/// Refused with `invalid_input`, `null_characters_not_allowed`, `max_length`.
+/// Numbers are converted to strings. Surrounding whitespace is removed before the checks. Fails with
+/// `invalid_input`, `null_characters_not_allowed` or `max_length`.
 #[derive(Debug, Clone, Copy)]
 pub struct Text<const MAX: usize>;
 
-impl<const MAX: usize> Kind for Text<MAX> {
+impl<const MAX: usize> FieldType for Text<MAX> {
     type Value = String;
 
     fn read(value: &Value) -> Result<String> {
-        let text = stripped(value)?;
-        checked(text, MAX)
+        let text = read_stripped(value)?;
+        require_length(text, MAX)
     }
 
     fn schema() -> Schema {
         ObjectBuilder::new()
             .schema_type(Type::String)
             .max_length(Some(MAX))
-            .pattern(Some(PLAIN))
+            .pattern(Some(TEXT_PATTERN))
             .into()
     }
 }
 
-/// A [`Text`] that may not be blank: `blank` otherwise.
+/// A [`Text`] that must not be blank. Fails with `blank`.
 #[derive(Debug, Clone, Copy)]
 pub struct Name<const MAX: usize>;
 
-impl<const MAX: usize> Kind for Name<MAX> {
+impl<const MAX: usize> FieldType for Name<MAX> {
     type Value = String;
 
     fn read(value: &Value) -> Result<String> {
-        let text = stripped(value)?;
+        let text = read_stripped(value)?;
         if text.is_empty() {
             return Err(Error::invalid("blank", "This field may not be blank."));
         }
-        checked(text, MAX)
+        require_length(text, MAX)
     }
 
     fn schema() -> Schema {
@@ -57,18 +57,18 @@ impl<const MAX: usize> Kind for Name<MAX> {
             .schema_type(Type::String)
             .min_length(Some(1))
             .max_length(Some(MAX))
-            .pattern(Some(FILLED))
+            .pattern(Some(NON_BLANK_PATTERN))
             .into()
     }
 }
 
-/// The text without its outer whitespace. Python's whitespace, which the facts were measured on, has four
-/// separators (U+001C to U+001F) that Unicode's property lacks.
+/// Removes surrounding whitespace as Python defines it. That includes the separators U+001C to U+001F,
+/// which Unicode's `White_Space` property lacks.
 pub(super) fn strip(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c))
 }
 
-fn stripped(value: &Value) -> Result<Cow<'_, str>> {
+fn read_stripped(value: &Value) -> Result<Cow<'_, str>> {
     match value {
         Value::String(text) => Ok(Cow::Borrowed(strip(text))),
         Value::Number(number) => Ok(Cow::Owned(number.to_string())),
@@ -76,7 +76,7 @@ fn stripped(value: &Value) -> Result<Cow<'_, str>> {
     }
 }
 
-fn checked(text: Cow<'_, str>, max: usize) -> Result<String> {
+fn require_length(text: Cow<'_, str>, max: usize) -> Result<String> {
     if text.contains('\0') {
         return Err(Error::invalid(
             "null_characters_not_allowed",
@@ -98,13 +98,13 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::testing::{any_json, read, reads, refuses};
+    use super::super::testing::{any_json, assert_reads, assert_refused, read_field};
     use super::*;
 
     #[test]
     fn texts_are_trimmed_and_numbers_become_texts() {
         let text = |value: &str| value.to_owned();
-        reads::<Text<4>>([
+        assert_reads::<Text<4>>([
             (json!(""), text("")),
             (json!(" \u{1f}\u{a0} "), text("")),
             (json!("  a b  "), text("a b")),
@@ -115,14 +115,14 @@ mod tests {
             (json!(-12), text("-12")),
             (json!("null"), text("null")),
         ]);
-        reads::<Name<2>>([(json!(" ab "), text("ab")), (json!(0), text("0"))]);
+        assert_reads::<Name<2>>([(json!(" ab "), text("ab")), (json!(0), text("0"))]);
     }
 
     #[test]
     fn texts_are_refused_for_type_then_nul_then_length() {
         let four = "Ensure this field has no more than 4 characters.";
         let nul = "Null characters are not allowed.";
-        refuses::<Text<4>>([
+        assert_refused::<Text<4>>([
             (json!(true), "invalid_input", "Not a valid string."),
             (json!([1]), "invalid_input", "Not a valid string."),
             (json!({}), "invalid_input", "Not a valid string."),
@@ -132,7 +132,7 @@ mod tests {
             (json!("abcde"), "max_length", four),
             (json!(12345), "max_length", four),
         ]);
-        refuses::<Name<4>>([
+        assert_refused::<Name<4>>([
             (json!(""), "blank", "This field may not be blank."),
             (json!(" \n "), "blank", "This field may not be blank."),
             (json!(false), "invalid_input", "Not a valid string."),
@@ -143,12 +143,12 @@ mod tests {
     proptest! {
         #[test]
         fn reading_what_was_read_changes_nothing(value in any_json()) {
-            if let Ok(Some(text)) = read::<Text<50>>(&value) {
+            if let Ok(Some(text)) = read_field::<Text<50>>(&value) {
                 prop_assert!(text.chars().count() <= 50);
-                prop_assert_eq!(read::<Text<50>>(&json!(text)), Ok(Some(text)));
+                prop_assert_eq!(read_field::<Text<50>>(&json!(text)), Ok(Some(text)));
             }
-            let not_blank = read::<Text<50>>(&value).is_ok_and(|text| text != Some(String::new()));
-            prop_assert_eq!(read::<Name<50>>(&value).is_ok(), not_blank);
+            let not_blank = read_field::<Text<50>>(&value).is_ok_and(|text| text != Some(String::new()));
+            prop_assert_eq!(read_field::<Name<50>>(&value).is_ok(), not_blank);
         }
     }
 }

@@ -6,22 +6,22 @@ use serde_json::Value;
 use url::Url;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use super::{Kind, Schema, Text};
+use super::{FieldType, Schema, Text};
 use crate::error::{Error, Result};
 
-/// How such a URL looks, more or less: what is one in full takes a parser.
+/// An approximate pattern for the schema. Only the parser decides whether a URL is valid.
 const PATTERN: &str =
     r"^([Hh][Tt][Tt][Pp][Ss]?://[^\s\x00-\x20\x7f\\@/?#]+([/?#][^\s\x00-\x20\x7f\\]*)?)?$";
 
-/// An absolute URL with `http` or `https` of at most `MAX` characters, kept as it was sent; it may be blank.
+/// An absolute `http` or `https` URL of at most `MAX` characters, stored as sent. It may be blank.
 ///
-/// What browsers put up with and others read differently is refused too: backslashes, spaces and tabs
-/// within, a missing slash, a name or password before the host. Refused with the codes of [`Text`] and then
+/// URLs that browsers accept but other parsers read differently are invalid: backslashes, inner spaces and
+/// tabs, a missing slash, or a user name or password. Fails with the codes of [`Text`], then with
 /// `invalid_input`.
 #[derive(Debug, Clone, Copy)]
 pub struct WebUrl<const MAX: usize>;
 
-impl<const MAX: usize> Kind for WebUrl<MAX> {
+impl<const MAX: usize> FieldType for WebUrl<MAX> {
     type Value = String;
 
     fn read(value: &Value) -> Result<String> {
@@ -54,7 +54,7 @@ mod tests {
     use regex::Regex;
     use serde_json::json;
 
-    use super::super::testing::{any_json, read, reads, refuses};
+    use super::super::testing::{any_json, assert_reads, assert_refused, read_field};
     use super::*;
 
     #[test]
@@ -68,8 +68,8 @@ mod tests {
             "https://bücher.example/ä",
             "https://a.example./",
         ];
-        reads::<WebUrl<64>>(urls.map(|url| (json!(url), url.to_owned())));
-        reads::<WebUrl<64>>([
+        assert_reads::<WebUrl<64>>(urls.map(|url| (json!(url), url.to_owned())));
+        assert_reads::<WebUrl<64>>([
             (json!(" https://a.example/ \n"), "https://a.example/".to_owned()),
             (json!("  "), String::new()),
         ]);
@@ -112,10 +112,10 @@ mod tests {
             "https",
             "😀",
         ];
-        refuses::<WebUrl<64>>(
+        assert_refused::<WebUrl<64>>(
             wrong.map(|text| (json!(text), "invalid_input", "Enter a valid URL.")),
         );
-        refuses::<WebUrl<64>>([
+        assert_refused::<WebUrl<64>>([
             (json!(5), "invalid_input", "Enter a valid URL."),
             (json!(true), "invalid_input", "Not a valid string."),
             (json!(["https://a.example/"]), "invalid_input", "Not a valid string."),
@@ -151,7 +151,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_read_matches_the_schema(rest in "[!-~é]{1,12}") {
-            if let Ok(Some(url)) = read::<WebUrl<200>>(&json!(format!("https://{rest}"))) {
+            if let Ok(Some(url)) = read_field::<WebUrl<200>>(&json!(format!("https://{rest}"))) {
                 prop_assert!(Regex::new(PATTERN).unwrap().is_match(&url), "{url}");
             }
         }
@@ -159,9 +159,9 @@ mod tests {
         #[test]
         fn reading_what_was_read_changes_nothing(value in any_json(), rest in ".*") {
             for value in [value, json!(format!("https://a.example{rest}"))] {
-                if let Ok(Some(url)) = read::<WebUrl<200>>(&value) {
+                if let Ok(Some(url)) = read_field::<WebUrl<200>>(&value) {
                     prop_assert!(!url.contains(|c: char| c.is_ascii_control() || c == ' '));
-                    prop_assert_eq!(read::<WebUrl<200>>(&json!(url)), Ok(Some(url)));
+                    prop_assert_eq!(read_field::<WebUrl<200>>(&json!(url)), Ok(Some(url)));
                 }
             }
         }

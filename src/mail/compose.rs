@@ -1,50 +1,50 @@
-//! What a letter says, made when it is sent.
+//! The text of a mail, which is composed when the mail is sent.
 
 use crate::error::Result;
 use crate::store::Snapshot;
 use crate::time::Timestamp;
 
-use super::outbox::{About, Letter};
+use super::outbox::{Notification, OutboxMessage};
 
-/// What a mail says. Any text will do: what would break a header is taken out of the subject.
+/// The text of a mail. Any text is allowed: the subject is cleaned before it becomes a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
-    /// What it is about, in a line.
+pub struct MailContent {
+    /// The subject, in one line.
     pub subject: String,
-    /// What it says, for those who read text.
+    /// The body as plain text.
     pub text: String,
-    /// The same as HTML.
+    /// The same body as HTML.
     pub html: String,
 }
 
-/// Composes letters. Whoever knows what a letter is about implements it.
-pub trait Compose: Send + Sync + 'static {
-    /// What becomes of `letter`.
+/// Composes mails. The module of a mail's subject matter implements it.
+pub trait ComposeMail: Send + Sync + 'static {
+    /// Composes the mail of an outbox message.
     ///
     /// # Errors
-    /// 503 when the file cannot be read for the moment; anything else counts as a failed attempt.
-    fn compose(&self, tx: &Snapshot, letter: &Letter, now: Timestamp) -> Result<Composed>;
+    /// 503 if the file cannot be read at the moment. Any other error counts as a failed attempt.
+    fn compose(&self, tx: &Snapshot, letter: &OutboxMessage, now: Timestamp) -> Result<Composed>;
 }
 
-/// What becomes of a letter that is to be sent.
+/// The result of composing an outbox message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Composed {
-    /// It says this.
-    Message(Message),
-    /// A letter about each of these takes its place: it was an announcement to several.
-    Letters(Vec<About>),
-    /// Nothing: what it tells is no longer so.
-    Moot,
+    /// Send this mail.
+    Content(MailContent),
+    /// Replace the message with one for each of these: it was an announcement to several recipients.
+    Replace(Vec<Notification>),
+    /// Send nothing: the message is obsolete.
+    Obsolete,
 }
 
-/// A text in one line: white space, control characters and marks of direction become single spaces.
-pub fn one_line(text: &str) -> String {
+/// Reduces a text to one line: white space, control characters and direction marks become single spaces.
+pub fn to_single_line(text: &str) -> String {
     let plain = |c: char| if c.is_control() || is_layout(c) { ' ' } else { c };
     let line: String = text.chars().map(plain).collect();
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a character lays text out: separators of lines and paragraphs, marks of direction.
+/// Returns whether a character separates lines or paragraphs, or marks a direction.
 fn is_layout(c: char) -> bool {
     matches!(
         c,

@@ -1,21 +1,21 @@
-//! Mailboxes: what mails to an address are counted by, and how an address is kept out of the log.
+//! Mailboxes: the keys by which mails to an address are counted, and the masking of addresses in logs.
 
 use email_address::{EmailAddress, Options};
 
-/// The names of one mail service, which passes over dots in the local part.
+/// The domains of a mail service that ignores dots in the local part.
 const GMAIL: [&str; 2] = ["gmail.com", "googlemail.com"];
 
-/// The mailbox that an address leads to, in one spelling: in lower case, without quotes, and without the tag behind a
-/// `+`. The dots in addresses at Gmail are left out. Mails to all spellings of a mailbox count together.
+/// Returns the mailbox of an address in a canonical spelling: in lower case, without quotes, and without the tag
+/// after a `+`. Dots are removed from Gmail addresses. Mails to all spellings of a mailbox count together.
 ///
-/// The result is a key for counting, not an address to send to: some servers keep case and tags apart. A text that is
-/// not an address is its own mailbox.
+/// The result is a key for counting, not an address to send to: some servers distinguish case and tags. The mailbox
+/// of an invalid address is its text in lower case.
 pub(super) fn mailbox(address: &str) -> String {
     let options = Options::default().without_display_text();
     let Ok(parsed) = EmailAddress::parse_with_options(address, options) else {
         return address.to_lowercase();
     };
-    let local = unquoted(parsed.local_part());
+    let local = unquote(parsed.local_part());
     let untagged = match local.split_once('+') {
         Some((name, _)) if !name.is_empty() => name,
         _ => &local,
@@ -27,9 +27,8 @@ pub(super) fn mailbox(address: &str) -> String {
     format!("{untagged}@{domain}")
 }
 
-/// The local part of a valid address without its quotes. In quotes a backslash stands before the character that it
-/// quotes.
-fn unquoted(local: &str) -> String {
+/// Returns the local part of a valid address without quotes. Inside quotes, a backslash escapes the next character.
+fn unquote(local: &str) -> String {
     let Some(quoted) = local.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
         return local.to_owned();
     };
@@ -41,12 +40,12 @@ fn unquoted(local: &str) -> String {
     std::iter::from_fn(next).collect()
 }
 
-/// `line` with `[address]` in the place of each `address`, whatever the case of its letters.
+/// Replaces each `address` in `line` with `[address]`, ignoring case.
 pub(super) fn mask(line: &str, address: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
     while let Some(first) = rest.chars().next() {
-        if let Some(after) = after_prefix(rest, address) {
+        if let Some(after) = strip_prefix_ignore_case(rest, address) {
             out.push_str("[address]");
             rest = after;
         } else {
@@ -57,8 +56,8 @@ pub(super) fn mask(line: &str, address: &str) -> String {
     out
 }
 
-/// What follows `prefix` in `text`, if `text` begins with it in letters of whatever case.
-fn after_prefix<'t>(text: &'t str, prefix: &str) -> Option<&'t str> {
+/// Returns the rest of `text` after `prefix`, ignoring case, or `None` if `text` does not start with it.
+fn strip_prefix_ignore_case<'t>(text: &'t str, prefix: &str) -> Option<&'t str> {
     let mut rest = text.chars();
     for expected in prefix.chars() {
         if !rest.next()?.to_lowercase().eq(expected.to_lowercase()) {
@@ -123,7 +122,7 @@ mod tests {
         }
     }
 
-    /// A local part in quotes, with a backslash before the characters where the second item says so.
+    /// Quotes a local part, with a backslash before the characters whose entry in `escaped` is true.
     fn quoted(local: &str, escaped: &[bool]) -> String {
         let escape = |(at, c): (usize, char)| match c {
             '"' | '\\' => format!("\\{c}"),
@@ -155,10 +154,10 @@ mod tests {
             local in "[ !-~]{1,20}",
             escaped in proptest::collection::vec(any::<bool>(), 20),
         ) {
-            // A space is quoted as it is.
+            // In quotes, a space needs no backslash.
             let escaped: Vec<_> =
                 local.chars().zip(escaped).map(|(c, escaped)| escaped && c != ' ').collect();
-            prop_assert_eq!(unquoted(&quoted(&local, &escaped)), local);
+            prop_assert_eq!(unquote(&quoted(&local, &escaped)), local);
         }
 
         #[test]

@@ -1,4 +1,4 @@
-//! A mail as it goes over the wire.
+//! The MIME form of a mail.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,20 +6,20 @@ use lettre::address::Address;
 use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart, SinglePart};
 
-use crate::ids::LetterId;
+use crate::ids::OutboxMessageId;
 use crate::time::Timestamp;
 
-use super::compose::{Message, one_line};
+use super::compose::{MailContent, to_single_line};
 
-/// The longest subject, in characters.
-const SUBJECT: usize = 200;
+/// The maximum length of a subject, in characters.
+const MAX_SUBJECT_LENGTH: usize = 200;
 
-/// A mail as text and as HTML, all in ASCII. Sent again, it has the same Message-ID.
-pub(super) fn format(
-    id: LetterId,
+/// Formats a mail as text and HTML, in ASCII. The Message-ID derives from `id`, so a second attempt has the same one.
+pub(super) fn format_mail(
+    id: OutboxMessageId,
     from: &Mailbox,
     to: &Address,
-    message: &Message,
+    message: &MailContent,
     now: Timestamp,
 ) -> Result<Vec<u8>, lettre::error::Error> {
     let automatic = HeaderName::new_from_ascii_str("Auto-Submitted");
@@ -38,8 +38,8 @@ pub(super) fn format(
     Ok(mail.formatted())
 }
 
-/// Quoted-printable whatever the text: so no server has to take 8-bit mail, and no stray carriage return
-/// can pass for the end of a line.
+/// Always uses quoted-printable, so that the server needs no 8-bit extension and a lone carriage return cannot end a
+/// line.
 fn part(content_type: ContentType, text: &str) -> SinglePart {
     SinglePart::builder()
         .header(content_type)
@@ -47,14 +47,13 @@ fn part(content_type: ContentType, text: &str) -> SinglePart {
         .body(text.to_owned())
 }
 
-/// `text` in one bounded line, without what would break the line, turn its direction, or pass for an
-/// encoded word.
+/// Returns `text` as one line of limited length, without line breaks, direction marks and the start of encoded words.
 fn subject(text: &str) -> String {
-    let line = one_line(text).replace("=?", "= ?");
-    if line.chars().count() <= SUBJECT {
+    let line = to_single_line(text).replace("=?", "= ?");
+    if line.chars().count() <= MAX_SUBJECT_LENGTH {
         return line;
     }
-    line.chars().take(SUBJECT - 1).chain(['…']).collect()
+    line.chars().take(MAX_SUBJECT_LENGTH - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -67,17 +66,17 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_micros(1_735_787_045_678_901);
 
     fn formatted(subject: &str, text: &str) -> Vec<u8> {
-        let message = Message {
+        let message = MailContent {
             subject: subject.to_owned(),
             text: text.to_owned(),
             html: format!("<p>{text}</p>"),
         };
         let from = "Küche <steward@example.org>".parse().unwrap();
         let to = Address::new("ann", "corp.example").unwrap();
-        format(LetterId(uuid::Uuid::nil()), &from, &to, &message, NOW).unwrap()
+        format_mail(OutboxMessageId(uuid::Uuid::nil()), &from, &to, &message, NOW).unwrap()
     }
 
-    /// The names of the headers, in order.
+    /// Returns the names of the headers, in order.
     fn headers(mail: &[u8]) -> Vec<String> {
         let parsed = MessageParser::new().parse(mail).expect("a mail");
         parsed.headers().iter().map(|header| header.name().to_owned()).collect()
@@ -115,13 +114,15 @@ mod tests {
 
     #[test]
     fn the_clock_before_1970_still_dates_a_mail() {
-        let message = Message { subject: "a".into(), text: "b".into(), html: "c".into() };
+        let message = MailContent { subject: "a".into(), text: "b".into(), html: "c".into() };
         let from = "steward@example.org".parse().unwrap();
         let to = Address::new("ann", "corp.example").unwrap();
         for now in
             [Timestamp::from_micros(i64::MIN), Timestamp::from_micros(0).plus_seconds(i64::MAX)]
         {
-            assert!(format(LetterId(uuid::Uuid::nil()), &from, &to, &message, now).is_ok());
+            assert!(
+                format_mail(OutboxMessageId(uuid::Uuid::nil()), &from, &to, &message, now).is_ok()
+            );
         }
     }
 

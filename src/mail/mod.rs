@@ -1,19 +1,18 @@
-//! Mail: the outbox in the data file, and SMTP (decisions §4, Invite).
+//! Outgoing mail: the outbox in the data file, and SMTP.
 //!
-//! A mail is written to the [outbox] in the transaction of what it tells of. It says what it is about and
-//! to whom it goes; its text is composed when it is sent, so that no token lies in the file. The
-//! [postman] sends what waits, one mail at a time, within the limits that [sent] keeps; the organizations
-//! take turns.
+//! A transaction adds a mail to the [outbox] together with the change that it reports. The outbox stores the subject
+//! and the recipient; the text is composed when the mail is sent, so that the file contains no tokens. The [mail
+//! worker](worker) sends one mail at a time within the limits of [`sent_log`]. The organizations take turns.
 
+mod attempt;
 pub mod compose;
-mod limits;
 mod mailbox;
 mod mime;
-mod notices;
+mod notifier;
 pub mod outbox;
 mod pauses;
-pub mod postman;
-mod round;
 mod schedule;
-pub mod sent;
+mod send_limits;
+pub mod sent_log;
 pub mod smtp;
+pub mod worker;

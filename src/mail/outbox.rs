@@ -1,81 +1,81 @@
-//! The outbox: mails that wait to be sent, durable like everything else.
+//! The outbox: the mails that are not yet sent, stored in the data file.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::ids::{InviteId, LetterId, OrganizationId, UserId};
+use crate::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
 use crate::store::{Count, Index, Indexed, Key, Owner, Record, Snapshot, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
-/// How long after the first failed attempt a letter is tried again; it doubles with each.
-const FIRST_RETRY: Duration = Duration::from_secs(5);
+/// The wait after the first failed attempt. It doubles with each further one.
+const FIRST_RETRY_DELAY: Duration = Duration::from_secs(5);
 /// The longest wait between two attempts.
-pub(super) const LONGEST_RETRY: Duration = Duration::from_hours(1);
-/// For how long a letter is tried.
-const PATIENCE: Duration = Duration::from_hours(72);
-/// How many letters of one organization may wait: as many as it may have invites pending by default, and what its limit
-/// lets go in ten hours.
-pub const MAX_WAITING: u64 = 1_000;
-/// How many letters of one organization may wait for an announcement to be added: announcements leave half of the
-/// places to invites.
-const MAX_WAITING_TO_ANNOUNCE: u64 = MAX_WAITING / 2;
+pub(super) const MAX_RETRY_DELAY: Duration = Duration::from_hours(1);
+/// How long a mail is retried before it is dropped.
+const MAX_MESSAGE_AGE: Duration = Duration::from_hours(72);
+/// The maximum number of mails of one organization in the outbox: as many as it may have pending invites by default,
+/// and as many as its rate limit allows in ten hours.
+pub const MAX_QUEUED: u64 = 1_000;
+/// The number of mails up to which an announcement is added. It leaves half of the outbox to invites.
+const MAX_QUEUED_FOR_ANNOUNCEMENTS: u64 = MAX_QUEUED / 2;
 
-/// A mail that waits to be sent.
+/// A mail in the outbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Letter {
-    /// Its id; an invite's letter has the invite's own.
-    pub id: LetterId,
-    /// The organization in whose name it is sent.
+pub struct OutboxMessage {
+    /// The mail's id. The mail of an invite has the invite's id.
+    pub id: OutboxMessageId,
+    /// The organization that sends the mail.
     pub organization: OrganizationId,
-    /// What it tells.
-    pub about: About,
-    /// When it was written.
+    /// The subject and the recipient.
+    pub about: Notification,
+    /// When the mail was added to the outbox.
     pub written_at: Timestamp,
-    /// When it is to be sent, or sent again.
+    /// When the next attempt is due.
     pub due_at: Timestamp,
-    /// How often it was tried in vain.
+    /// The number of failed attempts.
     pub attempts: u32,
 }
 
-/// What a letter tells, and to whom.
+/// The subject and the recipient of a mail.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum About {
-    /// To an invite's address: how to join.
+pub enum Notification {
+    /// Invites the recipient to join.
     Invite {
         /// The invite.
         invite: InviteId,
-        /// Its address.
+        /// The invite's address.
         to: String,
-        /// Who invites. It is kept here because a mail counts against this user after the invite is gone.
-        by: Option<UserId>,
+        /// The user that sent the invite. It is stored here, because the mail counts against this user even after the
+        /// invite is deleted.
+        by: UserId,
     },
-    /// To each of the organization's admins and owners: who joined. Becomes a letter to each of them.
+    /// Announces a new member to all admins and owners of the organization. It is replaced by a mail to each of them.
     Joining {
-        /// Who joined.
+        /// The new member.
         user: UserId,
     },
-    /// To one of them.
+    /// Announces a new member to one admin or owner.
     Joined {
-        /// Who joined.
+        /// The new member.
         user: UserId,
-        /// The address.
+        /// The recipient's address.
         to: String,
     },
-    /// To the address of an account that a link had made: the owner of the address took the account over.
+    /// Tells the address of an unverified account that its owner has verified it and taken over the account.
     TakenOver {
-        /// The account.
+        /// The account's user.
         user: UserId,
-        /// Its address.
+        /// The account's address.
         to: String,
-        /// Since when it existed.
+        /// When the account was created.
         since: Timestamp,
     },
 }
 
-impl About {
-    /// The one address it goes to, where there is one.
+impl Notification {
+    /// Returns the recipient's address, or `None` for an announcement to several.
     pub fn address(&self) -> Option<&str> {
         match self {
             Self::Invite { to, .. } | Self::Joined { to, .. } | Self::TakenOver { to, .. } => {
@@ -85,44 +85,44 @@ impl About {
         }
     }
 
-    /// The user against whose limit it counts, if any. All but invites count against the organization alone.
+    /// Returns the user against whose limit the mail counts. Only invites count against a user.
     pub(super) fn user(&self) -> Option<UserId> {
         match self {
-            Self::Invite { by, .. } => *by,
+            Self::Invite { by, .. } => Some(*by),
             Self::Joining { .. } | Self::Joined { .. } | Self::TakenOver { .. } => None,
         }
     }
 }
 
-impl Letter {
-    /// This letter once it was tried in vain at `now` (decisions §4, Invite).
+impl OutboxMessage {
+    /// Returns the mail after a failed attempt at `now`: the wait doubles with each attempt, up to the longest wait.
     #[must_use]
-    pub(super) fn put_off(&self, now: Timestamp) -> Self {
+    pub(super) fn rescheduled(&self, now: Timestamp) -> Self {
         let doubled = 1_u32.checked_shl(self.attempts).unwrap_or(u32::MAX);
-        let wait = FIRST_RETRY.saturating_mul(doubled).min(LONGEST_RETRY);
+        let wait = FIRST_RETRY_DELAY.saturating_mul(doubled).min(MAX_RETRY_DELAY);
         Self { attempts: self.attempts.saturating_add(1), due_at: now.plus(wait), ..self.clone() }
     }
 
-    /// Whether it has waited for too long to be sent at all.
-    pub(super) fn is_stale(&self, now: Timestamp) -> bool {
-        self.written_at.plus(PATIENCE) < now
+    /// Returns whether the mail is too old to be retried.
+    pub(super) fn is_expired(&self, now: Timestamp) -> bool {
+        self.written_at.plus(MAX_MESSAGE_AGE) < now
     }
 }
 
-/// The letters of an organization in the order in which they are due.
-pub(super) const BY_ORGANIZATION: Index<Letter, (OrganizationId, Timestamp)> =
+/// The mails of an organization in the order in which they are due.
+pub(super) const BY_ORGANIZATION: Index<OutboxMessage, (OrganizationId, Timestamp)> =
     Index::many(Table::OutboxByOrganization, |letter| Some((letter.organization, letter.due_at)));
 
-impl Record for Letter {
+impl Record for OutboxMessage {
     const TABLE: Table = Table::Outbox;
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_ORGANIZATION];
     const COUNTS: &'static [Count<Self>] =
         &[Count::per(|letter| Some(letter.organization.encoded()))];
-    type Key = LetterId;
-    type Head = Self;
-    type Shown = ();
+    type Key = OutboxMessageId;
+    type Meta = Self;
+    type Fields = ();
 
-    fn key(&self) -> LetterId {
+    fn key(&self) -> OutboxMessageId {
         self.id
     }
 
@@ -130,7 +130,7 @@ impl Record for Letter {
         (self, &())
     }
 
-    fn join(head: Self, (): ()) -> Self {
+    fn from_parts(head: Self, (): ()) -> Self {
         head
     }
 
@@ -139,77 +139,77 @@ impl Record for Letter {
     }
 }
 
-/// Puts a letter into the outbox, to be sent at once.
+/// Adds a mail to the outbox, due at once.
 ///
 /// # Errors
-/// 400 `limit_reached` if [`MAX_WAITING`] letters of the organization wait; 500 or 503 when the file cannot be read or
-/// written.
-pub fn post(
+/// 400 `limit_reached` if the organization has [`MAX_QUEUED`] mails in the outbox; 500 or 503 if the file cannot be
+/// read or written.
+pub fn enqueue(
     tx: &mut WriteTx<'_>,
-    id: LetterId,
+    id: OutboxMessageId,
     organization: OrganizationId,
-    about: About,
+    about: Notification,
     now: Timestamp,
 ) -> Result<()> {
-    if tx.count::<Letter>(&organization)? >= MAX_WAITING {
-        let text = "This organization has as many mails waiting to be sent as it may have";
-        return Err(Error::limit_reached(format!("{text} ({MAX_WAITING}).")));
+    if tx.count::<OutboxMessage>(&organization)? >= MAX_QUEUED {
+        let text = "This organization has the maximum number of mails waiting to be sent";
+        return Err(Error::limit_reached(format!("{text} ({MAX_QUEUED}).")));
     }
-    post_always(tx, id, organization, about, now)
+    enqueue_always(tx, id, organization, about, now)
 }
 
-/// Puts a letter into the outbox, to be sent at once, however many letters of its organization wait. What posts it
-/// bounds how many there are.
+/// Adds a mail to the outbox, due at once, without checking the maximum number. The caller must limit the number of
+/// such mails.
 ///
 /// # Errors
-/// 500 or 503 when the file cannot be read or written.
-pub fn post_always(
+/// 500 or 503 if the file cannot be read or written.
+pub fn enqueue_always(
     tx: &mut WriteTx<'_>,
-    id: LetterId,
+    id: OutboxMessageId,
     organization: OrganizationId,
-    about: About,
+    about: Notification,
     now: Timestamp,
 ) -> Result<()> {
-    tx.put(&Letter { id, organization, about, written_at: now, due_at: now, attempts: 0 })
+    tx.put(&OutboxMessage { id, organization, about, written_at: now, due_at: now, attempts: 0 })
 }
 
-/// Puts letters into the outbox that nothing depends on, as far as they leave half of the places of their organization
-/// to invites. The log tells how many were dropped.
+/// Adds unimportant mails to the outbox, while they leave half of the organization's maximum to invites. The number
+/// of dropped mails is logged.
 ///
 /// # Errors
-/// 500 or 503 when the file cannot be read or written.
-pub fn announce(
+/// 500 or 503 if the file cannot be read or written.
+pub fn enqueue_announcements(
     tx: &mut WriteTx<'_>,
-    letters: impl IntoIterator<Item = (LetterId, About)>,
+    messages: impl IntoIterator<Item = (OutboxMessageId, Notification)>,
     organization: OrganizationId,
     now: Timestamp,
 ) -> Result<()> {
     let mut dropped = 0_usize;
-    for (id, about) in letters {
-        if tx.count::<Letter>(&organization)? < MAX_WAITING_TO_ANNOUNCE {
-            post_always(tx, id, organization, about, now)?;
+    for (id, about) in messages {
+        if tx.count::<OutboxMessage>(&organization)? < MAX_QUEUED_FOR_ANNOUNCEMENTS {
+            enqueue_always(tx, id, organization, about, now)?;
         } else {
             dropped += 1;
         }
     }
     if dropped > 0 {
-        tracing::warn!(%organization, dropped, "announcements were dropped: too many mails of the organization wait");
+        tracing::warn!(%organization, dropped, "dropped announcements: the organization has too many mails in the outbox");
     }
     Ok(())
 }
 
-/// Takes a letter back that was not sent yet, if it was not.
+/// Removes a mail from the outbox, if it is still there.
 ///
 /// # Errors
-/// 500 or 503 when the file cannot be read or written.
-pub fn withdraw(tx: &mut WriteTx<'_>, id: LetterId) -> Result<()> {
-    tx.remove::<Letter>(&id).map(drop)
+/// 500 or 503 if the file cannot be read or written.
+pub fn cancel(tx: &mut WriteTx<'_>, id: OutboxMessageId) -> Result<()> {
+    tx.remove::<OutboxMessage>(&id).map(drop)
 }
 
-/// How many letters wait, without a walk.
+/// Returns the number of mails in the outbox, without reading them.
 ///
 /// # Errors
-/// 500 or 503 when the file cannot be read.
-pub fn waiting(tx: &Snapshot) -> Result<u64> {
+/// 500 or 503 if the file cannot be read.
+pub fn queued_count(tx: &Snapshot) -> Result<u64> {
     tx.len(Table::Outbox)
 }

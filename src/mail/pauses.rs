@@ -1,5 +1,5 @@
-//! Who waits because their last mail took the mail server long: organizations and users that cause slow mails have a
-//! bounded part of the time in which mails are sent.
+//! Pauses after slow mails. An organization or user that caused a slow attempt pauses, so that it takes at most a
+//! fixed share of the sending time.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use crate::ids::{OrganizationId, UserId};
 use crate::time::Timestamp;
 
-use super::outbox::Letter;
+use super::outbox::OutboxMessage;
 
-/// How long an attempt takes that is not slow.
-const QUICK: Duration = Duration::from_secs(1);
-/// How many times as long as a slow attempt its organization and its user wait for the next one.
-const PAUSE: u32 = 4;
+/// Attempts shorter than this cause no pause.
+const SLOW_ATTEMPT: Duration = Duration::from_secs(1);
+/// The length of a pause, as a multiple of the slow attempt.
+const PAUSE_FACTOR: u32 = 4;
 
-/// The organizations and users that wait, and until when.
+/// The paused organizations and users, with the end of each pause.
 #[derive(Default)]
 pub(super) struct Pauses {
     organizations: HashMap<OrganizationId, Timestamp>,
@@ -22,25 +22,25 @@ pub(super) struct Pauses {
 }
 
 impl Pauses {
-    /// Notes an attempt at `letter` that took `took` and ended at `now`.
-    pub(super) fn add(&mut self, letter: &Letter, took: Duration, now: Timestamp) {
-        if took < QUICK {
+    /// Records an attempt to send `message` that took `took` and ended at `now`.
+    pub(super) fn add(&mut self, message: &OutboxMessage, took: Duration, now: Timestamp) {
+        if took < SLOW_ATTEMPT {
             return;
         }
-        let until = now.plus(took.saturating_mul(PAUSE));
-        self.organizations.insert(letter.organization, until);
-        if let Some(user) = letter.about.user() {
+        let until = now.plus(took.saturating_mul(PAUSE_FACTOR));
+        self.organizations.insert(message.organization, until);
+        if let Some(user) = message.about.user() {
             self.users.insert(user, until);
         }
     }
 
-    /// Forgets what is over at `now`.
+    /// Removes the pauses that have ended.
     pub(super) fn forget(&mut self, now: Timestamp) {
         self.organizations.retain(|_, until| *until > now);
         self.users.retain(|_, until| *until > now);
     }
 
-    /// Until when the mails of an organization wait, if they do.
+    /// Returns the end of the organization's pause, if it pauses.
     pub(super) fn organization_free_at(
         &self,
         organization: OrganizationId,
@@ -49,10 +49,14 @@ impl Pauses {
         self.organizations.get(&organization).copied().filter(|until| *until > now)
     }
 
-    /// Until when a letter waits, if it does.
-    pub(super) fn letter_free_at(&self, letter: &Letter, now: Timestamp) -> Option<Timestamp> {
-        let by_user = letter.about.user().and_then(|user| self.users.get(&user).copied());
+    /// Returns the end of the pause of the mail's organization or user, whichever is later.
+    pub(super) fn message_free_at(
+        &self,
+        message: &OutboxMessage,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        let by_user = message.about.user().and_then(|user| self.users.get(&user).copied());
         let by_user = by_user.filter(|until| *until > now);
-        self.organization_free_at(letter.organization, now).max(by_user)
+        self.organization_free_at(message.organization, now).max(by_user)
     }
 }

@@ -1,8 +1,8 @@
-//! Which organization's letters are looked at next. Organizations take turns, and each look reads a bounded number of
-//! rows, however many letters wait.
+//! The order in which mails are sent. Organizations take turns. Each turn reads a limited number of rows, however
+//! many mails are in the outbox.
 //!
-//! The schedule is in memory. It is built from the index by organization when the postman starts; from then on the
-//! postman is told which organizations have new letters.
+//! The schedule is in memory. It is built from the index by organization when the mail worker starts. After that,
+//! notifications add the organizations with new mails.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -10,56 +10,56 @@ use std::ops::ControlFlow;
 use uuid::Uuid;
 
 use crate::error::Result;
-use crate::ids::{LetterId, OrganizationId};
+use crate::ids::{OrganizationId, OutboxMessageId};
 use crate::store::{Row, Tx};
 use crate::time::Timestamp;
 
-use super::limits::Limits;
 use super::mailbox::mailbox;
-use super::outbox::{BY_ORGANIZATION, LONGEST_RETRY, Letter};
+use super::outbox::{BY_ORGANIZATION, MAX_RETRY_DELAY, OutboxMessage};
 use super::pauses::Pauses;
-use super::sent;
+use super::send_limits::SendLimits;
+use super::sent_log;
 
-/// How many organizations one round looks at.
-const ORGANIZATIONS: usize = 20;
-/// How many letters of one organization one look reads.
-const LETTERS_READ: usize = 100;
-/// How many letters of one organization one look sends. With one, an organization's turn ends with each attempt.
-const LETTERS_SENT: usize = 1;
-/// How many organizations one round searches the index for.
-const SEARCHED: usize = 100;
+/// The maximum number of organizations in one batch.
+const MAX_ORGANIZATIONS_PER_BATCH: usize = 20;
+/// The maximum number of an organization's mails that one turn reads.
+const MAX_READ_PER_ORGANIZATION: usize = 100;
+/// The maximum number of an organization's mails that one turn sends. With one, the turn ends after each attempt.
+const MAX_SENT_PER_ORGANIZATION: usize = 1;
+/// The maximum number of organizations that one batch adds from the index.
+const MAX_SEARCHED_PER_BATCH: usize = 100;
 
-/// What may go, and when to look again.
+/// The mails of a batch, and when the next batch is due.
 #[derive(Default)]
-pub(super) struct Round {
-    pub(super) letters: Vec<Letter>,
-    /// Whether there are records of sent mails that no longer count. They are to be forgotten before any letter goes.
-    pub(super) forget: bool,
-    pub(super) next: Option<Timestamp>,
-    /// The mailboxes of `letters`.
+pub(super) struct Batch {
+    pub(super) messages: Vec<OutboxMessage>,
+    /// Whether some records of sent mails have expired. They must be deleted before the next mail is sent.
+    pub(super) has_expired_records: bool,
+    pub(super) next_at: Option<Timestamp>,
+    /// The mailboxes of `messages`.
     mailboxes: HashSet<String>,
 }
 
-/// The organizations that have letters, by when to look at them.
+/// The organizations that have mails, ordered by their next turns.
 pub(super) struct Schedule {
-    queues: HashMap<OrganizationId, Queue>,
-    /// By moment, then by how long ago the organization was looked at.
-    turns: BTreeMap<(Timestamp, u64), OrganizationId>,
-    next_turn: u64,
-    /// From which organization on the index is still to be searched; `None` once it was searched to its end.
+    queues: HashMap<OrganizationId, OrganizationQueue>,
+    /// Ordered by time, then by how long ago the organization's last turn was.
+    due_order: BTreeMap<(Timestamp, u64), OrganizationId>,
+    next_position: u64,
+    /// The organization from which the index is still to be searched; `None` when the search is complete.
     search_from: Option<OrganizationId>,
     planned_at: Option<Timestamp>,
-    /// Who waits after a slow attempt.
+    /// The pauses after slow attempts.
     pub(super) pauses: Pauses,
 }
 
-/// An empty schedule, which begins with a search of the index.
+/// An empty schedule. It begins with a search of the index.
 impl Default for Schedule {
     fn default() -> Self {
         Self {
             queues: HashMap::new(),
-            turns: BTreeMap::new(),
-            next_turn: 0,
+            due_order: BTreeMap::new(),
+            next_position: 0,
             search_from: Some(OrganizationId(Uuid::nil())),
             planned_at: None,
             pauses: Pauses::default(),
@@ -67,117 +67,118 @@ impl Default for Schedule {
     }
 }
 
-/// What is known of an organization's letters.
+/// The state of an organization's mails.
 #[derive(Default)]
-struct Queue {
-    /// Its place in [`Schedule::turns`].
-    turn: Option<(Timestamp, u64)>,
-    /// The last letter looked at, in the order of the index. The limits held all up to it that are still there.
-    seen: Option<(Timestamp, LetterId)>,
-    /// The first moment at which the limits let one of those go.
+struct OrganizationQueue {
+    /// The organization's key in [`Schedule::due_order`].
+    position: Option<(Timestamp, u64)>,
+    /// The last mail that was read, in the order of the index. The limits do not yet allow the remaining mails up to
+    /// it.
+    last_seen: Option<(Timestamp, OutboxMessageId)>,
+    /// The earliest time at which the limits allow one of those mails.
     free_at: Option<Timestamp>,
 }
 
 impl Schedule {
-    /// Notes that a letter of `organization` was written that is due at `due_at`.
+    /// Records a new mail of `organization` that is due at `due_at`.
     pub(super) fn add(&mut self, organization: OrganizationId, due_at: Timestamp) {
         let queue = self.queues.entry(organization).or_default();
-        if queue.seen.is_some_and(|(seen, _)| due_at <= seen) {
+        if queue.last_seen.is_some_and(|(seen, _)| due_at <= seen) {
             let before = Timestamp::from_micros(due_at.micros().saturating_sub(1));
-            queue.seen = Some((before, LetterId(Uuid::max())));
+            queue.last_seen = Some((before, OutboxMessageId(Uuid::max())));
         }
-        self.look_at(organization, due_at);
+        self.schedule_at(organization, due_at);
     }
 
-    /// Notes that a letter of `organization` that was looked at may go at `free_at`.
+    /// Records that a mail of `organization` that was read may be sent at `free_at`.
     pub(super) fn wait(&mut self, organization: OrganizationId, free_at: Timestamp) {
         let queue = self.queues.entry(organization).or_default();
         queue.free_at = queue.free_at.into_iter().chain([free_at]).min();
-        self.look_at(organization, free_at);
+        self.schedule_at(organization, free_at);
     }
 
-    /// Has `organization` looked at by `moment`, behind the others of that moment.
-    fn look_at(&mut self, organization: OrganizationId, moment: Timestamp) {
+    /// Gives `organization` a turn at `moment`, after the others with that time.
+    fn schedule_at(&mut self, organization: OrganizationId, moment: Timestamp) {
         let queue = self.queues.entry(organization).or_default();
-        if queue.turn.is_some_and(|(known, _)| known <= moment) {
+        if queue.position.is_some_and(|(known, _)| known <= moment) {
             return;
         }
-        if let Some(turn) = queue.turn.replace((moment, self.next_turn)) {
-            self.turns.remove(&turn);
+        if let Some(turn) = queue.position.replace((moment, self.next_position)) {
+            self.due_order.remove(&turn);
         }
-        self.turns.insert((moment, self.next_turn), organization);
-        self.next_turn += 1;
+        self.due_order.insert((moment, self.next_position), organization);
+        self.next_position += 1;
     }
 
-    /// Looks up what may go at `now`.
-    pub(super) fn plan(&mut self, tx: &impl Tx, now: Timestamp) -> Result<Round> {
+    /// Returns the mails that may be sent at `now`.
+    pub(super) fn plan(&mut self, tx: &impl Tx, now: Timestamp) -> Result<Batch> {
         let clock_was_set_back = self.planned_at.is_some_and(|at| now < at);
         if clock_was_set_back {
             *self = Self::default();
         }
         self.planned_at = Some(now);
-        let (mut round, mut limits) = (Round::default(), Limits::default());
-        let expires_at = sent::expires_at(tx, now)?;
+        let (mut batch, mut limits) = (Batch::default(), SendLimits::default());
+        let expires_at = sent_log::expires_at(tx, now)?;
         if expires_at.is_some_and(|moment| moment <= now) {
-            // The limits are right once it is forgotten.
-            return Ok(Round { forget: true, next: Some(now), ..round });
+            // The limits are correct only after the expired records are deleted.
+            return Ok(Batch { has_expired_records: true, next_at: Some(now), ..batch });
         }
         self.search(tx, now)?;
         self.pauses.forget(now);
-        let first_turn = self.next_turn;
-        for _ in 0..ORGANIZATIONS {
-            let Some((&turn, &organization)) = self.turns.first_key_value() else { break };
-            // One that has just been looked at waits for the next round.
+        let first_turn = self.next_position;
+        for _ in 0..MAX_ORGANIZATIONS_PER_BATCH {
+            let Some((&turn, &organization)) = self.due_order.first_key_value() else { break };
+            // An organization has at most one turn in a batch.
             if turn.0 > now || turn.1 >= first_turn {
                 break;
             }
-            self.turns.remove(&turn);
+            self.due_order.remove(&turn);
             let mut queue = self.queues.remove(&organization).unwrap_or_default();
-            queue.turn = None;
+            queue.position = None;
             let pauses = &self.pauses;
-            let looked = queue.look(tx, organization, now, (&mut limits, pauses), &mut round)?;
+            let looked = queue.scan(tx, organization, now, (&mut limits, pauses), &mut batch)?;
             if let Some(moment) = looked {
                 self.queues.insert(organization, queue);
-                self.look_at(organization, moment);
+                self.schedule_at(organization, moment);
             }
         }
-        let next_turn = self.turns.first_key_value().map(|((moment, _), _)| *moment);
+        let next_turn = self.due_order.first_key_value().map(|((moment, _), _)| *moment);
         let next_search = self.search_from.map(|_| now);
-        round.next = [expires_at, next_turn, next_search].into_iter().flatten().min();
-        Ok(round)
+        batch.next_at = [expires_at, next_turn, next_search].into_iter().flatten().min();
+        Ok(batch)
     }
 
-    /// Goes on with the search for organizations that have letters.
+    /// Continues the search of the index for organizations with mails.
     fn search(&mut self, tx: &impl Tx, now: Timestamp) -> Result<()> {
-        for _ in 0..SEARCHED {
+        for _ in 0..MAX_SEARCHED_PER_BATCH {
             let Some(from) = self.search_from else { break };
             let mut found = None;
             tx.walk_from(&BY_ORGANIZATION, &(), &from, |row| {
-                found = Some(row.head.organization);
+                found = Some(row.meta.organization);
                 Ok(ControlFlow::Break(()))
             })?;
             let after = |found: OrganizationId| found.0.as_u128().checked_add(1);
             self.search_from =
                 found.and_then(after).map(|next| OrganizationId(Uuid::from_u128(next)));
             if let Some(found) = found {
-                self.look_at(found, now);
+                self.schedule_at(found, now);
             }
         }
         Ok(())
     }
 }
 
-impl Queue {
-    /// Adds letters that may go to the round. Returns when to look again, or `None` if no letter waits.
+impl OrganizationQueue {
+    /// Adds mails that may be sent to the batch. Returns when the next turn is due, or `None` if no mail is left.
     ///
-    /// An organization that has used up its quota costs one look-up, whatever waits.
-    fn look(
+    /// For an organization that has used up its limit, this takes one look-up, however many mails it has.
+    fn scan(
         &mut self,
         tx: &impl Tx,
         organization: OrganizationId,
         now: Timestamp,
-        (limits, pauses): (&mut Limits, &Pauses),
-        round: &mut Round,
+        (limits, pauses): (&mut SendLimits, &Pauses),
+        batch: &mut Batch,
     ) -> Result<Option<Timestamp>> {
         let held = limits.organization_free_at(tx, organization, now)?;
         let held = held.max(pauses.organization_free_at(organization, now));
@@ -185,15 +186,16 @@ impl Queue {
             return Ok(held);
         }
         if self.free_at.is_some_and(|moment| moment <= now) {
-            (self.seen, self.free_at) = (None, None);
+            (self.last_seen, self.free_at) = (None, None);
         }
-        let mut look = Look { queue: self, limits, pauses, round, now, read: 0, sent: 0 };
-        let (due_at, id) = look.queue.seen.unwrap_or((Timestamp::MIN, LetterId(Uuid::nil())));
+        let mut look = QueueScan { queue: self, limits, pauses, batch, now, read: 0, sent: 0 };
+        let (due_at, id) =
+            look.queue.last_seen.unwrap_or((Timestamp::MIN, OutboxMessageId(Uuid::nil())));
         let mut next_due = None;
         let mut all_read = true;
         tx.walk_from(&BY_ORGANIZATION, &organization, &(organization, due_at, id), |row| {
-            let at = (row.head.due_at, row.head.id);
-            if look.queue.seen == Some(at) {
+            let at = (row.meta.due_at, row.meta.id);
+            if look.queue.last_seen == Some(at) {
                 return Ok(ControlFlow::Continue(()));
             }
             if at.0 > now {
@@ -205,18 +207,18 @@ impl Queue {
                 return Ok(ControlFlow::Break(()));
             }
             look.read(tx, row)?;
-            look.queue.seen = Some(at);
+            look.queue.last_seen = Some(at);
             Ok(ControlFlow::Continue(()))
         })?;
-        // A letter that is due beyond the longest wait was put off under a clock that was set back since.
-        let (ahead, read) = (now.plus(LONGEST_RETRY), look.read);
+        // A mail that is due later than the longest wait was delayed by a clock that has since been set back.
+        let (ahead, read) = (now.plus(MAX_RETRY_DELAY), look.read);
         tx.walk_from(&BY_ORGANIZATION, &organization, &(organization, ahead), |row| {
             if look.is_full() {
-                // What was read before does not count the next time.
+                // The mails that were read before need not be read again next time.
                 all_read &= read == 0;
                 return Ok(ControlFlow::Break(()));
             }
-            if row.head.due_at > ahead {
+            if row.meta.due_at > ahead {
                 look.read(tx, row)?;
             }
             Ok(ControlFlow::Continue(()))
@@ -228,33 +230,33 @@ impl Queue {
     }
 }
 
-/// One look at an organization's letters.
-struct Look<'l> {
-    queue: &'l mut Queue,
-    limits: &'l mut Limits,
+/// One turn of an organization.
+struct QueueScan<'l> {
+    queue: &'l mut OrganizationQueue,
+    limits: &'l mut SendLimits,
     pauses: &'l Pauses,
-    round: &'l mut Round,
+    batch: &'l mut Batch,
     now: Timestamp,
     read: usize,
     sent: usize,
 }
 
-impl Look<'_> {
+impl QueueScan<'_> {
     fn is_full(&self) -> bool {
-        self.read >= LETTERS_READ || self.sent >= LETTERS_SENT
+        self.read >= MAX_READ_PER_ORGANIZATION || self.sent >= MAX_SENT_PER_ORGANIZATION
     }
 
-    /// Adds a letter to the round, unless the limits hold it. The second letter to a mailbox in a round is looked at
-    /// again when it is known what became of the first.
-    fn read(&mut self, tx: &impl Tx, row: Row<'_, Letter>) -> Result<()> {
+    /// Adds a mail to the batch if the limits allow it. A second mail to the same mailbox waits for the outcome of
+    /// the first.
+    fn read(&mut self, tx: &impl Tx, row: Row<'_, OutboxMessage>) -> Result<()> {
         self.read += 1;
-        let letter = row.head;
-        let held = self.limits.letter_free_at(tx, &letter, self.now)?;
-        let held = held.max(self.pauses.letter_free_at(&letter, self.now));
-        let mut held = held.filter(|_| !letter.is_stale(self.now));
+        let message = row.meta;
+        let held = self.limits.message_free_at(tx, &message, self.now)?;
+        let held = held.max(self.pauses.message_free_at(&message, self.now));
+        let mut held = held.filter(|_| !message.is_expired(self.now));
         if held.is_none()
-            && let Some(address) = letter.about.address()
-            && !self.round.mailboxes.insert(mailbox(address))
+            && let Some(address) = message.about.address()
+            && !self.batch.mailboxes.insert(mailbox(address))
         {
             held = Some(self.now);
         }
@@ -262,7 +264,7 @@ impl Look<'_> {
             self.queue.free_at = self.queue.free_at.into_iter().chain(held).min();
         } else {
             self.sent += 1;
-            self.round.letters.push(letter);
+            self.batch.messages.push(message);
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! SMTP: one mail to one server, and what the server said.
+//! The SMTP client: it sends one mail and returns the server's reply.
 
 use std::fmt;
 use std::path::Path;
@@ -20,22 +20,22 @@ use x509_parser::pem::Pem;
 
 use crate::config::{MailConfig, Protection, SmtpUrl};
 use crate::error::{Error, Result};
-use crate::ids::LetterId;
+use crate::ids::OutboxMessageId;
 use crate::time::Timestamp;
 
-use super::compose::Message;
+use super::compose::MailContent;
 use super::mailbox::mask;
 use super::mime;
 
-/// How many times as long as for all before it the server may take for its last word on a mail: a mail that is
-/// given up then may have been sent on all the same.
-const LAST_WORD: u32 = 4;
-/// How long the server may take to say goodbye.
-const GOODBYE: Duration = Duration::from_secs(5);
-/// How much of what a server says is passed on.
-const WORDS: usize = 300;
+/// The timeout of the last reply, as a multiple of the usual one. It is longer, because the server may send a mail on
+/// even if this reply does not arrive in time.
+const FINAL_REPLY_FACTOR: u32 = 4;
+/// The time limit for closing a connection.
+const QUIT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The maximum number of characters of a server's reply that are shown.
+const MAX_REPLY_LENGTH: usize = 300;
 
-/// Sends mails through one server. Its clones are the same mailer.
+/// A mail client for one server. Clones share its configuration.
 #[derive(Clone)]
 pub struct Mailer(Arc<Inner>);
 
@@ -43,69 +43,69 @@ struct Inner {
     url: SmtpUrl,
     tls: Option<TlsParameters>,
     credentials: Option<Credentials>,
-    /// What must not be passed on when a server repeats it.
+    /// Texts that are masked in the server's replies.
     secrets: Vec<String>,
     from: Mailbox,
     hello: ClientId,
     timeout: Duration,
 }
 
-/// Why a mail was not sent.
+/// The reason why a mail was not sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    /// In one line: the server's reply, or what happened on the way to it.
+pub struct SendError {
+    /// The server's reply or the connection's error, in one line.
     line: String,
-    /// Whether the server was handed the whole mail and its last word is missing: it may have sent it on.
-    pub unsure: bool,
+    /// Whether the server has received the whole mail but its last reply is missing: it may have sent the mail on.
+    pub may_be_delivered: bool,
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.line)
     }
 }
 
-impl Failure {
-    fn sure(line: impl Into<String>) -> Self {
-        Self { line: line.into(), unsure: false }
+impl SendError {
+    fn not_delivered(line: impl Into<String>) -> Self {
+        Self { line: line.into(), may_be_delivered: false }
     }
 
-    /// Its line for the log, which tells no address: without that of the recipient, where the server
-    /// repeated it.
-    pub(super) fn without(&self, to: &str) -> String {
-        let written = ascii(to).map(|address| address.to_string());
+    /// Returns the line for the log, with the recipient's address masked.
+    pub(super) fn redacted(&self, to: &str) -> String {
+        let written = to_ascii_address(to).map(|address| address.to_string());
         let known = written.as_deref().into_iter().chain([to]).filter(|known| !known.is_empty());
         known.fold(self.line.clone(), |line, address| mask(&line, address))
     }
 }
 
 impl Mailer {
-    /// The mailer that `config` asks for; none where it names no server.
+    /// Creates the client that `config` describes, or `None` if it names no server.
     ///
     /// # Errors
-    /// One line for the operator when the sender, the password's file or the authority's file is no good.
+    /// One line for the operator if the sender, the password file or the file of the certificate authority is
+    /// invalid.
     pub fn new(config: &MailConfig) -> Result<Option<Self>> {
         let Some(url) = config.smtp_url.clone() else { return Ok(None) };
-        let from = sender(config.smtp_from.as_deref().unwrap_or_default())?;
+        let from = parse_sender(config.smtp_from.as_deref().unwrap_or_default())?;
         let tls = match url.protection {
-            Protection::Tls | Protection::StartTls => Some(trust(&url, config)?),
+            Protection::Tls | Protection::StartTls => Some(tls_parameters(&url, config)?),
             Protection::None => None,
         };
         let password = match &config.smtp_password_file {
-            Some(path) => Some(password(path)?),
+            Some(path) => Some(read_password(path)?),
             None => url.password.clone(),
         };
         let (credentials, secrets) = match (&url.user, password) {
             (Some(user), Some(password)) => {
-                let secrets = secrets(user, &password);
+                let secrets = secrets_to_redact(user, &password);
                 (Some(Credentials::new(user.clone(), password)), secrets)
             }
             (None, None) => (None, Vec::new()),
             (Some(_), None) => {
-                return Err(refused("--smtp-url names a user; add --smtp-password-file"));
+                return Err(config_error("--smtp-url has a user; add --smtp-password-file"));
             }
             (None, Some(_)) => {
-                return Err(refused("--smtp-password-file needs a user in --smtp-url"));
+                return Err(config_error("--smtp-password-file needs a user in --smtp-url"));
             }
         };
         let hello = ClientId::Domain(from.email.domain().to_owned());
@@ -113,35 +113,37 @@ impl Mailer {
         Ok(Some(Self(Arc::new(Inner { url, tls, credentials, secrets, from, hello, timeout }))))
     }
 
-    /// The server's host and port.
+    /// Returns the server's host and port.
     pub fn server(&self) -> String {
         self.0.url.server()
     }
 
-    /// Sends one mail to one address; answers the reply with which the server accepted it.
+    /// Sends a mail to one address. Returns the reply with which the server accepted it.
     ///
     /// # Errors
-    /// When the server did not accept it, or not within the configured time.
+    /// Fails if the server does not accept the mail, or not within the configured time.
     pub async fn send(
         &self,
-        id: LetterId,
+        id: OutboxMessageId,
         to: &str,
-        message: &Message,
+        message: &MailContent,
         now: Timestamp,
-    ) -> Result<String, Failure> {
-        let to = ascii(to).ok_or_else(|| Failure::sure("no mail can go to this address"))?;
-        let mail = mime::format(id, &self.0.from, &to, message, now);
-        let mail = mail.map_err(|error| Failure::sure(error.to_string()))?;
+    ) -> Result<String, SendError> {
+        let to = to_ascii_address(to)
+            .ok_or_else(|| SendError::not_delivered("the address cannot be used in a mail"))?;
+        let mail = mime::format_mail(id, &self.0.from, &to, message, now);
+        let mail = mail.map_err(|error| SendError::not_delivered(error.to_string()))?;
         let timeout = self.0.timeout;
-        let announced = self.within(timeout, self.announce(to)).await;
-        let mut connection = announced.map_err(|failure| Failure { unsure: false, ..failure })?;
-        let accepted = self.within(timeout * LAST_WORD, connection.message(&mail)).await;
-        goodbye(connection);
-        accepted.map(|accepted| self.words(&reply(&accepted)))
+        let announced = self.within(timeout, self.begin_transaction(to)).await;
+        let mut connection =
+            announced.map_err(|failure| SendError { may_be_delivered: false, ..failure })?;
+        let accepted = self.within(timeout * FINAL_REPLY_FACTOR, connection.message(&mail)).await;
+        quit(connection);
+        accepted.map(|accepted| self.sanitize_reply(&reply_text(&accepted)))
     }
 
-    /// Signs in and announces a mail, up to the server's word that it may come.
-    async fn announce(&self, to: Address) -> Result<AsyncSmtpConnection, Trouble> {
+    /// Connects, signs in and sends the envelope, until the server is ready for the content.
+    async fn begin_transaction(&self, to: Address) -> Result<AsyncSmtpConnection, Trouble> {
         let Inner { url, tls, credentials, hello, timeout, from, .. } = &*self.0;
         let (at_once, upgrade) = match url.protection {
             Protection::Tls => (tls.clone(), None),
@@ -165,105 +167,107 @@ impl Mailer {
         match announced.await {
             Ok(_) => Ok(connection),
             Err(trouble) => {
-                goodbye(connection);
+                quit(connection);
                 Err(trouble)
             }
         }
     }
 
-    /// What comes of a piece of the dialogue that may take this long; without a reply nobody is sure of it.
+    /// Runs a part of the SMTP dialogue with a time limit. Without a reply, the outcome is unsure.
     async fn within<T>(
         &self,
         time: Duration,
         piece: impl Future<Output = Result<T, Trouble>>,
-    ) -> Result<T, Failure> {
-        let (said, unsure) = match tokio::time::timeout(time, piece).await {
+    ) -> Result<T, SendError> {
+        let (said, may_be_delivered) = match tokio::time::timeout(time, piece).await {
             Ok(Ok(done)) => return Ok(done),
             Ok(Err(trouble)) => match trouble.status() {
-                Some(code) => (format!("{code} {}", cause(&trouble)), false),
-                None => (format!("{}: {}", self.server(), cause(&trouble)), true),
+                Some(code) => (format!("{code} {}", error_text(&trouble)), false),
+                None => (format!("{}: {}", self.server(), error_text(&trouble)), true),
             },
             Err(_) => {
                 let time = humantime::format_duration(time);
                 (format!("{} took longer than {time}", self.server()), true)
             }
         };
-        Err(Failure { line: self.words(&said), unsure })
+        Err(SendError { line: self.sanitize_reply(&said), may_be_delivered })
     }
 
-    /// What a server said, in one bounded line without control characters and without secrets that it
-    /// repeated.
-    fn words(&self, said: &str) -> String {
+    /// Formats a server's reply as one line of limited length, without control characters and secrets.
+    fn sanitize_reply(&self, said: &str) -> String {
         let mut line = said.to_owned();
         for secret in &self.0.secrets {
             line = line.replace(secret.as_str(), "[secret]");
         }
-        line.replace(char::is_control, " ").chars().take(WORDS).collect()
+        line.replace(char::is_control, " ").chars().take(MAX_REPLY_LENGTH).collect()
     }
 }
 
-/// The mail is ASCII throughout and so are its addresses: no server needs an extension for it.
-/// lettre's own way waits for the reply to QUIT before it tells what became of the mail: a server that is slow
-/// then would get twice what it has accepted. So this runs aside.
-fn goodbye(mut connection: AsyncSmtpConnection) {
+/// Closes the connection in the background.
+///
+/// lettre waits for the reply to QUIT before it returns the outcome. With a server that is slow to reply, an accepted
+/// mail would then count as failed and be sent twice.
+fn quit(mut connection: AsyncSmtpConnection) {
     tokio::spawn(async move {
-        let _ = tokio::time::timeout(GOODBYE, connection.abort()).await;
+        let _ = tokio::time::timeout(QUIT_TIMEOUT, connection.abort()).await;
     });
 }
 
-fn refused(why: impl fmt::Display) -> Error {
+fn config_error(why: impl fmt::Display) -> Error {
     Error::invalid("invalid_input", why.to_string())
 }
 
-/// The sender as headers and envelopes can hold it.
-fn sender(text: &str) -> Result<Mailbox> {
-    let wrong = || refused("--smtp-from is no address such as 'Steward <steward@example.org>'");
+/// Parses the sender into a form that headers and envelopes can hold.
+fn parse_sender(text: &str) -> Result<Mailbox> {
+    let wrong =
+        || config_error("--smtp-from is not an address such as 'Steward <steward@example.org>'");
     let written: Mailbox = text.parse().map_err(|_| wrong())?;
-    let email = ascii(written.email.as_ref()).ok_or_else(wrong)?;
+    let email = to_ascii_address(written.email.as_ref()).ok_or_else(wrong)?;
     match written.name {
         Some(name) if name.contains(char::is_control) => Err(wrong()),
         name => Ok(Mailbox::new(name, email)),
     }
 }
 
-/// `address` as every server understands it: the domain in its ASCII form. None where the local part has none.
-fn ascii(address: &str) -> Option<Address> {
+/// Converts `address` to the ASCII form that every server accepts, with the domain in Punycode. Returns `None` if the
+/// local part is not ASCII.
+fn to_ascii_address(address: &str) -> Option<Address> {
     let (local, domain) = address.rsplit_once('@')?;
     let domain = Host::parse(domain).ok()?.to_string();
     let writable = local.is_ascii() && !local.contains(|c: char| c.is_ascii_control());
     Address::new(local, domain).ok().filter(|_| writable)
 }
 
-fn password(path: &Path) -> Result<String> {
+fn read_password(path: &Path) -> Result<String> {
     let text = std::fs::read_to_string(path).map_err(|error| {
-        refused(format_args!("cannot read --smtp-password-file {}: {error}", path.display()))
+        config_error(format_args!("cannot read --smtp-password-file {}: {error}", path.display()))
     })?;
     let line = text.strip_suffix('\n').unwrap_or(&text);
     Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
 }
 
-/// The password as it is, and as it goes over the wire.
-fn secrets(user: &str, password: &str) -> Vec<String> {
+/// Returns the password in plain form and in the encodings of SMTP authentication.
+fn secrets_to_redact(user: &str, password: &str) -> Vec<String> {
     let plain = STANDARD.encode(format!("\0{user}\0{password}"));
     let secrets = vec![plain, STANDARD.encode(password), password.to_owned()];
     secrets.into_iter().filter(|secret| !secret.is_empty()).collect()
 }
 
-/// Trusts the system's authorities and the one that the operator named.
-fn trust(url: &SmtpUrl, config: &MailConfig) -> Result<TlsParameters> {
+/// Trusts the system's certificate authorities, and the one in `--smtp-ca-file`.
+fn tls_parameters(url: &SmtpUrl, config: &MailConfig) -> Result<TlsParameters> {
     let mut builder = TlsParameters::builder(url.host.clone());
     let path = config.smtp_ca_file.as_deref();
-    for certificate in path.map(certificates).transpose()?.unwrap_or_default() {
+    for certificate in path.map(read_certificates).transpose()?.unwrap_or_default() {
         builder = builder.add_root_certificate(certificate);
     }
-    builder
-        .build()
-        .map_err(|error| refused(format_args!("cannot use --smtp-ca-file: {}", cause(&error))))
+    builder.build().map_err(|error| {
+        config_error(format_args!("cannot use --smtp-ca-file: {}", error_text(&error)))
+    })
 }
 
-fn certificates(path: &Path) -> Result<Vec<Certificate>> {
+fn read_certificates(path: &Path) -> Result<Vec<Certificate>> {
     let no_good = |why: &dyn fmt::Display| {
-        refused(format_args!("cannot use --smtp-ca-file {}: {why}", path.display()))
+        config_error(format_args!("cannot use --smtp-ca-file {}: {why}", path.display()))
     };
     let bytes = std::fs::read(path).map_err(|error| no_good(&error))?;
     let mut found = Vec::new();
@@ -274,19 +278,18 @@ fn certificates(path: &Path) -> Result<Vec<Certificate>> {
         }
     }
     if found.is_empty() {
-        return Err(no_good(&"there is no certificate in it"));
+        return Err(no_good(&"the file contains no PEM certificate"));
     }
     Ok(found)
 }
 
-fn reply(response: &Response) -> String {
+fn reply_text(response: &Response) -> String {
     let lines = response.message().collect::<Vec<_>>();
     format!("{} {}", response.code(), lines.join(" "))
 }
 
-/// What lies at the bottom of an error: the text of the server's reply, or what is wrong with the network or a
-/// certificate.
-fn cause(error: &lettre::transport::smtp::Error) -> String {
+/// Returns the innermost cause of an error: the server's reply, or the error of the network or the certificate.
+fn error_text(error: &lettre::transport::smtp::Error) -> String {
     let mut deepest: &dyn std::error::Error = error;
     while let Some(source) = deepest.source() {
         deepest = source;
@@ -306,7 +309,7 @@ mod tests {
     fn refusal(config: &MailConfig) -> String {
         match Mailer::new(config) {
             Err(error) => error.to_string(),
-            Ok(_) => panic!("it is taken"),
+            Ok(_) => panic!("the configuration is accepted"),
         }
     }
 
@@ -318,21 +321,21 @@ mod tests {
             ("\"Team, Küche\" <a@bücher.example>", "\"Team, Küche\" <a@xn--bcher-kva.example>"),
             ("a@localhost", "a@localhost"),
         ] {
-            let read = sender(text).map(|sender| sender.to_string());
+            let read = parse_sender(text).map(|sender| sender.to_string());
             assert_eq!(read.ok().as_deref(), Some(shown), "{text}");
         }
         for text in
             ["", "Steward", "a@", "ä@example.org", "a@example.org, b@example.org", "a\r\nb@c.de"]
         {
             let refused = refusal(&config("smtp://localhost", text));
-            assert!(refused.starts_with("--smtp-from is no address"), "{text}: {refused}");
+            assert!(refused.starts_with("--smtp-from is not an address"), "{text}: {refused}");
         }
     }
 
     #[test]
     fn user_and_password_come_together() {
         let refused = refusal(&config("smtp://ann@localhost", "a@example.org"));
-        assert_eq!(refused, "--smtp-url names a user; add --smtp-password-file");
+        assert_eq!(refused, "--smtp-url has a user; add --smtp-password-file");
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("password");
         std::fs::write(&file, "hunter2\n").unwrap();
@@ -350,10 +353,10 @@ mod tests {
         let file = folder.path().join("password");
         for (text, read) in [("a b \n", "a b "), ("a\r\n", "a"), ("a\n\n", "a\n"), ("a", "a")] {
             std::fs::write(&file, text).unwrap();
-            assert_eq!(password(&file).unwrap(), read);
+            assert_eq!(read_password(&file).unwrap(), read);
         }
         std::fs::write(&file, b"\xff\n").unwrap();
-        assert!(password(&file).unwrap_err().to_string().contains("UTF-8"));
+        assert!(read_password(&file).unwrap_err().to_string().contains("UTF-8"));
     }
 
     #[test]
@@ -378,7 +381,7 @@ mod tests {
         let mailer = mailer.unwrap().unwrap();
         let plain = STANDARD.encode("\0ann\0hunter2");
         let said = format!("535 no\r\n hunter2 {plain} {} \u{1b}[31m", STANDARD.encode("hunter2"));
-        assert_eq!(mailer.words(&said), "535 no   [secret] [secret] [secret]  [31m");
-        assert_eq!(mailer.words(&"é".repeat(1000)).chars().count(), WORDS);
+        assert_eq!(mailer.sanitize_reply(&said), "535 no   [secret] [secret] [secret]  [31m");
+        assert_eq!(mailer.sanitize_reply(&"é".repeat(1000)).chars().count(), MAX_REPLY_LENGTH);
     }
 }

@@ -1,4 +1,4 @@
-//! What an operator does with users.
+//! The operator's operations on users.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::secret::Seed;
 use crate::state::App;
 use crate::store::{Snapshot, Tx};
 
-use super::{EVERYTHING, get_user};
+use super::{ALL_ROWS, get_user};
 
 pub(super) async fn create_user(
     app: &App,
@@ -18,9 +18,9 @@ pub(super) async fn create_user(
     join: Option<(OrganizationId, Level)>,
     existing: bool,
 ) -> Result<Value> {
-    let seed = Seed::take();
+    let seed = Seed::generate();
     app.operate(move |tx, now| {
-        let mut draw = seed.draw();
+        let mut rng = seed.rng();
         let user = match users::find_by_email(tx, &new.email)? {
             Some(user) if existing => user,
             Some(user) => {
@@ -28,21 +28,21 @@ pub(super) async fn create_user(
                 return Err(Error::field(
                     "email",
                     "unique",
-                    "user with this email already exists; --existing takes that one.",
+                    "user with this email already exists; pass --existing to use that user.",
                 ));
             }
-            None => users::create(tx, &new, &mut draw, now)?,
+            None => users::create(tx, &new, &mut rng, now)?,
         };
         let membership = match join {
             Some((organization, level)) => {
-                Some(members::create(tx, organization, user.head.id, level, &mut draw, now)?.id)
+                Some(members::create(tx, organization, user.meta.id, level, &mut rng, now)?.id)
             }
             None => None,
         };
         Ok(json!({
-            "id": user.head.id,
-            "uuid": user.head.uuid,
-            "email": user.shown.email,
+            "id": user.meta.id,
+            "uuid": user.meta.uuid,
+            "email": user.fields.email,
             "membership_id": membership,
         }))
     })
@@ -51,21 +51,21 @@ pub(super) async fn create_user(
 
 pub(super) fn list_users(tx: &Snapshot) -> Result<Value> {
     let mut results = Vec::new();
-    tx.scan::<User, _>(&(), EVERYTHING, |row| {
-        let User { head, shown } = row.into_record()?;
-        let organizations: Vec<_> = members::organizations_of(tx, head.id)?
+    tx.scan::<User, _>(&(), ALL_ROWS, |row| {
+        let User { meta, fields } = row.into_record()?;
+        let organizations: Vec<_> = members::organizations_of(tx, meta.id)?
             .into_iter()
-            .map(|member| json!({ "id": member.organization, "level": member.level.word() }))
+            .map(|member| json!({ "id": member.organization, "level": member.level.as_str() }))
             .collect();
         results.push(json!({
-            "id": head.id,
-            "uuid": head.uuid,
-            "email": shown.email,
-            "first_name": shown.first_name,
-            "last_name": shown.last_name,
-            "is_active": head.is_active,
-            "is_email_verified": shown.is_email_verified,
-            "link_account": link_account(tx, head.id)?,
+            "id": meta.id,
+            "uuid": meta.uuid,
+            "email": fields.email,
+            "first_name": fields.first_name,
+            "last_name": fields.last_name,
+            "is_active": meta.is_active,
+            "is_email_verified": fields.is_email_verified,
+            "link_account": link_account(tx, meta.id)?,
             "organizations": organizations,
         }));
         Ok(())
@@ -73,11 +73,11 @@ pub(super) fn list_users(tx: &Snapshot) -> Result<Value> {
     Ok(json!({ "results": results }))
 }
 
-/// Since when the account exists and who invited it, if only a link made it; null otherwise.
+/// Returns when an unverified account was created and which user sent its invite, or null if the address is verified.
 fn link_account(tx: &impl Tx, user: UserId) -> Result<Value> {
     let Some(account) = users::find_unproven(tx, user)? else { return Ok(Value::Null) };
     let inviter = match account.invited_by {
-        Some(inviter) => tx.find::<User>(&inviter)?.map(|inviter| inviter.shown.email),
+        Some(inviter) => tx.find::<User>(&inviter)?.map(|inviter| inviter.fields.email),
         None => None,
     };
     Ok(json!({
@@ -90,23 +90,24 @@ fn link_account(tx: &impl Tx, user: UserId) -> Result<Value> {
 pub(super) async fn set_active(app: &App, email: String, active: bool) -> Result<Value> {
     app.operate(move |tx, _| {
         let mut user = get_user(tx, &email)?;
-        user.head.is_active = active;
+        user.meta.is_active = active;
         tx.put(&user)?;
         members::set_listed(tx, &user)?;
-        Ok(json!({ "id": user.head.id, "email": user.shown.email, "is_active": active }))
+        Ok(json!({ "id": user.meta.id, "email": user.fields.email, "is_active": active }))
     })
     .await
 }
 
-/// Keeps the operator from giving something by an address to a stranger who created an account for it by a link.
+/// Rejects a user whose address is unverified, unless the operator passes `--existing`: a stranger may have created
+/// the account with an invite's link.
 pub(super) fn require_known(tx: &impl Tx, attr: &str, user: &User, existing: bool) -> Result<()> {
-    let Some(account) = users::find_unproven(tx, user.head.id)?.filter(|_| !existing) else {
+    let Some(account) = users::find_unproven(tx, user.meta.id)?.filter(|_| !existing) else {
         return Ok(());
     };
-    let (email, since) = (&user.shown.email, account.at.minute());
+    let (email, since) = (&user.fields.email, account.at.minute());
     let detail = format!(
-        "There is an unverified user {email} since {since}: an invite's link made the account, and nobody has proven \
-         the address. --existing takes that user."
+        "There is an unverified user {email} since {since}: an invite's link created the account. \
+         Pass --existing to use that user."
     );
     Err(Error::field(attr, "unverified", detail))
 }

@@ -1,13 +1,14 @@
-//! One folder a noun: its record and rules in `mod.rs`, its wire in `http.rs`.
+//! One module per resource: `mod.rs` holds the record and its rules, `http.rs` the routes.
 //!
-//! Rules look only leftwards in one order: users, organizations < members < projects < `api_keys` <
-//! collaborators, sharing, `access_controls` < dashboards < domains, `batch_exports`, invites < signup < activity; sweeps knows what each parent
-//! holds.
+//! A module may use only modules to its left in this order: users, organizations < members < projects < `api_keys` <
+//! collaborators, sharing, `access_controls` < dashboards < domains, `batch_exports`, invites < signup < activity.
+//! `cascade_delete` knows which records each parent contains and may use all of them.
 
 pub mod access_controls;
 pub mod activity;
 pub mod api_keys;
 pub mod batch_exports;
+pub mod cascade_delete;
 pub mod collaborators;
 pub mod dashboards;
 pub mod domains;
@@ -17,55 +18,55 @@ pub mod organizations;
 pub mod projects;
 pub mod sharing;
 pub mod signup;
-pub mod sweeps;
 pub mod users;
 
-use crate::idempotency::{Kept, KeptObject, Part};
-use crate::mail::outbox::Letter;
-use crate::mail::sent::Sent;
-use crate::store::{Checks, Kind, Secrecy, kind, secret_kind};
+use crate::idempotency::{StoredBodyPart, StoredObjectRef, StoredResponse};
+use crate::mail::outbox::OutboxMessage;
+use crate::mail::sent_log::SentMail;
+use crate::store::{RecordRegistry, RecordType, Redaction, record_type, secret_record_type};
 
-/// What a data file is checked by, exported by and imported by.
-pub fn checks() -> Checks {
-    Checks { kinds: kinds(), excused: sweeps::excuses }
+/// Returns the record types that a data file is checked, exported and imported with.
+pub fn record_registry() -> RecordRegistry {
+    RecordRegistry { record_types: record_types(), is_pending: cascade_delete::is_pending_deletion }
 }
 
-/// Every type of record, and what of it an export without secrets leaves out: besides API keys and answers that were
-/// kept, what the activity log hides. What is derived of the signing secret when it is asked for lies in none.
-fn kinds() -> Vec<Box<dyn Kind>> {
+/// Lists every type of record. `secret_record_type` also names what an export without secrets leaves out: API keys,
+/// responses stored for idempotency keys, and the fields that the activity log hides. Values that are derived from the
+/// signing secret are not stored, so no export contains them.
+fn record_types() -> Vec<Box<dyn RecordType>> {
     vec![
-        kind::<users::User>(),
-        kind::<users::Profile>(),
-        kind::<users::LinkAccount>(),
-        kind::<organizations::Organization>(),
-        kind::<members::Membership>(),
-        kind::<members::MembershipOrigin>(),
-        secret_kind::<projects::Project>(projects::SECRECY),
-        secret_kind::<projects::Settings>(projects::SETTINGS_SECRECY),
-        kind::<projects::grants::Grant>(),
-        secret_kind::<api_keys::ApiKey>(Secrecy::Whole),
-        secret_kind::<api_keys::ApiKeyUse>(Secrecy::Whole),
-        secret_kind::<api_keys::Verifiers>(Secrecy::Whole),
-        secret_kind::<api_keys::Makers>(Secrecy::Whole),
-        kind::<access_controls::rules::Rule>(),
-        kind::<collaborators::Collaborator>(),
-        secret_kind::<sharing::Sharing>(sharing::SECRECY),
-        kind::<dashboards::Dashboard>(),
-        kind::<dashboards::Details>(),
-        kind::<dashboards::removals::Removal>(),
-        kind::<dashboards::tiles::Tile>(),
-        kind::<dashboards::insights::Insight>(),
-        kind::<dashboards::texts::Text>(),
-        kind::<domains::Domain>(),
-        kind::<batch_exports::BatchExport>(),
-        secret_kind::<batch_exports::Secrets>(Secrecy::Whole),
-        kind::<invites::Invite>(),
-        kind::<Letter>(),
-        kind::<Sent>(),
-        kind::<activity::Entry>(),
-        secret_kind::<Kept>(Secrecy::Whole),
-        secret_kind::<Part>(Secrecy::Whole),
-        secret_kind::<KeptObject>(Secrecy::Whole),
-        kind::<organizations::Sweep>(),
+        record_type::<users::User>(),
+        record_type::<users::Profile>(),
+        record_type::<users::UnverifiedAccount>(),
+        record_type::<organizations::Organization>(),
+        record_type::<members::Membership>(),
+        record_type::<members::MembershipOrigin>(),
+        secret_record_type::<projects::Project>(projects::REDACTION),
+        secret_record_type::<projects::Settings>(projects::SETTINGS_SECRECY),
+        record_type::<projects::grants::Grant>(),
+        secret_record_type::<api_keys::ApiKey>(Redaction::Whole),
+        secret_record_type::<api_keys::ApiKeyUse>(Redaction::Whole),
+        secret_record_type::<api_keys::Verifiers>(Redaction::Whole),
+        secret_record_type::<api_keys::Grantors>(Redaction::Whole),
+        record_type::<access_controls::rules::AccessRule>(),
+        record_type::<collaborators::Collaborator>(),
+        secret_record_type::<sharing::Sharing>(sharing::REDACTION),
+        record_type::<dashboards::Dashboard>(),
+        record_type::<dashboards::Details>(),
+        record_type::<dashboards::deletions::Deletion>(),
+        record_type::<dashboards::tiles::Tile>(),
+        record_type::<dashboards::insights::Insight>(),
+        record_type::<dashboards::texts::Text>(),
+        record_type::<domains::Domain>(),
+        record_type::<batch_exports::BatchExport>(),
+        secret_record_type::<batch_exports::Secrets>(Redaction::Whole),
+        record_type::<invites::Invite>(),
+        record_type::<OutboxMessage>(),
+        record_type::<SentMail>(),
+        record_type::<activity::Entry>(),
+        secret_record_type::<StoredResponse>(Redaction::Whole),
+        secret_record_type::<StoredBodyPart>(Redaction::Whole),
+        secret_record_type::<StoredObjectRef>(Redaction::Whole),
+        record_type::<organizations::PendingDeletion>(),
     ]
 }

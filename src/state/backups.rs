@@ -1,4 +1,4 @@
-//! The backups that the server makes by itself.
+//! Scheduled backups.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,66 +7,67 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::BackupConfig;
-use crate::meters::{Counter, Gauge, Series};
-use crate::resources::checks;
+use crate::metrics::{Counter, Gauge, Series};
+use crate::resources::record_registry;
 use crate::store::{Backup, OpenError, Progress, Store};
 use crate::time::{Clock, Timestamp};
 
 use super::App;
 
-/// How long it waits at the most after a backup that failed.
-const RETRY: Duration = Duration::from_mins(5);
+/// The longest wait after a failed backup.
+const MAX_RETRY_DELAY: Duration = Duration::from_mins(5);
 
-/// The folder of the backups, made where it is not there; none where none are made.
+/// Creates the backup folder if it is missing. Returns its path, or `None` if backups are disabled.
 ///
 /// # Errors
-/// When it cannot be made.
-pub(crate) fn prepared_folder(config: &BackupConfig) -> Result<Option<PathBuf>, OpenError> {
+/// If the folder cannot be created.
+pub(crate) fn create_folder(config: &BackupConfig) -> Result<Option<PathBuf>, OpenError> {
     let Some(folder) = &config.backup_dir else { return Ok(None) };
     let made = fs::create_dir_all(folder);
     made.map_err(|cause| OpenError::Io { doing: "create", path: folder.clone(), cause })?;
     Ok(Some(folder.clone()))
 }
 
-/// Makes a backup whenever one is due, and removes those that are too many.
-pub(super) struct BackupKeeper {
+/// Creates scheduled backups and removes the oldest ones beyond the limit.
+pub(super) struct BackupScheduler {
     clock: Clock,
-    /// Where they lie.
+    /// The backup folder.
     folder: PathBuf,
-    /// What their names begin with.
+    /// The prefix of the file names.
     prefix: String,
     every: Duration,
-    keep: usize,
+    max_backups: usize,
     next: Timestamp,
-    /// When the newest one was made, in seconds.
-    made_at: Gauge,
+    /// The time of the newest backup, in seconds since 1970.
+    last_created_at: Gauge,
     failures: Counter,
 }
 
-impl BackupKeeper {
-    /// The first backup is due when the newest one in the folder is old enough. None where none are made.
+impl BackupScheduler {
+    /// Returns the scheduler, or `None` if backups are disabled. The first backup is due when the newest one
+    /// in the folder is old enough.
     pub(super) fn of(app: &App) -> Result<Option<Self>, OpenError> {
         let (config, clock) = (&app.0.config.backups, app.0.clock.clone());
-        let meters = &app.0.config.meters;
-        let made_at = meters.gauge(Series::BACKUP_AT, &[]);
-        let failures = meters.counter(Series::BACKUP_FAILURES, &[]);
-        let Some(folder) = prepared_folder(config)? else { return Ok(None) };
+        let metrics = &app.0.config.metrics;
+        let last_created_at = metrics.gauge(Series::BACKUP_AT, &[]);
+        let failures = metrics.counter(Series::BACKUP_FAILURES, &[]);
+        let Some(folder) = create_folder(config)? else { return Ok(None) };
         let looked = |cause| OpenError::Io { doing: "look into", path: folder.clone(), cause };
         let stem = app.0.store.path().file_stem().unwrap_or(OsStr::new("steward"));
         let keeper = Self {
-            made_at,
+            last_created_at,
             failures,
             next: clock.now(),
             clock,
             folder: folder.clone(),
             prefix: format!("{}-", stem.to_string_lossy()),
             every: config.backup_every,
-            keep: usize::try_from(config.backup_keep).unwrap_or(usize::MAX),
+            max_backups: usize::try_from(config.backup_keep).unwrap_or(usize::MAX),
         };
-        for (_, cut_off) in keeper.found(".redb.creating").map_err(looked)? {
+        for (_, cut_off) in keeper.list_backups(".redb.creating").map_err(looked)? {
             fs::remove_file(cut_off).map_err(looked)?;
         }
-        let newest = keeper.found(".redb").map_err(looked)?.pop().map(|(moment, _)| moment);
+        let newest = keeper.list_backups(".redb").map_err(looked)?.pop().map(|(moment, _)| moment);
         if let Some(moment) = newest {
             keeper.note(moment);
         }
@@ -75,47 +76,47 @@ impl BackupKeeper {
     }
 
     pub(super) async fn is_due(&self) {
-        self.clock.reaches(self.next).await;
+        self.clock.wait_until(self.next).await;
     }
 
-    /// Makes one.
-    pub(super) async fn make(&mut self, store: &Store) {
+    /// Creates a backup and removes the oldest ones beyond the limit. Failures are logged and retried.
+    pub(super) async fn create(&mut self, store: &Store) {
         let now = self.clock.now();
-        let file = self.folder.join(format!("{}{}.redb", self.prefix, now.stamp()));
-        match store.backup(file, checks(), Progress::unheard()).await {
+        let file = self.folder.join(format!("{}{}.redb", self.prefix, now.to_file_stamp()));
+        match store.backup(file, record_registry(), Progress::silent()).await {
             Ok(Backup { file, .. }) => {
                 self.note(now);
-                tracing::info!(file = %file.display(), "a backup was made");
+                tracing::info!(file = %file.display(), "backup created");
                 self.next = now.plus(self.every);
                 if let Err(error) = self.remove_oldest() {
-                    tracing::warn!(%error, "an old backup was not removed");
+                    tracing::warn!(%error, "an old backup could not be removed");
                 }
             }
             Err(error) => {
                 self.failures.increment(1);
-                tracing::error!(%error, "no backup was made");
-                self.next = now.plus(self.every.min(RETRY));
+                tracing::error!(%error, "backup failed");
+                self.next = now.plus(self.every.min(MAX_RETRY_DELAY));
             }
         }
     }
 
     fn note(&self, made: Timestamp) {
-        self.made_at.set(Duration::from_millis(made.millis()).as_secs_f64());
+        self.last_created_at.set(Duration::from_millis(made.millis()).as_secs_f64());
     }
 
     fn remove_oldest(&self) -> io::Result<()> {
-        let mut found = self.found(".redb")?;
-        found.truncate(found.len().saturating_sub(self.keep));
+        let mut found = self.list_backups(".redb")?;
+        found.truncate(found.len().saturating_sub(self.max_backups));
         found.into_iter().try_for_each(|(_, file)| fs::remove_file(file))
     }
 
-    /// The backups in the folder whose names end so, oldest first. Files of other names are not ours.
-    fn found(&self, ending: &str) -> io::Result<Vec<(Timestamp, PathBuf)>> {
+    /// Returns the files of the folder with our prefix, a timestamp and this ending, oldest first.
+    fn list_backups(&self, ending: &str) -> io::Result<Vec<(Timestamp, PathBuf)>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
             let moment = entry.file_name().to_str().and_then(|name| {
-                Timestamp::of_stamp(name.strip_prefix(&self.prefix)?.strip_suffix(ending)?)
+                Timestamp::from_file_stamp(name.strip_prefix(&self.prefix)?.strip_suffix(ending)?)
             });
             found.extend(moment.map(|moment| (moment, entry.path())));
         }

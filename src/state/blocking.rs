@@ -1,119 +1,120 @@
-//! Long reads: on threads of their own, shared out by tenant, and only for as long as somebody waits for them.
+//! Long reads. They run on threads of their own, shared fairly among tenants, and stop when their client has
+//! disconnected.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::access::Admitted;
-use crate::background::{Priority, in_background};
+use crate::auth::ReadAccess;
 use crate::error::{Error, Result};
-use crate::fair::{Consumer, FairLimits, FairQueue, QueueFull};
-use crate::meters::{Counter, Histogram, Meters, Series, took};
-use crate::store::{BoundedRead, Interest, Snapshot};
+use crate::fair_queue::{Consumer, FairQueue, FairQueueLimits, QueueFull};
+use crate::low_priority::{Priority, run_low_priority};
+use crate::metrics::{Counter, Histogram, Metrics, Series, record_seconds};
+use crate::store::{BoundedRead, CancelToken, Snapshot};
 
-/// What a client whose read finds the queue full is told to wait, in seconds.
+/// The `Retry-After` when the queue is full, in seconds.
 const RETRY_AFTER: u32 = 2;
 
-/// Slots for long reads, which tenants take in turns. Clones share the same slots.
+/// Slots for long reads, given to tenants in turn. Clones share the slots.
 #[derive(Clone)]
 pub struct BlockingPool {
     queue: FairQueue,
-    /// How long a read may wait and run in all.
+    /// The longest time for a read, including its wait.
     time_limit: Duration,
     refused: Counter,
     times: Histogram,
 }
 
 impl BlockingPool {
-    /// A pool that runs as many reads at a time as `limits` says.
-    pub fn new(limits: FairLimits, time_limit: Duration, meters: &Meters) -> Self {
+    /// Creates a pool with the slots and queues of `limits`.
+    pub fn new(limits: FairQueueLimits, time_limit: Duration, metrics: &Metrics) -> Self {
         Self {
             queue: FairQueue::new(limits),
             time_limit,
-            refused: meters.counter(Series::READS_REFUSED, &[]),
-            times: meters.histogram(Series::READ_TIME, &[]),
+            refused: metrics.counter(Series::READS_REFUSED, &[]),
+            times: metrics.histogram(Series::READ_TIME, &[]),
         }
     }
 
-    /// Answers an admitted request by `read`: on this thread while that is short, and else from the start on a
+    /// Runs `read` for an admitted request: on this thread while it is short, otherwise again from the start on a
     /// blocking thread.
     ///
     /// # Errors
-    /// What `read` answers; 503 when too many reads of the tenant wait, or it takes longer than a request may.
+    /// The errors of `read`; 503 if too many reads of the tenant wait, or if the read exceeds its time limit.
     pub async fn read<P: Send + 'static, T: Send + 'static>(
         &self,
-        at: Admitted<P>,
-        read: impl Fn(&BoundedRead<'_>, &Admitted<P>) -> Result<T> + Send + 'static,
+        access: ReadAccess<P>,
+        read: impl Fn(&BoundedRead<'_>, &ReadAccess<P>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         {
-            let short = BoundedRead::short(&at.tx);
-            let answer = read(&short, &at);
+            let short = BoundedRead::short(&access.snapshot);
+            let response = read(&short, &access);
             if !short.is_exceeded() {
-                return answer;
+                return response;
             }
         }
-        self.read_long(at, read).await
+        self.read_long(access, read).await
     }
 
-    /// Answers an admitted request by `read` on a blocking thread, for what is known to be long.
+    /// Runs `read` for an admitted request on a blocking thread, for reads that are known to be long.
     ///
     /// # Errors
-    /// What `read` answers; 503 when too many reads of the tenant wait, or it takes longer than a request may.
+    /// The errors of `read`; 503 if too many reads of the tenant wait, or if the read exceeds its time limit.
     pub async fn read_long<P: Send + 'static, T: Send + 'static>(
         &self,
-        at: Admitted<P>,
-        read: impl FnOnce(&BoundedRead<'_>, &Admitted<P>) -> Result<T> + Send + 'static,
+        access: ReadAccess<P>,
+        read: impl FnOnce(&BoundedRead<'_>, &ReadAccess<P>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (consumer, tx) = (at.consumer, Arc::clone(&at.tx));
-        self.run(consumer, tx, move |tx| read(tx, &at)).await
+        let (consumer, tx) = (access.consumer, Arc::clone(&access.snapshot));
+        self.run(consumer, tx, move |tx| read(tx, &access)).await
     }
 
-    /// Runs `work` over a snapshot on a blocking thread when it is the consumer's turn. A caller that drops the future
-    /// ends the work too.
+    /// Runs `work` over a snapshot on a blocking thread when it is the consumer's turn. Dropping the future stops the
+    /// work too.
     ///
     /// # Errors
-    /// What `work` answers; 503 when too many reads of the consumer wait, or it takes longer than a request may.
+    /// The errors of `work`; 503 if too many reads of the consumer wait, or if the read exceeds its time limit.
     pub async fn run<T: Send + 'static>(
         &self,
         consumer: Consumer,
         tx: Arc<Snapshot>,
         work: impl FnOnce(&BoundedRead<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let interest = Arc::new(Interest::for_at_most(self.time_limit));
-        let _waiting = Waiting(Arc::clone(&interest));
+        let interest = Arc::new(CancelToken::with_timeout(self.time_limit));
+        let _waiting = CancelOnDrop(Arc::clone(&interest));
         let slot = self.queue.acquire(consumer).await.map_err(|QueueFull| self.refuse())?;
         let times = self.times.clone();
-        let done = in_background(Priority::Answer, move || {
-            // The work may outlive its client for a moment, and so must its slot.
+        let done = run_low_priority(Priority::Answer, move || {
+            // The work may run a moment longer than its client waits, so it holds the slot itself.
             let _slot = slot;
             let begun = Instant::now();
-            let answer = work(&BoundedRead::long(&tx, &interest));
-            took(&times, begun.elapsed());
-            answer
+            let response = work(&BoundedRead::long(&tx, &interest));
+            record_seconds(&times, begun.elapsed());
+            response
         });
         done.await?
     }
 
     fn refuse(&self) -> Error {
         self.refused.increment(1);
-        Error::overloaded(RETRY_AFTER, "too many long reads of the tenant wait")
+        Error::overloaded(RETRY_AFTER, "too many long reads of the tenant are waiting")
     }
 
-    /// How many reads run.
+    /// Returns the number of running reads.
     pub fn used(&self) -> usize {
         self.queue.used()
     }
 
-    /// How many reads wait for a slot.
+    /// Returns the number of reads that wait for a slot.
     pub fn waiting(&self) -> usize {
         self.queue.waiting()
     }
 }
 
-/// Held by whoever waits for a read.
-struct Waiting(Arc<Interest>);
+/// Cancels a read when its caller drops the future.
+struct CancelOnDrop(Arc<CancelToken>);
 
-impl Drop for Waiting {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        self.0.withdraw();
+        self.0.cancel();
     }
 }

@@ -1,17 +1,17 @@
-//! How callers and the operator change things: one transaction with the gate's answer, the rule and the activity
+//! Writes of callers and of the operator. One transaction contains the authorization check, the rule and the activity
 //! entry.
 
 use std::sync::Arc;
 
-use crate::access::gate::{Caller, Granted, authorize};
-use crate::access::{Changing, Place, Visitor};
+use crate::auth::authorize::{AuthContext, Caller, authorize};
+use crate::auth::{PublicAccess, Tenant, WriteAccess};
 use crate::error::{Error, Result};
-use crate::fair::Consumer;
-use crate::http::answer::Answer;
-use crate::idempotency::{self, Once, Reply, Sent};
+use crate::fair_queue::Consumer;
+use crate::http::response::ApiResponse;
+use crate::idempotency::{self, IdempotencyKey, IdempotencyRequest, IdempotentResponse};
 use crate::ids::RequesterId;
-use crate::mail::postman::Bell;
-use crate::resources::api_keys::Holdings;
+use crate::mail::worker::WakeOnCommit;
+use crate::resources::api_keys::KeyPermissions;
 use crate::resources::{activity, users};
 use crate::secret::Seed;
 use crate::store::{Snapshot, WriteTx};
@@ -21,249 +21,260 @@ use super::App;
 use super::quota::Allowance;
 
 impl App {
-    /// Reads something for a caller who is to change something later: asks the gate once more, in a snapshot
-    /// that is let go before this answers.
+    /// Reads data that a later write of the same caller depends on. Authorizes the caller again in a new snapshot,
+    /// which is released before this returns.
     ///
     /// # Errors
-    /// What the gate or `read` refuses.
-    pub fn look<P: Place, T>(
+    /// The errors of the authorization and of `read`.
+    pub fn read_for_change<P: Tenant, T>(
         &self,
-        asked: &Changing<P>,
+        access: &WriteAccess<P>,
         read: impl FnOnce(&Snapshot, &P) -> Result<T>,
     ) -> Result<T> {
         let tx = self.store().snapshot()?;
-        let granted = authorize(&*tx, &asked.ask, self.now())?;
-        read(&tx, &P::of(&granted)?)
+        let context = authorize(&*tx, &access.auth, self.now())?;
+        read(&tx, &P::of(&context)?)
     }
 
-    /// Changes something for a caller: asks the gate once more inside the write, runs `rule`, and writes
-    /// the activity entry, all in one transaction. Answers once that is on disk.
+    /// Writes for a caller. One transaction authorizes the caller again, runs `rule` and writes the activity entry.
+    /// Returns once the transaction is on disk.
     ///
     /// # Errors
-    /// What the gate or the rule refuses; 503 when the change could not be committed.
-    pub async fn change<P: Place, T: Send + 'static>(
+    /// The errors of the authorization and of `rule`; 503 if the transaction cannot be committed.
+    pub async fn change<P: Tenant, T: Send + 'static>(
         &self,
-        asked: &Changing<P>,
+        access: &WriteAccess<P>,
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let ask = Arc::clone(&asked.ask);
-        let tenant = Tenant::of(self, asked.consumer);
-        let written = self.write(tenant, move |tx, now| {
-            let granted = authorize(tx, &ask, now)?;
-            let answer = rule(tx, &granted.caller, &P::of(&granted)?, now)?;
-            Ok((Some(granted.caller.user), answer))
+        let auth = Arc::clone(&access.auth);
+        let options = WriteOptions::of(self, access.consumer);
+        let written = self.write(options, move |tx, now| {
+            let context = authorize(tx, &auth, now)?;
+            let response = rule(tx, &context.caller, &P::of(&context)?, now)?;
+            Ok((Some(context.caller.user), response))
         });
         written.await.map(|(changed, _)| changed)
     }
 
-    /// Does for a caller what a POST asks: as [`change`](Self::change) does, but a request that is to be done once,
-    /// and was done, is answered as it was then.
+    /// Writes for a POST as [`change`](Self::change) does. If the idempotency key was used before, returns the stored
+    /// response and writes nothing.
     ///
     /// # Errors
-    /// What the gate or the rule refuses; 422 for a repeated request with another body; 503 when the change could
-    /// not be committed.
-    pub async fn post<P: Place>(
+    /// The errors of the authorization and of `rule`; 422 if the idempotency key was used with another body; 503 if
+    /// the transaction cannot be committed.
+    pub async fn post<P: Tenant>(
         &self,
-        asked: &Changing<P>,
-        rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<Answer> + Send + 'static,
-    ) -> Result<Answer> {
-        let (ask, once) = (Arc::clone(&asked.ask), asked.once.clone());
-        let tenant = Tenant::of(self, asked.consumer);
-        let write = self.write(tenant, move |tx, now| {
-            let granted = authorize(tx, &ask, now)?;
-            let (caller, place) = (&granted.caller, P::of(&granted)?);
-            let once = known(once.as_ref(), &granted)?;
-            let rule = |tx: &mut WriteTx<'_>| rule(tx, caller, &place, now);
-            let done = do_once(tx, once.as_ref(), now, rule, Answer::reply)?;
-            Ok((Some(granted.caller.user), done))
+        access: &WriteAccess<P>,
+        rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<ApiResponse> + Send + 'static,
+    ) -> Result<ApiResponse> {
+        let (auth, key) = (Arc::clone(&access.auth), access.idempotency.clone());
+        let options = WriteOptions::of(self, access.consumer);
+        let write = self.write(options, move |tx, now| {
+            let context = authorize(tx, &auth, now)?;
+            let (caller, tenant) = (&context.caller, P::of(&context)?);
+            let key = idempotency_key(key.as_ref(), &context)?;
+            let rule = |tx: &mut WriteTx<'_>| rule(tx, caller, &tenant, now);
+            let done = run_idempotent(tx, key.as_ref(), now, rule, ApiResponse::to_stored)?;
+            Ok((Some(context.caller.user), done))
         });
         Ok(write.await?.0.into())
     }
 
-    /// What a request that is to be done once was answered, if it was done: for a handler that looks at something
-    /// before it posts, and whose rule asks for no more rights than the gate does, which is asked once more.
+    /// Returns the stored response of the request's idempotency key, if there is one. For a handler that reads data
+    /// before it posts, and whose rule requires no rights beyond those of the route. The caller is authorized again.
     ///
     /// # Errors
-    /// What the gate refuses; 422 for a repeated request with another body; 500 or 503 when the file cannot be read.
-    pub fn find_reply<P: Place>(&self, asked: &Changing<P>) -> Result<Option<Answer>> {
-        self.find_reply_where(asked, |_| Ok(()))
+    /// The errors of the authorization; 422 if the idempotency key was used with another body; 500 or 503 if the file
+    /// cannot be read.
+    pub fn find_stored_response<P: Tenant>(
+        &self,
+        access: &WriteAccess<P>,
+    ) -> Result<Option<ApiResponse>> {
+        self.find_stored_response_if(access, |_| Ok(()))
     }
 
-    /// The same, for a handler whose rule asks for rights besides. `rule` says whether the request would be done
-    /// now, and refuses it where it would not; what it refuses the caller goes before all, the rest of what it
-    /// refuses only where nothing is kept.
+    /// Returns the stored response as [`find_stored_response`](Self::find_stored_response) does, for a handler whose
+    /// rule requires further rights. `rule` fails if the request would fail now. Its errors about rights always take
+    /// precedence. Its other errors count only if no response is stored.
     ///
     /// # Errors
-    /// As [`find_reply`](Self::find_reply), and what `rule` refuses.
-    pub fn find_reply_where<P: Place>(
+    /// As [`find_stored_response`](Self::find_stored_response), and the errors of `rule`.
+    pub fn find_stored_response_if<P: Tenant>(
         &self,
-        asked: &Changing<P>,
+        access: &WriteAccess<P>,
         rule: impl FnOnce(&Snapshot) -> Result<()>,
-    ) -> Result<Option<Answer>> {
+    ) -> Result<Option<ApiResponse>> {
         let (tx, now) = (self.store().snapshot()?, self.now());
-        let once = known(asked.once.as_ref(), &authorize(&*tx, &asked.ask, now)?)?;
-        let kept = once.map_or(Ok(None), |once| idempotency::find(&*tx, &once, now));
+        let key =
+            idempotency_key(access.idempotency.as_ref(), &authorize(&*tx, &access.auth, now)?)?;
+        let kept = key.map_or(Ok(None), |key| idempotency::find(&*tx, &key, now));
         match (kept, rule(&tx)) {
             (Ok(None), ruled) => ruled.map(|()| None),
-            (_, Err(refused)) if is_about_rights(&refused) => Err(refused),
-            (kept, _) => Ok(kept?.map(Answer::Replayed)),
+            (_, Err(refused)) if is_not_bad_request(&refused) => Err(refused),
+            (kept, _) => Ok(kept?.map(ApiResponse::Replayed)),
         }
     }
 
-    /// As [`find_reply`](Self::find_reply), for somebody who may have sent a key.
+    /// As [`find_stored_response`](Self::find_stored_response), for a route where a key is optional.
     ///
     /// # Errors
-    /// As [`find_reply`](Self::find_reply).
-    pub fn find_reply_as_visitor(
+    /// As [`find_stored_response`](Self::find_stored_response).
+    pub fn find_stored_response_public(
         &self,
-        visitor: &Visitor,
-        once: Option<&Once>,
-    ) -> Result<Option<Answer>> {
-        let Some(once) = once else { return Ok(None) };
+        access: &PublicAccess,
+        key: Option<&IdempotencyKey>,
+    ) -> Result<Option<ApiResponse>> {
+        let Some(key) = key else { return Ok(None) };
         let (tx, now) = (self.store().snapshot()?, self.now());
-        if let Some(ask) = &visitor.ask {
-            authorize(&*tx, ask, now)?;
+        if let Some(auth) = &access.auth {
+            authorize(&*tx, auth, now)?;
         }
-        Ok(idempotency::find(&*tx, once, now)?.map(Answer::Replayed))
+        Ok(idempotency::find(&*tx, key, now)?.map(ApiResponse::Replayed))
     }
 
-    /// Does what a POST asks for somebody who may have sent a key: asks the gate once more inside the write where
-    /// they have. `rule` answers besides who did it, for the activity log.
+    /// Writes for a POST on a route where a key is optional. If a key was sent, the caller is authorized again in the
+    /// transaction. `rule` also returns the user for the activity entry.
     ///
     /// # Errors
     /// As [`post`](Self::post).
-    pub async fn post_as_visitor(
+    pub async fn post_public(
         &self,
-        visitor: &Visitor,
-        once: Option<Once>,
-        rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(users::Head, Answer)> + Send + 'static,
-    ) -> Result<Answer> {
-        let ask = visitor.ask.clone();
-        let (consumer, allowance) = (Some(visitor.consumer), Some(self.allowance(None)));
-        let tenant = Tenant { consumer, allowance };
-        let write = self.write(tenant, move |tx, now| {
-            if let Some(ask) = &ask {
-                authorize(tx, ask, now)?;
+        access: &PublicAccess,
+        key: Option<IdempotencyKey>,
+        rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(users::Meta, ApiResponse)>
+        + Send
+        + 'static,
+    ) -> Result<ApiResponse> {
+        let auth = access.auth.clone();
+        let (consumer, allowance) = (Some(access.consumer), Some(self.allowance(None)));
+        let options = WriteOptions { consumer, allowance };
+        let write = self.write(options, move |tx, now| {
+            if let Some(auth) = &auth {
+                authorize(tx, auth, now)?;
             }
             let mut user = None;
             let rule = |tx: &mut WriteTx<'_>| {
-                let (who, answer) = rule(tx, now)?;
+                let (who, response) = rule(tx, now)?;
                 user = Some(who);
-                Ok(answer)
+                Ok(response)
             };
-            let done = do_once(tx, once.as_ref(), now, rule, Answer::reply)?;
+            let done = run_idempotent(tx, key.as_ref(), now, rule, ApiResponse::to_stored)?;
             Ok((user, done))
         });
         Ok(write.await?.0.into())
     }
 
-    /// Changes something for the operator: runs `rule` and writes the activity entry in one transaction.
+    /// Writes for the operator. One transaction runs `rule` and writes the activity entry.
     ///
     /// # Errors
-    /// What the rule refuses; 503 when the change could not be committed.
+    /// The errors of `rule`; 503 if the transaction cannot be committed.
     pub async fn operate<T: Send + 'static>(
         &self,
         rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let operator = Tenant { consumer: None, allowance: None };
+        let operator = WriteOptions { consumer: None, allowance: None };
         let write = self.write(operator, move |tx, now| Ok((None, rule(tx, now)?)));
         write.await.map(|(done, _)| done)
     }
 
-    /// Runs `rule`, which answers besides who did it, and writes the activity entry; wakes the postman where
-    /// something was posted. What the write adds must be within the tenant's allowance. Returns what `rule` gives, and
-    /// the state that the commit left.
+    /// Runs `rule`, which also returns the user for the activity entry, and writes that entry. Fails if the write
+    /// exceeds the tenant's allowance. Wakes the mail worker if the write queued a mail. Returns the result of `rule`
+    /// and the state after the commit.
     pub(super) async fn write<T: Send + 'static>(
         &self,
-        Tenant { consumer, allowance }: Tenant,
-        rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<Written<T>> + Send + 'static,
+        WriteOptions { consumer, allowance }: WriteOptions,
+        rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<RuleOutcome<T>> + Send + 'static,
     ) -> Result<(T, Arc<Snapshot>)> {
-        let (now, seed) = (self.now(), Seed::take());
-        let bell = Bell::new(self.0.postman.as_ref());
+        let (now, seed) = (self.now(), Seed::generate());
+        let wake = WakeOnCommit::new(self.0.mail_worker.as_ref());
         let write = move |tx: &mut WriteTx<'_>| {
-            let (user, answer) = rule(tx, now)?;
-            activity::record(tx, user.as_ref(), &mut seed.draw(), now)?;
+            let (user, response) = rule(tx, now)?;
+            activity::record(tx, user.as_ref(), &mut seed.rng(), now)?;
             allowance.as_ref().map_or(Ok(()), |allowance| allowance.require(tx))?;
-            bell.listen(tx);
-            Ok(answer)
+            wake.listen(tx);
+            Ok(response)
         };
         self.store().write_for(consumer, write).await
     }
 }
 
-/// Whose turn a write takes, and what it may add.
-pub(super) struct Tenant {
-    /// None for the operator.
+/// The tenant of a write, whose turn it takes and whose limits apply.
+pub(super) struct WriteOptions {
+    /// `None` for the operator.
     consumer: Option<Consumer>,
-    /// None where nothing is capped.
+    /// `None` if nothing is limited.
     allowance: Option<Allowance>,
 }
 
-impl Tenant {
+impl WriteOptions {
     /// The tenant that a request works for.
     pub(super) fn of(app: &App, consumer: Consumer) -> Self {
         Self { consumer: Some(consumer), allowance: Some(app.allowance(Some(consumer))) }
     }
 }
 
-/// Who did it, and what a rule gives.
-pub(super) type Written<T> = (Option<users::Head>, T);
+/// The user for the activity entry, and the result of a rule.
+pub(super) type RuleOutcome<T> = (Option<users::Meta>, T);
 
-/// What came of a request that may be one to be done once.
-pub(super) enum Done<T> {
-    /// It was done now.
-    Now(T),
-    /// It was done before, and answered so.
-    Before(Reply),
+/// The result of a request that may have an idempotency key.
+pub(super) enum PostOutcome<T> {
+    /// The request was performed now.
+    Done(T),
+    /// The request was performed before, with this response.
+    Replayed(IdempotentResponse),
 }
 
-impl From<Done<Self>> for Answer {
-    fn from(done: Done<Self>) -> Self {
+impl From<PostOutcome<Self>> for ApiResponse {
+    fn from(done: PostOutcome<Self>) -> Self {
         match done {
-            Done::Now(answer) => answer,
-            Done::Before(reply) => Self::Replayed(reply),
+            PostOutcome::Done(response) => response,
+            PostOutcome::Replayed(reply) => Self::Replayed(reply),
         }
     }
 }
 
-/// Which request it is, by what the gate found: the place that its path leads to, and where its body leaves to the
-/// presented key what is wanted, what that holds.
-pub(super) fn known(sent: Option<&Sent>, granted: &Granted) -> Result<Option<Once>> {
+/// Completes the idempotency key with the tenant of the request's path. If the body inherits rights from the caller's
+/// key, these become part of the request's identity too.
+pub(super) fn idempotency_key(
+    sent: Option<&IdempotencyRequest>,
+    context: &AuthContext,
+) -> Result<Option<IdempotencyKey>> {
     let Some(sent) = sent else { return Ok(None) };
-    let Granted { caller, member, project } = granted;
+    let AuthContext { caller, member, project } = context;
     let by = RequesterId(caller.user.uuid.0);
     let (organization, project) =
         (member.as_ref().map(|member| member.organization), project.as_ref().map(|one| one.id));
-    if !sent.inherits() {
-        return Ok(Some(sent.of(by, organization, project)));
+    if !sent.inherits_key_scope() {
+        return Ok(Some(sent.to_key(by, organization, project)));
     }
-    let Holdings { user: _, scopes, organizations, projects, expires_at } = &caller.key.holdings;
+    let KeyPermissions { user: _, scopes, organizations, projects, expires_at } =
+        &caller.key.permissions;
     let held = serde_json::to_vec(&(scopes, organizations, projects, expires_at));
-    Ok(Some(sent.meaning(&held.map_err(Error::internal)?).of(by, organization, project)))
+    Ok(Some(sent.with_context(&held.map_err(Error::internal)?).to_key(by, organization, project)))
 }
 
-/// Does what was asked, unless it is to be done once and was done: then the rule only tells whether the caller
-/// still may. `reply` says what is kept of what was done.
-pub(super) fn do_once<T>(
+/// Runs `rule` unless the request was performed before. In that case a dry run only checks that the caller still has
+/// the rights. `reply` returns the response to store.
+pub(super) fn run_idempotent<T>(
     tx: &mut WriteTx<'_>,
-    once: Option<&Once>,
+    key: Option<&IdempotencyKey>,
     now: Timestamp,
     rule: impl FnOnce(&mut WriteTx<'_>) -> Result<T>,
-    reply: impl FnOnce(&T) -> Reply,
-) -> Result<Done<T>> {
-    let Some(once) = once else { return rule(tx).map(Done::Now) };
-    if let Some(reply) = idempotency::find(tx, once, now)? {
-        return match tx.rehearse(rule) {
-            Err(refused) if is_about_rights(&refused) => Err(refused),
-            _ => Ok(Done::Before(reply)),
+    reply: impl FnOnce(&T) -> IdempotentResponse,
+) -> Result<PostOutcome<T>> {
+    let Some(key) = key else { return rule(tx).map(PostOutcome::Done) };
+    if let Some(reply) = idempotency::find(tx, key, now)? {
+        return match tx.dry_run(rule) {
+            Err(refused) if is_not_bad_request(&refused) => Err(refused),
+            _ => Ok(PostOutcome::Replayed(reply)),
         };
     }
     let done = rule(tx)?;
-    idempotency::keep(tx, once, &reply(&done), now)?;
-    Ok(Done::Now(done))
+    idempotency::store(tx, key, &reply(&done), now)?;
+    Ok(PostOutcome::Done(done))
 }
 
-/// Whether a refusal is not only about what a first request has already done.
-fn is_about_rights(refused: &Error) -> bool {
+/// Whether a repeated request must fail with this error. A 400 may only be a consequence of the first request.
+fn is_not_bad_request(refused: &Error) -> bool {
     !matches!(refused.status(), 400)
 }

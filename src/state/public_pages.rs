@@ -1,4 +1,4 @@
-//! Public pages of dashboards: rendered once for each version, and kept within a budget of bytes.
+//! Public pages of dashboards. Each version is rendered once and cached within a memory budget.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,77 +8,78 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use crate::error::{Error, Result};
-use crate::fair::{Consumer, FairLimits};
+use crate::fair_queue::{Consumer, FairQueueLimits};
 use crate::ids::{DashboardId, ProjectId};
-use crate::meters::{Counter, Meters, Series};
+use crate::metrics::{Counter, Metrics, Series};
 use crate::resources::sharing::TokenHash;
 use crate::store::{BoundedRead, Snapshot};
 
 use super::blocking::BlockingPool;
 
-/// How many bytes of rendered pages are kept.
-const BUDGET: u64 = 32 * 1024 * 1024;
-/// About how many pages that is.
+/// The size of the cache, in bytes.
+const CACHE_BYTES: u64 = 32 * 1024 * 1024;
+/// The expected number of cached pages.
 const EXPECTED_PAGES: usize = 2_048;
-/// What a kept page takes besides its text, in bytes.
-const OVERHEAD: usize = 512;
+/// The memory of a cached page besides its text, in bytes.
+const ENTRY_OVERHEAD: usize = 512;
 
-/// What a rendered page shows: two pages with the same key are the same bytes.
+/// Identifies a rendered page. Two pages with the same key have the same bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PageKey {
-    /// [`Snapshot::opening`]: versions are compared within one opening of the data file.
-    pub opening: u64,
-    /// The dashboard.
+    /// [`Snapshot::generation`]. Versions are comparable only within one opening of the data file.
+    pub generation: u64,
+    /// The project and the dashboard.
     pub dashboard: (ProjectId, DashboardId),
-    /// Its version, which moves with everything that the page shows.
+    /// The version, which changes with everything that the page shows.
     pub version: u64,
-    /// For HTML, which links to its own JSON: the token in that link. None for JSON.
+    /// The hash of the token in the page's link to its own JSON. `None` for JSON.
     pub html: Option<TokenHash>,
 }
 
-/// The public pages of dashboards, rendered. Whether a token opens one is not decided here, but before each request
-/// comes here.
+/// The cache of rendered public pages. It does not check tokens: callers must check them for each request.
 pub struct PublicPages {
-    kept: Cache<PageKey, Bytes, ByBytes>,
+    cache: Cache<PageKey, Bytes, WeightByBytes>,
     pool: BlockingPool,
     rendered: Counter,
 }
 
 #[derive(Clone)]
-struct ByBytes;
+struct WeightByBytes;
 
-impl Weighter<PageKey, Bytes> for ByBytes {
+impl Weighter<PageKey, Bytes> for WeightByBytes {
     fn weight(&self, _: &PageKey, page: &Bytes) -> u64 {
-        (page.len() + OVERHEAD) as u64
+        (page.len() + ENTRY_OVERHEAD) as u64
     }
 }
 
 impl PublicPages {
-    /// No page yet. `limits` says how many are rendered at a time, `time_limit` how long one may take with its wait.
+    /// Creates an empty cache. `limits` bounds concurrent renderings, and `time_limit` the time of a rendering
+    /// including its wait.
     ///
     /// # Errors
-    /// None in practice: the cache is built of constants.
-    pub fn new(limits: FairLimits, time_limit: Duration, meters: &Meters) -> Result<Self> {
-        // One shard: each would have a part of the budget, and refuse a page that is larger than that.
+    /// None in practice: the cache is built from constants.
+    pub fn new(limits: FairQueueLimits, time_limit: Duration, metrics: &Metrics) -> Result<Self> {
+        // A single shard, because each shard would have part of the budget and refuse larger pages.
         let options = OptionsBuilder::new()
             .shards(1)
             .estimated_items_capacity(EXPECTED_PAGES)
-            .weight_capacity(BUDGET)
+            .weight_capacity(CACHE_BYTES)
             .build()
             .map_err(Error::internal)?;
         let (hashes, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
         Ok(Self {
-            kept: Cache::with_options(options, ByBytes, hashes, lifecycle),
-            pool: BlockingPool::new(limits, time_limit, meters),
-            rendered: meters.counter(Series::PAGES_RENDERED, &[]),
+            cache: Cache::with_options(options, WeightByBytes, hashes, lifecycle),
+            pool: BlockingPool::new(limits, time_limit, metrics),
+            rendered: metrics.counter(Series::PAGES_RENDERED, &[]),
         })
     }
 
-    /// The page with this key. One that is not kept is rendered on a blocking thread, when it is the turn of `owner`,
-    /// the dashboard's organization; once for all who wait for it.
+    /// Returns the page with this key. A page that is not cached is rendered on a blocking thread, in the turn of
+    /// `owner`, the dashboard's organization. Concurrent callers wait for the same rendering.
     ///
     /// # Errors
-    /// What `render` answers; 503 when too many pages of the organization wait, or it takes longer than a request may.
+    /// The errors of `render`; 503 if too many pages of the organization wait, or if the rendering exceeds its time
+    /// limit.
     pub async fn get(
         &self,
         key: &PageKey,
@@ -89,18 +90,18 @@ impl PublicPages {
         let rendered = self.rendered.clone();
         let render = move |tx: &BoundedRead<'_>| {
             rendered.increment(1);
-            // Boxed, it takes no more memory than it is counted with.
+            // A boxed slice has no spare capacity, so it takes exactly the memory that is counted.
             Ok(Bytes::from(render(tx)?.into_boxed_slice()))
         };
-        self.kept.get_or_insert_async(key, self.pool.run(owner, tx, render)).await
+        self.cache.get_or_insert_async(key, self.pool.run(owner, tx, render)).await
     }
 
-    /// How many bytes of pages are kept.
+    /// Returns the size of all cached pages, in bytes.
     pub fn bytes(&self) -> u64 {
-        self.kept.weight()
+        self.cache.weight()
     }
 
-    /// Where pages are rendered.
+    /// Returns the pool that renders pages.
     pub fn pool(&self) -> &BlockingPool {
         &self.pool
     }

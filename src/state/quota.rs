@@ -1,7 +1,7 @@
-//! What callers' changes may add: caps on counts, the quota of bytes, and free space on the disk.
+//! Limits on what a write may add: counts, stored bytes and free disk space.
 //!
-//! All of it is checked after the rule, by what its write changed, so that no way of adding something is
-//! forgotten. A change that removes more records than it adds, and makes the others at most a little longer, is never
+//! The limits are checked after the rule, against everything that its transaction changed, so no way of adding data
+//! can avoid them. A write that removes more records than it adds, and lengthens the others only a little, is never
 //! refused for its bytes.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::config::Caps;
 use crate::error::{Error, Result};
-use crate::fair::Consumer;
+use crate::fair_queue::Consumer;
 use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::members::Membership;
@@ -18,82 +18,82 @@ use crate::store::{FreeSpace, Owner, Record, Store, Table, WriteTx};
 
 use super::App;
 
-/// How many bytes a user may store outside organizations: the profile, the log of what the user changed there, and
-/// answers kept for an `Idempotency-Key`.
-const USER_BYTES: u64 = 64 << 20;
-/// What part of a quota, and of the disk's reserve, small edits may use besides.
-const EDITS_PART: u64 = 16;
-/// By how many bytes an edit or a removal may grow the file, without its activity entry: mails and timestamps.
-const BOOKKEEPING: u64 = 4096;
-/// The same for each record that it changes.
-const BOOKKEEPING_EACH: u64 = 64;
-/// The reserve of free space where the operator sets none: this, or a twentieth of the file system where that is less.
-const RESERVE: u64 = 256 << 20;
-/// How many seconds a client waits where the disk is nearly full.
+/// The bytes that a user may store outside organizations: the profile, the log of the user's own changes there, and
+/// responses stored under idempotency keys.
+const MAX_USER_BYTES: u64 = 64 << 20;
+/// Small edits may exceed the quota by this fraction of it.
+const EDIT_RESERVE_DIVISOR: u64 = 16;
+/// The bytes by which an edit or a removal may grow the file besides its activity entry: mails and timestamps.
+const EDIT_GROWTH: u64 = 4096;
+/// Further bytes for each changed record.
+const EDIT_GROWTH_PER_RECORD: u64 = 64;
+/// The default reserve of free disk space: this, or a twentieth of the file system if that is less.
+const DEFAULT_RESERVE: u64 = 256 << 20;
+/// The `Retry-After` while the disk is nearly full, in seconds.
 const RETRY_AFTER: u32 = 30;
 
-/// The free space of the disk, and whether it was said that it is low.
-pub(super) struct Disk {
+/// The free disk space, and whether low space was logged.
+pub(super) struct DiskReserve {
     space: FreeSpace,
     warned: AtomicBool,
 }
 
-impl Disk {
+impl DiskReserve {
     pub(super) fn of(store: &Store) -> Arc<Self> {
         Arc::new(Self { space: FreeSpace::of(store), warned: AtomicBool::new(false) })
     }
 
-    /// Whether less than one part in `part` of the reserve is free.
+    /// Whether less than `1 / part` of the reserve is free.
     fn is_low(&self, reserve: Option<usize>, part: u64) -> bool {
-        let Some(space) = self.space.look() else { return false };
+        let Some(space) = self.space.get() else { return false };
         let reserve =
-            reserve.map_or_else(|| RESERVE.min(space.total / 20), |reserve| reserve as u64);
+            reserve.map_or_else(|| DEFAULT_RESERVE.min(space.total / 20), |reserve| reserve as u64);
         let low = space.free < reserve;
         if low && !self.warned.swap(true, Ordering::Relaxed) {
             tracing::error!(
                 free = space.free,
                 reserve,
-                "the disk is nearly full: only changes that free space are made"
+                "the disk is nearly full: only writes that free space are accepted"
             );
         }
         if !low && self.warned.swap(false, Ordering::Relaxed) {
-            tracing::info!(free = space.free, "the disk has room again");
+            tracing::info!(free = space.free, "the disk has enough free space again");
         }
         space.free < reserve / part
     }
 }
 
-/// What one change may add.
+/// The limits of one write.
 pub(super) struct Allowance {
     caps: Caps,
-    disk: Arc<Disk>,
-    /// The tenant that the request works for; none for a request without a key.
+    disk: Arc<DiskReserve>,
+    /// The tenant of the request. `None` for a request without a key.
     consumer: Option<Consumer>,
 }
 
-/// What a change does to the amount of what is stored.
+/// The effect of a write on the stored data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
-    /// It removes more records than it adds.
+    /// Removes more records than it adds.
     Removes,
-    /// It adds no record but rights, and makes none much longer.
+    /// Adds no content, and lengthens no record much.
     Edits,
-    /// It adds something.
+    /// Adds content, or lengthens records.
     Adds,
 }
 
 impl App {
-    /// What a change for this tenant may add.
+    /// Returns the limits of a write for this tenant.
     pub(super) fn allowance(&self, consumer: Option<Consumer>) -> Allowance {
-        Allowance { caps: self.config().caps, disk: Arc::clone(&self.0.disk), consumer }
+        Allowance { caps: self.config().caps, disk: Arc::clone(&self.0.disk_space), consumer }
     }
 }
 
 impl Allowance {
-    /// Refuses a write that adds more than it may, once its rule has run.
+    /// Fails if a write exceeds the limits. Call it after the write's rule.
     ///
     /// # Errors
-    /// 400 `limit_reached` beyond a cap or the quota; 503 where the disk is nearly full.
+    /// 400 `limit_reached` if the write exceeds a cap or the quota, 503 if the disk is nearly full.
     pub(super) fn require(&self, tx: &WriteTx<'_>) -> Result<()> {
         self.require_counts(tx)?;
         let grows = tx.total_growth() > 0 || tx.growth().iter().any(|(_, grown)| *grown > 0);
@@ -110,15 +110,15 @@ impl Allowance {
         }
         let edits = part > 1;
         tx.growth().iter().try_for_each(|grown| self.require_bytes(tx, *grown, edits))?;
-        // What is refused takes no space: one tenant's refusals must not look like a full disk to the others.
-        self.disk.space.take(tx.total_growth().max(0).unsigned_abs());
+        // Refused writes must not count here, or one tenant's refusals would look like a full disk to the others.
+        self.disk.space.note_added(tx.total_growth().max(0).unsigned_abs());
         Ok(())
     }
 
     fn require_counts(&self, tx: &WriteTx<'_>) -> Result<()> {
         let Caps { organizations, projects, members, dashboards, .. } = self.caps;
         for (tenant, count) in tx.raised_counts::<Membership>()? {
-            // An organization's id has 16 bytes, a user's number has eight.
+            // The id of an organization has 16 bytes, the number of a user has eight.
             if tenant.len() == 16 {
                 require(count, members, "An organization can have", "members")?;
             } else {
@@ -140,22 +140,23 @@ impl Allowance {
             (Owner::Organization(id), consumer) => {
                 let edits = match consumer {
                     Some(Consumer::Organization(own)) if own == id => edits,
-                    // A request of a user that leads into no organization leaves entries in the logs of some: as
-                    // small edits do.
+                    // A request of a user without an organization adds entries to the logs of organizations. It
+                    // counts as a small edit there.
                     Some(Consumer::User(_)) => true,
-                    // One organization's full quota is no limit for the requests of another, or of whoever joins.
+                    // One organization's full quota does not limit requests of another organization or of a new
+                    // member.
                     _ => return Ok(()),
                 };
                 (self.caps.organization_bytes as u64, edits, "The organization")
             }
-            (Owner::Requester(_), _) => (USER_BYTES, edits, "Your account"),
+            (Owner::Requester(_), _) => (MAX_USER_BYTES, edits, "Your account"),
         };
-        let most = if edits { quota.saturating_add(quota / EDITS_PART) } else { quota };
+        let most = if edits { quota.saturating_add(quota / EDIT_RESERVE_DIVISOR) } else { quota };
         if grown <= 0 || owner.stored_bytes(tx)?.saturating_add_signed(grown) <= most {
             return Ok(());
         }
         Err(Error::limit_reached(format!(
-            "{whose} may take {quota} bytes. This change would exceed that."
+            "{whose} may store at most {quota} bytes. This change would exceed that."
         )))
     }
 }
@@ -172,38 +173,42 @@ fn require(count: u64, most: u64, whose: &str, what: &str) -> Result<()> {
     Err(Error::limit_reached(format!("{whose} at most {most} {what}.")))
 }
 
-/// Tables of records that the service writes about a change. They are no content of a tenant's, and how long they are
-/// says nothing of what the change adds.
-const ABOUT_CHANGES: [Table; 3] = [Table::Activity, Table::ApiKeyMakers, Table::ApiKeyVerifiers];
-/// Tables of other records that are no content of a tenant's when they are added: mails, kept answers, and rights.
-const NO_CONTENT: [Table; 5] = [
+/// Tables of records about a change itself. They are not tenant content, and their size says nothing about what the
+/// change adds.
+const CHANGE_RECORD_TABLES: [Table; 3] =
+    [Table::Activity, Table::ApiKeyMakers, Table::ApiKeyVerifiers];
+/// Tables of other records that are not tenant content when they are added: mails, stored responses, and access
+/// rules.
+const UNCOUNTED_TABLES: [Table; 5] = [
     Table::Outbox,
     Table::Idempotency,
     Table::IdempotencyParts,
     Table::IdempotencyObjects,
     Table::AccessRules,
 ];
-/// Tables of records that say that something was removed.
-const REMOVALS: [Table; 2] = [Table::Removals, Table::Sweeps];
+/// Tables of records about removals.
+const REMOVAL_TABLES: [Table; 2] = [Table::Removals, Table::Sweeps];
 
 fn effect(tx: &WriteTx<'_>) -> Effect {
     let (mut added, mut removed, mut grown) = (0_u64, 0_u64, 0);
-    for change in tx.changes().iter().filter(|change| !ABOUT_CHANGES.contains(&change.table)) {
+    for change in tx.changes().iter().filter(|change| !CHANGE_RECORD_TABLES.contains(&change.table))
+    {
         grown += change.growth();
         let adds = match (&change.before, &change.after) {
             (None, Some(_)) => true,
             (Some(_), None) => false,
             _ => continue,
         };
-        if adds == REMOVALS.contains(&change.table) {
-            // To forget a kept answer or to send a mail makes no removal of a change; to end a right does.
-            let ends = change.table == Table::AccessRules || !NO_CONTENT.contains(&change.table);
+        if adds == REMOVAL_TABLES.contains(&change.table) {
+            // Removing a stored response or a sent mail does not count as a removal. Removing an access rule does.
+            let ends =
+                change.table == Table::AccessRules || !UNCOUNTED_TABLES.contains(&change.table);
             removed += u64::from(ends);
-        } else if !NO_CONTENT.contains(&change.table) {
+        } else if !UNCOUNTED_TABLES.contains(&change.table) {
             added += 1;
         }
     }
-    let small = BOOKKEEPING + tx.changes().len() as u64 * BOOKKEEPING_EACH;
+    let small = EDIT_GROWTH + tx.changes().len() as u64 * EDIT_GROWTH_PER_RECORD;
     if grown > small.cast_signed() {
         Effect::Adds
     } else if removed > added {

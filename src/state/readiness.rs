@@ -1,4 +1,4 @@
-//! Whether the service takes writes: a real one shows it, now and then.
+//! Readiness: whether the service accepts writes, which it tests with real commits.
 
 use std::future::Future;
 use std::pin::pin;
@@ -12,77 +12,77 @@ use tokio::time::{timeout, timeout_at};
 use crate::error::{Error, Result};
 use crate::store::Store;
 
-/// How long an answer of the disk counts, be it to a probe or to somebody's write.
-const FRESH: Duration = Duration::from_secs(5);
-/// How long a probe may take; a disk that hangs takes longer.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// What a client is told to wait, in seconds.
+/// The time for which a successful commit, of a probe or of a request, proves readiness.
+const VALID_FOR: Duration = Duration::from_secs(5);
+/// The time limit of a probe. A disk that hangs takes longer.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The `Retry-After` while the service is not ready, in seconds.
 const RETRY_AFTER: u32 = 1;
 
-/// Whether the service takes writes.
+/// Whether the service accepts writes.
 #[derive(Default)]
 pub(super) struct Readiness {
     draining: AtomicBool,
     probe: Mutex<Option<Probe>>,
 }
 
-/// A commit that only shows whether the disk takes one.
+/// A commit that only tests whether the disk accepts one.
 #[derive(Clone)]
 struct Probe {
-    begun: Instant,
+    started: Instant,
     verdict: watch::Receiver<Option<bool>>,
 }
 
 impl Probe {
-    /// Begins one. It goes on when nobody waits for it any more, so that a disk that hangs is asked once.
+    /// Starts a probe. It continues if its caller stops waiting, so that a hanging disk gets a single probe.
     fn begin(store: &Store) -> Self {
         let (tell, verdict) = watch::channel(None);
         let store = store.clone();
         tokio::spawn(async move {
-            let mut proving = pin!(store.prove());
-            let proven = match timeout(PATIENCE, &mut proving).await {
+            let mut proving = pin!(store.probe_commit());
+            let proven = match timeout(PROBE_TIMEOUT, &mut proving).await {
                 Ok(proven) => proven,
-                Err(_) => late(proving).await,
+                Err(_) => warn_if_slow(proving).await,
             };
             tell.send_replace(Some(proven.is_ok()));
         });
-        Self { begun: Instant::now(), verdict }
+        Self { started: Instant::now(), verdict }
     }
 
     fn verdict(&self) -> Option<bool> {
         *self.verdict.borrow()
     }
 
-    /// Whether another may begin: this one has ended, and its answer counts no longer.
+    /// Whether another probe may start: this one has finished and its result is too old.
     fn is_over(&self) -> bool {
         let ended = self.verdict().is_some() || self.verdict.has_changed().is_err();
-        ended && self.begun.elapsed() >= FRESH
+        ended && self.started.elapsed() >= VALID_FOR
     }
 
-    /// Whether the disk took it, as far as is known in time.
+    /// Waits for the result, at most until the time limit.
     async fn succeeds(mut self) -> bool {
-        let until = self.begun + PATIENCE;
+        let until = self.started + PROBE_TIMEOUT;
         let verdict = self.verdict.wait_for(Option::is_some);
         matches!(timeout_at(until.into(), verdict).await, Ok(Ok(verdict)) if *verdict == Some(true))
     }
 }
 
-/// Says once that the disk lets a probe wait, and once that it does no more.
-async fn late(proving: impl Future<Output = Result<()>>) -> Result<()> {
-    tracing::error!(limit = ?PATIENCE, "the data file takes no write in time; the service is not ready");
+/// Logs that a probe is late, and again when it finishes.
+async fn warn_if_slow(proving: impl Future<Output = Result<()>>) -> Result<()> {
+    tracing::error!(limit = ?PROBE_TIMEOUT, "the data file did not accept a write in time; the service is not ready");
     let proven = proving.await;
-    tracing::info!(taken = proven.is_ok(), "the data file answers again");
+    tracing::info!(taken = proven.is_ok(), "the data file responds again");
     proven
 }
 
 impl Readiness {
-    /// From now on the service is not ready: it is about to stop.
+    /// Makes the service permanently unready, because it is about to stop.
     pub(super) fn drain(&self) {
         self.draining.store(true, Ordering::Release);
     }
 
-    /// What is known without trying.
-    pub(super) fn known(&self, store: &Store) -> Result<()> {
+    /// Checks readiness without a new probe.
+    pub(super) fn check_known(&self, store: &Store) -> Result<()> {
         let refused = |cause| Err(Error::unavailable(RETRY_AFTER, cause));
         if self.draining.load(Ordering::Acquire) {
             return refused("the service is stopping");
@@ -92,24 +92,24 @@ impl Readiness {
         }
         let failed = self.last().is_some_and(|probe| match probe.verdict() {
             Some(taken) => !taken,
-            None => probe.begun.elapsed() >= PATIENCE,
+            None => probe.started.elapsed() >= PROBE_TIMEOUT,
         });
-        if failed && !committed_lately(store) {
-            return refused("the data file took no write");
+        if failed && !committed_recently(store) {
+            return refused("the data file did not accept a write");
         }
         Ok(())
     }
 
-    /// Tries where nothing was written lately: however many ask, there is one probe, and its answer counts for a
-    /// while.
+    /// Checks readiness, with a probe if there was no recent commit. Concurrent callers share one probe, and its
+    /// result counts for a while.
     pub(super) async fn require(&self, store: &Store) -> Result<()> {
-        if self.draining.load(Ordering::Acquire) || !store.ready() || committed_lately(store) {
-            return self.known(store);
+        if self.draining.load(Ordering::Acquire) || !store.ready() || committed_recently(store) {
+            return self.check_known(store);
         }
         if self.current(store).succeeds().await && store.ready() {
             return Ok(());
         }
-        Err(Error::unavailable(RETRY_AFTER, "the data file took no write"))
+        Err(Error::unavailable(RETRY_AFTER, "the data file did not accept a write"))
     }
 
     fn last(&self) -> Option<Probe> {
@@ -125,7 +125,7 @@ impl Readiness {
     }
 }
 
-/// Whether a commit, of whosoever's, has shown that the disk takes one.
-fn committed_lately(store: &Store) -> bool {
-    store.committed_at().is_some_and(|moment| moment.elapsed() < FRESH)
+/// Whether a recent commit, of any request, succeeded.
+fn committed_recently(store: &Store) -> bool {
+    store.committed_at().is_some_and(|moment| moment.elapsed() < VALID_FOR)
 }

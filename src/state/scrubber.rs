@@ -1,53 +1,53 @@
-//! Looking through the data file now and then, for what no request would notice.
+//! Scheduled checks of the data file, for damage that requests would not notice.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use crate::resources::checks;
-use crate::store::Findings;
+use crate::resources::record_registry;
+use crate::store::CheckReport;
 use crate::time::Timestamp;
 
 use super::{App, Inner};
 
-/// What the last look through the data file came to.
+/// The result of the last check of the data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Scrubbed {
-    /// When it ended.
+pub struct ScrubResult {
+    /// The time at which the check ended.
     pub at: Timestamp,
-    /// How many values were read.
+    /// The number of values read.
     pub values: u64,
-    /// How many problems there are.
+    /// The number of problems found.
     pub problems: u64,
 }
 
-/// How long it waits where the file could not be read.
-const RETRY: Duration = Duration::from_mins(1);
+/// The wait after a check that could not read the file.
+const RETRY_DELAY: Duration = Duration::from_mins(1);
 
 impl App {
-    /// What the last look through the data file came to; none before the first has ended.
-    pub fn last_scrub(&self) -> Option<Scrubbed> {
-        self.0.scrubbed.load().as_deref().copied()
+    /// Returns the result of the last check, or `None` before the first one has finished.
+    pub fn last_scrub(&self) -> Option<ScrubResult> {
+        self.0.last_scrub.load().as_deref().copied()
     }
 
-    /// Looks through the data file at once and then as often as is asked for, if it is.
-    pub(super) fn keep_looking(&self) {
+    /// Starts the scheduled checks, if they are enabled. The first one runs at once.
+    pub(super) fn start_scrubber(&self) {
         let Some(every) = self.0.config.scrub else { return };
         let (inner, clock) = (Arc::downgrade(&self.0), self.0.clock.clone());
         tokio::spawn(async move {
             let mut next = clock.now();
             loop {
-                clock.reaches(next).await;
-                let Some(found) = look_through(&inner).await else { return };
-                next = clock.now().plus(if found { every } else { every.min(RETRY) });
+                clock.wait_until(next).await;
+                let Some(found) = scrub_once(&inner).await else { return };
+                next = clock.now().plus(if found { every } else { every.min(RETRY_DELAY) });
             }
         });
     }
 }
 
-/// Whether the file could be read; none once nobody serves it any more.
-async fn look_through(inner: &Weak<Inner>) -> Option<bool> {
+/// Checks the data file. Returns whether it could be read, or `None` once the service is dropped.
+async fn scrub_once(inner: &Weak<Inner>) -> Option<bool> {
     let store = inner.upgrade()?.store.clone();
-    let findings = store.scrub(checks()).await;
+    let findings = store.scrub(record_registry()).await;
     drop(store);
     let app = inner.upgrade()?;
     match findings {
@@ -55,20 +55,20 @@ async fn look_through(inner: &Weak<Inner>) -> Option<bool> {
             report(&findings);
             let (values, problems) = (findings.values, findings.problem_count);
             let at = app.clock.now();
-            app.scrubbed.store(Some(Arc::new(Scrubbed { at, values, problems })));
+            app.last_scrub.store(Some(Arc::new(ScrubResult { at, values, problems })));
             Some(true)
         }
         Err(error) => {
-            tracing::warn!(%error, "the data file was not looked through");
+            tracing::warn!(%error, "the data file could not be checked");
             Some(false)
         }
     }
 }
 
-fn report(findings: &Findings) {
+fn report(findings: &CheckReport) {
     for problem in &findings.problems {
-        tracing::error!(problem, "the data file does not hold together");
+        tracing::error!(problem, "the data file is inconsistent");
     }
     let (values, problems) = (findings.values, findings.problem_count);
-    tracing::info!(values, problems, "the data file was looked through");
+    tracing::info!(values, problems, "data file checked");
 }

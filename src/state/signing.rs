@@ -1,39 +1,42 @@
-//! What is derived of the data file's signing secret, and how all of it but the key tags is renewed.
+//! Keys derived from the data file's signing secret, and their rotation. Key tags are not rotated.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use hmac::{Hmac, KeyInit, Mac};
 use serde::Serialize;
+use sha2::Sha256;
 
 use crate::error::{Error, Result};
 use crate::ids::ProjectId;
 use crate::resources::activity;
 use crate::resources::dashboards::{self, Dashboard};
-use crate::resources::invites::Links;
-use crate::resources::sharing::{self, Tokens};
+use crate::resources::invites::InviteLinks;
+use crate::resources::sharing::{self, SharingTokens};
 use crate::secret::{Purpose, Seed, SigningSecret};
 use crate::store::Tx;
 
 use super::App;
 
-/// How long it waits for the file to be open again.
-const RETRY: Duration = Duration::from_millis(100);
+/// The wait for the file to open again.
+const RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// What is derived of the signing secret, and renewed with it. Its clones are the same.
+/// The keys derived from the signing secret, which are rotated with it. Clones share the keys.
 #[derive(Clone)]
-pub(super) struct Signing {
-    pub(super) links: Links,
-    pub(super) sharing: Tokens,
-    live_events: Arc<ArcSwap<EncodingKey>>,
+pub(super) struct SigningKeys {
+    pub(super) links: InviteLinks,
+    pub(super) sharing: SharingTokens,
+    live_events: Arc<ArcSwap<Hmac<Sha256>>>,
 }
 
-impl Signing {
+impl SigningKeys {
     pub(super) fn new(link_base: &str, secret: &SigningSecret) -> Result<Self> {
         Ok(Self {
-            links: Links::new(link_base, secret)?,
-            sharing: Tokens::new(secret)?,
+            links: InviteLinks::new(link_base, secret)?,
+            sharing: SharingTokens::new(secret)?,
             live_events: Arc::new(ArcSwap::from_pointee(live_events(secret)?)),
         })
     }
@@ -46,30 +49,43 @@ impl Signing {
     }
 }
 
-fn live_events(secret: &SigningSecret) -> Result<EncodingKey> {
-    Ok(EncodingKey::from_secret(&secret.subkey(Purpose::LiveEvents)?))
+fn live_events(secret: &SigningSecret) -> Result<Hmac<Sha256>> {
+    Hmac::new_from_slice(&secret.subkey(Purpose::LiveEvents)?).map_err(Error::internal)
+}
+
+/// Returns a JSON Web Token with these claims, signed with HMAC-SHA256 (RFC 7515).
+fn json_web_token(claims: &impl Serialize, mut mac: Hmac<Sha256>) -> Result<String> {
+    const HEADER: &str = r#"{"typ":"JWT","alg":"HS256"}"#;
+    let mut token = BASE64_URL_SAFE_NO_PAD.encode(HEADER);
+    token.push('.');
+    let claims = serde_json::to_vec(claims).map_err(Error::internal)?;
+    BASE64_URL_SAFE_NO_PAD.encode_string(claims, &mut token);
+    mac.update(token.as_bytes());
+    token.push('.');
+    BASE64_URL_SAFE_NO_PAD.encode_string(mac.finalize().into_bytes(), &mut token);
+    Ok(token)
 }
 
 impl App {
-    /// Renews every subkey of the signing secret but that of the key tags (decisions §5): links to invites and live
-    /// events tokens that were made before end, and each public page gets a new token. Answers how many pages those
-    /// are. This process takes the new subkeys while it serves nothing, so that none is used with the other's file.
+    /// Rotates every key derived from the signing secret except that of the key tags. Existing invite links and
+    /// live events tokens become invalid, and each public page gets a new token. Returns the number of these pages.
     ///
+    /// This process switches to the new keys while it serves no requests, so the keys always match the data file.
     /// # Errors
     /// 503 when the file is closed or cannot be written.
     pub async fn rotate_secrets(&self) -> Result<usize> {
-        let (now, seed, signing) = (self.now(), Seed::take(), self.0.signing.clone());
-        let rotated = self.store().write_apart(
+        let (now, seed, signing) = (self.now(), Seed::generate(), self.0.signing.clone());
+        let rotated = self.store().exclusive_write(
             move |tx| {
-                let mut draw = seed.draw();
-                let secret = tx.renew_secret(&mut draw)?;
-                let pages = sharing::renew(tx, &Tokens::new(&secret)?)?;
+                let mut rng = seed.rng();
+                let secret = tx.renew_secret(&mut rng)?;
+                let pages = sharing::rotate_all(tx, &SharingTokens::new(&secret)?)?;
                 for page in &pages {
-                    if let Some(dashboard) = tx.head::<Dashboard>(page)? {
-                        dashboards::note_sharing(tx, &dashboard, true)?;
+                    if let Some(dashboard) = tx.meta::<Dashboard>(page)? {
+                        dashboards::set_shared(tx, &dashboard, true)?;
                     }
                 }
-                activity::record(tx, None, &mut draw, now)?;
+                activity::record(tx, None, &mut rng, now)?;
                 Ok((secret, pages.len()))
             },
             move |(secret, _)| signing.renew(secret),
@@ -77,7 +93,7 @@ impl App {
         match rotated.await {
             Ok((_, pages)) => Ok(pages),
             Err(error) => {
-                // A commit that failed may be on disk all the same, which shows once the file is open again.
+                // A failed commit may still be on disk, which is known only once the file is open again.
                 let inner = Arc::downgrade(&self.0);
                 tokio::spawn(async move {
                     while let Some(inner) = inner.upgrade() {
@@ -86,7 +102,7 @@ impl App {
                             return;
                         }
                         drop(inner);
-                        tokio::time::sleep(RETRY).await;
+                        tokio::time::sleep(RETRY_DELAY).await;
                     }
                 });
                 Err(error)
@@ -94,8 +110,8 @@ impl App {
         }
     }
 
-    /// The signed token with which a project's live events are read: valid for at least seven days, and
-    /// the same for a day (decisions §1, §4).
+    /// Returns the signed token for reading a project's live events. It is valid for at least seven days and stays
+    /// the same within a day.
     ///
     /// # Errors
     /// None in practice: the claims always serialize.
@@ -111,8 +127,30 @@ impl App {
         let today = self.now().seconds().div_euclid(DAY) * DAY;
         let claims =
             Claims { team_id: project, api_token, aud: "posthog:livestream", exp: today + 8 * DAY };
-        let header = Header::new(Algorithm::HS256);
-        jsonwebtoken::encode(&header, &claims, &self.0.signing.live_events.load())
-            .map_err(Error::internal)
+        json_web_token(&claims, Hmac::clone(&self.0.signing.live_events.load()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The token was made by the `jsonwebtoken` crate.
+    #[test]
+    fn the_format_of_tokens_is_fixed() {
+        let secret = SigningSecret::from_parts([7; 32], None);
+        let claims = json!({ "team_id": 1, "api_token": "phc_a", "aud": "posthog:livestream", "exp": 1_700_000_000 });
+        let token = json_web_token(&claims, live_events(&secret).expect("a key")).expect("a token");
+        assert_eq!(
+            token,
+            "eyJ0eXAiOiJKV1QiLCJhbGciOiJIUzI1NiJ9.eyJ0ZWFtX2lkIjoxLCJhcGlfdG9rZW4iOiJwaGNfYSIsImF1ZCI6InBvc3Rob2c6bGl2ZXN0cmVhbSIsImV4cCI6MTcwMDAwMDAwMH0.PX5qfufEcrFeJh3_ZstKu7JsSZVhgxqwmqsXI9Z9Wog"
+        );
+        let (signed, signature) = token.rsplit_once('.').expect("a signature");
+        let mut mac = live_events(&secret).expect("a key");
+        mac.update(signed.as_bytes());
+        let signature = BASE64_URL_SAFE_NO_PAD.decode(signature).expect("base64url");
+        assert!(mac.verify_slice(&signature).is_ok());
     }
 }

@@ -1,5 +1,5 @@
-//! `backup`: the state that one commit left, as a file of its own. It may come out of a store of this process or,
-//! as a stream, out of a server's.
+//! `backup`: writes the state of the last commit to a file. The state comes from a store of this process, or
+//! from a server as a stream.
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -10,128 +10,133 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 
 use super::Store;
-use super::check::{Checks, check_snapshot, check_structure};
-use super::disk::{Drive, Reading};
+use super::check::{check_snapshot, check_structure};
 use super::engine::{RETRY_AFTER, begin, begin_read, definition, storage_error};
-use super::file::{self, Lock};
+use super::file::{self, FileLock};
+use super::file_system::{FileReader, FsHandle};
 use super::key::Key;
 use super::open_error::OpenError;
-use super::panics::caught;
+use super::panics::catch_panic;
 use super::progress::{Progress, Steps};
 use super::record::{damaged, seal};
+use super::record_registry::RecordRegistry;
 use super::schema::{FORMAT, Table};
 use super::snapshot::Snapshot;
-use crate::background::{Priority, in_background};
+use crate::low_priority::{Priority, run_low_priority};
 
-/// The page cache of a file that is written once and read once: 16 MiB.
-const CACHE: usize = 16 * 1024 * 1024;
+/// The page cache for a file that is written and read once: 16 MiB.
+const PAGE_CACHE: usize = 16 * 1024 * 1024;
 
-/// A backup that was made.
+/// A completed backup.
 #[derive(Debug, Clone, Serialize)]
 pub struct Backup {
-    /// Where it is.
+    /// The path of the backup.
     pub file: PathBuf,
-    /// How many values it holds.
+    /// How many values it contains.
     pub values: u64,
-    /// How large it is.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// The BLAKE3 hash of the file, as `b3sum` tells it.
+    /// The BLAKE3 hash of the file, as `b3sum` prints it.
     pub blake3: String,
 }
 
-/// What is done with each value: its table, its key and its payload.
-pub(super) type Take<'t> = dyn FnMut(Table, &[u8], &[u8]) -> Result<()> + 't;
+/// Called with each value: its table, its key and its payload.
+pub(super) type Visitor<'t> = dyn FnMut(Table, &[u8], &[u8]) -> Result<()> + 't;
 
 impl Store {
-    /// Writes the state that the last commit left to a new file at `to`, checks that file, and lets it appear whole
-    /// or not at all. Whoever reads and writes goes on beside it.
+    /// Writes the state of the last commit to a new file at `to` and checks that file. The file appears
+    /// complete or not at all. Reads and writes continue meanwhile.
     ///
     /// # Errors
-    /// When there is a file already, the state does not hold together, or the operating system refuses. Nothing is
-    /// left at `to` then.
+    /// When a file already exists, the state is inconsistent, or the operating system reports an error.
+    /// Nothing is left at `to` then.
     pub async fn backup(
         &self,
         to: PathBuf,
-        checks: Checks,
+        registry: RecordRegistry,
         progress: Progress,
     ) -> Result<Backup, OpenError> {
         let (walk_begun, snapshot) = self.begin_walk().await?;
-        // What becomes of the backup's syncs says nothing of the data file's.
-        let drive = self.drive.apart();
+        // A failed sync of the backup says nothing about the data file.
+        let fs = self.fs.separate();
         let write = move || {
             let _under_way = walk_begun;
-            write(&drive, &to, snapshot.values()?, &checks, &progress, |take| {
-                walk(&snapshot, Table::ALL, take)
+            write(&fs, &to, snapshot.values()?, &registry, &progress, |take| {
+                each_value(&snapshot, Table::ALL, take)
             })
         };
-        in_background(Priority::Upkeep, write).await?
+        run_low_priority(Priority::Upkeep, write).await?
     }
 
-    /// Writes the state that the last commit left to `out`, for [`receive`] at its other end.
+    /// Streams the state of the last commit to `out`, for [`receive`] to read.
     ///
     /// # Errors
-    /// 500 for a damaged value, 503 when the file cannot be read or `out` takes no more.
+    /// 500 for a damaged value, 503 when the file cannot be read or `out` cannot be written.
     pub async fn stream(&self, out: impl Write + Send + 'static) -> Result<()> {
         let (walk_begun, snapshot) = self.begin_walk().await?;
         let send = move || {
             let _under_way = walk_begun;
             send(&snapshot, out)
         };
-        in_background(Priority::Upkeep, send).await?
+        run_low_priority(Priority::Upkeep, send).await?
     }
 }
 
-/// Writes what a server [streams](Store::stream) to a new file at `to`, as [`Store::backup`] does.
+/// Writes the [stream](Store::stream) of a server to a new file at `to`, as [`Store::backup`] does.
 ///
 /// # Errors
-/// As [`Store::backup`]; and when the stream breaks off or is another release's.
+/// The errors of [`Store::backup`]; also when the stream breaks off or comes from a different release.
 pub fn receive(
     from: impl Read,
     to: &Path,
-    checks: &Checks,
+    registry: &RecordRegistry,
     progress: &Progress,
 ) -> Result<Backup, OpenError> {
-    let (mut stream, of) = Stream::open(from)?;
-    write(&Drive::files(), to, of, checks, progress, |take| stream.each(take))
+    let (mut stream, of) = ValueStream::open(from)?;
+    write(&FsHandle::os(), to, of, registry, progress, |take| stream.each(take))
 }
 
-fn broken_off(cause: &io::Error) -> Error {
-    Error::invalid("broken_off", format!("the server did not send all of it: {cause}"))
+fn interrupted(cause: &io::Error) -> Error {
+    Error::invalid("broken_off", format!("the server's response broke off: {cause}"))
 }
 
-/// Hands every value of these tables to `take`, its checksum verified.
-pub(super) fn walk(snapshot: &Snapshot, tables: &[Table], take: &mut Take<'_>) -> Result<()> {
+/// Calls `take` with every value of these tables, after verifying its checksum.
+pub(super) fn each_value(
+    snapshot: &Snapshot,
+    tables: &[Table],
+    take: &mut Visitor<'_>,
+) -> Result<()> {
     tables.iter().try_for_each(|table| {
-        caught(|| snapshot.each(*table, &mut |key, payload| take(*table, key, payload?)))
-            .unwrap_or_else(|| Err(damaged(*table, &"redb cannot make sense of it")))
+        catch_panic(|| snapshot.each(*table, &mut |key, payload| take(*table, key, payload?)))
+            .unwrap_or_else(|| Err(damaged(*table, &"redb panicked while reading it")))
     })
 }
 
-/// Makes the file of the values that `source` hands over table by table, `of` in all.
+/// Creates a file from the `of` values that `source` passes on, table by table.
 fn write(
-    drive: &Drive,
+    fs: &FsHandle,
     to: &Path,
     of: u64,
-    checks: &Checks,
+    registry: &RecordRegistry,
     progress: &Progress,
-    source: impl FnOnce(&mut Take<'_>) -> Result<()>,
+    source: impl FnOnce(&mut Visitor<'_>) -> Result<()>,
 ) -> Result<Backup, OpenError> {
-    file::require_absent(drive, to)?;
-    let lock = Lock::take(to)?;
-    let created = file::create(drive, to, CACHE, |database| {
+    file::require_absent(fs, to)?;
+    let lock = FileLock::take(to)?;
+    let created = file::create(fs, to, PAGE_CACHE, |database| {
         fill(database, &mut progress.begin("copying", of), source)?;
-        require_sound(to, database, checks, progress)
+        require_valid(to, database, registry, progress)
     });
-    lock.withdraw();
+    lock.release();
     created?;
-    let (bytes, blake3) = hash(drive, to).map_err(OpenError::io("read", to))?;
+    let (bytes, blake3) = hash(fs, to).map_err(OpenError::io("read", to))?;
     Ok(Backup { file: to.to_owned(), values: of, bytes, blake3 })
 }
 
 fn fill(
     database: &Database,
     steps: &mut Steps,
-    source: impl FnOnce(&mut Take<'_>) -> Result<()>,
+    source: impl FnOnce(&mut Visitor<'_>) -> Result<()>,
 ) -> Result<()> {
     let transaction = begin(database)?;
     for table in Table::ALL {
@@ -148,80 +153,81 @@ fn fill(
             }
         };
         opened.insert(key, seal(table, key, payload).as_slice()).map_err(storage_error)?;
-        steps.done();
+        steps.advance();
         Ok(())
     })?;
     drop(target);
     transaction.commit().map_err(storage_error)
 }
 
-/// Checks a file that nobody else has open.
-pub(super) fn require_sound(
+/// Checks a file that nothing else has open.
+pub(super) fn require_valid(
     path: &Path,
     database: &mut Database,
-    checks: &Checks,
+    registry: &RecordRegistry,
     progress: &Progress,
 ) -> Result<(), OpenError> {
     let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
-    let mut findings = check_snapshot(&snapshot, checks, progress);
+    let mut report = check_snapshot(&snapshot, registry, progress);
     drop(snapshot);
-    check_structure(database, progress, &mut findings);
-    match findings.problems.first() {
+    check_structure(database, progress, &mut report);
+    match report.problems.first() {
         None => Ok(()),
         Some(problem) => Err(OpenError::Unsound {
             path: path.to_owned(),
             problem: problem.clone(),
-            count: findings.problem_count,
+            count: report.problem_count,
         }),
     }
 }
 
-fn hash(drive: &Drive, path: &Path) -> io::Result<(u64, String)> {
+fn hash(fs: &FsHandle, path: &Path) -> io::Result<(u64, String)> {
     let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(Reading::of(drive, path)?)?;
+    hasher.update_reader(FileReader::open(fs, path)?)?;
     Ok((hasher.count(), hasher.finalize().to_hex().to_string()))
 }
 
-/// What leads each value of a stream; another byte ends it.
-const MORE: u8 = 1;
+/// The byte before each value of a stream. Any other byte ends the stream.
+const VALUE_FOLLOWS: u8 = 1;
 
-/// Writes the format, the number of values, then for each its table's place in the list, its key and its payload,
-/// both led by their lengths.
+/// Writes the format and the number of values. Then, for each value: the index of its table in
+/// [`Table::ALL`], its key and its payload, each of the two after its length.
 fn send(snapshot: &Snapshot, out: impl Write) -> Result<()> {
     let refused = |cause: io::Error| Error::unavailable(RETRY_AFTER, cause);
     let mut out = BufWriter::new(out);
     let begin = [FORMAT.encoded(), snapshot.values()?.encoded()].concat();
     out.write_all(&begin).map_err(refused)?;
-    walk(snapshot, Table::ALL, &mut |table, key, payload| {
+    each_value(snapshot, Table::ALL, &mut |table, key, payload| {
         let lengths = [key, payload].map(|part| (part.len() as u64).encoded());
-        let parts = [&[MORE, table as u8], lengths[0].as_slice(), key, &lengths[1], payload];
+        let parts =
+            [&[VALUE_FOLLOWS, table as u8], lengths[0].as_slice(), key, &lengths[1], payload];
         parts.iter().try_for_each(|part| out.write_all(part)).map_err(refused)
     })?;
     out.write_all(&[0]).and_then(|()| out.flush()).map_err(refused)
 }
 
-/// A table, a key in it and its payload.
+/// A table, a key and a payload.
 type Value = (Table, Vec<u8>, Vec<u8>);
 
-/// Reads what [`send`] wrote.
-pub(super) struct Stream<R>(BufReader<R>);
+/// Reads a stream that [`send`] wrote.
+pub(super) struct ValueStream<R>(BufReader<R>);
 
-impl<R: Read> Stream<R> {
-    /// Reads the beginning; answers besides how many values are to come.
+impl<R: Read> ValueStream<R> {
+    /// Reads the start of a stream. Also returns how many values follow.
     pub(super) fn open(from: R) -> Result<(Self, u64)> {
         let mut stream = Self(BufReader::new(from));
         let begun = stream.number().and_then(|format| Ok((format, stream.number()?)));
-        let (format, of) = begun.map_err(|cause| broken_off(&cause))?;
+        let (format, of) = begun.map_err(|cause| interrupted(&cause))?;
         if format != FORMAT {
-            let text = "the server is another release; use the same one for the command";
+            let text = "the server is a different release; run the command with the same release";
             return Err(Error::invalid("another_release", text));
         }
         Ok((stream, of))
     }
 
-    /// Hands every value to `take`.
-    pub(super) fn each(&mut self, take: &mut Take<'_>) -> Result<()> {
-        while let Some((table, key, payload)) = self.next().map_err(|cause| broken_off(&cause))? {
+    /// Calls `take` with every value.
+    pub(super) fn each(&mut self, take: &mut Visitor<'_>) -> Result<()> {
+        while let Some((table, key, payload)) = self.next().map_err(|cause| interrupted(&cause))? {
             take(table, &key, &payload)?;
         }
         Ok(())
@@ -229,7 +235,7 @@ impl<R: Read> Stream<R> {
 
     fn next(&mut self) -> io::Result<Option<Value>> {
         let [more] = self.bytes()?;
-        if more != MORE {
+        if more != VALUE_FOLLOWS {
             return Ok(None);
         }
         let [place] = self.bytes()?;

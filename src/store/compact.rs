@@ -1,4 +1,4 @@
-//! `compact`: the file without its dead space.
+//! `compact`: returns the unused space of the data file to the operating system.
 
 use std::time::{Duration, Instant};
 
@@ -11,59 +11,58 @@ use super::Store;
 use super::engine::{RETRY_AFTER, storage_error};
 use super::progress::Progress;
 
-/// How long it waits for requests that still read.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long it waits between two looks.
-const PAUSE: Duration = Duration::from_millis(5);
+/// How long a compaction waits for requests that are still reading.
+const READERS_TIMEOUT: Duration = Duration::from_secs(5);
+/// The interval at which it tries again.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// A compaction that was done.
+/// A completed compaction.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Compacted {
-    /// How large the file was, in bytes.
+    /// The size of the file before, in bytes.
     pub bytes_before: u64,
-    /// How large it is.
+    /// The size of the file after, in bytes.
     pub bytes: u64,
 }
 
-/// What of the file is in use.
+/// The size of the data file, and how much of it is unused.
 #[derive(Debug, Clone, Copy)]
-pub struct Space {
-    /// How large it is, in bytes.
+pub struct SpaceUsage {
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// How many of them compacting would give back, as far as redb can tell before it does.
+    /// How many of these bytes a compaction would free, by redb's estimate.
     pub dead: u64,
 }
 
 impl Store {
-    /// What of the file is in use.
+    /// Returns the size of the file and its unused space.
     ///
     /// # Errors
     /// 503 when the file is closed or cannot be read.
-    pub async fn space(&self) -> Result<Space> {
+    pub async fn space(&self) -> Result<SpaceUsage> {
         let bytes = self.path().metadata().map_err(Error::internal)?.len();
         let allocated = self.write(|tx| tx.allocated()).await?;
-        Ok(Space { bytes, dead: bytes.saturating_sub(allocated) })
+        Ok(SpaceUsage { bytes, dead: bytes.saturating_sub(allocated) })
     }
 
-    /// Gives the file's dead space back to the operating system. Meanwhile everything is refused with 503; requests
-    /// that read are waited for.
+    /// Returns the unused space of the file to the operating system. Waits for requests that are reading; new
+    /// requests fail with 503 meanwhile.
     ///
     /// # Errors
-    /// 400 when the whole file is being read, for a backup, an export, a check or a scrub; 503 when requests read for
+    /// 400 when a backup, an export, a check or a scrub is reading the whole file; 503 when requests read for
     /// too long, the file is closed, or it cannot be written.
     pub async fn compact(&self, progress: &Progress) -> Result<Compacted> {
         progress.begin("compacting", 0);
-        let Ok(_alone) = self.walks.try_write() else {
-            let text =
-                "a backup, an export, a check or a scrub is under way; compact when it is done";
+        let Ok(_alone) = self.walk_lock.try_write() else {
+            let text = "a backup, an export, a check or a scrub is running; compact after it";
             return Err(Error::invalid("under_way", text));
         };
-        let (drive, path) = (self.drive.clone(), self.path().to_owned());
+        let (fs, path) = (self.fs.clone(), self.path().to_owned());
         let size = move || {
-            let size = drive.disk().open(&path).and_then(|file| file.size());
+            let size = fs.file_system().open(&path).and_then(|file| file.size());
             size.map_err(|cause| Error::unavailable(RETRY_AFTER, cause))
         };
-        self.exchange(move |mut database| {
+        self.with_exclusive_file(move |mut database| {
             let bytes_before = size()?;
             compact(&mut database)?;
             drop(database);
@@ -77,14 +76,17 @@ fn compact(database: &mut Database) -> Result<()> {
     let begun = Instant::now();
     loop {
         match database.compact() {
-            // One pass may make room for another.
+            // One pass may free space that the next pass can use.
             Ok(true) => {}
             Ok(false) => return Ok(()),
-            Err(CompactionError::TransactionInProgress) if begun.elapsed() < PATIENCE => {
-                std::thread::sleep(PAUSE);
+            Err(CompactionError::TransactionInProgress) if begun.elapsed() < READERS_TIMEOUT => {
+                std::thread::sleep(POLL_INTERVAL);
             }
             Err(CompactionError::TransactionInProgress) => {
-                return Err(Error::unavailable(RETRY_AFTER, "requests still read the data file"));
+                return Err(Error::unavailable(
+                    RETRY_AFTER,
+                    "requests are still reading the data file",
+                ));
             }
             Err(CompactionError::Storage(error)) => return Err(storage_error(error)),
             Err(error) => return Err(Error::internal(error)),

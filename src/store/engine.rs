@@ -1,4 +1,4 @@
-//! How the store uses redb: the shape of its tables, what its failures mean, how it commits, and how it reads.
+//! How the store uses redb: table definitions, transactions, reads, and the meaning of redb's errors.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -10,11 +10,11 @@ use redb::{
 use crate::error::{Error, Result};
 
 use super::read::Visit;
-use super::record::open;
+use super::record::unseal;
 use super::schema::Table;
 use super::window::Order;
 
-/// What a client is told to wait, in seconds, where the store cannot serve.
+/// The `Retry-After` of the store's 503 responses, in seconds.
 pub(super) const RETRY_AFTER: u32 = 1;
 
 pub(super) type Bytes = &'static [u8];
@@ -23,10 +23,10 @@ pub(super) const fn definition(table: Table) -> TableDefinition<'static, Bytes, 
     TableDefinition::new(table.name())
 }
 
-/// Begins a transaction that is on disk when it is committed and opens at once after a crash.
+/// Begins a write transaction whose commit is durable and which needs no long repair after a crash.
 ///
-/// Two-phase: stored bytes come from outside, and a one-phase commit trusts checksums that an
-/// attacker could arrange. Quick repair: a large file opens in a millisecond after SIGKILL.
+/// Two-phase commit: an attacker can choose stored bytes, and a one-phase commit trusts checksums that such
+/// bytes could forge. Quick repair: after SIGKILL even a large file opens within a millisecond.
 pub(super) fn begin(database: &Database) -> Result<WriteTransaction> {
     let mut transaction = database.begin_write().map_err(storage_error)?;
     transaction.set_durability(Durability::Immediate).map_err(storage_error)?;
@@ -35,18 +35,18 @@ pub(super) fn begin(database: &Database) -> Result<WriteTransaction> {
     Ok(transaction)
 }
 
-/// Fails where the handle refuses to go on.
-pub(super) fn probe(database: &Database) -> Result<()> {
+/// Fails if redb refuses further writes through this handle.
+pub(super) fn require_usable(database: &Database) -> Result<()> {
     begin(database)?.abort().map_err(storage_error)
 }
 
-/// The present state of `database`.
+/// Begins a read of the last committed state of `database`.
 pub(super) fn begin_read(database: &Database) -> Result<ReadTransaction> {
     database.begin_read().map_err(storage_error)
 }
 
-/// What a failure of redb means to a client: where the file cannot be reached it passes, everything else
-/// is damage or a defect.
+/// Maps an error of redb to an error of the API. A file that cannot be reached is 503, because it may pass;
+/// everything else is 500, because the file is damaged or the code has a defect.
 pub(super) fn storage_error(error: impl Into<redb::Error>) -> Error {
     match error.into() {
         error @ (redb::Error::Io(_)
@@ -57,22 +57,23 @@ pub(super) fn storage_error(error: impl Into<redb::Error>) -> Error {
     }
 }
 
-/// Hands the opened payload under `key` to `visit`.
-pub(super) fn get_from(
+/// Calls `visit` with the verified payload under `key`. Does not call it if the key is absent.
+pub(super) fn get_value(
     source: &impl ReadableTable<Bytes, Bytes>,
     table: Table,
     key: &[u8],
     visit: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
     match source.get(key).map_err(storage_error)? {
-        Some(sealed) => visit(open(table, key, sealed.value())?),
+        Some(sealed) => visit(unseal(table, key, sealed.value())?),
         None => Ok(()),
     }
 }
 
-/// Hands each key of a span, its end excluded, and its opened payload to `visit`, past the first `skip` ones.
-/// `spend` is told the bytes of each value before it is opened, and 0 for each one that is skipped.
-pub(super) fn walk_from(
+/// Calls `visit` with each key from `from` up to, but not including, `until`, and its verified payload, after
+/// the first `skip` keys. Calls `spend` with the size of each value before verifying it, and with 0 for each
+/// skipped key.
+pub(super) fn walk_range(
     source: &impl ReadableTable<Bytes, Bytes>,
     table: Table,
     (from, until): (&[u8], Option<&[u8]>),
@@ -81,7 +82,7 @@ pub(super) fn walk_from(
     spend: impl Fn(usize) -> Result<()>,
     visit: &mut Visit<'_>,
 ) -> Result<()> {
-    // redb panics over a range that ends before it begins.
+    // redb panics on a range whose end is before its start.
     if until.is_some_and(|until| until <= from) {
         return Ok(());
     }
@@ -95,11 +96,11 @@ pub(super) fn walk_from(
             return spend(0).map(ControlFlow::Continue);
         }
         spend(sealed.value().len())?;
-        visit(key.value(), open(table, key.value(), sealed.value())?)
+        visit(key.value(), unseal(table, key.value(), sealed.value())?)
     };
     let walked = match order {
-        Order::Ascending => range.map(step).try_for_each(flow),
-        Order::Descending => range.rev().map(step).try_for_each(flow),
+        Order::Ascending => range.map(step).try_for_each(to_control_flow),
+        Order::Descending => range.rev().map(step).try_for_each(to_control_flow),
     };
     match walked {
         ControlFlow::Break(Err(error)) => Err(error),
@@ -107,7 +108,7 @@ pub(super) fn walk_from(
     }
 }
 
-fn flow(step: Result<ControlFlow<()>>) -> ControlFlow<Result<()>> {
+fn to_control_flow(step: Result<ControlFlow<()>>) -> ControlFlow<Result<()>> {
     match step {
         Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
         Ok(ControlFlow::Break(())) => ControlFlow::Break(Ok(())),

@@ -1,5 +1,5 @@
-//! `export`: the state that one commit left, as lines of JSON. Like a backup it may come out of a store of this
-//! process or, as a stream, out of a server's.
+//! `export`: writes the state of the last commit as lines of JSON. The state comes from a store of this
+//! process, or from a server as a stream.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,53 +12,53 @@ use crate::error::{Error, Result};
 use crate::secret::SigningSecret;
 
 use super::Store;
-use super::backup::{Stream, Take, walk};
-use super::check::Checks;
-use super::disk::Drive;
+use super::backup::{ValueStream, Visitor, each_value};
 use super::engine::RETRY_AFTER;
+use super::export_lines::{self, RecordTypes, Sequence};
 use super::file::{self, folder_of};
+use super::file_system::FsHandle;
 use super::key::Key;
-use super::lines::{self, Kinds, Sequence};
 use super::open_error::OpenError;
 use super::progress::Progress;
 use super::record::damaged;
+use super::record_registry::RecordRegistry;
 use super::schema::{FORMAT, FORMAT_KEY, MARK_KEY, RENEWED_KEY, SECRET_KEY, Table};
-use crate::background::{Priority, in_background};
+use crate::low_priority::{Priority, run_low_priority};
 
-/// The form of the lines.
-pub(super) const EXPORT: u64 = 1;
+/// The version of the line format.
+pub(super) const EXPORT_FORMAT: u64 = 1;
 
-/// The first line of an export. It holds no moment, so that one state has one export.
+/// The first line of an export. It contains no timestamp, so that equal states have equal exports.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Header {
-    /// The form of the lines.
+    /// The version of the line format.
     pub(super) steward_export: u64,
-    /// The form of the data file.
+    /// The format version of the data file.
     pub(super) schema: u64,
-    /// Whether secrets are in it.
+    /// Whether the export contains secrets.
     pub(super) secrets: bool,
-    /// How many lines there are of each table.
+    /// The number of lines of each table.
     pub(super) counts: BTreeMap<String, u64>,
-    /// The BLAKE3 hash of all lines but this.
+    /// The BLAKE3 hash of all other lines.
     pub(super) blake3: String,
 }
 
 /// An export that was written to a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct Exported {
-    /// Where it is.
+    /// The path of the export.
     pub file: PathBuf,
-    /// How many lines it has, besides the first.
+    /// How many lines it has, not counting the first.
     pub lines: u64,
-    /// How large it is.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// Whether secrets are in it.
+    /// Whether it contains secrets.
     pub secrets: bool,
 }
 
-/// An export that is ready to be written where it is to go. Its lines wait in a file without a name, so that
-/// memory is not what limits them and nothing is left behind.
+/// An export that is ready to be written. Its lines are in an unnamed file, so memory does not limit its size
+/// and a crash leaves nothing behind.
 pub struct Export {
     header: Vec<u8>,
     lines: u64,
@@ -66,50 +66,50 @@ pub struct Export {
     secrets: bool,
 }
 
-/// How an export is made.
-pub struct Exporting {
-    /// What is exported, and what of it is secret.
-    pub checks: Checks,
-    /// Whether secrets are to be in it.
+/// How to export.
+pub struct ExportOptions {
+    /// The types of records, and what is secret in them.
+    pub registry: RecordRegistry,
+    /// Whether to include secrets.
     pub secrets: bool,
-    /// Where its lines may wait: a folder.
+    /// The folder for the temporary file.
     pub folder: PathBuf,
-    /// Hears how far it is.
+    /// Receives the progress.
     pub progress: Progress,
 }
 
 impl Store {
-    /// Puts the state that the last commit left into lines. Whoever reads and writes goes on beside it. Nothing is
-    /// read but what has lines: a damaged index is no obstacle, and an import makes it anew.
+    /// Exports the state of the last commit. Reads and writes continue meanwhile. Reads only the tables that
+    /// have lines, so a damaged index does not prevent an export; an import rebuilds the indexes.
     ///
     /// # Errors
-    /// When a record is damaged, or the operating system refuses.
-    pub async fn export(&self, how: Exporting) -> Result<Export, OpenError> {
+    /// When a record is damaged, or the operating system reports an error.
+    pub async fn export(&self, how: ExportOptions) -> Result<Export, OpenError> {
         let (walk_begun, snapshot) = self.begin_walk().await?;
         let put = move || {
             let _under_way = walk_begun;
             let tables = how.tables();
-            how.lines(snapshot.values_of(&tables)?, |take| walk(&snapshot, &tables, take))
+            how.lines(snapshot.values_of(&tables)?, |take| each_value(&snapshot, &tables, take))
         };
-        in_background(Priority::Upkeep, put).await?
+        run_low_priority(Priority::Upkeep, put).await?
     }
 }
 
-impl Exporting {
-    /// Puts what a server [streams](Store::stream) into lines.
+impl ExportOptions {
+    /// Exports the [stream](Store::stream) of a server.
     ///
     /// # Errors
-    /// As [`Store::export`]; and when the stream breaks off or is another release's.
+    /// The errors of [`Store::export`]; also when the stream breaks off or comes from a different release.
     pub fn receive(&self, from: impl Read) -> Result<Export, OpenError> {
-        let (mut stream, of) = Stream::open(from)?;
+        let (mut stream, of) = ValueStream::open(from)?;
         self.lines(of, |take| stream.each(take))
     }
 
-    /// The tables that have lines.
+    /// Returns the tables that have lines.
     fn tables(&self) -> Vec<Table> {
-        let kinds = Kinds::of(&self.checks);
+        let kinds = RecordTypes::of(&self.registry);
         let has_lines = |table: &&Table| {
-            matches!(table, Table::Meta | Table::Sequences) || kinds.kind(**table).is_some()
+            matches!(table, Table::Meta | Table::Sequences) || kinds.record_type(**table).is_some()
         };
         Table::ALL.iter().filter(has_lines).copied().collect()
     }
@@ -117,39 +117,39 @@ impl Exporting {
     fn lines(
         &self,
         of: u64,
-        source: impl FnOnce(&mut Take<'_>) -> Result<()>,
+        source: impl FnOnce(&mut Visitor<'_>) -> Result<()>,
     ) -> Result<Export, OpenError> {
         let folder = &self.folder;
         let body = tempfile::tempfile_in(folder).map_err(OpenError::io("write to", folder))?;
-        let mut lines = Lines::new(self, body);
+        let mut lines = ExportWriter::new(self, body);
         let mut steps = self.progress.begin("exporting", of);
         source(&mut |table, key, payload| {
             lines.add(table, key, payload)?;
-            steps.done();
+            steps.advance();
             Ok(())
         })?;
         lines.end()
     }
 }
 
-/// The lines of an export, as they come.
-struct Lines<'e> {
-    how: &'e Exporting,
-    kinds: Kinds<'e>,
+/// Writes the lines of an export.
+struct ExportWriter<'e> {
+    options: &'e ExportOptions,
+    kinds: RecordTypes<'e>,
     out: BufWriter<File>,
     hasher: blake3::Hasher,
     line: Vec<u8>,
     counts: BTreeMap<String, u64>,
-    /// The signing secret, once a part of it was met.
+    /// The parts of the signing secret, once they were read.
     first: Option<[u8; 32]>,
     renewed: Option<[u8; 32]>,
 }
 
-impl<'e> Lines<'e> {
-    fn new(how: &'e Exporting, body: File) -> Self {
+impl<'e> ExportWriter<'e> {
+    fn new(options: &'e ExportOptions, body: File) -> Self {
         Self {
-            how,
-            kinds: Kinds::of(&how.checks),
+            options,
+            kinds: RecordTypes::of(&options.registry),
             out: BufWriter::new(body),
             hasher: blake3::Hasher::new(),
             line: Vec::new(),
@@ -159,50 +159,52 @@ impl<'e> Lines<'e> {
         }
     }
 
-    /// Adds the line of a value, where it has one.
+    /// Adds the line of a value, if it has one.
     fn add(&mut self, table: Table, key: &[u8], payload: &[u8]) -> Result<()> {
         if table == Table::Meta {
             return self.note(key, payload);
         }
         self.add_secret()?;
         let line = &mut self.line;
-        let has_line = match (table, self.kinds.kind(table)) {
+        let has_line = match (table, self.kinds.record_type(table)) {
             (Table::Sequences, _) => {
                 let of = String::read(&mut &*key);
                 let of = of.and_then(|of| Table::ALL.iter().find(|table| table.name() == of));
                 let last = u64::read(&mut &*payload);
-                let (of, last) =
-                    of.zip(last).ok_or_else(|| damaged(table, &"no number of a table"))?;
-                lines::write_head(table, &Sequence::of(*of, last), line)?;
+                let (of, last) = of
+                    .zip(last)
+                    .ok_or_else(|| damaged(table, &"not a sequence of a known table"))?;
+                export_lines::write_head(table, &Sequence::of(*of, last), line)?;
                 true
             }
-            (_, Some(kind)) => kind.write_line(self.how.secrets, payload, line)?,
-            // Counts and indexes follow from the records.
+            (_, Some(kind)) => kind.write_line(self.options.secrets, payload, line)?,
+            // Counts and indexes are derived from the records.
             _ => false,
         };
         if has_line { self.flush(table) } else { Ok(()) }
     }
 
-    /// Notes a value of the table that is about the file itself: the mark and the form are told by the first line.
+    /// Handles a value of [`Table::Meta`]. The mark and the format are in the first line, so only the signing
+    /// secret matters.
     fn note(&mut self, key: &[u8], payload: &[u8]) -> Result<()> {
         let part = || {
             let part = payload.try_into();
-            part.map_err(|_| damaged(Table::Meta, &"a signing secret of another length"))
+            part.map_err(|_| damaged(Table::Meta, &"a signing secret of the wrong length"))
         };
         match key {
             SECRET_KEY => self.first = Some(part()?),
             RENEWED_KEY => self.renewed = Some(part()?),
             MARK_KEY | FORMAT_KEY => {}
-            _ => return Err(damaged(Table::Meta, &"a value of a newer release")),
+            _ => return Err(damaged(Table::Meta, &"an unknown value, perhaps of a newer release")),
         }
         Ok(())
     }
 
-    /// Adds the line of the signing secret, whose parts stand before all else.
+    /// Adds the line of the signing secret. Both of its parts are read before any other table.
     fn add_secret(&mut self) -> Result<()> {
-        let Some(first) = self.first.take().filter(|_| self.how.secrets) else { return Ok(()) };
-        let secret = SigningSecret::of(first, self.renewed.take());
-        lines::write_head(Table::Meta, &secret, &mut self.line)?;
+        let Some(first) = self.first.take().filter(|_| self.options.secrets) else { return Ok(()) };
+        let secret = SigningSecret::from_parts(first, self.renewed.take());
+        export_lines::write_head(Table::Meta, &secret, &mut self.line)?;
         self.flush(Table::Meta)
     }
 
@@ -218,35 +220,35 @@ impl<'e> Lines<'e> {
         self.add_secret()?;
         let lines = self.counts.values().sum();
         let header = Header {
-            steward_export: EXPORT,
+            steward_export: EXPORT_FORMAT,
             schema: FORMAT,
-            secrets: self.how.secrets,
+            secrets: self.options.secrets,
             counts: self.counts,
             blake3: self.hasher.finalize().to_hex().to_string(),
         };
         let mut header = serde_json::to_vec(&header).map_err(Error::internal)?;
         header.push(b'\n');
-        let folder = &self.how.folder;
+        let folder = &self.options.folder;
         let body = self.out.into_inner().map_err(io::IntoInnerError::into_error);
         let body = body.and_then(|mut body| body.rewind().map(|()| body));
         let body = body.map_err(OpenError::io("write to", folder))?;
-        Ok(Export { header, lines, body, secrets: self.how.secrets })
+        Ok(Export { header, lines, body, secrets: self.options.secrets })
     }
 }
 
-/// Refuses to write where something is already.
+/// Fails if something exists at `path`.
 ///
 /// # Errors
-/// When there is something at `path`.
+/// When something exists at `path`.
 pub fn require_absent(path: &Path) -> Result<(), OpenError> {
-    file::require_absent(&Drive::files(), path)
+    file::require_absent(&FsHandle::os(), path)
 }
 
 impl Export {
-    /// Writes it to `out`; answers how many bytes it is.
+    /// Writes the export to `out` and returns its size in bytes.
     ///
     /// # Errors
-    /// When `out` takes no more.
+    /// When `out` cannot be written.
     pub fn write_to(mut self, mut out: impl Write) -> io::Result<u64> {
         out.write_all(&self.header)?;
         let rest = io::copy(&mut self.body, &mut out)?;
@@ -254,10 +256,11 @@ impl Export {
         Ok(rest + self.header.len() as u64)
     }
 
-    /// Writes it to a new file at `to`, which only its user may read, and which appears whole or not at all.
+    /// Writes the export to a new file at `to` that only its owner may read. The file appears complete or not
+    /// at all.
     ///
     /// # Errors
-    /// When there is a file already, or the operating system refuses.
+    /// When a file already exists, or the operating system reports an error.
     pub fn save(self, to: &Path) -> Result<Exported, OpenError> {
         require_absent(to)?;
         let (lines, secrets) = (self.lines, self.secrets);
@@ -275,7 +278,7 @@ impl Export {
             io::ErrorKind::AlreadyExists => OpenError::Exists(to.to_owned()),
             _ => OpenError::io("create", to)(refused.error),
         })?;
-        file::sync_folder(&Drive::files(), to)?;
+        file::sync_folder(&FsHandle::os(), to)?;
         Ok(Exported { file: to.to_owned(), lines, bytes, secrets })
     }
 }

@@ -1,4 +1,4 @@
-//! The data file: its lock, its creation, its opening.
+//! The data file: how it is locked, created, opened and replaced.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -8,62 +8,65 @@ use std::sync::Arc;
 
 use redb::{Database, DatabaseError, StorageError};
 
-use super::disk::{DiskFile, Drive, open_itself};
+use super::file_system::{FsFile, FsHandle, open_no_follow};
 use super::open_error::OpenError;
 use super::overlay::Overlay;
-use super::panics::caught;
+use super::panics::catch_panic;
 use super::rewrite;
 
-/// The lock beside a data file. Whoever opens, makes or replaces the file holds it all the while; it
-/// ends with the process, however that ends.
-pub(super) struct Lock {
+/// The lock file beside a data file. A process holds the lock while it opens, creates or replaces the data
+/// file. The operating system releases the lock when the process exits for any reason.
+pub(super) struct FileLock {
     file: File,
     path: PathBuf,
-    /// Whether there was no lock file before.
-    fresh: bool,
+    /// Whether this process created the lock file.
+    is_new: bool,
 }
 
-impl Lock {
-    /// Takes the lock of a file that is there and may be ours, and leaves nothing beside one that is not.
-    pub(super) fn take_for_existing(drive: &Drive, data: &Path) -> Result<Self, OpenError> {
-        recognize(drive, data)?;
+impl FileLock {
+    /// Locks an existing redb file. Creates no lock file beside a file that redb did not write.
+    pub(super) fn take_for_existing(fs: &FsHandle, data: &Path) -> Result<Self, OpenError> {
+        open_redb_file(fs, data)?;
         Self::take(data)
     }
 
-    /// Takes the lock, or says that another process has it.
+    /// Takes the lock.
+    ///
+    /// # Errors
+    /// [`OpenError::InUse`] when another process holds it.
     pub(super) fn take(data: &Path) -> Result<Self, OpenError> {
         let path = beside(data, "lock");
         loop {
-            let (file, fresh) = open_lock(&path).map_err(OpenError::io("create", &path))?;
+            let (file, is_new) = open_lock(&path).map_err(OpenError::io("create", &path))?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Err(OpenError::InUse(data.to_owned())),
                 Err(TryLockError::Error(cause)) => return Err(OpenError::io("lock", &path)(cause)),
             }
-            // Between the two steps whoever held it may have withdrawn it.
-            if lies_at(&file, &path).map_err(OpenError::io("lock", &path))? {
-                return Ok(Self { file, path, fresh });
+            // Between opening and locking, the previous holder may have removed the lock file.
+            if is_same_file(&file, &path).map_err(OpenError::io("lock", &path))? {
+                return Ok(Self { file, path, is_new });
             }
         }
     }
 
-    /// Lets go of it, and leaves no lock file where there was none.
-    pub(super) fn withdraw(self) {
-        if self.fresh {
+    /// Releases the lock, and removes the lock file if this process created it.
+    pub(super) fn release(self) {
+        if self.is_new {
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-impl Drop for Lock {
-    /// Closing the file alone would not do: a process that another thread is just starting holds a copy of it until
-    /// its own program runs.
+impl Drop for FileLock {
+    /// Unlocks explicitly. Closing the file is not enough: a child process that another thread is starting
+    /// holds a copy of the descriptor until it executes its program.
     fn drop(&mut self) {
         let _ = self.file.unlock();
     }
 }
 
-/// The lock file, and whether it was made for this.
+/// Opens the lock file. Returns whether it was created.
 fn open_lock(path: &Path) -> io::Result<(File, bool)> {
     let mut options = OpenOptions::new();
     options.write(true).mode(0o600);
@@ -71,12 +74,12 @@ fn open_lock(path: &Path) -> io::Result<(File, bool)> {
         Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
         made => return made.map(|file| (file, true)),
     }
-    let file = open_itself(options.create(true).truncate(false), path)?;
+    let file = open_no_follow(options.create(true).truncate(false), path)?;
     Ok((file, false))
 }
 
-/// Whether the open `file` is the one that `path` names.
-fn lies_at(file: &File, path: &Path) -> io::Result<bool> {
+/// Whether `path` still names the open `file`.
+fn is_same_file(file: &File, path: &Path) -> io::Result<bool> {
     let held = file.metadata()?;
     match fs::symlink_metadata(path) {
         Ok(named) => Ok((held.dev(), held.ino()) == (named.dev(), named.ino())),
@@ -85,14 +88,14 @@ fn lies_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// The file that a symbolic link leads to, for a path that a user named. Every other name is opened without following
-/// a link: somebody else may have put it there.
-pub fn resolve(path: &Path) -> PathBuf {
+/// Returns the target of a symbolic link, for a path that the user passed. Steward opens all other paths
+/// without following links, because another user may have created the link.
+pub fn resolve_symlink(path: &Path) -> PathBuf {
     let target = if path.is_symlink() { path.canonicalize().ok() } else { None };
     target.unwrap_or_else(|| path.to_owned())
 }
 
-/// `data` with `.suffix` added to its name: where everything that belongs to the file lies.
+/// Returns `data` with `.suffix` appended to its name. All files that belong to a data file have such names.
 pub fn beside(data: &Path, suffix: &str) -> PathBuf {
     let mut path = data.as_os_str().to_owned();
     path.push(".");
@@ -100,74 +103,72 @@ pub fn beside(data: &Path, suffix: &str) -> PathBuf {
     path.into()
 }
 
-/// Makes a new data file at `data`: `fill` puts into it what it is to begin with, then the whole
-/// appears at once.
+/// Creates a data file at `data` and fills it with `fill`.
 ///
-/// The file grows under a temporary name and is linked into place only when it is complete and on
-/// disk: a cut at any moment leaves either nothing or all of it (a cut during redb's own creation can
-/// leave a file that never opens). Linking refuses to overwrite.
+/// The file appears complete or not at all. It is written under a temporary name and linked to `data` only
+/// when it is complete and on disk, because a cut during redb's own creation can leave a file that never
+/// opens. Linking does not overwrite an existing file.
 pub(super) fn create(
-    drive: &Drive,
+    fs: &FsHandle,
     data: &Path,
     cache: usize,
     fill: impl FnOnce(&mut Database) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
-    require_absent(drive, data)?;
-    remove_draft(drive, data)?;
-    let draft = draft(data);
-    let outcome =
-        fill_draft(drive, &draft, cache, fill).and_then(|()| publish(drive, &draft, data));
-    let removed = remove_draft(drive, data);
+    require_absent(fs, data)?;
+    remove_draft(fs, data)?;
+    let draft = draft_path(data);
+    let outcome = fill_draft(fs, &draft, cache, fill).and_then(|()| publish(fs, &draft, data));
+    let removed = remove_draft(fs, data);
     outcome?;
     removed?;
-    sync_folder(drive, data)
+    sync_folder(fs, data)
 }
 
-/// Refuses to make what is there already.
-pub(super) fn require_absent(drive: &Drive, data: &Path) -> Result<(), OpenError> {
-    match drive.disk().is_file(data) {
+/// Fails if something exists at `data`.
+pub(super) fn require_absent(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
+    match fs.file_system().is_file(data) {
         Ok(_) => Err(OpenError::Exists(data.to_owned())),
-        // What points nowhere is there too.
+        // A dangling symbolic link also exists.
         Err(_) if data.is_symlink() => Err(OpenError::Exists(data.to_owned())),
         Err(_) => Ok(()),
     }
 }
 
-/// Where a new data file grows.
-fn draft(data: &Path) -> PathBuf {
+/// The temporary name of a new data file.
+fn draft_path(data: &Path) -> PathBuf {
     beside(data, "creating")
 }
 
-/// Removes what a cut during creation left: a draft, or a second name of the file itself; and what one while
-/// the file was written anew left.
-pub(super) fn remove_draft(drive: &Drive, data: &Path) -> Result<(), OpenError> {
-    remove(drive, &rewrite::draft(data))?;
-    remove(drive, &draft(data))
+/// Removes the files that a crash may have left: an incomplete new file, a second name of the data file
+/// itself, and an incomplete rewrite.
+pub(super) fn remove_draft(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
+    remove(fs, &rewrite::draft_path(data))?;
+    remove(fs, &draft_path(data))
 }
 
-/// Makes a file at `draft`, which `fill_in` fills, and has its bytes on disk, though not yet its name.
+/// Creates a file at `draft`, fills it with `fill_in` and syncs its bytes. Does not sync its name.
 pub(super) fn fill_draft(
-    drive: &Drive,
+    fs: &FsHandle,
     draft: &Path,
     cache: usize,
     fill_in: impl FnOnce(&mut Database) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
-    let file = new_draft(drive, draft)?;
+    let file = new_draft(fs, draft)?;
     let mut database = builder(cache)
-        .create_with_backend(drive.medium(Arc::clone(&file)))
+        .create_with_backend(fs.backend(Arc::clone(&file)))
         .map_err(|cause| OpenError::io("write", draft)(io::Error::other(cause)))?;
     fill_in(&mut database)?;
     drop(database);
     file.sync().map_err(OpenError::io("sync", draft))
 }
 
-fn new_draft(drive: &Drive, draft: &Path) -> Result<Arc<dyn DiskFile>, OpenError> {
-    drive.disk().create(draft).map_err(OpenError::io("create", draft))
+fn new_draft(fs: &FsHandle, draft: &Path) -> Result<Arc<dyn FsFile>, OpenError> {
+    fs.file_system().create(draft).map_err(OpenError::io("create", draft))
 }
 
-/// Copies the file at `from` to a new one at `to`, and has it on disk.
+/// Copies the file at `from` to a new file at `to`, and syncs its bytes.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
-    let opened = open_itself(OpenOptions::new().read(true), from);
+    let opened = open_no_follow(OpenOptions::new().read(true), from);
     let mut source = opened.map_err(OpenError::io("open", from))?;
     let mut options = OpenOptions::new();
     let created = options.write(true).create_new(true).mode(0o600).open(to);
@@ -176,40 +177,40 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
     copied.map_err(OpenError::io("write", to))
 }
 
-/// Puts the file at `new` in the place of the one at `data`: a cut at any moment leaves the one or the other.
-/// Answers where the file lies that was there, if one was: beside `data`, with `suffix`.
+/// Replaces the file at `data` with the file at `new`. A crash leaves one or the other. Returns the path
+/// under which the old file was kept, if one existed: `data` with `suffix`.
 pub(super) fn replace(
-    drive: &Drive,
+    fs: &FsHandle,
     data: &Path,
     new: &Path,
     suffix: &str,
 ) -> Result<Option<PathBuf>, OpenError> {
-    let kept = keep(drive, data, suffix)?;
-    drive.disk().rename(new, data).map_err(OpenError::io("replace", data))?;
-    sync_folder(drive, data)?;
+    let kept = link_old(fs, data, suffix)?;
+    fs.file_system().rename(new, data).map_err(OpenError::io("replace", data))?;
+    sync_folder(fs, data)?;
     Ok(kept)
 }
 
-/// Has the file at `new` belong to whom the one at `data` belongs to, where there is one: whoever restores need not be
-/// who serves.
-pub(super) fn give_owner_of(data: &Path, new: &Path) -> Result<(), OpenError> {
+/// Gives the file at `new` the owner of the file at `data`, if that exists. The user that restores a backup
+/// may be another one than the user that the server runs as.
+pub(super) fn copy_owner(data: &Path, new: &Path) -> Result<(), OpenError> {
     let (Ok(old), Ok(made)) = (data.symlink_metadata(), new.symlink_metadata()) else {
         return Ok(());
     };
     if (old.uid(), old.gid()) == (made.uid(), made.gid()) {
         return Ok(());
     }
-    lchown(new, Some(old.uid()), Some(old.gid())).map_err(OpenError::io("give to its owner", new))
+    lchown(new, Some(old.uid()), Some(old.gid())).map_err(OpenError::io("change the owner of", new))
 }
 
-/// Gives the file at `data`, if there is one, a second name that nothing has.
-fn keep(drive: &Drive, data: &Path, suffix: &str) -> Result<Option<PathBuf>, OpenError> {
+/// Gives the file at `data`, if it exists, a second name that is still free.
+fn link_old(fs: &FsHandle, data: &Path, suffix: &str) -> Result<Option<PathBuf>, OpenError> {
     let names = (1_u32..).map(|number| match number {
         1 => beside(data, suffix),
         number => beside(data, &format!("{suffix}-{number}")),
     });
     for name in names {
-        match drive.disk().link(data, &name) {
+        match fs.file_system().link(data, &name) {
             Ok(()) => return Ok(Some(name)),
             Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => break,
@@ -219,9 +220,9 @@ fn keep(drive: &Drive, data: &Path, suffix: &str) -> Result<Option<PathBuf>, Ope
     Ok(None)
 }
 
-/// Removes the file at `path`, if there is one.
-pub(super) fn remove(drive: &Drive, path: &Path) -> Result<(), OpenError> {
-    match drive.disk().remove(path) {
+/// Removes the file at `path`, if it exists.
+pub(super) fn remove(fs: &FsHandle, path: &Path) -> Result<(), OpenError> {
+    match fs.file_system().remove(path) {
         Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
             Err(OpenError::io("remove", path)(cause))
         }
@@ -229,14 +230,14 @@ pub(super) fn remove(drive: &Drive, path: &Path) -> Result<(), OpenError> {
     }
 }
 
-fn publish(drive: &Drive, draft: &Path, data: &Path) -> Result<(), OpenError> {
-    drive.disk().link(draft, data).map_err(|cause| match cause.kind() {
+fn publish(fs: &FsHandle, draft: &Path, data: &Path) -> Result<(), OpenError> {
+    fs.file_system().link(draft, data).map_err(|cause| match cause.kind() {
         io::ErrorKind::AlreadyExists => OpenError::Exists(data.to_owned()),
         _ => OpenError::io("create", data)(cause),
     })
 }
 
-/// The folder in which `data` lies.
+/// Returns the folder that contains `data`.
 pub fn folder_of(data: &Path) -> &Path {
     match data.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -244,74 +245,74 @@ pub fn folder_of(data: &Path) -> &Path {
     }
 }
 
-/// Has on disk which file `data` names.
-pub(super) fn sync_folder(drive: &Drive, data: &Path) -> Result<(), OpenError> {
+/// Makes the name of `data` durable.
+pub(super) fn sync_folder(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
     let folder = folder_of(data);
-    drive.disk().sync_folder(folder).map_err(OpenError::io("sync", folder))
+    fs.file_system().sync_folder(folder).map_err(OpenError::io("sync", folder))
 }
 
-/// Lets `look` into the existing file at `data` without a change to it, whatever it is and whatever state
-/// it is in. redb is never let near a file that is not one of its own by the first bytes.
+/// Calls `look` with the existing file at `data`, in whatever state it is, without changing it. redb opens
+/// only files that begin with its magic bytes.
 pub(super) fn inspect<T>(
-    drive: &Drive,
+    fs: &FsHandle,
     data: &Path,
     cache: usize,
     look: impl FnOnce(&Database) -> Result<T, OpenError>,
 ) -> Result<T, OpenError> {
-    let file = recognize(drive, data)?;
-    let overlay = Overlay::new(drive.medium(file)).map_err(OpenError::io("open", data))?;
-    let shown = guarded(data, || builder(cache).create_with_backend(overlay))?;
-    // Names of tables are read here first, and redb panics over those too.
-    caught(move || look(&shown)).ok_or_else(|| senseless(data))?
+    let file = open_redb_file(fs, data)?;
+    let overlay = Overlay::new(fs.backend(file)).map_err(OpenError::io("open", data))?;
+    let fields = catch_redb_panic(data, || builder(cache).create_with_backend(overlay))?;
+    // `look` is the first to read table names, and redb panics on some invalid ones.
+    catch_panic(move || look(&fields)).ok_or_else(|| unreadable(data))?
 }
 
 /// Opens the existing file at `data`.
 ///
-/// Its name is on disk first: whoever gave it to the file may have been cut off before that was so, and what is
-/// acknowledged from here on must be found under it.
-pub(super) fn open(drive: &Drive, data: &Path, cache: usize) -> Result<Database, OpenError> {
-    let file = recognize(drive, data)?;
-    sync_folder(drive, data)?;
-    guarded(data, || builder(cache).create_with_backend(drive.medium(file)))
+/// Syncs its name first: a crash may have interrupted its creation before that, and every write acknowledged
+/// from now on must be found under this name.
+pub(super) fn open(fs: &FsHandle, data: &Path, cache: usize) -> Result<Database, OpenError> {
+    let file = open_redb_file(fs, data)?;
+    sync_folder(fs, data)?;
+    catch_redb_panic(data, || builder(cache).create_with_backend(fs.backend(file)))
 }
 
-/// Opens with redb, which panics over some of what it does not expect in a file.
-fn guarded(
+/// Opens a file with redb, and turns its panics on invalid files into errors.
+fn catch_redb_panic(
     data: &Path,
     open: impl FnOnce() -> Result<Database, DatabaseError>,
 ) -> Result<Database, OpenError> {
-    let opened = caught(open).ok_or_else(|| senseless(data))?;
+    let opened = catch_panic(open).ok_or_else(|| unreadable(data))?;
     opened.map_err(|error| match error {
         DatabaseError::DatabaseAlreadyOpen => OpenError::InUse(data.to_owned()),
-        DatabaseError::Storage(StorageError::Io(cause)) if !beyond_reading(&cause) => {
+        DatabaseError::Storage(StorageError::Io(cause)) if !is_content_error(&cause) => {
             OpenError::io("open", data)(cause)
         }
         error => OpenError::damaged(data, &error),
     })
 }
 
-fn senseless(data: &Path) -> OpenError {
-    OpenError::damaged(data, &"redb cannot make sense of it")
+fn unreadable(data: &Path) -> OpenError {
+    OpenError::damaged(data, &"redb panicked while reading it")
 }
 
-/// Whether it is what was read that is at fault, and not the reading.
-fn beyond_reading(cause: &io::Error) -> bool {
+/// Whether the bytes are invalid, as opposed to a failed read.
+fn is_content_error(cause: &io::Error) -> bool {
     matches!(cause.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
 }
 
 /// The first bytes of every redb file.
 const REDB_MAGIC: &[u8; 9] = b"redb\x1A\x0A\xA9\x0D\x0A";
 
-/// Opens a file that is there and one of redb's.
-fn recognize(drive: &Drive, data: &Path) -> Result<Arc<dyn DiskFile>, OpenError> {
-    let is_file = drive.disk().is_file(data).map_err(|cause| match cause.kind() {
+/// Opens an existing file that begins with redb's magic bytes.
+fn open_redb_file(fs: &FsHandle, data: &Path) -> Result<Arc<dyn FsFile>, OpenError> {
+    let is_file = fs.file_system().is_file(data).map_err(|cause| match cause.kind() {
         io::ErrorKind::NotFound => OpenError::Missing(data.to_owned()),
         _ => OpenError::io("open", data)(cause),
     })?;
     if !is_file {
         return Err(OpenError::NotAFile(data.to_owned()));
     }
-    let file = drive.disk().open(data).map_err(OpenError::io("open", data))?;
+    let file = fs.file_system().open(data).map_err(OpenError::io("open", data))?;
     let mut magic = [0; REDB_MAGIC.len()];
     match file.read(0, &mut magic) {
         Ok(()) if magic == *REDB_MAGIC => Ok(file),

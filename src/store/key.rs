@@ -1,22 +1,22 @@
-//! Keys whose bytes sort as their values do.
+//! Keys whose bytes sort in the order of their values.
 //!
-//! A key is a run of parts; the first is the tenant where there is one, so that everything of one
-//! organization or project lies together and a prefix of parts is a range of the table.
+//! A key consists of parts. The first part is the tenant, if the table has one. So all records of an
+//! organization or project are adjacent, and a prefix of parts is a range of the table.
 
 use crate::time::Timestamp;
 
-/// A value that can stand in a key.
+/// A value that can be part of a key.
 ///
-/// `a < b` exactly when the bytes of `a` sort before those of `b`, also inside a longer key: no
-/// encoding is the beginning of another.
+/// `a < b` exactly when the bytes of `a` sort before the bytes of `b`, also inside a longer key: no encoding
+/// is a prefix of another.
 pub trait Key: Sized {
-    /// Appends this value's bytes.
+    /// Appends the bytes of this value.
     fn write(&self, out: &mut Vec<u8>);
 
-    /// Takes a value from the front of `input`; none where the bytes are no such value.
+    /// Takes a value from the front of `input`. Returns `None` if the bytes do not encode one.
     fn read(input: &mut &[u8]) -> Option<Self>;
 
-    /// This value's bytes alone.
+    /// Returns the bytes of this value alone.
     fn encoded(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(32);
         self.write(&mut out);
@@ -24,15 +24,16 @@ pub trait Key: Sized {
     }
 }
 
-/// Takes `N` bytes from the front of `input`.
-pub fn take<const N: usize>(input: &mut &[u8]) -> Option<[u8; N]> {
+/// Takes `N` bytes from the front of `input`. Returns `None` if there are fewer.
+pub fn take_bytes<const N: usize>(input: &mut &[u8]) -> Option<[u8; N]> {
     let (head, rest) = input.split_first_chunk::<N>()?;
     *input = rest;
     Some(*head)
 }
 
-/// The least byte string that sorts after everything beginning with `prefix`; none where there is none.
-pub fn after(prefix: &[u8]) -> Option<Vec<u8>> {
+/// Returns the least byte string that sorts after everything that begins with `prefix`. Returns `None` if
+/// there is no such string, because all bytes of `prefix` are 255.
+pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {
         if last < u8::MAX {
@@ -57,7 +58,7 @@ impl Key for u8 {
     }
 
     fn read(input: &mut &[u8]) -> Option<Self> {
-        take::<1>(input).map(|[byte]| byte)
+        take_bytes::<1>(input).map(|[byte]| byte)
     }
 }
 
@@ -67,7 +68,7 @@ impl Key for u64 {
     }
 
     fn read(input: &mut &[u8]) -> Option<Self> {
-        take(input).map(Self::from_be_bytes)
+        take_bytes(input).map(Self::from_be_bytes)
     }
 }
 
@@ -85,7 +86,7 @@ impl Key for bool {
     }
 }
 
-/// Moments sort by time, also those before 1970.
+/// Timestamps sort by time, also those before 1970.
 impl Key for Timestamp {
     fn write(&self, out: &mut Vec<u8>) {
         (self.micros().cast_unsigned() ^ (1 << 63)).write(out);
@@ -96,8 +97,8 @@ impl Key for Timestamp {
     }
 }
 
-/// Text sorts by its characters. A NUL is written as 0 255 and the end as 0 0, so that "a" sorts
-/// before "a\0" and before "ab" whatever follows in the key.
+/// Strings sort by their bytes. A NUL is encoded as 0 255 and the end as 0 0, so "a" sorts before "a\0" and
+/// before "ab", whatever follows in the key.
 impl Key for String {
     fn write(&self, out: &mut Vec<u8>) {
         for byte in self.as_bytes().iter().copied() {
@@ -124,7 +125,7 @@ impl Key for String {
     }
 }
 
-/// None sorts last, as nulls do in the lists of the API (decisions §1).
+/// `None` sorts last, because the lists of the API sort null last; see `docs/spec/paging.md`.
 impl<T: Key> Key for Option<T> {
     fn write(&self, out: &mut Vec<u8>) {
         self.is_none().write(out);
@@ -177,7 +178,7 @@ mod tests {
         (id, flag, name, Timestamp::from_micros(micros))
     }
 
-    /// How the values themselves compare: null last, everything else by its natural order.
+    /// The order of the values themselves: null last, everything else in its natural order.
     fn as_order((id, flag, name, micros): Sample) -> (u64, bool, bool, Option<String>, i64) {
         (id, flag, name.is_none(), name, micros)
     }
@@ -208,7 +209,7 @@ mod tests {
             rest in proptest::collection::vec(any::<u8>(), 0..6),
         ) {
             let whole = [prefix.clone(), rest].concat();
-            if let Some(end) = after(&prefix) {
+            if let Some(end) = prefix_end(&prefix) {
                 prop_assert!(whole < end && prefix < end);
             } else {
                 prop_assert!(prefix.iter().all(|byte| *byte == u8::MAX));

@@ -1,21 +1,15 @@
-//! Opening a file of whatever form: refused where it is not ours or newer, brought up to date where it is older.
-
-mod activity;
-mod link_accounts;
-mod mail;
-mod shares;
-mod tenants;
+//! Opens a data file of any format: migrates an older one, and refuses a newer one or a file that is not a data file.
 
 use std::io;
 use std::path::Path;
 
-use redb::{Database, TableDefinition};
+use redb::Database;
 
 use crate::error::{Error, Result};
 
-use super::disk::Drive;
-use super::engine::{Bytes, begin, begin_read, storage_error};
+use super::engine::{begin, begin_read, storage_error};
 use super::file;
+use super::file_system::FsHandle;
 use super::key::Key;
 use super::open_error::OpenError;
 use super::read::Tx;
@@ -23,47 +17,32 @@ use super::schema::{self, Table};
 use super::snapshot::Snapshot;
 use super::write::WriteTx;
 
-/// One step from a form to the next.
+/// Migrates a file from one format to the next.
 pub(super) type Step = fn(&mut WriteTx<'_>) -> Result<()>;
 
-/// What brings a file from form `n` to form `n + 1`, at index `n - 1`; all run in one transaction.
-const STEPS: &[Step] = &[
-    // 2 has tables that 1 lacks, and 3 some that 2 lacks: every migration creates what is missing.
-    |_| Ok(()),
-    |_| Ok(()),
-    // So has 4, and indexes and counts of a table that 3 has.
-    activity::fill,
-    fill_format_5,
-];
+/// The migrations to [`schema::FORMAT`], the one from format `n` to `n + 1` at index `n - 1`. There is none yet. The new
+/// tables of a format exist before the first step runs.
+const STEPS: &[Step] = &[];
 
-/// 5 has tables that 4 lacks, and counts and sums by tenant. Kept answers are read in their old form first; bytes are
-/// counted when all records have their new form.
-fn fill_format_5(tx: &mut WriteTx<'_>) -> Result<()> {
-    mail::fill(tx)?;
-    shares::fill(tx)?;
-    link_accounts::fill(tx)?;
-    tenants::fill(tx)
-}
-
-/// Opens the file, once it is known to be ours and of a form that this release reads.
+/// Opens the file if it is a data file in a format that this release reads.
 pub(super) fn open_database(
-    drive: &Drive,
+    fs: &FsHandle,
     path: &Path,
     cache: usize,
 ) -> Result<Database, OpenError> {
-    let found = file::inspect(drive, path, cache, |shown| {
-        let found = format_of(shown, path)?;
+    let found = file::inspect(fs, path, cache, |fields| {
+        let found = format_of(fields, path)?;
         if found == schema::FORMAT {
-            require_tables(shown, path)?;
+            require_tables(fields, path)?;
         }
         Ok(found)
     })?;
-    let database = file::open(drive, path, cache)?;
+    let database = file::open(fs, path, cache)?;
     migrate(&database, found, STEPS, schema::FORMAT)?;
     Ok(database)
 }
 
-/// The format version of a file that is one of ours.
+/// Returns the format of a data file that this release can read.
 pub(super) fn format_of(database: &Database, path: &Path) -> Result<u64, OpenError> {
     let foreign = || OpenError::Foreign(path.to_owned());
     let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
@@ -74,19 +53,19 @@ pub(super) fn format_of(database: &Database, path: &Path) -> Result<u64, OpenErr
     if !snapshot.holds(Table::Meta).map_err(unreadable)? {
         return Err(foreign());
     }
-    let meta = |key| snapshot.plain(Table::Meta, key).map_err(unreadable);
+    let meta = |key| snapshot.get_raw(Table::Meta, key).map_err(unreadable);
     if meta(schema::MARK_KEY)?.as_deref() != Some(schema::MARK) {
         return Err(foreign());
     }
     let format = meta(schema::FORMAT_KEY)?.ok_or_else(foreign)?;
-    let found = u64::read(&mut format.as_slice()).ok_or_else(foreign)?;
+    let found = u64::read(&mut format.as_slice()).filter(|found| *found > 0).ok_or_else(foreign)?;
     if found > schema::FORMAT {
         return Err(OpenError::Newer { path: path.to_owned(), found });
     }
     Ok(found)
 }
 
-/// A write makes the table that it misses, and rules would take its emptiness for the truth.
+/// Fails if a table is missing. The first write would create it empty, as if its records had never existed.
 fn require_tables(database: &Database, path: &Path) -> Result<(), OpenError> {
     let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
     for table in Table::ALL {
@@ -100,7 +79,7 @@ fn require_tables(database: &Database, path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Brings a file of form `found` to form `to`, in one transaction.
+/// Migrates a file from format `found` to format `to`, in one transaction.
 pub(super) fn migrate(
     database: &Database,
     found: u64,
@@ -117,14 +96,9 @@ pub(super) fn migrate(
     for step in steps.iter().skip(done) {
         step(&mut tx)?;
     }
-    tx.put_plain(Table::Meta, schema::FORMAT_KEY, &to.encoded())?;
+    tx.put_raw(Table::Meta, schema::FORMAT_KEY, &to.encoded())?;
     tx.finish()?;
-    for name in schema::RETIRED {
-        transaction
-            .delete_table(TableDefinition::<Bytes, Bytes>::new(name))
-            .map_err(storage_error)?;
-    }
     transaction.commit().map_err(storage_error)?;
-    tracing::info!(from = found, to, "the data file was brought to a newer format");
+    tracing::info!(from = found, to, "migrated the data file to a newer format");
     Ok(())
 }

@@ -1,35 +1,38 @@
-//! The storage layer: the only folder that names redb.
+//! The storage layer. No other folder uses redb.
 //!
-//! Records lie in one table each, with secondary indexes and counts that the store alone keeps in
-//! step ([`record`]). Reading goes through a [`Snapshot`], one a request, so every answer is
-//! consistent. Changing goes through [`Store::write`]: the rule runs on the one writer thread inside
-//! the current transaction, is taken back whole when it fails, and is answered when it is on disk.
+//! Each type of record has one table. The store keeps its secondary indexes, counts and sums up to date
+//! ([`record`]). Each request reads from one [`Snapshot`], so its response is consistent. Changes go through
+//! [`Store::write`]: the writer thread runs the rule inside the current transaction, undoes all of it if it
+//! fails, and returns once it is on disk.
 
 mod backup;
-mod bounded;
-mod bytes;
+mod bounded_read;
+mod byte_usage;
 mod check;
+mod check_report;
 mod compact;
-pub mod disk;
+mod cooldowns;
 mod engine;
 mod export;
+mod export_lines;
 mod file;
+pub mod file_system;
 mod import;
 pub mod key;
-mod lines;
+mod metrics;
 mod migrate;
-mod numbers;
 mod open_error;
 mod overlay;
 mod panics;
+mod pending_numbers;
 mod per_table;
 mod progress;
 mod queue;
 mod queued;
 mod read;
 pub mod record;
+mod record_registry;
 mod restore;
-mod rests;
 mod rewrite;
 pub mod schema;
 mod scrub;
@@ -39,8 +42,7 @@ mod space;
 mod sums;
 #[cfg(test)]
 mod tests;
-mod undo;
-mod watch;
+mod undo_log;
 mod window;
 mod write;
 mod writer;
@@ -56,48 +58,51 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, oneshot};
 
 pub use backup::{Backup, receive};
-pub use bounded::{BoundedRead, Interest};
-pub use bytes::Owner;
-pub use check::{Checks, Excused, Findings, Kind, kind, secret_kind};
-pub use compact::{Compacted, Space};
-pub use export::{Export, Exported, Exporting, require_absent};
-pub use file::{beside, folder_of, resolve};
+pub use bounded_read::{BoundedRead, CancelToken};
+pub use byte_usage::Owner;
+pub use check_report::CheckReport;
+pub use compact::{Compacted, SpaceUsage};
+pub use export::{Export, ExportOptions, Exported, require_absent};
+pub use export_lines::Redaction;
+pub use file::{beside, folder_of, resolve_symlink};
 pub use import::{Imported, import};
 pub use key::Key;
-pub use lines::Secrecy;
+pub use metrics::{Commit, PageCache, RecordCounts, StoreMetrics};
 pub use open_error::OpenError;
 pub use progress::{Progress, Stage};
 pub use read::{Raw, Tx};
-pub use record::{Count, Form, Index, Indexed, Record, Reference, Row};
-pub use restore::{Prepared, Restored};
+pub use record::{Count, Index, IndexForm, Indexed, Record, Reference, Row};
+pub use record_registry::{
+    IsPendingDeletion, RecordRegistry, RecordType, record_type, secret_record_type,
+};
+pub use restore::{PreparedRestore, Restored};
 pub use schema::Table;
 pub use snapshot::Snapshot;
 pub use space::FreeSpace;
 pub use sums::{Sum, Summand};
-pub use undo::Change;
-pub use watch::{Commit, Figures, PageCache, Records};
+pub use undo_log::Change;
 pub use window::{Order, Window};
 pub use write::WriteTx;
 
 use crate::error::{Error, Result};
-use crate::fair::Consumer;
-use crate::secret::{Draw, SigningSecret};
+use crate::fair_queue::Consumer;
+use crate::secret::{SeededRng, SigningSecret};
 
-use disk::{Disk, Drive, Files};
 use engine::{RETRY_AFTER, begin, storage_error};
-use file::Lock;
+use file::FileLock;
+use file_system::{FileSystem, FsHandle, OsFileSystem};
+use metrics::WriterStats;
 use migrate::open_database;
-use queue::{Refused, Sender};
-use queued::Queued;
-use watch::Watched;
+use queue::{QueueError, Sender};
+use queued::PendingWrite;
 use writer::{Shared, Task, Writer};
 
-/// redb's page cache where no other size is asked for: 64 MiB.
+/// The default size of redb's page cache: 64 MiB.
 pub const DEFAULT_CACHE: usize = 64 * 1024 * 1024;
 
 /// An open data file.
 ///
-/// Cheap to clone. [`close`](Store::close) waits until the file is closed; where the last clone is dropped
+/// Cloning is cheap. [`close`](Store::close) waits until the file is closed. If the last clone is dropped
 /// without it, the writer thread closes the file a moment later.
 #[derive(Clone)]
 pub struct Store {
@@ -105,74 +110,78 @@ pub struct Store {
     queue: Arc<Sender>,
     thread: Arc<Mutex<Option<JoinHandle<()>>>>,
     path: Arc<Path>,
-    drive: Drive,
-    /// Held by whoever reads one moment of the whole file, and alone by what cannot go on beside that.
-    walks: Arc<RwLock<()>>,
+    fs: FsHandle,
+    /// Shared by readers of the whole file; held exclusively by a compaction.
+    walk_lock: Arc<RwLock<()>>,
 }
 
 impl Store {
-    /// Opens the data file at `path` with a page cache of `cache` bytes. If `path` is a symbolic link, the store's
-    /// path is that of the file behind it.
+    /// Opens the data file at `path` with a page cache of `cache` bytes. If `path` is a symbolic link, the
+    /// store uses the path of its target.
     ///
     /// # Errors
-    /// When the file is missing, in use, not ours, newer than this release, or damaged.
+    /// When the file is missing, in use, not a Steward data file, newer than this release, or damaged.
     pub fn open(path: &Path, cache: usize) -> Result<Self, OpenError> {
-        Self::open_on(Files::shared(), path, cache)
+        Self::open_on(OsFileSystem::shared(), path, cache)
     }
 
-    /// Does what [`open`](Self::open) does, on another disk.
+    /// Opens the data file as [`open`](Self::open) does, on another disk.
     ///
     /// # Errors
-    /// When the file is missing, in use, not ours, newer than this release, or damaged.
-    pub fn open_on(disk: Arc<dyn Disk>, path: &Path, cache: usize) -> Result<Self, OpenError> {
-        let (drive, path) = (Drive::new(disk), &resolve(path));
-        let lock = Lock::take_for_existing(&drive, path)?;
-        let opened = file::remove_draft(&drive, path);
-        match opened.and_then(|()| open_database(&drive, path, cache)) {
-            Ok(database) => Self::start(drive, path, cache, lock, database),
+    /// When the file is missing, in use, not a Steward data file, newer than this release, or damaged.
+    pub fn open_on(
+        file_system: Arc<dyn FileSystem>,
+        path: &Path,
+        cache: usize,
+    ) -> Result<Self, OpenError> {
+        let (fs, path) = (FsHandle::new(file_system), &resolve_symlink(path));
+        let lock = FileLock::take_for_existing(&fs, path)?;
+        let opened = file::remove_draft(&fs, path);
+        match opened.and_then(|()| open_database(&fs, path, cache)) {
+            Ok(database) => Self::start(fs, path, cache, lock, database),
             Err(error) => {
-                lock.withdraw();
+                lock.release();
                 Err(error)
             }
         }
     }
 
-    /// Makes a data file at `path`, with what `fill` puts into it, and opens it. The file appears
-    /// whole or not at all.
+    /// Creates a data file at `path`, fills it with `fill`, and opens it. The file appears complete or not at
+    /// all.
     ///
     /// # Errors
-    /// When there is a file already, another process is making it, `fill` refuses, or the operating
-    /// system does.
+    /// When a file already exists, another process is creating it, `fill` fails, or the operating system
+    /// reports an error.
     pub fn create<T>(
         path: &Path,
         cache: usize,
-        draw: &mut Draw,
+        rng: &mut SeededRng,
         fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError>,
     ) -> Result<(Self, T), OpenError> {
-        Self::create_on(Files::shared(), path, cache, draw, fill)
+        Self::create_on(OsFileSystem::shared(), path, cache, rng, fill)
     }
 
-    /// Does what [`create`](Self::create) does, on another disk.
+    /// Creates a data file as [`create`](Self::create) does, on another disk.
     ///
     /// # Errors
-    /// When there is a file already, another process is making it, `fill` refuses, or the operating
-    /// system does.
+    /// When a file already exists, another process is creating it, `fill` fails, or the operating system
+    /// reports an error.
     pub fn create_on<T>(
-        disk: Arc<dyn Disk>,
+        file_system: Arc<dyn FileSystem>,
         path: &Path,
         cache: usize,
-        draw: &mut Draw,
+        rng: &mut SeededRng,
         fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError>,
     ) -> Result<(Self, T), OpenError> {
-        let drive = Drive::new(disk);
-        file::require_absent(&drive, path)?;
-        let lock = Lock::take(path)?;
+        let fs = FsHandle::new(file_system);
+        file::require_absent(&fs, path)?;
+        let lock = FileLock::take(path)?;
         let mut filled = None;
-        let created = file::create(&drive, path, cache, |database| {
+        let created = file::create(&fs, path, cache, |database| {
             let transaction = begin(database)?;
             let mut tx = WriteTx::new(&transaction);
             tx.begin_file()?;
-            let secret = SigningSecret::new(draw);
+            let secret = SigningSecret::new(rng);
             tx.put_secret(&secret)?;
             filled = Some(fill(&mut tx, &secret)?);
             tx.finish()?;
@@ -180,20 +189,20 @@ impl Store {
             Ok(())
         });
         if let Err(error) = created {
-            lock.withdraw();
+            lock.release();
             return Err(error);
         }
-        let database = open_database(&drive, path, cache)?;
-        let store = Self::start(drive, path, cache, lock, database)?;
+        let database = open_database(&fs, path, cache)?;
+        let store = Self::start(fs, path, cache, lock, database)?;
         let filled = filled.ok_or_else(|| Error::internal("a new file was not filled"))?;
         Ok((store, filled))
     }
 
     fn start(
-        drive: Drive,
+        fs: FsHandle,
         path: &Path,
         cache: usize,
-        lock: Lock,
+        lock: FileLock,
         database: Database,
     ) -> Result<Self, OpenError> {
         let (queue, tasks) = queue::queue();
@@ -202,11 +211,11 @@ impl Store {
         let shared = Arc::new(Shared {
             snapshot: ArcSwapOption::from_pointee(first),
             ready: AtomicBool::new(true),
-            openings: AtomicU64::new(0),
-            watched: Watched::default(),
+            generation: AtomicU64::new(0),
+            stats: WriterStats::default(),
         });
         let writer = Writer {
-            drive: drive.clone(),
+            fs: fs.clone(),
             path: path.to_owned(),
             cache,
             lock,
@@ -225,22 +234,22 @@ impl Store {
             queue,
             thread: Arc::new(Mutex::new(Some(thread))),
             path: path.into(),
-            drive,
-            walks: Arc::default(),
+            fs,
+            walk_lock: Arc::default(),
         })
     }
 
-    /// Where the data file lies.
+    /// The path of the data file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether the file is open and takes writes.
+    /// Whether the file is open and accepts writes.
     pub fn ready(&self) -> bool {
         self.shared.ready.load(Ordering::Acquire)
     }
 
-    /// The state that the last commit left. It stays as it is for as long as it is held.
+    /// Returns the state of the last commit. The state does not change while the caller holds it.
     ///
     /// # Errors
     /// 503 while the file is closed.
@@ -251,16 +260,18 @@ impl Store {
             .ok_or_else(|| Error::unavailable(RETRY_AFTER, "the data file is closed"))
     }
 
-    /// The same, for who reads the whole of it: until the first value is dropped, the file is not compacted.
+    /// Returns a snapshot for reading the whole file. The file is not compacted until the caller drops the
+    /// guard.
     async fn begin_walk(&self) -> Result<(OwnedRwLockReadGuard<()>, Arc<Snapshot>)> {
-        let under_way = Arc::clone(&self.walks).read_owned().await;
+        let under_way = Arc::clone(&self.walk_lock).read_owned().await;
         Ok((under_way, self.snapshot()?))
     }
 
-    /// Runs `rule` as a write of the service or its operator, as [`write_for`](Self::write_for) does for a consumer.
+    /// Runs `rule` as a write of the service or its operator. See [`write_for`](Self::write_for) for writes
+    /// of a consumer.
     ///
     /// # Errors
-    /// What the rule answers; 503 when the queue is full, the file is closed, or the commit failed.
+    /// The error of the rule; 503 when the queue is full, the file is closed, or the commit failed.
     pub async fn write<T, F>(&self, rule: F) -> Result<T>
     where
         T: Send + 'static,
@@ -269,16 +280,17 @@ impl Store {
         self.write_for(None, rule).await.map(|(written, _)| written)
     }
 
-    /// Runs `rule` inside the current write transaction. Returns what the rule returned once it is on disk, with the
-    /// state that the commit left; other writes of the same commit show in that state, unless the rule ended its
-    /// batch ([`WriteTx::end_batch`]). Consumers take turns.
+    /// Runs `rule` inside the current write transaction. Once the commit is on disk, returns the result of
+    /// the rule and the state that the commit left. That state includes other writes of the same commit,
+    /// unless the rule ended its batch ([`WriteTx::end_batch`]). The queue serves consumers in turn.
     ///
-    /// The rule may run more than once, and depends on nothing but its arguments and `tx`: a large write whose consumer
-    /// rests is taken back and runs later. What a rule wrote is taken back whole if it returns an error or panics.
+    /// The rule may run more than once: a large write is undone and runs again later if its consumer must wait after
+    /// an earlier large write. So the rule must depend on nothing but its arguments and `tx`. If it returns an error or
+    /// panics, all of its changes are undone.
     ///
     /// # Errors
-    /// What the rule answers; 503 when the queue or the consumer's share of it is full, the file is closed, or the
-    /// commit failed.
+    /// The error of the rule; 503 when the queue or the consumer's share of it is full, the file is closed,
+    /// or the commit failed.
     pub async fn write_for<T, F>(
         &self,
         consumer: Option<Consumer>,
@@ -288,54 +300,54 @@ impl Store {
         T: Send + 'static,
         F: Fn(&mut WriteTx<'_>) -> Result<T> + Send + 'static,
     {
-        let (queued, answer) = Queued::new(rule);
+        let (queued, answer) = PendingWrite::new(rule);
         let written = match self.require_ready() {
             Ok(()) => match self.queue.send_write(consumer, queued) {
                 Ok(displaced) => {
                     if let Some(write) = displaced {
-                        write.answer(Err(refusal(Refused::ShareUsed)));
+                        write.answer(Err(refusal(QueueError::ShareUsed)));
                     }
-                    answered(answer.await).flatten()
+                    flatten_reply(answer.await).flatten()
                 }
                 Err(why) => Err(refusal(why)),
             },
             Err(closed) => Err(closed),
         };
-        self.shared.watched.note_refusal(&written);
+        self.shared.stats.note_refusal(&written);
         written.flatten()
     }
 
-    /// Runs `work` on the writer thread between two transactions, while no write is under way: the
-    /// bytes of the file are then exactly the last commit. Writes wait; reads do not.
+    /// Runs `work` on the writer thread between two transactions, so the bytes of the file are exactly the
+    /// last commit. Writes wait meanwhile; reads do not.
     ///
     /// # Errors
     /// 503 when the queue is full or the file is closed.
-    pub(crate) async fn between_writes<T: Send + 'static>(
+    pub(crate) async fn quiesce<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T> {
         let (reply, answer) = oneshot::channel();
-        self.enqueue(Task::Pause(Box::new(move || {
+        self.enqueue(Task::Quiesce(Box::new(move || {
             let _ = reply.send(work());
         })))?;
-        answered(answer.await)
+        flatten_reply(answer.await)
     }
 
-    /// Hands the open file to `work` on the writer thread, and opens it again afterwards. Meanwhile nothing is
-    /// served.
+    /// Passes the open file to `work` on the writer thread and opens the file again afterwards. Until then
+    /// every read and write fails with 503.
     ///
     /// # Errors
-    /// What `work` answers; 503 when the queue is full or the file is closed.
-    pub(crate) async fn exchange<T: Send + 'static>(
+    /// The error of `work`; 503 when the queue is full or the file is closed.
+    pub(crate) async fn with_exclusive_file<T: Send + 'static>(
         &self,
         work: impl FnOnce(Database) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (reply, answer) = oneshot::channel();
-        self.enqueue(Task::Exchange(Box::new(move |database| {
+        self.enqueue(Task::ExclusiveFile(Box::new(move |database| {
             let outcome = work(database);
             Box::new(move || drop(reply.send(outcome)))
         })))?;
-        answered(answer.await)?
+        flatten_reply(answer.await)?
     }
 
     fn enqueue(&self, task: Task) -> Result<()> {
@@ -344,10 +356,10 @@ impl Store {
     }
 
     fn require_ready(&self) -> Result<()> {
-        if self.ready() { Ok(()) } else { Err(refusal(Refused::Closed)) }
+        if self.ready() { Ok(()) } else { Err(refusal(QueueError::Closed)) }
     }
 
-    /// Finishes what is queued, closes the file clean and lets go of its lock.
+    /// Completes the queued writes, closes the file cleanly and releases its lock.
     pub async fn close(&self) {
         self.queue.send_always(Task::Close);
         let thread = self.thread.lock().map_or(None, |mut thread| thread.take());
@@ -357,14 +369,15 @@ impl Store {
     }
 }
 
-fn refusal(why: Refused) -> Error {
+fn refusal(why: QueueError) -> Error {
     match why {
-        Refused::Full => Error::unavailable(RETRY_AFTER, "the write queue is full"),
-        Refused::ShareUsed => Error::overloaded(RETRY_AFTER, "too many writes of one tenant wait"),
-        Refused::Closed => Error::unavailable(RETRY_AFTER, "the data file is closed"),
+        QueueError::Full => Error::unavailable(RETRY_AFTER, "the write queue is full"),
+        QueueError::ShareUsed => Error::overloaded(RETRY_AFTER, "too many writes of one tenant"),
+        QueueError::Closed => Error::unavailable(RETRY_AFTER, "the data file is closed"),
     }
 }
 
-fn answered<T>(answer: Result<T, oneshot::error::RecvError>) -> Result<T> {
-    answer.map_err(|_| Error::unavailable(RETRY_AFTER, "the data file was closed meanwhile"))
+fn flatten_reply<T>(answer: Result<T, oneshot::error::RecvError>) -> Result<T> {
+    answer
+        .map_err(|_| Error::unavailable(RETRY_AFTER, "the data file was closed during the request"))
 }

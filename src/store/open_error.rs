@@ -1,4 +1,4 @@
-//! Why a data file could not be opened, made or replaced, in words for an operator.
+//! Why a data file could not be opened, created or replaced, as messages for the operator.
 
 use std::fmt;
 use std::io;
@@ -8,52 +8,52 @@ use crate::error::Error;
 
 use super::schema::FORMAT;
 
-/// Why a data file could not be opened or created. Each is one line that says what to do.
+/// Why a data file could not be opened, created or replaced. Each message is one line that says what to do.
 #[derive(Debug)]
 pub enum OpenError {
-    /// Another process serves or works on the file.
+    /// Another process is using the file.
     InUse(PathBuf),
-    /// There is no file, and none was to be made.
+    /// The file does not exist.
     Missing(PathBuf),
-    /// There is a file already, and one was to be made.
+    /// A file to be created already exists.
     Exists(PathBuf),
-    /// The path names a folder or a device.
+    /// The path names something other than a regular file, such as a folder or a device.
     NotAFile(PathBuf),
-    /// The file is something else's.
+    /// The file belongs to another program.
     Foreign(PathBuf),
     /// The file was written by a newer release.
     Newer {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Its format version.
+        /// The format version of the file.
         found: u64,
     },
-    /// The file is cut off or otherwise beyond what redb can open.
+    /// redb cannot open the file, for example because it was cut off.
     Damaged {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// redb's own words.
+        /// The message of redb.
         cause: String,
     },
-    /// The file opens, and what it holds does not hold together.
+    /// redb can open the file, but its content is inconsistent.
     Unsound {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The first of its problems.
+        /// The first problem.
         problem: String,
-        /// How many there are in all.
+        /// The number of all problems.
         count: u64,
     },
-    /// The operating system refuses.
+    /// The operating system reported an error.
     Io {
-        /// What was tried, as a verb.
+        /// The attempted action, as a verb.
         doing: &'static str,
-        /// On which path.
+        /// The path of the action.
         path: PathBuf,
-        /// Its answer.
+        /// The error.
         cause: io::Error,
     },
-    /// A rule refused what was to be put into a new file.
+    /// A rule refused the content of a new file.
     Refused(Error),
 }
 
@@ -65,14 +65,18 @@ impl fmt::Display for OpenError {
             }
             Self::Missing(path) => write!(
                 f,
-                "{} does not exist; `steward serve` or `steward init` makes it",
+                "{} does not exist; `steward serve` or `steward init` creates it",
                 path.display()
             ),
             Self::Exists(path) => {
-                write!(f, "{} exists already and was left as it is", path.display())
+                write!(f, "{} already exists and was not changed", path.display())
             }
             Self::NotAFile(path) => {
-                write!(f, "{} is no regular file; --data takes the path of a file", path.display())
+                write!(
+                    f,
+                    "{} is not a regular file; --data takes the path of a file",
+                    path.display()
+                )
             }
             Self::Foreign(path) => write!(
                 f,
@@ -91,7 +95,7 @@ impl fmt::Display for OpenError {
             ),
             Self::Unsound { path, problem, count } => write!(
                 f,
-                "nothing was written, for {} would not hold together ({problem}; problems in all: {count}); see `steward check`",
+                "nothing was written, because {} would be inconsistent ({problem}; problems in all: {count}); see `steward check`",
                 path.display()
             ),
             Self::Io { doing, path, cause } => {
@@ -116,8 +120,8 @@ impl OpenError {
         move |cause| Self::Io { doing, path, cause }
     }
 
-    /// The same of another file, of which the one at fault is a copy.
-    pub(super) fn told_of(self, path: &Path) -> Self {
+    /// Returns the same error about another file: the original of a copy.
+    pub(super) fn with_path(self, path: &Path) -> Self {
         let path = path.to_owned();
         match self {
             Self::Foreign(_) => Self::Foreign(path),

@@ -1,7 +1,7 @@
-//! A file that takes writes and stays as it is: what is written is kept in memory.
+//! A storage backend that keeps all writes in memory and never changes the file below it.
 //!
-//! redb writes into every file that it opens, even if only to mark it open. Through this it can be shown
-//! a file that may be another program's, another release's, or damaged.
+//! redb writes to every file that it opens, if only to mark it as open. This backend lets redb inspect a file
+//! that may belong to another program or another release, or be damaged.
 
 use std::io;
 use std::ops::Bound;
@@ -9,25 +9,25 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use redb::{BackendError, StorageBackend};
 
-use super::disk::Medium;
+use super::file_system::StoreBackend;
 
 #[derive(Debug)]
 pub(super) struct Overlay {
-    file: Medium,
+    file: StoreBackend,
     memory: Mutex<Memory>,
 }
 
-/// What would be in the file.
+/// The difference between the file and the state that redb sees.
 #[derive(Debug)]
 struct Memory {
     len: u64,
-    /// Offsets and bytes, in the order in which they were written. There are few: opening marks the
-    /// file, closing unmarks it.
+    /// Offsets and bytes, in the order of the writes. There are few: opening sets a mark in the file, closing
+    /// clears it.
     written: Vec<(u64, Vec<u8>)>,
 }
 
 impl Overlay {
-    pub(super) fn new(file: Medium) -> io::Result<Self> {
+    pub(super) fn new(file: StoreBackend) -> io::Result<Self> {
         let memory = Memory { len: file.len()?, written: Vec::new() };
         Ok(Self { file, memory: Mutex::new(memory) })
     }
@@ -84,7 +84,7 @@ impl StorageBackend for Overlay {
     }
 }
 
-/// Copies the part of `bytes`, which begins at `start`, that lies within `out`, which begins at `offset`.
+/// Copies `bytes`, which begin at `start`, to the part of `out` that they overlap; `out` begins at `offset`.
 fn copy_overlap(start: u64, bytes: &[u8], offset: u64, out: &mut [u8]) {
     let within =
         |from: u64, to: u64| usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
@@ -102,7 +102,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    use super::super::disk::Drive;
+    use super::super::file_system::FsHandle;
     use super::*;
 
     proptest! {
@@ -116,9 +116,9 @@ mod tests {
             file.write_all(&stored).expect("written");
             let mut model = stored;
             model.resize(96, 0);
-            let drive = Drive::files();
-            let opened = drive.disk().open(file.path()).expect("a handle");
-            let overlay = Overlay::new(drive.medium(opened)).expect("an overlay");
+            let fs = FsHandle::os();
+            let opened = fs.file_system().open(file.path()).expect("a handle");
+            let overlay = Overlay::new(fs.backend(opened)).expect("an overlay");
             overlay.set_len(96).expect("memory");
             let before = file.as_file().metadata().expect("metadata").len();
             for (offset, bytes) in &writes {

@@ -1,26 +1,26 @@
-//! redb panics over some of what it does not expect in a file. Where that is caught it is an answer like any other:
-//! nothing is reported, so that a command about a damaged file prints its one line.
+//! Catches redb's panics on invalid files. A caught panic is an ordinary error and prints no backtrace, so
+//! that a command on a damaged file prints a single line.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
 thread_local! {
-    /// Whether a panic on this thread is caught by [`caught`].
+    /// Whether [`catch_panic`] catches a panic on this thread.
     static EXPECTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What `work` answers; none where it panics.
-pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
-    hush_expected();
+/// Returns the result of `work`, or `None` if it panics.
+pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
+    silence_expected();
     let outer = EXPECTED.replace(true);
     let outcome = catch_unwind(AssertUnwindSafe(work)).ok();
     EXPECTED.set(outer);
     outcome
 }
 
-/// Has all other panics reported as before.
-fn hush_expected() {
+/// Installs a panic hook that reports only panics that are not caught.
+fn silence_expected() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let report = take_hook();

@@ -1,8 +1,8 @@
-//! Something for each table, found without hashing.
+//! An array with one slot for each table.
 
 use super::schema::Table;
 
-/// One slot for each table.
+/// One slot for each table, found by index instead of by hash.
 pub(super) struct PerTable<T>([T; Table::ALL.len()]);
 
 impl<T> PerTable<T> {

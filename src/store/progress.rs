@@ -1,4 +1,4 @@
-//! How far something long is.
+//! Progress of long operations.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// What is being done, and how far it is.
+/// A stage of an operation, and how much of it is done.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stage {
-    /// In a word, such as `checking`.
+    /// The name of the stage, such as `checking`.
     pub doing: Cow<'static, str>,
     /// How many values are done.
     pub done: u64,
-    /// Of how many; 0 where that is not known.
+    /// How many values there are; 0 if unknown.
     pub of: u64,
 }
 
-/// Hears how far something long is.
+/// A callback that receives the progress of an operation.
 #[derive(Clone)]
 pub struct Progress(Arc<dyn Fn(&Stage) + Send + Sync>);
 
@@ -28,33 +28,33 @@ impl fmt::Debug for Progress {
 }
 
 impl Progress {
-    /// Tells `hear` when a stage begins, and now and then.
+    /// Creates a callback that is called when a stage begins and at intervals after that.
     pub fn new(hear: impl Fn(&Stage) + Send + Sync + 'static) -> Self {
         Self(Arc::new(hear))
     }
 
-    /// Nobody hears.
-    pub fn unheard() -> Self {
+    /// Creates a callback that does nothing.
+    pub fn silent() -> Self {
         Self::new(|_| ())
     }
 
-    /// Tells how far it is.
-    pub fn tell(&self, stage: &Stage) {
+    /// Reports a stage.
+    pub fn report(&self, stage: &Stage) {
         (self.0)(stage);
     }
 
-    /// Begins a stage of `of` values; 0 where their number is not known.
+    /// Begins a stage of `of` values; 0 if their number is unknown.
     pub(super) fn begin(&self, doing: &'static str, of: u64) -> Steps {
         let stage = Stage { doing: doing.into(), done: 0, of };
-        self.tell(&stage);
+        self.report(&stage);
         Steps { progress: self.clone(), stage }
     }
 }
 
-/// How many values are done before that is told.
-const TOLD_EACH: u64 = 4096;
+/// How many values are done between two reports.
+const REPORT_INTERVAL: u64 = 4096;
 
-/// Counts what is done of a stage.
+/// Counts the values of a stage and reports them.
 #[derive(Debug)]
 pub(super) struct Steps {
     progress: Progress,
@@ -63,16 +63,16 @@ pub(super) struct Steps {
 
 impl Default for Steps {
     fn default() -> Self {
-        Self { progress: Progress::unheard(), stage: Stage::default() }
+        Self { progress: Progress::silent(), stage: Stage::default() }
     }
 }
 
 impl Steps {
     /// Counts one value.
-    pub(super) fn done(&mut self) {
+    pub(super) fn advance(&mut self) {
         self.stage.done += 1;
-        if self.stage.done.is_multiple_of(TOLD_EACH) || self.stage.done == self.stage.of {
-            self.progress.tell(&self.stage);
+        if self.stage.done.is_multiple_of(REPORT_INTERVAL) || self.stage.done == self.stage.of {
+            self.progress.report(&self.stage);
         }
     }
 }

@@ -1,67 +1,68 @@
-//! The writer's queue: each consumer has a backlog of its own, and the writer takes from the backlogs in round robin.
-//! A write that turns out to be large while its consumer rests ([`Rests`]) is queued again, in a backlog of large writes
-//! that waits until the rest is over; small writes of the consumer go on.
+//! The writer's queue. Each consumer has its own backlog, and the writer takes writes from the backlogs in round robin.
 //!
-//! Other tasks than writes divide the queue into spans: a task runs when every write that was queued before it
-//! has run, and before every write that was queued after it.
+//! If a write turns out to be large during its consumer's cooldown ([`Cooldowns`]), the writer puts it back, into a
+//! backlog of large writes. That backlog waits until the cooldown is over; small writes of the consumer continue.
+//!
+//! Tasks other than writes divide the queue into spans. Such a task runs after all writes that were queued before it, and
+//! before all writes that were queued after it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::fair::Consumer;
+use crate::fair_queue::Consumer;
 
-use super::queued::Write;
-use super::rests::{LARGE, Rests};
+use super::cooldowns::{Cooldowns, LARGE_WRITE};
+use super::queued::QueuedWrite;
 use super::writer::Task;
 
-/// How many tasks may wait for the writer.
-pub(super) const QUEUE: usize = 4096;
-/// How many writes of one consumer may wait for the writer.
-pub(super) const QUEUE_EACH: usize = QUEUE / 4;
+/// The maximum number of queued tasks.
+pub(super) const MAX_QUEUED: usize = 4096;
+/// The maximum number of queued writes of one consumer.
+pub(super) const MAX_QUEUED_PER_CONSUMER: usize = MAX_QUEUED / 4;
 
-/// Whose a backlog is, and what it holds.
+/// Identifies a backlog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Lane {
-    /// None for the writes of the service and its operator, which only [`QUEUE`] bounds.
+    /// `None` for writes of the service itself and of its operator. Only [`MAX_QUEUED`] limits their number.
     consumer: Option<Consumer>,
-    /// Whether its writes are known to be large.
+    /// Whether the backlog holds the writes that are known to be large.
     is_large: bool,
 }
 
-/// A write whose turn it is.
-pub(super) struct Turn {
+/// The write that runs next.
+pub(super) struct NextWrite {
     pub(super) consumer: Option<Consumer>,
-    pub(super) write: Box<dyn Write>,
-    /// Whether the consumer rests: if the write is large, it is to be queued again.
-    pub(super) rests: bool,
+    pub(super) write: Box<dyn QueuedWrite>,
+    /// Whether the consumer is in its cooldown. If so, and the write is large, the writer puts it back.
+    pub(super) is_cooling_down: bool,
 }
 
-/// Why a task is not queued.
+/// Why a task was not queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refused {
-    /// [`QUEUE`] tasks wait.
+pub(super) enum QueueError {
+    /// [`MAX_QUEUED`] tasks are queued.
     Full,
-    /// [`QUEUE_EACH`] writes of the consumer wait.
+    /// [`MAX_QUEUED_PER_CONSUMER`] writes of the consumer are queued.
     ShareUsed,
-    /// The writer has ended.
+    /// The writer has stopped.
     Closed,
 }
 
-/// What the writer finds when it looks for another write of its batch.
-pub(super) enum Next {
-    /// A write that may join the batch.
-    Write(Turn),
-    /// Nothing is queued that is due.
-    Nothing,
-    /// The batch ends: the next task is not a write, or no consumer that has writes queued may add one more.
+/// The result of looking for another write for the current batch.
+pub(super) enum BatchNext {
+    /// The next write of the batch.
+    Write(NextWrite),
+    /// No queued write is due.
+    Empty,
+    /// The batch is complete: the next task is not a write, or all consumers with queued writes have used their share.
     End,
 }
 
-/// The sending end. Dropping it closes the queue: the writer ends when it has run what is queued.
+/// The sending end. Dropping it closes the queue; the writer then runs the queued tasks and stops.
 pub(super) struct Sender(Arc<Inner>);
 
-/// The receiving end. Dropping it drops what is queued.
+/// The receiving end. Dropping it drops all queued tasks.
 pub(super) struct Receiver(Arc<Inner>);
 
 #[derive(Default)]
@@ -74,44 +75,44 @@ struct Inner {
 struct State {
     spans: VecDeque<Span>,
     queued: usize,
-    queued_each: HashMap<Option<Consumer>, usize>,
+    queued_per_consumer: HashMap<Option<Consumer>, usize>,
     closed: bool,
-    /// Whether the writer sleeps until a task arrives.
+    /// Whether the writer is waiting for a task.
     receiving: bool,
-    rests: Rests,
+    cooldowns: Cooldowns,
 }
 
-/// Writes, and the task that runs after them.
+/// Writes, and the task that runs after all of them.
 #[derive(Default)]
 struct Span {
-    backlogs: HashMap<Lane, VecDeque<Box<dyn Write>>>,
-    /// The lanes that have a backlog, the next one first.
+    backlogs: HashMap<Lane, VecDeque<Box<dyn QueuedWrite>>>,
+    /// The lanes with a backlog, in the order of their turns.
     turns: VecDeque<Lane>,
     then: Option<Task>,
 }
 
-/// An empty queue.
+/// Creates an empty queue.
 pub(super) fn queue() -> (Sender, Receiver) {
     let inner = Arc::<Inner>::default();
     (Sender(Arc::clone(&inner)), Receiver(inner))
 }
 
 impl Sender {
-    /// Queues a write of `consumer`. Returns the write that lost its place to it: if the queue is full, that is the newest
-    /// of the consumer that has most writes queued.
+    /// Queues a write of `consumer`. If the queue is full, the write replaces the newest write of the consumer with the
+    /// most queued writes, and the replaced write is returned.
     pub(super) fn send_write(
         &self,
         consumer: Option<Consumer>,
-        write: Box<dyn Write>,
-    ) -> Result<Option<Box<dyn Write>>, Refused> {
+        write: Box<dyn QueuedWrite>,
+    ) -> Result<Option<Box<dyn QueuedWrite>>, QueueError> {
         let mut state = self.0.lock();
         let displaced = match state.require_room() {
-            Err(Refused::Full) => Some(state.displace(consumer)?),
+            Err(QueueError::Full) => Some(state.evict_newest(consumer)?),
             room => room.map(|()| None)?,
         };
-        let own = state.queued_each.entry(consumer).or_default();
-        if consumer.is_some() && *own >= QUEUE_EACH {
-            return Err(Refused::ShareUsed);
+        let own = state.queued_per_consumer.entry(consumer).or_default();
+        if consumer.is_some() && *own >= MAX_QUEUED_PER_CONSUMER {
+            return Err(QueueError::ShareUsed);
         }
         *own += 1;
         state.queued += 1;
@@ -121,13 +122,13 @@ impl Sender {
     }
 
     /// Queues a task that is not a write.
-    pub(super) fn send(&self, task: Task) -> Result<(), Refused> {
+    pub(super) fn send(&self, task: Task) -> Result<(), QueueError> {
         self.0.lock().require_room()?;
         self.send_always(task);
         Ok(())
     }
 
-    /// Does the same, however many tasks wait.
+    /// Queues a task that is not a write, even if the queue is full.
     pub(super) fn send_always(&self, task: Task) {
         let mut state = self.0.lock();
         if !state.closed {
@@ -137,7 +138,7 @@ impl Sender {
         }
     }
 
-    /// How many tasks wait.
+    /// Returns the number of queued tasks.
     pub(super) fn len(&self) -> usize {
         self.0.lock().queued
     }
@@ -152,7 +153,7 @@ impl Drop for Sender {
 }
 
 impl Receiver {
-    /// Waits for the next task. None when the queue is closed and nothing is left.
+    /// Waits for the next task. Returns `None` if the queue is closed and empty.
     pub(super) fn recv(&self) -> Option<Task> {
         let mut state = self.0.lock();
         loop {
@@ -162,7 +163,7 @@ impl Receiver {
             if state.closed {
                 return None;
             }
-            let rest = state.rest().unwrap_or(Duration::MAX);
+            let rest = state.next_due().unwrap_or(Duration::MAX);
             state.receiving = true;
             let waited = self.0.arrived.wait_timeout(state, rest);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -170,40 +171,40 @@ impl Receiver {
         }
     }
 
-    /// The next task, if there is one.
+    /// Returns the next task, or `None` if no task is due.
     pub(super) fn try_recv(&self) -> Option<Task> {
         self.0.lock().next()
     }
 
-    /// The next write of a consumer that `may` add one to the batch.
-    pub(super) fn next_of_batch(&self, may: impl Fn(Option<Consumer>) -> bool) -> Next {
+    /// Returns the next write for the batch, of a consumer for which `may` returns true.
+    pub(super) fn next_of_batch(&self, may: impl Fn(Option<Consumer>) -> bool) -> BatchNext {
         self.0.lock().next_of_batch(may)
     }
 
-    /// Queues a large write again, for when its consumer has rested.
-    pub(super) fn put_back(&self, consumer: Option<Consumer>, write: Box<dyn Write>) {
+    /// Puts back a large write, which then runs after its consumer's cooldown.
+    pub(super) fn put_back(&self, consumer: Option<Consumer>, write: Box<dyn QueuedWrite>) {
         let mut state = self.0.lock();
         state.queued += 1;
-        *state.queued_each.entry(consumer).or_default() += 1;
+        *state.queued_per_consumer.entry(consumer).or_default() += 1;
         state.first_span().push(Lane { consumer, is_large: true }, write);
     }
 
-    /// Notes that a write of `consumer` changed so many records.
-    pub(super) fn wrote(&self, consumer: Option<Consumer>, records: usize) {
+    /// Records that a write of `consumer` changed `records` records. If the write was large, its cooldown starts.
+    pub(super) fn end_write(&self, consumer: Option<Consumer>, records: usize) {
         if let Some(consumer) = consumer
-            && records > LARGE
+            && records > LARGE_WRITE
         {
-            self.0.lock().rests.end(consumer, records, Instant::now());
+            self.0.lock().cooldowns.end(consumer, records, Instant::now());
         }
     }
 
-    /// Whether nobody can queue a task any more, and nothing is left.
+    /// Whether the queue is closed and empty.
     pub(super) fn is_closed(&self) -> bool {
         let state = self.0.lock();
         state.closed && state.queued == 0
     }
 
-    /// How many tasks are queued, without the writes of consumers that rest.
+    /// Returns the number of queued tasks, without the large writes that wait for a cooldown.
     pub(super) fn due(&self) -> usize {
         self.0.lock().due()
     }
@@ -235,41 +236,45 @@ impl Inner {
 }
 
 impl State {
-    fn require_room(&self) -> Result<(), Refused> {
+    fn require_room(&self) -> Result<(), QueueError> {
         match self {
-            Self { closed: true, .. } => Err(Refused::Closed),
-            Self { queued: QUEUE.., .. } => Err(Refused::Full),
+            Self { closed: true, .. } => Err(QueueError::Closed),
+            Self { queued: MAX_QUEUED.., .. } => Err(QueueError::Full),
             _ => Ok(()),
         }
     }
 
-    /// Takes the newest write of the consumer that has most of them out of the queue, for one of `consumer`.
-    fn displace(&mut self, consumer: Option<Consumer>) -> Result<Box<dyn Write>, Refused> {
-        let own = self.queued_each.get(&consumer).copied().unwrap_or(0);
-        let tenants = self.queued_each.iter().filter(|(consumer, _)| consumer.is_some());
-        let (largest, queued) = tenants.max_by_key(|(_, queued)| **queued).ok_or(Refused::Full)?;
+    /// Removes the newest write of the consumer with the most queued writes, to make room for a write of `consumer`.
+    fn evict_newest(
+        &mut self,
+        consumer: Option<Consumer>,
+    ) -> Result<Box<dyn QueuedWrite>, QueueError> {
+        let own = self.queued_per_consumer.get(&consumer).copied().unwrap_or(0);
+        let tenants = self.queued_per_consumer.iter().filter(|(consumer, _)| consumer.is_some());
+        let (largest, queued) =
+            tenants.max_by_key(|(_, queued)| **queued).ok_or(QueueError::Full)?;
         if *queued <= own + 1 {
-            return Err(Refused::Full);
+            return Err(QueueError::Full);
         }
         let largest = *largest;
         let newest = self.spans.iter_mut().rev().find_map(|span| span.pop_newest(largest));
-        let newest = newest.ok_or(Refused::Full)?;
-        self.took(largest);
+        let newest = newest.ok_or(QueueError::Full)?;
+        self.uncount(largest);
         Ok(newest)
     }
 
-    /// Counts a write of `consumer` that left the queue.
-    fn took(&mut self, consumer: Option<Consumer>) {
+    /// Updates the counts after a write of `consumer` left the queue.
+    fn uncount(&mut self, consumer: Option<Consumer>) {
         self.queued -= 1;
-        if let Some(own) = self.queued_each.get_mut(&consumer) {
+        if let Some(own) = self.queued_per_consumer.get_mut(&consumer) {
             *own -= 1;
             if *own == 0 {
-                self.queued_each.remove(&consumer);
+                self.queued_per_consumer.remove(&consumer);
             }
         }
     }
 
-    /// The span whose writes run now.
+    /// Returns the span whose writes run now.
     fn first_span(&mut self) -> &mut Span {
         match self.spans.pop_front() {
             Some(first) => self.spans.push_front_mut(first),
@@ -277,7 +282,7 @@ impl State {
         }
     }
 
-    /// The span that what comes now belongs to.
+    /// Returns the span that the next queued task belongs to.
     fn last_span(&mut self) -> &mut Span {
         let open = match self.spans.pop_back() {
             Some(last) if last.then.is_none() => last,
@@ -291,9 +296,9 @@ impl State {
 
     fn next(&mut self) -> Option<Task> {
         match self.next_of_batch(|_| true) {
-            Next::Write(turn) => Some(Task::Write(turn)),
-            Next::Nothing => None,
-            Next::End => {
+            BatchNext::Write(turn) => Some(Task::Write(turn)),
+            BatchNext::Empty => None,
+            BatchNext::End => {
                 let task = self.spans.pop_front()?.then?;
                 self.queued -= 1;
                 Some(task)
@@ -301,54 +306,55 @@ impl State {
         }
     }
 
-    /// How long until a write that is queued is due; none if none is queued.
-    fn rest(&self) -> Option<Duration> {
+    /// Returns the time until the next queued write is due, or `None` if no write is queued.
+    fn next_due(&self) -> Option<Duration> {
         let now = Instant::now();
         let turns = self.spans.front()?.turns.iter();
-        let rest = |lane: &Lane| self.rest_of(lane.consumer, now).filter(|_| lane.is_large);
+        let rest = |lane: &Lane| self.cooldown_of(lane.consumer, now).filter(|_| lane.is_large);
         turns.map(|lane| rest(lane).unwrap_or_default()).min()
     }
 
-    /// How long `consumer` rests before its next write runs. What waits behind the writes of a span waits for no rest.
-    fn rest_of(&self, consumer: Option<Consumer>, now: Instant) -> Option<Duration> {
+    /// Returns the remaining cooldown of `consumer`. There are no cooldowns if a task waits for the writes of the span, or
+    /// after the queue was closed.
+    fn cooldown_of(&self, consumer: Option<Consumer>, now: Instant) -> Option<Duration> {
         let is_last = self.spans.front().is_some_and(|span| span.then.is_none()) && !self.closed;
-        consumer.filter(|_| is_last).and_then(|consumer| self.rests.left(consumer, now))
+        consumer.filter(|_| is_last).and_then(|consumer| self.cooldowns.remaining(consumer, now))
     }
 
-    /// How many tasks are queued, without large writes of consumers that rest.
+    /// Returns the number of queued tasks, without the large writes that wait for a cooldown.
     fn due(&self) -> usize {
         let now = Instant::now();
-        let rests = |lane: &Lane| lane.is_large && self.rest_of(lane.consumer, now).is_some();
+        let rests = |lane: &Lane| lane.is_large && self.cooldown_of(lane.consumer, now).is_some();
         let large = self.spans.iter().flat_map(|span| &span.backlogs);
         let resting = large.filter(|(lane, _)| rests(lane)).map(|(_, backlog)| backlog.len());
         self.queued.saturating_sub(resting.sum())
     }
 
-    fn next_of_batch(&mut self, may: impl Fn(Option<Consumer>) -> bool) -> Next {
-        let Some(span) = self.spans.front() else { return Next::Nothing };
+    fn next_of_batch(&mut self, may: impl Fn(Option<Consumer>) -> bool) -> BatchNext {
+        let Some(span) = self.spans.front() else { return BatchNext::Empty };
         if span.turns.is_empty() {
-            return if span.then.is_some() { Next::End } else { Next::Nothing };
+            return if span.then.is_some() { BatchNext::End } else { BatchNext::Empty };
         }
         let now = Instant::now();
-        let rests = |lane: &Lane| self.rest_of(lane.consumer, now).is_some();
+        let rests = |lane: &Lane| self.cooldown_of(lane.consumer, now).is_some();
         let waits = |lane: &Lane| lane.is_large && rests(lane);
         let Some(at) = span.turns.iter().position(|lane| may(lane.consumer) && !waits(lane)) else {
-            return if span.turns.iter().any(waits) { Next::Nothing } else { Next::End };
+            return if span.turns.iter().any(waits) { BatchNext::Empty } else { BatchNext::End };
         };
-        let rests = span.turns.get(at).is_some_and(rests);
+        let is_cooling_down = span.turns.get(at).is_some_and(rests);
         let Some((consumer, write)) = self.spans.front_mut().and_then(|span| span.pop(at)) else {
-            return Next::End;
+            return BatchNext::End;
         };
-        self.took(consumer);
+        self.uncount(consumer);
         if let Some(consumer) = consumer {
-            self.rests.begin(consumer, now);
+            self.cooldowns.begin(consumer, now);
         }
-        Next::Write(Turn { consumer, write, rests })
+        BatchNext::Write(NextWrite { consumer, write, is_cooling_down })
     }
 }
 
 impl Span {
-    fn push(&mut self, lane: Lane, write: Box<dyn Write>) {
+    fn push(&mut self, lane: Lane, write: Box<dyn QueuedWrite>) {
         let backlog = self.backlogs.entry(lane).or_default();
         if backlog.is_empty() {
             self.turns.push_back(lane);
@@ -356,8 +362,8 @@ impl Span {
         backlog.push_back(write);
     }
 
-    /// The newest write of `consumer`: a small one, if there is one.
-    fn pop_newest(&mut self, consumer: Option<Consumer>) -> Option<Box<dyn Write>> {
+    /// Removes and returns the newest write of `consumer`. Prefers writes that are not known to be large.
+    fn pop_newest(&mut self, consumer: Option<Consumer>) -> Option<Box<dyn QueuedWrite>> {
         let lanes = [false, true].map(|is_large| Lane { consumer, is_large });
         let lane = lanes.into_iter().find(|lane| self.backlogs.contains_key(lane))?;
         let backlog = self.backlogs.get_mut(&lane)?;
@@ -369,8 +375,8 @@ impl Span {
         newest
     }
 
-    /// The next write of the lane at this place among the turns.
-    fn pop(&mut self, at: usize) -> Option<(Option<Consumer>, Box<dyn Write>)> {
+    /// Removes and returns the next write of the lane at position `at` of the turns.
+    fn pop(&mut self, at: usize) -> Option<(Option<Consumer>, Box<dyn QueuedWrite>)> {
         let lane = self.turns.remove(at)?;
         let backlog = self.backlogs.get_mut(&lane)?;
         let write = backlog.pop_front()?;

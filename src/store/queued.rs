@@ -1,4 +1,4 @@
-//! A write that waits for the writer thread, and where its answer goes.
+//! A queued write, and the channel for its result.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,39 +10,39 @@ use crate::error::{Error, Result};
 use super::snapshot::Snapshot;
 use super::write::WriteTx;
 
-/// A queued write, whatever its answer's type.
-pub(super) trait Write: Send {
-    /// Whether nobody waits for the answer any more.
-    fn abandoned(&self) -> bool;
-    /// Runs the rule; answers whether what it wrote stays.
+/// A queued write, independent of the type of its result.
+pub(super) trait QueuedWrite: Send {
+    /// Whether the caller no longer waits for the result.
+    fn is_abandoned(&self) -> bool;
+    /// Runs the rule. Returns whether it succeeded, so that its changes are kept.
     fn run(&mut self, tx: &mut WriteTx<'_>) -> bool;
-    /// Answers, once it is known what became of the transaction: the state that its commit left, or why it failed.
+    /// Sends the result to the caller. `committed` is the snapshot after the commit of the batch, or its error.
     fn answer(self: Box<Self>, committed: Result<Arc<Snapshot>>);
 }
 
-/// What a rule returned, with the state that the commit of its batch left; or why that commit failed.
-type Written<T> = Result<Result<(T, Arc<Snapshot>)>>;
+/// The result of a rule, with the snapshot after the commit of its batch. The outer error is that of the commit.
+type WriteResult<T> = Result<Result<(T, Arc<Snapshot>)>>;
 
-/// A rule, and where its answer goes.
-pub(super) struct Queued<T, F> {
+/// A rule, and the channel for its result.
+pub(super) struct PendingWrite<T, F> {
     rule: F,
     outcome: Option<Result<T>>,
-    reply: oneshot::Sender<Written<T>>,
+    reply: oneshot::Sender<WriteResult<T>>,
 }
 
-impl<T, F> Queued<T, F> {
-    pub(super) fn new(rule: F) -> (Box<Self>, oneshot::Receiver<Written<T>>) {
+impl<T, F> PendingWrite<T, F> {
+    pub(super) fn new(rule: F) -> (Box<Self>, oneshot::Receiver<WriteResult<T>>) {
         let (reply, answer) = oneshot::channel();
         (Box::new(Self { rule, outcome: None, reply }), answer)
     }
 }
 
-impl<T, F> Write for Queued<T, F>
+impl<T, F> QueuedWrite for PendingWrite<T, F>
 where
     T: Send,
     F: Fn(&mut WriteTx<'_>) -> Result<T> + Send,
 {
-    fn abandoned(&self) -> bool {
+    fn is_abandoned(&self) -> bool {
         self.reply.is_closed()
     }
 
@@ -55,7 +55,7 @@ where
         stays
     }
 
-    /// A refusal waits for the commit too: it may rest on what a neighbour of the batch wrote.
+    /// Also called for errors only after the commit: an error may depend on changes of another write in the batch.
     fn answer(self: Box<Self>, committed: Result<Arc<Snapshot>>) {
         let outcome = self.outcome.unwrap_or_else(|| Err(Error::internal("a write did not run")));
         let _ = self.reply.send(committed.map(|snapshot| Ok((outcome?, snapshot))));

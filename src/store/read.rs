@@ -1,20 +1,20 @@
-//! Reading records: what a snapshot and a write under way have in common, and the snapshot.
+//! Reading records, from a snapshot or from a write under way.
 
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
 
-use super::key::{Key, after};
-use super::record::{self, Index, Indexed, Named, Record, Row, damaged, split_entry};
+use super::key::{Key, prefix_end};
+use super::record::{self, HexKey, Index, Indexed, Record, Row, damaged, split_entry};
 use super::schema::Table;
-use super::window::{Order, Window, kept};
+use super::window::{Order, Window, filter_window};
 
-/// What a walk does with one key and its opened payload.
+/// Called with a key and its verified payload; decides whether the walk continues.
 pub(super) type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'v;
 
-/// Raw access, which both kinds of transaction offer.
+/// Access to keys and payloads, which both kinds of transaction provide.
 pub trait Raw {
-    /// Hands the opened payload under `key` to `visit`.
+    /// Calls `visit` with the verified payload under `key`. Does not call it if the key is absent.
     #[doc(hidden)]
     fn raw_get(
         &self,
@@ -23,8 +23,8 @@ pub trait Raw {
         visit: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()>;
 
-    /// Hands each key from `from` on, and before `until` where that is given, to `visit`, past the first `skip`
-    /// ones, until it breaks.
+    /// Calls `visit` with each key from `span.0` up to, but not including, `span.1` (`None`: the end of the table),
+    /// after the first `skip` keys, until `visit` breaks.
     #[doc(hidden)]
     fn raw_between(
         &self,
@@ -35,7 +35,7 @@ pub trait Raw {
         visit: &mut Visit<'_>,
     ) -> Result<()>;
 
-    /// Does the same with each key that begins with `prefix`.
+    /// Calls `visit` in the same way with each key that begins with `prefix`.
     #[doc(hidden)]
     fn raw_walk(
         &self,
@@ -45,16 +45,16 @@ pub trait Raw {
         order: Order,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        self.raw_between(table, (prefix, after(prefix).as_deref()), skip, order, visit)
+        self.raw_between(table, (prefix, prefix_end(prefix).as_deref()), skip, order, visit)
     }
 }
 
-/// What every rule can read through: a snapshot, or a write under way.
+/// The reads that every rule uses, from a snapshot or from a write under way.
 pub trait Tx: Raw {
-    /// Shows the record under `key`, if there is one, to `visit`.
+    /// Calls `visit` with the record under `key`, if it exists, and returns the result.
     ///
     /// # Errors
-    /// What `visit` answers; 500 or 503 when the file cannot be read.
+    /// The error of `visit`; 500 or 503 when the file cannot be read.
     fn view<R: Record, T>(
         &self,
         key: &R::Key,
@@ -68,7 +68,7 @@ pub trait Tx: Raw {
         Ok(seen)
     }
 
-    /// The record under `key`, if there is one.
+    /// Returns the record under `key`, if it exists.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
@@ -76,23 +76,23 @@ pub trait Tx: Raw {
         self.view(key, |row: Row<'_, R>| row.into_record())
     }
 
-    /// The record under `key`.
+    /// Returns the record under `key`.
     ///
     /// # Errors
-    /// 404 `Not found.` when there is none.
+    /// 404 `Not found.` when it does not exist.
     fn get<R: Record>(&self, key: &R::Key) -> Result<R> {
         self.find(key)?.ok_or_else(Error::not_found)
     }
 
-    /// The head of the record under `key`, if there is one: cheaper than the whole.
+    /// Returns the metadata of the record under `key`, if it exists. Cheaper than reading the whole record.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
-    fn head<R: Record>(&self, key: &R::Key) -> Result<Option<R::Head>> {
-        self.view::<R, _>(key, |row| Ok(row.head))
+    fn meta<R: Record>(&self, key: &R::Key) -> Result<Option<R::Meta>> {
+        self.view::<R, _>(key, |row| Ok(row.meta))
     }
 
-    /// Whether there is a record under `key`.
+    /// Whether a record exists under `key`.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
@@ -100,8 +100,8 @@ pub trait Tx: Raw {
         Ok(self.view::<R, _>(key, |_| Ok(()))?.is_some())
     }
 
-    /// The version of the record under `key`: how often it was changed, and what hangs on it. 0 where there is
-    /// none.
+    /// Returns the version of the record under `key`, or 0 if it does not exist. The version grows with each change of
+    /// the record and of its dependents ([`WriteTx::bump_version`](super::WriteTx::bump_version)).
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
@@ -109,7 +109,7 @@ pub trait Tx: Raw {
         Ok(self.view::<R, _>(key, |row| Ok(row.version))?.unwrap_or(0))
     }
 
-    /// The primary key of the record that a unique index holds under `key`.
+    /// Returns the primary key that a unique index holds under `key`.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
@@ -125,7 +125,7 @@ pub trait Tx: Raw {
     /// Walks the records whose index key begins with `prefix`, within `window`.
     ///
     /// # Errors
-    /// What `visit` answers; 500 when an index entry leads nowhere.
+    /// The error of `visit`; 500 when an index entry points to no record.
     fn walk<R: Record, K: Key, P: Key>(
         &self,
         index: &Index<R, K>,
@@ -138,7 +138,7 @@ pub trait Tx: Raw {
             return Ok(());
         }
         let prefix = prefix.encoded();
-        let (skip, order, is_page) = (window.offset, window.order, window.limit <= PAGE);
+        let (skip, order, is_page) = (window.offset, window.order, window.limit <= MAX_PAGE);
         self.raw_walk(index.table(), &prefix, skip, order, &mut |key, entry| {
             self.raw_entry(index, (is_page.then_some(key), entry), &mut |row| {
                 visit(row)?;
@@ -148,11 +148,10 @@ pub trait Tx: Raw {
         })
     }
 
-    /// Walks the records whose index key begins with `prefix`, past the first `skip` ones, until `visit`
-    /// breaks.
+    /// Walks the records whose index key begins with `prefix`, after the first `skip` records, until `visit` breaks.
     ///
     /// # Errors
-    /// What `visit` answers; 500 when an index entry leads nowhere.
+    /// The error of `visit`; 500 when an index entry points to no record.
     fn walk_until<R: Record, K: Key, P: Key>(
         &self,
         index: &Index<R, K>,
@@ -167,11 +166,11 @@ pub trait Tx: Raw {
         })
     }
 
-    /// Walks the records whose index keys, with their primary keys behind, lie from `from` on and before
-    /// `until`, in descending order, until `visit` breaks.
+    /// Walks the records from `from` up to, but not including, `until`, in descending order, until `visit` breaks. The
+    /// bounds are index keys, with or without the primary key behind.
     ///
     /// # Errors
-    /// What `visit` answers; 500 when an index entry leads nowhere.
+    /// The error of `visit`; 500 when an index entry points to no record.
     fn walk_down<R: Record, K: Key, S: Key>(
         &self,
         index: &Index<R, K>,
@@ -186,11 +185,11 @@ pub trait Tx: Raw {
         })
     }
 
-    /// Walks the records whose index keys begin with `prefix` and, with their primary keys behind, lie from `from` on,
-    /// in ascending order, until `visit` breaks.
+    /// Walks the records whose index key begins with `prefix`, starting at `from`, in ascending order, until `visit`
+    /// breaks. `from` is an index key, with or without the primary key behind.
     ///
     /// # Errors
-    /// What `visit` answers; 500 when an index entry leads nowhere.
+    /// The error of `visit`; 500 when an index entry points to no record.
     fn walk_from<R: Record, K: Key, P: Key, S: Key>(
         &self,
         index: &Index<R, K>,
@@ -198,7 +197,7 @@ pub trait Tx: Raw {
         from: &S,
         mut visit: impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        let (from, until) = (from.encoded(), after(&prefix.encoded()));
+        let (from, until) = (from.encoded(), prefix_end(&prefix.encoded()));
         self.raw_between(
             index.table(),
             (&from, until.as_deref()),
@@ -208,10 +207,10 @@ pub trait Tx: Raw {
         )
     }
 
-    /// Walks the records whose primary keys lie from `from` on and before `until`, until `visit` breaks.
+    /// Walks the records whose primary key lies from `from` up to, but not including, `until`, until `visit` breaks.
     ///
     /// # Errors
-    /// What `visit` answers; 500 or 503 when the file cannot be read.
+    /// The error of `visit`; 500 or 503 when the file cannot be read.
     fn scan_between<R: Record, S: Key>(
         &self,
         from: &S,
@@ -224,8 +223,8 @@ pub trait Tx: Raw {
         self.raw_between(R::TABLE, span, 0, order, &mut |_, payload| visit(Row::read(payload)?))
     }
 
-    /// Hands the record that an index entry leads to, or holds, to `visit`; where the entry's key is given, the
-    /// record must belong there.
+    /// Calls `visit` with the record that an index entry points to or contains. If the key of the entry is given,
+    /// fails unless the record belongs under that key.
     #[doc(hidden)]
     fn raw_entry<R: Record, K: Key>(
         &self,
@@ -239,12 +238,12 @@ pub trait Tx: Raw {
                 let mut flow = None;
                 self.raw_get(R::TABLE, primary, &mut |payload| {
                     if let Some(key) = key {
-                        require_place(index, key, payload)?;
+                        require_index_key(index, key, payload)?;
                     }
                     flow = Some(visit(Row::read(payload)?)?);
                     Ok(())
                 })?;
-                let text = format_args!("an entry leads to no record under {}", Named(primary));
+                let text = format_args!("an entry points to no record under {}", HexKey(primary));
                 flow.ok_or_else(|| damaged(index.table(), &text))
             }
             None => Err(damaged(index.table(), &"an entry holds no record")),
@@ -254,7 +253,7 @@ pub trait Tx: Raw {
     /// Walks the records whose primary key begins with `prefix`, within `window`.
     ///
     /// # Errors
-    /// What `visit` answers; 500 or 503 when the file cannot be read.
+    /// The error of `visit`; 500 or 503 when the file cannot be read.
     fn scan<R: Record, P: Key>(
         &self,
         prefix: &P,
@@ -278,41 +277,41 @@ pub trait Tx: Raw {
         )
     }
 
-    /// Walks the records whose primary key begins with `prefix` and whose head `keep` lets through, within
-    /// `window` of those.
+    /// Walks the records whose primary key begins with `prefix` and whose metadata passes `keep`. `window` counts only
+    /// these.
     ///
     /// # Errors
-    /// What `visit` answers; 500 or 503 when the file cannot be read.
-    fn scan_kept<R: Record, P: Key>(
+    /// The error of `visit`; 500 or 503 when the file cannot be read.
+    fn scan_where<R: Record, P: Key>(
         &self,
         prefix: &P,
         window: Window,
-        keep: impl FnMut(&R::Head) -> bool,
+        keep: impl FnMut(&R::Meta) -> bool,
         visit: impl FnMut(Row<'_, R>) -> Result<()>,
     ) -> Result<()> {
-        let mut visit = kept(window, keep, visit);
+        let mut visit = filter_window(window, keep, visit);
         self.raw_walk(R::TABLE, &prefix.encoded(), 0, window.order, &mut |_, payload| {
             visit(Row::read(payload)?)
         })
     }
 
-    /// Walks the records whose index key begins with `prefix` and whose head `keep` lets through, within
-    /// `window` of those.
+    /// Walks the records whose index key begins with `prefix` and whose metadata passes `keep`. `window` counts only
+    /// these.
     ///
     /// # Errors
-    /// What `visit` answers; 500 when an index entry leads nowhere.
-    fn walk_kept<R: Record, K: Key, P: Key>(
+    /// The error of `visit`; 500 when an index entry points to no record.
+    fn walk_where<R: Record, K: Key, P: Key>(
         &self,
         index: &Index<R, K>,
         prefix: &P,
         window: Window,
-        keep: impl FnMut(&R::Head) -> bool,
+        keep: impl FnMut(&R::Meta) -> bool,
         visit: impl FnMut(Row<'_, R>) -> Result<()>,
     ) -> Result<()> {
-        self.walk_until(index, prefix, 0, window.order, kept(window, keep, visit))
+        self.walk_until(index, prefix, 0, window.order, filter_window(window, keep, visit))
     }
 
-    /// The primary keys an index holds under `prefix`, at most `limit`, in ascending order.
+    /// Returns at most `limit` primary keys that an index holds under `prefix`, in ascending order.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
@@ -334,7 +333,7 @@ pub trait Tx: Raw {
         Ok(keys)
     }
 
-    /// How many records of type `R` the tenant has, by the maintained count.
+    /// Returns how many records of type `R` a tenant has, from the maintained count.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
@@ -342,11 +341,11 @@ pub trait Tx: Raw {
         read_number(self, Table::Counts, &record::count_key(R::TABLE, &tenant.encoded()))
     }
 
-    /// The payload under `key`, whatever it is of.
+    /// Returns the payload under `key` of any table, unparsed.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
-    fn plain(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    fn get_raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let mut found = None;
         self.raw_get(table, key, &mut |payload| {
             found = Some(payload.to_vec());
@@ -358,16 +357,24 @@ pub trait Tx: Raw {
 
 impl<X: Raw + ?Sized> Tx for X {}
 
-/// So many records are a page; who walks more looks for something.
-const PAGE: usize = 1000;
+/// The largest window that is a page of a list. A page verifies each of its index entries; a larger walk does not.
+const MAX_PAGE: usize = 1000;
 
-/// A record that a page shows stands where the index has it. One whose index holds it whole does by its checksum.
-fn require_place<R: Record, K: Key>(index: &Index<R, K>, key: &[u8], payload: &[u8]) -> Result<()> {
+/// Fails unless the index has this record under `key`. Covering indexes need no such check: a checksum protects the
+/// record in the entry.
+fn require_index_key<R: Record, K: Key>(
+    index: &Index<R, K>,
+    key: &[u8],
+    payload: &[u8],
+) -> Result<()> {
     let record = Row::<R>::read(payload)?.into_record()?;
     if index.entry(&record).as_deref() == Some(key) {
         return Ok(());
     }
-    let text = format_args!("an entry under {} leads to a record of another place", Named(key));
+    let text = format_args!(
+        "an entry under {} points to a record that belongs under another key",
+        HexKey(key)
+    );
     Err(damaged(index.table(), &text))
 }
 
@@ -380,7 +387,7 @@ fn read_key<R: Record, K: Key>(index: &Index<R, K>, entry: &[u8]) -> Result<R::K
 pub(super) fn read_number<X: Raw + ?Sized>(tx: &X, table: Table, key: &[u8]) -> Result<u64> {
     let mut number = 0;
     tx.raw_get(table, key, &mut |payload| {
-        number = u64::read(&mut &*payload).ok_or_else(|| damaged(table, &"no number"))?;
+        number = u64::read(&mut &*payload).ok_or_else(|| damaged(table, &"not a number"))?;
         Ok(())
     })?;
     Ok(number)

@@ -1,12 +1,10 @@
-//! How a record lies in its table: sealed, led by a small typed head, followed by the JSON that
-//! shows it.
+//! How a record is stored: a checksum, small typed metadata, and the fields as the JSON that responses show.
 //!
 //! ```text
-//! checksum (8) | version, head (postcard) | shown (JSON)
+//! checksum (8) | version, metadata (postcard) | fields (JSON)
 //! ```
 //!
-//! Rules and lists decide by the head alone; the JSON goes into answers as it stands, which is what
-//! makes a list fast.
+//! Rules and lists read only the metadata. Responses copy the JSON unparsed, which makes lists fast.
 
 use std::fmt::{self, Display};
 use std::marker::PhantomData;
@@ -17,7 +15,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::error::{Error, Result};
 
-use super::bytes::Owner;
+use super::byte_usage::Owner;
 use super::key::Key;
 use super::read::Tx;
 use super::schema::Table;
@@ -25,113 +23,115 @@ use super::sums::Sum;
 
 /// A resource as the store keeps it.
 pub trait Record: Sized + 'static {
-    /// Where it is kept.
+    /// The table of the records.
     const TABLE: Table;
-    /// Its secondary indexes, which the store keeps in step.
+    /// The secondary indexes, which the store keeps up to date.
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[];
-    /// The counts it takes part in, which the store keeps in step.
+    /// The counts that include these records, which the store keeps up to date.
     const COUNTS: &'static [Count<Self>] = &[];
-    /// The sums it takes part in, which the store keeps in step.
+    /// The sums that include these records, which the store keeps up to date.
     const SUMS: &'static [&'static Sum<Self>] = &[];
-    /// Whether another record may come under the key of one that was removed. The versions of such records come
-    /// from one sequence of their table, so that no version is met again.
-    const KEYS_COME_BACK: bool = false;
-    /// Its primary key.
+    /// Whether a new record may get the key of a deleted one. The versions of such records come from a
+    /// sequence of their table, so that no version is used twice.
+    const REUSES_KEYS: bool = false;
+    /// The type of the primary key.
     type Key: Key;
-    /// What rules and lists decide by.
-    type Head: Serialize + DeserializeOwned;
-    /// What answers show of it; `()` where it is never shown.
-    type Shown: Serialize + DeserializeOwned;
+    /// The part that rules and lists read.
+    type Meta: Serialize + DeserializeOwned;
+    /// The part that responses show; `()` if they show nothing of the record.
+    type Fields: Serialize + DeserializeOwned;
 
-    /// The primary key of this record.
+    /// Returns the primary key of this record.
     fn key(&self) -> Self::Key;
-    /// Its two parts.
-    fn parts(&self) -> (&Self::Head, &Self::Shown);
-    /// The record of two parts.
-    fn join(head: Self::Head, shown: Self::Shown) -> Self;
-    /// The tenant that its bytes count to. None for records that belong to no tenant: users and their keys, sent mails,
-    /// and what the operator changes outside organizations.
-    /// It stays the same for as long as the record is there, and `tx` holds what the record points at.
+    /// Returns the two parts of this record.
+    fn parts(&self) -> (&Self::Meta, &Self::Fields);
+    /// Creates a record from its two parts.
+    fn from_parts(head: Self::Meta, shown: Self::Fields) -> Self;
+    /// Returns the tenant that the record's bytes count towards. Returns `None` for records without a tenant:
+    /// users and their keys, sent mails, and what the operator changes outside organizations.
+    ///
+    /// The owner must not change while the record exists. `tx` must contain the records that this record
+    /// refers to.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
     fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>>;
-    /// What must exist for this record to make sense, for `check`.
+    /// Returns the records that must exist for this record to be valid. `check` verifies them.
     fn references(&self) -> Vec<Reference> {
         Vec::new()
     }
 }
 
-/// Something a record points at.
+/// A reference from one record to another.
 pub struct Reference {
-    /// The table of what is pointed at.
+    /// The table of the referenced record.
     pub table: Table,
-    /// Its key there.
+    /// The key of the referenced record.
     pub key: Vec<u8>,
 }
 
 impl Reference {
-    /// A reference to the record of type `R` under `key`.
+    /// Creates a reference to the record of type `R` under `key`.
     pub fn to<R: Record>(key: &R::Key) -> Self {
         Self { table: R::TABLE, key: key.encoded() }
     }
 }
 
-/// A secondary index over the records of type `R`, reached by keys of type `K`.
+/// A secondary index with keys of type `K` over the records of type `R`.
 pub struct Index<R, K> {
     table: Table,
-    form: Form,
+    form: IndexForm,
     of: fn(&R) -> Option<K>,
     types: PhantomData<fn() -> (R, K)>,
 }
 
-/// What an index holds under a key.
+/// What an index stores under a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// The primary key of the one record.
+pub enum IndexForm {
+    /// The primary key of the only record.
     Unique,
-    /// The primary key of each of many records.
+    /// The primary key of each of several records.
     Many,
-    /// Each of many records whole, behind its primary key: a list is one range, at the price of writing
-    /// the record twice.
+    /// Each of several records completely, after its primary key. A list then reads one range, but each
+    /// record is written twice.
     Covering,
 }
 
 impl<R: Record, K: Key> Index<R, K> {
-    /// An index in which each key leads to at most one record. Records for which `of` gives none are
-    /// not in it.
+    /// Creates an index in which each key has at most one record. It omits records for which `of` returns
+    /// `None`.
     pub const fn unique(table: Table, of: fn(&R) -> Option<K>) -> Self {
-        Self { table, form: Form::Unique, of, types: PhantomData }
+        Self { table, form: IndexForm::Unique, of, types: PhantomData }
     }
 
-    /// An index in which a key may lead to many records, sorted by key and then by primary key.
+    /// Creates an index in which a key may have several records, sorted by key and then by primary key.
     pub const fn many(table: Table, of: fn(&R) -> Option<K>) -> Self {
-        Self { table, form: Form::Many, of, types: PhantomData }
+        Self { table, form: IndexForm::Many, of, types: PhantomData }
     }
 
-    /// An index as [`many`](Self::many) makes it, which holds the records themselves.
+    /// Creates an index like [`many`](Self::many) that contains the records themselves.
     pub const fn covering(table: Table, of: fn(&R) -> Option<K>) -> Self {
-        Self { table, form: Form::Covering, of, types: PhantomData }
+        Self { table, form: IndexForm::Covering, of, types: PhantomData }
     }
 
-    /// Where the index is kept.
+    /// The table of the index.
     pub const fn table(&self) -> Table {
         self.table
     }
 
-    /// What it holds under a key.
-    pub const fn form(&self) -> Form {
+    /// What the index stores under a key.
+    pub const fn form(&self) -> IndexForm {
         self.form
     }
 }
 
-/// An [`Index`] whose key type does not matter.
+/// An [`Index`] without its key type.
 pub trait Indexed<R>: Sync {
-    /// Where the index is kept.
+    /// The table of the index.
     fn table(&self) -> Table;
-    /// What the index holds under a key.
-    fn form(&self) -> Form;
-    /// The key under which `record` stands, if it is in the index.
+    /// What the index stores under a key.
+    fn form(&self) -> IndexForm;
+    /// Returns the key of `record` in the index, or `None` if the index omits it.
     fn entry(&self, record: &R) -> Option<Vec<u8>>;
 }
 
@@ -140,93 +140,94 @@ impl<R: Record, K: Key> Indexed<R> for Index<R, K> {
         self.table
     }
 
-    fn form(&self) -> Form {
+    fn form(&self) -> IndexForm {
         self.form
     }
 
     fn entry(&self, record: &R) -> Option<Vec<u8>> {
         let mut key = (self.of)(record)?.encoded();
-        if self.form != Form::Unique {
+        if self.form != IndexForm::Unique {
             record.key().write(&mut key);
         }
         Some(key)
     }
 }
 
-/// A maintained count: how many records of type `R` a tenant has.
+/// A maintained count of the records of type `R` of each tenant.
 pub struct Count<R> {
     of: fn(&R) -> Option<Vec<u8>>,
 }
 
 impl<R: Record> Count<R> {
-    /// Counts each record under the tenant that `of` gives, and not at all where it gives none.
+    /// Creates the count of records by the tenant that `of` returns. It omits records for which `of` returns
+    /// `None`.
     pub const fn per(of: fn(&R) -> Option<Vec<u8>>) -> Self {
         Self { of }
     }
 
-    /// The key of the count that `record` adds to.
+    /// Returns the key of the count that includes `record`.
     pub(super) fn key(&self, record: &R) -> Option<Vec<u8>> {
         (self.of)(record).map(|tenant| count_key(R::TABLE, &tenant))
     }
 }
 
-/// Where the count of `table`'s records of a tenant is kept.
+/// Returns the key of a tenant's count of records in `table`.
 pub(super) fn count_key(table: Table, tenant: &[u8]) -> Vec<u8> {
     let mut key = table.name().to_owned().encoded();
     key.extend_from_slice(tenant);
     key
 }
 
-/// A record as it lies in its table, read without touching the JSON.
+/// A stored record whose JSON is not parsed yet.
 pub struct Row<'a, R: Record> {
-    /// Counts the record's changes, from 1.
+    /// Increases with each change of the record; at least 1.
     pub version: u64,
-    /// What rules and lists decide by.
-    pub head: R::Head,
-    /// The JSON that shows it.
-    pub shown: &'a [u8],
+    /// The part that rules and lists read.
+    pub meta: R::Meta,
+    /// The JSON that responses show.
+    pub fields: &'a [u8],
 }
 
 impl<'a, R: Record> Row<'a, R> {
-    /// Reads a record's payload.
+    /// Parses the payload of a record.
     ///
     /// # Errors
-    /// 500 when the bytes are no such record.
+    /// 500 when the bytes are not such a record.
     pub fn read(payload: &'a [u8]) -> Result<Self> {
         let (version, rest) =
             postcard::take_from_bytes(payload).map_err(|error| damaged(R::TABLE, &error))?;
-        let (head, shown) =
+        let (meta, fields) =
             postcard::take_from_bytes(rest).map_err(|error| damaged(R::TABLE, &error))?;
-        Ok(Self { version, head, shown })
+        Ok(Self { version, meta, fields })
     }
 
-    /// The whole record.
+    /// Parses the JSON and returns the whole record.
     ///
     /// # Errors
-    /// 500 when the JSON is not what the record shows.
+    /// 500 when the JSON does not fit the type.
     pub fn into_record(self) -> Result<R> {
-        let shown =
-            serde_json::from_slice(self.shown).map_err(|error| damaged(R::TABLE, &error))?;
-        Ok(R::join(self.head, shown))
+        let fields =
+            serde_json::from_slice(self.fields).map_err(|error| damaged(R::TABLE, &error))?;
+        Ok(R::from_parts(self.meta, fields))
     }
 }
 
-/// The payload of `record` at `version`.
+/// Returns the payload of `record` at `version`.
 ///
 /// # Errors
-/// 500 when a part cannot be serialized, which no record of this crate does.
+/// 500 when a part cannot be serialized, which no record of this crate causes.
 pub(super) fn payload<R: Record>(version: u64, record: &R) -> Result<Vec<u8>> {
-    let (head, shown) = record.parts();
-    let mut out = postcard::to_stdvec(&(version, head)).map_err(Error::internal)?;
-    serde_json::to_writer(&mut out, shown).map_err(Error::internal)?;
+    let (meta, fields) = record.parts();
+    let mut out = postcard::to_stdvec(&(version, meta)).map_err(Error::internal)?;
+    serde_json::to_writer(&mut out, fields).map_err(Error::internal)?;
     Ok(out)
 }
 
-/// What an index of this form holds for the record with this primary key and payload.
-pub(super) fn entry_payload(form: Form, primary: &[u8], payload: &[u8]) -> Vec<u8> {
+/// Returns what an index of this form stores for a record with this primary key and payload.
+pub(super) fn entry_payload(form: IndexForm, primary: &[u8], payload: &[u8]) -> Vec<u8> {
     match form {
-        Form::Unique | Form::Many => primary.to_vec(),
-        Form::Covering => {
+        IndexForm::Unique | IndexForm::Many => primary.to_vec(),
+        IndexForm::Covering => {
             let mut entry = u64::try_from(primary.len()).unwrap_or(u64::MAX).encoded();
             entry.extend_from_slice(primary);
             entry.extend_from_slice(payload);
@@ -235,11 +236,11 @@ pub(super) fn entry_payload(form: Form, primary: &[u8], payload: &[u8]) -> Vec<u
     }
 }
 
-/// The primary key that an index entry holds, and the record's payload where it holds that too.
-pub(super) fn split_entry(form: Form, entry: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
+/// Returns the primary key in an index entry, and the record's payload if the entry contains it.
+pub(super) fn split_entry(form: IndexForm, entry: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
     match form {
-        Form::Unique | Form::Many => Some((entry, None)),
-        Form::Covering => {
+        IndexForm::Unique | IndexForm::Many => Some((entry, None)),
+        IndexForm::Covering => {
             let mut rest = entry;
             let length = usize::try_from(u64::read(&mut rest)?).ok()?;
             let (primary, payload) = rest.split_at_checked(length)?;
@@ -248,16 +249,16 @@ pub(super) fn split_entry(form: Form, entry: &[u8]) -> Option<(&[u8], Option<&[u
     }
 }
 
-/// Whether two payloads of one type of record say the same of it.
+/// Whether two payloads of one type of record are equal except for the version.
 pub(super) fn differ_in_version_only(a: &[u8], b: &[u8]) -> bool {
     let unversioned = |payload| postcard::take_from_bytes::<u64>(payload).map(|(_, rest)| rest);
     matches!((unversioned(a), unversioned(b)), (Ok(a), Ok(b)) if a == b)
 }
 
-/// How many bytes of a sealed value are its checksum.
+/// The size in bytes of the checksum of a sealed value.
 pub(super) const CHECKSUM: usize = 8;
 
-/// `payload` led by the checksum of its place and it.
+/// Returns `payload` after the checksum of table, key and payload.
 pub(super) fn seal(table: Table, key: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(CHECKSUM + payload.len());
     out.extend_from_slice(&checksum(table, key, payload));
@@ -265,24 +266,24 @@ pub(super) fn seal(table: Table, key: &[u8], payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The payload of a sealed value, once its checksum holds.
-pub(super) fn open<'a>(table: Table, key: &[u8], sealed: &'a [u8]) -> Result<&'a [u8]> {
+/// Verifies the checksum of a sealed value and returns its payload.
+pub(super) fn unseal<'a>(table: Table, key: &[u8], sealed: &'a [u8]) -> Result<&'a [u8]> {
     match sealed.split_first_chunk::<CHECKSUM>() {
         Some((sum, payload)) if *sum == checksum(table, key, payload) => Ok(payload),
-        _ => Err(damaged(table, &format_args!("checksum mismatch under the key {}", Named(key)))),
+        _ => Err(damaged(table, &format_args!("checksum mismatch under the key {}", HexKey(key)))),
     }
 }
 
-/// Bound to table and key, so that a value found in another place is refused too.
+/// Includes the table and the key, so that a value stored in the wrong place fails too.
 fn checksum(table: Table, key: &[u8], payload: &[u8]) -> [u8; CHECKSUM] {
     let place = xxh3_64_with_seed(key, xxh3_64(table.name().as_bytes()));
     xxh3_64_with_seed(payload, place).to_le_bytes()
 }
 
-/// A key in a message to the operator: its bytes, each as two hexadecimal digits.
-pub(super) struct Named<'k>(pub(super) &'k [u8]);
+/// Formats a key in messages to the operator: two hexadecimal digits for each byte.
+pub(super) struct HexKey<'k>(pub(super) &'k [u8]);
 
-impl Display for Named<'_> {
+impl Display for HexKey<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 64;
         self.0.iter().take(SHOWN).try_for_each(|byte| write!(f, "{byte:02x}"))?;
@@ -290,7 +291,7 @@ impl Display for Named<'_> {
     }
 }
 
-/// What a read answers when the file does not hold what it should.
+/// Returns the error of a read that finds the file damaged.
 pub(super) fn damaged(table: Table, what: &dyn Display) -> Error {
     Error::internal(format_args!("the data file is damaged: {}: {what}", table.name()))
 }

@@ -1,11 +1,13 @@
-//! Writing the data file anew, after a sync of it failed.
+//! Rewrites the data file after a sync of it failed.
 //!
-//! When a sync fails, the operating system may let go of what it could not write and call it written: what is read
-//! back then proves nothing of what is on disk. What the last acknowledged commit left does not depend on that. redb
-//! never writes over what a commit refers to before the next one is on disk, and it syncs twice: first all that a
-//! commit refers to, then the one sector that makes it valid. So the state that the header names was synced whole,
-//! whichever it is: the last acknowledged one, or the one whose second sync failed. That is copied to a new file,
-//! which has none of the doubtful pages, and takes the old one's place.
+//! After a failed sync the operating system may drop the data that it could not write and treat it as
+//! written. Reading the file then proves nothing about what is on disk.
+//!
+//! The state of the last acknowledged commit does not depend on that data. redb never overwrites what a
+//! commit refers to before the next commit is on disk. It syncs twice: first everything that a commit refers
+//! to, then the one sector that makes the commit valid. So the state that the header names was synced
+//! completely, whether it is the last acknowledged commit or the commit whose second sync failed. [`rewrite`]
+//! copies that state to a new file, which contains no doubtful pages, and replaces the old file with it.
 
 use std::path::{Path, PathBuf};
 
@@ -14,66 +16,70 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::error::{Error, Result};
 
-use super::disk::Drive;
 use super::engine::{begin, begin_read, definition, storage_error};
 use super::file::{self, beside};
+use super::file_system::FsHandle;
 use super::open_error::OpenError;
-use super::panics::caught;
+use super::panics::catch_panic;
 use super::schema::Table;
 use super::snapshot::{InspectSealed, Snapshot};
 
-/// The page cache of files that are walked once: 16 MiB.
-const CACHE: usize = 16 * 1024 * 1024;
+/// The page cache for files that are read once: 16 MiB.
+const PAGE_CACHE: usize = 16 * 1024 * 1024;
 
-/// Where the new file grows.
-pub(super) fn draft(data: &Path) -> PathBuf {
+/// The temporary name of the new file.
+pub(super) fn draft_path(data: &Path) -> PathBuf {
     beside(data, "rewriting")
 }
 
-/// Writes the file anew where that can be done. Where there is no room for a second file, this one cannot be read
-/// to its end, or it cannot be replaced, it is left as it is and can be gone on with: what a failed sync makes doubtful
-/// are pages that no commit refers to, and redb writes them again before one does.
+/// Rewrites the data file if possible.
+///
+/// If the disk has no room for a second file, the old file cannot be read completely, or it cannot be
+/// replaced, the old file stays. The store can continue with it: the doubtful pages are pages that no commit
+/// refers to, and redb rewrites them before a commit does.
 ///
 /// # Errors
-/// When the new file could not be put in the old one's place for certain. Then nobody knows which of the two a power
-/// cut would leave, and neither may take writes.
-pub(super) fn rewrite(drive: &Drive, data: &Path) -> Result<()> {
-    let senseless = || Err(OpenError::damaged(data, &"redb cannot make sense of it"));
-    let prepared = caught(|| prepare(drive, data)).unwrap_or_else(senseless);
-    match prepared.and_then(|()| swap(drive, data)) {
+/// When it is uncertain whether the new file replaced the old one. Neither may accept writes then, because a
+/// power cut could leave either.
+pub(super) fn rewrite(fs: &FsHandle, data: &Path) -> Result<()> {
+    let senseless = || Err(OpenError::damaged(data, &"redb panicked while reading it"));
+    let prepared = catch_panic(|| prepare(fs, data)).unwrap_or_else(senseless);
+    match prepared.and_then(|()| swap(fs, data)) {
         Ok(()) => {
-            file::sync_folder(drive, data).map_err(Error::internal)?;
-            tracing::info!("the data file was written anew after a failed sync");
+            file::sync_folder(fs, data).map_err(Error::internal)?;
+            tracing::info!("the data file was rewritten after a failed sync");
         }
         Err(cause) => {
-            let _ = file::remove(drive, &draft(data));
-            tracing::warn!(%cause, "the data file could not be written anew after a failed sync");
+            let _ = file::remove(fs, &draft_path(data));
+            tracing::warn!(%cause, "the data file could not be rewritten after a failed sync");
         }
     }
     Ok(())
 }
 
-/// Copies the state that the file's header names to a new file beside it, and reads that back.
-fn prepare(drive: &Drive, data: &Path) -> Result<(), OpenError> {
-    let draft = draft(data);
-    file::remove(drive, &draft)?;
-    file::inspect(drive, data, CACHE, |shown| {
-        file::fill_draft(drive, &draft, CACHE, |database| copy(shown, database, &draft))
+/// Copies the state that the header of the file names to a new file beside it, and reads the copy back.
+fn prepare(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
+    let draft = draft_path(data);
+    file::remove(fs, &draft)?;
+    file::inspect(fs, data, PAGE_CACHE, |fields| {
+        file::fill_draft(fs, &draft, PAGE_CACHE, |database| copy(fields, database, &draft))
     })
 }
 
-/// Where the new file still has its own name, nothing was done: so it is where the old one is a mount of its own.
-fn swap(drive: &Drive, data: &Path) -> Result<(), OpenError> {
-    let draft = draft(data);
-    match drive.disk().rename(&draft, data) {
-        Err(cause) if drive.disk().is_file(&draft).is_ok() => {
+/// Replaces the old file. If the rename fails and the new file still has its own name, nothing was changed;
+/// for example, when the data file is a mount point of its own.
+fn swap(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
+    let draft = draft_path(data);
+    match fs.file_system().rename(&draft, data) {
+        Err(cause) if fs.file_system().is_file(&draft).is_ok() => {
             Err(OpenError::io("replace", data)(cause))
         }
         _ => Ok(()),
     }
 }
 
-/// A value that is damaged stays what it is, so that it is still told from one that never was.
+/// Copies sealed values unchanged. A damaged value stays damaged, so that it is not mistaken for a missing
+/// one.
 fn copy(from: &Database, to: &mut Database, draft: &Path) -> Result<(), OpenError> {
     let transaction = begin(to)?;
     let read = each(from, |table, put| {
@@ -89,10 +95,10 @@ fn copy(from: &Database, to: &mut Database, draft: &Path) -> Result<(), OpenErro
     if sound && written == read {
         return Ok(());
     }
-    Err(OpenError::damaged(draft, &"it does not read back as it was written"))
+    Err(OpenError::damaged(draft, &"reading it back did not return what was written"))
 }
 
-/// Lets `walk` walk every table; answers what all values come to.
+/// Calls `walk` for every table. Returns a hash over all keys and values.
 fn each(
     database: &Database,
     mut walk: impl FnMut(Table, &mut dyn FnMut(&mut InspectSealed<'_>) -> Result<()>) -> Result<()>,

@@ -1,21 +1,23 @@
-//! Every table and index of a data file, and the version of their form.
+//! Every table and index of a data file, and the version of the file format.
 //!
-//! All tables map bytes to bytes. Keys are written by [`Key`](super::Key); every value is sealed with
-//! a checksum over table, key and value ([`record`](super::record)), which each read verifies.
+//! All tables map bytes to bytes. [`Key`](super::Key) encodes the keys. Every value is sealed with a checksum over
+//! table, key and value ([`record`](super::record)), which each read verifies.
+//!
+//! In the key descriptions below, "as above" stands for the primary key of the indexed record.
 
-/// The form of the tables below. A file of an older form is migrated when it is opened, one of a
-/// newer form is refused.
-pub const FORMAT: u64 = 5;
+/// The version of the file format. A file of an older format is migrated when it is opened; a file of a newer format
+/// is refused.
+pub const FORMAT: u64 = 1;
 
-/// Marks a redb file as one of ours, in [`Table::Meta`] under [`MARK_KEY`].
+/// Marks a redb file as a Steward data file, in [`Table::Meta`] under [`MARK_KEY`].
 pub const MARK: &[u8] = b"steward";
-/// Where the mark stands.
+/// The key of the mark.
 pub const MARK_KEY: &[u8] = b"mark";
-/// Where the format version stands, as eight bytes, most significant first.
+/// The key of the format version: eight bytes, big-endian.
 pub const FORMAT_KEY: &[u8] = b"format";
-/// Where the signing secret stands.
+/// The key of the first signing secret. After a rotation it still derives the tags of API keys.
 pub const SECRET_KEY: &[u8] = b"signing secret";
-/// Where what took its place stands, but for the tags of API keys, since it was renewed.
+/// The key of the rotated signing secret, which derives all other subkeys. Absent before the first rotation.
 pub const RENEWED_KEY: &[u8] = b"renewed secret";
 
 macro_rules! tables {
@@ -28,17 +30,17 @@ macro_rules! tables {
         }
 
         impl Table {
-            /// All of them.
+            /// All tables.
             pub const ALL: &[Table] = &[$(Table::$name),*];
 
-            /// The table's name in the file; the number at its end is the version of its form.
+            /// The table's name in the file. The number at its end is the version of the table's format.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Table::$name => $text,)*
                 }
             }
 
-            /// What it is called outside the file: its name without the version.
+            /// The table's name outside the file: without the version.
             pub fn plain_name(self) -> &'static str {
                 self.name().split('/').next().unwrap_or_default()
             }
@@ -47,11 +49,11 @@ macro_rules! tables {
 }
 
 tables! {
-    /// The mark, the format version, the signing secret. Key: a word.
+    /// The mark, the format version and the signing secret. Key: a word.
     Meta = "meta/1",
-    /// The next number of each integer id. Key: the name of the table it numbers.
+    /// The last number of each integer id. Key: the name of the table that the ids belong to.
     Sequences = "sequences/1",
-    /// Maintained counts. Key: the counted table's name, then the tenant.
+    /// Maintained counts and sums. Key: the name of the counted table or of the sum, then the tenant.
     Counts = "counts/1",
 
     /// Users. Key: user id.
@@ -61,10 +63,10 @@ tables! {
     /// Unique. Key: the user's UUID.
     UsersByUuid = "users_by_uuid/1",
 
-    /// What only the user sees of themselves. Key: user id.
+    /// The part of a user that only the user sees. Key: user id.
     UserProfiles = "user_profiles/1",
 
-    /// Accounts that only an invite's link made and whose address was never proven. Key: user id.
+    /// Accounts created through an invite link whose address was never verified. Key: user id.
     LinkAccounts = "link_accounts/1",
 
     /// Organizations. Key: organization id.
@@ -76,20 +78,20 @@ tables! {
     Memberships = "memberships/1",
     /// Key: user, organization.
     MembershipsByUser = "memberships_by_user/1",
-    /// Those that lists show. Key: organization, moment of joining, user.
+    /// Memberships that lists show. Key: organization, time of joining, user.
     MembershipsByJoining = "memberships_by_joining/1",
-    /// By whose invite members joined, for those who joined by one. Key: organization, user.
+    /// Who invited a member, for members that joined by an invite. Key: organization, user.
     MembershipOrigins = "membership_origins/1",
 
-    /// What a list of projects shows. Key: organization, project.
+    /// The part of a project that lists show. Key: organization, project.
     Projects = "projects/1",
     /// Unique. Key: project.
     ProjectsById = "projects_by_id/1",
     /// Projects with `access_control` on. Key: organization, project.
     ProjectsPrivate = "projects_private/1",
-    /// What only a single project shows. Key: organization, project.
+    /// The part of a project that only its own response shows. Key: organization, project.
     ProjectSettings = "project_settings/1",
-    /// Members' grants on projects. Key: organization, project, user.
+    /// Access levels of members on projects. Key: organization, project, user.
     Grants = "grants/1",
     /// Key: organization, user, project.
     GrantsByUser = "grants_by_user/1",
@@ -109,7 +111,7 @@ tables! {
     BatchExportsOfOrganization = "batch_exports_of_organization/1",
     /// Key: project, serial number, then as above.
     BatchExportsOfProject = "batch_exports_of_project/1",
-    /// What of a batch export is never shown, where there is any. Key: project, export id.
+    /// The secret configuration of a batch export, if it has any. Key: project, export id.
     BatchExportSecrets = "batch_export_secrets/1",
 
     /// Invites. Key: organization, invite id.
@@ -121,95 +123,92 @@ tables! {
     /// Key: organization, serial number, invite id.
     InvitesBySerial = "invites_by_serial/1",
 
-    /// Mails that wait to be sent. Key: letter id.
+    /// Outbox messages: mails that wait to be sent. Key: message id.
     Outbox = "outbox/1",
-    /// Key: organization, the moment of the next attempt, letter id.
+    /// Key: organization, time of the next attempt, message id.
     OutboxByOrganization = "outbox_by_organization/1",
-    /// Mails that were sent within the hour. Key: moment, letter id.
+    /// Mails sent within the last hour. Key: time, message id.
     MailSent = "mail_sent/1",
-    /// Key: mailbox, moment, letter id.
+    /// Key: mailbox, time, message id.
     MailSentByAddress = "mail_sent_by_address/1",
-    /// Key: organization, moment, letter id.
+    /// Key: organization, time, message id.
     MailSentByOrganization = "mail_sent_by_organization/1",
-    /// Those that a user caused. Key: user, moment, letter id.
+    /// Mails that a user caused. Key: user, time, message id.
     MailSentByUser = "mail_sent_by_user/1",
 
     /// API keys. Key: key id.
     ApiKeys = "api_keys/1",
     /// Key: user, key id.
     ApiKeysByUser = "api_keys_by_user/1",
-    /// When a key was last used, at most hourly. Key: key id.
+    /// When a key was last used, to the hour. Key: key id.
     ApiKeyUses = "api_key_uses/1",
-    /// Digests of the secrets of keys: of the current one, and of the one before with its end. Formats before 5 have
-    /// them only of keys that were rolled, hence the name. Key: key id.
-    ApiKeyVerifiers = "api_key_rolls/1",
-    /// What the keys held that made the secrets of others. Key: key id.
+    /// Digests of the secrets of a key: of the current secret, and of the previous one with its expiry. Key: key id.
+    ApiKeyVerifiers = "api_key_verifiers/1",
+    /// The permissions of the keys that created or rotated a key's secrets. Key: key id.
     ApiKeyMakers = "api_key_makers/1",
 
-    /// What a list of dashboards shows. Key: project, dashboard.
+    /// The part of a dashboard that lists show. Key: project, dashboard.
     Dashboards = "dashboards/1",
-    /// Live dashboards, whole. Key: project, not pinned, name (null last), dashboard.
+    /// Live dashboards, complete. Key: project, not pinned, name (null last), dashboard.
     DashboardsByName = "dashboards_by_name/1",
-    /// What only a single dashboard shows, where that is not all empty. Key: project, dashboard.
+    /// The part of a dashboard that only its own response shows, unless it is empty. Key: project, dashboard.
     DashboardDetails = "dashboard_details/1",
 
-    /// Who removed a dashboard, and when, while it is removed. Key: project, dashboard.
+    /// Who deleted a dashboard and when, while it is deleted. Key: project, dashboard.
     Removals = "removals/1",
-    /// Key: project, moment, dashboard.
+    /// Key: project, time, dashboard.
     RemovalsByMoment = "removals_by_moment/1",
-    /// What tiles show: queries. Key: project, insight.
+    /// Insights, the content of tiles that show a query. Key: project, insight.
     Insights = "insights/1",
-    /// What tiles show: Markdown. Key: project, text.
+    /// Texts, the content of tiles that show Markdown. Key: project, text.
     Texts = "texts/1",
-    /// Tiles of dashboards. Stands behind what tiles show: an import reads the tables in this order, and what a tile
-    /// adds to a sum rests on what it shows. Key: project, dashboard, tile.
+    /// Tiles of dashboards. After insights and texts, because an import reads the tables in this order and what a tile
+    /// adds to a sum depends on its content. Key: project, dashboard, tile.
     Tiles = "tiles/1",
     /// Live tiles that show an insight. Key: project, insight, then as above.
     TilesByInsight = "tiles_by_insight/1",
-    /// Tiles that show a text, removed ones too. Key: project, text, then as above.
+    /// Tiles that show a text, deleted ones included. Key: project, text, then as above.
     TilesByText = "tiles_by_text/1",
 
-    /// What members may do with dashboards, or anyone by default. Key: project, dashboard (none for all),
-    /// user (none for everyone).
+    /// Access rules of dashboards, for one member or as the default. Key: project, dashboard (null for all), user
+    /// (null for the default).
     AccessRules = "access_rules/1",
-    /// Those that name a member. Key: organization, user, then as above.
+    /// Rules for one member. Key: organization, user, then as above.
     AccessRulesByMember = "access_rules_by_member/1",
-    /// Those for everyone. Key: project, then as above.
+    /// Default rules. Key: project, then as above.
     AccessRulesForAll = "access_rules_for_all/1",
 
-    /// Who edits a restricted dashboard. Key: project, dashboard, user.
+    /// Collaborators of restricted dashboards. Key: project, dashboard, user.
     Collaborators = "collaborators/1",
     /// Key: organization, user, then as above.
     CollaboratorsByUser = "collaborators_by_user/1",
 
-    /// Whether a dashboard has a public page, and under which token. Key: project, dashboard.
+    /// Whether a dashboard has a public page, and its token. Key: project, dashboard.
     Sharing = "sharing/1",
-    /// Unique. Key: keyed hash of a token that opens a public page, whether it was replaced.
+    /// Unique. Key: keyed hash of a token that opens a public page, whether the token was replaced.
     SharingTokens = "sharing_tokens/1",
 
-    /// What was changed, by whom. Key: organization, moment, entry id.
+    /// Entries of the activity log. Key: organization, time, entry id.
     Activity = "activity/1",
     /// Key: project, then as above.
     ActivityByProject = "activity_by_project/1",
     /// Key: organization, user, then as above.
     ActivityByUser = "activity_by_user/1",
-    /// Key: organization, what was changed, then as above.
+    /// Key: organization, the changed resource, then as above.
     ActivityByItem = "activity_by_item/1",
 
-    /// Answers to requests that carried an `Idempotency-Key`. Key: requester, hash of path and key.
+    /// Responses to requests with an `Idempotency-Key`. Key: requester, hash of path and key.
     Idempotency = "idempotency/1",
-    /// Key: moment, then as above.
+    /// Key: time, then as above.
     IdempotencyByMoment = "idempotency_by_moment/1",
-    /// Key: requester, moment, then as above.
+    /// Key: requester, time, then as above.
     IdempotencyByRequester = "idempotency_by_requester/1",
-    /// Their bodies, in pieces. Key: requester, hash of path and key, the piece's place.
+    /// The bodies of stored responses, in parts. Key: requester, hash of path and key, number of the part.
     IdempotencyParts = "idempotency_parts/1",
-    /// The objects that answers show whose bodies are not kept. Key: requester, hash of path and key.
+    /// References to the resources of responses whose bodies are not stored. Key: requester, hash of path and key.
     IdempotencyObjects = "idempotency_objects/1",
 
-    /// Removed parents whose records have yet to be swept. Key: organization, then the project or 0.
+    /// Deleted organizations and projects whose records are not all deleted yet. Key: organization, then the project
+    /// or 0.
     Sweeps = "sweeps/1",
 }
-
-/// The tables of older forms that this one has no more.
-pub(super) const RETIRED: &[&str] = &["outbox_by_due/1"];

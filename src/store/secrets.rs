@@ -1,7 +1,7 @@
-//! Where the signing secret lies in the file, and how it is renewed.
+//! Storing and rotating the signing secret.
 
 use crate::error::Result;
-use crate::secret::{Draw, SigningSecret};
+use crate::secret::{SeededRng, SigningSecret};
 
 use super::Store;
 use super::engine::{begin, storage_error};
@@ -10,37 +10,37 @@ use super::record::damaged;
 use super::schema::{RENEWED_KEY, SECRET_KEY, Table};
 use super::write::WriteTx;
 
-/// The signing secret of a file.
+/// Returns the signing secret of a file.
 pub(super) fn stored_secret(tx: &impl Tx) -> Result<SigningSecret> {
     let part = |key| {
-        let stored = tx.plain(Table::Meta, key)?.map(<[u8; 32]>::try_from).transpose();
-        stored.map_err(|_| damaged(Table::Meta, &"a signing secret of another length"))
+        let stored = tx.get_raw(Table::Meta, key)?.map(<[u8; 32]>::try_from).transpose();
+        stored.map_err(|_| damaged(Table::Meta, &"a signing secret of the wrong length"))
     };
     let first = part(SECRET_KEY)?.ok_or_else(|| damaged(Table::Meta, &"no signing secret"))?;
-    Ok(SigningSecret::of(first, part(RENEWED_KEY)?))
+    Ok(SigningSecret::from_parts(first, part(RENEWED_KEY)?))
 }
 
 impl WriteTx<'_> {
-    /// Writes the signing secret.
+    /// Stores the signing secret.
     pub(super) fn put_secret(&mut self, secret: &SigningSecret) -> Result<()> {
         let (first, renewed) = secret.parts();
-        self.put_plain(Table::Meta, SECRET_KEY, first)?;
-        renewed.map_or(Ok(()), |renewed| self.put_plain(Table::Meta, RENEWED_KEY, renewed))
+        self.put_raw(Table::Meta, SECRET_KEY, first)?;
+        renewed.map_or(Ok(()), |renewed| self.put_raw(Table::Meta, RENEWED_KEY, renewed))
     }
 
-    /// Renews every subkey of the signing secret but that of the key tags; answers the secret as it is since.
+    /// Rotates every subkey of the signing secret except the one for key tags, and returns the new secret.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read or written.
-    pub fn renew_secret(&mut self, draw: &mut Draw) -> Result<SigningSecret> {
-        let secret = stored_secret(self)?.renewed(draw);
+    pub fn renew_secret(&mut self, rng: &mut SeededRng) -> Result<SigningSecret> {
+        let secret = stored_secret(self)?.renewed(rng);
         self.put_secret(&secret)?;
         Ok(secret)
     }
 }
 
 impl Store {
-    /// The signing secret of this data file.
+    /// Returns the signing secret of this data file.
     ///
     /// # Errors
     /// 500 or 503 when it cannot be read.
@@ -48,18 +48,17 @@ impl Store {
         stored_secret(&*self.snapshot()?)
     }
 
-    /// Runs `rule` in a transaction of its own, and `then` once that is on disk and before anything else is served:
-    /// what this process holds in memory and what is in the file change as one. Meanwhile everything is refused
-    /// with 503.
+    /// Runs `rule` in its own transaction. After the commit, runs `then` before any other request is served,
+    /// so that the file and the memory of this process change together. Requests fail with 503 meanwhile.
     ///
     /// # Errors
-    /// What the rule answers; 503 when the file is closed or the commit failed.
-    pub async fn write_apart<T: Send + 'static>(
+    /// The error of the rule; 503 when the file is closed or the commit failed.
+    pub async fn exclusive_write<T: Send + 'static>(
         &self,
         rule: impl FnOnce(&mut WriteTx<'_>) -> Result<T> + Send + 'static,
         then: impl FnOnce(&T) -> Result<()> + Send + 'static,
     ) -> Result<T> {
-        self.exchange(move |database| {
+        self.with_exclusive_file(move |database| {
             let transaction = begin(&database)?;
             let mut tx = WriteTx::new(&transaction);
             let answer = rule(&mut tx)?;

@@ -1,4 +1,4 @@
-//! A consistent view of the file as one commit left it.
+//! A consistent view of the file, as one commit left it.
 
 use std::sync::OnceLock;
 
@@ -6,55 +6,56 @@ use redb::{ReadOnlyTable, ReadTransaction, ReadableTableMetadata, TableError};
 
 use crate::error::Result;
 
-use super::engine::{Bytes, definition, get_from, storage_error, walk_from};
+use super::engine::{Bytes, definition, get_value, storage_error, walk_range};
 use super::per_table::PerTable;
 use super::read::{Raw, Visit};
-use super::record::open;
+use super::record::unseal;
 use super::schema::Table;
 use super::window::Order;
 
-/// What an inspection does with one key, and its opened payload or what is wrong with it.
-pub(super) type Inspect<'v> = dyn FnMut(&[u8], Result<&[u8]>) -> Result<()> + 'v;
-/// What is done with one key, and its value as it is stored.
+/// Called with a key and its verified payload, or the error of its verification.
+pub(super) type InspectValue<'v> = dyn FnMut(&[u8], Result<&[u8]>) -> Result<()> + 'v;
+/// Called with a key and its sealed value.
 pub(super) type InspectSealed<'v> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'v;
 
-/// Called when the file could not be read.
-pub(super) type Alarm = Box<dyn Fn() + Send + Sync>;
+/// Called when a read of the file fails.
+pub(super) type ReadFailureHook = Box<dyn Fn() + Send + Sync>;
 
-/// A consistent view of the file as one commit left it.
+/// A consistent view of the file, as one commit left it.
 pub struct Snapshot {
     tables: PerTable<OnceLock<ReadOnlyTable<Bytes, Bytes>>>,
     transaction: ReadTransaction,
-    alarm: Alarm,
-    opening: u64,
+    on_read_failure: ReadFailureHook,
+    generation: u64,
 }
 
 impl Snapshot {
-    pub(super) fn new(transaction: ReadTransaction, alarm: Alarm) -> Self {
-        Self { tables: PerTable::new(OnceLock::new), transaction, alarm, opening: 0 }
+    pub(super) fn new(transaction: ReadTransaction, on_read_failure: ReadFailureHook) -> Self {
+        Self { tables: PerTable::new(OnceLock::new), transaction, on_read_failure, generation: 0 }
     }
 
-    /// The same state, read after the file was opened as often as `opening` says.
-    pub(super) fn of_opening(self, opening: u64) -> Self {
-        Self { opening, ..self }
+    /// Sets the number of times that the file had been opened before this snapshot.
+    pub(super) fn with_generation(self, generation: u64) -> Self {
+        Self { generation, ..self }
     }
 
-    /// A number that is another one each time the data file is opened, as it is after a restore. Versions of records
-    /// can be compared only within one opening.
-    pub fn opening(&self) -> u64 {
-        self.opening
+    /// A number that differs each time the data file is opened, also after a restore. Versions of records are
+    /// comparable only within one opening.
+    pub fn generation(&self) -> u64 {
+        self.generation
     }
 
-    /// After one failed read redb refuses all others, and without a write nobody else would notice. A read that is
-    /// stopped ([`BoundedRead`](super::BoundedRead)) has not failed.
-    fn told<T>(&self, read: Result<T>) -> Result<T> {
+    /// Calls the alarm if a read failed. After one failed read redb refuses all others, and without a write
+    /// nothing else would notice. A read stopped by its limit ([`BoundedRead`](super::BoundedRead)) has not
+    /// failed.
+    fn note_failure<T>(&self, read: Result<T>) -> Result<T> {
         if read.as_ref().is_err_and(|error| error.status() == 503 && !error.is_overload()) {
-            (self.alarm)();
+            (self.on_read_failure)();
         }
         read
     }
 
-    /// Tables are opened once a snapshot, by whoever needs them first, and shared by all its readers.
+    /// The first reader of a table opens it; all readers of the snapshot share it.
     fn table(&self, table: Table) -> Result<&ReadOnlyTable<Bytes, Bytes>> {
         let cell = self.tables.slot(table);
         if let Some(opened) = cell.get() {
@@ -66,7 +67,7 @@ impl Snapshot {
 }
 
 impl Snapshot {
-    /// Whether the file has this table, which one of another program has not.
+    /// Whether the file contains this table. A file of another program does not.
     pub(super) fn holds(&self, table: Table) -> Result<bool> {
         match self.transaction.open_table(definition(table)) {
             Ok(_) => Ok(true),
@@ -75,7 +76,7 @@ impl Snapshot {
         }
     }
 
-    /// How many values there are in `table`, without a walk.
+    /// Returns the number of values in `table` without a walk.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
@@ -83,27 +84,27 @@ impl Snapshot {
         self.table(table)?.len().map_err(storage_error)
     }
 
-    /// How many values there are in all tables.
+    /// Returns the number of values in all tables.
     pub(super) fn values(&self) -> Result<u64> {
         self.values_of(Table::ALL)
     }
 
-    /// How many values there are in these tables.
+    /// Returns the number of values in these tables.
     pub(super) fn values_of(&self, tables: &[Table]) -> Result<u64> {
         tables.iter().map(|table| self.len(*table)).sum()
     }
 
-    /// Whether something stands under `key`, whatever state it is in.
+    /// Whether a value exists under `key`, valid or not.
     pub(super) fn has(&self, table: Table, key: &[u8]) -> Result<bool> {
         Ok(self.table(table)?.get(key).map_err(storage_error)?.is_some())
     }
 
-    /// Hands every key of `table` to `visit`, with its payload or what is wrong with it.
-    pub(super) fn each(&self, table: Table, visit: &mut Inspect<'_>) -> Result<()> {
-        self.each_sealed(table, &mut |key, sealed| visit(key, open(table, key, sealed)))
+    /// Calls `visit` with every key of `table` and its verified payload, or the error of its verification.
+    pub(super) fn each(&self, table: Table, visit: &mut InspectValue<'_>) -> Result<()> {
+        self.each_sealed(table, &mut |key, sealed| visit(key, unseal(table, key, sealed)))
     }
 
-    /// Hands every key of `table` to `visit`, with its value as it is stored.
+    /// Calls `visit` with every key of `table` and its sealed value.
     pub(super) fn each_sealed(&self, table: Table, visit: &mut InspectSealed<'_>) -> Result<()> {
         for entry in self.table(table)?.range::<&[u8]>(..).map_err(storage_error)? {
             let (key, sealed) = entry.map_err(storage_error)?;
@@ -114,8 +115,8 @@ impl Snapshot {
 }
 
 impl Snapshot {
-    /// Does what [`raw_between`](Raw::raw_between) does, and tells `spend` the bytes of each value before it is opened,
-    /// and 0 for each one that is skipped.
+    /// Walks as [`raw_between`](Raw::raw_between) does. Calls `spend` with the size of each value before
+    /// verifying it, and with 0 for each skipped key.
     pub(super) fn between_spending(
         &self,
         table: Table,
@@ -124,8 +125,8 @@ impl Snapshot {
         spend: impl Fn(usize) -> Result<()>,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        let walk = |opened| walk_from(opened, table, span, skip, order, spend, visit);
-        self.told(self.table(table).and_then(walk))
+        let walk = |opened| walk_range(opened, table, span, skip, order, spend, visit);
+        self.note_failure(self.table(table).and_then(walk))
     }
 }
 
@@ -136,7 +137,7 @@ impl Raw for Snapshot {
         key: &[u8],
         visit: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        self.told(self.table(table).and_then(|opened| get_from(opened, table, key, visit)))
+        self.note_failure(self.table(table).and_then(|opened| get_value(opened, table, key, visit)))
     }
 
     fn raw_between(

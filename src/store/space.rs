@@ -1,59 +1,59 @@
-//! How much free space the file system of the data file has.
+//! The free space of the file system that holds the data file.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Store;
-use super::disk::{Drive, Space};
 use super::file::folder_of;
+use super::file_system::{FreeBytes, FsHandle};
 
-/// How long the result of a look at the file system is used.
-const FRESH: Duration = Duration::from_secs(1);
-/// How many bytes of the disk a byte of a record takes, with indexes and pages that are written anew.
-const COST: u64 = 4;
+/// How long a measurement is used.
+const CACHE_TIME: Duration = Duration::from_secs(1);
+/// How many bytes on disk one byte of a record takes, including indexes and rewritten pages.
+const DISK_BYTES_PER_BYTE: u64 = 4;
 
-/// The free space of a data file's file system, looked at once a second at most. Between two looks, what is added
-/// is taken off.
+/// The free space of the file system that holds a data file. Measured at most once a second; between two
+/// measurements, subtracts what is written.
 #[derive(Debug)]
 pub struct FreeSpace {
-    drive: Drive,
+    fs: FsHandle,
     folder: PathBuf,
-    last: Mutex<Option<Look>>,
+    last: Mutex<Option<CachedSpace>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Look {
+struct CachedSpace {
     at: Instant,
-    space: Option<Space>,
+    space: Option<FreeBytes>,
 }
 
 impl FreeSpace {
-    /// The free space where `store` has its file.
+    /// Watches the file system that holds the file of `store`.
     pub fn of(store: &Store) -> Self {
         let folder = folder_of(store.path()).to_owned();
-        Self { drive: store.drive.clone(), folder, last: Mutex::default() }
+        Self { fs: store.fs.clone(), folder, last: Mutex::default() }
     }
 
-    /// How much there is; none where the file system does not tell.
-    pub fn look(&self) -> Option<Space> {
+    /// Returns the space, or `None` if the file system does not report it.
+    pub fn get(&self) -> Option<FreeBytes> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match *last {
-            Some(look) if look.at.elapsed() < FRESH => look.space,
-            _ => last.insert(Look { at: Instant::now(), space: self.ask() }).space,
+            Some(look) if look.at.elapsed() < CACHE_TIME => look.space,
+            _ => last.insert(CachedSpace { at: Instant::now(), space: self.query() }).space,
         }
     }
 
-    /// Says that records of so many bytes are added.
-    pub fn take(&self, bytes: u64) {
+    /// Subtracts the disk space for records of `bytes` bytes.
+    pub fn note_added(&self, bytes: u64) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Look { space: Some(space), .. }) = last.as_mut() {
-            space.free = space.free.saturating_sub(bytes.saturating_mul(COST));
+        if let Some(CachedSpace { space: Some(space), .. }) = last.as_mut() {
+            space.free = space.free.saturating_sub(bytes.saturating_mul(DISK_BYTES_PER_BYTE));
         }
     }
 
-    fn ask(&self) -> Option<Space> {
-        self.drive.disk().space(&self.folder).unwrap_or_else(|error| {
+    fn query(&self) -> Option<FreeBytes> {
+        self.fs.file_system().space(&self.folder).unwrap_or_else(|error| {
             tracing::warn!(%error, "the free space of the file system cannot be read");
             None
         })

@@ -1,13 +1,14 @@
-//! Maintained sums: what the records of a tenant amount to, kept beside the counts.
+//! Maintained sums over the records of a tenant, stored beside the counts.
 //!
-//! What a record adds may rest on records that it points at. The store moves the sum when the record itself is
-//! written or removed; whoever changes what it points at moves it by [`WriteTx::adjust`].
+//! The amount of a record may depend on other records that it refers to. The store updates the sum when the
+//! record itself is written or deleted. Code that changes a record it refers to must call
+//! [`WriteTx::adjust`].
 
 use std::collections::BTreeMap;
 
 use crate::error::Result;
 
-use super::bytes;
+use super::byte_usage;
 use super::key::Key;
 use super::read::{Raw, Tx, read_number};
 use super::record::{Record, Row, damaged};
@@ -15,29 +16,29 @@ use super::schema::Table;
 use super::snapshot::Snapshot;
 use super::write::WriteTx;
 
-/// What a record adds: the encoded tenant whose sum it adds to, and how much.
+/// The encoded tenant whose sum a record adds to, and the amount.
 pub type Summand = (Vec<u8>, u64);
 
-/// A maintained sum over the records of type `R`.
+/// A maintained sum over the records of type `R`, one for each tenant.
 pub struct Sum<R: Record> {
     name: &'static str,
     of: fn(&dyn Raw, &Row<'_, R>) -> Result<Summand>,
 }
 
 impl<R: Record> Sum<R> {
-    /// The sum of what `of` gives, by tenant. `name` tells it from other sums and from the counts, which have the
-    /// names of their tables.
+    /// Creates the sum of the amounts that `of` returns. `name` must differ from the name of every other sum
+    /// and every table, because counts use the names of their tables.
     pub const fn per(name: &'static str, of: fn(&dyn Raw, &Row<'_, R>) -> Result<Summand>) -> Self {
         Self { name, of }
     }
 
-    /// The key of the sum that a record adds to, and how much it adds.
+    /// Returns the key of the sum that a record adds to, and the amount.
     pub(super) fn summand(&self, tx: &dyn Raw, payload: &[u8]) -> Result<Summand> {
         let (tenant, amount) = (self.of)(tx, &Row::read(payload)?)?;
         Ok((sum_key(self.name, &tenant), amount))
     }
 
-    /// The sum of a tenant.
+    /// Returns the sum of a tenant.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
@@ -46,24 +47,25 @@ impl<R: Record> Sum<R> {
     }
 }
 
-/// Where the sum of this name is kept for a tenant.
-pub(super) fn sum_key(name: &str, tenant: &[u8]) -> Vec<u8> {
+/// Returns the key of a tenant's sum in [`Table::Counts`].
+fn sum_key(name: &str, tenant: &[u8]) -> Vec<u8> {
     let mut key = name.to_owned().encoded();
     key.extend_from_slice(tenant);
     key
 }
 
-/// What the counts and the sums have to be by the records, under their keys.
+/// The counts and sums that follow from the records, by their keys.
 #[derive(Default)]
 pub struct Counts(pub(super) BTreeMap<Vec<u8>, u64>);
 
 impl Counts {
-    /// Adds what a record adds. What cannot be read of the records that it points at is damage of theirs.
+    /// Adds the contribution of one record. A record that it refers to and that cannot be read adds nothing:
+    /// `check` reports that record's damage separately.
     pub(super) fn add<R: Record>(&mut self, tx: &Snapshot, key: &[u8], payload: &[u8], record: &R) {
         let counted = R::COUNTS.iter().filter_map(|count| Some((count.key(record)?, 1)));
         let summed = R::SUMS.iter().filter_map(|sum| sum.summand(tx, payload).ok());
         let owner = record.owner(tx).ok().flatten();
-        let stored = owner.map(|owner| (owner.key(), bytes::size(key, payload)));
+        let stored = owner.map(|owner| (owner.key(), byte_usage::size(key, payload)));
         for (key, adds) in counted.chain(summed).chain(stored) {
             *self.0.entry(key).or_default() += adds;
         }
@@ -71,7 +73,8 @@ impl Counts {
 }
 
 impl WriteTx<'_> {
-    /// Moves the sum of a tenant, because what a record points at added `before` and adds `after` now.
+    /// Changes a tenant's sum from `before` to `after`, because a record that a summed record refers to was
+    /// changed.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read or written.
@@ -85,7 +88,7 @@ impl WriteTx<'_> {
         self.move_sum(&sum_key(sum.name, &tenant.encoded()), before, after)
     }
 
-    /// Moves the sums that a record adds to, whose payload was `before` and is `after`.
+    /// Updates the sums of a record whose payload changed from `before` to `after`.
     pub(super) fn resum<R: Record>(
         &mut self,
         before: Option<&[u8]>,
@@ -111,18 +114,13 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Adds to the sum under `key`.
-    pub(super) fn add_to_sum(&mut self, key: &[u8], amount: u64) -> Result<()> {
-        self.move_sum(key, 0, amount)
-    }
-
     fn move_sum(&mut self, key: &[u8], before: u64, after: u64) -> Result<()> {
         if before == after {
             return Ok(());
         }
         let sum = read_number(self, Table::Counts, key)?;
         match sum.checked_add(after).and_then(|sum| sum.checked_sub(before)) {
-            None => Err(damaged(Table::Counts, &"a record is there that no sum holds")),
+            None => Err(damaged(Table::Counts, &"a record exists that no sum includes")),
             Some(sum) => self.set_number(Table::Counts, key, sum),
         }
     }

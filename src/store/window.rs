@@ -1,4 +1,4 @@
-//! Which part of a list is read, and from which end.
+//! The part and the direction of a list that a walk reads.
 
 use std::ops::ControlFlow;
 
@@ -9,50 +9,49 @@ use super::record::{Record, Row};
 /// The direction of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// From the least key up.
+    /// From the least key to the greatest.
     Ascending,
-    /// From the greatest key down.
+    /// From the greatest key to the least.
     Descending,
 }
 
-/// Which part of a list to show.
+/// The part of a list to show.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
-    /// How many to pass over.
+    /// How many rows to skip.
     pub offset: usize,
-    /// How many to show at the most.
+    /// How many rows to show at most.
     pub limit: usize,
-    /// From which end.
+    /// The direction of the walk.
     pub order: Order,
 }
 
 impl Window {
-    /// Everything, in this order.
+    /// The whole list, in this order.
     pub const fn all(order: Order) -> Self {
         Self { offset: 0, limit: usize::MAX, order }
     }
 
-    /// Whether there is anything to show of a list of `count` rows: one that begins behind its end need
-    /// not be walked to it.
+    /// Whether the window begins within a list of `count` rows. If not, the list need not be walked.
     pub fn begins_within(&self, count: u64) -> bool {
         u64::try_from(self.offset).is_ok_and(|offset| offset < count)
     }
 
-    /// Whether the row at this position is within.
+    /// Whether the row at this position is in the window.
     pub const fn shows(&self, position: usize) -> bool {
         position >= self.offset && position - self.offset < self.limit
     }
 }
 
-/// Shows the rows that `keep` lets through, within `window` of those; breaks when that is full.
-pub(super) fn kept<R: Record>(
+/// Shows the rows whose metadata passes `keep`. `window` counts only these; the walk breaks when it is full.
+pub(super) fn filter_window<R: Record>(
     window: Window,
-    mut keep: impl FnMut(&R::Head) -> bool,
+    mut keep: impl FnMut(&R::Meta) -> bool,
     mut visit: impl FnMut(Row<'_, R>) -> Result<()>,
 ) -> impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>> {
     let (mut skip, mut left) = (window.offset, window.limit);
     move |row| {
-        if left > 0 && keep(&row.head) {
+        if left > 0 && keep(&row.meta) {
             if skip == 0 {
                 visit(row)?;
                 left -= 1;

@@ -1,4 +1,4 @@
-//! Changing records, with their indexes and counts kept in step.
+//! Changing records, and keeping their indexes, counts and sums up to date.
 
 mod batch;
 mod measure;
@@ -9,30 +9,30 @@ use redb::WriteTransaction;
 
 use crate::error::{Error, Result};
 
-use super::bytes::Growth;
-use super::engine::{Bytes, definition, get_from, storage_error, walk_from};
+use super::byte_usage::Growth;
+use super::engine::{Bytes, definition, get_value, storage_error, walk_range};
 use super::key::Key;
-use super::numbers::Numbers;
+use super::pending_numbers::PendingNumbers;
 use super::per_table::PerTable;
 use super::read::{Raw, Tx, Visit, read_number};
-use super::record::{self, Form, Indexed, Record, Row, damaged, entry_payload, seal};
+use super::record::{self, Index, IndexForm, Indexed, Record, Row, damaged, entry_payload, seal};
 use super::schema::{FORMAT, FORMAT_KEY, MARK, MARK_KEY, Table};
-use super::undo::{Before, Change, Undo};
+use super::undo_log::{Change, PreviousValue, UndoLog};
 use super::window::{Order, Window};
 
-/// A write under way. It sees what it wrote; nobody else does before it is committed.
+/// A write under way. It reads its own changes; no other read sees them before the commit.
 pub struct WriteTx<'t> {
     tables: PerTable<OnceCell<redb::Table<'t, Bytes, Bytes>>>,
     transaction: &'t WriteTransaction,
-    undo: Undo,
-    numbers: Numbers,
+    undo_log: UndoLog,
+    numbers: PendingNumbers,
     growth: Growth,
-    /// Whether redb failed or panicked halfway through a change: nobody knows what it left.
-    torn: bool,
-    /// Whether the batch ends with the write under way.
+    /// Whether redb failed or panicked in the middle of a change, which leaves the tables in an unknown state.
+    is_torn: bool,
+    /// Whether the batch ends after this write.
     ends_batch: bool,
-    /// How many records the write under way may change.
-    most_records: usize,
+    /// How many records this write may change.
+    max_records: usize,
 }
 
 impl Raw for WriteTx<'_> {
@@ -43,13 +43,13 @@ impl Raw for WriteTx<'_> {
         visit: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
         match self.numbers.get(table, key) {
-            None => get_from(self.table(table)?, table, key, visit),
+            None => get_value(self.table(table)?, table, key, visit),
             Some(0) => Ok(()),
             Some(number) => visit(&number.encoded()),
         }
     }
 
-    /// Sees no number that is kept aside: nobody walks counts or sequences inside a write.
+    /// Does not include the numbers that the batch keeps in memory: no write walks counts or sequences.
     fn raw_between(
         &self,
         table: Table,
@@ -58,7 +58,7 @@ impl Raw for WriteTx<'_> {
         order: Order,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        walk_from(self.table(table)?, table, span, skip, order, |_| Ok(()), visit)
+        walk_range(self.table(table)?, table, span, skip, order, |_| Ok(()), visit)
     }
 }
 
@@ -67,25 +67,25 @@ impl<'t> WriteTx<'t> {
         Self {
             tables: PerTable::new(OnceCell::new),
             transaction,
-            undo: Undo::default(),
-            numbers: Numbers::default(),
+            undo_log: UndoLog::default(),
+            numbers: PendingNumbers::default(),
             growth: Growth::default(),
-            torn: false,
+            is_torn: false,
             ends_batch: false,
-            most_records: usize::MAX,
+            max_records: usize::MAX,
         }
     }
 
-    /// Creates every table, so that snapshots find them all.
+    /// Creates every table, so that every snapshot can open it.
     pub(super) fn create_tables(&self) -> Result<()> {
         Table::ALL.iter().try_for_each(|table| self.table(*table).map(drop))
     }
 
-    /// Makes a file of this form: its tables, the mark and the version.
+    /// Initializes an empty file of this format: its tables, the mark and the format version.
     pub(super) fn begin_file(&mut self) -> Result<()> {
         self.create_tables()?;
-        self.put_plain(Table::Meta, MARK_KEY, MARK)?;
-        self.put_plain(Table::Meta, FORMAT_KEY, &FORMAT.encoded())
+        self.put_raw(Table::Meta, MARK_KEY, MARK)?;
+        self.put_raw(Table::Meta, FORMAT_KEY, &FORMAT.encoded())
     }
 
     fn table(&self, table: Table) -> Result<&redb::Table<'t, Bytes, Bytes>> {
@@ -102,13 +102,15 @@ impl<'t> WriteTx<'t> {
         self.tables.slot_mut(table).get_mut().ok_or_else(|| damaged(table, &"not open"))
     }
 
-    /// Adds `record`, or puts it in the place of the one under its key. Its version becomes a later one. Putting what already stands there changes nothing, not even the version.
+    /// Creates `record`, or replaces the record under its key. The version of the record increases. If an equal record
+    /// is already stored, nothing changes, not even the version.
     ///
     /// # Errors
-    /// 500 when a unique index already leads elsewhere: a rule checks that first, in its own words.
+    /// 500 when a unique index already has another record under the same key. Rules must check this first and return
+    /// an error of their own.
     pub fn put<R: Record>(&mut self, record: &R) -> Result<()> {
         let key = record.key().encoded();
-        let before = self.plain(R::TABLE, &key)?;
+        let before = self.get_raw(R::TABLE, &key)?;
         let old = before.as_deref().map(Row::<R>::read).transpose()?;
         let version = old.as_ref().map_or(0, |row| row.version);
         let payload = record::payload(version + 1, record)?;
@@ -124,19 +126,19 @@ impl<'t> WriteTx<'t> {
         self.replace(key, before, old.as_ref(), record, payload)
     }
 
-    /// The version after this one; 0 is that of no record.
+    /// Returns the version that follows `version`; 0 stands for no record.
     fn next_version<R: Record>(&mut self, version: u64) -> Result<u64> {
-        if R::KEYS_COME_BACK { self.next_number(R::TABLE) } else { Ok(version + 1) }
+        if R::REUSES_KEYS { self.next_number(R::TABLE) } else { Ok(version + 1) }
     }
 
-    /// Counts a change of what hangs on the record under `key`: its version becomes a later one, and nothing
-    /// else of it changes.
+    /// Increases the version of the record under `key` and changes nothing else, because a dependent of the record
+    /// changed.
     ///
     /// # Errors
-    /// 404 `Not found.` when there is none.
-    pub fn touch<R: Record>(&mut self, key: &R::Key) -> Result<()> {
+    /// 404 `Not found.` when the record does not exist.
+    pub fn bump_version<R: Record>(&mut self, key: &R::Key) -> Result<()> {
         let key = key.encoded();
-        let before = self.plain(R::TABLE, &key)?.ok_or_else(Error::not_found)?;
+        let before = self.get_raw(R::TABLE, &key)?.ok_or_else(Error::not_found)?;
         let row = Row::<R>::read(&before)?;
         let version = self.next_version::<R>(row.version)?;
         let record = row.into_record()?;
@@ -144,7 +146,7 @@ impl<'t> WriteTx<'t> {
         self.replace(key, Some(before), Some(&record), &record, payload)
     }
 
-    /// Puts `record`, whose key and payload these are, in the place of `old`, whose payload was `before`.
+    /// Replaces `old`, whose payload was `before`, with `record`, whose key and payload are given.
     pub(super) fn replace<R: Record>(
         &mut self,
         key: Vec<u8>,
@@ -154,31 +156,31 @@ impl<'t> WriteTx<'t> {
         payload: Vec<u8>,
     ) -> Result<()> {
         self.reindex(&key, old, Some((record, &payload)))?;
-        self.weigh(&key, old.zip(before.as_deref()), Some((record, payload.as_slice())))?;
+        self.note_growth(&key, old.zip(before.as_deref()), Some((record, payload.as_slice())))?;
         self.resum::<R>(before.as_deref(), Some(&payload))?;
-        self.put_plain(R::TABLE, &key, &payload)?;
+        self.put_raw(R::TABLE, &key, &payload)?;
         self.changed(Change { table: R::TABLE, key, before, after: Some(payload) })
     }
 
-    /// Removes the record under `key`, if there is one, and answers it.
+    /// Deletes the record under `key` and returns it, if it exists.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read or written.
     pub fn remove<R: Record>(&mut self, key: &R::Key) -> Result<Option<R>> {
         let key = key.encoded();
-        let Some(before) = self.plain(R::TABLE, &key)? else {
+        let Some(before) = self.get_raw(R::TABLE, &key)? else {
             return Ok(None);
         };
         let old = Row::<R>::read(&before)?.into_record()?;
-        self.weigh(&key, Some((&old, before.as_slice())), None)?;
+        self.note_growth(&key, Some((&old, before.as_slice())), None)?;
         self.reindex(&key, Some(&old), None)?;
         self.resum::<R>(Some(&before), None)?;
-        self.remove_plain(R::TABLE, &key)?;
+        self.remove_raw(R::TABLE, &key)?;
         self.changed(Change { table: R::TABLE, key, before: Some(before), after: None })?;
         Ok(Some(old))
     }
 
-    /// Removes the first `limit` records whose primary key begins with `prefix`; answers how many.
+    /// Deletes the first `limit` records whose primary key begins with `prefix`, and returns how many it deleted.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read or written.
@@ -195,7 +197,24 @@ impl<'t> WriteTx<'t> {
         Ok(keys.len())
     }
 
-    /// The next number of the sequence that numbers `table`, from 1.
+    /// Deletes the first `limit` records whose key in `index` begins with `prefix`, and returns how many it deleted.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read or written.
+    pub fn remove_indexed<R: Record, K: Key>(
+        &mut self,
+        index: &Index<R, K>,
+        prefix: &impl Key,
+        limit: usize,
+    ) -> Result<usize> {
+        let keys = self.keys(index, prefix, limit)?;
+        for key in &keys {
+            self.remove::<R>(key)?;
+        }
+        Ok(keys.len())
+    }
+
+    /// Returns the next number of the sequence of `table`. The first is 1.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read or written.
@@ -209,60 +228,59 @@ impl<'t> WriteTx<'t> {
     pub(super) fn set_number(&mut self, table: Table, key: &[u8], number: u64) -> Result<()> {
         let before = read_number(self, table, key)?;
         self.numbers.set(table, key, number);
-        self.undo.wrote(table, key, Before::Number(before));
+        self.undo_log.note_value(table, key, PreviousValue::Number(before));
         Ok(())
     }
 
-    /// Writes a value and notes what stood there; keeps no index, no count and no change.
-    pub(super) fn put_plain(&mut self, table: Table, key: &[u8], payload: &[u8]) -> Result<()> {
+    /// Writes a value and remembers the previous one. Updates no index and no count, and does not list a [`Change`].
+    pub(super) fn put_raw(&mut self, table: Table, key: &[u8], payload: &[u8]) -> Result<()> {
         let before = self.swap(table, key, Some(&seal(table, key, payload)))?;
-        self.undo.wrote(table, key, Before::Sealed(before));
+        self.undo_log.note_value(table, key, PreviousValue::Sealed(before));
         Ok(())
     }
 
-    /// Removes a value and notes it; keeps no index, no count and no change.
-    pub(super) fn remove_plain(&mut self, table: Table, key: &[u8]) -> Result<()> {
+    /// Removes a value and remembers it. Updates no index and no count, and does not list a [`Change`].
+    pub(super) fn remove_raw(&mut self, table: Table, key: &[u8]) -> Result<()> {
         let before = self.swap(table, key, None)?;
         if before.is_some() {
-            self.undo.wrote(table, key, Before::Sealed(before));
+            self.undo_log.note_value(table, key, PreviousValue::Sealed(before));
         }
         Ok(())
     }
 
-    /// Puts a sealed value under `key`, or nothing; answers what was there.
+    /// Stores a sealed value under `key`, or removes the key if `sealed` is `None`. Returns the previous value.
     fn swap(&mut self, table: Table, key: &[u8], sealed: Option<&[u8]>) -> Result<Option<Vec<u8>>> {
         self.table(table)?;
-        self.torn = true;
+        self.is_torn = true;
         let opened = self.table_mut(table)?;
         let before = match sealed {
             Some(sealed) => opened.insert(key, sealed),
             None => opened.remove(key),
         };
         let before = before.map_err(storage_error)?.map(|before| before.value().to_vec());
-        self.torn = false;
+        self.is_torn = false;
         Ok(before)
     }
 
-    /// The records changed since this write began, in the order of their first change.
+    /// Returns the records that this write changed, in the order of their first change.
     pub fn changes(&self) -> &[Change] {
-        self.undo.changes()
+        self.undo_log.changes()
     }
 
-    /// Runs `rule` and takes back all that it wrote, whatever it answers: to see what it would. For a write that
-    /// has written nothing before.
+    /// Runs `rule`, undoes all of its changes, and returns its result. The write must have changed nothing before.
     ///
     /// # Errors
-    /// What `rule` answers; 500 where something was written before.
-    pub fn rehearse<T>(&mut self, rule: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    /// The error of `rule`; 500 when the write has already changed something.
+    pub fn dry_run<T>(&mut self, rule: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.wrote_anything() {
-            return Err(Error::internal("a rehearsal would take back what was written before"));
+            return Err(Error::internal("a dry run would undo what was written before it"));
         }
         let outcome = rule(self);
-        self.take_back()?;
+        self.rollback()?;
         outcome
     }
 
-    /// The version at which the record under `key` stood before this write: 0 where there was none.
+    /// Returns the version that the record under `key` had before this write, or 0 if it did not exist.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
@@ -276,7 +294,7 @@ impl<'t> WriteTx<'t> {
         }
     }
 
-    /// Looks at every unique index before it writes to any, so that what is refused changed nothing.
+    /// Checks every unique index before it changes any, so that a refused record changes nothing.
     fn reindex<R: Record>(
         &mut self,
         key: &[u8],
@@ -291,17 +309,17 @@ impl<'t> WriteTx<'t> {
             if let Some(entry) = after.as_ref().filter(|_| moved) {
                 self.require_free(*index, entry)?;
             }
-            if moved || index.form() == Form::Covering {
+            if moved || index.form() == IndexForm::Covering {
                 due.push((index, before.filter(|_| moved), after));
             }
         }
         for (index, before, after) in due {
             if let Some(entry) = before {
-                self.remove_plain(index.table(), &entry)?;
+                self.remove_raw(index.table(), &entry)?;
             }
             if let (Some(entry), Some((_, payload))) = (after, new) {
                 let payload = entry_payload(index.form(), key, payload);
-                self.put_plain(index.table(), &entry, &payload)?;
+                self.put_raw(index.table(), &entry, &payload)?;
             }
         }
         let new = new.map(|(record, _)| record);
@@ -310,55 +328,51 @@ impl<'t> WriteTx<'t> {
             let after = new.and_then(|record| count.key(record));
             if before != after {
                 if let Some(count) = before {
-                    self.count_down(&count)?;
+                    self.decrement_count(&count)?;
                 }
                 if let Some(count) = after {
-                    self.count_up(&count)?;
+                    self.increment_count(&count)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// A rule looks before it puts; what reaches this is a defect, and must not overwrite.
+    /// Fails if a unique index already has an entry. Rules check this first, so this is a defect, and nothing may be
+    /// overwritten.
     fn require_free<R: Record>(&self, index: &dyn Indexed<R>, entry: &[u8]) -> Result<()> {
-        if index.form() == Form::Unique && self.plain(index.table(), entry)?.is_some() {
+        if index.form() == IndexForm::Unique && self.get_raw(index.table(), entry)?.is_some() {
             let table = index.table().name();
             return Err(Error::internal(format_args!("{table}: a second record under one key")));
         }
         Ok(())
     }
 
-    /// Writes a count or a sum anew.
-    pub(super) fn put_number(&mut self, key: &[u8], number: u64) -> Result<()> {
-        self.set_number(Table::Counts, key, number)
-    }
-
-    /// Counts one more under the key of a count.
-    pub(super) fn count_up(&mut self, key: &[u8]) -> Result<()> {
+    /// Adds 1 to the count under `key`.
+    fn increment_count(&mut self, key: &[u8]) -> Result<()> {
         let number = read_number(self, Table::Counts, key)? + 1;
         self.set_number(Table::Counts, key, number)
     }
 
-    fn count_down(&mut self, key: &[u8]) -> Result<()> {
+    fn decrement_count(&mut self, key: &[u8]) -> Result<()> {
         match read_number(self, Table::Counts, key)?.checked_sub(1) {
-            None => Err(damaged(Table::Counts, &"a record is there and was never counted")),
+            None => Err(damaged(Table::Counts, &"a record exists that was never counted")),
             Some(number) => self.set_number(Table::Counts, key, number),
         }
     }
 
-    /// How many bytes of the file are in use.
+    /// Returns how many bytes of the file are in use.
     pub(super) fn allocated(&self) -> Result<u64> {
         let stats = self.transaction.stats().map_err(storage_error)?;
         Ok(stats.allocated_pages().saturating_mul(stats.page_size() as u64))
     }
 
-    /// Whether anything was written since the write began.
+    /// Whether this write has written anything.
     pub(super) fn wrote_anything(&self) -> bool {
-        self.undo.wrote_anything()
+        self.undo_log.wrote_anything()
     }
 
-    /// Writes the numbers that were kept aside: the last step before the commit.
+    /// Writes the numbers that were kept in memory. This must be the last step before the commit.
     pub(super) fn finish(mut self) -> Result<()> {
         self.settle()?;
         for (table, key, number) in self.numbers.take() {
@@ -369,7 +383,7 @@ impl<'t> WriteTx<'t> {
     }
 
     fn require_whole(&self) -> Result<()> {
-        if self.torn {
+        if self.is_torn {
             return Err(Error::internal("redb failed halfway through a change"));
         }
         Ok(())

@@ -1,8 +1,8 @@
-//! The one writer thread: group commit, and getting the file back after a failure.
+//! The writer thread: group commit, and recovery after a failure of the file.
 //!
-//! Writes queue up while a commit syncs; the writer then runs all that is queued in one redb
-//! transaction, syncs once, and only then answers. So a 2xx is on disk, and N writers share one sync.
-//! Consumers take turns, write by write, and share the time of a batch.
+//! Writes are queued during the sync of a commit. The writer then runs all queued writes in one redb transaction, syncs
+//! once, and only then returns the results. So a 2xx means that the change is on disk, and N writes share one sync.
+//! Consumers take turns, one write at a time, and share the time of a batch.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,103 +16,104 @@ use redb::Database;
 use tokio::runtime::Handle;
 
 use crate::error::{Error, Result};
-use crate::fair::Consumer;
+use crate::fair_queue::Consumer;
 
-use super::disk::Drive;
-use super::engine::{RETRY_AFTER, begin, begin_read, probe, storage_error};
-use super::file::{self, Lock};
-use super::queue::{Next, Receiver, Sender, Turn};
-use super::queued::Write;
-use super::rests::LARGE;
+use super::cooldowns::LARGE_WRITE;
+use super::engine::{RETRY_AFTER, begin, begin_read, require_usable, storage_error};
+use super::file::{self, FileLock};
+use super::file_system::FsHandle;
+use super::metrics::{DatabaseTask, WriterStats};
+use super::queue::{BatchNext, NextWrite, Receiver, Sender};
+use super::queued::QueuedWrite;
 use super::rewrite;
 use super::snapshot::Snapshot;
-use super::watch::{Look, Watched};
 use super::write::WriteTx;
 
-/// How many writes one transaction takes at the most.
+/// The maximum number of writes in one batch.
 const BATCH_WRITES: usize = 512;
-/// How long one transaction gathers writes at the most.
+/// The maximum time for which one batch accepts writes.
 const BATCH_TIME: Duration = Duration::from_millis(10);
-/// How long the writes of one consumer run in a batch that holds writes of others.
+/// The maximum time that the writes of one consumer run in a batch with writes of other consumers.
 const CONSUMER_TIME: Duration = Duration::from_millis(2);
-/// How often a transaction waits for another write, while it has fewer than were under way when the last
-/// one ended: those who were answered mostly ask again at once, and one sync for all costs less than two.
+/// How often a batch waits for another write, while it has fewer writes than [`Writer::expected`]. Clients that get a
+/// response mostly send their next request at once, and one sync for all of them costs less than two.
 const GATHER_STEPS: usize = 20;
-/// How long it waits each time.
+/// The duration of each such wait.
 const GATHER_STEP: Duration = Duration::from_micros(50);
-/// The first wait where the file failed, for those who read where it was a write; it doubles up to [`REOPEN_LAST`] where the
-/// file cannot be opened.
-const REOPEN_FIRST: Duration = Duration::from_millis(50);
-/// The longest wait between two attempts to open the file again.
-const REOPEN_LAST: Duration = Duration::from_secs(5);
+/// The first delay after a failure of the file. While the file cannot be opened, the delay doubles with each attempt, up
+/// to [`MAX_REOPEN_DELAY`].
+const MIN_REOPEN_DELAY: Duration = Duration::from_millis(50);
+/// The maximum delay between two attempts to open the file again.
+const MAX_REOPEN_DELAY: Duration = Duration::from_secs(5);
 
-/// What the writer thread and everybody else share.
+/// State that the writer thread shares with the rest of the store.
 pub(super) struct Shared {
-    /// The state that the last commit left; none while the file is closed.
+    /// The state after the last commit, or `None` while the file is closed.
     pub(super) snapshot: ArcSwapOption<Snapshot>,
     /// Whether the file is open and its last commit succeeded.
     pub(super) ready: AtomicBool,
-    /// How often the file was closed: what [`Snapshot::opening`] tells.
-    pub(super) openings: AtomicU64,
-    /// What others watch.
-    pub(super) watched: Watched,
+    /// How often the file was closed. [`Snapshot::generation`] returns this number.
+    pub(super) generation: AtomicU64,
+    /// Statistics for metrics and readiness.
+    pub(super) stats: WriterStats,
 }
 
 impl Shared {
-    /// From now on nothing is read or written.
+    /// Stops all reads and writes.
     fn close(&self) {
         self.ready.store(false, Ordering::Release);
         self.snapshot.store(None);
-        self.openings.fetch_add(1, Ordering::Relaxed);
-        self.watched.closed();
+        self.generation.fetch_add(1, Ordering::Relaxed);
+        self.stats.note_close();
     }
 }
 
 /// Closes the store when the writer thread ends, also by a panic.
-struct Closing(Arc<Shared>);
+struct CloseOnDrop(Arc<Shared>);
 
-impl Drop for Closing {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.close();
     }
 }
 
-/// What the writer thread is asked to do.
+/// A task for the writer thread.
 pub(super) enum Task {
-    /// Run a write with the next batch.
-    Write(Turn),
-    /// Run something between two transactions, while no write is under way.
-    Pause(Box<dyn FnOnce() + Send>),
-    /// Hand over the open file, and open it again. What comes back tells how it went, once the file is open.
-    Exchange(Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>),
-    /// Find out whether the file still serves: a read failed.
+    /// Run a write in the next batch.
+    Write(NextWrite),
+    /// Run a function between two transactions, while no write is in progress.
+    Quiesce(Box<dyn FnOnce() + Send>),
+    /// Pass the open database to a function, then open the file again. The function returns a second function, which
+    /// runs after the file was opened and reports the result.
+    ExclusiveFile(Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>),
+    /// Check that the file is still usable, because a read failed.
     Probe,
-    /// Do something with the open file between two transactions.
-    Look(Box<Look>),
-    /// Finish, close the file and end.
+    /// Run a function with the open database between two transactions.
+    WithDatabase(Box<DatabaseTask>),
+    /// Close the file and stop.
     Close,
 }
 
-/// The writer thread's own state.
+/// The state of the writer thread.
 pub(super) struct Writer {
-    pub(super) drive: Drive,
+    pub(super) fs: FsHandle,
     pub(super) path: PathBuf,
     pub(super) cache: usize,
-    pub(super) lock: Lock,
+    pub(super) lock: FileLock,
     pub(super) queue: Receiver,
-    /// The other end of `queue`, for snapshots to tell that a read failed.
+    /// The sending end of `queue`. Snapshots use it to report a failed read.
     pub(super) sender: Weak<Sender>,
     pub(super) shared: Arc<Shared>,
-    /// How many writes were under way when the last batch ended.
+    /// The number of writes in the last batch, plus those that were queued when it ended.
     pub(super) expected: usize,
-    /// Where answers are sent from: waking its own tasks is cheaper than being woken for each.
+    /// The runtime that sends the results: it wakes its own tasks cheaper than this thread does.
     pub(super) runtime: Option<Handle>,
 }
 
 impl Writer {
-    /// Serves the queue until it is told to close or nobody can ask any more, then closes the file.
+    /// Runs tasks until [`Task::Close`] or until the queue is closed and empty, then closes the file.
     pub(super) fn run(mut self, database: Database) {
-        let _closing = Closing(Arc::clone(&self.shared));
+        let _closing = CloseOnDrop(Arc::clone(&self.shared));
         let left = self.serve(database);
         self.shared.close();
         drop(left);
@@ -122,23 +123,23 @@ impl Writer {
     fn serve(&mut self, mut database: Database) -> Option<Database> {
         while let Some(task) = self.queue.recv() {
             let task = match task {
-                Task::Exchange(work) => {
-                    database = self.exchange(database, work)?;
+                Task::ExclusiveFile(work) => {
+                    database = self.with_exclusive_file(database, work)?;
                     continue;
                 }
                 task => task,
             };
             let wrote = matches!(task, Task::Write(..));
-            // What panics here is redb, and what it holds in memory afterwards proves nothing.
+            // A panic here comes from redb. Its state in memory is unreliable afterwards.
             let outcome = catch_unwind(AssertUnwindSafe(|| match task {
                 Task::Write(first) => self.batch(&database, first).map(|()| true),
-                Task::Pause(work) => {
-                    self.shared.watched.occupied(work);
+                Task::Quiesce(work) => {
+                    self.shared.stats.run_busy(work);
                     Ok(true)
                 }
-                Task::Probe => probe(&database).map(|()| true),
-                Task::Look(look) => look(self, &database).map(|()| true),
-                Task::Close | Task::Exchange(_) => Ok(false),
+                Task::Probe => require_usable(&database).map(|()| true),
+                Task::WithDatabase(look) => look(self, &database).map(|()| true),
+                Task::Close | Task::ExclusiveFile(_) => Ok(false),
             }));
             match outcome.unwrap_or_else(|_| Err(Error::internal("redb panicked"))) {
                 Ok(true) => {}
@@ -149,15 +150,15 @@ impl Writer {
         Some(database)
     }
 
-    /// Runs `first` and the writes that are queued behind it in one transaction.
-    fn batch(&mut self, database: &Database, first: Turn) -> Result<()> {
+    /// Runs `first` and the queued writes after it in one transaction.
+    fn batch(&mut self, database: &Database, first: NextWrite) -> Result<()> {
         let mut ran = Vec::new();
         let committed = self.transact(database, first, &mut ran);
         let closed = || Error::unavailable(RETRY_AFTER, "the data file is closed");
         let answer = match &committed {
             Ok(()) => self.shared.snapshot.load_full().ok_or_else(closed),
             Err(cause) => {
-                // Before the answer: whoever has it finds the store closed.
+                // Before the results are sent: a caller that got its error finds the store closed.
                 self.shared.close();
                 Err(Error::unavailable(RETRY_AFTER, cause))
             }
@@ -174,19 +175,19 @@ impl Writer {
     fn transact(
         &mut self,
         database: &Database,
-        first: Turn,
-        ran: &mut Vec<Box<dyn Write>>,
+        first: NextWrite,
+        ran: &mut Vec<Box<dyn QueuedWrite>>,
     ) -> Result<()> {
         let begun = Instant::now();
         let transaction = begin(database)?;
         let mut tx = WriteTx::new(&transaction);
         let (mut changed, mut waits) = (false, GATHER_STEPS);
-        let (mut shares, mut next) = (Shares::default(), Some(first));
-        while let Some(Turn { consumer, mut write, rests }) = next.take() {
+        let (mut shares, mut next) = (ConsumerTimes::default(), Some(first));
+        while let Some(NextWrite { consumer, mut write, is_cooling_down }) = next.take() {
             let mut is_last = false;
-            if !write.abandoned() {
+            if !write.is_abandoned() {
                 let started = Instant::now();
-                tx.begin(if rests { LARGE } else { usize::MAX });
+                tx.begin(if is_cooling_down { LARGE_WRITE } else { usize::MAX });
                 let stays = write.run(&mut tx) && !tx.is_too_large();
                 if tx.is_too_large() {
                     self.queue.put_back(consumer, write);
@@ -196,10 +197,10 @@ impl Writer {
                 if stays {
                     changed |= tx.wrote_anything();
                     is_last = tx.ends_batch();
-                    self.queue.wrote(consumer, tx.records_changed());
-                    tx.keep()?;
+                    self.queue.end_write(consumer, tx.records_changed());
+                    tx.savepoint()?;
                 } else {
-                    tx.take_back()?;
+                    tx.rollback()?;
                 }
                 shares.add(consumer, started.elapsed());
             }
@@ -215,35 +216,40 @@ impl Writer {
         self.commit(database, transaction, ran.len())
     }
 
-    /// The next write of the batch; waits for it a little, while fewer came than are expected.
-    fn next_of_batch(&mut self, ran: usize, shares: &Shares, waits: &mut usize) -> Option<Turn> {
+    /// Returns the next write of the batch. Waits a little for it if the batch has fewer writes than expected.
+    fn next_of_batch(
+        &mut self,
+        ran: usize,
+        shares: &ConsumerTimes,
+        waits: &mut usize,
+    ) -> Option<NextWrite> {
         loop {
             match self.queue.next_of_batch(|consumer| shares.may_add(consumer)) {
-                Next::Write(turn) => return Some(turn),
-                Next::Nothing if ran < self.expected && *waits > 0 => {}
-                Next::Nothing | Next::End => return None,
+                BatchNext::Write(turn) => return Some(turn),
+                BatchNext::Empty if ran < self.expected && *waits > 0 => {}
+                BatchNext::Empty | BatchNext::End => return None,
             }
             *waits -= 1;
             std::thread::sleep(GATHER_STEP);
         }
     }
 
-    /// Shows the committed state to readers.
+    /// Publishes the committed state to readers.
     pub(super) fn publish(&self, database: &Database) -> Result<()> {
-        let opening = self.shared.openings.load(Ordering::Relaxed);
-        let snapshot = snapshot(database, &self.sender)?.of_opening(opening);
+        let opening = self.shared.generation.load(Ordering::Relaxed);
+        let snapshot = snapshot(database, &self.sender)?.with_generation(opening);
         self.shared.snapshot.store(Some(Arc::new(snapshot)));
         Ok(())
     }
 
-    /// Hands the file to `work` and opens it again. None when the store is closed before it is open again.
-    fn exchange(
+    /// Passes the database to `work`, then opens the file again. Returns `None` if the store is closed before that.
+    fn with_exclusive_file(
         &mut self,
         database: Database,
         work: Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>,
     ) -> Option<Database> {
-        // Where it panics, whoever waits for its answer is told 503 by its absence.
-        let tell = self.shared.watched.occupied(|| {
+        // If `work` panics, its reply channel is dropped, and the caller gets 503.
+        let tell = self.shared.stats.run_busy(|| {
             self.shared.close();
             catch_unwind(AssertUnwindSafe(|| work(database))).ok()
         });
@@ -254,30 +260,33 @@ impl Writer {
         opened
     }
 
-    /// Closes the file and opens it again, as often as it takes. Meanwhile nothing is served: after an
-    /// input/output error the handle refuses all writes, and what it holds in memory proves nothing.
-    /// None when the store is closed before it is open again. After a failed write it is opened at once, for those who
-    /// read; writes rest.
+    /// Closes the file and opens it again, with as many attempts as needed. Reads and writes fail until then: after an
+    /// I/O error the handle refuses all writes, and its state in memory is unreliable. After a failed write the file is
+    /// opened at once, so that reads continue; writes fail for [`MIN_REOPEN_DELAY`] more. Returns `None` if the store is
+    /// closed before the file is open again.
     fn reopen(&mut self, database: Database, wrote: bool, cause: &Error) -> Option<Database> {
         tracing::error!(%cause, "the data file failed; opening it again");
         self.shared.close();
         drop(database);
-        let (first, rest) =
-            if wrote { (Duration::ZERO, REOPEN_FIRST) } else { (REOPEN_FIRST, Duration::ZERO) };
-        if self.refuse_for(first) == Ended::Yes {
+        let (first, rest) = if wrote {
+            (Duration::ZERO, MIN_REOPEN_DELAY)
+        } else {
+            (MIN_REOPEN_DELAY, Duration::ZERO)
+        };
+        if self.refuse_for(first) == StoreClosed::Yes {
             return None;
         }
         self.open_again(rest)
     }
 
-    /// Opens the file, as often as it takes. Reads go on at once, writes after a `rest`.
+    /// Opens the file, with as many attempts as needed. Reads continue at once, writes after `rest`.
     fn open_again(&mut self, rest: Duration) -> Option<Database> {
-        let mut wait = REOPEN_FIRST;
+        let mut wait = MIN_REOPEN_DELAY;
         loop {
             match self.try_open() {
                 Ok(database) => {
                     tracing::info!("the data file is open again");
-                    if self.refuse_for(rest) == Ended::Yes {
+                    if self.refuse_for(rest) == StoreClosed::Yes {
                         return None;
                     }
                     self.shared.ready.store(true, Ordering::Release);
@@ -285,82 +294,83 @@ impl Writer {
                 }
                 Err(cause) => tracing::error!(%cause, "the data file cannot be opened yet"),
             }
-            wait = (wait * 2).min(REOPEN_LAST);
-            if self.refuse_for(wait) == Ended::Yes {
+            wait = (wait * 2).min(MAX_REOPEN_DELAY);
+            if self.refuse_for(wait) == StoreClosed::Yes {
                 return None;
             }
         }
     }
 
     fn try_open(&self) -> Result<Database> {
-        if self.drive.distrusted() {
-            self.shared.watched.occupied(|| rewrite::rewrite(&self.drive, &self.path))?;
+        if self.fs.has_failed_sync() {
+            self.shared.stats.run_busy(|| rewrite::rewrite(&self.fs, &self.path))?;
         }
-        let database = file::open(&self.drive, &self.path, self.cache).map_err(Error::internal)?;
+        let database = file::open(&self.fs, &self.path, self.cache).map_err(Error::internal)?;
         self.publish(&database)?;
-        self.drive.trust();
+        self.fs.clear_failed_sync();
         Ok(database)
     }
 
-    /// Refuses what is queued for a while.
-    fn refuse_for(&mut self, wait: Duration) -> Ended {
+    /// Refuses all tasks for the duration `wait`.
+    fn refuse_for(&mut self, wait: Duration) -> StoreClosed {
         let until = Instant::now() + wait;
         loop {
             if let Some(task) = self.queue.try_recv() {
-                if refuse(task) == Ended::Yes {
-                    return Ended::Yes;
+                if refuse(task) == StoreClosed::Yes {
+                    return StoreClosed::Yes;
                 }
                 continue;
             }
             if self.queue.is_closed() {
-                return Ended::Yes;
+                return StoreClosed::Yes;
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Ended::No;
+                return StoreClosed::No;
             }
             std::thread::sleep(left.min(Duration::from_millis(10)));
         }
     }
 }
 
-/// How long the writes of each consumer ran in a batch.
+/// How long the writes of each consumer have run in the current batch.
 #[derive(Default)]
-struct Shares(HashMap<Option<Consumer>, Duration>);
+struct ConsumerTimes(HashMap<Option<Consumer>, Duration>);
 
-impl Shares {
+impl ConsumerTimes {
     fn add(&mut self, consumer: Option<Consumer>, took: Duration) {
         *self.0.entry(consumer).or_default() += took;
     }
 
-    /// Whether one more write of `consumer` may join: its share is not used up, or the batch holds no other's writes.
+    /// Whether the batch may take another write of `consumer`: the consumer has time left, or the batch has no writes of
+    /// other consumers.
     fn may_add(&self, consumer: Option<Consumer>) -> bool {
         self.0.get(&consumer).is_none_or(|used| *used < CONSUMER_TIME || self.0.len() == 1)
     }
 }
 
-/// Whether the store was closed.
+/// Whether the store was asked to close.
 #[derive(PartialEq, Eq)]
-enum Ended {
+enum StoreClosed {
     Yes,
     No,
 }
 
 /// Refuses a task while the file is closed.
-fn refuse(task: Task) -> Ended {
+fn refuse(task: Task) -> StoreClosed {
     match task {
-        Task::Write(Turn { write, .. }) => {
+        Task::Write(NextWrite { write, .. }) => {
             write.answer(Err(Error::unavailable(RETRY_AFTER, "the data file is closed")));
         }
-        // Whoever waits for its answer is told 503 by its absence.
-        Task::Pause(_) | Task::Exchange(_) | Task::Probe | Task::Look(_) => {}
-        Task::Close => return Ended::Yes,
+        // Dropping the reply channel gives the caller 503.
+        Task::Quiesce(_) | Task::ExclusiveFile(_) | Task::Probe | Task::WithDatabase(_) => {}
+        Task::Close => return StoreClosed::Yes,
     }
-    Ended::No
+    StoreClosed::No
 }
 
-/// The present state of `database`. Where a read of it fails, the writer is told; a full queue means that
-/// it is about to notice by itself.
+/// Returns a snapshot of `database`. If a read of the snapshot fails, it queues [`Task::Probe`]. If the queue is full, the
+/// writer will detect the failure by itself.
 pub(super) fn snapshot(database: &Database, writer: &Weak<Sender>) -> Result<Snapshot> {
     let writer = Weak::clone(writer);
     let alarm = move || {

@@ -1,9 +1,9 @@
-//! Data files of earlier releases, kept in `tests/golden/`: every later release opens them, finds nothing wrong,
-//! and answers what was answered then.
+//! Data files of earlier releases, in `tests/golden/`. Every later release opens them, finds no problems, and
+//! gives the same responses as the release that wrote them.
 //!
-//! A new format needs a new file, made by `cargo test --test it -- --ignored make_a_golden_file`. Where an answer
-//! gets a new member on purpose, `GOLDEN=answers cargo test --test it golden` writes down the answers anew: look
-//! at the difference. The API keys in the files open nothing but these fixtures.
+//! A new format needs a new file, created by `cargo test --test it -- --ignored make_a_golden_file`. When
+//! responses get a new member on purpose, `GOLDEN=answers cargo test --test it golden` writes the responses
+//! again; review the difference. The API keys in the files are valid only for these fixtures.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -28,13 +28,13 @@ use crate::batch_exports;
 use crate::signup::Offer;
 use crate::support::dns::{Dns, Reply};
 use crate::support::smtp::MailServer;
-use crate::support::{Caller, OWNER, Workspace};
+use crate::support::{OWNER, TestClient, Workspace};
 
-/// When the fixtures were made.
+/// The time at which the fixtures were created.
 const MADE: Timestamp = Timestamp::from_micros(1_763_640_000_000_000);
-/// What the file of answers says of the keys in it.
+/// The note about the keys in each file of responses.
 const NOTE: &str = "Fixtures: these keys open nothing but the data file beside this one.";
-/// Tables that are empty but for moments: what is removed is swept at once.
+/// Tables that are almost always empty: the records of deleted parents are deleted at once.
 const EMPTY: [&str; 1] = ["sweeps/1"];
 
 fn folder() -> PathBuf {
@@ -49,26 +49,26 @@ fn answers_of(format: u64) -> PathBuf {
     folder().join(format!("format-{format}.json"))
 }
 
-/// A configuration by the clock of the fixtures; what is due is sent to nobody.
+/// Returns a configuration with the clock of the fixtures and without mail delivery.
 fn config() -> Config {
     let mut config = Config::default();
     config.clock = Clock::Manual(ManualClock::at(MADE));
     config
 }
 
-/// What is asked again: who asks, by their place among the keys, and the path.
+/// Returns the requests to repeat: the index of the caller's key, and the path.
 fn questions(paths: &[String], callers: usize) -> Vec<Value> {
     let each = |caller| paths.iter().map(move |path| json!({ "key": caller, "path": path }));
     (0..callers).flat_map(each).collect()
 }
 
-/// Asks; each question with its answer.
+/// Makes the requests and returns each with its response.
 async fn answered(app: &App, keys: &[Value], questions: &[Value]) -> Vec<Value> {
     let mut all = Vec::new();
     for question in questions {
         let at =
             question["key"].as_u64().and_then(|at| usize::try_from(at).ok()).expect("a number");
-        let caller = Caller::of(router(app.clone()), keys[at].as_str().expect("a key"));
+        let caller = TestClient::of(router(app.clone()), keys[at].as_str().expect("a key"));
         let answer = caller.get(question["path"].as_str().expect("a path")).await;
         let mut told = question.clone();
         told["status"] = json!(answer.status);
@@ -78,27 +78,22 @@ async fn answered(app: &App, keys: &[Value], questions: &[Value]) -> Vec<Value> 
     all
 }
 
-/// A kept file, opened: where it lies for the while, and what serves it.
+/// Opens a copy of a golden file. Returns its folder, the app and the recorded responses.
 fn open(format: u64) -> (TempDir, App, Value) {
-    open_with(format, config())
-}
-
-/// The same, served as `config` says.
-pub fn open_with(format: u64, config: Config) -> (TempDir, App, Value) {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("steward.redb");
     let mut bytes = Vec::new();
     let kept = File::open(data_of(format)).expect("a golden file");
-    GzDecoder::new(kept).read_to_end(&mut bytes).expect("its bytes");
+    GzDecoder::new(kept).read_to_end(&mut bytes).expect("the bytes");
     fs::write(&path, bytes).expect("a copy");
-    let store = Store::open(&path, 4 * 1024 * 1024).expect("it opens");
-    let app = App::new(store, config).expect("it is served");
-    let answers = fs::read(answers_of(format)).expect("its answers");
+    let store = Store::open(&path, 4 * 1024 * 1024).expect("a store");
+    let app = App::new(store, config()).expect("an app");
+    let answers = fs::read(answers_of(format)).expect("the responses");
     (folder, app, serde_json::from_slice(&answers).expect("JSON"))
 }
 
 async fn check(app: &App) {
-    let findings = perform(app, Operation::Check, Progress::unheard()).await.expect("a check");
+    let findings = perform(app, Operation::Check, Progress::silent()).await.expect("a check");
     assert_eq!(findings["problem_count"], 0, "{findings}");
 }
 
@@ -121,30 +116,34 @@ async fn every_kept_file_opens_whole_and_answers_as_it_did() {
         for (found, known) in found.iter().zip(known) {
             assert_eq!(found, known, "format {format}");
         }
-        let caller = Caller::of(router(app.clone()), keys[0].as_str().expect("a key"));
+        let caller = TestClient::of(router(app.clone()), keys[0].as_str().expect("a key"));
         let new = json!({ "name": "New" });
         let made = caller.post("/api/projects/@current/dashboards/", new).await.ok();
         app.close().await;
         let store = Store::open(&folder.path().join("steward.redb"), 4 * 1024 * 1024);
-        let app = App::new(store.expect("it opens again"), config()).expect("it is served");
-        let caller = Caller::of(router(app.clone()), keys[0].as_str().expect("a key"));
+        let app = App::new(store.expect("a store"), config()).expect("an app");
+        let caller = TestClient::of(router(app.clone()), keys[0].as_str().expect("a key"));
         let path = format!("/api/projects/@current/dashboards/{}/", made["id"]);
-        assert_eq!(caller.get(&path).await.ok()["name"], "New", "format {format} takes writes");
+        assert_eq!(
+            caller.get(&path).await.ok()["name"],
+            "New",
+            "format {format} must accept writes"
+        );
         check(&app).await;
         app.close().await;
-        println!("format {format}: {} answers as they were", known.len());
+        println!("format {format}: {} unchanged responses", known.len());
     }
-    assert!(formats > 0, "there are none");
+    assert!(formats > 0, "there are no golden files");
 }
 
 #[test]
 fn this_format_has_a_kept_file() {
-    assert!(data_of(FORMAT).exists(), "make one: see the top of this file");
+    assert!(data_of(FORMAT).exists(), "create it as the top of this file says");
     assert!(answers_of(FORMAT).exists());
 }
 
-/// What stands for the parameters of paths.
-struct Made {
+/// The values of path parameters.
+struct SampleIds {
     organization: String,
     project: String,
     dashboard: String,
@@ -155,8 +154,8 @@ struct Made {
     token: String,
 }
 
-impl Made {
-    /// The paths of all that can be read as JSON.
+impl SampleIds {
+    /// Returns the paths of all resources that can be read as JSON.
     fn paths(&self) -> Vec<String> {
         let reads = |path: &str| path.starts_with("/api/") || path.starts_with("/shared/");
         let is_kept =
@@ -173,7 +172,7 @@ impl Made {
                 .replace("{dashboard_id}", &self.dashboard)
         };
         let table = routes();
-        let rows = table.rows().iter().filter(|row| row.method == axum::http::Method::GET);
+        let rows = table.specs().iter().filter(|row| row.method == axum::http::Method::GET);
         let paths = rows.map(|row| row.path).filter(|path| reads(path) && is_kept(path));
         paths.map(fill).inspect(|path| assert!(!path.contains('{'), "fill {path}")).collect()
     }
@@ -183,7 +182,7 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Invites somebody by mail; what they were given before is theirs too.
+/// Invites an address by mail. A second invite includes the access that the first one gives.
 async fn invite_by_mail(workspace: &Workspace, name: &str) {
     let sent = json!({
         "target_email": format!("{name}@corp.example"), "level": 8, "message": "Welcome!",
@@ -193,7 +192,7 @@ async fn invite_by_mail(workspace: &Workspace, name: &str) {
     workspace.owner.post(&workspace.organization("invites/"), sent).await.ok();
 }
 
-/// People, projects, and who sees what.
+/// Creates members, domains, invites and access to a project. Returns the ids of a domain and an invite.
 async fn fill_organization(workspace: &Workspace, dns: &Dns) -> (String, String) {
     let owner = &workspace.owner;
     let profile =
@@ -224,7 +223,8 @@ async fn fill_organization(workspace: &Workspace, dns: &Dns) -> (String, String)
     (text(&domain["id"]), text(&shown["id"]))
 }
 
-/// Dashboards with all that stands on them, and an export.
+/// Creates dashboards, their contents and a batch export. Returns the ids of a dashboard and the export, and
+/// a sharing token.
 async fn fill_project(workspace: &Workspace) -> (String, String, String) {
     let owner = &workspace.owner;
     let template = json!({ "template": {
@@ -272,11 +272,11 @@ async fn fill_project(workspace: &Workspace) -> (String, String, String) {
     });
     let exports = batch_exports::list_of(workspace);
     let export = text(&owner.post(&exports, sent).await.ok()["id"]);
-    owner.post(&format!("{exports}{export}/pause/"), json!({})).await.is_empty(200);
+    owner.post(&format!("{exports}{export}/pause/"), json!({})).await.assert_empty(200);
     (board, export, text(&shared["access_token"]))
 }
 
-/// A key that a key made, and that was rolled and may be used for a while.
+/// Creates a key with a key and rotates it with a grace period.
 async fn fill_keys(workspace: &Workspace) -> String {
     let keys = "/api/personal_api_keys/";
     let sent = json!({ "label": "Nightly", "scopes": ["dashboard:read"] });
@@ -286,7 +286,7 @@ async fn fill_keys(workspace: &Workspace) -> String {
     text(&made["id"])
 }
 
-/// The tables of a closed file that hold nothing.
+/// Returns the empty tables of a closed file.
 fn empty_tables(path: &Path) -> Vec<String> {
     let database = redb::ReadOnlyDatabase::open(path).expect("a closed file");
     let tx = database.begin_read().expect("a transaction");
@@ -298,7 +298,7 @@ fn empty_tables(path: &Path) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "makes the golden file of a new format"]
+#[ignore = "creates the golden file of a new format"]
 async fn make_a_golden_file() {
     let (dns, mut mail) = (Dns::start().await, MailServer::start());
     let clock = config().clock;
@@ -316,13 +316,13 @@ async fn make_a_golden_file() {
     assert_eq!(mail.mail().await.to, ["later@corp.example"]);
     join_by_link(&workspace).await;
     assert_eq!(mail.mail().await.to, [OWNER]);
-    // Too soon for another mail to the same address: this one waits in the file.
+    // Too soon for another mail to the same address, so this one stays in the outbox.
     invite_by_mail(&workspace, "later").await;
     let callers = [workspace.owner.clone(), ben];
     for caller in &callers {
         used(caller).await;
     }
-    let made = Made {
+    let made = SampleIds {
         organization: workspace.made.organization_id.to_string(),
         project: workspace.made.project_id.to_string(),
         dashboard,
@@ -332,10 +332,10 @@ async fn make_a_golden_file() {
         key,
         token,
     };
-    workspace.check().await;
+    workspace.assert_file_valid().await;
     workspace.app.close().await;
     let empty = empty_tables(&workspace.path());
-    assert!(empty.iter().all(|name| EMPTY.contains(&name.as_str())), "nothing is in {empty:?}");
+    assert!(empty.iter().all(|name| EMPTY.contains(&name.as_str())), "empty tables: {empty:?}");
     fs::create_dir_all(folder()).expect("a folder");
     let mut kept =
         GzEncoder::new(File::create(data_of(FORMAT)).expect("a file"), Compression::best());
@@ -352,7 +352,7 @@ async fn make_a_golden_file() {
     app.close().await;
 }
 
-/// Somebody joins by a link, so nobody has proven their address.
+/// A user joins by an invite link, so their address is not verified.
 async fn join_by_link(workspace: &Workspace) {
     let sent = json!({ "target_email": "linked@corp.example", "send_email": false });
     let made = workspace.owner.post(&workspace.organization("invites/"), sent).await.ok();
@@ -360,8 +360,8 @@ async fn join_by_link(workspace: &Workspace) {
     offer.accept(&workspace.anonymous(), json!({ "first_name": "Lin" })).await.ok();
 }
 
-/// Waits until it is recorded that the caller's key was used: that shows, and must not change later.
-async fn used(caller: &Caller) {
+/// Waits until the use of the caller's key is recorded, because responses show it and must not change later.
+async fn used(caller: &TestClient) {
     let path = "/api/personal_api_keys/@current/";
     let mut shown = caller.get(path).await.ok();
     while shown["last_used_at"].is_null() {

@@ -1,4 +1,4 @@
-//! `/api/organizations/:organization_id/members/`: users in an organization, each at a level.
+//! Tests of `/api/organizations/:organization_id/members/`.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use steward::operator::Operation;
 use steward::resources::members::Level;
 use steward::time::{Clock, ManualClock, Timestamp};
 
-use crate::support::{Caller, OWNER, Workspace, redacted};
+use crate::support::{OWNER, TestClient, Workspace, redacted};
 
 const OWN_LEVEL: &str = "You can't change your own access level.";
 const NOT_ADMIN: &str = "You can only edit others if you are an admin.";
@@ -18,11 +18,11 @@ const OWNER_ONLY: &str =
     "You can only make another member owner if you're this organization's owner.";
 const LEAVING_OWNER: &str = "Cannot leave the organization as its owner!";
 
-/// A workspace with an admin and a member, and the paths of all.
+/// A workspace with an admin and a plain member, and the paths of its members.
 struct Staff {
     workspace: Workspace,
-    admin: Caller,
-    member: Caller,
+    admin: TestClient,
+    member: TestClient,
 }
 
 impl Staff {
@@ -33,19 +33,21 @@ impl Staff {
         Self { workspace, admin, member }
     }
 
-    /// The list, with this query.
+    /// Returns the path of the list with this query.
     fn list(&self, query: &str) -> String {
         self.workspace.organization(&format!("members/{query}"))
     }
 
-    /// The path of the member with this address.
+    /// Returns the path of the member with this address.
     async fn one(&self, email: &str) -> String {
         let found = self.workspace.owner.get(&self.list(&format!("?email={email}"))).await.ok();
         self.list(&format!("{}/", found["results"][0]["user"]["uuid"].as_str().expect("a member")))
     }
 
     async fn set_active(&self, email: &str, active: bool) {
-        self.workspace.operate(Operation::UserSetActive { email: email.to_owned(), active }).await;
+        self.workspace
+            .run_operation(Operation::UserSetActive { email: email.to_owned(), active })
+            .await;
     }
 }
 
@@ -89,13 +91,13 @@ async fn a_member_shows_exactly_these_fields() {
     });
     assert_eq!(redacted(list["results"][0].clone()), expected);
     let patched = staff.admin.patch(&staff.one(ANN).await, json!({})).await;
-    patched.is(200, list["results"][0].clone());
+    patched.assert_is(200, list["results"][0].clone());
     let sent = json!({
         "id": uuid::Uuid::max(), "user": {}, "joined_at": "2001-01-01", "updated_at": "2001-01-01",
         "is_2fa_enabled": true, "has_social_auth": true, "last_login": "now",
     });
     let own = staff.member.patch(&staff.list("@me/"), sent).await;
-    own.is(200, list["results"][0].clone());
+    own.assert_is(200, list["results"][0].clone());
 }
 
 #[tokio::test]
@@ -116,7 +118,7 @@ async fn members_are_listed_newest_first_or_as_asked() {
     }
     let bare = staff.list("");
     let list = staff.member.get(&bare).await.ok();
-    staff.member.get(bare.trim_end_matches('/')).await.is(200, list);
+    staff.member.get(bare.trim_end_matches('/')).await.assert_is(200, list);
 }
 
 #[tokio::test]
@@ -182,18 +184,18 @@ async fn deactivated_users_are_left_out() {
     staff.set_active(ANN, true).await;
     let list = staff.admin.get(&staff.list("")).await.ok();
     assert_eq!((emails(&list), &list["count"]), (vec![ANN, ADAM, OWNER], &json!(3)));
-    // Who is not listed can be changed and removed all the same.
+    // A member that lists do not show can still be updated and removed.
     staff.set_active(ANN, false).await;
     assert_eq!(staff.admin.patch(&ann, json!({ "level": 8 })).await.ok()["level"], 8);
-    staff.admin.delete(&ann).await.is_empty(204);
+    staff.admin.delete(&ann).await.assert_empty(204);
     staff.set_active(ANN, true).await;
     assert_eq!(staff.admin.get(&staff.list("")).await.ok()["count"], 2);
     staff
         .member
         .get(&staff.list(""))
         .await
-        .denies("You do not have permission to perform this action.");
-    staff.workspace.check().await;
+        .assert_denied("You do not have permission to perform this action.");
+    staff.workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
@@ -207,7 +209,7 @@ async fn members_are_found_by_the_moment_of_their_last_change() {
     clock.advance(Duration::from_micros(3_600_000_001));
     let member = workspace.member("ann", Level::Member).await;
     let staff = Staff { workspace, admin, member };
-    // Olga joined at 03:04:05, Adam an hour later, Ann an hour and a microsecond after him.
+    // Olga joined at 03:04:05, Adam an hour later, and Ann an hour and a microsecond after Adam.
     let all = vec![ANN, ADAM, OWNER];
     for (query, expected) in [
         ("2025-01-02T05:04:05.000001Z", vec![ANN]),
@@ -240,7 +242,7 @@ async fn members_are_found_by_the_moment_of_their_last_change() {
     let previous = page["previous"].as_str().expect("a link");
     assert!(previous.ends_with("?limit=1&updated_after=2025-01-02T04%3A04%3A05Z"), "{previous}");
 
-    // A change of the level is a change; sending the same level is none.
+    // A new level updates the membership; the same level does not.
     clock.advance(Duration::from_hours(1));
     let since = staff.list("?updated_after=2025-01-02T06:00:00Z");
     let adam = staff.one(ADAM).await;
@@ -261,8 +263,8 @@ async fn bots_are_left_out() {
         level: Level::Admin,
         existing: false,
     };
-    let made = staff.workspace.operate(bot("max@posthogbot.user")).await;
-    staff.workspace.operate(bot("max@notposthogbot.user")).await;
+    let made = staff.workspace.run_operation(bot("max@posthogbot.user")).await;
+    staff.workspace.run_operation(bot("max@notposthogbot.user")).await;
     let shown = vec!["max@notposthogbot.user", ANN, ADAM, OWNER];
     let path = staff.list(&format!("{}/", made["uuid"].as_str().expect("a uuid")));
     for _ in 0..2 {
@@ -276,18 +278,20 @@ async fn bots_are_left_out() {
         }
         let organization = staff.admin.get(&staff.workspace.organization("")).await.ok();
         assert_eq!(organization["member_count"], 4);
-        // It can be changed all the same.
+        // The bot can still be updated.
         assert_eq!(staff.admin.patch(&path, json!({ "level": 1 })).await.ok()["level"], 1);
-        // Whether a bot is active makes no difference.
+        // Lists do not show the bot, whether it is active or not.
         staff.set_active("max@posthogbot.user", false).await;
         staff.set_active("max@posthogbot.user", true).await;
     }
-    // A bot works as the member it is.
+    // The bot has the permissions of a member.
     let key = staff.workspace.key("max@posthogbot.user", &["*"]).await;
     assert_eq!(emails(&key.get(&staff.list("")).await.ok()), shown);
-    staff.admin.delete(&path).await.is_empty(204);
-    key.get(&staff.list("")).await.denies("You do not have permission to perform this action.");
-    staff.workspace.check().await;
+    staff.admin.delete(&path).await.assert_empty(204);
+    key.get(&staff.list(""))
+        .await
+        .assert_denied("You do not have permission to perform this action.");
+    staff.workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
@@ -297,17 +301,17 @@ async fn a_single_member_is_not_served() {
     for path in [staff.one(ANN).await, staff.list("@me/"), staff.list("nobody/")] {
         let refused = staff.member.get(&path).await;
         assert_eq!(refused.headers["allow"], "PATCH, DELETE, OPTIONS");
-        refused.refuses(
+        refused.assert_error(
             405,
             "invalid_request",
             "method_not_allowed",
             "Method \"GET\" not allowed.",
             None,
         );
-        eve.get(&path).await.denies("You do not have permission to perform this action.");
+        eve.get(&path).await.assert_denied("You do not have permission to perform this action.");
     }
     let post = staff.workspace.owner.post(&staff.list(""), json!({})).await;
-    post.refuses(
+    post.assert_error(
         405,
         "invalid_request",
         "method_not_allowed",
@@ -322,15 +326,15 @@ async fn outsiders_and_keys_without_the_scope_are_refused() {
     let (eve, _) = staff.workspace.outsider("eve").await;
     let ann = staff.one(ANN).await;
     let outside = "You do not have permission to perform this action.";
-    eve.get(&staff.list("")).await.denies(outside);
-    eve.patch(&ann, json!({ "level": 99 })).await.denies(outside);
-    eve.delete(&ann).await.denies(outside);
+    eve.get(&staff.list("")).await.assert_denied(outside);
+    eve.patch(&ann, json!({ "level": 99 })).await.assert_denied(outside);
+    eve.delete(&ann).await.assert_denied(outside);
     let reads =
         staff.workspace.key(OWNER, &["organization_member:read", "organization:write"]).await;
     reads.get(&staff.list("")).await.ok();
     let missing = "API key missing required scope 'organization_member:write'";
-    reads.patch(&ann, json!({ "level": 8 })).await.denies(missing);
-    reads.delete(&ann).await.denies(missing);
+    reads.patch(&ann, json!({ "level": 8 })).await.assert_denied(missing);
+    reads.delete(&ann).await.assert_denied(missing);
 }
 
 #[tokio::test]
@@ -344,7 +348,7 @@ async fn levels_are_changed_by_the_rules_in_their_order() {
     let member = &staff.member;
     let admin = &staff.admin;
     let bad = json!({ "level": 99 });
-    // Editing others at all comes before what was sent.
+    // The permission to edit the member is checked before the body.
     for (caller, path, sent, detail) in [
         (member, &adam, &bad, NOT_ADMIN),
         (member, &otto, &json!({}), NOT_ADMIN),
@@ -356,7 +360,7 @@ async fn levels_are_changed_by_the_rules_in_their_order() {
         (owner, &me, &json!({ "level": 1 }), OWN_LEVEL),
         (admin, &ann, &json!({ "level": 15 }), OWNER_ONLY),
     ] {
-        caller.patch(path, sent.clone()).await.denies(detail);
+        caller.patch(path, sent.clone()).await.assert_denied(detail);
     }
     for (sent, code, detail) in [
         (json!(2), "invalid_choice", "\"2\" is not a valid choice."),
@@ -369,15 +373,15 @@ async fn levels_are_changed_by_the_rules_in_their_order() {
         (json!(null), "null", "This field may not be null."),
     ] {
         let sent = json!({ "level": sent });
-        admin.patch(&ann, sent.clone()).await.refuses_field("level", code, detail);
-        // One's own level: what was sent is looked at first.
-        admin.patch(&me, sent).await.refuses_field("level", code, detail);
+        admin.patch(&ann, sent.clone()).await.assert_invalid("level", code, detail);
+        // For the caller's own level, the body is checked first.
+        admin.patch(&me, sent).await.assert_invalid("level", code, detail);
     }
     let unknown = staff.list(&format!("{}/", uuid::Uuid::max()));
     for path in [unknown, staff.list("abc/"), staff.list("1/")] {
-        owner.patch(&path, bad.clone()).await.misses("Not found.");
-        member.patch(&path, bad.clone()).await.misses("Not found.");
-        owner.delete(&path).await.misses("Not found.");
+        owner.patch(&path, bad.clone()).await.assert_not_found("Not found.");
+        member.patch(&path, bad.clone()).await.assert_not_found("Not found.");
+        owner.delete(&path).await.assert_not_found("Not found.");
     }
     let levels = owner.get(&staff.list("?order=joined_at")).await.ok();
     let levels: Vec<_> = levels["results"]
@@ -395,8 +399,8 @@ async fn a_user_of_another_organization_is_not_found_here() {
     let (eve, _) = staff.workspace.outsider("eve").await;
     let uuid = eve.get("/api/users/@me/").await.ok()["uuid"].as_str().expect("a uuid").to_owned();
     let path = staff.list(&format!("{uuid}/"));
-    staff.workspace.owner.patch(&path, json!({ "level": 8 })).await.misses("Not found.");
-    staff.workspace.owner.delete(&path).await.misses("Not found.");
+    staff.workspace.owner.patch(&path, json!({ "level": 8 })).await.assert_not_found("Not found.");
+    staff.workspace.owner.delete(&path).await.assert_not_found("Not found.");
 }
 
 #[tokio::test]
@@ -410,17 +414,17 @@ async fn admins_raise_and_lower_others_and_owners_make_owners() {
     expected["updated_at"] = raised["updated_at"].clone();
     assert_ne!(raised["updated_at"], before["updated_at"]);
     assert_eq!(raised, expected);
-    staff.admin.patch(&ann, json!({ "level": 8 })).await.is(200, raised.clone());
+    staff.admin.patch(&ann, json!({ "level": 8 })).await.assert_is(200, raised.clone());
     assert_eq!(
         staff.admin.get(&staff.list("?email=ann@corp.example")).await.ok()["results"][0],
         raised
     );
 
-    // Ann, an admin now, lowers the other one; who can no longer lower her.
+    // Ann is now an admin and lowers the other admin, who can then no longer lower her.
     assert_eq!(staff.member.patch(&adam, json!({ "level": 1 })).await.ok()["level"], 1);
-    staff.admin.patch(&ann, json!({ "level": 1 })).await.denies(NOT_ADMIN);
+    staff.admin.patch(&ann, json!({ "level": 1 })).await.assert_denied(NOT_ADMIN);
 
-    // Giving ownership adds an owner; the giver stays one.
+    // Making a member owner adds an owner; the caller remains one.
     let owner = &staff.workspace.owner;
     assert_eq!(owner.patch(&ann, json!({ "level": 15 })).await.ok()["level"], 15);
     assert_eq!(owner.get(&staff.workspace.organization("")).await.ok()["membership_level"], 15);
@@ -431,9 +435,9 @@ async fn admins_raise_and_lower_others_and_owners_make_owners() {
     let first = staff.one(OWNER).await;
     assert_eq!(staff.member.patch(&first, json!({ "level": 8 })).await.ok()["level"], 8);
     // The last owner can neither step down nor be lowered.
-    staff.member.patch(&ann, json!({ "level": 8 })).await.denies(OWN_LEVEL);
-    owner.patch(&ann, json!({ "level": 8 })).await.denies(TOO_HIGH);
-    staff.workspace.check().await;
+    staff.member.patch(&ann, json!({ "level": 8 })).await.assert_denied(OWN_LEVEL);
+    owner.patch(&ann, json!({ "level": 8 })).await.assert_denied(TOO_HIGH);
+    staff.workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
@@ -458,33 +462,33 @@ async fn members_are_removed_by_the_rules_in_their_order() {
     let staff = Staff::new().await;
     let second = staff.workspace.member("otto", Level::Owner).await;
     let (olga, adam, ann) = (staff.one(OWNER).await, staff.one(ADAM).await, staff.one(ANN).await);
-    staff.member.delete(&adam).await.denies(NOT_ADMIN);
-    staff.member.delete(&olga).await.denies(NOT_ADMIN);
-    staff.admin.delete(&olga).await.denies(TOO_HIGH);
-    second.delete(&olga).await.refuses_body("invalid_input", LEAVING_OWNER);
-    second.delete(&staff.list("@me/")).await.refuses_body("invalid_input", LEAVING_OWNER);
+    staff.member.delete(&adam).await.assert_denied(NOT_ADMIN);
+    staff.member.delete(&olga).await.assert_denied(NOT_ADMIN);
+    staff.admin.delete(&olga).await.assert_denied(TOO_HIGH);
+    second.delete(&olga).await.assert_invalid_body("invalid_input", LEAVING_OWNER);
+    second.delete(&staff.list("@me/")).await.assert_invalid_body("invalid_input", LEAVING_OWNER);
     assert_eq!(staff.member.get(&staff.list("")).await.ok()["count"], 4);
 
-    staff.admin.delete(&ann).await.is_empty(204);
-    staff.admin.delete(&ann).await.misses("Not found.");
+    staff.admin.delete(&ann).await.assert_empty(204);
+    staff.admin.delete(&ann).await.assert_not_found("Not found.");
     let outside = "You do not have permission to perform this action.";
-    staff.member.get(&staff.list("")).await.denies(outside);
+    staff.member.get(&staff.list("")).await.assert_denied(outside);
     staff
         .member
         .get(&staff.workspace.dashboards(""))
         .await
-        .denies("You don't have access to the project.");
+        .assert_denied("You don't have access to the project.");
     let me = staff.member.get("/api/users/@me/").await.ok();
     assert_eq!((&me["organization"], &me["team"]), (&Value::Null, &Value::Null));
-    staff.admin.delete(&staff.list("@me/")).await.is_empty(204);
-    staff.admin.get(&staff.list("")).await.denies(outside);
+    staff.admin.delete(&staff.list("@me/")).await.assert_empty(204);
+    staff.admin.get(&staff.list("")).await.assert_denied(outside);
 
-    // An owner who was lowered can be removed.
+    // A former owner can be removed.
     second.patch(&olga, json!({ "level": 8 })).await.ok();
-    second.send(Method::DELETE, olga.trim_end_matches('/'), None).await.is_empty(204);
+    second.send(Method::DELETE, olga.trim_end_matches('/'), None).await.assert_empty(204);
     let list = second.get(&staff.list("")).await.ok();
     assert_eq!((emails(&list), &list["count"]), (vec!["otto@corp.example"], &json!(1)));
-    staff.workspace.check().await;
+    staff.workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
@@ -493,7 +497,7 @@ async fn a_member_who_leaves_moves_on_to_another_organization() {
     let own = staff.member.post("/api/organizations/", json!({ "name": "Own" })).await.ok();
     let back = json!({ "set_current_organization": staff.workspace.made.organization_id });
     staff.member.patch("/api/users/@me/", back).await.ok();
-    staff.member.delete("/api/organizations/@current/members/@me/").await.is_empty(204);
+    staff.member.delete("/api/organizations/@current/members/@me/").await.assert_empty(204);
     let me = staff.member.get("/api/users/@me/").await.ok();
     assert_eq!(
         (&me["organization"]["id"], &me["team"]["id"]),

@@ -1,4 +1,4 @@
-//! The postman: a real data file, a real mail server on loopback, and a clock that the test moves.
+//! Tests of the mail worker with a real data file, a mail server on loopback and a manual clock.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -9,51 +9,53 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use steward::error::{Error, Result};
-use steward::http::logging::{self, Format};
-use steward::ids::{InviteId, LetterId, OrganizationId, UserId};
-use steward::mail::compose::{Compose, Composed, Message};
-use steward::mail::outbox::{self, About, Letter};
-use steward::mail::postman::Postman;
-use steward::mail::sent::Sent;
+use steward::http::logging::{self, LogFormat};
+use steward::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
+use steward::mail::compose::{ComposeMail, Composed, MailContent};
+use steward::mail::outbox::{self, Notification, OutboxMessage};
+use steward::mail::sent_log::SentMail;
 use steward::mail::smtp::Mailer;
-use steward::meters::Meters;
+use steward::mail::worker::MailWorker;
+use steward::metrics::Metrics;
 use steward::operator::{Operation, perform};
 use steward::store::{Order, Progress, Snapshot, Tx, Window};
 use steward::time::{Clock, ManualClock, Timestamp};
-use steward::{App, Config, First, Made, Store, create, router};
+use steward::{App, Config, CreatedWorkspace, InitialRecords, Store, create, router};
 use tempfile::TempDir;
 use tokio::net::TcpSocket;
 use uuid::Uuid;
 
-use crate::support::process::until;
-use crate::support::smtp::{Mail, MailServer, Manner};
-use crate::support::{Caller, eventually, log};
+use crate::support::smtp::{Mail, MailServer, ServerBehavior};
+use crate::support::wait::until;
+use crate::support::{TestClient, eventually, log};
 
 const START: Timestamp = Timestamp::from_micros(1_750_000_000_000_000);
 const TICK: Duration = Duration::from_micros(1);
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
 
-/// Composes as the service would.
+/// Renders messages in place of the real renderer.
 struct Scribe;
 
-impl Compose for Scribe {
-    fn compose(&self, _: &Snapshot, letter: &Letter, _: Timestamp) -> Result<Composed> {
-        let to = match &letter.about {
-            About::Invite { to, .. } | About::Joined { to, .. } | About::TakenOver { to, .. } => to,
-            About::Joining { user } => {
-                let told = |name: &str| About::Joined {
+impl ComposeMail for Scribe {
+    fn compose(&self, _: &Snapshot, message: &OutboxMessage, _: Timestamp) -> Result<Composed> {
+        let to = match &message.about {
+            Notification::Invite { to, .. }
+            | Notification::Joined { to, .. }
+            | Notification::TakenOver { to, .. } => to,
+            Notification::Joining { user } => {
+                let told = |name: &str| Notification::Joined {
                     user: *user,
                     to: format!("{name}@joined.example"),
                 };
-                return Ok(Composed::Letters(vec![told("ann"), told("bob")]));
+                return Ok(Composed::Replace(vec![told("ann"), told("bob")]));
             }
         };
         match to.split('@').next() {
-            Some("moot") => Ok(Composed::Moot),
-            Some("fault") if letter.attempts == 0 => Err(Error::internal("a fault")),
+            Some("moot") => Ok(Composed::Obsolete),
+            Some("fault") if message.attempts == 0 => Err(Error::internal("a fault")),
             Some("panic") => panic!("a composer that panics"),
-            _ => Ok(Composed::Message(Message {
+            _ => Ok(Composed::Content(MailContent {
                 subject: format!("To {to}"),
                 text: "Hello.".to_owned(),
                 html: "<p>Hello.</p>".to_owned(),
@@ -62,7 +64,7 @@ impl Compose for Scribe {
     }
 }
 
-/// An id that no other test has.
+/// Returns an id that no other test uses.
 fn unique() -> Uuid {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let number = u128::from(NEXT.fetch_add(1, Ordering::Relaxed));
@@ -81,11 +83,11 @@ fn mailer(url: &str, timeout: Duration) -> Mailer {
     Mailer::new(&mail).expect("it can be used").expect("a server is named")
 }
 
-/// A data file whose outbox is served.
+/// A data file whose outbox has a mail worker.
 struct Office {
     app: App,
-    postman: Postman,
-    made: Made,
+    postman: MailWorker,
+    made: CreatedWorkspace,
     clock: ManualClock,
     server: MailServer,
     timeout: Duration,
@@ -97,13 +99,13 @@ impl Office {
         Self::within(Duration::from_secs(30)).await
     }
 
-    /// One whose mail server may take this long.
+    /// Opens it with this timeout for the mail server.
     async fn within(timeout: Duration) -> Self {
-        log::keep();
+        log::capture();
         let (folder, clock) = (TempDir::new().unwrap(), ManualClock::at(START));
         let config = configured(&clock);
         let path = folder.path().join("steward.redb");
-        let (app, made) = create(&path, config, &First::default()).unwrap();
+        let (app, made) = create(&path, config, &InitialRecords::default()).unwrap();
         let server = MailServer::start();
         let postman = postman(&app, &clock, &server, timeout);
         Self { app, postman, made, clock, server, timeout, folder }
@@ -113,13 +115,13 @@ impl Office {
         self.folder.path().join("steward.redb")
     }
 
-    /// Stops the postman and closes the file.
+    /// Stops the mail worker and closes the file.
     async fn close(&self) {
         self.postman.stop().await;
         self.app.close().await;
     }
 
-    /// Closes the file, opens it again, and goes on with this clock.
+    /// Closes the file and opens it again with this clock.
     async fn reopen(self, clock: ManualClock) -> Self {
         self.close().await;
         let store = Store::open(&self.path(), 1 << 20).unwrap();
@@ -128,47 +130,47 @@ impl Office {
         Self { app, postman, clock, ..self }
     }
 
-    /// Does the same with the clock that it had.
+    /// Closes the file and opens it again with the same clock.
     async fn restart(self) -> Self {
         let clock = self.clock.clone();
         self.reopen(clock).await
     }
 
-    /// Posts without telling the postman.
-    async fn put(&self, organization: OrganizationId, about: About) -> LetterId {
+    /// Adds a message without waking the mail worker.
+    async fn put(&self, organization: OrganizationId, about: Notification) -> OutboxMessageId {
         post_into(self.app.store(), organization, about, self.app.now()).await
     }
 
-    async fn post_for(&self, organization: OrganizationId, to: &str) -> LetterId {
+    async fn post_for(&self, organization: OrganizationId, to: &str) -> OutboxMessageId {
         let id = self.put(organization, invite(to)).await;
         self.postman.wake();
         id
     }
 
-    async fn post(&self, to: &str) -> LetterId {
+    async fn post(&self, to: &str) -> OutboxMessageId {
         self.post_for(organization(), to).await
     }
 
-    fn find(&self, id: LetterId) -> Option<Letter> {
+    fn find(&self, id: OutboxMessageId) -> Option<OutboxMessage> {
         self.app.store().snapshot().unwrap().find(&id).unwrap()
     }
 
-    /// Waits until the letter was tried in vain so often, and gives it.
-    async fn tried(&self, id: LetterId, attempts: u32) -> Letter {
+    /// Waits until the message has failed this many times, and returns it.
+    async fn tried(&self, id: OutboxMessageId, attempts: u32) -> OutboxMessage {
         let what = format!("attempt {attempts}");
-        eventually(&what, || self.find(id).filter(|letter| letter.attempts == attempts)).await
+        eventually(&what, || self.find(id).filter(|message| message.attempts == attempts)).await
     }
 
-    async fn is_gone(&self, id: LetterId) {
-        eventually("the letter is gone", || self.find(id).is_none().then_some(())).await;
+    async fn is_gone(&self, id: OutboxMessageId) {
+        eventually("the message is deleted", || self.find(id).is_none().then_some(())).await;
     }
 
-    /// How many records of sent mails there are.
+    /// Returns the number of records of sent mails.
     fn remembered(&self) -> usize {
         let mut remembered = 0;
         let tx = self.app.store().snapshot().unwrap();
         let everything = Window::all(Order::Ascending);
-        tx.scan::<Sent, _>(&(), everything, |_| {
+        tx.scan::<SentMail, _>(&(), everything, |_| {
             remembered += 1;
             Ok(())
         })
@@ -176,19 +178,19 @@ impl Office {
         remembered
     }
 
-    /// Waits until so many records of sent mails are there.
+    /// Waits until there are this many records of sent mails.
     async fn remembers(&self, count: usize) {
         eventually("sent mails are recorded", || (self.remembered() == count).then_some(())).await;
     }
 
-    /// Asserts that the next mail goes to this address.
+    /// Asserts that the next mail has this recipient.
     async fn sends_to(&mut self, to: &str) -> Mail {
         let mail = self.server.mail().await;
         assert_eq!(mail.to, [to]);
         mail
     }
 
-    /// Asserts that the postman has nothing to send for now: what is posted now is sent next.
+    /// Asserts that the mail worker has nothing to send: a message that is added now is sent next.
     async fn rests(&mut self) {
         let to = format!("{}@rests.example", unique());
         let id = self.post(&to).await;
@@ -196,13 +198,13 @@ impl Office {
         self.is_gone(id).await;
     }
 
-    /// Asserts that the file holds together, and that no mail came that no test looked at.
+    /// Asserts that the file has no problems and that the server received no other mail.
     async fn ends(mut self) {
         self.close().await;
         self.server.has_no_more();
         let store = Store::open(&self.path(), 1 << 20).unwrap();
         let app = App::new(store, Config::default()).unwrap();
-        let findings = perform(&app, Operation::Check, Progress::unheard()).await.unwrap();
+        let findings = perform(&app, Operation::Check, Progress::silent()).await.unwrap();
         assert_eq!(findings["problem_count"], 0, "{findings}");
         app.close().await;
     }
@@ -211,12 +213,12 @@ impl Office {
 async fn post_into(
     store: &Store,
     organization: OrganizationId,
-    about: About,
+    about: Notification,
     now: Timestamp,
-) -> LetterId {
-    let id = LetterId(unique());
+) -> OutboxMessageId {
+    let id = OutboxMessageId(unique());
     let written =
-        store.write(move |tx| outbox::post(tx, id, organization, about.clone(), now)).await;
+        store.write(move |tx| outbox::enqueue(tx, id, organization, about.clone(), now)).await;
     written.unwrap();
     id
 }
@@ -227,19 +229,21 @@ fn configured(clock: &ManualClock) -> Config {
     config
 }
 
-fn postman(app: &App, clock: &ManualClock, server: &MailServer, timeout: Duration) -> Postman {
+fn postman(app: &App, clock: &ManualClock, server: &MailServer, timeout: Duration) -> MailWorker {
     let (store, clock) = (app.store().clone(), Clock::Manual(clock.clone()));
-    Postman::start(
+    MailWorker::start(
         store,
         clock,
         mailer(&server.url(), timeout),
         Arc::new(Scribe),
-        &Meters::default(),
+        &Metrics::default(),
     )
 }
 
-fn invite(to: &str) -> About {
-    About::Invite { invite: InviteId(unique()), to: to.to_owned(), by: None }
+/// An invite by a user of its own, so that no user's limit is reached.
+fn invite(to: &str) -> Notification {
+    let id = unique();
+    Notification::Invite { invite: InviteId(id), to: to.to_owned(), by: UserId(id.as_u64_pair().1) }
 }
 
 #[tokio::test]
@@ -251,7 +255,7 @@ async fn what_is_posted_is_sent_once_and_leaves_the_outbox() {
     assert_eq!(mail.subject(), "To Ann.B@corp.example");
     office.is_gone(id).await;
     assert_eq!(office.remembered(), 1);
-    assert!(log::about(id).is_empty(), "what goes well is not logged");
+    assert!(log::lines_about(id).is_empty(), "a sent mail must not be logged");
     office.rests().await;
     office.ends().await;
 }
@@ -276,17 +280,17 @@ async fn a_letter_in_vain_is_tried_again_after_five_seconds_and_then_twice_as_la
     let waits = [5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600];
     let mut now = START;
     for (tries, wait) in (1..).zip(waits) {
-        let letter = office.tried(id, tries).await;
-        assert_eq!(letter.due_at, now.plus_seconds(wait), "after attempt {tries}");
+        let message = office.tried(id, tries).await;
+        assert_eq!(message.due_at, now.plus_seconds(wait), "after attempt {tries}");
         let wait = Duration::from_secs(wait.unsigned_abs());
         office.clock.advance(wait.saturating_sub(TICK));
         office.rests().await;
-        assert_eq!(office.find(id), Some(letter), "it is not tried too early");
+        assert_eq!(office.find(id), Some(message), "it was tried too early");
         office.clock.advance(TICK);
         now = now.plus(wait);
     }
     office.tried(id, 13).await;
-    let said = log::about(id);
+    let said = log::lines_about(id);
     assert_eq!(said.len(), 13);
     assert_eq!(said[0]["level"], "WARN");
     assert_eq!(said[0]["error"], "550 5.1.1 <[address]> is unknown");
@@ -303,11 +307,11 @@ async fn a_letter_is_given_up_after_three_days() {
     office.tried(id, 2).await;
     office.clock.advance(HOUR);
     office.is_gone(id).await;
-    let said = log::about(id);
+    let said = log::lines_about(id);
     assert_eq!(said.len(), 3);
     assert_eq!(
         (&said[2]["level"], &said[2]["message"]),
-        (&"ERROR".into(), &"a mail was given up".into())
+        (&"ERROR".into(), &"gave up a mail".into())
     );
     assert!(!said.iter().any(|line| line.to_string().contains("ann@")), "{said:?}");
     office.rests().await;
@@ -329,8 +333,12 @@ async fn a_letter_that_nobody_looked_at_for_three_days_is_given_up_unsent() {
 #[tokio::test]
 async fn whatever_goes_wrong_the_letter_is_tried_again() {
     let mut office = Office::open().await;
-    let manners =
-        [Manner::RefuseSender, Manner::Later, Manner::CutBeforeData, Manner::CutBeforeReply];
+    let manners = [
+        ServerBehavior::RefuseSender,
+        ServerBehavior::Later,
+        ServerBehavior::CutBeforeData,
+        ServerBehavior::CutBeforeReply,
+    ];
     let cut = format!("{}: ", office.server.address);
     let words =
         ["550 5.7.1 <steward@corp.example> may not send", "451 4.3.0 come back later", &cut, &cut];
@@ -340,19 +348,20 @@ async fn whatever_goes_wrong_the_letter_is_tried_again() {
         let id = office.post(&to).await;
         office.tried(id, 1).await;
         let mut first = None;
-        if matches!(manner, Manner::Later | Manner::CutBeforeReply) {
+        if matches!(manner, ServerBehavior::Later | ServerBehavior::CutBeforeReply) {
             first = Some(office.sends_to(&to).await);
         }
-        // Where nobody knows whether the mail was sent on, the address has its minute of peace.
-        let unsure = matches!(manner, Manner::CutBeforeData | Manner::CutBeforeReply);
+        // If it is unknown whether the mail was delivered, the next mail to the address waits a minute.
+        let unsure =
+            matches!(manner, ServerBehavior::CutBeforeData | ServerBehavior::CutBeforeReply);
         office.clock.advance(if unsure { MINUTE } else { Duration::from_secs(5) });
         let second = office.sends_to(&to).await;
         if let Some(first) = first {
             let id = |mail: &Mail| mail.parsed().message_id().map(str::to_owned);
-            assert_eq!(id(&first), id(&second), "a repeated mail can be recognised");
+            assert_eq!(id(&first), id(&second), "both mails must have the same message id");
         }
         office.is_gone(id).await;
-        let said = log::about(id);
+        let said = log::lines_about(id);
         assert_eq!(said.len(), 1);
         assert!(said[0]["error"].as_str().unwrap().starts_with(words), "{said:?}");
     }
@@ -362,17 +371,18 @@ async fn whatever_goes_wrong_the_letter_is_tried_again() {
 #[tokio::test]
 async fn a_server_that_is_not_there_is_tried_again() {
     let mut office = Office::open().await;
-    // A port that is taken, and that nobody listens on.
+    // A bound port on which no server listens.
     let port = TcpSocket::new_v4().expect("a socket");
     port.bind("127.0.0.1:0".parse().expect("an address")).expect("a port");
     let address = port.local_addr().expect("an address");
     let nowhere = mailer(&format!("smtp://{address}"), office.timeout);
     office.postman.stop().await;
     let (store, clock) = (office.app.store().clone(), Clock::Manual(office.clock.clone()));
-    office.postman = Postman::start(store, clock, nowhere, Arc::new(Scribe), &Meters::default());
+    office.postman =
+        MailWorker::start(store, clock, nowhere, Arc::new(Scribe), &Metrics::default());
     let id = office.post("ann@corp.example").await;
     office.tried(id, 1).await;
-    assert!(log::about(id)[0]["error"].as_str().unwrap().contains("refused"));
+    assert!(log::lines_about(id)[0]["error"].as_str().unwrap().contains("refused"));
     let mut office = office.restart().await;
     office.clock.advance(Duration::from_secs(5));
     office.sends_to("ann@corp.example").await;
@@ -382,23 +392,23 @@ async fn a_server_that_is_not_there_is_tried_again() {
 #[tokio::test]
 async fn a_server_that_never_answers_holds_nobody_up_and_ends_in_time() {
     let office = Office::within(Duration::from_millis(300)).await;
-    office.server.next([Manner::Silent]);
+    office.server.next([ServerBehavior::Silent]);
     let id = office.post("ann@corp.example").await;
-    eventually("it is being sent", || (office.server.connections() == 1).then_some(())).await;
-    let owner = Caller::of(router(office.app.clone()), &office.made.api_key);
+    eventually("the mail is being sent", || (office.server.connections() == 1).then_some(())).await;
+    let owner = TestClient::of(router(office.app.clone()), &office.made.api_key);
     owner.get("/api/users/@me/").await.ok();
     owner.post("/api/organizations/", serde_json::json!({ "name": "Meanwhile" })).await.ok();
-    let letter = office.tried(id, 1).await;
-    assert_eq!(letter.due_at, START.plus_seconds(5));
+    let message = office.tried(id, 1).await;
+    assert_eq!(message.due_at, START.plus_seconds(5));
     let error = format!("{} took longer than 300ms", office.server.address);
-    assert_eq!(log::about(id)[0]["error"], error.as_str());
+    assert_eq!(log::lines_about(id)[0]["error"], error.as_str());
     office.ends().await;
 }
 
 #[tokio::test]
 async fn a_server_that_never_says_goodbye_holds_nothing_up_and_gets_nothing_twice() {
     let mut office = Office::within(Duration::from_hours(1)).await;
-    office.server.next([Manner::NoGoodbye]);
+    office.server.next([ServerBehavior::NoGoodbye]);
     let id = office.post("ann@corp.example").await;
     office.sends_to("ann@corp.example").await;
     office.is_gone(id).await;
@@ -452,7 +462,7 @@ async fn an_organization_sends_a_hundred_mails_in_any_hour_and_holds_up_no_other
     for _ in 0..60 {
         office.server.mail().await;
     }
-    // What another organization posts behind all those is sent.
+    // A message of another organization behind all of these is sent.
     office.rests().await;
     let mut office = office.restart().await;
     office.rests().await;
@@ -487,7 +497,7 @@ async fn letters_that_wait_are_not_written_again() {
         office.rests().await;
     }
     let tx = office.app.store().snapshot().unwrap();
-    assert_eq!(tx.view::<Letter, _>(&second, |row| Ok(row.version)).unwrap(), Some(1));
+    assert_eq!(tx.view::<OutboxMessage, _>(&second, |row| Ok(row.version)).unwrap(), Some(1));
     office.ends().await;
 }
 
@@ -520,7 +530,7 @@ async fn a_clock_that_was_set_back_neither_sends_twice_nor_blocks_for_ever() {
     office.tried(bob, 1).await;
     let second = office.put(organization(), invite("ann@corp.example")).await;
 
-    // Ten seconds back: the minute still counts.
+    // The clock goes back ten seconds: the minute between mails still counts.
     let mut office = office.reopen(ManualClock::at(START.plus_seconds(-10))).await;
     office.rests().await;
     assert!(office.find(second).is_some());
@@ -528,16 +538,16 @@ async fn a_clock_that_was_set_back_neither_sends_twice_nor_blocks_for_ever() {
     office.sends_to("ann@corp.example").await;
     office.is_gone(second).await;
 
-    // A year back: what was sent in the future counts no longer, and what was to wait until then is due.
+    // The clock goes back a year: mails sent in the future no longer count, and messages waiting until then are due.
     office.rests().await;
     let third = office.put(organization(), invite("ann@corp.example")).await;
     let tried = office.find(bob).unwrap().attempts;
     let mut office = office.reopen(ManualClock::at(START.plus_seconds(-365 * 86_400))).await;
     office.sends_to("ann@corp.example").await;
     office.is_gone(third).await;
-    let letter = office.tried(bob, tried + 1).await;
-    assert!(letter.due_at < START);
-    // Ann's mail, and the attempt at Bob's.
+    let message = office.tried(bob, tried + 1).await;
+    assert!(message.due_at < START);
+    // The records are of Ann's mail, and of the attempt to send Bob's.
     office.remembers(2).await;
     office.rests().await;
     office.ends().await;
@@ -548,7 +558,7 @@ async fn an_announcement_becomes_a_letter_to_each_and_what_is_moot_is_dropped() 
     let mut office = Office::open().await;
     let moot = office.post("moot@corp.example").await;
     office.is_gone(moot).await;
-    let joining = office.put(organization(), About::Joining { user: UserId(7) }).await;
+    let joining = office.put(organization(), Notification::Joining { user: UserId(7) }).await;
     office.postman.wake();
     let mut told = vec![office.server.mail().await.to, office.server.mail().await.to];
     told.sort();
@@ -567,7 +577,7 @@ async fn a_composer_that_fails_holds_up_no_other_letter() {
     office.rests().await;
     assert_eq!(office.find(panics).unwrap().attempts, 1);
     assert_eq!(office.find(fault).unwrap().attempts, 1);
-    assert_eq!(log::about(fault)[0]["level"], "ERROR");
+    assert_eq!(log::lines_about(fault)[0]["level"], "ERROR");
     office.clock.advance(Duration::from_secs(5));
     office.sends_to("fault@corp.example").await;
     office.tried(panics, 2).await;
@@ -582,7 +592,7 @@ async fn a_letter_that_was_withdrawn_is_not_sent() {
     office.is_gone(first).await;
     let second = office.post("ann@corp.example").await;
     office.rests().await;
-    office.app.store().write(move |tx| outbox::withdraw(tx, second)).await.unwrap();
+    office.app.store().write(move |tx| outbox::cancel(tx, second)).await.unwrap();
     office.clock.advance(MINUTE);
     office.rests().await;
     office.ends().await;
@@ -591,17 +601,17 @@ async fn a_letter_that_was_withdrawn_is_not_sent() {
 #[tokio::test]
 async fn a_letter_that_is_withdrawn_while_it_is_sent_does_not_come_back() {
     let mut office = Office::open().await;
-    for manner in [Manner::Hold, Manner::HoldThenCut] {
+    for manner in [ServerBehavior::Hold, ServerBehavior::HoldThenCut] {
         office.server.next([manner]);
         let to = format!("{manner:?}@corp.example");
         let id = office.post(&to).await;
         office.sends_to(&to).await;
-        office.app.store().write(move |tx| outbox::withdraw(tx, id)).await.unwrap();
+        office.app.store().write(move |tx| outbox::cancel(tx, id)).await.unwrap();
         office.server.release();
         office.rests().await;
         assert_eq!(office.find(id), None);
     }
-    assert_eq!(office.remembered(), 4, "what was accepted counts, and what may have been");
+    assert_eq!(office.remembered(), 4, "mails that were, or may have been, accepted count");
     office.clock.advance(HOUR);
     office.rests().await;
     office.ends().await;
@@ -610,7 +620,7 @@ async fn a_letter_that_is_withdrawn_while_it_is_sent_does_not_come_back() {
 #[tokio::test]
 async fn a_stop_finishes_and_records_the_sending_under_way_and_begins_no_other() {
     let mut office = Office::open().await;
-    office.server.next([Manner::Accept, Manner::Hold]);
+    office.server.next([ServerBehavior::Accept, ServerBehavior::Hold]);
     let mut letters = Vec::new();
     for name in ["ann", "bob", "cem"] {
         letters.push(office.put(organization(), invite(&format!("{name}@corp.example"))).await);
@@ -634,44 +644,44 @@ async fn the_service_wakes_its_postman_when_something_is_posted() {
     config.mail.smtp_url = Some(server.url().parse().unwrap());
     config.mail.smtp_from = Some("steward@corp.example".to_owned());
     let path = folder.path().join("steward.redb");
-    let (app, _) = create(&path, config, &First::default()).unwrap();
+    let (app, _) = create(&path, config, &InitialRecords::default()).unwrap();
     for _ in 0..3 {
-        // Nobody has invited anyone: the letter is moot, and gone when the postman has looked.
-        let (id, about) = (LetterId(unique()), invite("ann@corp.example"));
-        app.operate(move |tx, now| outbox::post(tx, id, organization(), about.clone(), now))
+        // The invite does not exist, so the mail worker deletes the message without sending it.
+        let (id, about) = (OutboxMessageId(unique()), invite("ann@corp.example"));
+        app.operate(move |tx, now| outbox::enqueue(tx, id, organization(), about.clone(), now))
             .await
             .unwrap();
-        let find = || app.store().snapshot().unwrap().find::<Letter>(&id).unwrap();
-        eventually("the letter is gone", || find().is_none().then_some(())).await;
+        let find = || app.store().snapshot().unwrap().find::<OutboxMessage>(&id).unwrap();
+        eventually("the message is deleted", || find().is_none().then_some(())).await;
     }
     assert_eq!(server.connections(), 0);
     app.close().await;
 }
 
-/// The data file of another process of these tests, and its mail server.
+/// The environment variables with the data file and the mail server of a child process.
 const DATA: &str = "STEWARD_TEST_DATA";
 const SMTP: &str = "STEWARD_TEST_SMTP";
 
-/// Not a test of its own: what the tests below run in a process that they cut off or starve. It ends when its
-/// standard input does.
+/// Not a test: the child process of the tests below, which kill it or limit its disk. Exits when its standard input is
+/// closed.
 #[test]
-#[ignore = "it serves other tests"]
+#[ignore = "other tests run it in a child process"]
 fn a_postman_in_a_process_of_its_own() {
     let (Ok(data), Ok(url)) = (std::env::var(DATA), std::env::var(SMTP)) else { return };
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    logging::init("info", Format::Json).unwrap();
+    logging::init("info", LogFormat::Json).unwrap();
     runtime.block_on(async {
         let store = Store::open(data.as_ref(), 1 << 20).unwrap();
         let mut mail = Config::default().mail;
         mail.smtp_url = Some(url.parse().unwrap());
         mail.smtp_from = Some("steward@corp.example".to_owned());
         let mailer = Mailer::new(&mail).unwrap().unwrap();
-        let postman = Postman::start(
+        let postman = MailWorker::start(
             store.clone(),
             Clock::System,
             mailer,
             Arc::new(Scribe),
-            &Meters::default(),
+            &Metrics::default(),
         );
         let end = || std::io::stdin().read_line(&mut String::new());
         tokio::task::spawn_blocking(end).await.unwrap().unwrap();
@@ -680,13 +690,13 @@ fn a_postman_in_a_process_of_its_own() {
     });
 }
 
-/// A postman in a process of its own, and what it logs; cut off with the test.
+/// A mail worker in a child process, and its log. Killed when dropped.
 struct Process(Child, Arc<Mutex<String>>);
 
 impl Process {
     fn start(data: &std::path::Path, server: &MailServer) -> Self {
         let mut command = Command::new("sh");
-        // Ignored, the signal leaves an error to the write that is too large.
+        // With the signal ignored, a write beyond the limit returns an error.
         command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]);
         command.arg(std::env::current_exe().unwrap());
         command.args(["outbox::a_postman_in_a_process_of_its_own", "--exact", "--ignored"]);
@@ -704,19 +714,19 @@ impl Process {
         Self(child, log)
     }
 
-    /// Waits until it logs this.
+    /// Waits until the log contains this text.
     fn says(&self, what: &str) {
         until(what, || self.1.lock().unwrap().contains(what).then_some(()));
     }
 
-    /// Ends it in order.
+    /// Stops the process and asserts success.
     fn end(mut self) {
         drop(self.0.stdin.take());
-        let status = until("it ends", || self.0.try_wait().unwrap());
+        let status = until("the process exits", || self.0.try_wait().unwrap());
         assert!(status.success());
     }
 
-    /// From now on every write beyond this many bytes of a file fails.
+    /// Makes every write beyond this offset in a file fail.
     fn limit_files(&self, bytes: Option<u64>) {
         let limit = Rlimit { current: bytes, maximum: None };
         prlimit(Some(Pid::from_child(&self.0)), Resource::Fsize, limit).expect("the limit is set");
@@ -730,11 +740,11 @@ impl Drop for Process {
     }
 }
 
-/// A closed data file with a letter to each of these.
+/// Creates and closes a data file with one message for each of these names.
 async fn closed_with(names: &[&str]) -> (TempDir, PathBuf) {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("steward.redb");
-    let (app, _) = create(&path, Config::default(), &First::default()).unwrap();
+    let (app, _) = create(&path, Config::default(), &InitialRecords::default()).unwrap();
     for name in names {
         let about = invite(&format!("{name}@corp.example"));
         post_into(app.store(), organization(), about, app.now()).await;
@@ -743,19 +753,19 @@ async fn closed_with(names: &[&str]) -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// Asserts that the file holds together, that no letter waits, and that so many mails were sent.
+/// Asserts that the file has no problems, that no message waits, and that this many mails were sent.
 async fn all_was_sent(path: &std::path::Path, count: usize) {
     let app = App::new(Store::open(path, 1 << 20).unwrap(), Config::default()).unwrap();
     let tx = app.store().snapshot().unwrap();
-    assert_eq!(outbox::waiting(&tx).unwrap(), 0);
+    assert_eq!(outbox::queued_count(&tx).unwrap(), 0);
     let mut sent = 0;
-    tx.scan::<Sent, _>(&(), Window::all(Order::Ascending), |_| {
+    tx.scan::<SentMail, _>(&(), Window::all(Order::Ascending), |_| {
         sent += 1;
         Ok(())
     })
     .unwrap();
     assert_eq!(sent, count);
-    let findings = perform(&app, Operation::Check, Progress::unheard()).await.unwrap();
+    let findings = perform(&app, Operation::Check, Progress::silent()).await.unwrap();
     assert_eq!(findings["problem_count"], 0, "{findings}");
     app.close().await;
 }
@@ -764,11 +774,11 @@ async fn all_was_sent(path: &std::path::Path, count: usize) {
 async fn a_kill_between_two_mails_loses_none_and_repeats_none_that_was_recorded() {
     let (_folder, path) = closed_with(&["ann", "bob", "cem"]).await;
     let mut server = MailServer::start();
-    server.next([Manner::Accept, Manner::Hold]);
+    server.next([ServerBehavior::Accept, ServerBehavior::Hold]);
     let process = Process::start(&path, &server);
     assert_eq!(server.mail().await.to, ["ann@corp.example"]);
     assert_eq!(server.mail().await.to, ["bob@corp.example"]);
-    // The second is under way, so the first is recorded.
+    // The second mail is being sent, so the first is recorded.
     drop(process);
     let process = Process::start(&path, &server);
     let mut again = vec![server.mail().await.to, server.mail().await.to];
@@ -783,12 +793,12 @@ async fn a_kill_between_two_mails_loses_none_and_repeats_none_that_was_recorded(
 async fn what_was_accepted_while_the_file_took_no_writes_is_recorded_later_and_not_sent_again() {
     let (_folder, path) = closed_with(&["ann", "bob"]).await;
     let mut server = MailServer::start();
-    server.next([Manner::Hold, Manner::Hold]);
+    server.next([ServerBehavior::Hold, ServerBehavior::Hold]);
     let process = Process::start(&path, &server);
     assert_eq!(server.mail().await.to, ["ann@corp.example"]);
     process.limit_files(Some(0));
     server.release();
-    process.says("what became of a mail is not recorded yet");
+    process.says("could not record the outcome of a mail; retrying");
     assert_eq!(server.connections(), 1);
     process.limit_files(None);
     assert_eq!(server.mail().await.to, ["bob@corp.example"]);

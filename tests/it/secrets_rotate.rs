@@ -1,23 +1,23 @@
-//! `secrets rotate`: what was signed before ends, API keys go on, and nothing is half renewed.
+//! `secrets rotate`: all signed links and tokens become invalid, API keys stay valid, and the rotation is atomic.
 
 use axum::http::Method;
 use serde_json::{Value, json};
 use steward::config::Config;
 use steward::operator::Operation;
-use steward::resources::checks;
+use steward::resources::record_registry;
 use steward::router::router;
 use steward::state::App;
-use steward::store::{Prepared, Progress, Store};
+use steward::store::{PreparedRestore, Progress, Store};
 
 use crate::activity::entries;
-use crate::api_keys_http::{at, make};
-use crate::sharing::{Board, opened};
+use crate::api_keys::{at, make};
+use crate::sharing::opened;
 use crate::signup::{Offer, offer};
-use crate::support::process::Site;
-use crate::support::{Caller, Workspace};
+use crate::support::sharing::Board;
+use crate::support::{TestClient, Workspace};
 
 async fn rotate(workspace: &Workspace) -> Value {
-    workspace.operate(Operation::SecretsRotate).await
+    workspace.run_operation(Operation::SecretsRotate).await
 }
 
 fn told(pages: u64) -> Value {
@@ -35,15 +35,15 @@ async fn links_to_invites_end_and_new_ones_are_told() {
     assert_eq!((unknown.status, &unknown.body["code"]), (400, &json!("invalid_input")));
     let list = workspace.owner.get(&workspace.organization("invites/")).await.ok();
     let id = serde_json::from_value(list["results"][0]["id"].clone()).expect("an id");
-    let link = workspace.operate(Operation::InviteLink { id }).await;
+    let link = workspace.run_operation(Operation::InviteLink { id }).await;
     let (_, token) = link["accept_url"].as_str().expect("a link").split_once("?token=").unwrap();
     assert_ne!(token, old.token);
     let new = Offer { path: old.path.clone(), token: token.to_owned() };
     assert_eq!(new.accept(&anyone, fields).await.status, 201);
-    // What is made from now on is signed with the new.
+    // A new invite is signed with the new secret.
     let next = offer(&workspace, "bob@x.example", 1).await;
     assert_eq!(next.accept(&anyone, json!({ "first_name": "Bob" })).await.status, 201);
-    workspace.check().await;
+    workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn public_pages_get_new_tokens_and_the_old_open_nothing() {
     old.push(closed.enable(owner, true).await);
     old.push(closed.enable(owner, false).await);
     old.push(untouched.token(owner).await);
-    let tag = |answer: &crate::support::Answer| answer.headers["etag"].clone();
+    let tag = |answer: &crate::support::TestResponse| answer.headers["etag"].clone();
     let before = tag(&owner.get(&shared.sharing).await);
     let known = entries(&workspace);
     assert_eq!(rotate(&workspace).await, told(2));
@@ -78,26 +78,26 @@ async fn public_pages_get_new_tokens_and_the_old_open_nothing() {
         let token = board.token(owner).await;
         assert!(!old.contains(&token));
         assert_eq!(opened(&workspace, &token).await, (404, 404));
-        assert_eq!(board.enable(owner, true).await, token, "the token that was shown before");
+        assert_eq!(board.enable(owner, true).await, token, "the same token as before");
         assert_eq!(opened(&workspace, &token).await, (200, 200));
     }
-    // Whoever looked before sees by the version that something changed.
+    // The version changes too, so that clients notice the new token.
     let version = |tag: &axum::http::HeaderValue| {
         tag.to_str().expect("text").split_once('-').expect("a version").0.to_owned()
     };
     assert_ne!(version(&before), version(&tag(&owner.get(&shared.sharing).await)));
     let mut new = entries(&workspace);
     new.retain(|entry| !known.contains(entry));
-    let new: Vec<_> = new.iter().filter(|entry| entry.head.user.is_none()).collect();
+    let new: Vec<_> = new.iter().filter(|entry| entry.meta.user.is_none()).collect();
     assert_eq!(new.len(), 2);
     for entry in new {
         assert_eq!(
-            (entry.shown.scope.as_str(), entry.shown.activity.as_str()),
+            (entry.fields.scope.as_str(), entry.fields.activity.as_str()),
             ("Dashboard", "access token refreshed")
         );
-        assert_eq!(entry.head.organization, workspace.made.organization_id);
+        assert_eq!(entry.meta.organization, workspace.made.organization_id);
     }
-    workspace.check().await;
+    workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
@@ -119,21 +119,21 @@ async fn live_events_tokens_are_others_and_api_keys_go_on() {
             assert_eq!(workspace.with_key(value).get("/api/users/@me/").await.status, 200);
         }
     }
-    // Also for one that has remembered no key, and signs as the file says.
+    // The same after a restart: with an empty key cache, and with the secret from the file.
     let path = workspace.path();
     workspace.app.close().await;
     let store = Store::open(&path, 0).expect("the file");
     let app = App::new(store, Config::default()).expect("served");
     for value in &values {
-        let caller = Caller::of(router(app.clone()), value);
+        let caller = TestClient::of(router(app.clone()), value);
         assert_eq!(caller.get("/api/users/@me/").await.status, 200);
     }
-    let again = Caller::of(router(app.clone()), &workspace.made.api_key);
+    let again = TestClient::of(router(app.clone()), &workspace.made.api_key);
     assert_eq!(again.get(&project).await.ok()["live_events_token"], seen[3]);
     app.close().await;
 }
 
-/// Who shares while the secrets are rotated is shown a token that opens the page, and no other opens it.
+/// If a dashboard is shared during a rotation, the response contains a valid token, and no other token is valid.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rotating_among_those_who_share_leaves_no_page_that_its_token_does_not_open() {
     let workspace = Workspace::new().await;
@@ -169,7 +169,7 @@ async fn rotating_among_those_who_share_leaves_no_page_that_its_token_does_not_o
             assert_eq!(opened(&workspace, token).await, expected, "{shown}");
         }
     }
-    workspace.check().await;
+    workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
@@ -179,63 +179,14 @@ async fn the_pages_of_a_removed_project_are_no_obstacle() {
     let old = board.enable(&workspace.owner, true).await;
     let organization = workspace.made.organization_id;
     let project = workspace.made.project_id;
-    // As it is before the sweeper has come.
+    // The state before the background task deletes the project's records.
     let remove = move |tx: &mut steward::store::WriteTx<'_>| {
-        steward::resources::sweeps::remove_project(tx, organization, project)
+        steward::resources::cascade_delete::delete_project(tx, organization, project)
     };
     workspace.app.store().write(remove).await.expect("removed");
     assert_eq!(rotate(&workspace).await, told(0));
     assert_eq!(opened(&workspace, &old).await, (404, 404));
-    workspace.check().await;
-}
-
-#[test]
-fn a_running_server_takes_it_at_once_and_so_does_a_free_file() {
-    let (site, made) = Site::made();
-    let key = made["api_key"].as_str().expect("a key");
-    let project = format!("/api/projects/{}/", made["project_id"]);
-    let dashboards = format!("{project}dashboards/");
-    let server = site.serve(&[]);
-    let board = server.post(&dashboards, key, &json!({ "name": "A" })).ok();
-    let sharing = format!("{dashboards}{}/sharing/", board["id"]);
-    let enabled = json!({ "enabled": true });
-    let shown = server.send("PATCH", &sharing, key, Some(&enabled)).ok();
-    let page = |shown: &Value| format!("/shared/{}.json", shown["access_token"].as_str().unwrap());
-    let mut old = page(&shown);
-    assert_eq!(server.get(&old, "").status, 200);
-    assert_eq!(site.json(&["secrets", "rotate"]), told(1));
-    assert_eq!(server.get(&old, "").status, 404);
-    old = page(&server.get(&sharing, key).ok());
-    assert_eq!(server.get(&old, "").status, 200);
-    assert!(!server.stop().contains("ERROR"));
-
-    assert_eq!(site.json(&["secrets", "rotate"]), told(1));
-    let text = site.run(&["secrets", "rotate"]).ok();
-    assert!(text.contains("public_pages  1"), "{text}");
-    let server = site.serve(&[]);
-    assert_eq!(server.get(&old, "").status, 404);
-    assert_eq!(server.get(&page(&server.get(&sharing, key).ok()), "").status, 200);
-    server.stop();
-    site.run(&["secrets"]).misused("rotate");
-    site.check();
-}
-
-#[test]
-fn a_backup_from_before_is_restored_only_while_none_is_served() {
-    let (site, made) = Site::made();
-    let key = made["api_key"].as_str().expect("a key");
-    let server = site.serve(&[]);
-    site.json(&["backup", "copy.redb"]);
-    site.json(&["secrets", "rotate"]);
-    let why = "the backup holds other secrets than the server, since they were rotated; stop the server to restore it";
-    site.run(&["restore", "copy.redb"]).fails(why);
-    assert_eq!(server.get("/api/users/@me/", key).status, 200);
-    site.json(&["backup", "after.redb"]);
-    site.json(&["restore", "after.redb"]);
-    server.stop();
-    site.json(&["restore", "copy.redb"]);
-    assert_eq!(site.serve(&[]).get("/api/users/@me/", key).status, 200);
-    site.check();
+    workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
@@ -249,14 +200,19 @@ async fn a_rotated_workspace_goes_through_export_backup_and_restore_with_its_sec
     let at = |name: &str| folder.path().join(name);
     let bytes = crate::exports::export(store, true).await;
     crate::exports::import(&bytes, &at("imported")).expect("imported");
-    store.backup(at("backup"), checks(), Progress::unheard()).await.expect("a backup");
-    let prepared = Prepared::new(&at("restored"), &at("backup"), &checks(), &Progress::unheard())
-        .expect("sound");
+    store.backup(at("backup"), record_registry(), Progress::silent()).await.expect("a backup");
+    let prepared = PreparedRestore::new(
+        &at("restored"),
+        &at("backup"),
+        &record_registry(),
+        &Progress::silent(),
+    )
+    .expect("sound");
     prepared.swap("now").expect("restored");
     for name in ["imported", "restored"] {
         let store = Store::open(&at(name), 0).expect("the file");
         let app = App::new(store, Config::default()).expect("served");
-        let caller = Caller::of(router(app.clone()), &workspace.made.api_key);
+        let caller = TestClient::of(router(app.clone()), &workspace.made.api_key);
         assert_eq!(caller.get(&format!("/shared/{token}.json")).await.status, 200, "{name}");
         assert_eq!(board.token(&caller).await, token);
         app.close().await;

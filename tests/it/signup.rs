@@ -1,5 +1,4 @@
-//! Accepting invites: newcomers and users, tokens that open nothing, and what a member has from the moment
-//! of joining.
+//! Tests of accepting invites: new and existing users, invalid tokens, and the access of a new member.
 
 use std::time::Duration;
 
@@ -7,52 +6,25 @@ use serde_json::{Value, json};
 use steward::operator::Operation;
 use steward::resources::members::Level;
 
-use crate::invites::{invite, invites, with_clock, with_mail};
-use crate::support::{Answer, Caller, Workspace, redacted};
+use crate::invites::{invite, invites, with_mail};
+pub use crate::support::signup::Offer;
+use crate::support::{TestResponse, Workspace, redacted, with_clock};
 
 const UNKNOWN: &str = "The provided invite ID is not valid.";
 const EXPIRED: &str = "This invite has expired. Please ask your admin for a new one.";
 const OTHER: &str = "This invite is intended for another email address.";
 const ME: &str = "/api/users/@me/";
 
-/// An invite's path below `/api/signup/`, and its token.
-pub struct Offer {
-    pub path: String,
-    pub token: String,
-}
-
-impl Offer {
-    /// What the link that an invite's making answered leads to.
-    pub fn of(made: &Value) -> Self {
-        let (_, token) =
-            made["accept_url"].as_str().expect("a link").split_once("?token=").expect("a token");
-        Self { path: path(made), token: token.to_owned() }
-    }
-
-    /// Accepts it with the right token and these fields.
-    pub async fn accept(&self, caller: &Caller, fields: Value) -> Answer {
-        let mut sent = json!({ "token": self.token });
-        sent.as_object_mut()
-            .expect("an object")
-            .extend(fields.as_object().expect("fields").clone());
-        caller.post(&self.path, sent).await
-    }
-}
-
-fn path(made: &Value) -> String {
-    format!("/api/signup/{}/", made["id"].as_str().expect("an id"))
-}
-
-/// Invites an address into the first organization; what it leads to.
+/// Invites an address to the first organization.
 pub async fn offer(workspace: &Workspace, email: &str, level: i64) -> Offer {
     let sent = json!({ "target_email": email, "first_name": "Ann", "level": level });
     Offer::of(&invite(&workspace.owner, workspace, sent).await)
 }
 
-/// Asserts the refusal of an invite that is not there.
+/// Asserts the error for an unknown invite.
 #[track_caller]
-fn is_unknown(answer: &Answer) {
-    answer.refuses_body("invalid_input", UNKNOWN);
+fn is_unknown(answer: &TestResponse) {
+    answer.assert_invalid_body("invalid_input", UNKNOWN);
 }
 
 async fn member_emails(workspace: &Workspace) -> Vec<String> {
@@ -72,7 +44,7 @@ async fn somebody_new_joins_with_the_token_and_gets_a_key() {
         "unproven_account": null,
     });
     assert_eq!(shown, expected);
-    anonymous.get(&format!("{}?token={}", offer.path, offer.token)).await.is(200, expected);
+    anonymous.get(&format!("{}?token={}", offer.path, offer.token)).await.assert_is(200, expected);
 
     let fields = json!({
         "first_name": "Anna", "last_name": "Lee", "role_at_organization": "gardener", "password": "secret",
@@ -109,11 +81,11 @@ async fn somebody_new_joins_with_the_token_and_gets_a_key() {
     assert_eq!(me["team"]["id"], json!(workspace.made.project_id));
     key.post(&workspace.organization("projects/"), json!({})).await.ok();
 
-    // The invite is used up.
+    // The invite is deleted.
     is_unknown(&anonymous.get(&offer.path).await);
     is_unknown(&offer.accept(&anonymous, json!({ "first_name": "Again" })).await);
     assert_eq!(crate::invites::listed(&workspace, "id").await, [] as [Value; 0]);
-    workspace.check().await;
+    workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
@@ -159,14 +131,14 @@ async fn tokens_that_are_wrong_used_or_foreign_are_told_apart_by_nothing() {
         ),
     ] {
         for path in [&ann.path, nowhere] {
-            anonymous.post(path, sent.clone()).await.refuses_field("token", code, detail);
+            anonymous.post(path, sent.clone()).await.assert_invalid("token", code, detail);
         }
     }
-    // A replaced invite's token is worth nothing, and one that was taken back neither.
+    // The tokens of a replaced and of a deleted invite are invalid.
     let again = offer(&workspace, "ann@x.example", 1).await;
     is_unknown(&ann.accept(&anonymous, fields.clone()).await);
     let id = again.path.trim_start_matches("/api/signup/");
-    workspace.owner.delete(&invites(&workspace, id)).await.is_empty(204);
+    workspace.owner.delete(&invites(&workspace, id)).await.assert_empty(204);
     is_unknown(&again.accept(&anonymous, fields).await);
     assert_eq!(member_emails(&workspace).await.len(), 1);
 }
@@ -180,9 +152,12 @@ async fn an_expired_invite_is_not_accepted() {
     clock.advance(Duration::from_hours(72) - Duration::from_micros(1));
     anonymous.get(&offer.path).await.ok();
     clock.advance(Duration::from_micros(1));
-    anonymous.get(&offer.path).await.refuses_body("expired", EXPIRED);
-    offer.accept(&anonymous, json!({ "first_name": "A" })).await.refuses_body("expired", EXPIRED);
-    // Only its token's holder is told so on accepting.
+    anonymous.get(&offer.path).await.assert_invalid_body("expired", EXPIRED);
+    offer
+        .accept(&anonymous, json!({ "first_name": "A" }))
+        .await
+        .assert_invalid_body("expired", EXPIRED);
+    // On accepting, a caller needs the right token to learn that the invite has expired.
     let wrong = Offer { token: "x".to_owned(), ..offer };
     is_unknown(&wrong.accept(&anonymous, json!({ "first_name": "A" })).await);
 }
@@ -214,10 +189,11 @@ async fn what_a_newcomer_says_of_themselves_is_checked() {
             "Ensure this field has no more than 128 characters.",
         ),
     ] {
-        offer.accept(&anonymous, fields).await.refuses_field(attr, code, detail);
+        offer.accept(&anonymous, fields).await.assert_invalid(attr, code, detail);
     }
     let array = anonymous.post(&offer.path, json!([])).await;
-    array.refuses_body("invalid_input", "Invalid data. Expected a dictionary, but got list.");
+    array
+        .assert_invalid_body("invalid_input", "Invalid data. Expected a dictionary, but got list.");
     let body = offer
         .accept(&anonymous, json!({ "first_name": "A", "role_at_organization": "" }))
         .await
@@ -233,27 +209,30 @@ async fn a_user_accepts_with_their_own_key_and_nothing_else() {
     let id = offer.path.trim_start_matches("/api/signup/").trim_end_matches('/');
     let anonymous = workspace.anonymous();
     let login = format!("/login?next=/signup/{id}");
-    anonymous.get(&offer.path).await.refuses_body("account_exists", &login);
+    anonymous.get(&offer.path).await.assert_invalid_body("account_exists", &login);
     offer
         .accept(&anonymous, json!({ "first_name": "E" }))
         .await
-        .refuses_body("account_exists", &login);
+        .assert_invalid_body("account_exists", &login);
     let (mallory, _) = workspace.outsider("mallory").await;
     for caller in [&mallory, &workspace.owner] {
-        caller.get(&offer.path).await.refuses_body("invalid_recipient", OTHER);
-        offer.accept(caller, json!({})).await.refuses_body("invalid_recipient", OTHER);
+        caller.get(&offer.path).await.assert_invalid_body("invalid_recipient", OTHER);
+        offer.accept(caller, json!({})).await.assert_invalid_body("invalid_recipient", OTHER);
     }
-    // Her keys that may not.
+    // Keys of the invited user without sufficient permissions.
     let email = "eve@other.example";
     let reads = workspace.key(email, &["user:read", "organization:write"]).await;
-    offer.accept(&reads, json!({})).await.denies("API key missing required scope 'user:write'");
+    offer
+        .accept(&reads, json!({}))
+        .await
+        .assert_denied("API key missing required scope 'user:write'");
     reads.get(&offer.path).await.ok();
     let limited = "API keys limited to organizations or projects cannot join an organization.";
     for limits in
         [json!({ "organizations": [own["id"]] }), json!({ "projects": [own["project_id"]] })]
     {
         let key = workspace.limited_key(email, &["*"], limits).await;
-        offer.accept(&key, json!({})).await.denies(limited);
+        offer.accept(&key, json!({})).await.assert_denied(limited);
     }
     let dead = workspace.with_key("phx_no_such_key");
     assert_eq!(offer.accept(&dead, json!({})).await.status, 401);
@@ -261,7 +240,7 @@ async fn a_user_accepts_with_their_own_key_and_nothing_else() {
 
     assert_eq!(eve.get(&offer.path).await.ok()["organization_name"], "Corp");
     let key = workspace.key(email, &["user:write"]).await;
-    // What a newcomer would say is not looked at.
+    // The fields of a new user are ignored.
     let answer = offer.accept(&key, json!({ "first_name": [], "password": 1 })).await;
     assert_eq!(answer.status, 201);
     let body = answer.ok();
@@ -277,11 +256,11 @@ async fn a_user_accepts_with_their_own_key_and_nothing_else() {
     assert_eq!(
         me["organization"]["id"],
         json!(workspace.made.organization_id),
-        "it is the current one"
+        "the current organization"
     );
     assert_eq!(me["organizations"].as_array().expect("a list").len(), 2);
     is_unknown(&offer.accept(&eve, json!({})).await);
-    workspace.check().await;
+    workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
@@ -290,7 +269,7 @@ async fn who_became_a_member_otherwise_cannot_join_again() {
     let (eve, _) = workspace.outsider("eve").await;
     let offer = offer(&workspace, "eve@other.example", 15).await;
     workspace
-        .operate(Operation::UserCreate {
+        .run_operation(Operation::UserCreate {
             email: "eve@other.example".to_owned(),
             first_name: String::new(),
             last_name: String::new(),
@@ -300,8 +279,8 @@ async fn who_became_a_member_otherwise_cannot_join_again() {
         })
         .await;
     let text = "You already are a member of this organization.";
-    eve.get(&offer.path).await.refuses_body("user_already_member", text);
-    offer.accept(&eve, json!({})).await.refuses_body("user_already_member", text);
+    eve.get(&offer.path).await.assert_invalid_body("user_already_member", text);
+    offer.accept(&eve, json!({})).await.assert_invalid_body("user_already_member", text);
     assert_eq!(eve.get(&workspace.organization("")).await.ok()["membership_level"], 1);
 }
 
@@ -318,7 +297,7 @@ async fn of_two_accepts_at_once_one_joins() {
     is_unknown(&refused);
     assert_eq!(member_emails(&workspace).await, ["ann@x.example", crate::support::OWNER]);
 
-    // The same address into two organizations at once: one account.
+    // Invites for one address to two organizations, accepted at the same time, create one account.
     let (eve, _) = workspace.outsider("eve").await;
     let bob = offer(&workspace, "bob@x.example", 1).await;
     let sent = json!({ "target_email": "Bob@x.example" });
@@ -331,7 +310,7 @@ async fn of_two_accepts_at_once_one_joins() {
     assert_eq!(statuses, [201, 400]);
     let refused = if one.status == 400 { one } else { two };
     assert_eq!(refused.body["code"], "account_exists");
-    workspace.check().await;
+    workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
@@ -352,7 +331,7 @@ async fn grants_on_private_projects_take_effect_with_joining() {
         ],
     });
     let offer = Offer::of(&invite(&workspace.owner, &workspace, sent).await);
-    workspace.owner.delete(&format!("/api/projects/{}/", ids[3])).await.is_empty(204);
+    workspace.owner.delete(&format!("/api/projects/{}/", ids[3])).await.assert_empty(204);
     let body = offer.accept(&anonymous, json!({ "first_name": "Ann" })).await.ok();
     let ann = workspace.with_key(body["personal_api_key"]["value"].as_str().expect("a key"));
     let list = ann.get(&workspace.organization("projects/")).await.ok();
@@ -361,8 +340,8 @@ async fn grants_on_private_projects_take_effect_with_joining() {
     assert_eq!((names, &list["count"]), (vec![json!("Web"), json!("One")], &json!(2)));
     let one = ann.get(&format!("/api/projects/{}/", ids[0])).await.ok();
     assert_eq!(one["effective_membership_level"], 8);
-    ann.get(&format!("/api/projects/{}/", ids[1])).await.misses("Not found.");
-    workspace.check().await;
+    ann.get(&format!("/api/projects/{}/", ids[1])).await.assert_not_found("Not found.");
+    workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
@@ -372,16 +351,16 @@ async fn the_operator_prints_an_invites_link() {
         invite(&workspace.owner, &workspace, json!({ "target_email": "ann@x.example" })).await;
     assert_eq!(made["accept_url"], Value::Null);
     let id = serde_json::from_value(made["id"].clone()).expect("an id");
-    let link = workspace.operate(Operation::InviteLink { id }).await;
+    let link = workspace.run_operation(Operation::InviteLink { id }).await;
     let expected = json!({ "id": made["id"], "target_email": "ann@x.example", "accept_url": link["accept_url"] });
     assert_eq!(link, expected);
     let offer = Offer::of(&link);
     let body = offer.accept(&workspace.anonymous(), json!({ "first_name": "Ann" })).await.ok();
-    assert_eq!(body["is_email_verified"], false, "a link proves no address");
+    assert_eq!(body["is_email_verified"], false, "a link does not prove the address");
     let gone = steward::operator::perform(
         &workspace.app,
         Operation::InviteLink { id },
-        steward::store::Progress::unheard(),
+        steward::store::Progress::silent(),
     )
     .await;
     let gone = gone.expect_err("it was used");
@@ -443,14 +422,14 @@ async fn nobody_who_was_removed_or_lowered_comes_back_by_an_invite_of_their_own(
         is_unknown(&anonymous.get(&offer.path).await);
     }
     anonymous.get(&plain.path).await.ok();
-    // Raised again, he may give it again.
+    // With the former level restored, the invite is valid again.
     workspace.owner.patch(&path, json!({ "level": 8 })).await.ok();
     high.accept(&anonymous, fields()).await.ok();
-    workspace.owner.delete(&path).await.is_empty(204);
+    workspace.owner.delete(&path).await.assert_empty(204);
     for offer in [&inside, &plain] {
         is_unknown(&offer.accept(&anonymous, fields()).await);
     }
-    workspace.check().await;
+    workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
@@ -462,7 +441,9 @@ async fn what_a_limited_key_may_not_is_said_before_its_body_is_read() {
     let key = workspace.limited_key("eve@other.example", &["*"], limits).await;
     let headers = [("content-type", "application/json")];
     let answer = key.fetch(axum::http::Method::POST, &offer.path, &headers, "{").await;
-    answer.denies("API keys limited to organizations or projects cannot join an organization.");
+    answer.assert_denied(
+        "API keys limited to organizations or projects cannot join an organization.",
+    );
 }
 
 #[tokio::test]
@@ -472,10 +453,10 @@ async fn what_happened_is_in_the_organizations_log_and_no_token_with_it() {
         let entries = crate::activity::entries(&workspace);
         let told = entries.iter().map(|entry| {
             assert!(
-                entry.head.organization == workspace.made.organization_id
-                    || entry.shown.scope == "User"
+                entry.meta.organization == workspace.made.organization_id
+                    || entry.fields.scope == "User"
             );
-            let shown = &entry.shown;
+            let shown = &entry.fields;
             format!(
                 "{} {} {}",
                 shown.scope,
@@ -487,11 +468,11 @@ async fn what_happened_is_in_the_organizations_log_and_no_token_with_it() {
     };
     let before = told().len();
     let twice = json!([{ "target_email": "a@x.example" }, { "target_email": "b@x.example" }, { "target_email": "A@x.example" }]);
-    workspace.owner.post(&invites(&workspace, "bulk/"), twice).await.is_empty(200);
+    workspace.owner.post(&invites(&workspace, "bulk/"), twice).await.assert_empty(200);
     let offer = offer(&workspace, "b@x.example", 1).await;
     let gone = self::offer(&workspace, "c@x.example", 1).await;
     let id = gone.path.trim_start_matches("/api/signup/");
-    workspace.owner.delete(&invites(&workspace, id)).await.is_empty(204);
+    workspace.owner.delete(&invites(&workspace, id)).await.assert_empty(204);
     offer.accept(&workspace.anonymous(), json!({ "first_name": "B" })).await.ok();
     let mut told = told().split_off(before);
     told[..2].sort_unstable();
@@ -508,6 +489,6 @@ async fn what_happened_is_in_the_organizations_log_and_no_token_with_it() {
     );
     let entries = crate::activity::entries(&workspace);
     let text: String =
-        entries.iter().map(|entry| serde_json::to_string(&entry.shown).expect("JSON")).collect();
+        entries.iter().map(|entry| serde_json::to_string(&entry.fields).expect("JSON")).collect();
     assert!(!text.contains(&offer.token) && !text.contains(&gone.token));
 }

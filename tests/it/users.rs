@@ -1,27 +1,27 @@
-//! `/api/users/@me/`: what users see and change of themselves.
+//! Tests of `/api/users/@me/`.
 
 use axum::http::Method;
 use serde_json::{Value, json};
 use steward::operator::Operation;
+use steward::resources::cascade_delete;
 use steward::resources::members::Level;
-use steward::resources::sweeps;
 
 use crate::support::{OWNER, Workspace, redacted};
 
 const ME: &str = "/api/users/@me/";
 
-/// A second organization of the owner; answers its id and its project's.
+/// Creates a second organization of the owner. Returns its id and that of its project.
 async fn second(workspace: &Workspace) -> (String, Value) {
     let made = Operation::OrganizationCreate {
         name: "Second".to_owned(),
         owner: OWNER.to_owned(),
         existing: false,
     };
-    let made = workspace.operate(made).await;
+    let made = workspace.run_operation(made).await;
     (made["id"].as_str().expect("an id").to_owned(), made["project_id"].clone())
 }
 
-/// What the answer shows of where the caller is: organization, project.
+/// Returns the current organization and project in a response.
 fn place(me: &Value) -> (Value, Value) {
     (me["organization"]["id"].clone(), me["team"]["id"].clone())
 }
@@ -35,7 +35,7 @@ async fn a_user_shows_exactly_these_fields() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let me = owner.get(ME).await.ok();
-    owner.get("/api/users/@me").await.is(200, me.clone());
+    owner.get("/api/users/@me").await.assert_is(200, me.clone());
     assert_eq!(me["organization"], owner.get(&workspace.organization("")).await.ok());
     assert_eq!(me["team"], owner.get("/api/projects/").await.ok()["results"][0]);
     assert_eq!(me["uuid"], json!(workspace.made.user_uuid));
@@ -106,9 +106,9 @@ async fn users_change_their_own_fields_and_others_see_the_public_ones() {
     for (name, value) in changed.as_object().expect("fields") {
         expected[name] = value.clone();
     }
-    workspace.owner.patch(ME, changed).await.is(200, expected.clone());
-    workspace.owner.get(ME).await.is(200, expected.clone());
-    workspace.owner.patch(ME, json!({})).await.is(200, expected);
+    workspace.owner.patch(ME, changed).await.assert_is(200, expected.clone());
+    workspace.owner.get(ME).await.assert_is(200, expected.clone());
+    workspace.owner.patch(ME, json!({})).await.assert_is(200, expected);
 
     let member = workspace.member("ann", Level::Member).await;
     let path = workspace.organization(&format!("members/?email={OWNER}"));
@@ -142,8 +142,8 @@ async fn the_address_and_what_else_is_read_only_stays() {
         "is_staff": true, "is_email_verified": true, "date_joined": "x", "organization": {},
         "organizations": [], "team": {}, "has_password": true, "unknown": 1,
     });
-    workspace.owner.patch(ME, sent).await.is(200, before.clone());
-    workspace.owner.get(ME).await.is(200, before);
+    workspace.owner.patch(ME, sent).await.assert_is(200, before.clone());
+    workspace.owner.get(ME).await.assert_is(200, before);
 }
 
 #[tokio::test]
@@ -179,9 +179,9 @@ async fn a_bad_field_of_a_user_is_refused_and_nothing_is_changed() {
     ] {
         let mut sent = json!({ "first_name": "Changed" });
         sent[attr] = value;
-        workspace.owner.patch(ME, sent).await.refuses_field(attr, code, detail);
+        workspace.owner.patch(ME, sent).await.assert_invalid(attr, code, detail);
     }
-    workspace.owner.get(ME).await.is(200, before);
+    workspace.owner.get(ME).await.assert_is(200, before);
     let name = "ä".repeat(150);
     let kept =
         workspace.owner.patch(ME, json!({ "first_name": name, "last_name": "  " })).await.ok();
@@ -230,11 +230,11 @@ async fn what_the_user_may_not_see_does_not_exist_as_current() {
         let detail = unknown(&id.as_str().map_or_else(|| id.to_string(), str::to_owned));
         let mut sent = json!({ "first_name": "Changed" });
         sent[attr] = id;
-        member.patch(ME, sent).await.refuses_field(attr, "does_not_exist", &detail);
+        member.patch(ME, sent).await.assert_invalid(attr, "does_not_exist", &detail);
     }
     let negative = member.patch(ME, json!({ "set_current_team": -1 })).await;
     assert_eq!((negative.status, &negative.body["code"]), (400, &json!("does_not_exist")));
-    member.get(ME).await.is(200, before);
+    member.get(ME).await.assert_is(200, before);
 }
 
 #[tokio::test]
@@ -243,15 +243,15 @@ async fn a_removed_organization_does_not_exist_as_current_before_it_is_swept() {
     let (id, project) = second(&workspace).await;
     let removed: steward::ids::OrganizationId = id.parse().expect("an id");
     let store = workspace.app.store();
-    store.write(move |tx| sweeps::remove_organization(tx, removed)).await.expect("removed");
+    store.write(move |tx| cascade_delete::delete_organization(tx, removed)).await.expect("removed");
     let me = workspace.owner.get(ME).await.ok();
     let first = (json!(workspace.made.organization_id), json!(workspace.made.project_id));
     assert_eq!(place(&me), first);
     assert_eq!(me["organizations"].as_array().expect("a list").len(), 1);
     let organization = workspace.owner.patch(ME, json!({ "set_current_organization": id })).await;
-    organization.refuses_field("set_current_organization", "does_not_exist", &unknown(&id));
+    organization.assert_invalid("set_current_organization", "does_not_exist", &unknown(&id));
     let team = workspace.owner.patch(ME, json!({ "set_current_team": project })).await;
-    team.refuses_field("set_current_team", "does_not_exist", &unknown(&project.to_string()));
+    team.assert_invalid("set_current_team", "does_not_exist", &unknown(&project.to_string()));
 }
 
 #[tokio::test]
@@ -275,7 +275,7 @@ async fn a_limited_key_shows_only_what_it_reaches() {
     assert_eq!((place(&me), names(&me)), ((first.clone(), web.clone()), vec!["Corp".into()]));
     assert_eq!(me["organization"]["teams"].as_array().expect("teams").len(), 2);
     let refused = here.patch(ME, json!({ "set_current_organization": id })).await;
-    refused.refuses_field("set_current_organization", "does_not_exist", &unknown(&id));
+    refused.assert_invalid("set_current_organization", "does_not_exist", &unknown(&id));
 
     let there = workspace.limited_key(OWNER, &["*"], json!({ "organizations": [id] })).await;
     let me = there.get(ME).await.ok();
@@ -290,9 +290,9 @@ async fn a_limited_key_shows_only_what_it_reaches() {
         assert_eq!((shown.len(), &shown[0]["id"]), (1, &web), "{list}");
     }
     let refused = narrow.patch(ME, json!({ "set_current_team": project })).await;
-    refused.refuses_field("set_current_team", "does_not_exist", &unknown(&project.to_string()));
+    refused.assert_invalid("set_current_team", "does_not_exist", &unknown(&project.to_string()));
     let refused = narrow.patch(ME, json!({ "set_current_organization": id })).await;
-    refused.refuses_field("set_current_organization", "does_not_exist", &unknown(&id));
+    refused.assert_invalid("set_current_organization", "does_not_exist", &unknown(&id));
     narrow
         .patch(ME, json!({ "set_current_team": web, "set_current_organization": first }))
         .await
@@ -312,7 +312,7 @@ async fn a_user_of_no_organization_is_nowhere() {
         level: Level::Member,
         existing: false,
     };
-    workspace.operate(alone).await;
+    workspace.run_operation(alone).await;
     let solo = workspace.key("SOLO@else.example", &["*"]).await;
     let me = solo.get(ME).await.ok();
     assert_eq!(me["email"], "solo@else.example");
@@ -320,12 +320,12 @@ async fn a_user_of_no_organization_is_nowhere() {
         (&me["organization"], &me["team"], &me["organizations"]),
         (&Value::Null, &Value::Null, &json!([]))
     );
-    solo.get("/api/organizations/@current/").await.misses("Organization not found.");
-    solo.get("/api/projects/@current/").await.misses("Not found.");
-    solo.get("/api/projects/@current/dashboards/").await.misses("Project not found.");
+    solo.get("/api/organizations/@current/").await.assert_not_found("Organization not found.");
+    solo.get("/api/projects/@current/").await.assert_not_found("Not found.");
+    solo.get("/api/projects/@current/dashboards/").await.assert_not_found("Project not found.");
     let empty = json!({ "count": 0, "next": null, "previous": null, "results": [] });
-    solo.get("/api/organizations/").await.is(200, empty.clone());
-    solo.get("/api/projects/").await.is(200, empty);
+    solo.get("/api/organizations/").await.assert_is(200, empty.clone());
+    solo.get("/api/projects/").await.assert_is(200, empty);
 }
 
 #[tokio::test]
@@ -333,15 +333,15 @@ async fn a_deactivated_user_is_unknown_until_activated() {
     let workspace = Workspace::new().await;
     let member = workspace.member("ann", Level::Member).await;
     let set = |active| Operation::UserSetActive { email: "ann@corp.example".to_owned(), active };
-    workspace.operate(set(false)).await;
-    member.get(ME).await.refuses(
+    workspace.run_operation(set(false)).await;
+    member.get(ME).await.assert_error(
         401,
         "authentication_error",
         "authentication_failed",
         "Personal API key found in request Authorization header is invalid.",
         None,
     );
-    workspace.operate(set(true)).await;
+    workspace.run_operation(set(true)).await;
     member.get(ME).await.ok();
 }
 
@@ -350,13 +350,13 @@ async fn only_oneself_can_be_asked_for_and_only_with_the_scope() {
     let workspace = Workspace::new().await;
     let reads = workspace.key(OWNER, &["user:read"]).await;
     reads.get(ME).await.ok();
-    reads.patch(ME, json!({})).await.denies("API key missing required scope 'user:write'");
+    reads.patch(ME, json!({})).await.assert_denied("API key missing required scope 'user:write'");
     let other = workspace.key(OWNER, &["organization:write"]).await;
-    other.get(ME).await.denies("API key missing required scope 'user:read'");
+    other.get(ME).await.assert_denied("API key missing required scope 'user:read'");
     let one = format!("/api/users/{}/", workspace.made.user_uuid);
-    reads.get(&one).await.misses("API endpoint not found.");
+    reads.get(&one).await.assert_not_found("API endpoint not found.");
     let gone = workspace.owner.send(Method::DELETE, ME, None).await;
-    gone.refuses(
+    gone.assert_error(
         405,
         "invalid_request",
         "method_not_allowed",
@@ -396,7 +396,7 @@ async fn an_organization_that_keeps_keys_out_is_shown_to_none() {
     let id = workspace.made.organization_id;
     let refused = ann.patch(ME, json!({ "set_current_organization": id })).await;
     let detail = format!("Invalid pk \"{id}\" - object does not exist.");
-    refused.refuses_field("set_current_organization", "does_not_exist", &detail);
+    refused.assert_invalid("set_current_organization", "does_not_exist", &detail);
     assert_eq!(workspace.owner.get(ME).await.ok()["organization"]["id"], json!(id));
 }
 
@@ -405,7 +405,7 @@ async fn the_public_part_of_a_hedgehog_stays_small() {
     let workspace = Workspace::new().await;
     let config =
         |name: &str, length: usize| json!({ "hedgehog_config": { name: "x".repeat(length) } });
-    workspace.owner.patch(ME, config("color", 1025)).await.refuses_field(
+    workspace.owner.patch(ME, config("color", 1025)).await.assert_invalid(
         "hedgehog_config",
         "max_length",
         "Ensure use_as_profile, color, accessories have no more than 1024 bytes of JSON.",

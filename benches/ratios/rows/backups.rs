@@ -1,4 +1,4 @@
-//! Row 19: writes beside backups.
+//! Row 19: writes during backups.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use super::{rate_ratio, rates};
 use crate::plan::{Group, Run, Span};
-use crate::report::{Line, Unit, middle, millis};
+use crate::report::{ReportLine, Unit, middle, millis};
 use crate::site::{CONNECTIONS, Site};
 use crate::{Result, Settings, progress};
 
-/// Rows of the file that is backed up; there are many more at its end.
+/// The initial rows of the file. The creates add many more.
 const ROWS: u64 = 50_000;
 
-/// Measures creates while one backup is made after another.
-pub fn backups(settings: &Settings) -> Result<Vec<Line>> {
+/// Measures creates while backups are created one after another.
+pub fn backups(settings: &Settings) -> Result<Vec<ReportLine>> {
     if !settings.wants(&[19]) {
         return Ok(Vec::new());
     }
@@ -36,15 +36,20 @@ pub fn backups(settings: &Settings) -> Result<Vec<Line>> {
     };
     let [beside, alone] = [p99(|(beside, _)| beside), p99(|(_, alone)| alone)];
     Ok(vec![
-        Line::new(19, "create at 64 beside backups / alone", rate_ratio(&rounds), Unit::Times)
-            .figures(format!("{}; {made} backups of {ROWS} rows and more", rates(&rounds)))
-            .at_least(0.80, 0.50),
-        Line::new(19, "p99 of creates beside backups", beside, Unit::Millis)
+        ReportLine::new(
+            19,
+            "create at 64 beside backups / alone",
+            rate_ratio(&rounds),
+            Unit::Times,
+        )
+        .figures(format!("{}; {made} backups of {ROWS} rows and more", rates(&rounds)))
+        .at_least(0.80, 0.50),
+        ReportLine::new(19, "p99 of creates beside backups", beside, Unit::Millis)
             .figures(format!("{alone:.2} ms alone")),
     ])
 }
 
-/// Makes one backup after another on the core of the service while `act` runs; answers how many were made.
+/// Creates backups one after another on the core of the service while `act` runs. Returns their number.
 fn beside_backups<T>(
     settings: &Settings,
     site: &Site,

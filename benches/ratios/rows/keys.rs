@@ -1,4 +1,4 @@
-//! Rows 8-10: what verifying a key costs, alone, in a herd and under a flood of wrong ones.
+//! Rows 8-10: the cost of verifying a key once, in many requests at once, and during a flood of wrong keys.
 
 use std::time::{Duration, Instant};
 
@@ -8,15 +8,15 @@ use super::rates;
 use crate::http::Client;
 use crate::plan::{Group, Span};
 use crate::process::forget_peak;
-use crate::report::{Line, Unit, megabytes, middle, millis};
+use crate::report::{ReportLine, Unit, megabytes, middle, millis};
 use crate::site::{CONNECTIONS, Shuffle, Site};
 use crate::{Context, Result, Settings, fail, progress};
 
-/// Bounds the answers to a herd.
+/// The time limit for the responses of a herd.
 const HERD_WITHIN: Duration = Duration::from_secs(20);
 
-/// Measures the keys.
-pub fn keys(settings: &Settings) -> Result<Vec<Line>> {
+/// Measures key verification.
+pub fn keys(settings: &Settings) -> Result<Vec<ReportLine>> {
     let mut lines = Vec::new();
     if !settings.wants(&[8, 9, 10]) {
         return Ok(lines);
@@ -41,7 +41,8 @@ pub fn keys(settings: &Settings) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
-/// Milliseconds of one Argon2id verification with the default parameters on the servers' core, its memory reused.
+/// Returns the time of one Argon2id verification with the default parameters on the servers' core, in
+/// milliseconds. Its memory is reused.
 fn verify_time(settings: &Settings) -> Result<f64> {
     const TIMES: usize = 9;
     let argon2 = Argon2::default();
@@ -61,8 +62,8 @@ fn verify_time(settings: &Settings) -> Result<f64> {
     Ok(middle(&times?, |time| *time))
 }
 
-/// Row 8: the first and the second request of new keys, on a connection that is warm already.
-fn fresh_keys(settings: &Settings, site: &Site, verify: f64) -> Result<[Line; 3]> {
+/// Row 8: the first and the second request of a new key on a warm connection.
+fn fresh_keys(settings: &Settings, site: &Site, verify: f64) -> Result<[ReportLine; 3]> {
     let mut rounds = Vec::new();
     let mut paused = Vec::new();
     for number in 0..=(settings.rounds * 2) {
@@ -73,7 +74,7 @@ fn fresh_keys(settings: &Settings, site: &Site, verify: f64) -> Result<[Line; 3]
         let first = timed(&mut client, &fresh)?;
         let second = timed(&mut client, &fresh)?;
         rounds.push((first, second, middle(&warm, |time| *time)));
-        // The caches are as cold after any pause: what the pause costs is no cost of the key.
+        // Any pause makes the caches cold. This cost is not the key's, so it is measured separately.
         std::thread::sleep(Duration::from_secs_f64(first / 1e3));
         paused.push(timed(&mut client, &known)?);
     }
@@ -84,18 +85,23 @@ fn fresh_keys(settings: &Settings, site: &Site, verify: f64) -> Result<[Line; 3]
     let paused = middle(&paused, |time| *time);
     let micros = |of: f64| format!("{:.0} of {:.0} us", second * 1e3, of * 1e3);
     Ok([
-        Line::new(8, "second request of a key / warm p50", ratio, Unit::Times)
+        ReportLine::new(8, "second request of a key / warm p50", ratio, Unit::Times)
             .figures(micros(warm))
             .hoped(1.5),
-        Line::new(8, "the same / a warm key after a like pause", second / paused, Unit::Times)
-            .figures(micros(paused)),
-        Line::new(8, "first request of a key", first / verify, Unit::Verifies)
+        ReportLine::new(
+            8,
+            "the same / a warm key after a like pause",
+            second / paused,
+            Unit::Times,
+        )
+        .figures(micros(paused)),
+        ReportLine::new(8, "first request of a key", first / verify, Unit::Verifies)
             .figures(format!("{first:.1} ms; a verify {verify:.1} ms"))
             .at_most(2.0, 3.0),
     ])
 }
 
-/// Milliseconds that one request takes, which must answer 200.
+/// Returns the time of one request in milliseconds. Fails unless the status is 200.
 fn timed(client: &mut Client, request: &[u8]) -> Result<f64> {
     let begin = Instant::now();
     match client.send(request)? {
@@ -106,10 +112,10 @@ fn timed(client: &mut Client, request: &[u8]) -> Result<f64> {
     }
 }
 
-/// Row 9: the slowest answer in milliseconds and the rise of memory in megabytes.
+/// Row 9: the slowest response in milliseconds, and the increase of memory in megabytes.
 fn herd(site: &Site) -> Result<(f64, f64)> {
     let gets = site.gets();
-    // Whatever the start left behind is to settle, and the key to stay cold.
+    // Wait until the start has settled. The key must not be used before the run.
     std::thread::sleep(Duration::from_millis(200));
     forget_peak(site.service.pid())?;
     let before = site.memory()?.now;
@@ -117,19 +123,19 @@ fn herd(site: &Site) -> Result<(f64, f64)> {
     let span = Span::exactly(connections, HERD_WITHIN);
     let run = site.run(&[Group::closed(CONNECTIONS, &gets)], span)?;
     if run.groups[0].answers != connections {
-        return fail("not all of the herd were answered");
+        return fail("not every request of the herd has a response");
     }
     let rise = site.memory()?.peak.saturating_sub(before);
     Ok((millis(run.groups[0].quantile(1.0)), megabytes(rise)))
 }
 
-fn herd_lines(rounds: &[(f64, f64)], verify: f64) -> [Line; 2] {
+fn herd_lines(rounds: &[(f64, f64)], verify: f64) -> [ReportLine; 2] {
     let slowest = middle(rounds, |(slowest, _)| *slowest);
     [
-        Line::new(9, "64 at once on one cold key: slowest", slowest / verify, Unit::Verifies)
+        ReportLine::new(9, "64 at once on one cold key: slowest", slowest / verify, Unit::Verifies)
             .figures(format!("{slowest:.1} ms; a verify {verify:.1} ms"))
             .at_most(4.0, 8.0),
-        Line::new(
+        ReportLine::new(
             9,
             "64 at once on one cold key: rise of RSS",
             middle(rounds, |(_, rise)| *rise),
@@ -139,8 +145,8 @@ fn herd_lines(rounds: &[(f64, f64)], verify: f64) -> [Line; 2] {
     ]
 }
 
-/// Row 10: as many connections with wrong keys as with a right one.
-fn flood(settings: &Settings, site: &Site, verify: f64) -> Result<[Line; 2]> {
+/// Row 10: equal numbers of connections with wrong keys and with the right key.
+fn flood(settings: &Settings, site: &Site, verify: f64) -> Result<[ReportLine; 2]> {
     let (gets, wrong) = (site.gets(), wrong_keys(site));
     let span = Span::slice(settings.slice);
     let right = Group::closed(CONNECTIONS / 2, &gets);
@@ -154,7 +160,7 @@ fn flood(settings: &Settings, site: &Site, verify: f64) -> Result<[Line; 2]> {
     }
     let cost = middle(&costs, |cost| *cost);
     Ok([
-        Line::new(
+        ReportLine::new(
             10,
             "32 with a cached key beside 32 wrong / alone",
             super::rate_ratio(&rounds),
@@ -162,13 +168,13 @@ fn flood(settings: &Settings, site: &Site, verify: f64) -> Result<[Line; 2]> {
         )
         .figures(rates(&rounds))
         .at_least(0.4, 0.3),
-        Line::new(10, "CPU of a wrong key", cost / verify, Unit::Verifies)
+        ReportLine::new(10, "CPU of a wrong key", cost / verify, Unit::Verifies)
             .figures(format!("{:.1} us", cost * 1e3))
             .at_most(0.01, 0.05),
     ])
 }
 
-/// Keys of the right form: half of them made up, half the right one with a single letter changed.
+/// Returns well-formed wrong keys: one half random, the other half the right key with one letter changed.
 fn wrong_keys(site: &Site) -> Vec<Vec<u8>> {
     const LETTERS: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     const START: usize = "phx_".len();

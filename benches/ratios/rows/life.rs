@@ -1,16 +1,16 @@
-//! Rows 7, 16-18: starting, starting after a kill, and memory.
+//! Rows 7 and 16-18: start, start after a kill, and memory.
 
 use std::time::Duration;
 
 use crate::plan::{Group, Span};
 use crate::process::forget_peak;
-use crate::report::{Line, Unit, grouped, megabytes, middle, millis};
+use crate::report::{ReportLine, Unit, grouped, megabytes, middle, millis};
 use crate::service::PAGE_CACHE;
 use crate::site::Site;
 use crate::{Result, Settings, progress};
 
 /// Measures starts and memory.
-pub fn life(settings: &Settings) -> Result<Vec<Line>> {
+pub fn life(settings: &Settings) -> Result<Vec<ReportLine>> {
     let mut lines = Vec::new();
     if !settings.wants(&[7, 16, 17, 18]) {
         return Ok(lines);
@@ -36,11 +36,11 @@ pub fn life(settings: &Settings) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
-/// Row 17: reads, lists and edits all over the large file at once.
-fn under_load(settings: &Settings, many: &Site) -> Result<Line> {
+/// Row 17: concurrent reads, lists and edits across the large file.
+fn under_load(settings: &Settings, many: &Site) -> Result<ReportLine> {
     progress("memory under load");
     let (gets, list, patches) = (many.gets(), many.list(0), many.patches());
-    // What filling or opening the file took is not the load's.
+    // Exclude the memory used to fill or open the file.
     forget_peak(many.service.pid())?;
     let groups = [Group::closed(44, &gets), Group::closed(4, &list), Group::closed(16, &patches)];
     let run = many.run(&groups, Span::slice(settings.slice * 3))?;
@@ -51,17 +51,17 @@ fn under_load(settings: &Settings, many: &Site) -> Result<Line> {
         grouped(run.groups.iter().map(|it| it.rate).sum())
     );
     let beyond = megabytes(peak.saturating_sub(PAGE_CACHE));
-    Ok(Line::new(17, "RSS under load beyond the page cache", beyond, Unit::Megabytes)
+    Ok(ReportLine::new(17, "RSS under load beyond the page cache", beyond, Unit::Megabytes)
         .figures(figures)
         .at_most(45.0, 80.0))
 }
 
-/// Row 7: each time killed in the middle of edits.
-fn after_kill(settings: &Settings, mut many: Site) -> Result<(Site, Line)> {
+/// Row 7: the service is killed during edits.
+fn after_kill(settings: &Settings, mut many: Site) -> Result<(Site, ReportLine)> {
     progress("starts after SIGKILL");
     let patches = many.patches();
     let mut span = Span::slice(Duration::from_millis(400));
-    // What is under way stays so, for the kill to meet it.
+    // Leave requests in progress for the kill.
     span.drain = false;
     let mut times = Vec::new();
     for _ in 0..settings.rounds {
@@ -74,8 +74,8 @@ fn after_kill(settings: &Settings, mut many: Site) -> Result<(Site, Line)> {
     Ok((many, line))
 }
 
-/// Row 18.
-fn clean_start(settings: &Settings, mut many: Site) -> Result<(Site, Line)> {
+/// Row 18: starts with a cleanly closed file.
+fn clean_start(settings: &Settings, mut many: Site) -> Result<(Site, ReportLine)> {
     progress("clean starts");
     let mut times = Vec::new();
     for _ in 0..settings.rounds {
@@ -87,15 +87,15 @@ fn clean_start(settings: &Settings, mut many: Site) -> Result<(Site, Line)> {
     Ok((many, line))
 }
 
-fn start_line(row: u8, what: String, times: &[f64]) -> Line {
+fn start_line(row: u8, what: String, times: &[f64]) -> ReportLine {
     let slowest = times.iter().copied().fold(0.0, f64::max);
     let time = middle(times, |time| *time);
-    Line::new(row, what, time, Unit::Millis)
+    ReportLine::new(row, what, time, Unit::Millis)
         .figures(format!("slowest of {}: {slowest:.0} ms", times.len()))
 }
 
-/// Row 16: memory of a server that nobody has asked anything, then after its first key.
-fn idle(settings: &Settings, mut site: Site) -> Result<[Line; 2]> {
+/// Row 16: memory of a server before its first request, and after its first key.
+fn idle(settings: &Settings, mut site: Site) -> Result<[ReportLine; 2]> {
     let pause = Duration::from_millis(300);
     let mut rounds = Vec::new();
     for _ in 0..settings.rounds.min(3) {
@@ -108,7 +108,12 @@ fn idle(settings: &Settings, mut site: Site) -> Result<[Line; 2]> {
     }
     let rows = grouped(site.count as f64);
     let line = |when: &str, value: f64| {
-        Line::new(16, format!("RSS idle {when} the first key, {rows} rows"), value, Unit::Megabytes)
+        ReportLine::new(
+            16,
+            format!("RSS idle {when} the first key, {rows} rows"),
+            value,
+            Unit::Megabytes,
+        )
     };
     Ok([
         line("before", middle(&rounds, |(before, _)| *before)).at_most(12.0, 20.0),

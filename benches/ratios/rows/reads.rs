@@ -1,4 +1,5 @@
-//! Rows 1, 2, 11-15: reads against the ceiling, against size, beside writers and at a given rate.
+//! Rows 1, 2 and 11-15: reads compared with the ceiling, by file size, during writes and at a fixed
+//! rate.
 
 use std::time::Duration;
 
@@ -6,30 +7,30 @@ use super::{cost_ratio, costs, rate_ratio, rates};
 use crate::ceiling::Ceiling;
 use crate::load::run;
 use crate::plan::{Group, Run, Span};
-use crate::report::{Line, Unit, grouped, middle, millis};
+use crate::report::{ReportLine, Unit, grouped, middle, millis};
 use crate::site::{CONNECTIONS, Site};
 use crate::{Result, Settings, progress};
 
-/// Requests a second of the open loop.
+/// The rate of the open loop, in requests per second.
 const OPEN_RATE: f64 = 10_000.0;
 
-/// How far into a list row 13 reads.
+/// The list offset of row 13.
 const DEEP: u64 = 100_000;
 
-/// One kind of read, everywhere it is measured.
-struct Kind {
+/// The measurements of one kind of read.
+struct ReadKind {
     name: &'static str,
-    /// Bytes of an answer.
+    /// The size of a response, in bytes.
     size: usize,
     few: Vec<Vec<u8>>,
     many: Vec<Vec<u8>>,
-    /// Small file against ceiling, large file against small file.
+    /// Pairs of runs: small file and ceiling, large file and small file.
     ceiling: Vec<(Run, Run)>,
     growth: Vec<(Run, Run)>,
 }
 
 /// Measures the reads.
-pub fn reads(settings: &Settings) -> Result<Vec<Line>> {
+pub fn reads(settings: &Settings) -> Result<Vec<ReportLine>> {
     let mut lines = Vec::new();
     if !settings.wants(&[1, 2, 11, 12, 13, 14, 15]) {
         return Ok(lines);
@@ -47,26 +48,26 @@ pub fn reads(settings: &Settings) -> Result<Vec<Line>> {
     if settings.wants(&[15]) {
         lines.push(open_loop(settings, &few, &ceiling)?);
     }
-    // Last, since the writers make the small file larger.
+    // Run this last, because the writers grow the small file.
     if settings.wants(&[14]) {
         lines.extend(beside_writers(settings, &few)?);
     }
-    // It is used again, and a clean file is what most rows speak of.
+    // The large file is used again, and most rows assume a cleanly closed file.
     many.map_or(Ok(()), |many| many.service.stop())?;
     Ok(lines)
 }
 
-/// Rows 1, 2, 11, 12.
+/// Rows 1, 2, 11 and 12.
 fn plain(
     settings: &Settings,
     few: &Site,
     many: Option<&Site>,
     ceiling: &Ceiling,
     sizes: [usize; 2],
-) -> Result<Vec<Line>> {
+) -> Result<Vec<ReportLine>> {
     let kind = |name, size, few: Vec<Vec<u8>>, many: Option<Vec<Vec<u8>>>| {
         let many = many.unwrap_or_default();
-        Kind { name, size, few, many, ceiling: Vec::new(), growth: Vec::new() }
+        ReadKind { name, size, few, many, ceiling: Vec::new(), growth: Vec::new() }
     };
     let mut one = kind("GET one", sizes[0], few.gets(), many.map(Site::gets));
     let mut list = kind("list of 100", sizes[1], few.list(0), many.map(|many| many.list(0)));
@@ -86,7 +87,8 @@ fn plain(
             kind.ceiling.push((small, top));
         }
     }
-    // At 1 the ceiling is the generator's, and the service looks better than it is.
+    // If the generator is fully busy, it limits the ceiling, and the service's ratio looks too
+    // good.
     progress(&format!("the load generator was busy at most {:.0} % of its core", busiest * 100.0));
     let rows = few.count.max(1);
     let mut lines = Vec::from(against_ceiling(1, &one, [0.80, 0.65], [1.25, 1.6]));
@@ -98,27 +100,27 @@ fn plain(
     Ok(lines)
 }
 
-fn against_ceiling(row: u8, kind: &Kind, rate: [f64; 2], cost: [f64; 2]) -> [Line; 2] {
+fn against_ceiling(row: u8, kind: &ReadKind, rate: [f64; 2], cost: [f64; 2]) -> [ReportLine; 2] {
     let what = format!("{} / constant {} B", kind.name, grouped(kind.size as f64));
     let rounds = &kind.ceiling;
     [
-        Line::new(row, format!("{what}: req/s"), rate_ratio(rounds), Unit::Times)
+        ReportLine::new(row, format!("{what}: req/s"), rate_ratio(rounds), Unit::Times)
             .figures(rates(rounds))
             .at_least(rate[0], rate[1]),
-        Line::new(row, format!("{what}: CPU"), cost_ratio(rounds), Unit::Times)
+        ReportLine::new(row, format!("{what}: CPU"), cost_ratio(rounds), Unit::Times)
             .figures(costs(rounds))
             .at_most(cost[0], cost[1]),
     ]
 }
 
-fn growth(row: u8, kind: &Kind, many: u64, few: u64) -> Line {
+fn growth(row: u8, kind: &ReadKind, many: u64, few: u64) -> ReportLine {
     let what =
         format!("{}: CPU at {} rows / at {}", kind.name, grouped(many as f64), grouped(few as f64));
-    Line::new(row, what, cost_ratio(&kind.growth), Unit::Times).figures(costs(&kind.growth))
+    ReportLine::new(row, what, cost_ratio(&kind.growth), Unit::Times).figures(costs(&kind.growth))
 }
 
-/// Row 13, one reader at a time; then what deep readers do to others.
-fn deep(settings: &Settings, many: &Site) -> Result<[Line; 2]> {
+/// Row 13: a single reader at a deep offset, then the effect of deep readers on others.
+fn deep(settings: &Settings, many: &Site) -> Result<[ReportLine; 2]> {
     progress("deep offsets");
     let offset = DEEP.min(many.count.saturating_sub(100));
     let (first, far, gets) = (many.list(0), many.list(offset), many.gets());
@@ -141,14 +143,14 @@ fn deep(settings: &Settings, many: &Site) -> Result<[Line; 2]> {
     );
     let held_up = middle(&beside, |(p99, _)| *p99);
     Ok([
-        Line::new(13, what, ratio, Unit::Times).figures(figures).hoped(3.0),
-        Line::new(13, "p99 of 16 GET one beside 2 such lists", held_up, Unit::Millis)
+        ReportLine::new(13, what, ratio, Unit::Times).figures(figures).hoped(3.0),
+        ReportLine::new(13, "p99 of 16 GET one beside 2 such lists", held_up, Unit::Millis)
             .figures(format!("{} req/s", grouped(middle(&beside, |(_, rate)| *rate)))),
     ])
 }
 
-/// Row 14.
-fn beside_writers(settings: &Settings, few: &Site) -> Result<[Line; 2]> {
+/// Row 14: reads during writes.
+fn beside_writers(settings: &Settings, few: &Site) -> Result<[ReportLine; 2]> {
     progress("reads beside writers");
     let (gets, creates) = (few.gets(), few.creates());
     let span = Span::slice(settings.slice);
@@ -163,17 +165,22 @@ fn beside_writers(settings: &Settings, few: &Site) -> Result<[Line; 2]> {
     let p99 = middle(&rounds, |(beside, _)| millis(beside.groups[0].quantile(0.99)));
     let alone = middle(&rounds, |(_, alone)| millis(alone.groups[0].quantile(0.99)));
     Ok([
-        Line::new(14, "reads beside 16 writers / reads alone", rate_ratio(&rounds), Unit::Times)
-            .figures(format!("{}, {} writes/s", rates(&rounds), grouped(writes)))
-            .at_least(0.40, 0.30),
-        Line::new(14, "p99 of reads beside 16 writers", p99, Unit::Millis)
+        ReportLine::new(
+            14,
+            "reads beside 16 writers / reads alone",
+            rate_ratio(&rounds),
+            Unit::Times,
+        )
+        .figures(format!("{}, {} writes/s", rates(&rounds), grouped(writes)))
+        .at_least(0.40, 0.30),
+        ReportLine::new(14, "p99 of reads beside 16 writers", p99, Unit::Millis)
             .figures(format!("{alone:.2} ms alone"))
             .at_most(3.0, 8.0),
     ])
 }
 
-/// Row 15.
-fn open_loop(settings: &Settings, few: &Site, ceiling: &Ceiling) -> Result<Line> {
+/// Row 15: latency at a fixed rate.
+fn open_loop(settings: &Settings, few: &Site, ceiling: &Ceiling) -> Result<ReportLine> {
     progress("open loop");
     let gets = few.gets();
     let group = [Group::closed(CONNECTIONS, &gets).paced(OPEN_RATE)];
@@ -191,5 +198,7 @@ fn open_loop(settings: &Settings, few: &Site, ceiling: &Ceiling) -> Result<Line>
     let what = format!("p99 of GET one at {} req/s, open loop", grouped(OPEN_RATE));
     let figures =
         format!("p50 {:.3} ms; ceiling's p99 {:.3} ms", quantile(0.5, false), quantile(0.99, true));
-    Ok(Line::new(15, what, quantile(0.99, false), Unit::Millis).figures(figures).at_most(1.0, 3.0))
+    Ok(ReportLine::new(15, what, quantile(0.99, false), Unit::Millis)
+        .figures(figures)
+        .at_most(1.0, 3.0))
 }

@@ -1,17 +1,19 @@
-//! Rows 3-6: writes against the disk's sync rate, against each other and against a constant answer.
+//! Rows 3-6: writes compared with the disk's sync rate, with each other and with a constant
+//! response.
 
 use super::{cost_ratio, costs};
 use crate::ceiling::Ceiling;
 use crate::load::run;
 use crate::machine::sync_rate;
 use crate::plan::{Group, Run, Span};
-use crate::report::{Line, Unit, grouped, middle, millis};
+use crate::report::{ReportLine, Unit, grouped, middle, millis};
 use crate::site::{CONNECTIONS, Site};
 use crate::{Result, Settings, progress};
 
-/// What one round measured, each beside the others.
-struct Round {
-    /// fdatasyncs a second around the creates at 64 connections, and around those at one.
+/// The measurements of one round.
+struct RoundResult {
+    /// The fdatasync rates around the creates at 64 connections, and around those at one
+    /// connection.
     syncs: [f64; 2],
     group: Run,
     alone: Run,
@@ -20,7 +22,7 @@ struct Round {
 }
 
 /// Measures the writes.
-pub fn writes(settings: &Settings) -> Result<Vec<Line>> {
+pub fn writes(settings: &Settings) -> Result<Vec<ReportLine>> {
     if !settings.wants(&[3, 4, 5, 6]) {
         return Ok(Vec::new());
     }
@@ -41,10 +43,10 @@ fn round(
     site: &Site,
     ceiling: &Ceiling,
     requests: &[Vec<Vec<u8>>; 3],
-) -> Result<Round> {
+) -> Result<RoundResult> {
     let [creates, patches, gets] = requests;
     let span = Span::slice(settings.slice);
-    // On the core of the service, whose writer would otherwise be woken sooner or later than this.
+    // Measured on the service's core, so that wake-up times are comparable to those of its writer.
     let syncs = || settings.cores.on_server(|| sync_rate(&settings.folder, settings.slice / 2))?;
     let before = syncs()?;
     let group = site.run(&[Group::closed(CONNECTIONS, creates).expecting(201)], span)?;
@@ -54,24 +56,29 @@ fn round(
     let patch = site.run(&[Group::closed(CONNECTIONS, patches)], span)?;
     let constant = run(ceiling.address, ceiling.pid(), &[Group::closed(CONNECTIONS, gets)], span)?;
     let syncs = [f64::midpoint(before, between), f64::midpoint(between, after)];
-    Ok(Round { syncs, group, alone, patch, constant })
+    Ok(RoundResult { syncs, group, alone, patch, constant })
 }
 
-fn lines(rounds: &[Round]) -> Vec<Line> {
+fn lines(rounds: &[RoundResult]) -> Vec<ReportLine> {
     let syncs = |at: usize| grouped(middle(rounds, |round| round.syncs[at]));
     let group = grouped(middle(rounds, |round| round.group.rate()));
     let alone = grouped(middle(rounds, |round| round.alone.rate()));
     let p99 = middle(rounds, |round| millis(round.group.groups[0].quantile(0.99)));
-    let cost = |what: &str, own: fn(&Round) -> &Run| {
+    let cost = |what: &str, own: fn(&RoundResult) -> &Run| {
         let pairs: Vec<_> =
             rounds.iter().map(|round| (own(round).clone(), round.constant.clone())).collect();
         let rate = grouped(middle(rounds, |round| own(round).rate()));
-        Line::new(6, format!("{what} at 64 / constant GET: CPU"), cost_ratio(&pairs), Unit::Times)
-            .figures(format!("{}; {rate} req/s", costs(&pairs)))
-            .at_most(3.5, 5.0)
+        ReportLine::new(
+            6,
+            format!("{what} at 64 / constant GET: CPU"),
+            cost_ratio(&pairs),
+            Unit::Times,
+        )
+        .figures(format!("{}; {rate} req/s", costs(&pairs)))
+        .at_most(3.5, 5.0)
     };
     vec![
-        Line::new(
+        ReportLine::new(
             3,
             "create at 64 / fdatasync rate",
             middle(rounds, |round| round.group.rate() / round.syncs[0]),
@@ -79,7 +86,7 @@ fn lines(rounds: &[Round]) -> Vec<Line> {
         )
         .figures(format!("{group} of {} /s, p99 {p99:.1} ms", syncs(0)))
         .at_least(3.0, 2.0),
-        Line::new(
+        ReportLine::new(
             4,
             "create at 64 / at 1 connection",
             middle(rounds, |round| round.group.rate() / round.alone.rate()),
@@ -87,7 +94,7 @@ fn lines(rounds: &[Round]) -> Vec<Line> {
         )
         .figures(format!("{group} of {alone} /s"))
         .at_least(10.0, 6.0),
-        Line::new(
+        ReportLine::new(
             5,
             "create at 1 connection / fdatasync rate",
             middle(rounds, |round| round.alone.rate() / round.syncs[1]),

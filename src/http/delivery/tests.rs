@@ -9,14 +9,14 @@ use uuid::Uuid;
 use super::*;
 
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-const SIZE: usize = 20 * PIECE + 5;
+const SIZE: usize = 20 * CHUNK_SIZE + 5;
 
-fn delivery(total: usize) -> (Delivery, MemoryBudget) {
+fn delivery(total: usize) -> (ResponseDelivery, MemoryBudget) {
     let budget = MemoryBudget::new(total);
-    (Delivery::new(budget.clone()), budget)
+    (ResponseDelivery::new(budget.clone()), budget)
 }
 
-/// Bytes of which no piece is like another.
+/// Returns bytes without repeated pieces.
 fn bytes(size: usize) -> Vec<u8> {
     (0..size as u64).map(|at| (at.wrapping_mul(at) >> 8).to_le_bytes()[0]).collect()
 }
@@ -24,7 +24,7 @@ fn bytes(size: usize) -> Vec<u8> {
 fn response(body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     let tenant = Consumer::Organization(Uuid::from_u128(1));
-    response.extensions_mut().insert(Payer::Tenant(tenant));
+    response.extensions_mut().insert(Payer::Keyed(tenant));
     response
 }
 
@@ -35,7 +35,7 @@ async fn frame(body: &mut Body) -> Bytes {
 #[tokio::test]
 async fn a_small_answer_is_neither_counted_nor_copied() {
     let (delivery, budget) = delivery(1);
-    let small = Bytes::from(bytes(PIECE));
+    let small = Bytes::from(bytes(CHUNK_SIZE));
     let mut body = delivery.deliver(response(small.clone()), CLIENT).into_body();
     assert_eq!(budget.used(), 0);
     assert_eq!(frame(&mut body).await.as_ptr(), small.as_ptr());
@@ -50,7 +50,7 @@ async fn a_large_answer_is_given_back_piece_by_piece_as_it_leaves() {
     let mut received = Vec::new();
     while !body.is_end_stream() {
         let piece = frame(&mut body).await;
-        assert!(piece.len() <= PIECE);
+        assert!(piece.len() <= CHUNK_SIZE);
         assert_eq!(budget.used(), SIZE - received.len(), "a piece is counted until it has left");
         received.extend_from_slice(&piece);
         drop(piece);
@@ -66,7 +66,7 @@ async fn an_answer_whose_client_goes_away_is_given_back() {
     let mut body = delivery.deliver(response(bytes(SIZE)), CLIENT).into_body();
     let piece = frame(&mut body).await;
     drop(body);
-    assert_eq!(budget.used(), PIECE);
+    assert_eq!(budget.used(), CHUNK_SIZE);
     drop(piece);
     assert_eq!(budget.used(), 0);
 }
@@ -98,12 +98,12 @@ async fn a_reader_pays_for_all_of_a_shared_answer_while_it_holds_the_last_piece(
     };
     let (first, other) = (Bytes::from(bytes(SIZE)), Bytes::from(bytes(SIZE)));
     let mut body = delivery.deliver(page(&first), CLIENT).into_body();
-    for _ in 0..SIZE / PIECE {
+    for _ in 0..SIZE / CHUNK_SIZE {
         frame(&mut body).await;
     }
     let last = frame(&mut body).await;
     drop(body);
-    assert_eq!((last.len(), budget.used()), (SIZE % PIECE, SIZE));
+    assert_eq!((last.len(), budget.used()), (SIZE % CHUNK_SIZE, SIZE));
     assert_eq!(delivery.deliver(page(&other), CLIENT).status(), 503);
     drop(last);
     assert_eq!(budget.used(), 0);
@@ -115,14 +115,14 @@ async fn the_answer_to_a_change_is_not_refused_for_a_share() {
     let (delivery, budget) = delivery(8 * SIZE);
     let changed = |reserved: Option<Charge>| {
         let mut response = response(bytes(SIZE));
-        response.extensions_mut().insert(Changed { reserved: reserved.map(Arc::new) });
+        response.extensions_mut().insert(ChangeResponse { reserved: reserved.map(Arc::new) });
         delivery.deliver(response, CLIENT)
     };
-    let payer = Payer::Tenant(Consumer::Organization(Uuid::from_u128(1)));
-    let reserved = budget.take(CLIENT, payer, 1).expect("room");
+    let payer = Payer::Keyed(Consumer::Organization(Uuid::from_u128(1)));
+    let reserved = budget.charge(CLIENT, payer, 1).expect("room");
     let read: Vec<_> =
         (0..3).map(|_| delivery.deliver(response(bytes(SIZE / 2)), CLIENT)).collect();
-    let rest = budget.take(CLIENT, payer, SIZE / 2 - 1).expect("room");
+    let rest = budget.charge(CLIENT, payer, SIZE / 2 - 1).expect("room");
     assert_eq!(delivery.deliver(response(bytes(SIZE)), CLIENT).status(), 503);
     let kept = [changed(Some(reserved)), changed(None)];
     assert!(kept.iter().all(|response| response.status() == 200), "reserved, and overdrawn");
@@ -134,10 +134,11 @@ async fn the_answer_to_a_change_is_not_refused_for_a_share() {
 #[tokio::test]
 async fn a_large_answer_is_not_cut_on_the_thread_of_its_request() {
     let budget = MemoryBudget::new(1 << 30);
-    let sent = bytes(3 * CUT_AT_ONCE + 7);
-    let charge = budget.take(CLIENT, Payer::Visitor, sent.len()).expect("room");
-    let pieces = Pieces::of(Whole { bytes: sent.clone().into(), charge, pin: None });
-    assert!(pieces.cut.is_empty() && pieces.cutting.is_some(), "another thread cuts it");
+    let sent = bytes(3 * MAX_INLINE_SPLIT + 7);
+    let charge = budget.charge(CLIENT, Payer::Anonymous, sent.len()).expect("room");
+    let pieces =
+        ChunkedBody::of(FullBody { bytes: sent.clone().into(), charge, shared_charge: None });
+    assert!(pieces.chunks.is_empty() && pieces.splitting.is_some(), "another thread cuts it");
     let (mut body, mut received) = (Body::new(pieces), Vec::new());
     assert_eq!((body.size_hint().exact(), budget.used()), (Some(sent.len() as u64), sent.len()));
     while !body.is_end_stream() {
@@ -187,33 +188,33 @@ async fn a_compressed_answer_is_made_in_turns_and_counted_until_it_is() {
     let (delivery, budget) = delivery(1 << 30);
     let text = "all kinds of text ".repeat(1 << 16).into_bytes();
     let mut plain = response(text.clone());
-    plain.extensions_mut().insert(Uncompressed);
+    plain.extensions_mut().insert(PendingGzip);
     let mut body = delivery.deliver(plain, CLIENT).into_body();
-    assert_eq!(budget.used(), text.len() + COMPRESSOR);
+    assert_eq!(budget.used(), text.len() + COMPRESSOR_MEMORY);
     let (mut packed, mut frames, mut before) = (Vec::new(), 0, budget.used());
     while let Some(frame) = body.frame().await {
         frames += 1;
         packed.extend_from_slice(&frame.expect("no error").into_data().expect("data"));
-        assert!(budget.used() < before, "what is compressed is given back");
+        assert!(budget.used() < before, "compressed pieces are released");
         before = budget.used();
     }
-    let turns = text.len().div_ceil(PIECE).div_ceil(PIECES_A_TURN);
+    let turns = text.len().div_ceil(CHUNK_SIZE).div_ceil(CHUNKS_PER_TURN);
     assert_eq!(frames, turns, "each turn on a blocking thread makes a frame");
     let mut unpacked = Vec::new();
     GzDecoder::new(packed.as_slice()).read_to_end(&mut unpacked).expect("gzip");
     assert!(unpacked == text && budget.used() == 0);
 }
 
-/// Text that tells which thread lets go of it.
-struct Told(Vec<u8>, mpsc::Sender<ThreadId>);
+/// Text that reports the thread that drops it.
+struct DropProbe(Vec<u8>, mpsc::Sender<ThreadId>);
 
-impl AsRef<[u8]> for Told {
+impl AsRef<[u8]> for DropProbe {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }
 }
 
-impl Drop for Told {
+impl Drop for DropProbe {
     fn drop(&mut self) {
         let _nobody_asks = self.1.send(thread::current().id());
     }
@@ -221,16 +222,16 @@ impl Drop for Told {
 
 #[tokio::test]
 async fn no_turn_of_compression_runs_on_the_thread_of_the_request() {
-    // As many turns as sizes: each shows the thread of its last turn, which lets go of the text.
+    // One turn per size. The text is dropped in the last turn, which shows the turn's thread.
     for turns in 1..4 {
         let (delivery, _) = delivery(1 << 30);
         let (drops, dropped) = mpsc::channel();
-        let text = Told(bytes(turns * PIECES_A_TURN * PIECE), drops);
+        let text = DropProbe(bytes(turns * CHUNKS_PER_TURN * CHUNK_SIZE), drops);
         let mut plain = response(Bytes::from_owner(text));
-        plain.extensions_mut().insert(Uncompressed);
+        plain.extensions_mut().insert(PendingGzip);
         let mut body = delivery.deliver(plain, CLIENT).into_body();
         while body.frame().await.is_some() {}
-        let compressor = dropped.try_recv().expect("the text is gone");
+        let compressor = dropped.try_recv().expect("the text is dropped");
         assert_ne!(compressor, thread::current().id());
     }
 }
@@ -239,7 +240,7 @@ async fn no_turn_of_compression_runs_on_the_thread_of_the_request() {
 async fn what_compresses_for_nobody_is_given_back() {
     let (delivery, budget) = delivery(1 << 30);
     let mut plain = response(bytes(SIZE));
-    plain.extensions_mut().insert(Uncompressed);
+    plain.extensions_mut().insert(PendingGzip);
     let mut body = delivery.deliver(plain, CLIENT).into_body();
     frame(&mut body).await;
     drop(body);

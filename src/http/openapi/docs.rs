@@ -1,4 +1,4 @@
-//! A page to read the document and try it out: Swagger UI, whose files lie in the binary.
+//! The API documentation page: Swagger UI, whose files are embedded in the binary.
 
 use std::sync::{Arc, LazyLock};
 
@@ -11,44 +11,47 @@ use bytes::Bytes;
 use utoipa_swagger_ui::{Config, SwaggerFile, serve};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::access::Needs;
+use crate::auth::Requirements;
 use crate::error::{Error, Result};
-use crate::http::constant::Constant;
-use crate::http::html::hash;
-use crate::http::path::{Asset, Query};
+use crate::http::html::csp_hash;
+use crate::http::path::{PathAsset, QueryParams};
 use crate::http::routes::Routes;
+use crate::http::static_response::StaticResponse;
 
 const PAGE: &str = "/api/docs/";
 const ASSET: &str = "/api/docs/{asset}/";
 
-/// The files of Swagger UI that the page needs: its style sheet.
+/// The style sheet of Swagger UI.
 const STYLE: &str = "swagger-ui.css";
-/// And its script.
+/// The script of Swagger UI.
 const BUNDLE: &str = "swagger-ui-bundle.js";
 
-/// Starts the page. A key that is entered is kept in the page's memory only.
+/// Starts Swagger UI. An entered key is kept in the page's memory only.
 const SCRIPT: &str = "SwaggerUIBundle({url:'/api/schema/?format=json',dom_id:'#docs',deepLinking:true,\
 docExpansion:'none',filter:true,persistAuthorization:false,validatorUrl:null,requestSnippetsEnabled:true,\
 tryItOutEnabled:true})";
 
-/// The routes of the page.
+/// Adds the routes of the page.
 pub(super) fn routes(routes: &mut Routes) {
-    let needs = Needs::nothing("the page holds nothing; a key is entered there");
+    let needs = Requirements::public("the page shows no data and asks for a key");
     routes
         .get(PAGE, "docs_retrieve", needs, page)
-        .summary("Open a page to read this document and try it out.")
-        .media(&["text/html"]);
+        .summary("Open a page to read this document and send requests.")
+        .media_types(&["text/html"]);
     routes
         .get(ASSET, "docs_asset_retrieve", needs, asset)
-        .summary("Retrieve a file of that page.")
-        .query::<String>("v", "Its version, as the page names it: that one may be kept for good.")
-        .media(&["text/css", "text/javascript"])
-        .may(404);
+        .summary("Retrieve a file of the documentation page.")
+        .query::<String>(
+            "v",
+            "The file's version. With the current version, the response may be cached forever.",
+        )
+        .media_types(&["text/css", "text/javascript"])
+        .may_return(404);
 }
 
 async fn page() -> Result<Response> {
     static HTML: LazyLock<Result<String>> = LazyLock::new(|| {
-        let [style, bundle] = [STYLE, BUNDLE].map(|name| file(name).map(File::url));
+        let [style, bundle] = [STYLE, BUNDLE].map(|name| file(name).map(VendoredFile::url));
         let (style, bundle) = (style?, bundle?);
         Ok(format!(
             "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
@@ -70,33 +73,35 @@ async fn page() -> Result<Response> {
     Ok((headers, html).into_response())
 }
 
-/// Nothing comes from, or goes to, anywhere else. Swagger UI writes styles into the elements that it makes.
+/// Returns a policy that allows only this service. Inline styles are allowed because Swagger UI sets style
+/// attributes.
 fn policy() -> String {
-    let script = hash(SCRIPT);
+    let script = csp_hash(SCRIPT);
     format!(
         "default-src 'none'; script-src 'self' '{script}'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
          connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 }
 
-/// A file of the page.
-struct File {
+/// An embedded file of the page.
+struct VendoredFile {
     name: &'static str,
     media: String,
-    content: Constant,
-    /// Another one for every content, so that no browser takes a file of another version for this one.
+    content: StaticResponse,
+    /// A hash of the content, so that browsers never use a cached file of another version.
     version: String,
 }
 
-impl File {
-    /// The file as it lies in the binary: compressed.
+impl VendoredFile {
+    /// Loads a file from the binary.
     fn vendored(name: &'static str) -> Result<Self> {
         let found = serve(name, Arc::new(Config::default())).map_err(Error::internal)?;
         let SwaggerFile { bytes, content_type: media, gzpipped, .. } =
             found.ok_or_else(Error::not_found)?;
         let version = format!("{:016x}", xxh3_64(&bytes));
         let bytes = Bytes::from(bytes.into_owned());
-        let content = if gzpipped { Constant::packed(bytes)? } else { Constant::new(bytes) };
+        let content =
+            if gzpipped { StaticResponse::from_gzip(bytes)? } else { StaticResponse::new(bytes) };
         Ok(Self { name, media, content, version })
     }
 
@@ -105,16 +110,16 @@ impl File {
     }
 }
 
-/// The file of this name.
-fn file(name: &str) -> Result<&'static File> {
-    static FILES: LazyLock<Result<Vec<File>>> =
-        LazyLock::new(|| [STYLE, BUNDLE].into_iter().map(File::vendored).collect());
+/// Returns the file `name`, or 404.
+fn file(name: &str) -> Result<&'static VendoredFile> {
+    static FILES: LazyLock<Result<Vec<VendoredFile>>> =
+        LazyLock::new(|| [STYLE, BUNDLE].into_iter().map(VendoredFile::vendored).collect());
     let files = FILES.as_ref().map_err(Clone::clone)?;
     files.iter().find(|file| file.name == name).ok_or_else(Error::not_found)
 }
 
-async fn asset(Asset(name): Asset, query: Query) -> Result<Response> {
-    let File { media, content, version, .. } = file(&name)?;
+async fn asset(PathAsset(name): PathAsset, query: QueryParams) -> Result<Response> {
+    let VendoredFile { media, content, version, .. } = file(&name)?;
     let is_of_version = query.last("v") == Some(version);
     let kept = if is_of_version { "public, max-age=31536000, immutable" } else { "no-cache" };
     let headers = [

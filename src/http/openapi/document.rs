@@ -1,78 +1,78 @@
-//! The whole of the document.
+//! Assembles the document.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::http::row::{Body, Row};
+use crate::http::route_spec::{BodySpec, RouteSpec};
 
-use super::schemas::{Answers, put, put_apart};
-use super::{headers, operation, parameters, refusals};
+use super::schemas::{ResponseSchemas, add_schema, extract_titled};
+use super::{error_responses, headers, operation, parameters};
 
-const ABOUT: &str = "The admin API of an analytics workspace, as PostHog has it: organizations, domains, invites, \
-members, projects, dashboards, batch exports and the log of what was done with them.
+const DESCRIPTION: &str = "The admin API of an analytics workspace, compatible with PostHog: organizations, \
+domains, invites, members, projects, dashboards, batch exports and the activity log.
 
-Every path is served with and without its trailing slash. HEAD works where GET does, and OPTIONS answers 204 with \
-`Allow`; any other method is a 405 with `Allow`. Bodies are JSON (UTF-8, at most 1 MiB unless the service was started \
-with another `--max-body`, and at most 16 KiB without a key); an empty body counts as `{}`. Members that are not known are ignored, and what PATCH does \
-not name stays as it is. Text is trimmed. Free-form fields hold up to 32 KiB and 32 levels, a dashboard up to 1,000 \
-tiles. An activity log that is narrowed looks at the newest 100,000 entries of its span of time. Moments are in UTC. \
-Strings that spell a boolean or a number are taken for one.
+Every path is served with and without its trailing slash. HEAD works where GET does. OPTIONS returns 204 \
+with `Allow`, and any other method returns 405 with `Allow`. Request bodies are JSON in UTF-8 of at most 1 \
+MiB (`--max-body`), or 16 KiB without an API key. An empty body counts as `{}`. Unknown fields are ignored, \
+and PATCH leaves absent fields unchanged. Strings are trimmed. Strings that spell a boolean or a number are \
+accepted in its place. Free-form fields hold up to 32 KiB and 32 levels, a dashboard up to 1,000 tiles. A \
+filtered activity log searches the newest 100,000 entries of its time range. Times are in UTC.
 
-A POST with an `Idempotency-Key` is done once. Single objects carry an `ETag`: `If-None-Match` saves reading one \
-again, `If-Match` keeps a PATCH or DELETE from undoing what somebody else did. Refusals tell one thing at a time, \
-in four members.";
+A POST with an `Idempotency-Key` is performed once. Responses with a single object carry an `ETag`: \
+`If-None-Match` avoids reading an unchanged object again, and `If-Match` prevents a PATCH or DELETE from \
+overwriting another client's change. Errors report one problem at a time, in four fields.";
 
-/// The document of these operations.
+/// Returns the document of these operations.
 #[must_use]
-pub fn document(rows: &[Row]) -> Value {
+pub fn build_document(specs: &[RouteSpec]) -> Value {
     let mut paths = Map::new();
-    let mut answers = Answers::default();
-    for row in rows {
+    let mut answers = ResponseSchemas::default();
+    for row in specs {
         if let Value::Object(path) = paths.entry(row.path).or_insert_with(|| json!({})) {
-            let operation = operation::of(row, rows, &mut answers);
+            let operation = operation::operation(row, specs, &mut answers);
             path.insert(row.method.as_str().to_lowercase(), operation);
         }
     }
-    let mut schemas = answers.settled();
-    for (name, schema) in refusals::schemas() {
-        put(&mut schemas, &name, &schema);
+    let mut schemas = answers.finish();
+    for (name, schema) in error_responses::schemas() {
+        add_schema(&mut schemas, &name, &schema);
     }
-    for Body { name, schema, .. } in rows.iter().filter_map(|row| row.takes.as_ref()) {
+    for BodySpec { name, schema, .. } in specs.iter().filter_map(|row| row.body.as_ref()) {
         let mut schema = json!(schema());
-        put_apart(&mut schemas, &mut schema);
-        put(&mut schemas, name, &schema);
+        extract_titled(&mut schemas, &mut schema);
+        add_schema(&mut schemas, name, &schema);
     }
     json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Steward",
-            "description": ABOUT,
+            "description": DESCRIPTION,
             "license": { "name": "MIT", "identifier": "MIT" },
             "version": env!("CARGO_PKG_VERSION"),
         },
         "servers": [{ "url": "/" }],
-        "tags": tags(rows),
+        "tags": tags(specs),
         "paths": paths,
         "components": {
             "schemas": schemas,
-            "responses": refusals::responses(),
-            "parameters": parameters::shared(),
-            "headers": headers::shared(),
+            "responses": error_responses::responses(),
+            "parameters": parameters::shared_parameters(),
+            "headers": headers::shared_headers(),
             "securitySchemes": {
                 "key": {
                     "type": "http",
                     "scheme": "bearer",
                     "bearerFormat": "phx_...",
-                    "description": "A personal API key. It carries scopes, which each operation names.",
+                    "description": "A personal API key. Each operation names the scope that the key needs.",
                 },
             },
         },
     })
 }
 
-fn tags(rows: &[Row]) -> Vec<Value> {
+fn tags(specs: &[RouteSpec]) -> Vec<Value> {
     let mut seen = BTreeSet::new();
-    let nouns = rows.iter().map(|row| row.noun).filter(|noun| seen.insert(noun.name));
-    nouns.map(|noun| json!({ "name": noun.name, "description": noun.about })).collect()
+    let nouns = specs.iter().map(|row| row.resource).filter(|noun| seen.insert(noun.name));
+    nouns.map(|noun| json!({ "name": noun.name, "description": noun.description })).collect()
 }

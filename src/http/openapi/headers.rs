@@ -1,18 +1,18 @@
-//! The headers of answers: how they are called, what they hold, and which answers carry them.
+//! The response headers: their names, schemas, and which responses carry them.
 
 use axum::http::Method;
 use serde_json::{Map, Value, json};
 
-use crate::http::row::Row;
+use crate::http::route_spec::RouteSpec;
 
-/// A header that answers share.
+/// A response header.
 struct Header {
-    /// Its name in the document.
+    /// The name in the document.
     name: &'static str,
-    /// Its name on the wire.
+    /// The name on the wire.
     wire: &'static str,
-    about: &'static str,
-    /// Whether answers that may carry it always do.
+    description: &'static str,
+    /// Whether a response that may carry the header always does.
     always: bool,
     schema: fn() -> Value,
 }
@@ -21,56 +21,57 @@ const ALL: &[Header] = &[
     Header {
         name: "RequestId",
         wire: "X-Request-Id",
-        about: "The id of the request, as the log has it; your own where you sent one.",
+        description: "The id of the request, which also appears in the log. It is your own if you sent a valid one.",
         always: true,
         schema: || json!({ "type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$" }),
     },
     Header {
         name: "Allow",
         wire: "Allow",
-        about: "The methods that the path takes.",
+        description: "The methods that the path accepts.",
         always: true,
         schema: || json!({ "type": "string" }),
     },
     Header {
         name: "RetryAfter",
         wire: "Retry-After",
-        about: "After how many seconds to try again.",
+        description: "Seconds until you may try again.",
         always: true,
         schema: number,
     },
     Header {
         name: "ETag",
         wire: "ETag",
-        about: "The version of what was answered, for `If-None-Match` and `If-Match`.",
+        description: "The version of the returned object, for `If-None-Match` and `If-Match`.",
         always: true,
         schema: || json!({ "type": "string", "pattern": "^\"[0-9]+-[0-9a-f]{16}(-gzip)?\"$" }),
     },
     Header {
         name: "IdempotentReplayed",
         wire: "Idempotent-Replayed",
-        about: "There where nothing was done, because the same request was done before.",
+        description: "Present if the response is replayed from an earlier request with the same idempotency key.",
         always: false,
         schema: || json!({ "type": "string", "enum": ["true"] }),
     },
     Header {
         name: "RateLimitLimit",
         wire: "RateLimit-Limit",
-        about: "How many requests the narrowest `--rate-limit` takes at once, where there is one.",
+        description: "The number of requests that the strictest `--rate-limit` allows at once.",
         always: false,
         schema: number,
     },
     Header {
         name: "RateLimitRemaining",
         wire: "RateLimit-Remaining",
-        about: "How many of them are left.",
+        description: "The number of requests left.",
         always: false,
         schema: number,
     },
     Header {
         name: "RateLimitReset",
         wire: "RateLimit-Reset",
-        about: "After how many seconds all are there again; of a 429, the next.",
+        description: "Seconds until the full limit is available again. In a 429, seconds until the next request \
+            is allowed.",
         always: false,
         schema: number,
     },
@@ -80,17 +81,19 @@ fn number() -> Value {
     json!({ "type": "integer", "minimum": 0 })
 }
 
-/// Where a key stands with its limits.
-pub(super) const STANDING: [&str; 3] = ["RateLimitLimit", "RateLimitRemaining", "RateLimitReset"];
+/// The rate limit headers.
+pub(super) const RATE_LIMIT_HEADERS: [&str; 3] =
+    ["RateLimitLimit", "RateLimitRemaining", "RateLimitReset"];
 
-/// Those that a success of this operation carries, besides these.
-pub(super) fn of_success(row: &Row, others: &[&str]) -> Value {
-    let standing = STANDING.iter().filter(|_| row.keyed());
-    let once = row.keyed() && row.method == Method::POST;
-    references(others.iter().chain(standing).chain(once.then_some(&"IdempotentReplayed")))
+/// The headers of a successful response to this operation: `others` and those of every such
+/// response.
+pub(super) fn success_headers(spec: &RouteSpec, others: &[&str]) -> Value {
+    let status = RATE_LIMIT_HEADERS.iter().filter(|_| spec.reads_key());
+    let once = spec.reads_key() && spec.method == Method::POST;
+    references(others.iter().chain(status).chain(once.then_some(&"IdempotentReplayed")))
 }
 
-/// References to the headers of these names, and to that which every answer carries.
+/// References to these headers, and to the request id that every response carries.
 pub(super) fn references<'n>(names: impl Iterator<Item = &'n &'n str>) -> Value {
     let wanted: Vec<&str> = names.copied().chain(["RequestId"]).collect();
     let found = ALL.iter().filter(|header| wanted.contains(&header.name));
@@ -100,10 +103,10 @@ pub(super) fn references<'n>(names: impl Iterator<Item = &'n &'n str>) -> Value 
     Value::Object(entries.collect())
 }
 
-/// The headers that answers refer to.
-pub(super) fn shared() -> Map<String, Value> {
-    let shared = ALL.iter().map(|Header { name, about, always, schema, .. }| {
-        let header = json!({ "description": about, "required": always, "schema": schema() });
+/// The shared header definitions.
+pub(super) fn shared_headers() -> Map<String, Value> {
+    let shared = ALL.iter().map(|Header { name, description, always, schema, .. }| {
+        let header = json!({ "description": description, "required": always, "schema": schema() });
         ((*name).to_owned(), header)
     });
     shared.collect()

@@ -1,30 +1,30 @@
-//! From what was made to what can be done with it.
+//! Links from an operation that creates an object to the operations on that object.
 
 use axum::http::Method;
 use serde_json::{Map, Value, json};
 
-use crate::http::row::Row;
+use crate::http::route_spec::RouteSpec;
 
-/// The operations on what `row` makes, and on the lists that hang on it.
-pub(super) fn of(row: &Row, rows: &[Row]) -> Map<String, Value> {
+/// Returns links to the operations on the object that `spec` creates, and on the lists below it.
+pub(super) fn operation_links(spec: &RouteSpec, specs: &[RouteSpec]) -> Map<String, Value> {
     let mut links = Map::new();
-    if row.method != Method::POST || row.status != 201 {
+    if spec.method != Method::POST || spec.status != 201 {
         return links;
     }
-    for other in rows {
-        let Some(rest) = other.path.strip_prefix(row.path) else { continue };
-        let mut named = names(rest);
+    for other in specs {
+        let Some(rest) = other.path.strip_prefix(spec.path) else { continue };
+        let mut named = parameter_names(rest);
         if let (Some(made), None) = (named.next(), named.next())
             && rest.starts_with('{')
         {
-            links.insert(other.operation.to_owned(), link(row, made, other));
+            links.insert(other.operation.to_owned(), link(spec, made, other));
         }
     }
     links
 }
 
-fn link(row: &Row, made: &str, other: &Row) -> Value {
-    let given = names(row.path).map(|name| (name, format!("$request.path.{name}")));
+fn link(spec: &RouteSpec, made: &str, other: &RouteSpec) -> Value {
+    let given = parameter_names(spec.path).map(|name| (name, format!("$request.path.{name}")));
     let member = if made == "user__uuid" { "user_uuid" } else { "id" };
     let found = (made, format!("$response.body#/{member}"));
     let parameters: Map<String, Value> =
@@ -32,7 +32,7 @@ fn link(row: &Row, made: &str, other: &Row) -> Value {
     json!({ "operationId": other.operation, "parameters": parameters })
 }
 
-/// The names of a path's parameters.
-pub(super) fn names(path: &str) -> impl Iterator<Item = &str> {
+/// Returns the names of a path's parameters.
+pub(super) fn parameter_names(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
 }

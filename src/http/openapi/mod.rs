@@ -1,12 +1,12 @@
-//! The `OpenAPI` 3.1 document, made from the route table, and a page to read it and try it out.
+//! The `OpenAPI` 3.1 document, generated from the route table, and the documentation page.
 
 mod docs;
 mod document;
+mod error_responses;
 mod headers;
 mod links;
 mod operation;
 mod parameters;
-mod refusals;
 mod schemas;
 
 use std::sync::{Arc, OnceLock};
@@ -16,48 +16,50 @@ use axum::http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 
-use crate::access::Needs;
+use crate::auth::Requirements;
 use crate::error::{Error, Result};
 
-use super::constant::Constant;
-use super::path::Query;
-use super::routes::{Routes, Row};
+use super::path::QueryParams;
+use super::routes::{RouteSpec, Routes};
+use super::static_response::StaticResponse;
 
-pub use document::document;
+pub use document::build_document;
 
-/// The document's two forms, each made when it is first asked for: a start does not pay for them.
+/// The document as YAML and JSON, each generated on first request so that a start does not pay for
+/// them.
 #[derive(Default)]
-struct Texts {
-    rows: OnceLock<Vec<Row>>,
-    yaml: OnceLock<Result<Constant>>,
-    json: OnceLock<Result<Constant>>,
+struct Documents {
+    rows: OnceLock<Vec<RouteSpec>>,
+    yaml: OnceLock<Result<StaticResponse>>,
+    json: OnceLock<Result<StaticResponse>>,
 }
 
-/// Serves the document of what was declared so far, and of itself, and the page that shows it.
+/// Adds the routes of the document and of the documentation page. The document covers all routes
+/// declared so far and itself.
 pub fn routes(routes: &mut Routes) {
-    let texts = Arc::new(Texts::default());
-    routes.noun("schema", "This document, and a page to read it and try it out.");
-    let needs = Needs::nothing("describes the service, not its data");
+    let texts = Arc::new(Documents::default());
+    routes.resource("schema", "This document, and a page to read it and send requests.");
+    let needs = Requirements::public("it describes the service, not its data");
     let serve = {
         let texts = Arc::clone(&texts);
-        move |query: Query| async move { texts.answer(query.last("format")) }
+        move |query: QueryParams| async move { texts.response(query.last("format")) }
     };
     routes
         .get("/api/schema/", "schema_retrieve", needs, serve)
-        .summary("Retrieve this document: as YAML, or as JSON where the query says so.")
-        .query::<parameters::Format>("format", "The form: `yaml` or `json`.")
-        .media(&[YAML, JSON])
-        .may(404);
+        .summary("Retrieve this document as YAML, or as JSON.")
+        .query::<parameters::DocumentFormat>("format", "The format: `yaml` (default) or `json`.")
+        .media_types(&[YAML, JSON])
+        .may_return(404);
     docs::routes(routes);
-    // Nothing is served before the table is complete, so nobody has asked yet.
-    let _set = texts.rows.set(routes.rows().to_vec());
+    // Requests are served only after the table is complete, so nothing was generated yet.
+    let _set = texts.rows.set(routes.specs().to_vec());
 }
 
 const YAML: &str = "application/vnd.oai.openapi";
 const JSON: &str = "application/vnd.oai.openapi+json";
 
-impl Texts {
-    fn answer(&self, format: Option<&str>) -> Result<Response> {
+impl Documents {
+    fn response(&self, format: Option<&str>) -> Result<Response> {
         let rows = self.rows.get().map(Vec::as_slice).unwrap_or_default();
         let (media, text) = match format {
             None | Some("" | "yaml") => (YAML, self.yaml.get_or_init(|| yaml(rows))),
@@ -72,12 +74,12 @@ impl Texts {
     }
 }
 
-fn yaml(rows: &[Row]) -> Result<Constant> {
-    let text = yaml_serde::to_string(&document(rows)).map_err(Error::internal)?;
-    Ok(Constant::new(Bytes::from(text)))
+fn yaml(specs: &[RouteSpec]) -> Result<StaticResponse> {
+    let text = yaml_serde::to_string(&build_document(specs)).map_err(Error::internal)?;
+    Ok(StaticResponse::new(Bytes::from(text)))
 }
 
-fn json(rows: &[Row]) -> Result<Constant> {
-    let text = serde_json::to_vec(&document(rows)).map_err(Error::internal)?;
-    Ok(Constant::new(Bytes::from(text)))
+fn json(specs: &[RouteSpec]) -> Result<StaticResponse> {
+    let text = serde_json::to_vec(&build_document(specs)).map_err(Error::internal)?;
+    Ok(StaticResponse::new(Bytes::from(text)))
 }

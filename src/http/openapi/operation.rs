@@ -1,75 +1,85 @@
-//! One operation of the document.
+//! Describes one operation.
 
 use axum::http::Method;
 use serde_json::{Map, Value, json};
 
-use crate::http::row::{Body, Many, Row};
+use crate::http::route_spec::{BodySpec, Cardinality, RouteSpec};
 
-use super::schemas::{Answers, reference};
-use super::{headers, links, parameters, refusals};
+use super::schemas::{ResponseSchemas, reference};
+use super::{error_responses, headers, links, parameters};
 
-/// The type of pages.
-const HTML: &str = "text/html";
+/// The content type of pages.
+const HTML_TYPE: &str = "text/html";
 
-/// The operation of a row among all of them; what it answers is added to `answers`.
-pub(super) fn of(row: &Row, rows: &[Row], answers: &mut Answers) -> Value {
+/// Returns the operation of `spec`. Adds its response schema to `answers`. `specs` are all operations, for links.
+pub(super) fn operation(
+    spec: &RouteSpec,
+    specs: &[RouteSpec],
+    answers: &mut ResponseSchemas,
+) -> Value {
     let mut operation = Map::from_iter([
-        ("operationId".to_owned(), json!(row.operation)),
-        ("tags".to_owned(), json!([row.noun.name])),
-        ("summary".to_owned(), json!(row.summary)),
+        ("operationId".to_owned(), json!(spec.operation)),
+        ("tags".to_owned(), json!([spec.resource.name])),
+        ("summary".to_owned(), json!(spec.summary)),
     ]);
-    let notes = notes(row);
+    let notes = description_of_requirements(spec);
     if !notes.is_empty() {
         operation.insert("description".to_owned(), json!(notes));
     }
-    let parameters = parameters::of(row);
+    let parameters = parameters::operation_parameters(spec);
     if !parameters.is_empty() {
         operation.insert("parameters".to_owned(), json!(parameters));
     }
-    if let Some(body) = &row.takes {
-        operation.insert("requestBody".to_owned(), request(row, body));
+    if let Some(body) = &spec.body {
+        operation.insert("requestBody".to_owned(), request(spec, body));
     }
-    operation.insert("responses".to_owned(), responses(row, links::of(row, rows), answers));
-    operation.insert("security".to_owned(), security(row));
+    operation.insert(
+        "responses".to_owned(),
+        responses(spec, links::operation_links(spec, specs), answers),
+    );
+    operation.insert("security".to_owned(), security(spec));
     operation.into()
 }
 
-/// What a caller needs, in words.
-fn notes(row: &Row) -> String {
-    let scope =
-        row.needs.scope.filter(|_| !row.is_public()).map(|scope| format!("Scope: `{scope}`."));
-    let level = row
-        .needs
+/// Returns the access requirements as text.
+fn description_of_requirements(spec: &RouteSpec) -> String {
+    let scope = spec
+        .requirements
+        .scope
+        .filter(|_| !spec.is_public())
+        .map(|scope| format!("Scope: `{scope}`."));
+    let level = spec
+        .requirements
         .level
-        .administers()
-        .then(|| format!("Least level in the organization: {}.", row.needs.level.word()));
-    let inviting = row
-        .needs
-        .inviting
-        .then(|| "Plain members: where the organization lets them invite.".to_owned());
-    let unlimited = row
-        .needs
-        .unlimited
+        .is_admin()
+        .then(|| format!("Minimum organization level: {}.", spec.requirements.level.as_str()));
+    let inviting = spec
+        .requirements
+        .can_invite
+        .then(|| "Members need the organization's permission to invite.".to_owned());
+    let unlimited = spec
+        .requirements
+        .unscoped_key
         .map(|what| format!("A key that is limited to organizations or projects cannot {what}."));
-    let public = row.needs.public.map(|why| format!("Open without a key: {why}."));
+    let public = spec.requirements.public.map(|why| format!("No API key required: {why}."));
     let notes: Vec<String> =
         [scope, level, inviting, unlimited, public].into_iter().flatten().collect();
     notes.join(" ")
 }
 
-fn security(row: &Row) -> Value {
-    let scopes: Vec<&str> = row.needs.scope.into_iter().collect();
+fn security(spec: &RouteSpec) -> Value {
+    let scopes: Vec<&str> = spec.requirements.scope.into_iter().collect();
     let with_key = json!({ "key": scopes });
-    match (row.needs.public, row.needs.optional) {
+    match (spec.requirements.public, spec.requirements.optional) {
         (None, _) => json!([with_key]),
         (Some(_), true) => json!([{}, with_key]),
         (Some(_), false) => json!([]),
     }
 }
 
-fn request(row: &Row, body: &Body) -> Value {
+fn request(spec: &RouteSpec, body: &BodySpec) -> Value {
     let one = reference(body.name);
-    let schema = match body.most {
+    let schema = match body.max_items {
         Some(most) => {
             let array = json!({ "type": "array", "items": one, "minItems": 1, "maxItems": most });
             json!({ "anyOf": [array, one] })
@@ -77,33 +87,35 @@ fn request(row: &Row, body: &Body) -> Value {
         None => one,
     };
     let mut media = Map::from_iter([("schema".to_owned(), schema)]);
-    if let Ok(example) = serde_json::from_str::<Value>(row.example) {
+    if let Ok(example) = serde_json::from_str::<Value>(spec.example) {
         media.insert("example".to_owned(), example);
     }
     // An empty body counts as an empty object.
     json!({ "required": is_required(body), "content": { "application/json": media } })
 }
 
-/// Whether an empty object would be refused.
-fn is_required(body: &Body) -> bool {
+/// Whether an empty object is rejected.
+fn is_required(body: &BodySpec) -> bool {
     let schema = json!((body.schema)());
-    body.most.is_some() || ["required", "allOf"].iter().any(|name| schema.get(name).is_some())
+    body.max_items.is_some() || ["required", "allOf"].iter().any(|name| schema.get(name).is_some())
 }
 
-fn responses(row: &Row, links: Map<String, Value>, answers: &mut Answers) -> Value {
-    let mut success = success(row, answers);
+fn responses(spec: &RouteSpec, links: Map<String, Value>, answers: &mut ResponseSchemas) -> Value {
+    let mut success = success(spec, answers);
     if let Some(members) = success.as_object_mut().filter(|_| !links.is_empty()) {
         members.insert("links".to_owned(), links.into());
     }
-    let mut responses = vec![(row.status, success)];
-    for status in row.may.iter().filter(|status| **status < 400) {
-        responses.push((*status, empty(row, "Done. There is nothing to show.", &[])));
+    let mut responses = vec![(spec.status, success)];
+    for status in spec.extra_statuses.iter().filter(|status| **status < 400) {
+        responses.push((*status, empty(spec, "Success without a body.", &[])));
     }
-    if row.method == Method::GET && row.is_tagged() {
-        responses.push((304, empty(row, "What you have is still the answer.", &["ETag"])));
+    if spec.method == Method::GET && spec.has_etag() {
+        responses.push((304, empty(spec, "The object is unchanged.", &["ETag"])));
     }
-    responses.extend(refusals::of(row).filter(|(status, _)| *status != row.status));
-    if row.media.contains(&HTML) && row.may.contains(&404) {
+    responses.extend(
+        error_responses::error_responses(spec).filter(|(status, _)| *status != spec.status),
+    );
+    if spec.media_types.contains(&HTML_TYPE) && spec.extra_statuses.contains(&404) {
         responses.retain(|(status, _)| *status != 404);
         responses.push((404, nothing()));
     }
@@ -112,50 +124,56 @@ fn responses(row: &Row, links: Map<String, Value>, answers: &mut Answers) -> Val
     Value::Object(named.collect())
 }
 
-fn success(row: &Row, answers: &mut Answers) -> Value {
-    if let Some((_, refusal)) = refusals::of(row).find(|(status, _)| *status == row.status) {
+fn success(spec: &RouteSpec, answers: &mut ResponseSchemas) -> Value {
+    if let Some((_, refusal)) =
+        error_responses::error_responses(spec).find(|(status, _)| *status == spec.status)
+    {
         return refusal;
     }
     let mut content = Map::new();
-    for media in row.media {
+    for media in spec.media_types {
         let kind = if media.ends_with("+json") { "object" } else { "string" };
         content.insert((*media).to_owned(), json!({ "schema": { "type": kind } }));
     }
-    if let Some(gives) = &row.gives {
+    if let Some(gives) = &spec.response {
         let schema = answers.add(gives);
         content.insert("application/json".to_owned(), json!({ "schema": schema }));
     }
     if content.is_empty() {
-        return match row.status {
-            405 => empty(row, "Refused, always. Set `deleted` by PATCH.", &["Allow"]),
-            _ => empty(row, "Done. There is nothing to show.", &[]),
+        return match spec.status {
+            405 => empty(spec, "Always fails. Set `deleted` with PATCH instead.", &["Allow"]),
+            _ => empty(spec, "Success without a body.", &[]),
         };
     }
-    let tag: &[&str] = if row.is_tagged() { &["ETag"] } else { &[] };
-    let headers = headers::of_success(row, tag);
-    json!({ "description": description(row), "headers": headers, "content": content })
+    let tag: &[&str] = if spec.has_etag() { &["ETag"] } else { &[] };
+    let headers = headers::success_headers(spec, tag);
+    json!({ "description": description(spec), "headers": headers, "content": content })
 }
 
-fn description(row: &Row) -> String {
-    match row.gives {
-        Some(gives) if gives.many == Many::Page => format!("A page of {}.", row.noun.name),
-        Some(gives) if gives.many == Many::All => format!("All {}.", row.noun.name),
+fn description(spec: &RouteSpec) -> String {
+    match spec.response {
+        Some(gives) if gives.cardinality == Cardinality::Page => {
+            format!("A page of {}.", spec.resource.name)
+        }
+        Some(gives) if gives.cardinality == Cardinality::All => {
+            format!("All {}.", spec.resource.name)
+        }
         Some(gives) => format!("{}.", (gives.name)()),
-        None => "Found.".to_owned(),
+        None => "Success.".to_owned(),
     }
 }
 
-fn empty(row: &Row, description: &str, headers: &[&str]) -> Value {
-    json!({ "description": description, "headers": headers::of_success(row, headers) })
+fn empty(spec: &RouteSpec, description: &str, headers: &[&str]) -> Value {
+    json!({ "description": description, "headers": headers::success_headers(spec, headers) })
 }
 
-/// A page, or the error envelope, which tells that there is nothing.
+/// The 404 of a page: HTML or the error body.
 fn nothing() -> Value {
     json!({
-        "description": "There is nothing here.",
+        "description": "The page does not exist.",
         "headers": headers::references([].iter()),
         "content": {
-            HTML: { "schema": { "type": "string" } },
+            HTML_TYPE: { "schema": { "type": "string" } },
             "application/json": { "schema": reference("Error") },
         },
     })

@@ -1,49 +1,49 @@
-//! What paths and queries take.
+//! Path, query and header parameters.
 
 use serde_json::{Value, json};
 
-use crate::http::row::{Many, Row};
+use crate::http::route_spec::{Cardinality, RouteSpec};
 use crate::input::{Choices, choices_schema};
 
 use super::links;
-use super::schemas::Answers;
+use super::schemas::ResponseSchemas;
 
-/// What `format` of the document's own route takes.
-pub(super) struct Format;
+/// The values of the document's `format` parameter.
+pub(super) struct DocumentFormat;
 
-impl Choices for Format {
+impl Choices for DocumentFormat {
     type Value = &'static str;
     const ALL: &'static [&'static str] = &["yaml", "json"];
 }
 
-choices_schema!(Format);
+choices_schema!(DocumentFormat);
 
-/// Those of an operation: the path's, then the query's, then headers.
-pub(super) fn of(row: &Row) -> Vec<Value> {
-    let in_path = links::names(row.path).map(|name| in_path(row, name));
-    let page: &[&str] = match row.gives {
-        Some(gives) if gives.many == Many::Page => &["Limit", "Offset"],
+/// Returns the parameters of an operation: of the path, the query and the headers.
+pub(super) fn operation_parameters(spec: &RouteSpec) -> Vec<Value> {
+    let in_path = links::parameter_names(spec.path).map(|name| in_path(spec, name));
+    let page: &[&str] = match spec.response {
+        Some(gives) if gives.cardinality == Cardinality::Page => &["Limit", "Offset"],
         _ => &[],
     };
-    let query = row.query.iter().map(|parameter| {
+    let query = spec.query.iter().map(|parameter| {
         json!({
             "name": parameter.name,
             "in": "query",
-            "description": parameter.about,
-            "schema": Answers::inline(&(parameter.schema)()),
+            "description": parameter.description,
+            "schema": ResponseSchemas::inline(&(parameter.schema)()),
         })
     });
-    let headers = headers(row);
+    let headers = headers(spec);
     let shared = page.iter().chain(headers).map(|name| reference(name));
     in_path.chain(query).chain(shared).collect()
 }
 
-/// The headers that an operation looks at (decisions §1).
-fn headers(row: &Row) -> &'static [&'static str] {
-    match row.method.as_str() {
-        "GET" if row.is_tagged() => &["IfNoneMatch"],
-        "POST" if row.keyed() => &["IdempotencyKey"],
-        "PATCH" | "DELETE" if row.is_conditional() => &["IfMatch"],
+/// Returns the request headers that an operation reads.
+fn headers(spec: &RouteSpec) -> &'static [&'static str] {
+    match spec.method.as_str() {
+        "GET" if spec.has_etag() => &["IfNoneMatch"],
+        "POST" if spec.reads_key() => &["IdempotencyKey"],
+        "PATCH" | "DELETE" if spec.accepts_if_match() => &["IfMatch"],
         _ => &[],
     }
 }
@@ -52,66 +52,69 @@ fn reference(name: &str) -> Value {
     json!({ "$ref": format!("#/components/parameters/{name}") })
 }
 
-fn in_path(row: &Row, name: &str) -> Value {
+fn in_path(spec: &RouteSpec, name: &str) -> Value {
     let (about, schema) = match name {
         "organization_id" => return reference("Organization"),
         "project_id" => return reference("Project"),
         "user__uuid" => return reference("User"),
         "dashboard_id" => (
-            "The dashboard's number.",
+            "The id of the dashboard.",
             json!({ "type": "integer", "format": "int64", "minimum": 0 }),
         ),
-        "id" => {
-            ("Its id.", row.id.map_or(json!({ "type": "string" }), |id| Answers::inline(&id())))
-        }
+        "id" => (
+            "The id.",
+            spec.id.map_or(json!({ "type": "string" }), |id| ResponseSchemas::inline(&id())),
+        ),
         "token" => (
-            "The token of the public page. With `.json` behind it, JSON is answered.",
+            "The token of the public page. With the suffix `.json` the response is JSON.",
             json!({ "type": "string" }),
         ),
-        _ => ("Its name.", json!({ "type": "string" })),
+        _ => ("The name.", json!({ "type": "string" })),
     };
     path(name, about, &schema)
 }
 
-/// Those that several operations share.
-pub(super) fn shared() -> Value {
+/// The shared parameter definitions.
+pub(super) fn shared_parameters() -> Value {
     json!({
         "Organization": path(
             "organization_id",
-            "The organization's id, or `@current` for the one that you are in.",
+            "The organization's id, or `@current` for your current organization.",
             &matching(UUID, "@current"),
         ),
         "Project": path(
             "project_id",
-            "The project's number, or `@current` for the one that you are in.",
+            "The project's id, or `@current` for your current project.",
             &matching("[0-9]+", "@current"),
         ),
-        "User": path("user__uuid", "The user's UUID, or `@me` for you.", &matching(UUID, "@me")),
-        "Limit": number(
+        "User": path("user__uuid", "The user's UUID, or `@me` for yourself.", &matching(UUID, "@me")),
+        "Limit": integer_parameter(
             "limit",
-            "How many to show. What is more than 1000 counts as 1000; what is no positive number as 100.",
+            "The number of objects to return. Values above 1000 count as 1000; anything but a positive \
+                number counts as 100.",
             &json!({ "type": "integer", "minimum": 1, "maximum": 1000, "default": 100 }),
         ),
-        "Offset": number(
+        "Offset": integer_parameter(
             "offset",
-            "How many to pass over. What is no number counts as 0.",
+            "The number of objects to skip. Anything but a number counts as 0.",
             &json!({ "type": "integer", "minimum": 0, "default": 0 }),
         ),
         "IfNoneMatch": header(
             "If-None-Match",
-            "The `ETag` of an answer that you have; where it is still the answer, it is not sent again.",
+            "The `ETag` of a response that you have. If the object is unchanged, the response is a 304 \
+                without a body.",
             &tags(),
         ),
         "IfMatch": header(
             "If-Match",
-            "The `ETag` of what you saw; where it was changed meanwhile, nothing is done.",
+            "The `ETag` of the version that you read. If the object changed since, the request fails with 412.",
             &tags(),
         ),
         "IdempotencyKey": header(
             "Idempotency-Key",
-            "A text of your own for this request. Sent again within a day, the same request is answered as it \
-             was the first time, and nothing is done. Of an answer above 64 KiB that shows a dashboard, the body is not \
-             kept: the same request again is answered with the dashboard as it is then.",
+            "A unique key for this request. If the same request is repeated within a day, the first \
+                response is replayed and nothing is done. If a response with a dashboard exceeds 64 KiB, \
+                its body is not stored, and the replay returns the dashboard's current state.",
             &json!({ "type": "string", "pattern": "^[!-~]([ -~]{0,253}[!-~])?$" }),
         ),
     })
@@ -121,24 +124,25 @@ fn path(name: &str, about: &str, schema: &Value) -> Value {
     json!({ "name": name, "in": "path", "required": true, "description": about, "schema": schema })
 }
 
-/// How a UUID is written.
+/// The pattern of a UUID.
 const UUID: &str = "[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}";
 
-/// A text that is written like this, or this word.
+/// A string that matches a pattern or equals a word.
 fn matching(written: &str, or: &str) -> Value {
     json!({ "type": "string", "pattern": format!("^({or}|{written})$") })
 }
 
-fn number(name: &str, about: &str, schema: &Value) -> Value {
+fn integer_parameter(name: &str, about: &str, schema: &Value) -> Value {
     json!({ "name": name, "in": "query", "description": about, "schema": schema })
 }
 
-/// Without an example: the page that shows the document would send it.
+/// A header parameter. It has no example, because the documentation page would send it.
 fn header(name: &str, about: &str, schema: &Value) -> Value {
     json!({ "name": name, "in": "header", "description": about, "schema": schema })
 }
 
-/// `*`, or entity tags: in one pattern, because generators take an alternative without a type for anything.
+/// The schema of `*` or a list of entity tags. It is one pattern, because generators accept anything for
+/// alternatives without a type.
 fn tags() -> Value {
     let tag = r#"(W/)?"[!#-~]*""#;
     json!({ "type": "string", "pattern": format!(r"^(\*|{tag}( *, *{tag})*)$") })

@@ -1,65 +1,65 @@
-//! The schemas of what is answered. They are derived from structs, whose doc comments describe them; here
-//! they become strict: every member is there, and no other.
+//! Response schemas. They are derived from structs and their doc comments. This module makes them strict: every
+//! field is required and no other field is allowed.
 
 use std::mem;
 
 use serde_json::{Map, Value, json};
 use utoipa::openapi::{RefOr, Schema};
 
-use crate::http::row::{Gives, Many};
+use crate::http::route_spec::{Cardinality, ResponseSpec};
 
-const PLACE: &str = "#/components/schemas/";
+const SCHEMAS_PATH: &str = "#/components/schemas/";
 
-/// A reference to a schema.
+/// Returns a reference to the schema `name`.
 pub(super) fn reference(name: &str) -> Value {
-    json!({ "$ref": format!("{PLACE}{name}") })
+    json!({ "$ref": format!("{SCHEMAS_PATH}{name}") })
 }
 
-/// Puts a schema under its name. Two that differ under one name would hide one another: whoever makes the
-/// document with assertions on, as every test does, finds that.
-pub(super) fn put(schemas: &mut Map<String, Value>, name: &str, schema: &Value) {
+/// Adds a schema under its name. Two different schemas must not share a name; debug builds, and so all tests, check
+/// that.
+pub(super) fn add_schema(schemas: &mut Map<String, Value>, name: &str, schema: &Value) {
     let held = schemas.entry(name).or_insert_with(|| schema.clone());
     debug_assert_eq!(held, schema, "{name} names two schemas");
 }
 
-/// Puts apart what in the schema of a body has a title: it stands by itself, under that name.
-pub(super) fn put_apart(schemas: &mut Map<String, Value>, schema: &mut Value) {
+/// Moves each part of a body schema that has a title into a schema of its own, named by the title.
+pub(super) fn extract_titled(schemas: &mut Map<String, Value>, schema: &mut Value) {
     match schema {
         Value::Object(members) => {
-            members.values_mut().for_each(|member| put_apart(schemas, member));
+            members.values_mut().for_each(|member| extract_titled(schemas, member));
             if let Some(Value::String(name)) = members.get("title").cloned() {
                 members.shift_remove("title");
-                put(schemas, &name, &mem::replace(schema, reference(&name)));
+                add_schema(schemas, &name, &mem::replace(schema, reference(&name)));
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| put_apart(schemas, item)),
+        Value::Array(items) => items.iter_mut().for_each(|item| extract_titled(schemas, item)),
         _ => {}
     }
 }
 
-/// The schemas of answers, as they were derived.
+/// The response schemas as they were derived.
 #[derive(Default)]
-pub(super) struct Answers {
+pub(super) struct ResponseSchemas {
     derived: Map<String, Value>,
-    /// The names of those that are whole answers.
+    /// The names of the schemas of whole bodies.
     bodies: Vec<String>,
 }
 
-impl Answers {
-    /// Adds what an operation answers, and answers the schema of its body.
-    pub(super) fn add(&mut self, gives: &Gives) -> Value {
+impl ResponseSchemas {
+    /// Adds the schemas of a response, and returns the schema of its body.
+    pub(super) fn add(&mut self, gives: &ResponseSpec) -> Value {
         let name = (gives.name)();
         let mut found = vec![(name.clone().into_owned(), (gives.schema)())];
         (gives.schemas)(&mut found);
         for (name, schema) in found {
-            put(&mut self.derived, &name, &json!(schema));
+            add_schema(&mut self.derived, &name, &json!(schema));
         }
-        match gives.many {
-            Many::One => self.body(&name),
-            Many::All => json!({ "type": "array", "items": self.body(&name) }),
-            Many::Page => {
+        match gives.cardinality {
+            Cardinality::One => self.body(&name),
+            Cardinality::All => json!({ "type": "array", "items": self.body(&name) }),
+            Cardinality::Page => {
                 let page = format!("Paginated{name}List");
-                put(&mut self.derived, &page, &envelope(&name));
+                add_schema(&mut self.derived, &page, &envelope(&name));
                 self.body(&page)
             }
         }
@@ -70,15 +70,15 @@ impl Answers {
         reference(name)
     }
 
-    /// The schemas of what operations answer, and those that these refer to. What is short stands where it is used.
-    pub(super) fn settled(&self) -> Map<String, Value> {
+    /// Returns the strict schemas of all bodies and of the objects that they refer to. Other schemas are inlined.
+    pub(super) fn finish(&self) -> Map<String, Value> {
         let mut settled = Map::new();
         let mut wanted = self.bodies.clone();
         while let Some(name) = wanted.pop() {
             if settled.contains_key(&name) {
                 continue;
             }
-            let schema = self.derived.get(&name).map_or_else(null, |schema| self.settle(schema));
+            let schema = self.derived.get(&name).map_or_else(null, |schema| self.resolve(schema));
             referred(&schema, &mut wanted);
             settled.insert(name, schema);
         }
@@ -86,18 +86,18 @@ impl Answers {
         settled
     }
 
-    /// The schema of what may stand in a path, which is never an object.
+    /// Returns the schema of a parameter, which is never an object.
     pub(super) fn inline(schema: &RefOr<Schema>) -> Value {
-        Self::default().settle(&json!(schema))
+        Self::default().resolve(&json!(schema))
     }
 
-    fn settle(&self, schema: &Value) -> Value {
+    fn resolve(&self, schema: &Value) -> Value {
         let Some(members) = schema.as_object() else { return schema.clone() };
         if let Some(target) = self.target(members) {
             return if is_object(target) {
                 schema.clone()
             } else {
-                described(self.settle(target), members.get("description"))
+                described(self.resolve(target), members.get("description"))
             };
         }
         if let Some(other) = beside_null(members) {
@@ -107,21 +107,21 @@ impl Answers {
             return self.closed(schema);
         }
         let mut settled = members.clone();
-        // The names of members are always text.
+        // Names of JSON members are always strings.
         settled.remove("propertyNames");
         if let Some(items) = settled.get_mut("items") {
-            *items = self.settle(items);
+            *items = self.resolve(items);
         }
         settled.into()
     }
 
     fn target(&self, members: &Map<String, Value>) -> Option<&Value> {
-        self.derived.get(members.get("$ref")?.as_str()?.strip_prefix(PLACE)?)
+        self.derived.get(members.get("$ref")?.as_str()?.strip_prefix(SCHEMAS_PATH)?)
     }
 
-    /// What may be null besides: a type more for what is short, an alternative for an object.
+    /// Makes a schema nullable: with a second type if it is simple, with an alternative if it is an object.
     fn or_null(&self, schema: &Value) -> Value {
-        let mut schema = self.settle(schema);
+        let mut schema = self.resolve(schema);
         if let Some(members) = schema.as_object_mut()
             && let Some(Value::String(one)) = members.get("type").cloned()
         {
@@ -136,9 +136,8 @@ impl Answers {
         described(alternatives, description.as_ref())
     }
 
-    /// An object with all members of `schema` and of what is spliced into it, in their order. All are there,
-    /// those that may be null too; absent may be only what can neither be null nor is required. No other
-    /// member is there.
+    /// Returns a strict object schema with all properties of `schema` and its `allOf` parts, in order. A property
+    /// is required if it is declared so or is nullable. Additional properties are not allowed.
     fn closed(&self, schema: &Value) -> Value {
         let (mut properties, mut required) = (Map::new(), Vec::new());
         self.splice(schema, &mut properties, &mut required);
@@ -167,7 +166,7 @@ impl Answers {
             if named || may_be_null(property) {
                 required.push(name.clone());
             }
-            out.insert(name.clone(), self.settle(property));
+            out.insert(name.clone(), self.resolve(property));
         }
     }
 }
@@ -180,7 +179,7 @@ fn null() -> Value {
     json!({ "type": "null" })
 }
 
-/// What stands beside null, where a schema is one or the other.
+/// Returns the other alternative if a schema is a choice of two, one of them null.
 fn beside_null(members: &Map<String, Value>) -> Option<&Value> {
     let mut parts = array(members, "oneOf");
     match (parts.next(), parts.next(), parts.next()) {
@@ -190,7 +189,7 @@ fn beside_null(members: &Map<String, Value>) -> Option<&Value> {
     }
 }
 
-/// Whether a derived property is an `Option`, or anything at all.
+/// Whether a derived property is an `Option` or has no type.
 fn may_be_null(property: &Value) -> bool {
     let Some(members) = property.as_object() else { return false };
     let typed = ["$ref", "type", "oneOf", "allOf"].iter().any(|name| members.contains_key(*name));
@@ -202,7 +201,7 @@ fn referred(value: &Value, out: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
             let place = members.get("$ref").and_then(Value::as_str);
-            out.extend(place.and_then(|place| place.strip_prefix(PLACE)).map(str::to_owned));
+            out.extend(place.and_then(|place| place.strip_prefix(SCHEMAS_PATH)).map(str::to_owned));
             members.values().for_each(|member| referred(member, out));
         }
         Value::Array(items) => items.iter().for_each(|item| referred(item, out)),
@@ -210,7 +209,7 @@ fn referred(value: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// Whether a schema is of an object whose members are known.
+/// Whether a schema is an object with known properties.
 fn is_object(schema: &Value) -> bool {
     schema.get("properties").is_some() || schema.get("allOf").is_some()
 }
@@ -222,7 +221,7 @@ fn described(mut schema: Value, description: Option<&Value>) -> Value {
     schema
 }
 
-/// The envelope of a page of these.
+/// The schema of a page of `name` objects.
 fn envelope(name: &str) -> Value {
     json!({
         "type": "object",
@@ -231,15 +230,15 @@ fn envelope(name: &str) -> Value {
         "properties": {
             "count": {
                 "type": "integer", "format": "int64", "minimum": 0,
-                "description": "How many there are in all.",
+                "description": "The total number of objects.",
             },
             "next": {
                 "type": ["string", "null"], "format": "uri",
-                "description": "The URL of the following page; null on the last.",
+                "description": "The URL of the next page, or null on the last page.",
             },
             "previous": {
                 "type": ["string", "null"], "format": "uri",
-                "description": "The URL of the page before; null on the first.",
+                "description": "The URL of the previous page, or null on the first page.",
             },
             "results": { "type": "array", "items": reference(name), "maxItems": 1000 },
         },
@@ -255,9 +254,9 @@ mod tests {
     #[should_panic(expected = "Dog names two schemas")]
     fn two_schemas_of_one_name_are_found() {
         let mut schemas = Map::new();
-        put(&mut schemas, "Dog", &null());
-        put(&mut schemas, "Dog", &null());
-        put(&mut schemas, "Dog", &json!({ "type": "object" }));
+        add_schema(&mut schemas, "Dog", &null());
+        add_schema(&mut schemas, "Dog", &null());
+        add_schema(&mut schemas, "Dog", &json!({ "type": "object" }));
     }
 
     #[test]
@@ -266,7 +265,7 @@ mod tests {
         let none = null();
         let mut body = json!({ "properties": { "pet": { "oneOf": [dog, none] }, "first": dog } });
         let mut schemas = Map::new();
-        put_apart(&mut schemas, &mut body);
+        extract_titled(&mut schemas, &mut body);
         let pet = json!({ "oneOf": [reference("Dog"), none] });
         assert_eq!(body, json!({ "properties": { "pet": pet, "first": reference("Dog") } }));
         let dog = json!({ "properties": { "title": { "type": "string" } } });

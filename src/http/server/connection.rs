@@ -1,4 +1,4 @@
-//! One accepted connection: its TLS handshake, its requests, its end.
+//! One accepted connection, from its TLS handshake to its close.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -21,52 +21,52 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 use tower::Service;
 
-use super::activity::{InTurns, WatchedBody, WatchedStream};
-use super::connections::{Admitted, Slot};
-use super::turns::Waiting;
+use super::connection_state::{TurnBody, WatchedBody, WatchedStream};
+use super::connection_table::{AcceptedConnection, Slot};
+use super::turns::TurnWaiter;
 use super::{ServerLimits, host};
-use crate::http::client::{OverTls, Peer, Refused};
-use crate::http::front::Front;
+use crate::http::client::{OverTls, Peer, RejectedRequest};
 use crate::http::socket::Socket;
+use crate::http::swappable_router::SwappableRouter;
 use crate::http::tls::{Tls, TlsStream};
 
 /// The stream of a connection without TLS.
 type PlainStream = WatchedStream<Socket>;
 
-/// One accepted connection.
+/// An accepted connection.
 pub(super) struct Connection {
     peer: SocketAddr,
-    front: Front,
+    router: SwappableRouter,
     slot: Arc<Slot>,
     /// Ready when the slot was given to another connection.
     closed: oneshot::Receiver<Infallible>,
-    /// From when on the next answer is the last one; none for never.
-    last_answer: Option<Instant>,
-    /// Until when the head of the first request must be there; of a connection by TLS, whose handshake counts in.
+    /// The time after which the next response closes the connection. `None` means never.
+    close_after: Option<Instant>,
+    /// The deadline for the headers of the first request on a TLS connection, which includes the handshake.
     deadline: Option<Instant>,
 }
 
 impl Connection {
-    /// A connection in the slot that it was given, and its stream.
+    /// Creates a connection in its slot, and its stream.
     pub(super) fn new(
         peer: SocketAddr,
-        admitted: Admitted,
+        admitted: AcceptedConnection,
         stream: TcpStream,
-        front: &Front,
+        router: &SwappableRouter,
         limits: &ServerLimits,
     ) -> (Self, PlainStream) {
-        let Admitted { slot, closed, is_in_place_of_another } = admitted;
-        if is_in_place_of_another {
-            front.count_closed();
+        let AcceptedConnection { slot, closed, replaced_idle } = admitted;
+        if replaced_idle {
+            router.count_closed();
         }
         let socket = Socket::new(stream, limits.write_timeout);
         let stream = WatchedStream::new(socket, Arc::clone(&slot));
-        let last_answer = Instant::now().checked_add(limits.connection_age);
-        (Self { peer, front: front.clone(), slot, closed, last_answer, deadline: None }, stream)
+        let close_after = Instant::now().checked_add(limits.connection_age);
+        (Self { peer, router: router.clone(), slot, closed, close_after, deadline: None }, stream)
     }
 
-    /// The connection by TLS; none where the handshake failed.
-    pub(super) async fn secure(
+    /// Performs the TLS handshake. Returns `None` if it fails.
+    pub(super) async fn accept_tls(
         mut self,
         tls: Arc<Tls>,
         stream: PlainStream,
@@ -83,23 +83,23 @@ impl Connection {
                 Some((Self { deadline: Some(deadline), ..self }, stream))
             }
             Err(error) => {
-                tracing::debug!(%error, "a TLS handshake failed");
+                tracing::debug!(%error, "TLS handshake failed");
                 None
             }
         }
     }
 
-    /// Serves requests until the connection ends.
+    /// Serves requests until the connection closes.
     pub(super) async fn run<S>(self, http: http1::Builder, stream: S, watcher: Watcher)
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let Self { peer, front, slot, closed, last_answer, deadline } = self;
-        let _open = front.open();
+        let Self { peer, router, slot, closed, close_after, deadline } = self;
+        let _open = router.count_open();
         let heard = AtomicBool::new(false);
         let service = service_fn(|mut request: Request<Incoming>| {
             heard.store(true, Ordering::Relaxed);
-            // A request that came together with the one before was read with it.
+            // Bytes of a pipelined request were read with the previous one, so the stream did not see it begin.
             let begun = slot.begin_request();
             let extensions = request.extensions_mut();
             extensions.insert(Peer(peer));
@@ -108,22 +108,22 @@ impl Connection {
             }
             let refused = host::require_one(&request).err();
             let is_last =
-                refused.is_some() || last_answer.is_some_and(|moment| Instant::now() >= moment);
+                refused.is_some() || close_after.is_some_and(|moment| Instant::now() >= moment);
             if let Some(error) = refused {
-                request.extensions_mut().insert(Refused(error));
+                request.extensions_mut().insert(RejectedRequest(error));
             }
-            let request = request.map(|body| InTurns::new(body, Arc::clone(&slot)));
-            let (answer, slot) = (front.router().call(request), Arc::clone(&slot));
+            let request = request.map(|body| TurnBody::new(body, Arc::clone(&slot)));
+            let (answer, slot) = (router.router().call(request), Arc::clone(&slot));
             async move {
                 begun?;
-                let mut waiting = Waiting::default();
+                let mut waiting = TurnWaiter::default();
                 poll_fn(|cx| slot.poll_turn(&mut waiting, cx)).await;
                 let Ok(mut response) = answer.await;
                 if is_last {
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
                 Ok::<Response<_>, io::Error>(response.map(|body| {
-                    let body = InTurns::new(body, Arc::clone(&slot));
+                    let body = TurnBody::new(body, Arc::clone(&slot));
                     WatchedBody::new(body, slot)
                 }))
             }
@@ -131,16 +131,16 @@ impl Connection {
         let served = watcher.watch(http.serve_connection(TokioIo::new(stream), service));
         tokio::select! {
             served = served => if let Err(error) = served {
-                tracing::debug!(%error, "a connection ended early");
+                tracing::debug!(%error, "connection closed early");
             },
-            () = silent(deadline, &heard) => tracing::debug!("a connection sent no request in time"),
-            _ = closed => tracing::debug!("an idle connection was closed for another one"),
+            () = first_request_timeout(deadline, &heard) => tracing::debug!("connection closed: it sent no request in time"),
+            _ = closed => tracing::debug!("idle connection closed to make room for another"),
         }
     }
 }
 
-/// Ready at the deadline where no request was heard until then.
-async fn silent(deadline: Option<Instant>, heard: &AtomicBool) {
+/// Completes at the deadline if no request has arrived. Otherwise never completes.
+async fn first_request_timeout(deadline: Option<Instant>, heard: &AtomicBool) {
     if let Some(deadline) = deadline {
         sleep_until(deadline).await;
         if !heard.load(Ordering::Relaxed) {

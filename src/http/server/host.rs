@@ -1,5 +1,5 @@
-//! Whether a request names one host, as HTTP/1.1 demands (RFC 9112, section 3.2). Requests that two servers could
-//! read in two ways end here.
+//! Validates the `Host` header as HTTP/1.1 requires (RFC 9112, section 3.2). This rejects requests that two
+//! servers could interpret differently.
 
 use hyper::header::HOST;
 use hyper::{Request, Version};
@@ -7,14 +7,16 @@ use hyper::{Request, Version};
 use crate::error::Error;
 use crate::http::client::is_valid_host;
 
+/// Requires one valid `Host` header.
+///
 /// # Errors
-/// 400 for more than one `Host` header, for none in HTTP/1.1, and for one that holds no host.
+/// 400 if there are several `Host` headers, if an HTTP/1.1 request has none, or if the value is not a valid host.
 pub(super) fn require_one<B>(request: &Request<B>) -> Result<(), Error> {
     let mut hosts = request.headers().get_all(HOST).iter();
     let detail = match (hosts.next(), hosts.next()) {
         (Some(host), None) if is_valid_host(host) => return Ok(()),
         (None, _) if request.version() < Version::HTTP_11 => return Ok(()),
-        (None, _) => "A request by HTTP/1.1 needs a Host header.",
+        (None, _) => "An HTTP/1.1 request needs a Host header.",
         (Some(_), Some(_)) => "A request may have only one Host header.",
         (Some(_), None) => "The Host header does not hold a valid host.",
     };

@@ -1,12 +1,12 @@
-//! The accept loop: HTTP/1.1 connections, by TLS or not, with the limits that `axum::serve` does not have.
+//! The accept loop: HTTP/1.1 connections with and without TLS, with limits that `axum::serve` lacks.
 //!
-//! hyper's parser refuses more than 100 headers (431; a limit of our own would cost an allocation a
-//! request) and what is no HTTP (400), both without a body. Its header timeout runs from a
-//! connection's start and again from each answer, so it ends idle connections too.
+//! hyper's parser answers more than 100 headers with 431 and invalid HTTP with 400, both without a body. A different
+//! header limit would cost an allocation per request. hyper's header timeout starts with the connection and again
+//! after each response, so it also closes idle connections.
 
-mod activity;
 mod connection;
-mod connections;
+mod connection_state;
+mod connection_table;
 mod host;
 mod turns;
 
@@ -27,43 +27,43 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::client::TrustedProxies;
-use super::front::Front;
+use super::swappable_router::SwappableRouter;
 use super::tls::Tls;
 use connection::Connection;
-use connections::ConnectionTable;
+use connection_table::ConnectionTable;
 
 /// Sockets that a listener may open beyond [`ServerLimits::connections`].
-pub const EXTRA_SOCKETS: usize = connections::LOOPBACK_RESERVE + connections::CLOSING_SOCKETS;
+pub const EXTRA_SOCKETS: usize =
+    connection_table::LOOPBACK_RESERVE + connection_table::CLOSING_SOCKETS;
 
-/// What one connection may hold in memory, in bytes, of what it sends before a handler takes it
-/// (hyper panics below 8 KiB).
-const READ_BUFFER: usize = 64 * 1024;
+/// The largest read buffer of a connection, in bytes. hyper panics below 8 KiB.
+const MAX_READ_BUFFER: usize = 64 * 1024;
 
-const FIRST_BACK_OFF: Duration = Duration::from_millis(50);
-const LAST_BACK_OFF: Duration = Duration::from_secs(1);
+const MIN_BACKOFF: Duration = Duration::from_millis(50);
+const MAX_BACKOFF: Duration = Duration::from_secs(1);
 
-/// What clients may take of the server.
+/// The limits of a listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// Connections at one time. When all are open, the one that is idle longest is closed for a new one, of the
-    /// address that holds most; where none is idle the new one is closed. Loopback addresses get some more.
+    /// Maximum open connections. At the limit, a new connection replaces the longest idle connection of the address
+    /// with the most connections, or is refused if none is idle. A few more loopback connections are accepted.
     /// Default 4096.
     pub connections: usize,
-    /// Connections of one IPv4 address or IPv6 network of 64 bits at one time. When all are open, the one that is
-    /// idle longest is closed for a new one; where none is idle the new one is closed. Default 1024.
+    /// Maximum open connections per IPv4 address or IPv6 /64 network. At the limit, a new connection replaces the
+    /// longest idle one, or is refused if none is idle. Default 1024.
     pub connections_per_address: usize,
-    /// Proxies whose connections are not limited by address. Default none.
+    /// Proxies whose connections are not limited per address. Default none.
     pub trusted_proxies: TrustedProxies,
-    /// The age from which on a connection is closed after its next answer. Default 1 h.
+    /// The age at which a connection is closed after its next response. Default 1 h.
     pub connection_age: Duration,
-    /// The time for a request's line and headers to arrive, and so also the time that a connection
-    /// may be idle; on a connection's first request the TLS handshake counts in. Default 30 s.
+    /// Maximum time to receive a request's line and headers, and so also the maximum idle time. For the first request
+    /// it includes the TLS handshake. Default 30 s.
     pub header_timeout: Duration,
-    /// The size of a request's line and headers, in bytes. Default 32 KiB.
+    /// Maximum size of a request's line and headers, in bytes. Default 32 KiB.
     pub header_bytes: usize,
-    /// The time in which a client must take in 64 KiB of the answer it is sent, or what is left of it. Default 30 s.
+    /// The time in which a client must accept 64 KiB of a response, or the rest of it. Default 30 s.
     pub write_timeout: Duration,
-    /// The time that requests under way get to finish once the server is to stop. Default 30 s.
+    /// The time for requests in progress to finish when the server stops. Default 30 s.
     pub grace: Duration,
 }
 
@@ -74,8 +74,8 @@ impl Default for ServerLimits {
             connections_per_address: 1024,
             trusted_proxies: TrustedProxies::default(),
             connection_age: Duration::from_hours(1),
-            // Not under the time a request may take: tokio wakes itself, at the price of a system call,
-            // for each timer that is due before all others, and answers that go out together start many.
+            // At least the request timeout: tokio wakes itself with a system call for each timer that is due before
+            // all others, and every response starts such a timer.
             header_timeout: Duration::from_secs(30),
             header_bytes: 32 * 1024,
             write_timeout: Duration::from_secs(30),
@@ -84,44 +84,43 @@ impl Default for ServerLimits {
     }
 }
 
-/// Serves `front` on `listener` until `shutdown` is ready, then stops: no more connections, idle
-/// ones closed at once, requests under way finished within `limits.grace`, the rest cut.
+/// Serves `router` on `listener` until `shutdown` completes. Then it accepts no more connections, closes idle ones at
+/// once, and closes the others when their requests finish or after `limits.grace`.
 ///
-/// Each request carries its [`Peer`](super::client::Peer). Dropping this future cuts everything.
+/// Each request carries its [`Peer`](super::client::Peer). Dropping the future closes every connection at once.
 ///
 /// # Errors
-/// `InvalidInput` where `limits` allows no connection at all. Failures to accept are logged and
-/// tried again.
+/// `InvalidInput` if a connection limit is zero. Failures to accept are logged and retried.
 pub async fn serve(
     listener: TcpListener,
-    front: impl Into<Front>,
+    router: impl Into<SwappableRouter>,
     limits: &ServerLimits,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    serve_by(None, listener, front, limits, shutdown).await
+    serve_with_tls(None, listener, router, limits, shutdown).await
 }
 
-/// Does what [`serve`] does, by TLS where there is a certificate. A handshake counts as a connection, and is cut
-/// when the server stops.
+/// Serves as [`serve`] does, over TLS if `tls` is given. A handshake counts as a connection, and is aborted when the
+/// server stops.
 ///
 /// # Errors
 /// As [`serve`].
-pub async fn serve_by(
+pub async fn serve_with_tls(
     tls: Option<Arc<Tls>>,
     listener: TcpListener,
-    front: impl Into<Front>,
+    router: impl Into<SwappableRouter>,
     limits: &ServerLimits,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     if limits.connections == 0 || limits.connections_per_address == 0 {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "a connection limit is zero"));
     }
-    let (http, front) = (http(limits), front.into());
+    let (http, router) = (http(limits), router.into());
     let table = ConnectionTable::new(limits);
-    let mut refusals = Refusals::default();
+    let mut refusals = RefusalLog::default();
     let stopping = GracefulShutdown::new();
     let (mut connections, mut handshakes) = (JoinSet::new(), JoinSet::new());
-    let mut back_off = FIRST_BACK_OFF;
+    let mut back_off = MIN_BACKOFF;
     let mut shutdown = pin!(shutdown);
     loop {
         tokio::select! {
@@ -133,26 +132,26 @@ pub async fn serve_by(
             },
             accepted = accept(&listener, &table) => match accepted {
                 Ok((stream, peer, socket)) => {
-                    back_off = FIRST_BACK_OFF;
+                    back_off = MIN_BACKOFF;
                     let Some(admitted) = table.admit(peer, socket) else {
                         drop(stream);
-                        front.count_refused();
+                        router.count_refused();
                         refusals.note(peer);
                         continue;
                     };
-                    let (connection, stream) = Connection::new(peer, admitted, stream, &front, limits);
+                    let (connection, stream) = Connection::new(peer, admitted, stream, &router, limits);
                     if let Some(tls) = tls.clone() {
-                        handshakes.spawn(connection.secure(tls, stream, limits.header_timeout));
+                        handshakes.spawn(connection.accept_tls(tls, stream, limits.header_timeout));
                     } else {
                         connections.spawn(connection.run(http.clone(), stream, stopping.watcher()));
                     }
                 }
-                Err(error) if concerns_one_client(&error) => {}
+                Err(error) if is_connection_error(&error) => {}
                 Err(error) => {
-                    tracing::warn!(%error, "connections cannot be accepted for the moment");
+                    tracing::warn!(%error, "connections cannot be accepted at the moment");
                     tokio::select! {
                         () = &mut shutdown => break,
-                        () = sleep(back_off) => back_off = LAST_BACK_OFF.min(back_off * 2),
+                        () = sleep(back_off) => back_off = MAX_BACKOFF.min(back_off * 2),
                     }
                 }
             },
@@ -163,12 +162,13 @@ pub async fn serve_by(
     Ok(())
 }
 
-/// Ready when the process is told to stop: SIGTERM, or Ctrl-C (SIGINT), from the moment of the call on.
+/// Completes when the process receives SIGTERM or SIGINT (Ctrl-C) after this call.
 ///
-/// Must be called within a tokio runtime. A signal that cannot be listened for is logged, and keeps its usual effect: it ends the process.
+/// Call it within a tokio runtime. If a signal handler cannot be installed, the failure is logged and the signal
+/// terminates the process as usual.
 pub fn stop_signal() -> impl Future<Output = ()> {
-    let terminate = signalled(SignalKind::terminate());
-    let interrupt = signalled(SignalKind::interrupt());
+    let terminate = on_signal(SignalKind::terminate());
+    let interrupt = on_signal(SignalKind::interrupt());
     async {
         tokio::select! {
             () = terminate => {}
@@ -177,7 +177,7 @@ pub fn stop_signal() -> impl Future<Output = ()> {
     }
 }
 
-fn signalled(kind: SignalKind) -> impl Future<Output = ()> {
+fn on_signal(kind: SignalKind) -> impl Future<Output = ()> {
     let heard = signal(kind);
     async move {
         match heard {
@@ -185,7 +185,7 @@ fn signalled(kind: SignalKind) -> impl Future<Output = ()> {
                 signals.recv().await;
             }
             Err(error) => {
-                tracing::warn!(%error, signal = kind.as_raw_value(), "a stop signal is not heard");
+                tracing::warn!(%error, signal = kind.as_raw_value(), "cannot listen for a stop signal");
                 std::future::pending::<()>().await;
             }
         }
@@ -197,31 +197,31 @@ fn http(limits: &ServerLimits) -> http1::Builder {
     http.timer(TokioTimer::new())
         .header_read_timeout(limits.header_timeout)
         .max_header_size(limits.header_bytes)
-        .max_buf_size(limits.header_bytes.max(READ_BUFFER));
+        .max_buf_size(limits.header_bytes.max(MAX_READ_BUFFER));
     http
 }
 
-/// The next connection, once there is a socket for it.
+/// Accepts the next connection once a socket is available.
 async fn accept(
     listener: &TcpListener,
     table: &ConnectionTable,
 ) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
     let socket = table.socket().await?;
     let (stream, peer) = listener.accept().await?;
-    // Fails only where the client is gone already, which the first read tells.
+    // This fails only if the client has disconnected, which the first read reports.
     let _gone = stream.set_nodelay(true);
     Ok((stream, peer, socket))
 }
 
-/// Connections that were refused since the log last told so.
+/// Connections refused since the last log line.
 #[derive(Default)]
-struct Refusals {
+struct RefusalLog {
     count: u64,
     logged: Option<Instant>,
 }
 
-impl Refusals {
-    /// Logs refused connections, at most once a second.
+impl RefusalLog {
+    /// Counts a refused connection, and logs at most once a second.
     fn note(&mut self, peer: SocketAddr) {
         self.count += 1;
         if self.logged.is_none_or(|logged| logged.elapsed() >= Duration::from_secs(1)) {
@@ -232,8 +232,8 @@ impl Refusals {
     }
 }
 
-/// The client went away while it waited to be accepted; the next one may be tried at once.
-fn concerns_one_client(error: &io::Error) -> bool {
+/// Whether a client disconnected before it was accepted, so that the next accept needs no delay.
+fn is_connection_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }

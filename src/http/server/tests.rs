@@ -9,21 +9,21 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::*;
-use crate::http::body::{Body, BodyLimits};
+use crate::http::body::{BodyLimits, JsonBody};
 use crate::http::client::Peer;
 
-/// A time that a test waits through.
-const SHORT: Duration = Duration::from_millis(60);
+/// A delay that a test waits for.
+const SHORT_TIME: Duration = Duration::from_millis(60);
 
-/// A time that only a failing test waits through.
-const LONG: Duration = Duration::from_secs(5);
+/// A time limit that only a failing test reaches.
+const LONG_TIME: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
-struct Limits;
+struct TestState;
 
-impl FromRef<Limits> for BodyLimits {
-    fn from_ref(_: &Limits) -> Self {
-        Self { max_bytes: 1024, timeout: SHORT * 4 }
+impl FromRef<TestState> for BodyLimits {
+    fn from_ref(_: &TestState) -> Self {
+        Self { max_bytes: 1024, timeout: SHORT_TIME * 4 }
     }
 }
 
@@ -37,18 +37,18 @@ fn router() -> Router {
         .route(
             "/slow",
             get(|| async {
-                sleep(SHORT * 4).await;
+                sleep(SHORT_TIME * 4).await;
                 "done"
             }),
         )
         .route("/stuck", get(std::future::pending::<()>))
         .route("/big", get(|| async { vec![0; 64 << 20] }))
-        .route("/body", post(|Body(map): Body| async move { map.len().to_string() }))
-        .with_state(Limits)
+        .route("/body", post(|JsonBody(map): JsonBody| async move { map.len().to_string() }))
+        .with_state(TestState)
 }
 
 fn limits() -> ServerLimits {
-    ServerLimits { grace: LONG, ..ServerLimits::default() }
+    ServerLimits { grace: LONG_TIME, ..ServerLimits::default() }
 }
 
 struct Running {
@@ -73,22 +73,22 @@ impl Running {
     }
 }
 
-/// What the server sends until it closes.
+/// Reads until the server closes the connection.
 async fn answer(client: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
-    let _reset = timeout(LONG, client.read_to_end(&mut bytes)).await.unwrap();
+    let _reset = timeout(LONG_TIME, client.read_to_end(&mut bytes)).await.unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
 async fn is_closed(client: &mut TcpStream) -> bool {
-    matches!(timeout(LONG, client.read(&mut [0; 1])).await, Ok(Ok(0)))
+    matches!(timeout(LONG_TIME, client.read(&mut [0; 1])).await, Ok(Ok(0)))
 }
 
-/// One answer of a connection that stays open; it must end in `tail`.
+/// Reads one response of a connection that stays open. It must end with `tail`.
 async fn answer_until(client: &mut TcpStream, tail: &str) -> String {
     let mut bytes = Vec::new();
     while !bytes.ends_with(tail.as_bytes()) {
-        assert_ne!(timeout(LONG, client.read_buf(&mut bytes)).await.unwrap().unwrap(), 0);
+        assert_ne!(timeout(LONG_TIME, client.read_buf(&mut bytes)).await.unwrap().unwrap(), 0);
     }
     String::from_utf8(bytes).unwrap()
 }
@@ -114,7 +114,7 @@ async fn a_connection_serves_many_requests_and_each_knows_its_peer() {
 
 #[tokio::test]
 async fn an_idle_connection_is_closed_at_once_when_the_server_stops() {
-    let server = start(ServerLimits { grace: LONG * 9, ..limits() }).await;
+    let server = start(ServerLimits { grace: LONG_TIME * 9, ..limits() }).await;
     let mut fresh = server.connect().await;
     let mut kept = server.connect().await;
     kept.write_all(GET).await.unwrap();
@@ -131,7 +131,7 @@ async fn a_request_under_way_finishes_when_the_server_stops() {
     let server = start(limits()).await;
     let mut client = server.connect().await;
     client.write_all(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
-    sleep(SHORT / 2).await;
+    sleep(SHORT_TIME / 2).await;
     server.stop.send(()).unwrap();
     let text = answer(&mut client).await;
     assert!(text.contains("connection: close") && text.ends_with("done"), "{text}");
@@ -141,20 +141,20 @@ async fn a_request_under_way_finishes_when_the_server_stops() {
 
 #[tokio::test]
 async fn what_is_not_done_within_the_grace_is_cut() {
-    let server = start(ServerLimits { grace: SHORT, ..limits() }).await;
+    let server = start(ServerLimits { grace: SHORT_TIME, ..limits() }).await;
     let mut client = server.connect().await;
     client.write_all(b"GET /stuck HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
-    sleep(SHORT / 2).await;
+    sleep(SHORT_TIME / 2).await;
     server.stop.send(()).unwrap();
     let start = Instant::now();
     server.task.await.unwrap().unwrap();
-    assert!(start.elapsed() >= SHORT);
+    assert!(start.elapsed() >= SHORT_TIME);
     assert_eq!(answer(&mut client).await, "");
 }
 
 #[tokio::test]
 async fn headers_that_take_too_long_end_the_connection() {
-    let server = start(ServerLimits { header_timeout: SHORT, ..limits() }).await;
+    let server = start(ServerLimits { header_timeout: SHORT_TIME, ..limits() }).await;
     let (mut silent, mut slow, mut idle) =
         (server.connect().await, server.connect().await, server.connect().await);
     slow.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n").await.unwrap();
@@ -290,23 +290,24 @@ async fn a_client_that_reads_nothing_by_tls_is_given_up() {
     let tls = Arc::new(Tls::load(certificate, key).unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let limits = ServerLimits { write_timeout: SHORT, grace: LONG * 9, ..ServerLimits::default() };
+    let limits =
+        ServerLimits { write_timeout: SHORT_TIME, grace: LONG_TIME * 9, ..ServerLimits::default() };
     let (stop, stopped) = oneshot::channel::<()>();
     let task = tokio::spawn(async move {
         let stopped = async { drop(stopped.await) };
-        serve_by(Some(tls), listener, router(), &limits, stopped).await
+        serve_with_tls(Some(tls), listener, router(), &limits, stopped).await
     });
-    let mut client = trusting(made.cert.der(), TcpStream::connect(address).await.unwrap()).await;
+    let mut client = connect_tls(made.cert.der(), TcpStream::connect(address).await.unwrap()).await;
     client.write_all(b"GET /big HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
     client.read_exact(&mut [0; 15]).await.unwrap();
     stop.send(()).unwrap();
-    // The client is there still, and the grace is not over.
-    timeout(LONG * 2, task).await.unwrap().unwrap().unwrap();
+    // The client is still connected, and the grace period is not over.
+    timeout(LONG_TIME * 2, task).await.unwrap().unwrap().unwrap();
     drop(client);
 }
 
-/// A connection by TLS that trusts nothing but this certificate.
-async fn trusting(
+/// Connects over TLS and trusts only this certificate.
+async fn connect_tls(
     root: &tokio_rustls::rustls::pki_types::CertificateDer<'static>,
     stream: TcpStream,
 ) -> tokio_rustls::client::TlsStream<TcpStream> {
@@ -324,8 +325,8 @@ async fn trusting(
 
 #[test]
 fn only_errors_of_the_server_itself_are_backed_off() {
-    assert!(concerns_one_client(&io::ErrorKind::ConnectionAborted.into()));
-    assert!(!concerns_one_client(&io::Error::from_raw_os_error(24)));
+    assert!(is_connection_error(&io::ErrorKind::ConnectionAborted.into()));
+    assert!(!is_connection_error(&io::Error::from_raw_os_error(24)));
 }
 
 #[tokio::test]
@@ -334,5 +335,5 @@ async fn sigterm_is_a_stop_signal() {
     assert!(timeout(Duration::ZERO, &mut stop).await.is_err());
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM)
         .unwrap();
-    timeout(LONG, stop).await.unwrap();
+    timeout(LONG_TIME, stop).await.unwrap();
 }

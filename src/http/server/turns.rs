@@ -1,7 +1,9 @@
-//! Turns on the threads that serve requests. The runtime runs what is ready in the order in which it became ready, so
-//! a client with hundreds of connections would have hundreds of requests run before another client's one. While
-//! several clients send requests, each has a few turns in a round; what wants more waits behind what is ready. A request
-//! takes a turn, and so does each further part of a large body or answer.
+//! Fair turns on the threads that serve requests.
+//!
+//! The runtime runs tasks in the order in which they became ready. Without turns, a client with hundreds of
+//! connections would run hundreds of requests before another client's next one. While several clients send requests,
+//! each has a few turns per round, and further tasks wait behind everything that is ready. A request takes one turn.
+//! Each further part of a large body or response takes [`LARGE_PART_TURNS`] turns.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,39 +11,55 @@ use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use crate::fair::Latest;
+use crate::fair_queue::RecentConsumers;
 
-/// How many turns one client has in a round.
-const EACH: u32 = 8;
-/// How many clients are counted in a round.
-const CLIENTS: usize = 1024;
+/// The turns of one client per round.
+const TURNS_PER_ROUND: u32 = 8;
+/// The turns that a large part of a body takes: to send 64 KiB takes about as long as a few small requests.
+pub(super) const LARGE_PART_TURNS: u32 = 4;
+/// The most clients counted in a round.
+const MAX_CLIENTS_PER_ROUND: usize = 1024;
 
 /// The turns of all clients of a listener.
 #[derive(Default)]
-pub(super) struct Turns(Mutex<State>);
+pub(super) struct ClientTurns(Mutex<State>);
 
-/// What a task that waits for its turn remembers: the round in which it was put off.
+/// The state of a waiting task: the round in which it was deferred.
 #[derive(Debug, Default)]
-pub(super) struct Waiting(Option<u64>);
+pub(super) struct TurnWaiter(Option<u64>);
 
 #[derive(Default)]
 struct State {
-    /// Ends when a task that was put off asks again: everything that was ready before it has run.
+    /// The current round. It ends when a deferred task runs again, because everything that was ready before it has
+    /// run then.
     round: u64,
     taken: HashMap<IpAddr, u32>,
-    latest: Latest<IpAddr>,
+    latest: RecentConsumers<IpAddr>,
 }
 
-impl Turns {
-    /// Ready when it is `client`'s turn: at once, unless the client has had its turns in this round. `waiting` belongs to
-    /// the task that waits.
+impl TurnWaiter {
+    /// Lets everything run first that is ready now.
+    pub(super) fn poll_yield(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.0.take().is_some() {
+            return Poll::Ready(());
+        }
+        self.0 = Some(0);
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl ClientTurns {
+    /// Waits for `turns` turns of `client`. Ready at once unless the client has fewer left in this round. `waiting`
+    /// belongs to the waiting task.
     pub(super) fn poll_take(
         &self,
         client: IpAddr,
-        waiting: &mut Waiting,
+        turns: u32,
+        waiting: &mut TurnWaiter,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
-        match self.try_take(client, waiting.0, Instant::now()) {
+        match self.try_take(client, turns, waiting.0, Instant::now()) {
             Ok(()) => {
                 waiting.0 = None;
                 Poll::Ready(())
@@ -54,24 +72,30 @@ impl Turns {
         }
     }
 
-    /// Takes a turn; the present round if there is none left in it. `put_off` is the round in which the task was put off
-    /// before.
-    fn try_take(&self, client: IpAddr, put_off: Option<u64>, now: Instant) -> Result<(), u64> {
+    /// Takes `turns` turns. Returns the current round if the client has fewer left in it. `put_off` is the round in
+    /// which the task was deferred before.
+    fn try_take(
+        &self,
+        client: IpAddr,
+        turns: u32,
+        put_off: Option<u64>,
+        now: Instant,
+    ) -> Result<(), u64> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.latest.note(client, now);
-        if state.latest.others_count_for(client, now).is_none() {
+        if state.latest.others_active_for(client, now).is_none() {
             return Ok(());
         }
-        if put_off == Some(state.round) || state.taken.len() >= CLIENTS {
+        if put_off == Some(state.round) || state.taken.len() >= MAX_CLIENTS_PER_ROUND {
             state.round += 1;
             state.taken.clear();
         }
         let round = state.round;
         let taken = state.taken.entry(client).or_default();
-        if *taken >= EACH {
+        if *taken + turns > TURNS_PER_ROUND {
             return Err(round);
         }
-        *taken += 1;
+        *taken += turns;
         Ok(())
     }
 }
@@ -79,6 +103,7 @@ impl Turns {
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
+    use std::task::Waker;
     use std::time::Duration;
 
     use super::*;
@@ -89,32 +114,69 @@ mod tests {
 
     #[test]
     fn a_client_with_many_requests_waits_behind_what_is_ready() {
-        let (turns, now) = (Turns::default(), Instant::now());
-        for _ in 0..3 * EACH {
-            assert_eq!(turns.try_take(client(1), None, now), Ok(()), "nobody else asks");
+        let (turns, now) = (ClientTurns::default(), Instant::now());
+        for _ in 0..3 * TURNS_PER_ROUND {
+            assert_eq!(
+                turns.try_take(client(1), 1, None, now),
+                Ok(()),
+                "no other client sends requests"
+            );
         }
-        assert_eq!(turns.try_take(client(2), None, now), Ok(()));
-        for _ in 0..EACH {
-            assert_eq!(turns.try_take(client(1), None, now), Ok(()));
+        assert_eq!(turns.try_take(client(2), 1, None, now), Ok(()));
+        for _ in 0..TURNS_PER_ROUND {
+            assert_eq!(turns.try_take(client(1), 1, None, now), Ok(()));
         }
-        assert_eq!(turns.try_take(client(1), None, now), Err(0));
-        assert_eq!(turns.try_take(client(1), None, now), Err(0));
-        assert_eq!(turns.try_take(client(2), None, now), Ok(()), "the other has its own turns");
-        assert_eq!(turns.try_take(client(1), Some(0), now), Ok(()), "another round");
-        assert_eq!(turns.try_take(client(1), Some(0), now), Ok(()), "the same round");
+        assert_eq!(turns.try_take(client(1), 1, None, now), Err(0));
+        assert_eq!(turns.try_take(client(1), 1, None, now), Err(0));
+        assert_eq!(
+            turns.try_take(client(2), 1, None, now),
+            Ok(()),
+            "the other client has its own turns"
+        );
+        assert_eq!(turns.try_take(client(1), 1, Some(0), now), Ok(()), "a new round");
+        assert_eq!(turns.try_take(client(1), 1, Some(0), now), Ok(()), "the same round");
         let later = now + Duration::from_secs(2);
-        for _ in 0..3 * EACH {
-            assert_eq!(turns.try_take(client(1), None, later), Ok(()), "the other has gone");
+        for _ in 0..3 * TURNS_PER_ROUND {
+            assert_eq!(
+                turns.try_take(client(1), 1, None, later),
+                Ok(()),
+                "the other client is gone"
+            );
+        }
+    }
+
+    #[test]
+    fn a_large_part_takes_several_turns() {
+        let (turns, now) = (ClientTurns::default(), Instant::now());
+        assert_eq!(turns.try_take(client(1), 1, None, now), Ok(()));
+        assert_eq!(turns.try_take(client(2), 1, None, now), Ok(()));
+        for _ in 0..TURNS_PER_ROUND / LARGE_PART_TURNS {
+            assert_eq!(turns.try_take(client(1), LARGE_PART_TURNS, None, now), Ok(()));
+        }
+        assert_eq!(turns.try_take(client(1), LARGE_PART_TURNS, None, now), Err(0));
+        assert_eq!(
+            turns.try_take(client(1), LARGE_PART_TURNS, Some(0), now),
+            Ok(()),
+            "a new round"
+        );
+    }
+
+    #[test]
+    fn a_task_that_yields_runs_after_what_is_ready() {
+        let (mut waiting, mut cx) = (TurnWaiter::default(), Context::from_waker(Waker::noop()));
+        for _ in 0..2 {
+            assert_eq!(waiting.poll_yield(&mut cx), Poll::Pending);
+            assert_eq!(waiting.poll_yield(&mut cx), Poll::Ready(()));
         }
     }
 
     #[test]
     fn any_number_of_clients_takes_a_bounded_amount_of_memory() {
-        let (turns, now) = (Turns::default(), Instant::now());
+        let (turns, now) = (ClientTurns::default(), Instant::now());
         for number in 0..3_000 {
             let client = Ipv4Addr::from_bits(number).into();
-            assert_eq!(turns.try_take(client, None, now), Ok(()));
+            assert_eq!(turns.try_take(client, 1, None, now), Ok(()));
         }
-        assert!(turns.0.lock().unwrap().taken.len() <= CLIENTS);
+        assert!(turns.0.lock().unwrap().taken.len() <= MAX_CLIENTS_PER_ROUND);
     }
 }

@@ -1,12 +1,12 @@
-//! What a round reads, counted at the transaction.
+//! Tests of how many values a batch reads, counted at the transaction.
 
 use std::cell::Cell;
 
 use tempfile::TempDir;
 
 use crate::ids::{InviteId, UserId};
-use crate::mail::outbox::About;
-use crate::mail::sent::Sent;
+use crate::mail::outbox::Notification;
+use crate::mail::sent_log::SentMail;
 use crate::secret::Seed;
 use crate::store::{Order, Raw, Snapshot, Store, Table, WriteTx};
 
@@ -14,7 +14,7 @@ use super::*;
 
 const NOW: Timestamp = Timestamp::from_micros(1_750_000_000_000_000);
 
-/// A snapshot that counts the values read through it.
+/// A snapshot that counts the values that are read through it.
 struct Counting<'s> {
     snapshot: &'s Snapshot,
     read: Cell<usize>,
@@ -46,7 +46,7 @@ impl Raw for Counting<'_> {
     }
 }
 
-/// A data file with an outbox.
+/// A data file for tests of the outbox.
 struct Outbox {
     store: Store,
     _folder: TempDir,
@@ -56,8 +56,8 @@ impl Outbox {
     fn new() -> Self {
         let folder = TempDir::new().expect("a folder");
         let path = folder.path().join("steward.redb");
-        let mut draw = Seed::take().draw();
-        let created = Store::create(&path, 1 << 22, &mut draw, |_, _| Ok(()));
+        let mut rng = Seed::generate().rng();
+        let created = Store::create(&path, 1 << 22, &mut rng, |_, _| Ok(()));
         let (store, ()) = created.expect("a data file");
         Self { store, _folder: folder }
     }
@@ -66,7 +66,7 @@ impl Outbox {
         self.store.write(put).await.expect("written");
     }
 
-    /// Adds letters of an organization, to the address that `to` gives for each.
+    /// Adds mails of an organization. `to` returns the address of each.
     async fn letters(&self, organization: u128, count: u128, to: fn(u128) -> String) {
         self.put(move |tx| {
             (0..count).try_for_each(|number| tx.put(&letter(organization, number, to(number))))
@@ -74,7 +74,7 @@ impl Outbox {
         .await;
     }
 
-    /// Uses up the quota of organizations.
+    /// Uses up the limit of organizations.
     async fn exhaust(&self, organizations: std::ops::Range<u128>) {
         self.put(move |tx| {
             let each = |organization| (0..100).map(move |number| (organization, number));
@@ -85,24 +85,25 @@ impl Outbox {
         .await;
     }
 
-    /// Plans a round; how many values were read besides.
-    fn plan(&self, schedule: &mut Schedule, now: Timestamp) -> (Round, usize) {
+    /// Plans a batch. Returns it with the number of values that were read.
+    fn plan(&self, schedule: &mut Schedule, now: Timestamp) -> (Batch, usize) {
         let snapshot = self.store.snapshot().expect("a snapshot");
         let tx = Counting { snapshot: &snapshot, read: Cell::new(0) };
-        let round = schedule.plan(&tx, now).expect("a round");
-        (round, tx.read.get())
+        let batch = schedule.plan(&tx, now).expect("a round");
+        (batch, tx.read.get())
     }
 
-    /// Plans rounds until no organization is to be looked at now; the letters, and how many values each round read.
-    fn plan_all(&self, schedule: &mut Schedule) -> (Vec<Letter>, Vec<usize>) {
-        let (mut letters, mut reads) = (Vec::new(), Vec::new());
+    /// Plans batches until no organization has a turn now. Returns the mails, and the number of values that each
+    /// batch read.
+    fn plan_all(&self, schedule: &mut Schedule) -> (Vec<OutboxMessage>, Vec<usize>) {
+        let (mut messages, mut reads) = (Vec::new(), Vec::new());
         loop {
-            let (round, read) = self.plan(schedule, NOW);
-            letters.extend(round.letters);
+            let (batch, read) = self.plan(schedule, NOW);
+            messages.extend(batch.messages);
             reads.push(read);
-            assert!(reads.len() < 2_000, "it goes on for ever");
-            if round.next.is_none_or(|next| next > NOW) {
-                return (letters, reads);
+            assert!(reads.len() < 2_000, "the batches do not end");
+            if batch.next_at.is_none_or(|next| next > NOW) {
+                return (messages, reads);
             }
         }
     }
@@ -116,15 +117,15 @@ fn organization(number: u128) -> OrganizationId {
     OrganizationId(id(number, 0))
 }
 
-fn letter(of: u128, number: u128, to: String) -> Letter {
-    let about = About::Invite { invite: InviteId(id(of, number)), to, by: Some(UserId(1)) };
-    let (id, organization) = (LetterId(id(of, number)), organization(of));
-    Letter { id, organization, about, written_at: NOW, due_at: NOW, attempts: 0 }
+fn letter(of: u128, number: u128, to: String) -> OutboxMessage {
+    let about = Notification::Invite { invite: InviteId(id(of, number)), to, by: UserId(1) };
+    let (id, organization) = (OutboxMessageId(id(of, number)), organization(of));
+    OutboxMessage { id, organization, about, written_at: NOW, due_at: NOW, attempts: 0 }
 }
 
-fn sent(of: u128, number: u128, mailbox: String) -> Sent {
-    let (letter, organization) = (LetterId(id(of, number)), organization(of));
-    Sent { at: NOW, letter, organization, mailbox, user: None }
+fn sent(of: u128, number: u128, mailbox: String) -> SentMail {
+    let (message, organization) = (OutboxMessageId(id(of, number)), organization(of));
+    SentMail { at: NOW, letter: message, organization, mailbox, user: None }
 }
 
 fn distinct(number: u128) -> String {
@@ -142,8 +143,8 @@ async fn an_organization_without_quota_costs_one_look_whatever_waits() {
         let outbox = Outbox::new();
         outbox.letters(1, waiting, distinct).await;
         outbox.exhaust(1..2).await;
-        let (letters, reads) = outbox.plan_all(&mut Schedule::default());
-        assert!(letters.is_empty());
+        let (messages, reads) = outbox.plan_all(&mut Schedule::default());
+        assert!(messages.is_empty());
         costs.push(reads.iter().sum::<usize>());
     }
     assert!(costs[1] <= costs[0] && costs[0] < 20, "{costs:?}");
@@ -155,25 +156,27 @@ async fn a_round_reads_a_bounded_part_of_the_letters_that_a_mailbox_holds() {
         let outbox = Outbox::new();
         outbox.letters(1, waiting, one_mailbox).await;
         outbox.put(|tx| tx.put(&sent(9, 1, "victim@x.example".to_owned()))).await;
-        // Behind all those.
+        // The last mail in the order of the index.
         outbox.put(move |tx| tx.put(&letter(1, waiting, "free@x.example".to_owned()))).await;
         let mut schedule = Schedule::default();
-        let (letters, reads) = outbox.plan_all(&mut schedule);
-        assert_eq!(letters.first().map(|letter| letter.id.0), Some(id(1, waiting)));
-        assert!(reads.iter().all(|read| *read < 3 * LETTERS_READ), "{reads:?}");
-        // A further letter is found without reading the others again.
-        outbox.put(move |tx| tx.remove::<Letter>(&LetterId(id(1, waiting))).map(drop)).await;
+        let (messages, reads) = outbox.plan_all(&mut schedule);
+        assert_eq!(messages.first().map(|message| message.id.0), Some(id(1, waiting)));
+        assert!(reads.iter().all(|read| *read < 3 * MAX_READ_PER_ORGANIZATION), "{reads:?}");
+        // A new mail is found without reading the others again.
+        outbox
+            .put(move |tx| tx.remove::<OutboxMessage>(&OutboxMessageId(id(1, waiting))).map(drop))
+            .await;
         outbox.plan_all(&mut schedule);
         let later = NOW.plus_seconds(1);
         outbox
             .put(move |tx| {
                 let new = letter(1, waiting + 1, "new@x.example".to_owned());
-                tx.put(&Letter { due_at: later, ..new })
+                tx.put(&OutboxMessage { due_at: later, ..new })
             })
             .await;
         schedule.add(organization(1), later);
-        let (round, read) = outbox.plan(&mut schedule, later);
-        assert_eq!(round.letters.len(), 1);
+        let (batch, read) = outbox.plan(&mut schedule, later);
+        assert_eq!(batch.messages.len(), 1);
         assert!(read < 20, "{read}");
     }
 }
@@ -185,15 +188,15 @@ async fn a_round_looks_at_a_bounded_number_of_organizations() {
         outbox
             .put(move |tx| {
                 let all = (1..=organizations).map(|of| letter(of, 1, one_mailbox(of)));
-                all.into_iter().try_for_each(|letter| tx.put(&letter))
+                all.into_iter().try_for_each(|message| tx.put(&message))
             })
             .await;
         outbox.put(|tx| tx.put(&sent(9_999, 1, "victim@x.example".to_owned()))).await;
         let mut schedule = Schedule::default();
-        let (letters, reads) = outbox.plan_all(&mut schedule);
-        assert!(letters.is_empty());
+        let (messages, reads) = outbox.plan_all(&mut schedule);
+        assert!(messages.is_empty());
         assert!(reads.iter().all(|read| *read < 500), "{reads:?}");
-        let turns = schedule.turns.len();
+        let turns = schedule.due_order.len();
         assert_eq!(turns, usize::try_from(organizations).expect("a number"));
     }
 }
@@ -203,12 +206,12 @@ async fn organizations_take_turns() {
     let outbox = Outbox::new();
     outbox.letters(1, 90, distinct).await;
     let mut schedule = Schedule::default();
-    let (round, _) = outbox.plan(&mut schedule, NOW);
-    assert_eq!(round.letters.len(), LETTERS_SENT);
+    let (batch, _) = outbox.plan(&mut schedule, NOW);
+    assert_eq!(batch.messages.len(), MAX_SENT_PER_ORGANIZATION);
     outbox.put(|tx| tx.put(&letter(2, 1, "other@x.example".to_owned()))).await;
     schedule.add(organization(2), NOW);
-    let (round, _) = outbox.plan(&mut schedule, NOW);
-    assert!(round.letters.iter().any(|letter| letter.organization == organization(2)));
+    let (batch, _) = outbox.plan(&mut schedule, NOW);
+    assert!(batch.messages.iter().any(|message| message.organization == organization(2)));
 }
 
 #[tokio::test]
@@ -217,20 +220,20 @@ async fn one_letter_to_a_mailbox_is_in_a_round() {
     for of in 1..=3 {
         outbox.letters(of, 3, one_mailbox).await;
     }
-    let (round, _) = outbox.plan(&mut Schedule::default(), NOW);
-    assert_eq!(round.letters.len(), 1);
-    assert_eq!(round.next, Some(NOW));
+    let (batch, _) = outbox.plan(&mut Schedule::default(), NOW);
+    assert_eq!(batch.messages.len(), 1);
+    assert_eq!(batch.next_at, Some(NOW));
 }
 
 #[tokio::test]
 async fn a_letter_that_was_put_off_is_looked_at_when_it_is_due() {
     let outbox = Outbox::new();
     let due = NOW.plus_seconds(5);
-    outbox.put(move |tx| tx.put(&Letter { due_at: due, ..letter(1, 1, distinct(1)) })).await;
+    outbox.put(move |tx| tx.put(&OutboxMessage { due_at: due, ..letter(1, 1, distinct(1)) })).await;
     let mut schedule = Schedule::default();
-    let (round, _) = outbox.plan(&mut schedule, NOW);
-    assert_eq!((round.letters.len(), round.next), (0, Some(due)));
-    assert_eq!(outbox.plan(&mut schedule, due).0.letters.len(), 1);
+    let (batch, _) = outbox.plan(&mut schedule, NOW);
+    assert_eq!((batch.messages.len(), batch.next_at), (0, Some(due)));
+    assert_eq!(outbox.plan(&mut schedule, due).0.messages.len(), 1);
 }
 
 #[tokio::test]
@@ -239,8 +242,8 @@ async fn a_user_whose_mail_took_long_waits_in_all_organizations_and_others_do_no
     for of in 1..=5 {
         outbox.letters(of, 3, distinct).await;
     }
-    let of_other = Letter {
-        about: About::Invite { invite: InviteId(id(6, 1)), to: distinct(6), by: Some(UserId(2)) },
+    let of_other = OutboxMessage {
+        about: Notification::Invite { invite: InviteId(id(6, 1)), to: distinct(6), by: UserId(2) },
         ..letter(6, 1, distinct(6))
     };
     outbox.put(move |tx| tx.put(&of_other)).await;
@@ -248,15 +251,15 @@ async fn a_user_whose_mail_took_long_waits_in_all_organizations_and_others_do_no
     let slow = letter(1, 0, distinct(0));
     let ended = NOW.plus_seconds(30);
     schedule.pauses.add(&slow, std::time::Duration::from_secs(30), ended);
-    let organizations = |round: &Round| -> Vec<_> {
-        round.letters.iter().map(|letter| letter.organization).collect()
+    let organizations = |batch: &Batch| -> Vec<_> {
+        batch.messages.iter().map(|message| message.organization).collect()
     };
-    let (round, _) = outbox.plan(&mut schedule, ended);
-    assert_eq!(organizations(&round), [organization(6)]);
+    let (batch, _) = outbox.plan(&mut schedule, ended);
+    assert_eq!(organizations(&batch), [organization(6)]);
     schedule.add(organization(6), NOW);
-    let (round, _) = outbox.plan(&mut schedule, ended.plus_seconds(119));
-    assert_eq!(organizations(&round), [organization(6)]);
-    let (round, _) = outbox.plan(&mut schedule, ended.plus_seconds(120));
-    assert!(!round.letters.is_empty());
-    assert!(round.letters.iter().all(|letter| letter.organization != organization(6)));
+    let (batch, _) = outbox.plan(&mut schedule, ended.plus_seconds(119));
+    assert_eq!(organizations(&batch), [organization(6)]);
+    let (batch, _) = outbox.plan(&mut schedule, ended.plus_seconds(120));
+    assert!(!batch.messages.is_empty());
+    assert!(batch.messages.iter().all(|message| message.organization != organization(6)));
 }

@@ -1,79 +1,79 @@
-//! How access rules are shown, for the schema.
+//! Response schemas of access rules.
 
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::access::levels::AccessLevel;
+use crate::auth::levels::AccessLevel;
 use crate::ids::MembershipId;
 use crate::resources::projects::grants::GrantLevel;
 use crate::resources::users;
 use crate::time::Timestamp;
 
-/// The rules on a project, and what the caller may do in it and with them.
+/// The access rules on a project, and the caller's own access.
 #[derive(ToSchema)]
 pub struct ProjectAccessControls {
-    /// The rules, each about a member.
+    /// One rule for each member who has one.
     pub access_controls: Vec<ProjectAccessControl>,
-    /// The levels that a rule takes, least first.
+    /// The levels of a rule, lowest first.
     pub available_access_levels: Vec<GrantLevel>,
-    /// What every member has whom no rule names.
+    /// The level of members without a rule.
     pub default_access_level: GrantLevel,
-    /// What the caller has.
+    /// The caller's level.
     pub user_access_level: GrantLevel,
-    /// Whether the caller makes rules.
+    /// Whether the caller may edit the rules.
     pub user_can_edit_access_levels: bool,
 }
 
-/// A rule on a project.
+/// An access rule on a project.
 #[derive(ToSchema)]
 pub struct ProjectAccessControl {
-    /// What the member may do in the project.
+    /// The member's level in the project.
     pub access_level: GrantLevel,
-    /// The rest.
+    /// The fields that all rules have.
     #[serde(flatten)]
     pub rule: Rule,
 }
 
-/// The rules on a dashboard, or on all of a project, and what the caller may do with them.
+/// The access rules on a dashboard, or on all dashboards of a project, and the caller's own access.
 #[derive(ToSchema)]
 pub struct DashboardAccessControls {
-    /// The rules: those about members, then the one for everyone.
+    /// The rules on members, followed by the rule for everyone.
     pub access_controls: Vec<DashboardAccessControl>,
-    /// The levels that a rule takes, least first.
+    /// The levels of a rule, lowest first.
     pub available_access_levels: Vec<AccessLevel>,
-    /// What everyone has whom no rule names.
+    /// The level of everyone to whom no rule applies.
     pub default_access_level: AccessLevel,
-    /// What the caller has.
+    /// The caller's level.
     pub user_access_level: AccessLevel,
-    /// Whether the caller makes rules.
+    /// Whether the caller may edit the rules.
     pub user_can_edit_access_levels: bool,
 }
 
-/// A rule on a dashboard, or on all dashboards of a project.
+/// An access rule on a dashboard, or on all dashboards of a project.
 #[derive(ToSchema)]
 pub struct DashboardAccessControl {
-    /// What may be done with it.
+    /// The level on the dashboard or dashboards.
     pub access_level: AccessLevel,
-    /// The rest.
+    /// The fields that all rules have.
     #[serde(flatten)]
     pub rule: Rule,
 }
 
-/// What every rule shows besides its level.
+/// The fields that all access rules have.
 #[derive(ToSchema)]
 pub struct Rule {
     /// `project` or `dashboard`.
     pub resource: String,
-    /// What it is on: a number; null for all dashboards of the project.
+    /// ID of the project or dashboard. Null for a rule on all dashboards of the project.
     pub resource_id: Option<String>,
-    /// The membership it is about, which is not the user's id; null for everyone by default.
+    /// ID of the membership, not of the user. Null for everyone by default.
     pub organization_member: Option<MembershipId>,
-    /// Null: roles do not exist.
+    /// Always null: roles are not supported.
     pub role: Option<Uuid>,
-    /// Null: who made a rule is not kept.
-    pub created_by: Option<users::Shown>,
-    /// When it was made.
+    /// Always null: the creator of a rule is only in the activity log.
+    pub created_by: Option<users::Fields>,
+    /// When the rule was created.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// When the level last changed.
     pub updated_at: Timestamp,
 }

@@ -3,12 +3,12 @@
 
 use axum::extract::State;
 
-use crate::access::levels::Rights;
-use crate::access::{Admitted, Changing, InProject, Needs};
+use crate::auth::levels::DashboardRights;
+use crate::auth::{InProject, ReadAccess, Requirements, WriteAccess};
 use crate::error::{Error, Result};
-use crate::http::answer::{Answer, Answered};
-use crate::http::body::Body;
-use crate::http::path::Id;
+use crate::http::body::JsonBody;
+use crate::http::path::PathId;
+use crate::http::response::{ApiResponse, ApiResult};
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
 use crate::input::Parsed;
@@ -27,128 +27,142 @@ const OF_DASHBOARD: &str = "/api/projects/{project_id}/dashboards/{id}/access_co
 const NOT_OF_DASHBOARD: &str =
     "/api/projects/{project_id}/dashboards/{id}/resource_access_controls/";
 
-/// An example of a rule on a project.
+/// Example of a rule on a project.
 const ON_PROJECT: &str =
     r#"{"organization_member": "0197a2f4-5c1e-7b3a-9d2e-3f4a5b6c7d8e", "access_level": "member"}"#;
 
-/// The routes of access controls.
+/// Registers the routes of access controls.
 pub fn routes(routes: &mut Routes) {
-    let read = Needs::scope("access_control:read");
-    let write = Needs::scope("access_control:write");
-    routes
-        .noun("access_controls", "Who may do what, by name, in a project and with its dashboards.");
+    let read = Requirements::scope("access_control:read");
+    let write = Requirements::scope("access_control:write");
+    routes.resource("access_controls", "Access of members to a project and to its dashboards.");
     routes
         .get(OF_PROJECT, "projects_access_controls_retrieve", read, retrieve)
-        .summary("Retrieve the rules on a project.")
-        .answers::<ProjectAccessControls>(200)
+        .summary("Retrieve the access rules on a project.")
+        .returns::<ProjectAccessControls>(200)
         .unversioned();
     routes
         .put(OF_PROJECT, "projects_access_controls_update", write, update)
-        .summary("Put a member's rule on a project; 204 where the level is null, which removes it.")
-        .takes::<NewAccessControl>()
+        .summary("Set a member's access rule on a project. A null level deletes the rule: 204.")
+        .body::<NewAccessControl>()
         .example(ON_PROJECT)
-        .answers::<ProjectAccessControl>(200)
+        .returns::<ProjectAccessControl>(200)
         .unversioned()
-        .may(204);
+        .may_return(204);
     routes
         .get(OF_DASHBOARDS, "projects_resource_access_controls_retrieve", read, retrieve_all)
-        .summary("Retrieve the rules on all dashboards of a project.")
-        .answers::<DashboardAccessControls>(200)
+        .summary("Retrieve the access rules on all dashboards of a project.")
+        .returns::<DashboardAccessControls>(200)
         .unversioned();
     routes
         .put(OF_DASHBOARDS, "projects_resource_access_controls_update", write, update_all)
-        .summary("Put a rule on all dashboards; 204 where the level is null, which removes it.")
-        .takes::<NewResourceAccessControl>()
+        .summary("Set an access rule on all dashboards. A null level deletes the rule: 204.")
+        .body::<NewResourceAccessControl>()
         .example(r#"{"resource": "dashboard", "access_level": "viewer"}"#)
-        .answers::<DashboardAccessControl>(200)
+        .returns::<DashboardAccessControl>(200)
         .unversioned()
-        .may(204);
+        .may_return(204);
     routes
         .get(OF_DASHBOARD, "dashboards_access_controls_retrieve", read, retrieve_one)
-        .summary("Retrieve the rules on a dashboard.")
+        .summary("Retrieve the access rules on a dashboard.")
         .id::<DashboardId>()
-        .answers::<DashboardAccessControls>(200)
+        .returns::<DashboardAccessControls>(200)
         .unversioned();
     routes
         .put(OF_DASHBOARD, "dashboards_access_controls_update", write, update_one)
-        .summary("Put a rule on a dashboard; 204 where the level is null, which removes it.")
+        .summary("Set an access rule on a dashboard. A null level deletes the rule: 204.")
         .id::<DashboardId>()
-        .takes::<NewDashboardAccessControl>()
+        .body::<NewDashboardAccessControl>()
         .example(r#"{"access_level": "none"}"#)
-        .answers::<DashboardAccessControl>(200)
+        .returns::<DashboardAccessControl>(200)
         .unversioned()
-        .may(204);
+        .may_return(204);
     let operation = "dashboards_resource_access_controls_retrieve";
     routes
         .get(NOT_OF_DASHBOARD, operation, read, refuse)
-        .summary("Refused: such rules are a project's.")
+        .summary("Not allowed: rules on all dashboards belong to a project.")
         .id::<DashboardId>()
-        .refuses(400);
+        .always_fails(400);
 }
 
-async fn retrieve(State(app): State<App>, at: Admitted<InProject>) -> Answered {
-    app.long_reads().read(at, |tx, at| super::body(tx, &at.place)).await.map(Answer::Plain)
+async fn retrieve(State(app): State<App>, access: ReadAccess<InProject>) -> ApiResult {
+    app.long_reads().read(access, |tx, at| super::body(tx, &at.tenant)).await.map(ApiResponse::Json)
 }
 
-async fn update(State(app): State<App>, at: Changing<InProject>, Body(sent): Body) -> Answered {
-    let sent = Parsed::<NewAccessControl>::of(&sent);
+async fn update(
+    State(app): State<App>,
+    access: WriteAccess<InProject>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let sent = Parsed::<NewAccessControl>::new(&sent);
     let rule = app
-        .change(&at, move |tx, _, place: &InProject, now| super::update(tx, place, &sent, now))
+        .change(&access, move |tx, _, tenant: &InProject, now| {
+            super::update(tx, tenant, &sent, now)
+        })
         .await?;
-    Ok(rule.map_or(Answer::NoContent, Answer::Plain))
+    Ok(rule.map_or(ApiResponse::NoContent, ApiResponse::Json))
 }
 
-async fn retrieve_all(State(app): State<App>, at: Admitted<InProject>) -> Answered {
-    app.long_reads().read(at, |tx, at| super::body_of_all(tx, &at.place)).await.map(Answer::Plain)
+async fn retrieve_all(State(app): State<App>, access: ReadAccess<InProject>) -> ApiResult {
+    app.long_reads()
+        .read(access, |tx, at| super::body_of_all(tx, &at.tenant))
+        .await
+        .map(ApiResponse::Json)
 }
 
-async fn update_all(State(app): State<App>, at: Changing<InProject>, Body(sent): Body) -> Answered {
-    let sent = Parsed::<NewResourceAccessControl>::of(&sent);
+async fn update_all(
+    State(app): State<App>,
+    access: WriteAccess<InProject>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let sent = Parsed::<NewResourceAccessControl>::new(&sent);
     let rule = app
-        .change(&at, move |tx, _, place: &InProject, now| super::update_all(tx, place, &sent, now))
+        .change(&access, move |tx, _, tenant: &InProject, now| {
+            super::update_all(tx, tenant, &sent, now)
+        })
         .await?;
-    Ok(rule.map_or(Answer::NoContent, Answer::Plain))
+    Ok(rule.map_or(ApiResponse::NoContent, ApiResponse::Json))
 }
 
 async fn retrieve_one(
     State(app): State<App>,
-    at: Admitted<InProject>,
-    Id(id): Id<DashboardId>,
-) -> Answered {
+    access: ReadAccess<InProject>,
+    PathId(id): PathId<DashboardId>,
+) -> ApiResult {
     let id = id?;
-    let shown = app
-        .long_reads()
-        .read(at, move |tx, at| super::body_of_one(tx, &at.place, id, rights(tx, &at.place, id)?));
-    shown.await.map(Answer::Plain)
+    let fields = app.long_reads().read(access, move |tx, at| {
+        super::body_of_one(tx, &at.tenant, id, rights(tx, &at.tenant, id)?)
+    });
+    fields.await.map(ApiResponse::Json)
 }
 
 async fn update_one(
     State(app): State<App>,
-    at: Changing<InProject>,
-    Id(id): Id<DashboardId>,
-    Body(sent): Body,
-) -> Answered {
-    let (id, sent) = (id?, Parsed::<NewDashboardAccessControl>::of(&sent));
+    access: WriteAccess<InProject>,
+    PathId(id): PathId<DashboardId>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let (id, sent) = (id?, Parsed::<NewDashboardAccessControl>::new(&sent));
     let rule = app
-        .change(&at, move |tx, _, place: &InProject, now| {
-            let rights = rights(tx, place, id)?;
-            super::update_one(tx, place, id, rights, &sent, now)
+        .change(&access, move |tx, _, tenant: &InProject, now| {
+            let rights = rights(tx, tenant, id)?;
+            super::update_one(tx, tenant, id, rights, &sent, now)
         })
         .await?;
-    Ok(rule.map_or(Answer::NoContent, Answer::Plain))
+    Ok(rule.map_or(ApiResponse::NoContent, ApiResponse::Json))
 }
 
-/// Rules on all dashboards are not one dashboard's (facts-dashboards §9).
-async fn refuse(at: Admitted<InProject>, Id(id): Id<DashboardId>) -> Answered {
-    rights(&*at.tx, &at.place, id?)?.require_view()?;
+/// Answers 400, as PostHog does: rules on all dashboards belong to the project.
+async fn refuse(access: ReadAccess<InProject>, PathId(id): PathId<DashboardId>) -> ApiResult {
+    rights(&*access.snapshot, &access.tenant, id?)?.require_view()?;
     Err(Error::invalid(
         "invalid_input",
         "Resource-level access controls can only be configured for projects.",
     ))
 }
 
-/// What the caller may do with a live dashboard.
-fn rights(tx: &impl Tx, place: &InProject, id: DashboardId) -> Result<Rights> {
-    let found = tx.head::<Dashboard>(&(place.project.id, id))?.filter(|head| !head.deleted);
-    found.ok_or_else(Error::not_found)?.rights(tx, place)
+/// Returns the caller's rights on a live dashboard.
+fn rights(tx: &impl Tx, tenant: &InProject, id: DashboardId) -> Result<DashboardRights> {
+    let found = tx.meta::<Dashboard>(&(tenant.project.id, id))?.filter(|meta| !meta.deleted);
+    found.ok_or_else(Error::not_found)?.rights(tx, tenant)
 }

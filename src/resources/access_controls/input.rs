@@ -1,4 +1,4 @@
-//! What is sent to put or remove a rule (facts-dashboards §9).
+//! Request bodies that set or delete an access rule. See `docs/spec/access-controls.md`.
 
 use std::marker::PhantomData;
 
@@ -6,14 +6,14 @@ use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use uuid::Uuid;
 
-use crate::access::levels::AccessLevel;
+use crate::auth::levels::AccessLevel;
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{Choice, Choices, Field, Nullable, Required, Schema, UuidField};
 use crate::patch::Patch;
 use crate::resources::projects::grants::GrantLevel;
 
-/// The levels that a rule on a project takes.
+/// The levels of a rule on a project.
 pub struct OnProject;
 
 impl Choices for OnProject {
@@ -23,11 +23,11 @@ impl Choices for OnProject {
 
 impl From<GrantLevel> for Value {
     fn from(level: GrantLevel) -> Self {
-        level.word().into()
+        level.as_str().into()
     }
 }
 
-/// The levels that a rule on dashboards takes.
+/// The levels of a rule on dashboards.
 pub struct OnDashboards;
 
 impl Choices for OnDashboards {
@@ -37,21 +37,21 @@ impl Choices for OnDashboards {
 
 impl From<AccessLevel> for Value {
     fn from(level: AccessLevel) -> Self {
-        level.word().into()
+        level.as_str().into()
     }
 }
 
-/// `access_level`: a level, or null for no rule at all; it has to be sent, and has a refusal of its own
-/// (facts-dashboards §9).
-pub struct Level<C>(PhantomData<C>);
+/// `access_level`: required; a level, or null to delete the rule. The error for an unknown level is
+/// PostHog's, with code `invalid_input`.
+pub struct LevelField<C>(PhantomData<C>);
 
-impl<C: Choices> Field for Level<C> {
-    type Out = Option<C::Value>;
+impl<C: Choices> Field for LevelField<C> {
+    type Output = Option<C::Value>;
 
     const REQUIRED: bool = true;
 
-    fn take(name: &str, value: Option<&Value>) -> Result<Self::Out> {
-        match Nullable::<Choice<C>>::take(name, value) {
+    fn parse(name: &str, value: Option<&Value>) -> Result<Self::Output> {
+        match Nullable::<Choice<C>>::parse(name, value) {
             Ok(Patch::Value(level)) => Ok(Some(level)),
             Ok(Patch::Null) => Ok(None),
             Ok(Patch::Absent) => Err(super::required(name)),
@@ -70,14 +70,14 @@ impl<C: Choices> Field for Level<C> {
     }
 }
 
-/// `role`: one that is named is looked for in vain, so null is all that is right.
-pub struct Role;
+/// `role`: must be null. Roles are not supported, so a UUID is refused later because no role has it.
+pub struct RoleField;
 
-impl Field for Role {
-    type Out = Patch<Uuid>;
+impl Field for RoleField {
+    type Output = Patch<Uuid>;
 
-    fn take(name: &str, value: Option<&Value>) -> Result<Self::Out> {
-        Nullable::<UuidField>::take(name, value)
+    fn parse(name: &str, value: Option<&Value>) -> Result<Self::Output> {
+        Nullable::<UuidField>::parse(name, value)
     }
 
     fn property() -> Schema {
@@ -85,48 +85,48 @@ impl Field for Role {
     }
 }
 
-/// What a rule on all of a kind can be about.
-pub struct Resources;
+/// The values of `resource`.
+pub struct RuleResources;
 
-impl Choices for Resources {
+impl Choices for RuleResources {
     type Value = &'static str;
     const ALL: &'static [&'static str] = &["dashboard"];
 }
 
 input! {
-    /// One rule on a project to put or, where the level is null, to remove.
+    /// A rule on a project: sets it, or deletes it if `access_level` is null.
     pub struct NewAccessControl {
-        /// What the member may do in the project; null for no rule of the member's own.
-        access_level: Level<OnProject>,
-        /// The membership it is about, which is not the user's id.
+        /// The member's level in the project. Null deletes the rule.
+        access_level: LevelField<OnProject>,
+        /// ID of the membership, not of the user.
         organization_member: Nullable<UuidField>,
-        /// Roles do not exist: null.
-        role: Role,
+        /// Must be null: roles are not supported.
+        role: RoleField,
     }
 }
 
 input! {
-    /// One rule on a dashboard to put or, where the level is null, to remove.
+    /// A rule on a dashboard: sets it, or deletes it if `access_level` is null.
     pub struct NewDashboardAccessControl {
-        /// What may be done with the dashboard; null for no such rule.
-        access_level: Level<OnDashboards>,
-        /// The membership it is about, which is not the user's id; null for everyone by default.
+        /// The level on the dashboard. Null deletes the rule.
+        access_level: LevelField<OnDashboards>,
+        /// ID of the membership, not of the user. Null for everyone by default.
         organization_member: Nullable<UuidField>,
-        /// Roles do not exist: null.
-        role: Role,
+        /// Must be null: roles are not supported.
+        role: RoleField,
     }
 }
 
 input! {
-    /// One rule on all dashboards of a project to put or, where the level is null, to remove.
+    /// A rule on all dashboards of a project: sets it, or deletes it if `access_level` is null.
     pub struct NewResourceAccessControl {
-        /// What may be done with each of them; null for no such rule.
-        access_level: Level<OnDashboards>,
-        /// What it is about: dashboards.
-        resource: Required<Choice<Resources>>,
-        /// The membership it is about, which is not the user's id; null for everyone by default.
+        /// The level on every dashboard. Null deletes the rule.
+        access_level: LevelField<OnDashboards>,
+        /// Must be `dashboard`.
+        resource: Required<Choice<RuleResources>>,
+        /// ID of the membership, not of the user. Null for everyone by default.
         organization_member: Nullable<UuidField>,
-        /// Roles do not exist: null.
-        role: Role,
+        /// Must be null: roles are not supported.
+        role: RoleField,
     }
 }

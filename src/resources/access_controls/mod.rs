@@ -1,6 +1,5 @@
-//! Access controls: which member has which level, on a project by name, on a dashboard, or on all
-//! dashboards of a project; and which everyone has on dashboards where no rule names them (decisions §4;
-//! facts-dashboards §9).
+//! Access controls: rules that give a member, or everyone by default, a level on a project, on one
+//! dashboard, or on all dashboards of a project. See `docs/spec/access-controls.md`.
 
 pub mod body;
 pub mod http;
@@ -23,7 +22,7 @@ pub use input::{NewAccessControl, NewDashboardAccessControl, NewResourceAccessCo
 pub use on_dashboards::{body_of_all, body_of_one, update_all, update_one};
 pub use on_project::{body, update};
 
-/// The member whom a rule is to be about; none where it names nobody.
+/// Returns the member that a rule names; `None` if the rule is a default.
 fn find_member(
     tx: &impl Tx,
     organization: OrganizationId,
@@ -52,22 +51,22 @@ fn does_not_exist(attr: &str, id: &Uuid) -> Error {
     Error::field(attr, "does_not_exist", detail)
 }
 
-/// What is shown around rules, whatever they are on.
-struct Rules<'r> {
-    /// The levels that a rule takes, least first.
+/// The parts of a response that surround its rules.
+struct RuleList<'r> {
+    /// The levels of a rule, lowest first.
     available: &'r [&'static str],
-    /// What everyone has whom no rule names.
+    /// The level of everyone to whom no rule applies.
     default: &'static str,
-    /// What the caller has.
+    /// The caller's level.
     user: &'static str,
-    /// Whether the caller makes rules.
-    edits: bool,
+    /// Whether the caller may edit the rules.
+    can_edit: bool,
 }
 
-impl Rules<'_> {
-    /// The whole of it around the rules that `write` appends.
+impl RuleList<'_> {
+    /// Renders the response, with the rules that `write` appends.
     fn body(&self, write: impl FnOnce(&mut Array<'_>) -> Result<()>) -> Result<Vec<u8>> {
-        let mut out = Vec::with_capacity(2 * RULE);
+        let mut out = Vec::with_capacity(2 * RULE_SIZE);
         Object::begin(&mut out)
             .with("access_controls", |out| {
                 let mut items = Array::begin(out);
@@ -78,17 +77,17 @@ impl Rules<'_> {
             .field("available_access_levels", self.available)?
             .field("default_access_level", self.default)?
             .field("user_access_level", self.user)?
-            .field("user_can_edit_access_levels", &self.edits)?
+            .field("user_can_edit_access_levels", &self.can_edit)?
             .end();
         Ok(out)
     }
 }
 
-/// About what one rule takes, in bytes.
-const RULE: usize = 256;
+/// Approximate size of a rule in a response, in bytes.
+const RULE_SIZE: usize = 256;
 
-/// A rule as it is shown, whatever it is on.
-struct Shown {
+/// The fields of a rule in a response.
+struct RuleView {
     access_level: &'static str,
     resource: &'static str,
     resource_id: Option<String>,
@@ -97,8 +96,8 @@ struct Shown {
     updated_at: Timestamp,
 }
 
-impl Shown {
-    /// Who made a rule is not kept, and roles do not exist.
+impl RuleView {
+    /// Appends the rule. `role` and `created_by` are always null.
     fn write(&self, out: &mut Vec<u8>) -> Result<()> {
         Object::begin(out)
             .field("access_level", self.access_level)?
@@ -113,9 +112,9 @@ impl Shown {
         Ok(())
     }
 
-    /// The rule alone.
-    fn alone(&self) -> Result<Vec<u8>> {
-        let mut out = Vec::with_capacity(RULE);
+    /// Renders the rule alone.
+    fn to_json(&self) -> Result<Vec<u8>> {
+        let mut out = Vec::with_capacity(RULE_SIZE);
         self.write(&mut out)?;
         Ok(out)
     }

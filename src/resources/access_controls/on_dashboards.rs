@@ -1,9 +1,9 @@
-//! The access controls of a dashboard, and of all dashboards of a project. A rule is a [`Rule`].
+//! Access rules on one dashboard, and on all dashboards of a project. They are stored as [`AccessRule`] records.
 
 use uuid::Uuid;
 
-use crate::access::InProject;
-use crate::access::levels::{self, AccessLevel, Rights};
+use crate::auth::InProject;
+use crate::auth::levels::{self, AccessLevel, DashboardRights};
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, MembershipId, ProjectId};
 use crate::input::Parsed;
@@ -14,137 +14,138 @@ use crate::resources::projects::grants::GrantLevel;
 use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
-use super::rules::{self, Rule};
+use super::rules::{self, AccessRule};
 use super::{
-    NewDashboardAccessControl, NewResourceAccessControl, Rules, Shown, find_member, on_project,
+    NewDashboardAccessControl, NewResourceAccessControl, RuleList, RuleView, find_member,
+    on_project,
 };
 
-/// Puts a rule on a dashboard with which the caller has these rights, or removes it; answers it as it is
-/// shown, or none.
+/// Sets or deletes a rule on one dashboard. Returns the JSON of the rule, or `None` if it was deleted.
+/// `rights` are the caller's rights on the dashboard.
 ///
 /// # Errors
-/// 403 for those who do not manage the dashboard; 400 for a field.
+/// 403 if the caller may not edit the rules of the dashboard; 400 for an invalid field.
 pub fn update_one(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     dashboard: DashboardId,
-    rights: Rights,
+    rights: DashboardRights,
     sent: &Parsed<NewDashboardAccessControl>,
     now: Timestamp,
 ) -> Result<Option<Vec<u8>>> {
-    rights.require_manage(runs_project(tx, place)?)?;
+    rights.require_manage(runs_project(tx, tenant)?)?;
     let NewDashboardAccessControl { access_level, organization_member, role } = sent.get()?;
     let named = (organization_member, role);
-    put(tx, place, Some(dashboard), named, *access_level, now)
+    put(tx, tenant, Some(dashboard), named, *access_level, now)
 }
 
-/// Puts a rule on all dashboards of a project, or removes it; answers it as it is shown, or none.
+/// Sets or deletes a rule on all dashboards of a project. Returns the JSON of the rule, or `None` if it was
+/// deleted.
 ///
 /// # Errors
-/// 403 for those who do not administer the organization; 400 for a field.
+/// 403 if the caller is not an admin of the organization; 400 for an invalid field.
 pub fn update_all(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     sent: &Parsed<NewResourceAccessControl>,
     now: Timestamp,
 ) -> Result<Option<Vec<u8>>> {
-    if !place.member.level.administers() {
+    if !tenant.member.level.is_admin() {
         return Err(Error::denied(
             "Must be an Organization admin to modify project-wide permissions.",
         ));
     }
     let NewResourceAccessControl { access_level, resource: _, organization_member, role } =
         sent.get()?;
-    put(tx, place, None, (organization_member, role), *access_level, now)
+    put(tx, tenant, None, (organization_member, role), *access_level, now)
 }
 
 fn put(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     dashboard: Option<DashboardId>,
     (member, role): (&Patch<Uuid>, &Patch<Uuid>),
     level: Option<AccessLevel>,
     now: Timestamp,
 ) -> Result<Option<Vec<u8>>> {
-    let member = find_member(tx, place.project.organization, member, role)?;
+    let member = find_member(tx, tenant.project.organization, member, role)?;
     let user = member.as_ref().map(|member| member.user);
     let Some(level) = level else {
-        tx.remove::<Rule>(&(place.project.id, dashboard, user))?;
+        tx.remove::<AccessRule>(&(tenant.project.id, dashboard, user))?;
         return Ok(None);
     };
-    let kept = rules::set(tx, place, dashboard, user, level, now)?;
-    shown(&kept, member.map(|member| member.id)).alone().map(Some)
+    let kept = rules::set(tx, tenant, dashboard, user, level, now)?;
+    rule_view(&kept, member.map(|member| member.id)).to_json().map(Some)
 }
 
-/// Whether the caller runs the project: by a grant, or as an admin of the organization.
-fn runs_project(tx: &impl Tx, place: &InProject) -> Result<bool> {
-    Ok(on_project::level(tx, place)? == GrantLevel::Admin)
+/// Returns whether the caller is an admin of the project, by a grant or as an admin of the organization.
+fn runs_project(tx: &impl Tx, tenant: &InProject) -> Result<bool> {
+    Ok(on_project::level(tx, tenant)? == GrantLevel::Admin)
 }
 
-/// The rules on a dashboard, those about members by user and then the one for everyone; and what the
-/// caller may do with it and them.
+/// Renders the rules on a dashboard with the caller's own access. Rules on members come first, ordered by
+/// user; the rule for everyone is last.
 ///
 /// # Errors
-/// 403 for those who neither see the dashboard nor make its rules.
+/// 403 if the caller may neither view the dashboard nor edit its rules.
 pub fn body_of_one(
     tx: &impl Tx,
-    place: &InProject,
+    tenant: &InProject,
     dashboard: DashboardId,
-    rights: Rights,
+    rights: DashboardRights,
 ) -> Result<Vec<u8>> {
-    let edits = rights.can_manage(runs_project(tx, place)?);
-    if !edits {
+    let can_edit = rights.can_manage(runs_project(tx, tenant)?);
+    if !can_edit {
         rights.require_view()?;
     }
-    let default = rules::default_of_all(tx, place.project.id)?;
-    let rules = Rules {
-        available: &AccessLevel::ALL.map(AccessLevel::word),
-        default: default.unwrap_or(AccessLevel::Editor).word(),
-        user: rights.user_access_level.word(),
-        edits,
+    let default = rules::default_of_all(tx, tenant.project.id)?;
+    let rules = RuleList {
+        available: &AccessLevel::ALL.map(AccessLevel::as_str),
+        default: default.unwrap_or(AccessLevel::Editor).as_str(),
+        user: rights.user_access_level.as_str(),
+        can_edit,
     };
-    rules.body(|items| write_rules(tx, place, Some(dashboard), items))
+    rules.body(|items| write_rules(tx, tenant, Some(dashboard), items))
 }
 
-/// The rules on all dashboards of a project, in the same order; and what the caller may do by them and
-/// with them.
+/// Renders the rules on all dashboards of a project with the caller's own access, in the same order.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub fn body_of_all(tx: &impl Tx, place: &InProject) -> Result<Vec<u8>> {
-    let edits = place.member.level.administers();
-    let rules = Rules {
-        available: &AccessLevel::ALL.map(AccessLevel::word),
-        default: AccessLevel::Editor.word(),
-        user: levels::on_all(&place.member, rules::on_all(tx, place)?).word(),
-        edits,
+pub fn body_of_all(tx: &impl Tx, tenant: &InProject) -> Result<Vec<u8>> {
+    let can_edit = tenant.member.level.is_admin();
+    let rules = RuleList {
+        available: &AccessLevel::ALL.map(AccessLevel::as_str),
+        default: AccessLevel::Editor.as_str(),
+        user: levels::default_level(&tenant.member, rules::level_on_all(tx, tenant)?).as_str(),
+        can_edit,
     };
-    rules.body(|items| write_rules(tx, place, None, items))
+    rules.body(|items| write_rules(tx, tenant, None, items))
 }
 
-/// Appends the rules, without those about users whom the list of members leaves out.
+/// Appends the rules. Leaves out rules on inactive users, as the list of members does.
 fn write_rules(
     tx: &impl Tx,
-    place: &InProject,
+    tenant: &InProject,
     dashboard: Option<DashboardId>,
     items: &mut Array<'_>,
 ) -> Result<()> {
-    let prefix: (ProjectId, Option<DashboardId>) = (place.project.id, dashboard);
-    tx.scan::<Rule, _>(&prefix, Window::all(Order::Ascending), |row| {
-        let member = match row.head.user {
-            Some(user) => match members::find_listed(tx, row.head.organization, user)? {
+    let prefix: (ProjectId, Option<DashboardId>) = (tenant.project.id, dashboard);
+    tx.scan::<AccessRule, _>(&prefix, Window::all(Order::Ascending), |row| {
+        let member = match row.meta.user {
+            Some(user) => match members::find_listed(tx, row.meta.organization, user)? {
                 Some(member) => Some(member.id),
                 None => return Ok(()),
             },
             None => None,
         };
-        items.item(|out| shown(&row.head, member).write(out))
+        items.item(|out| rule_view(&row.meta, member).write(out))
     })
 }
 
-fn shown(rule: &Rule, member: Option<MembershipId>) -> Shown {
-    Shown {
-        access_level: rule.level.word(),
+fn rule_view(rule: &AccessRule, member: Option<MembershipId>) -> RuleView {
+    RuleView {
+        access_level: rule.level.as_str(),
         resource: "dashboard",
         resource_id: rule.dashboard.map(|id| id.to_string()),
         organization_member: member,

@@ -1,12 +1,11 @@
-//! Access rules on dashboards: what a member, or everyone by default, may do with one of them or with all
-//! (facts-dashboards §9, the four-level variant).
+//! Access rules on dashboards, and which of them decides. See `docs/spec/access-controls.md`.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::access::InProject;
-use crate::access::levels::AccessLevel;
+use crate::auth::InProject;
+use crate::auth::levels::AccessLevel;
 use crate::error::Result;
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
 use crate::resources::members::Membership;
@@ -16,39 +15,39 @@ use crate::store::{
 };
 use crate::time::Timestamp;
 
-/// A rule.
+/// An access rule on one dashboard, or on all dashboards of a project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Rule {
+pub struct AccessRule {
     /// The organization of the project.
     pub organization: OrganizationId,
     /// The project.
     pub project: ProjectId,
-    /// The dashboard; none for all of the project.
+    /// The dashboard; none for all dashboards of the project.
     pub dashboard: Option<DashboardId>,
-    /// Whom it is about; none for everyone whom no other rule names.
+    /// The user to whom the rule applies; none for everyone by default.
     pub user: Option<UserId>,
-    /// What it gives.
+    /// The level that the rule gives.
     pub level: AccessLevel,
-    /// When it was made.
+    /// When the rule was created.
     pub created_at: Timestamp,
-    /// When its level last changed.
+    /// When the level last changed.
     pub updated_at: Timestamp,
 }
 
-/// The rules about a member.
-pub const BY_MEMBER: Index<Rule, (OrganizationId, UserId)> =
+/// Rules by the member that they name.
+pub const BY_MEMBER: Index<AccessRule, (OrganizationId, UserId)> =
     Index::many(Table::AccessRulesByMember, |rule| Some((rule.organization, rule.user?)));
-/// The rules for everyone.
-pub const FOR_ALL: Index<Rule, ProjectId> =
+/// Rules that name no member.
+pub const DEFAULTS: Index<AccessRule, ProjectId> =
     Index::many(Table::AccessRulesForAll, |rule| rule.user.is_none().then_some(rule.project));
 
-impl Record for Rule {
+impl Record for AccessRule {
     const TABLE: Table = Table::AccessRules;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_MEMBER, &FOR_ALL];
+    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_MEMBER, &DEFAULTS];
     const COUNTS: &'static [Count<Self>] = &[Count::per(|rule| Some(rule.project.encoded()))];
     type Key = (ProjectId, Option<DashboardId>, Option<UserId>);
-    type Head = Self;
-    type Shown = ();
+    type Meta = Self;
+    type Fields = ();
 
     fn key(&self) -> Self::Key {
         (self.project, self.dashboard, self.user)
@@ -58,8 +57,8 @@ impl Record for Rule {
         (self, &())
     }
 
-    fn join(head: Self, (): ()) -> Self {
-        head
+    fn from_parts(meta: Self, (): ()) -> Self {
+        meta
     }
 
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
@@ -77,145 +76,159 @@ impl Record for Rule {
     }
 }
 
-/// What the rules of a project say of one caller: the one on a dashboard that names them goes before the one
-/// on all dashboards (that names them, else for everyone), and that before the dashboard's for everyone.
+/// The access rules of a project that apply to one caller. The first that exists decides:
+///
+/// 1. a rule on the dashboard that names the caller,
+/// 2. a rule on all dashboards that names the caller,
+/// 3. a rule on all dashboards for everyone,
+/// 4. a rule on the dashboard for everyone.
 #[derive(Debug, Default)]
-pub struct Ruling {
-    /// The caller's own rules on single dashboards.
+pub struct CallerRules {
+    /// Rules on single dashboards that name the caller.
     pub named: HashMap<DashboardId, AccessLevel>,
-    /// What holds for all dashboards.
+    /// The level on all dashboards, from the second or third kind of rule.
     pub all: Option<AccessLevel>,
-    /// The rules for everyone on single dashboards.
+    /// Rules on single dashboards for everyone.
     pub by_default: HashMap<DashboardId, AccessLevel>,
 }
 
-impl Ruling {
-    /// Everything that the project's rules say of the caller.
+impl CallerRules {
+    /// Reads all rules of the project that apply to the caller.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
-    pub fn of(tx: &impl Tx, place: &InProject) -> Result<Self> {
+    pub fn of(tx: &impl Tx, tenant: &InProject) -> Result<Self> {
         let mut ruling = Self::default();
-        let project = place.project.id;
-        if tx.count::<Rule>(&project)? == 0 {
+        let project = tenant.project.id;
+        if tx.count::<AccessRule>(&project)? == 0 {
             return Ok(ruling);
         }
         let everything = Window::all(Order::Ascending);
-        tx.walk(&FOR_ALL, &project, everything, |row| {
-            match row.head.dashboard {
-                Some(dashboard) => drop(ruling.by_default.insert(dashboard, row.head.level)),
-                None => ruling.all = Some(row.head.level),
+        tx.walk(&DEFAULTS, &project, everything, |row| {
+            match row.meta.dashboard {
+                Some(dashboard) => drop(ruling.by_default.insert(dashboard, row.meta.level)),
+                None => ruling.all = Some(row.meta.level),
             }
             Ok(())
         })?;
-        let mine = (place.member.organization, place.member.user, project);
+        let mine = (tenant.member.organization, tenant.member.user, project);
         tx.walk(&BY_MEMBER, &mine, everything, |row| {
-            match row.head.dashboard {
-                Some(dashboard) => drop(ruling.named.insert(dashboard, row.head.level)),
-                None => ruling.all = Some(row.head.level),
+            match row.meta.dashboard {
+                Some(dashboard) => drop(ruling.named.insert(dashboard, row.meta.level)),
+                None => ruling.all = Some(row.meta.level),
             }
             Ok(())
         })?;
         Ok(ruling)
     }
 
-    /// The dashboards that a rule of their own may hide from the caller.
-    pub fn singled_out(&self) -> impl Iterator<Item = DashboardId> {
+    /// Returns the dashboards that a rule on that dashboard may hide from the caller.
+    pub fn restricted_dashboards(&self) -> impl Iterator<Item = DashboardId> {
         let rules = self.named.iter().chain(&self.by_default);
-        rules.filter(|(_, level)| !level.lets_view()).map(|(id, _)| *id)
+        rules.filter(|(_, level)| !level.can_view()).map(|(id, _)| *id)
     }
 
-    /// Whether the caller may see some dashboard by a rule that names both.
+    /// Returns whether a rule that names the caller lets them view a dashboard.
     pub fn grants_any(&self) -> bool {
-        self.named.values().any(|level| level.lets_view())
+        self.named.values().any(|level| level.can_view())
     }
 
-    /// What they say of a dashboard, if they say anything.
+    /// Returns the level that the rules give on a dashboard; `None` if no rule applies.
     pub fn on(&self, dashboard: DashboardId) -> Option<AccessLevel> {
         let named = self.named.get(&dashboard).copied();
         named.or(self.all).or_else(|| self.by_default.get(&dashboard).copied())
     }
 }
 
-/// What the rules of the project say of the caller and one dashboard, if they say anything.
+/// Returns the level that rules give the caller on one dashboard; `None` if no rule applies.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub fn on(tx: &impl Tx, place: &InProject, dashboard: DashboardId) -> Result<Option<AccessLevel>> {
-    let project = place.project.id;
-    if tx.count::<Rule>(&project)? == 0 {
+pub fn level_on(
+    tx: &impl Tx,
+    tenant: &InProject,
+    dashboard: DashboardId,
+) -> Result<Option<AccessLevel>> {
+    let project = tenant.project.id;
+    if tx.count::<AccessRule>(&project)? == 0 {
         return Ok(None);
     }
-    let user = Some(place.member.user);
+    let user = Some(tenant.member.user);
     for (dashboard, user) in
         [(Some(dashboard), user), (None, user), (None, None), (Some(dashboard), None)]
     {
-        if let Some(rule) = tx.head::<Rule>(&(project, dashboard, user))? {
+        if let Some(rule) = tx.meta::<AccessRule>(&(project, dashboard, user))? {
             return Ok(Some(rule.level));
         }
     }
     Ok(None)
 }
 
-/// What the rules say of the caller and all dashboards of the project, if they say anything.
+/// Returns the level that rules give the caller on all dashboards of the project; `None` if no rule
+/// applies.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub fn on_all(tx: &impl Tx, place: &InProject) -> Result<Option<AccessLevel>> {
-    for user in [Some(place.member.user), None] {
-        if let Some(rule) = tx.head::<Rule>(&(place.project.id, None, user))? {
+pub fn level_on_all(tx: &impl Tx, tenant: &InProject) -> Result<Option<AccessLevel>> {
+    for user in [Some(tenant.member.user), None] {
+        if let Some(rule) = tx.meta::<AccessRule>(&(tenant.project.id, None, user))? {
             return Ok(Some(rule.level));
         }
     }
     Ok(None)
 }
 
-/// What holds by default for all dashboards of the project, if a rule says.
+/// Returns the level that a rule gives everyone on all dashboards of the project; `None` without such a
+/// rule.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
 pub fn default_of_all(tx: &impl Tx, project: ProjectId) -> Result<Option<AccessLevel>> {
-    Ok(tx.head::<Rule>(&(project, None, None))?.map(|rule| rule.level))
+    Ok(tx.meta::<AccessRule>(&(project, None, None))?.map(|rule| rule.level))
 }
 
-/// Puts a rule at this level, whatever it was. One that is there already stays as it is.
+/// Creates a rule or sets its level. A rule that already has this level does not change.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
 pub fn set(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     dashboard: Option<DashboardId>,
     user: Option<UserId>,
     level: AccessLevel,
     now: Timestamp,
-) -> Result<Rule> {
-    let projects::Head { organization, id: project, .. } = place.project;
-    let rule = match tx.find::<Rule>(&(project, dashboard, user))? {
+) -> Result<AccessRule> {
+    let projects::Meta { organization, id: project, .. } = tenant.project;
+    let rule = match tx.find::<AccessRule>(&(project, dashboard, user))? {
         Some(rule) if rule.level == level => return Ok(rule),
-        Some(rule) => Rule { level, updated_at: now, ..rule },
+        Some(rule) => AccessRule { level, updated_at: now, ..rule },
         None => {
             let created_at = now;
-            Rule { organization, project, dashboard, user, level, created_at, updated_at: now }
+            AccessRule {
+                organization,
+                project,
+                dashboard,
+                user,
+                level,
+                created_at,
+                updated_at: now,
+            }
         }
     };
     tx.put(&rule)?;
     Ok(rule)
 }
 
-/// Removes up to `limit` rules about a member who left; returns how many.
+/// Deletes up to `limit` rules that name a former member, and returns how many it deleted.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
-pub fn remove_of(
+pub fn delete_of_member(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
     user: UserId,
     limit: usize,
 ) -> Result<usize> {
-    let keys = tx.keys(&BY_MEMBER, &(organization, user), limit)?;
-    for key in &keys {
-        tx.remove::<Rule>(key)?;
-    }
-    Ok(keys.len())
+    tx.remove_indexed(&BY_MEMBER, &(organization, user), limit)
 }

@@ -1,4 +1,4 @@
-//! How an entry of the log is shown, for the schema.
+//! The OpenAPI schema of an activity entry.
 
 use std::marker::PhantomData;
 
@@ -7,8 +7,8 @@ use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, ObjectBuilder, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::ids::ActivityId;
-use crate::input::{Choice, Choices, Kind, Schema, UuidField, choices_schema};
-use crate::resources::access_controls::rules::Rule;
+use crate::input::{Choice, Choices, FieldType, Schema, UuidField, choices_schema};
+use crate::resources::access_controls::rules::AccessRule;
 use crate::resources::api_keys::ApiKey;
 use crate::resources::batch_exports::BatchExport;
 use crate::resources::collaborators::Collaborator;
@@ -21,13 +21,13 @@ use crate::resources::projects::Project;
 use crate::resources::users::{self, User};
 use crate::time::Timestamp;
 
-use super::Shown;
-use super::subject::Loggable;
+use super::Fields;
+use super::log_target::Loggable;
 
-/// The kinds of things that entries are about.
-pub struct Scopes;
+/// The types of object that entries refer to.
+pub struct ScopeNames;
 
-impl Choices for Scopes {
+impl Choices for ScopeNames {
     type Value = &'static str;
     const ALL: &'static [&'static str] = &[
         Organization::SCOPE,
@@ -37,17 +37,17 @@ impl Choices for Scopes {
         Project::SCOPE,
         Dashboard::SCOPE,
         Collaborator::SCOPE,
-        Rule::SCOPE,
+        AccessRule::SCOPE,
         BatchExport::SCOPE,
         User::SCOPE,
         ApiKey::SCOPE,
     ];
 }
 
-/// What entries tell of in a word.
-pub struct Activities;
+/// The actions that entries record.
+pub struct ActivityNames;
 
-impl Choices for Activities {
+impl Choices for ActivityNames {
     type Value = &'static str;
     const ALL: &'static [&'static str] = &[
         "created",
@@ -63,42 +63,42 @@ impl Choices for Activities {
     ];
 }
 
-choices_schema!(Scopes, Activities);
+choices_schema!(ScopeNames, ActivityNames);
 
-/// Several of a list to choose from, as the query of a log names them.
-pub struct Several<C>(PhantomData<C>);
+/// A query parameter that takes several of the choices.
+pub struct CommaList<C>(PhantomData<C>);
 
-impl<C: Choices> PartialSchema for Several<C> {
+impl<C: Choices> PartialSchema for CommaList<C> {
     fn schema() -> RefOr<Schema> {
         ArrayBuilder::new().items(RefOr::T(Choice::<C>::schema())).into()
     }
 }
 
-impl<C: Choices> ToSchema for Several<C> {}
+impl<C: Choices> ToSchema for CommaList<C> {}
 
-/// A user as the query of a log names them.
-pub struct Maker;
+/// The `user` parameter: a UUID or `@me`.
+pub struct ActorParameter;
 
-impl PartialSchema for Maker {
+impl PartialSchema for ActorParameter {
     fn schema() -> RefOr<Schema> {
         let me = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["@me"]));
         AnyOfBuilder::new().item(UuidField::schema()).item(me).into()
     }
 }
 
-impl ToSchema for Maker {}
+impl ToSchema for ActorParameter {}
 
-/// What was done at one time with one thing.
+/// One change to one object.
 #[derive(ToSchema)]
 #[schema(as = ActivityLog)]
 pub struct EntryBody {
-    /// Its id.
+    /// The id of the entry.
     pub id: ActivityId,
-    /// Who did it; null for the operator.
-    pub user: Option<users::Shown>,
-    /// What was done, and with what.
+    /// The user that made the change, or null for the operator.
+    pub user: Option<users::Fields>,
+    /// The object and its changed fields.
     #[serde(flatten)]
-    pub told: Shown,
-    /// When.
+    pub told: Fields,
+    /// When the change was made.
     pub created_at: Timestamp,
 }

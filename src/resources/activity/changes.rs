@@ -1,24 +1,22 @@
-//! What an entry tells of the fields that changed: values as they are, in a word where they are long, and
-//! nothing of secrets.
+//! Lists the changed fields of an entry. Long values are replaced by a summary, secret values by null.
 
 use serde_json::{Map, Value};
 
 use super::FieldChange;
 
-/// The longest value that an entry repeats, in bytes of JSON; of a longer one it tells how long it is.
-const LONGEST_VALUE: usize = 2048;
-/// How much of values an entry repeats in all, in bytes of JSON; of what goes beyond it tells how long it is.
-const MOST_VALUES: usize = 32 * 1024;
-/// How many characters a long text is told by.
-const BEGINNING: usize = 100;
-/// How many changes an entry tells at the most: a dashboard may have a thousand tiles.
-const MOST_CHANGES: usize = 200;
+/// The maximum length of a value that an entry repeats, in bytes of JSON. A longer value is summarized.
+const MAX_VALUE_SIZE: usize = 2048;
+/// The maximum length of all values that an entry repeats, in bytes of JSON. Values beyond it are summarized.
+const MAX_TOTAL_SIZE: usize = 32 * 1024;
+/// The number of characters of a long text that its summary shows.
+const MAX_PREVIEW: usize = 100;
+/// The maximum number of changes in an entry: a dashboard may have a thousand tiles.
+const MAX_CHANGES: usize = 200;
 
-/// Fields that change with every change.
-const IMPLIED: [&str; 3] = ["updated_at", "last_modified_at", "last_updated_at"];
+/// Fields that every update changes, so entries leave them out.
+const IMPLIED_FIELDS: [&str; 3] = ["updated_at", "last_modified_at", "last_updated_at"];
 
-/// The fields that differ between `before` and `after`, all of a kind of thing; of the `hidden` ones only that
-/// they do.
+/// Returns the fields that differ between `before` and `after`. Values of `hidden` fields are null.
 pub(super) fn changes(
     scope: &str,
     hidden: &[&str],
@@ -28,16 +26,16 @@ pub(super) fn changes(
     for field in after.keys() {
         before.entry(field).or_insert(Value::Null);
     }
-    let mut left = MOST_VALUES;
+    let mut left = MAX_TOTAL_SIZE;
     let mut told = |field: &str, value: &Value| {
-        if hidden.contains(&field) { Value::Null } else { told(value, &mut left) }
+        if hidden.contains(&field) { Value::Null } else { summarize(value, &mut left) }
     };
     before
         .into_iter()
         .filter(|(field, value)| {
-            !IMPLIED.contains(&field.as_str()) && after.get(field) != Some(value)
+            !IMPLIED_FIELDS.contains(&field.as_str()) && after.get(field) != Some(value)
         })
-        .take(MOST_CHANGES)
+        .take(MAX_CHANGES)
         .map(|(field, value)| FieldChange {
             r#type: scope.to_owned(),
             action: "changed".to_owned(),
@@ -48,8 +46,9 @@ pub(super) fn changes(
         .collect()
 }
 
-/// Keeps of the fields of a part only those that differ, and of long lists and objects only a word: an entry may tell of a
-/// thousand parts, and parsed they take a hundred times the memory of their text.
+/// Removes the fields of a part that do not differ, and summarizes long lists and objects.
+///
+/// An entry may cover a thousand parts, and parsed JSON takes a hundred times the memory of its text.
 pub(super) fn keep_changed(before: &mut Map<String, Value>, after: &mut Map<String, Value>) {
     before.retain(|field, value| {
         let Some(other) = after.get_mut(field) else {
@@ -75,48 +74,48 @@ pub(super) fn keep_changed(before: &mut Map<String, Value>, after: &mut Map<Stri
     }
 }
 
-/// Puts a word in the place of a long list or object; returns whether it did.
+/// Replaces a long list or object by its summary. Returns whether it did.
 fn shorten(value: &mut Value) -> bool {
     let word = match value {
-        Value::Array(items) => counted(items.len(), "item"),
-        Value::Object(members) => counted(members.len(), "member"),
+        Value::Array(items) => pluralize(items.len(), "item"),
+        Value::Object(members) => pluralize(members.len(), "member"),
         _ => return false,
     };
-    let is_long = value.to_string().len() > LONGEST_VALUE;
+    let is_long = value.to_string().len() > MAX_VALUE_SIZE;
     if is_long {
         *value = word.into();
     }
     is_long
 }
 
-/// A value as it is while it fits; in a word where it is long.
-fn told(value: &Value, left: &mut usize) -> Value {
+/// Returns the value itself if it fits in `left` bytes, or a summary of it.
+fn summarize(value: &Value, left: &mut usize) -> Value {
     let length = value.to_string().len();
-    if length <= LONGEST_VALUE.min(*left) {
+    if length <= MAX_VALUE_SIZE.min(*left) {
         *left -= length;
         return value.clone();
     }
     let in_a_word = match value {
         Value::String(text) => {
             let count = text.chars().count();
-            let beginning: String = text.chars().take(BEGINNING).collect();
+            let beginning: String = text.chars().take(MAX_PREVIEW).collect();
             let word = format!("({count} characters)");
-            if count > BEGINNING && beginning.len() <= *left {
+            if count > MAX_PREVIEW && beginning.len() <= *left {
                 *left -= beginning.len();
                 format!("{beginning}\u{2026} {word}")
             } else {
                 word
             }
         }
-        Value::Array(items) => counted(items.len(), "item"),
-        Value::Object(members) => counted(members.len(), "member"),
-        // The others are never long.
+        Value::Array(items) => pluralize(items.len(), "item"),
+        Value::Object(members) => pluralize(members.len(), "member"),
+        // Numbers, booleans and null are never long.
         value => return value.clone(),
     };
     in_a_word.into()
 }
 
-fn counted(count: usize, what: &str) -> String {
+fn pluralize(count: usize, what: &str) -> String {
     format!("({count} {what}{})", if count == 1 { "" } else { "s" })
 }
 
@@ -176,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_is_not_long_is_told_as_it_is() {
-        let text = json!("x".repeat(LONGEST_VALUE - 2));
+        let text = json!("x".repeat(MAX_VALUE_SIZE - 2));
         assert_eq!(told_of(json!(null), text.clone()), (json!(null), text));
         let value = json!({ "a": [1, 2.5, "x", null] });
         assert_eq!(told_of(value.clone(), json!(-1)), (value, json!(-1)));
@@ -194,10 +193,10 @@ mod tests {
         let value = |at: usize| (format!("f{at:03}"), json!("v".repeat(900)));
         let after: Map<_, _> = (0..500).map(value).collect();
         let told = changes("Thing", &[], Map::new(), &after);
-        assert_eq!(told.len(), MOST_CHANGES);
+        assert_eq!(told.len(), MAX_CHANGES);
         assert_eq!(told[0].after, json!("v".repeat(900)));
-        assert_eq!(told[MOST_CHANGES - 1].after, json!("(900 characters)"));
+        assert_eq!(told[MAX_CHANGES - 1].after, json!("(900 characters)"));
         let values: usize = told.iter().map(|change| change.after.to_string().len()).sum();
-        assert!(values < MOST_VALUES + MOST_CHANGES * 24, "{values}");
+        assert!(values < MAX_TOTAL_SIZE + MAX_CHANGES * 24, "{values}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the log tells of batch exports. Of what is never shown of one it tells only that it changed.
+//! Activity entries for batch exports. A change of secrets is recorded without its values.
 
 use serde_json::{Map, Value};
 
@@ -7,33 +7,33 @@ use crate::resources::batch_exports::{BatchExport, Secrets};
 use crate::resources::projects;
 use crate::store::{Row, Tx};
 
-use super::subject::{Loggable, Place};
+use super::log_target::{Location, Loggable};
 
 impl Loggable for BatchExport {
     const SCOPE: &'static str = "BatchExport";
 
-    fn item_id(head: &Self::Head) -> String {
-        head.id.to_string()
+    fn item_id(meta: &Self::Meta) -> String {
+        meta.id.to_string()
     }
 
-    fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
-        Ok((Some(head.organization), Some(head.project)))
+    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((Some(meta.organization), Some(meta.project)))
     }
 }
 
-/// No value of a secret comes in here: what changes is the number of the record's changes, and that is not told.
+/// The only field is the version of the secrets record, and it is hidden: an entry never contains a secret.
 impl Loggable for Secrets {
     const SCOPE: &'static str = "BatchExport";
     const HIDDEN: &'static [&'static str] = &["destination__secrets"];
     const IS_PART: bool = true;
 
-    fn item_id(head: &Self::Head) -> String {
-        head.1.to_string()
+    fn item_id(meta: &Self::Meta) -> String {
+        meta.1.to_string()
     }
 
-    fn place(head: &Self::Head, tx: &impl Tx) -> Result<Place> {
-        let project = projects::find_by_id(tx, head.0)?;
-        Ok((project.map(|project| project.organization), Some(head.0)))
+    fn location(meta: &Self::Meta, tx: &impl Tx) -> Result<Location> {
+        let project = projects::find_by_id(tx, meta.0)?;
+        Ok((project.map(|project| project.organization), Some(meta.0)))
     }
 
     fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {

@@ -1,96 +1,97 @@
 //! `/api/organizations/:organization_id/activity_log/` and `/api/projects/:project_id/activity_log/`.
 
-use crate::access::{Admitted, InOrganization, InProject, Needs};
+use crate::auth::{InOrganization, InProject, ReadAccess, Requirements};
 use crate::error::{Error, Result};
-use crate::http::answer::Answered;
-use crate::http::page::Page;
-use crate::http::routes::{Routes, Row};
+use crate::http::paging::PageParams;
+use crate::http::response::ApiResult;
+use crate::http::routes::{RouteSpec, Routes};
 use crate::ids::UserUuid;
-use crate::input::{Kind, UuidField};
+use crate::input::{FieldType, UuidField};
 use crate::store::Order;
 use crate::time::Timestamp;
 
-use super::body::{self, Activities, EntryBody, Scopes, Several};
-use super::{Filter, Maker, Sight};
+use super::body::{self, ActivityNames, CommaList, EntryBody, ScopeNames};
+use super::{ActorFilter, Filter, Visibility};
 
 const OF_ORGANIZATION: &str = "/api/organizations/{organization_id}/activity_log/";
 const OF_PROJECT: &str = "/api/projects/{project_id}/activity_log/";
 
-/// The routes of the activity log.
+/// Adds the routes of the activity log.
 pub fn routes(routes: &mut Routes) {
-    let read = Needs::scope("activity_log:read");
-    routes.noun("activity_log", "What was done, by whom, and what it changed.");
+    let read = Requirements::scope("activity_log:read");
+    routes.resource("activity_log", "The history of changes: who changed what, and when.");
     let of_organization =
         routes.get(OF_ORGANIZATION, "organizations_activity_log_list", read, list_of_organization);
-    narrowed(of_organization)
-        .summary("List what was done with an organization and in its projects, newest first.");
+    with_filters(of_organization)
+        .summary("List changes to an organization and its projects, newest first.");
     let of_project = routes.get(OF_PROJECT, "activity_log_list", read, list_of_project);
-    narrowed(of_project).summary("List what was done in a project, newest first.");
+    with_filters(of_project).summary("List changes in a project, newest first.");
 }
 
-/// A log, and what narrows it.
-fn narrowed(row: &mut Row) -> &mut Row {
-    row.query::<Several<Scopes>>("scope", "Only those about things of these kinds. Of others there are none.")
-        .query::<Several<Scopes>>("scopes", "The same.")
-        .query::<Several<Activities>>("activity", "Only those that tell of one of these. Of others there are none.")
-        .query::<String>("item_id", "Only those about the thing with this id.")
-        .query::<body::Maker>("user", "Only those of this user: a UUID, or `@me`.")
-        .query::<Timestamp>("after", "Only those from this moment on.")
+/// Adds the filters that both lists take.
+fn with_filters(row: &mut RouteSpec) -> &mut RouteSpec {
+    row.query::<CommaList<ScopeNames>>("scope", "Only entries for these types of object. An unknown type matches no entry.")
+        .query::<CommaList<ScopeNames>>("scopes", "Same as `scope`.")
+        .query::<CommaList<ActivityNames>>("activity", "Only entries with these actions. An unknown action matches no entry.")
+        .query::<String>("item_id", "Only entries for the object with this id.")
+        .query::<body::ActorParameter>("user", "Only changes made by this user: a UUID, or `@me`.")
+        .query::<Timestamp>("after", "Only entries at or after this time.")
         .query::<Timestamp>(
             "before",
-            "Only those before this moment. Where a log is narrowed, the newest 100,000 that come into question are \
-             looked at: this reaches the ones behind.",
+            "Only entries before this time. A filtered list searches the newest 100,000 entries; use this parameter \
+             to search older ones.",
         )
-        .lists::<EntryBody>()
-        .may(400)
+        .returns_page::<EntryBody>()
+        .may_return(400)
 }
 
-async fn list_of_organization(at: Admitted<InOrganization>, page: Page) -> Answered {
+async fn list_of_organization(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
     let filter = filter(&page)?;
-    page.walking(filter.narrows())
-        .answer(at, move |tx, at, page| {
-            let sight = Sight::of_organization(tx, &at.place.member)?;
+    page.with_scan(filter.narrows())
+        .respond(access, move |tx, at, page| {
+            let visibility = Visibility::of_organization(tx, &at.tenant.member)?;
             let window = page.window(Order::Descending);
-            super::list(tx, &sight, at.caller.user.id, &filter, window)
+            super::list(tx, &visibility, at.caller.user.id, &filter, window)
         })
         .await
 }
 
-async fn list_of_project(at: Admitted<InProject>, page: Page) -> Answered {
+async fn list_of_project(access: ReadAccess<InProject>, page: PageParams) -> ApiResult {
     let filter = filter(&page)?;
-    page.walking(filter.narrows())
-        .answer(at, move |tx, at, page| {
-            let sight = Sight::of_project(tx, &at.place)?;
+    page.with_scan(filter.narrows())
+        .respond(access, move |tx, at, page| {
+            let visibility = Visibility::of_project(tx, &at.tenant)?;
             let window = page.window(Order::Descending);
-            super::list(tx, &sight, at.caller.user.id, &filter, window)
+            super::list(tx, &visibility, at.caller.user.id, &filter, window)
         })
         .await
 }
 
-/// What the query asks for. An empty value asks for nothing.
-fn filter(page: &Page) -> Result<Filter> {
+/// Parses the filter from the query. An empty value is ignored.
+fn filter(page: &PageParams) -> Result<Filter> {
     let value = |name| page.parameter(name).map(str::trim).filter(|text| !text.is_empty());
-    let moment = |name| value(name).map(|text| moment(name, text)).transpose();
+    let moment = |name| value(name).map(|text| parse_timestamp(name, text)).transpose();
     Ok(Filter {
-        scopes: page.words("scope", Some("scopes"))?,
-        activities: page.words("activity", None)?,
+        scopes: page.comma_list("scope", Some("scopes"))?,
+        activities: page.comma_list("activity", None)?,
         item: value("item_id").map(str::to_owned),
-        user: value("user").map(maker).transpose()?,
+        user: value("user").map(parse_actor).transpose()?,
         after: moment("after")?,
         before: moment("before")?,
     })
 }
 
-fn maker(text: &str) -> Result<Maker> {
+fn parse_actor(text: &str) -> Result<ActorFilter> {
     if text == "@me" {
-        return Ok(Maker::Caller);
+        return Ok(ActorFilter::Caller);
     }
     let uuid = UuidField::read(&text.into());
-    uuid.map(|uuid| Maker::Uuid(UserUuid(uuid))).map_err(|error| error.within("user"))
+    uuid.map(|uuid| ActorFilter::Uuid(UserUuid(uuid)))
+        .map_err(|error| error.with_attr_prefix("user"))
 }
 
-/// A moment, or the refusal of a field that is none (facts-crosscutting §b).
-fn moment(name: &str, text: &str) -> Result<Timestamp> {
+/// Parses a time. Fails with 400 for the field `name` if the text is not a time.
+fn parse_timestamp(name: &str, text: &str) -> Result<Timestamp> {
     let detail = "Datetime has wrong format. Use one of these formats instead: YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";
     Timestamp::parse(text).ok_or_else(|| Error::field(name, "invalid_input", detail))
 }

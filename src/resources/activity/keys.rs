@@ -1,4 +1,4 @@
-//! What the log tells of API keys: never a secret, nor a hash of one.
+//! Activity entries for API keys. An entry never contains a key or its hash.
 
 use serde_json::{Map, Value, json};
 
@@ -8,34 +8,35 @@ use crate::resources::members;
 use crate::resources::organizations::Organization;
 use crate::store::{Row, Tx};
 
-use super::subject::{Loggable, Place, shown_fields};
+use super::log_target::{Location, Loggable, public_fields};
 
 impl Loggable for ApiKey {
     const SCOPE: &'static str = "PersonalAPIKey";
-    /// Others read the log of an organization: what else a key is limited to is its user's business.
+    /// Other members read the organization's log and must not learn which other organizations a key can access.
     const HIDDEN: &'static [&'static str] = &["scoped_teams", "scoped_organizations"];
 
-    fn item_id(head: &Self::Head) -> String {
-        head.id.to_string()
+    fn item_id(meta: &Self::Meta) -> String {
+        meta.id.to_string()
     }
 
-    /// A key is its user's own, unless it is limited to one organization that they belong to: who left writes
-    /// nothing into its log. Nobody would read, or sweep, the log of one that was removed.
-    fn place(head: &Self::Head, tx: &impl Tx) -> Result<Place> {
-        let [one] = head.organizations.as_slice() else { return Ok((None, None)) };
-        let belongs = members::find(tx, *one, head.user)?.is_some();
+    /// An entry belongs to an organization only if the key is limited to that one organization, the user is a member of
+    /// it and it still exists. Otherwise the entry belongs to the user: a former member must not write to the log of
+    /// the organization, and nothing would ever delete entries of a deleted organization.
+    fn location(meta: &Self::Meta, tx: &impl Tx) -> Result<Location> {
+        let [one] = meta.organizations.as_slice() else { return Ok((None, None)) };
+        let belongs = members::find(tx, *one, meta.user)?.is_some();
         Ok(((belongs && tx.exists::<Organization>(one)?).then_some(*one), None))
     }
 
     fn name(row: &Row<'_, Self>, _: &impl Tx) -> Result<Option<String>> {
-        let label = shown_fields(row)?.remove("label");
+        let label = public_fields(row)?.remove("label");
         Ok(label.and_then(|label| label.as_str().map(str::to_owned)))
     }
 
     fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
-        let mut fields = shown_fields(row)?;
+        let mut fields = public_fields(row)?;
         fields.retain(|name, _| name == "label" || name == "last_rolled_at");
-        let api_keys::Head { scopes, organizations, projects, expires_at, .. } = &row.head;
+        let api_keys::Meta { scopes, organizations, projects, expires_at, .. } = &row.meta;
         for (name, value) in [
             ("scopes", json!(scopes)),
             ("scoped_teams", json!(projects)),

@@ -1,129 +1,138 @@
-//! Which entries a list shows, and the list: newest first.
+//! Lists and filters activity entries, newest first.
 
 use std::ops::ControlFlow;
 
 use crate::error::Result;
 use crate::ids::{UserId, UserUuid};
 use crate::json::{self, Object};
-use crate::resources::users::{self, Embedder};
+use crate::resources::users::{self, EmbeddedUserWriter};
 use crate::store::{Order, Row, Tx, Window};
 use crate::time::Timestamp;
 
-use super::about::About;
-use super::sight::{Log, Sight};
+use super::entity_ref::EntityRef;
+use super::visibility::{LogScope, Visibility};
 use super::{BY_ITEM, BY_PROJECT, BY_USER, Entry};
 
-/// How many entries that the caller may read a filtered list looks at. Where more come into question, those
-/// behind are as if they were not there: a span of time reaches them.
-const LOOKED_AT: usize = 100_000;
+/// The maximum number of readable entries that a filtered list searches. It ignores older entries, which the caller can
+/// reach with `before`.
+const MAX_SCANNED: usize = 100_000;
 
-/// Which entries a list shows: those of which all that is asked for is true.
+/// The filters of a list. An entry matches if all of them match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Only those about one of these kinds of things, where any is named.
+    /// Only entries for these types of object; empty for all types.
     pub scopes: Vec<String>,
-    /// Only those that tell of one of these, where any is named.
+    /// Only entries with these actions; empty for all actions.
     pub activities: Vec<String>,
-    /// Only those about the thing with this id.
+    /// Only entries for the object with this id.
     pub item: Option<String>,
-    /// Only those of changes that this user made.
-    pub user: Option<Maker>,
-    /// Only those from this moment on.
+    /// Only changes made by this user.
+    pub user: Option<ActorFilter>,
+    /// Only entries at or after this time.
     pub after: Option<Timestamp>,
-    /// Only those before this moment.
+    /// Only entries before this time.
     pub before: Option<Timestamp>,
 }
 
-/// A user as a query names them.
+/// The user in a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Maker {
+pub enum ActorFilter {
     /// The caller, `@me`.
     Caller,
-    /// By the name in paths.
+    /// The user with this UUID.
     Uuid(UserUuid),
 }
 
 impl Filter {
-    /// Whether it leaves out any that the caller may read.
+    /// Returns whether the filter excludes any entry.
     pub fn narrows(&self) -> bool {
         *self != Self::default()
     }
 
-    fn finds(&self, row: &Row<'_, Entry>, about: &About<'_>, maker: Option<UserId>) -> bool {
+    fn matches(&self, row: &Row<'_, Entry>, entity: &EntityRef<'_>, maker: Option<UserId>) -> bool {
         let is_one_of = |sought: &[String], word: &str| {
             sought.is_empty() || sought.iter().any(|sought| sought == word)
         };
-        is_one_of(&self.scopes, &about.scope)
-            && is_one_of(&self.activities, &about.activity)
-            && self.item.as_ref().is_none_or(|item| *item == about.item_id)
-            && (maker.is_none() || row.head.user == maker)
+        is_one_of(&self.scopes, &entity.scope)
+            && is_one_of(&self.activities, &entity.activity)
+            && self.item.as_ref().is_none_or(|item| *item == entity.item_id)
+            && (maker.is_none() || row.meta.user == maker)
     }
 }
 
-/// The entries that somebody may read and `filter` lets through: how many there are in all, and those in
-/// `window` as the items of a JSON array. `caller` is who `@me` is.
+/// Returns the number of entries that match `filter` and are visible to the caller, and those in `window` as the items
+/// of a JSON array. `caller` is the user that `@me` names.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
 pub fn list(
     tx: &impl Tx,
-    sight: &Sight,
+    visibility: &Visibility,
     caller: UserId,
     filter: &Filter,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
     let window = Window { order: Order::Descending, ..window };
     if filter.narrows() {
-        return list_found(tx, sight, caller, filter, window);
+        return list_filtered(tx, visibility, caller, filter, window);
     }
-    let (count, is_all) = sight.count(tx)?;
-    let mut items = Items::default();
+    let (count, is_all) = visibility.count(tx)?;
+    let mut items = EntryItems::default();
     if !window.begins_within(count) {
         return Ok((count, Vec::new()));
     }
-    match sight.log {
-        _ if !is_all => walk_shown(tx, sight, window, &mut items)?,
-        Log::Organization(id) => tx.scan::<Entry, _>(&id, window, |row| items.push(tx, &row))?,
-        Log::Project(_, id) => tx.walk(&BY_PROJECT, &id, window, |row| items.push(tx, &row))?,
+    match visibility.log {
+        _ if !is_all => walk_visible(tx, visibility, window, &mut items)?,
+        LogScope::Organization(id) => {
+            tx.scan::<Entry, _>(&id, window, |row| items.push(tx, &row))?;
+        }
+        LogScope::Project(_, id) => {
+            tx.walk(&BY_PROJECT, &id, window, |row| items.push(tx, &row))?;
+        }
     }
     Ok((count, items.text.into_bytes()))
 }
 
-/// The page where some entries are hidden: those are passed over.
-fn walk_shown(tx: &impl Tx, sight: &Sight, window: Window, items: &mut Items) -> Result<()> {
+/// Appends the page when some entries are hidden: hidden entries do not count as positions.
+fn walk_visible(
+    tx: &impl Tx,
+    visibility: &Visibility,
+    window: Window,
+    items: &mut EntryItems,
+) -> Result<()> {
     let mut position = 0;
-    walk(tx, sight.log, &Filter::default(), None, |row| {
-        if sight.shows(&row.head, &About::of(&row)?) {
+    walk(tx, visibility.log, &Filter::default(), None, |row| {
+        if visibility.shows(&row.meta, &EntityRef::of(&row)?) {
             if window.shows(position) {
                 items.push(tx, &row)?;
             }
             position += 1;
         }
-        Ok(go_on(position < window.offset.saturating_add(window.limit)))
+        Ok(continue_unless_full(position < window.offset.saturating_add(window.limit)))
     })
 }
 
-/// Those that are found by looking at each that may be.
-fn list_found(
+/// Lists by checking each candidate entry against the filter.
+fn list_filtered(
     tx: &impl Tx,
-    sight: &Sight,
+    visibility: &Visibility,
     caller: UserId,
     filter: &Filter,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
     let maker = match filter.user {
         None => None,
-        Some(Maker::Caller) => Some(caller),
-        Some(Maker::Uuid(uuid)) => match tx.lookup(&users::BY_UUID, &uuid)? {
+        Some(ActorFilter::Caller) => Some(caller),
+        Some(ActorFilter::Uuid(uuid)) => match tx.lookup(&users::BY_UUID, &uuid)? {
             None => return Ok((0, Vec::new())),
             found => found,
         },
     };
-    let (mut looked_at, mut count, mut items) = (0, 0, Items::default());
-    walk(tx, sight.log, filter, maker, |row| {
-        let about = About::of(&row)?;
-        if sight.log.holds(&row.head) && sight.shows(&row.head, &about) {
-            if filter.finds(&row, &about, maker) {
+    let (mut looked_at, mut count, mut items) = (0, 0, EntryItems::default());
+    walk(tx, visibility.log, filter, maker, |row| {
+        let entity = EntityRef::of(&row)?;
+        if visibility.log.holds(&row.meta) && visibility.shows(&row.meta, &entity) {
+            if filter.matches(&row, &entity, maker) {
                 if window.shows(count) {
                     items.push(tx, &row)?;
                 }
@@ -131,19 +140,19 @@ fn list_found(
             }
             looked_at += 1;
         }
-        Ok(go_on(looked_at < LOOKED_AT))
+        Ok(continue_unless_full(looked_at < MAX_SCANNED))
     })?;
     Ok((count as u64, items.text.into_bytes()))
 }
 
-const fn go_on(wanted: bool) -> ControlFlow<()> {
+const fn continue_unless_full(wanted: bool) -> ControlFlow<()> {
     if wanted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }
 
-/// Walks what may be in the log and let through, newest first, by the index that leads to the fewest.
+/// Visits the candidates, newest first, with the index that selects the fewest entries.
 fn walk(
     tx: &impl Tx,
-    log: Log,
+    log: LogScope,
     filter: &Filter,
     maker: Option<UserId>,
     visit: impl FnMut(Row<'_, Entry>) -> Result<ControlFlow<()>>,
@@ -160,32 +169,32 @@ fn walk(
             let at = |moment| ((of, maker), of, moment);
             tx.walk_down(&BY_USER, &at(after), &at(before), visit)
         }
-        (None, None, Log::Project(_, id)) => {
+        (None, None, LogScope::Project(_, id)) => {
             let at = |moment| (id, of, moment);
             tx.walk_down(&BY_PROJECT, &at(after), &at(before), visit)
         }
-        (None, None, Log::Organization(_)) => {
+        (None, None, LogScope::Organization(_)) => {
             let span = ((of, after), (of, before));
             tx.scan_between(&span.0, &span.1, Order::Descending, visit)
         }
     }
 }
 
-/// The items of a list.
+/// The items of a list as JSON, with a cache of users.
 #[derive(Default)]
-struct Items {
-    text: json::Items,
-    users: Embedder,
+struct EntryItems {
+    text: json::JsonItems,
+    users: EmbeddedUserWriter,
 }
 
-impl Items {
+impl EntryItems {
     fn push(&mut self, tx: &impl Tx, row: &Row<'_, Entry>) -> Result<()> {
         self.text.push(|out| {
             Object::begin(out)
-                .field("id", &row.head.id)?
-                .with("user", |out| self.users.write(tx, row.head.user, out))?
-                .splice(row.shown)
-                .field("created_at", &row.head.created_at)?
+                .field("id", &row.meta.id)?
+                .with("user", |out| self.users.write(tx, row.meta.user, out))?
+                .splice(row.fields)
+                .field("created_at", &row.meta.created_at)?
                 .end();
             Ok(())
         })

@@ -1,23 +1,23 @@
-//! The activity log: every change leaves one entry in its own transaction (decisions §4, Activity).
+//! The activity log. Every write records its changes in the same transaction.
 //!
-//! An entry is made from what the write changed: the first record of a loggable kind that remains in an
-//! organization is what it is about, and its fields before and after are the changes. A write that made
-//! several of that kind at once leaves an entry for each. Secrets are never in it. Who may read what of it
-//! is said by [`Sight`].
+//! An entry is derived from the records that a write changed. Its target is the first changed record that can be
+//! logged, with the fields before and after. A write that changes several objects of the same type in the same way
+//! records one entry for each. Entries never contain secrets. [`Visibility`] decides which entries a member may read.
+//! See `docs/spec/activity.md`.
 
-mod about;
 mod access;
 pub mod body;
 mod changes;
-mod expiry;
+mod entity_ref;
 mod exports;
 pub mod http;
 mod keys;
 mod list;
+mod log_target;
+mod memberships;
 mod parts;
-mod people;
-mod sight;
-mod subject;
+mod retention;
+mod visibility;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -27,67 +27,67 @@ use uuid::Uuid;
 use crate::error::Result;
 use crate::ids::{ActivityId, DashboardId, OrganizationId, ProjectId, UserId};
 use crate::resources::users;
-use crate::secret::Draw;
+use crate::secret::SeededRng;
 use crate::store::{Count, Index, Indexed, Key, Owner, Record, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
-pub use expiry::{due, expire};
-pub use list::{Filter, Maker, list};
-pub use sight::Sight;
+pub use list::{ActorFilter, Filter, list};
+pub use retention::{delete, find_expired};
+pub use visibility::Visibility;
 
 use changes::changes;
-use subject::{Subject, subject};
+use log_target::{LogTarget, target_of};
 
-/// The tenant of entries that belong to no organization: what users change of themselves is no
-/// organization's to read.
+/// The organization id of entries that belong to no organization. An organization may not read what users change in
+/// their own accounts.
 pub const NO_ORGANIZATION: OrganizationId = OrganizationId(Uuid::nil());
 
 /// One entry of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// What lists decide by.
-    pub head: Head,
-    /// What they show.
-    pub shown: Shown,
+    /// The fields that filters and access rules need.
+    pub meta: Meta,
+    /// The fields that a list shows.
+    pub fields: Fields,
 }
 
-/// What lists decide by.
+/// The fields of an entry that filters and access rules need.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Head {
-    /// Whose log it is in.
+pub struct Meta {
+    /// The organization whose log contains the entry.
     pub organization: OrganizationId,
-    /// When it happened.
+    /// When the change was made.
     pub created_at: Timestamp,
-    /// The entry's id.
+    /// The id of the entry.
     pub id: ActivityId,
-    /// The project it was in, if it was in one.
+    /// The project, if the change was made in one.
     pub project: Option<ProjectId>,
-    /// Who did it; none for the operator.
+    /// The user that made the change; `None` for the operator.
     pub user: Option<UserId>,
 }
 
-/// What lists show, besides id and moment.
+/// The fields that a list shows, besides id and time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = ActivityLogFixed)]
-pub struct Shown {
-    /// What kind of thing was changed.
-    #[schema(value_type = body::Scopes)]
+pub struct Fields {
+    /// The type of the changed object.
+    #[schema(value_type = body::ScopeNames)]
     pub scope: String,
-    /// Which one.
+    /// The id of the changed object.
     pub item_id: String,
-    /// `created`, `updated`, `deleted` or `restored`; of a public page `sharing enabled`, `sharing disabled` or
-    /// `access token refreshed`; of a batch export `paused` or `unpaused`; of an API key `rolled`.
-    #[schema(value_type = body::Activities)]
+    /// `created`, `updated`, `deleted` or `restored`; for sharing also `sharing enabled`, `sharing disabled` and
+    /// `access token refreshed`; for batch exports `paused` and `unpaused`; for API keys `rolled`.
+    #[schema(value_type = body::ActivityNames)]
     pub activity: String,
-    /// What exactly.
+    /// The name of the object and its changed fields.
     pub detail: Detail,
 }
 
-/// What exactly was changed.
+/// The details of a change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = ActivityLogDetail)]
 pub struct Detail {
-    /// The thing's name, where it has one.
+    /// The name of the object, if it has one.
     pub name: Option<String>,
     /// The fields that changed.
     pub changes: Vec<FieldChange>,
@@ -97,45 +97,45 @@ pub struct Detail {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = ActivityLogChange)]
 pub struct FieldChange {
-    /// What kind of thing the field is of.
-    #[schema(value_type = body::Scopes)]
+    /// The type of the object that has the field.
+    #[schema(value_type = body::ScopeNames)]
     pub r#type: String,
     /// Always `changed`.
     pub action: String,
-    /// The field.
+    /// The name of the field.
     pub field: String,
-    /// Its value before; a text that tells of it where it is long, null where it is secret.
+    /// The old value. A long value is replaced by a summary text, a secret value by null.
     pub before: Value,
-    /// Its value after; likewise.
+    /// The new value, replaced in the same way.
     pub after: Value,
 }
 
 /// The entries of a project, oldest first.
 pub const BY_PROJECT: Index<Entry, ProjectId> =
-    Index::many(Table::ActivityByProject, |entry| entry.head.project);
-/// What a user did in an organization, oldest first.
+    Index::many(Table::ActivityByProject, |entry| entry.meta.project);
+/// The changes that a user made in an organization, oldest first.
 pub const BY_USER: Index<Entry, (OrganizationId, UserId)> =
-    Index::many(Table::ActivityByUser, |entry| Some((entry.head.organization, entry.head.user?)));
-/// What was done with one thing in an organization, oldest first. Things of different kinds may share an id.
+    Index::many(Table::ActivityByUser, |entry| Some((entry.meta.organization, entry.meta.user?)));
+/// The changes to one object in an organization, oldest first. Objects of different types may share an id.
 pub const BY_ITEM: Index<Entry, (OrganizationId, String)> =
     Index::many(Table::ActivityByItem, |entry| {
-        Some((entry.head.organization, entry.shown.item_id.clone()))
+        Some((entry.meta.organization, entry.fields.item_id.clone()))
     });
 
-/// What entries are counted by: enough to tell how many someone sees without looking at those.
+/// The counters of entries. They give the number of entries that a member may read without visiting the entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Counted {
-    /// All in an organization's log.
+enum CountKey {
+    /// All entries in an organization's log.
     Organization(OrganizationId),
-    /// Those of them that belong to no project and are every member's to read.
+    /// The entries of an organization that belong to no project and that every member may read.
     Open(OrganizationId),
-    /// All in a project's log.
+    /// All entries in a project's log.
     Project(ProjectId),
-    /// Those of them that are about a dashboard.
+    /// The entries of a project that refer to one dashboard.
     Dashboard(ProjectId, DashboardId),
 }
 
-impl Key for Counted {
+impl Key for CountKey {
     fn write(&self, out: &mut Vec<u8>) {
         match self {
             Self::Organization(id) => (0_u8, *id).write(out),
@@ -160,91 +160,91 @@ impl Record for Entry {
     const TABLE: Table = Table::Activity;
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_PROJECT, &BY_USER, &BY_ITEM];
     const COUNTS: &'static [Count<Self>] = &[
-        Count::per(|entry| Some(Counted::Organization(entry.head.organization).encoded())),
+        Count::per(|entry| Some(CountKey::Organization(entry.meta.organization).encoded())),
         Count::per(|entry| {
-            let open = entry.head.project.is_none() && !entry.about().is_for_admins();
-            open.then(|| Counted::Open(entry.head.organization).encoded())
+            let open = entry.meta.project.is_none() && !entry.entity_ref().is_for_admins();
+            open.then(|| CountKey::Open(entry.meta.organization).encoded())
         }),
-        Count::per(|entry| Some(Counted::Project(entry.head.project?).encoded())),
+        Count::per(|entry| Some(CountKey::Project(entry.meta.project?).encoded())),
         Count::per(|entry| {
-            let dashboard = entry.about().dashboard()?;
-            Some(Counted::Dashboard(entry.head.project?, dashboard).encoded())
+            let dashboard = entry.entity_ref().dashboard()?;
+            Some(CountKey::Dashboard(entry.meta.project?, dashboard).encoded())
         }),
     ];
     type Key = (OrganizationId, Timestamp, ActivityId);
-    type Head = Head;
-    type Shown = Shown;
+    type Meta = Meta;
+    type Fields = Fields;
 
     fn key(&self) -> Self::Key {
-        (self.head.organization, self.head.created_at, self.head.id)
+        (self.meta.organization, self.meta.created_at, self.meta.id)
     }
 
-    fn parts(&self) -> (&Head, &Shown) {
-        (&self.head, &self.shown)
+    fn parts(&self) -> (&Meta, &Fields) {
+        (&self.meta, &self.fields)
     }
 
-    fn join(head: Head, shown: Shown) -> Self {
-        Self { head, shown }
+    fn from_parts(meta: Meta, fields: Fields) -> Self {
+        Self { meta, fields }
     }
 
     fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
-        let Head { organization, user, .. } = self.head;
+        let Meta { organization, user, .. } = self.meta;
         if organization != NO_ORGANIZATION {
             return Ok(Some(organization.owner()));
         }
-        // What users change of themselves is in no organization's log.
+        // The entry belongs to no organization, so it belongs to the user.
         user.map_or(Ok(None), |user| users::owner_of(tx, user))
     }
 }
 
-/// Writes the entry for what the write has changed so far, if any of it is of a loggable kind; one for
-/// each where it did the same to several of one kind. `user` is who did it; none for the operator.
+/// Records what the transaction has changed so far. Writes no entry if nothing that changed can be logged, and several
+/// entries if it changed several objects of one type. `user` made the change; `None` for the operator.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
 pub fn record(
     tx: &mut WriteTx<'_>,
-    user: Option<&users::Head>,
-    draw: &mut Draw,
+    user: Option<&users::Meta>,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<()> {
-    let mut subjects = Vec::new();
+    let mut targets = Vec::new();
     for change in tx.changes() {
-        if let Some(subject) = subject(tx, change)? {
-            subjects.push(subject);
+        if let Some(target) = target_of(tx, change)? {
+            targets.push(target);
         }
     }
-    for subject in told(subjects) {
-        let id = ActivityId(draw.uuid(now));
+    for target in summarize(targets) {
+        let id = ActivityId(rng.uuid(now));
         tx.put(&Entry {
-            head: Head {
-                organization: subject.organization.unwrap_or(NO_ORGANIZATION),
+            meta: Meta {
+                organization: target.organization.unwrap_or(NO_ORGANIZATION),
                 created_at: now,
                 id,
-                project: subject.project,
+                project: target.project,
                 user: user.map(|user| user.id),
             },
-            shown: describe(subject),
+            fields: describe(target),
         })?;
     }
     Ok(())
 }
 
-/// What the entries are about: the leading subject, and others of its kind with which the same was done.
-/// The first one leads, except that what was made in an organization goes before who was made for it, and
-/// what remains before what was removed; a part of something never leads. What changed in nothing that is
-/// told is not one of the others.
-fn told(mut subjects: Vec<Subject>) -> Vec<Subject> {
-    let rank = |subject: &Subject| match (subject.change, subject.organization) {
-        _ if subject.is_part => 3,
+/// Returns the subjects that get an entry: the leading subject, and others of the same type with the same change.
+///
+/// The first subject leads, with these exceptions. Objects in an organization precede users that were created with
+/// them. Other objects precede deleted ones. Parts never lead. Other subjects without a visible change get no entry.
+fn summarize(mut targets: Vec<LogTarget>) -> Vec<LogTarget> {
+    let rank = |target: &LogTarget| match (target.change, target.organization) {
+        _ if target.is_part => 3,
         ("deleted", _) => 2,
         ("created", None) => 1,
         _ => 0,
     };
-    let first = (0..subjects.len()).min_by_key(|at| subjects.get(*at).map(rank));
-    let mut told: Vec<Subject> = first.map(|first| subjects.remove(first)).into_iter().collect();
-    for more in subjects {
-        let is_of = |one: &&mut Subject| {
+    let first = (0..targets.len()).min_by_key(|at| targets.get(*at).map(rank));
+    let mut told: Vec<LogTarget> = first.map(|first| targets.remove(first)).into_iter().collect();
+    for more in targets {
+        let is_of = |one: &&mut LogTarget| {
             one.scope == more.scope && (one.item_id == more.item_id || more.item_id.is_empty())
         };
         if let Some(one) = told.iter_mut().find(is_of) {
@@ -252,25 +252,25 @@ fn told(mut subjects: Vec<Subject>) -> Vec<Subject> {
             one.before.extend(more.before);
             one.after.extend(more.after);
             one.hidden.extend(more.hidden);
-            one.told_whole |= more.told_whole;
-        } else if told.first().is_some_and(|lead| goes_with(lead, &more)) {
+            one.log_all_fields |= more.log_all_fields;
+        } else if told.first().is_some_and(|lead| belongs_with(lead, &more)) {
             told.push(more);
         }
     }
-    let mut told = with_replaced(told);
+    let mut told = merge_replaced(told);
     let others = told.split_off(1.min(told.len()));
-    let changed = |one: &Subject| one.change != "updated" || one.before != one.after;
+    let changed = |one: &LogTarget| one.change != "updated" || one.before != one.after;
     told.extend(others.into_iter().filter(changed));
     told
 }
 
-/// Tells what was removed with what took its place: the one of the same name.
-fn with_replaced(told: Vec<Subject>) -> Vec<Subject> {
-    let is_removed = |one: &Subject| one.tells_removal && one.change == "deleted";
+/// Adds the fields of a deleted object to the object with the same name that replaced it.
+fn merge_replaced(told: Vec<LogTarget>) -> Vec<LogTarget> {
+    let is_removed = |one: &LogTarget| one.log_removal && one.change == "deleted";
     let (removed, mut told): (Vec<_>, Vec<_>) = told.into_iter().partition(is_removed);
     let mut alone = Vec::new();
     for gone in removed {
-        let is_instead = |one: &&mut Subject| one.change == "created" && one.name == gone.name;
+        let is_instead = |one: &&mut LogTarget| one.change == "created" && one.name == gone.name;
         match told.iter_mut().find(is_instead).filter(|_| gone.name.is_some()) {
             Some(one) => {
                 one.before.insert("replaced".to_owned(), gone.before.into());
@@ -282,21 +282,23 @@ fn with_replaced(told: Vec<Subject>) -> Vec<Subject> {
     told
 }
 
-/// Whether an entry of its own tells the same of another of the leading subject's kind, or that another was removed.
-fn goes_with(lead: &Subject, more: &Subject) -> bool {
-    let removed = more.tells_removal && (lead.change, more.change) == ("created", "deleted");
+/// Returns whether `more` gets an entry besides the leading subject: its type is the same, and the change is the same
+/// or is the deletion of an object that a new one may have replaced.
+fn belongs_with(lead: &LogTarget, more: &LogTarget) -> bool {
+    let removed = more.log_removal && (lead.change, more.change) == ("created", "deleted");
     lead.scope == more.scope && (lead.change == more.change || removed)
 }
 
-fn describe(subject: Subject) -> Shown {
-    let Subject { scope, item_id, name, change, before, after, hidden, told_whole, .. } = subject;
+fn describe(target: LogTarget) -> Fields {
+    let LogTarget { scope, item_id, name, change, before, after, hidden, log_all_fields, .. } =
+        target;
     let activity = if change == "updated" { activity(&before, &after) } else { change };
-    let changes = if told_whole || change == "updated" {
+    let changes = if log_all_fields || change == "updated" {
         changes(scope, &hidden, before, &after)
     } else {
         Vec::new()
     };
-    Shown {
+    Fields {
         scope: scope.to_owned(),
         item_id,
         activity: activity.to_owned(),
@@ -304,7 +306,7 @@ fn describe(subject: Subject) -> Shown {
     }
 }
 
-/// What was done to something that was there, in a word: an update, except where one field tells better.
+/// Returns the action of an update: `updated`, unless the changed fields have a more specific action.
 fn activity(before: &Map<String, Value>, after: &Map<String, Value>) -> &'static str {
     let turned = |field: &str| {
         let is = |fields: &Map<String, Value>| fields.get(field) == Some(&Value::Bool(true));

@@ -1,4 +1,4 @@
-//! What is only told with a dashboard: its tiles, and what they show.
+//! Activity entries for tiles, insights and texts. They are parts: the dashboard's entry includes their changes.
 
 use serde_json::{Map, Value, json};
 
@@ -8,9 +8,9 @@ use crate::resources::dashboards::texts::Text;
 use crate::resources::dashboards::tiles::{Content, Tile};
 use crate::store::{Row, Tx};
 
-use super::subject::{Loggable, Place, shown_fields, shown_name};
+use super::log_target::{Location, Loggable, public_fields, public_name};
 
-/// The fields of a part, under its own name.
+/// Prefixes the names of the fields with the name of the part.
 fn part<const N: usize>(part: &str, fields: [(&str, Value); N]) -> Map<String, Value> {
     fields.into_iter().map(|(name, value)| (format!("{part}__{name}"), value)).collect()
 }
@@ -19,18 +19,18 @@ impl Loggable for Tile {
     const SCOPE: &'static str = "Dashboard";
     const IS_PART: bool = true;
 
-    fn item_id(head: &Self::Head) -> String {
-        head.dashboard.to_string()
+    fn item_id(meta: &Self::Meta) -> String {
+        meta.dashboard.to_string()
     }
 
-    fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
-        Ok((Some(head.organization), Some(head.project)))
+    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((Some(meta.organization), Some(meta.project)))
     }
 
     fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
-        let mut shown = shown_fields(row)?;
+        let mut shown = public_fields(row)?;
         let mut take = |name: &str| shown.remove(name).unwrap_or_default();
-        let content = match row.head.content {
+        let content = match row.meta.content {
             Content::Insight(id) => ("insight", json!(id)),
             Content::Text(id) => ("text", json!(id)),
         };
@@ -38,9 +38,9 @@ impl Loggable for Tile {
             content,
             ("layouts", take("layouts")),
             ("color", take("color")),
-            ("deleted", json!(row.head.deleted)),
+            ("deleted", json!(row.meta.deleted)),
         ];
-        Ok(part(&format!("tiles__{}", row.head.id), fields))
+        Ok(part(&format!("tiles__{}", row.meta.id), fields))
     }
 }
 
@@ -48,17 +48,17 @@ impl Loggable for Insight {
     const SCOPE: &'static str = "Dashboard";
     const IS_PART: bool = true;
 
-    fn item_id(_: &Self::Head) -> String {
+    fn item_id(_: &Self::Meta) -> String {
         String::new()
     }
 
-    fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
-        Ok((Some(head.organization), Some(head.project)))
+    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((Some(meta.organization), Some(meta.project)))
     }
 
     fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
-        let fields = [("name", json!(shown_name(row)?)), ("deleted", json!(row.head.deleted))];
-        Ok(part(&format!("insights__{}", row.head.id), fields))
+        let fields = [("name", json!(public_name(row)?)), ("deleted", json!(row.meta.deleted))];
+        Ok(part(&format!("insights__{}", row.meta.id), fields))
     }
 }
 
@@ -66,16 +66,16 @@ impl Loggable for Text {
     const SCOPE: &'static str = "Dashboard";
     const IS_PART: bool = true;
 
-    fn item_id(_: &Self::Head) -> String {
+    fn item_id(_: &Self::Meta) -> String {
         String::new()
     }
 
-    fn place(head: &Self::Head, _: &impl Tx) -> Result<Place> {
-        Ok((Some(head.organization), Some(head.project)))
+    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((Some(meta.organization), Some(meta.project)))
     }
 
     fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
-        let body = shown_fields(row)?.remove("body").unwrap_or_default();
-        Ok(part(&format!("texts__{}", row.head.id), [("body", body)]))
+        let body = public_fields(row)?.remove("body").unwrap_or_default();
+        Ok(part(&format!("texts__{}", row.meta.id), [("body", body)]))
     }
 }

@@ -1,4 +1,4 @@
-//! How a key is shown to its user (facts-crosscutting §a).
+//! The JSON of an API key.
 
 use utoipa::ToSchema;
 
@@ -11,49 +11,51 @@ use crate::time::Timestamp;
 
 use super::{ApiKey, BY_USER, last_used_at};
 
-/// A personal API key, for the schema.
+/// A personal API key.
 #[derive(ToSchema)]
 #[schema(as = PersonalAPIKey)]
 pub struct PersonalApiKeyBody {
-    /// Its id.
+    /// The id of the key.
     pub id: ApiKeyId,
-    /// What its maker calls it.
+    /// The name of the key.
     pub label: String,
-    /// What is sent in `Authorization: Bearer`: shown once, when it was just made; null ever after.
+    /// The value to send as `Authorization: Bearer`. Shown only when the key is created or rolled, null otherwise.
     pub value: Option<String>,
-    /// Its first four characters, `...`, its last four.
+    /// The first four characters of the value, `...`, and the last four.
     pub mask_value: String,
-    /// When it was made.
+    /// When the key was created.
     pub created_at: Timestamp,
-    /// When it was last used, to the hour.
+    /// When the key was last used, to within an hour.
     pub last_used_at: Option<Timestamp>,
-    /// When its value was last replaced.
+    /// When the value was last replaced.
     pub last_rolled_at: Option<Timestamp>,
-    /// Whose it is.
+    /// The user that the key belongs to.
     pub user_id: UserId,
-    /// What it may do.
+    /// The scopes of the key.
     pub scopes: Vec<String>,
-    /// The projects it is limited to; empty for no limit.
+    /// The projects that the key is limited to; empty for no limit.
     pub scoped_teams: Vec<ProjectId>,
-    /// The organizations it is limited to; empty for no limit.
+    /// The organizations that the key is limited to; empty for no limit.
     pub scoped_organizations: Vec<OrganizationId>,
-    /// When it ends by itself; null for never.
+    /// When the key expires; null for never.
     pub expires_at: Option<Timestamp>,
 }
 
-/// A key. Its value is not known any more. That it was used shows, but does not move its version: whoever is
-/// about to change a key does so by a key that is in use.
+/// Returns the JSON of a key, without its value.
+///
+/// A use of the key changes `last_used_at` but not the version: otherwise a client that updates its own key would
+/// invalidate its `ETag` with every request.
 ///
 /// # Errors
-/// 404 for no such key.
+/// 404 if the key does not exist.
 pub fn body(tx: &impl Tx, id: ApiKeyId) -> Result<Versioned> {
     body_with(tx, id, None)
 }
 
-/// A key, with its value where that was just made: the only time that it is shown.
+/// Returns the JSON of a key, with its value if the key was just created or rolled.
 ///
 /// # Errors
-/// 404 for no such key.
+/// 404 if the key does not exist.
 pub fn body_with(tx: &impl Tx, id: ApiKeyId, value: Option<&str>) -> Result<Versioned> {
     let read = |row: Row<'_, ApiKey>| Ok((row.version, row.into_record()?));
     let (version, key) = tx.view(&id, read)?.ok_or_else(Error::not_found)?;
@@ -62,7 +64,7 @@ pub fn body_with(tx: &impl Tx, id: ApiKeyId, value: Option<&str>) -> Result<Vers
     Ok(Versioned::new(version, json))
 }
 
-/// All keys of a user, newest first, as a JSON array. There are few: see [`issue`](super::issue).
+/// Returns all keys of a user, newest first, as a JSON array. [`issue`](super::issue) limits their number.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
@@ -72,7 +74,7 @@ pub fn list(tx: &impl Tx, user: UserId) -> Result<Vec<u8>> {
         keys.push(row.into_record()?);
         Ok(())
     })?;
-    keys.sort_by_key(|key| (key.shown.created_at, key.head.id));
+    keys.sort_by_key(|key| (key.fields.created_at, key.meta.id));
     let mut out = Vec::with_capacity(512 * keys.len() + 2);
     let mut array = Array::begin(&mut out);
     for key in keys.iter().rev() {
@@ -83,20 +85,20 @@ pub fn list(tx: &impl Tx, user: UserId) -> Result<Vec<u8>> {
 }
 
 fn write(tx: &impl Tx, key: &ApiKey, value: Option<&str>, out: &mut Vec<u8>) -> Result<()> {
-    let ApiKey { head, shown } = key;
+    let ApiKey { meta, fields } = key;
     Object::begin(out)
-        .field("id", &head.id)?
-        .field("label", &shown.label)?
+        .field("id", &meta.id)?
+        .field("label", &fields.label)?
         .field("value", &value)?
-        .field("mask_value", &shown.mask_value)?
-        .field("created_at", &shown.created_at)?
-        .field("last_used_at", &last_used_at(tx, head.id)?)?
-        .field("last_rolled_at", &shown.last_rolled_at)?
-        .field("user_id", &head.user)?
-        .field("scopes", &head.scopes)?
-        .field("scoped_teams", &head.projects)?
-        .field("scoped_organizations", &head.organizations)?
-        .field("expires_at", &head.expires_at)?
+        .field("mask_value", &fields.mask_value)?
+        .field("created_at", &fields.created_at)?
+        .field("last_used_at", &last_used_at(tx, meta.id)?)?
+        .field("last_rolled_at", &fields.last_rolled_at)?
+        .field("user_id", &meta.user)?
+        .field("scopes", &meta.scopes)?
+        .field("scoped_teams", &meta.projects)?
+        .field("scoped_organizations", &meta.organizations)?
+        .field("expires_at", &meta.expires_at)?
         .end();
     Ok(())
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use axum::extract::State;
 
-use crate::access::gate::authorize;
-use crate::access::{Admitted, Anywhere, Changing, Needs};
+use crate::auth::authorize::authorize;
+use crate::auth::{Global, ReadAccess, Requirements, WriteAccess};
 use crate::error::Result;
-use crate::http::answer::{Answer, Answered};
-use crate::http::body::Body;
-use crate::http::path::Id;
+use crate::http::body::JsonBody;
+use crate::http::path::PathId;
+use crate::http::response::{ApiResponse, ApiResult};
 use crate::http::routes::Routes;
 use crate::ids::ApiKeyId;
 use crate::input::Parsed;
@@ -18,146 +18,155 @@ use crate::store::Snapshot;
 use crate::time::Timestamp;
 
 use super::body::PersonalApiKeyBody;
-use super::{ApiKey, Holdings, PersonalApiKeyFields, PersonalApiKeyPatch, RollFields};
+use super::{ApiKey, KeyPermissions, PersonalApiKeyFields, PersonalApiKeyPatch, RollFields};
 
 const LIST: &str = "/api/personal_api_keys/";
 const CURRENT: &str = "/api/personal_api_keys/@current/";
 const ONE: &str = "/api/personal_api_keys/{id}/";
 const ROLL: &str = "/api/personal_api_keys/{id}/roll/";
 
-/// The routes of API keys.
+/// Adds the routes of API keys.
 pub fn routes(routes: &mut Routes) {
-    let read = Needs::scope("personal_api_key:read");
-    let write = Needs::scope("personal_api_key:write");
-    routes.noun("personal_api_keys", "What programs present to act for you.");
+    let read = Requirements::scope("personal_api_key:read");
+    let write = Requirements::scope("personal_api_key:write");
+    routes.resource("personal_api_keys", "The credentials with which programs act for you.");
     routes
         .get(LIST, "personal_api_keys_list", read, list)
         .summary("List your keys, newest first.")
-        .answers_all::<PersonalApiKeyBody>();
+        .returns_all::<PersonalApiKeyBody>();
     routes
         .post(LIST, "personal_api_keys_create", write, create)
-        .summary("Make a key, which can do no more than the one that makes it. Its value is shown this once.")
-        .takes::<PersonalApiKeyFields>()
+        .summary("Create a key with at most the access of the key that makes the request. The value is shown only once.")
+        .body::<PersonalApiKeyFields>()
         .example(r#"{"label": "Nightly report", "scopes": ["dashboard:read"]}"#)
-        .answers::<PersonalApiKeyBody>(201);
+        .returns::<PersonalApiKeyBody>(201);
     routes
-        .get(CURRENT, "personal_api_keys_current", Needs::any_key(), current)
-        .summary("Retrieve the key that asks.")
-        .answers::<PersonalApiKeyBody>(200);
+        .get(CURRENT, "personal_api_keys_current", Requirements::any_key(), current)
+        .summary("Retrieve the key that makes the request.")
+        .returns::<PersonalApiKeyBody>(200);
     routes
         .get(ONE, "personal_api_keys_retrieve", read, retrieve)
-        .summary("Retrieve a key of yours.")
+        .summary("Retrieve one of your keys.")
         .id::<ApiKeyId>()
-        .answers::<PersonalApiKeyBody>(200);
+        .returns::<PersonalApiKeyBody>(200);
     routes
         .patch(ONE, "personal_api_keys_partial_update", write, update)
-        .summary("Change a key that lies within the one that asks.")
+        .summary("Update a key. The key that makes the request must have at least the same access.")
         .id::<ApiKeyId>()
-        .takes::<PersonalApiKeyPatch>()
+        .body::<PersonalApiKeyPatch>()
         .example(r#"{"label": "Weekly report"}"#)
-        .answers::<PersonalApiKeyBody>(200);
+        .returns::<PersonalApiKeyBody>(200);
     routes
         .delete(ONE, "personal_api_keys_destroy", write, destroy)
-        .summary("Revoke a key. It opens nothing from then on.")
+        .summary("Revoke a key. Requests with it fail immediately.")
         .id::<ApiKeyId>();
     routes
         .post(ROLL, "personal_api_keys_roll_create", write, roll)
-        .summary("Replace the value of a key. The new one is shown this once.")
+        .summary("Replace the value of a key. The new value is shown only once.")
         .id::<ApiKeyId>()
-        .takes::<RollFields>()
+        .body::<RollFields>()
         .example(r#"{"grace_seconds": 3600}"#)
-        .answers::<PersonalApiKeyBody>(200);
+        .returns::<PersonalApiKeyBody>(200);
 }
 
-async fn list(State(app): State<App>, at: Admitted<Anywhere>) -> Answered {
-    let listed = app.long_reads().read(at, |tx, at| super::list(tx, at.caller.user.id));
-    listed.await.map(Answer::Plain)
+async fn list(State(app): State<App>, access: ReadAccess<Global>) -> ApiResult {
+    let listed = app.long_reads().read(access, |tx, at| super::list(tx, at.caller.user.id));
+    listed.await.map(ApiResponse::Json)
 }
 
-async fn current(at: Admitted<Anywhere>) -> Answered {
-    super::body(&*at.tx, at.caller.key.id).map(Answer::Shown)
+async fn current(access: ReadAccess<Global>) -> ApiResult {
+    super::body(&*access.snapshot, access.caller.key.id).map(ApiResponse::Object)
 }
 
-async fn retrieve(at: Admitted<Anywhere>, Id(id): Id<ApiKeyId>) -> Answered {
-    let id = super::get_own(&*at.tx, at.caller.user.id, id?)?.head.id;
-    super::body(&*at.tx, id).map(Answer::Shown)
+async fn retrieve(access: ReadAccess<Global>, PathId(id): PathId<ApiKeyId>) -> ApiResult {
+    let id = super::get_own(&*access.snapshot, access.caller.user.id, id?)?.meta.id;
+    super::body(&*access.snapshot, id).map(ApiResponse::Object)
 }
 
-async fn create(State(app): State<App>, at: Changing<Anywhere>, Body(sent): Body) -> Answered {
-    let at = at.inheriting();
-    let new = Arc::new(Parsed::<PersonalApiKeyFields>::of(&sent));
+async fn create(
+    State(app): State<App>,
+    access: WriteAccess<Global>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let at = access.inheriting_key_scope();
+    let new = Arc::new(Parsed::<PersonalApiKeyFields>::new(&sent));
     let asked = Arc::clone(&new);
-    let wanted =
-        wanted(&app, &at, move |tx, holder, now| super::require_issuable(tx, holder, &asked, now));
-    if let Some(reply) = app.find_reply_where(&at, &wanted)? {
+    let wanted = check_before_secret(&app, &at, move |tx, grantor, now| {
+        super::require_issuable(tx, grantor, &asked, now)
+    });
+    if let Some(reply) = app.find_stored_response_if(&at, &wanted)? {
         return Ok(reply);
     }
-    let made = app.new_key(at.consumer, None, wanted).await?;
-    app.post(&at, move |tx, caller, _: &Anywhere, now| {
-        super::issue(tx, &caller.key.holdings, &new, made.id(), made.secret(), now)?;
-        super::body_with(tx, made.id(), Some(made.value())).map(Answer::Created)
+    let made = app.issue_key(at.consumer, None, wanted).await?;
+    app.post(&at, move |tx, caller, _: &Global, now| {
+        super::issue(tx, &caller.key.permissions, &new, made.id(), made.secret(), now)?;
+        super::body_with(tx, made.id(), Some(made.value())).map(ApiResponse::Created)
     })
     .await
 }
 
 async fn update(
     State(app): State<App>,
-    at: Changing<Anywhere>,
-    Id(id): Id<ApiKeyId>,
-    Body(sent): Body,
-) -> Answered {
-    let (id, patch) = (id?, Parsed::<PersonalApiKeyPatch>::of(&sent));
-    let expected = at.expected.clone();
-    app.change(&at, move |tx, caller, _: &Anywhere, now| {
-        super::update(tx, &caller.key.holdings, id, &patch, now)?;
+    access: WriteAccess<Global>,
+    PathId(id): PathId<ApiKeyId>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let (id, patch) = (id?, Parsed::<PersonalApiKeyPatch>::new(&sent));
+    let expected = access.if_match.clone();
+    app.change(&access, move |tx, caller, _: &Global, now| {
+        super::update(tx, &caller.key.permissions, id, &patch, now)?;
         expected.require::<ApiKey>(tx, &id)?;
         super::body(tx, id)
     })
     .await
-    .map(Answer::Shown)
+    .map(ApiResponse::Object)
 }
 
-async fn destroy(State(app): State<App>, at: Changing<Anywhere>, Id(id): Id<ApiKeyId>) -> Answered {
-    let (id, expected) = (id?, at.expected.clone());
-    app.change(&at, move |tx, caller, _: &Anywhere, _| {
-        super::revoke(tx, &caller.key.holdings, id)?;
+async fn destroy(
+    State(app): State<App>,
+    access: WriteAccess<Global>,
+    PathId(id): PathId<ApiKeyId>,
+) -> ApiResult {
+    let (id, expected) = (id?, access.if_match.clone());
+    app.change(&access, move |tx, caller, _: &Global, _| {
+        super::revoke(tx, &caller.key.permissions, id)?;
         expected.require::<ApiKey>(tx, &id)
     })
     .await?;
-    Ok(Answer::NoContent)
+    Ok(ApiResponse::NoContent)
 }
 
 async fn roll(
     State(app): State<App>,
-    at: Changing<Anywhere>,
-    Id(id): Id<ApiKeyId>,
-    Body(sent): Body,
-) -> Answered {
-    let (id, sent) = (id?, Arc::new(Parsed::<RollFields>::of(&sent)));
+    access: WriteAccess<Global>,
+    PathId(id): PathId<ApiKeyId>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let (id, sent) = (id?, Arc::new(Parsed::<RollFields>::new(&sent)));
     let asked = Arc::clone(&sent);
-    let wanted =
-        wanted(&app, &at, move |tx, holder, _| super::require_rollable(tx, holder, id, &asked));
-    if let Some(reply) = app.find_reply_where(&at, &wanted)? {
+    let wanted = check_before_secret(&app, &access, move |tx, grantor, _| {
+        super::require_can_rotate(tx, grantor, id, &asked)
+    });
+    if let Some(reply) = app.find_stored_response_if(&access, &wanted)? {
         return Ok(reply);
     }
-    let made = app.new_key(at.consumer, Some(id), wanted).await?;
-    app.post(&at, move |tx, caller, _: &Anywhere, now| {
-        super::roll(tx, &caller.key.holdings, id, &sent, made.secret(), now)?;
-        super::body_with(tx, id, Some(made.value())).map(Answer::Shown)
+    let made = app.issue_key(access.consumer, Some(id), wanted).await?;
+    app.post(&access, move |tx, caller, _: &Global, now| {
+        super::rotate(tx, &caller.key.permissions, id, &sent, made.secret(), now)?;
+        super::body_with(tx, id, Some(made.value())).map(ApiResponse::Object)
     })
     .await
 }
 
-/// Asks the gate, and then `rule`, whether what the caller wants a secret for would be done: before there is one,
-/// because it is dear.
-fn wanted(
+/// Checks that the caller is authorized and that `rule` passes, before the expensive creation of a secret.
+fn check_before_secret(
     app: &App,
-    at: &Changing<Anywhere>,
-    rule: impl Fn(&Snapshot, &Holdings, Timestamp) -> Result<()> + Send + 'static,
+    at: &WriteAccess<Global>,
+    rule: impl Fn(&Snapshot, &KeyPermissions, Timestamp) -> Result<()> + Send + 'static,
 ) -> impl Fn(&Snapshot) -> Result<()> + Send + 'static {
-    let (app, ask) = (app.clone(), Arc::clone(&at.ask));
+    let (app, ask) = (app.clone(), Arc::clone(&at.auth));
     move |tx| {
         let now = app.now();
-        rule(tx, &authorize(tx, &ask, now)?.caller.key.holdings, now)
+        rule(tx, &authorize(tx, &ask, now)?.caller.key.permissions, now)
     }
 }

@@ -1,4 +1,4 @@
-//! What is sent to make, change or roll a key (facts-crosscutting §a; decisions §2, Issuing).
+//! The request bodies that create, update and roll a key.
 
 use std::collections::BTreeSet;
 
@@ -10,60 +10,60 @@ use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId};
 use crate::input;
 use crate::input::{
-    Identifier, Integer, Kind, ListOf, Name, Nullable, Required, Schema, Text, UuidField,
+    FieldType, Identifier, Integer, ListOf, Name, Nullable, Required, Schema, Text, UuidField,
 };
 use crate::time::Timestamp;
 
 use super::{Scopes, scopes};
 
-/// How many organizations or projects a key names at the most: every request reads them.
-const MOST_PLACES: usize = 100;
-/// How many scopes it may be sent.
-const MOST_SCOPES: usize = 200;
+/// The maximum number of organizations or projects that a key is limited to. Every request reads them.
+const MAX_TENANTS: usize = 100;
+/// The maximum number of scopes in a request.
+const MAX_SCOPES: usize = 200;
 
-/// At least one scope.
+/// A list of scopes, not empty.
 pub struct ScopeList;
 
-impl Kind for ScopeList {
+impl FieldType for ScopeList {
     type Value = Scopes;
 
     fn read(value: &Value) -> Result<Scopes> {
-        Scopes::new(ListOf::<Text<100>, MOST_SCOPES>::read(value)?)
+        Scopes::new(ListOf::<Text<100>, MAX_SCOPES>::read(value)?)
     }
 
     fn schema() -> Schema {
         let scope = ObjectBuilder::new().schema_type(Type::String).max_length(Some(100));
         let scope = scope.pattern(Some(scopes::pattern()));
-        ArrayBuilder::new().items(scope).min_items(Some(1)).max_items(Some(MOST_SCOPES)).into()
+        ArrayBuilder::new().items(scope).min_items(Some(1)).max_items(Some(MAX_SCOPES)).into()
     }
 }
 
-/// Projects, each once.
-pub struct Teams;
+/// A list of projects without duplicates.
+pub struct ProjectList;
 
-impl Kind for Teams {
+impl FieldType for ProjectList {
     type Value = Vec<ProjectId>;
 
     fn read(value: &Value) -> Result<Self::Value> {
         let ids: BTreeSet<u64> =
-            ListOf::<Identifier, MOST_PLACES>::read(value)?.into_iter().collect();
+            ListOf::<Identifier, MAX_TENANTS>::read(value)?.into_iter().collect();
         Ok(ids.into_iter().map(ProjectId).collect())
     }
 
     fn schema() -> Schema {
-        ListOf::<Identifier, MOST_PLACES>::schema()
+        ListOf::<Identifier, MAX_TENANTS>::schema()
     }
 }
 
-/// Organizations, each once; one that is no UUID is refused in the words of facts-crosscutting §a.
-pub struct Organizations;
+/// A list of organizations without duplicates. A value that is not a UUID fails with PostHog's error.
+pub struct OrganizationList;
 
-impl Kind for Organizations {
+impl FieldType for OrganizationList {
     type Value = Vec<OrganizationId>;
 
     fn read(value: &Value) -> Result<Self::Value> {
         let mut ids = BTreeSet::new();
-        for text in ListOf::<Text<100>, MOST_PLACES>::read(value)? {
+        for text in ListOf::<Text<100>, MAX_TENANTS>::read(value)? {
             let id = Uuid::try_parse(&text)
                 .map_err(|_| Error::invalid("invalid_input", "Invalid organization UUID"))?;
             ids.insert(OrganizationId(id));
@@ -72,17 +72,17 @@ impl Kind for Organizations {
     }
 
     fn schema() -> Schema {
-        ListOf::<UuidField, MOST_PLACES>::schema()
+        ListOf::<UuidField, MAX_TENANTS>::schema()
     }
 }
 
-/// A moment, in the forms of facts-crosscutting §b.
-pub struct Moment;
+/// A time, in the formats that PostHog accepts.
+pub struct ExpiryField;
 
-impl Kind for Moment {
+impl FieldType for ExpiryField {
     type Value = Timestamp;
 
-    /// Holds the moment at the last one that can be shown.
+    /// Limits the time to the last one that the JSON can show.
     fn read(value: &Value) -> Result<Timestamp> {
         let moment = value.as_str().and_then(Timestamp::parse);
         moment.map(|moment| moment.plus_seconds(0)).ok_or_else(|| {
@@ -102,41 +102,43 @@ impl Kind for Moment {
 }
 
 input! {
-    /// A key to make. What is left out of organizations, projects and expiry is taken from the key that makes it.
+    /// The API key to create. Organizations, projects and expiry default to those of the key that makes the request.
     pub struct PersonalApiKeyFields {
-        /// What to call it.
+        /// A name for the key.
         label: Required<Name<40>>,
-        /// What it may do: `*`, or `object:read` and `object:write`. No more than the maker may.
+        /// The scopes: `*`, or `object:read` and `object:write`. The key that makes the request must have them too.
         scopes: Required<ScopeList>,
-        /// The projects it is limited to; empty or null for no limit, which only a maker without one may ask for.
-        scoped_teams: Nullable<Teams>,
-        /// The organizations it is limited to; empty or null as above.
-        scoped_organizations: Nullable<Organizations>,
-        /// When it ends by itself; null for never, which only a maker that never ends may ask for.
-        expires_at: Nullable<Moment>,
+        /// The projects that the key is limited to. Empty or null means no limit, which only a key without such a limit
+        /// may request.
+        scoped_teams: Nullable<ProjectList>,
+        /// The organizations that the key is limited to. Empty or null means no limit, which only a key without such a
+        /// limit may request.
+        scoped_organizations: Nullable<OrganizationList>,
+        /// When the key expires. Null means never, which only a key that never expires may request.
+        expires_at: Nullable<ExpiryField>,
     }
 }
 
 input! {
-    /// What may be changed of a key, within what the key holds that changes it.
+    /// The fields of an API key to update. The key that makes the request must have the same access or more.
     pub struct PersonalApiKeyPatch {
-        /// What to call it.
+        /// A name for the key.
         label: Name<40>,
-        /// What it may do.
+        /// The scopes of the key.
         scopes: ScopeList,
-        /// The projects it is limited to; empty or null for no limit.
-        scoped_teams: Nullable<Teams>,
-        /// The organizations it is limited to; empty or null for no limit.
-        scoped_organizations: Nullable<Organizations>,
-        /// When it ends by itself; null for never.
-        expires_at: Nullable<Moment>,
+        /// The projects that the key is limited to; empty or null for no limit.
+        scoped_teams: Nullable<ProjectList>,
+        /// The organizations that the key is limited to; empty or null for no limit.
+        scoped_organizations: Nullable<OrganizationList>,
+        /// When the key expires; null for never.
+        expires_at: Nullable<ExpiryField>,
     }
 }
 
 input! {
     /// How to roll a key.
     pub struct RollFields {
-        /// For how long the old value works on.
+        /// How many seconds the old value remains valid.
         grace_seconds: Integer<0, 86_400>,
     }
 }

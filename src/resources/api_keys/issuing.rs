@@ -1,4 +1,4 @@
-//! What users do with their keys by their keys: no key comes to more than it holds (decisions §2, Issuing).
+//! Users manage their API keys with their API keys. A key cannot grant more access than it has.
 
 use std::collections::BTreeMap;
 
@@ -10,112 +10,155 @@ use crate::resources::{members, projects};
 use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
-use super::holdings::Excess;
+use super::permissions::ExceedsGrantor;
 use super::{
-    ApiKey, BY_USER, Head, Holdings, NewSecret, PersonalApiKeyFields, PersonalApiKeyPatch, Shown,
-    Verifiers, makers, remove,
+    ApiKey, BY_USER, Fields, KeyPermissions, Meta, NewSecret, PersonalApiKeyFields,
+    PersonalApiKeyPatch, Verifiers, grantors, remove,
 };
 
-/// How many live keys a user may have, and how many that have ended are kept besides.
-const MOST: usize = 100;
+/// The maximum number of unexpired keys of a user, and the number of expired keys that are kept in addition.
+const MAX_KEYS: usize = 100;
 
-/// A key of the user, for showing it.
+/// Returns a key of the user.
 ///
 /// # Errors
-/// 404 where the user has no such key.
+/// 404 if the user has no such key.
 pub fn get_own(tx: &impl Tx, user: UserId, id: ApiKeyId) -> Result<ApiKey> {
-    tx.find(&id)?.filter(|key: &ApiKey| key.head.user == user).ok_or_else(Error::not_found)
+    tx.find(&id)?.filter(|key: &ApiKey| key.meta.user == user).ok_or_else(Error::not_found)
 }
 
-/// A key that the holder may change: one of the same user that lies within what the holder holds.
+/// Returns a key that the caller's key (`grantor`) may change: it belongs to the same user and has no more access.
 ///
 /// # Errors
-/// 404 where the user has no such key; 403 where it holds more.
-pub(super) fn get_within(tx: &impl Tx, holder: &Holdings, id: ApiKeyId) -> Result<ApiKey> {
-    let key = get_own(tx, holder.user, id)?;
-    match excess(tx, &Holdings::of(key.head.clone()), holder)? {
+/// 404 if the user has no such key, 403 if it has more access.
+pub(super) fn get_manageable(
+    tx: &impl Tx,
+    grantor: &KeyPermissions,
+    id: ApiKeyId,
+) -> Result<ApiKey> {
+    let key = get_own(tx, grantor.user, id)?;
+    match exceeds(tx, &KeyPermissions::of(key.meta.clone()), grantor)? {
         None => Ok(key),
         Some(excess) => Err(Error::denied(format!(
-            "This API key cannot change one that holds more than it does: {}.",
+            "This API key cannot change a key with more access: {}.",
             excess.fields()
         ))),
     }
 }
 
-/// What `one` has beyond `other`, with the projects where they are.
+/// Returns the first way in which `one` has more access than `other`, or `None` if it is within `other`.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub(super) fn excess(tx: &impl Tx, one: &Holdings, other: &Holdings) -> Result<Option<Excess>> {
+pub(super) fn exceeds(
+    tx: &impl Tx,
+    one: &KeyPermissions,
+    other: &KeyPermissions,
+) -> Result<Option<ExceedsGrantor>> {
+    let organizations = organizations_of(tx, &one.projects)?;
+    Ok(one.exceeds(other, |id| organizations.get(&id).copied()))
+}
+
+/// The organization of each project that exists.
+fn organizations_of(
+    tx: &impl Tx,
+    projects: &[ProjectId],
+) -> Result<BTreeMap<ProjectId, OrganizationId>> {
     let mut organizations = BTreeMap::new();
-    for id in &one.projects {
+    for id in projects {
         if let Some(project) = projects::find_by_id(tx, *id)? {
             organizations.insert(*id, project.organization);
         }
     }
-    Ok(one.beyond(other, |id| organizations.get(&id).copied()))
+    Ok(organizations)
 }
 
-fn require_grantable(tx: &impl Tx, wanted: &Holdings, holder: &Holdings) -> Result<()> {
-    excess(tx, wanted, holder)?.map_or(Ok(()), |excess| Err(too_much(excess)))
+fn require_within_grantor(
+    tx: &impl Tx,
+    wanted: &KeyPermissions,
+    grantor: &KeyPermissions,
+) -> Result<()> {
+    exceeds(tx, wanted, grantor)?.map_or(Ok(()), |excess| Err(exceeds_error(excess)))
 }
 
-fn too_much(excess: Excess) -> Error {
-    let fields = excess.fields();
-    Error::denied(format!("This API key cannot grant more than it holds: {fields}."))
-}
-
-/// Whether the holder may make a key, as things are: looked at before a secret is made for it.
+/// Lets a limited key name only organizations and projects that its own limits include. A key that names others would
+/// open nothing there, and its caller would not learn why.
 ///
 /// # Errors
-/// 400 for a field, and where the user has enough keys; 403 for more than the holder holds.
+/// 403 for another organization or project, and for one that does not exist.
+fn require_included(
+    tx: &impl Tx,
+    grantor: &KeyPermissions,
+    organizations: &[OrganizationId],
+    projects: &[ProjectId],
+) -> Result<()> {
+    let known = organizations_of(tx, &[&grantor.projects, projects].concat())?;
+    let organization_of = |id: ProjectId| known.get(&id).copied();
+    let included =
+        organizations.iter().all(|id| grantor.includes_organization(*id, organization_of))
+            && projects.iter().all(|id| grantor.includes_project(*id, organization_of(*id)));
+    if included { Ok(()) } else { Err(exceeds_error(ExceedsGrantor::Tenants)) }
+}
+
+fn exceeds_error(excess: ExceedsGrantor) -> Error {
+    let fields = excess.fields();
+    Error::denied(format!("This API key cannot grant more access than it has: {fields}."))
+}
+
+/// Checks that the caller may create a key, before the expensive creation of a secret.
+///
+/// # Errors
+/// 400 for an invalid field or if the user has too many keys, 403 if the key would have more access than the caller's.
 pub fn require_issuable(
     tx: &impl Tx,
-    holder: &Holdings,
+    grantor: &KeyPermissions,
     new: &Parsed<PersonalApiKeyFields>,
     now: Timestamp,
 ) -> Result<()> {
-    wanted(tx, holder, new.get()?, now)?;
-    require_room(tx, holder.user, now).map(drop)
+    requested_permissions(tx, grantor, new.get()?, now)?;
+    require_room(tx, grantor.user, now).map(drop)
 }
 
-/// What a key to be made would hold, where the holder may make such a one.
-fn wanted(
+/// Returns the permissions of the key to create, if the caller's key may grant them.
+fn requested_permissions(
     tx: &impl Tx,
-    holder: &Holdings,
+    grantor: &KeyPermissions,
     new: &PersonalApiKeyFields,
     now: Timestamp,
-) -> Result<Holdings> {
-    let wanted = Holdings {
-        user: holder.user,
+) -> Result<KeyPermissions> {
+    let wanted = KeyPermissions {
+        user: grantor.user,
         scopes: new.scopes.clone(),
-        organizations: inherited(&new.scoped_organizations, &holder.organizations)?,
-        projects: inherited(&new.scoped_teams, &holder.projects)?,
+        organizations: inherit(&new.scoped_organizations, &grantor.organizations)?,
+        projects: inherit(&new.scoped_teams, &grantor.projects)?,
         expires_at: match new.expires_at {
-            Patch::Absent => holder.expires_at,
+            Patch::Absent => grantor.expires_at,
             Patch::Null => None,
             Patch::Value(end) => Some(end),
         },
     };
-    require_grantable(tx, &wanted, holder)?;
-    require_teams(tx, holder.user, sent(&new.scoped_teams))?;
-    require_organizations(tx, holder.user, sent(&new.scoped_organizations))?;
+    require_within_grantor(tx, &wanted, grantor)?;
+    let (organizations, projects) = (named(&new.scoped_organizations), named(&new.scoped_teams));
+    require_included(tx, grantor, organizations, projects)?;
+    require_teams(tx, grantor.user, projects)?;
+    require_organizations(tx, grantor.user, organizations)?;
     require_future(&new.expires_at, now)?;
     Ok(wanted)
 }
 
-/// What is left out is as the maker has it; asking for no limit is for a maker that has none.
-fn inherited<T: Clone>(sent: &Patch<Vec<T>>, held: &[T]) -> Result<Vec<T>> {
+/// Returns the value sent, or the value of the caller's key if it was left out. Only a key without a limit may grant
+/// none.
+fn inherit<T: Clone>(sent: &Patch<Vec<T>>, held: &[T]) -> Result<Vec<T>> {
     match sent {
         Patch::Absent => Ok(held.to_vec()),
         Patch::Value(named) if !named.is_empty() => Ok(named.clone()),
         _ if held.is_empty() => Ok(Vec::new()),
-        _ => Err(too_much(Excess::Places)),
+        _ => Err(exceeds_error(ExceedsGrantor::Tenants)),
     }
 }
 
-/// The organizations or projects that were named.
-fn sent<T>(sent: &Patch<Vec<T>>) -> &[T] {
+/// Returns the organizations or projects in the request.
+fn named<T>(sent: &Patch<Vec<T>>) -> &[T] {
     match sent {
         Patch::Value(named) => named,
         _ => &[],
@@ -124,13 +167,13 @@ fn sent<T>(sent: &Patch<Vec<T>>) -> &[T] {
 
 fn require_future(end: &Patch<Timestamp>, now: Timestamp) -> Result<()> {
     if matches!(end, Patch::Value(end) if *end <= now) {
-        let detail = "The moment must lie in the future. Delete a key to end it at once.";
+        let detail = "The time must be in the future. To revoke a key now, delete it.";
         return Err(Error::field("expires_at", "invalid_input", detail));
     }
     Ok(())
 }
 
-/// Lets a key be limited only to organizations that its user belongs to.
+/// Checks that the user belongs to each of these organizations.
 ///
 /// # Errors
 /// 400 at `scoped_organizations`.
@@ -151,7 +194,7 @@ pub(super) fn require_organizations(
     Ok(())
 }
 
-/// Lets a key be limited only to projects that its user sees.
+/// Checks that the user can access each of these projects.
 ///
 /// # Errors
 /// 400 at `scoped_teams`.
@@ -176,19 +219,19 @@ fn reaches_project(tx: &impl Tx, user: UserId, id: ProjectId) -> Result<bool> {
     }
 }
 
-/// A user's keys that have ended, the longest ended first; refused where one more would be too many live ones.
+/// Returns the expired keys of a user, the earliest first. Fails if the user has the maximum number of unexpired keys.
 fn require_room(tx: &impl Tx, user: UserId, now: Timestamp) -> Result<Vec<(Timestamp, ApiKeyId)>> {
     let (mut live, mut ended) = (0, Vec::new());
     tx.walk(&BY_USER, &user, Window::all(Order::Ascending), |row| {
-        match row.head.expires_at.filter(|end| *end <= now) {
-            Some(end) => ended.push((end, row.head.id)),
+        match row.meta.expires_at.filter(|end| *end <= now) {
+            Some(end) => ended.push((end, row.meta.id)),
             None => live += 1,
         }
         Ok(())
     })?;
-    if live >= MOST {
+    if live >= MAX_KEYS {
         let detail = format!(
-            "You can only have {MOST} personal API keys. Remove an existing key before creating a new one."
+            "You can only have {MAX_KEYS} personal API keys. Remove an existing key before creating a new one."
         );
         return Err(Error::invalid("invalid_input", detail));
     }
@@ -196,72 +239,76 @@ fn require_room(tx: &impl Tx, user: UserId, now: Timestamp) -> Result<Vec<(Times
     Ok(ended)
 }
 
-/// Makes a key for the holder's user, whose secret will never open more than the holder holds now. Of those that
-/// have ended only the last ones are kept, so that a user's keys stay few.
+/// Creates a key for the caller's user. Its access can never exceed what the caller's key has now. Deletes the oldest
+/// expired keys, so that the number of keys stays small.
 ///
 /// # Errors
-/// As [`require_issuable`].
+/// The same as [`require_issuable`].
 pub fn issue(
     tx: &mut WriteTx<'_>,
-    holder: &Holdings,
+    grantor: &KeyPermissions,
     new: &Parsed<PersonalApiKeyFields>,
     id: ApiKeyId,
     secret: NewSecret,
     now: Timestamp,
 ) -> Result<()> {
     let new = new.get()?;
-    let wanted = wanted(tx, holder, new, now)?;
-    let ended = require_room(tx, holder.user, now)?;
-    for (_, id) in ended.iter().rev().skip(MOST) {
+    let wanted = requested_permissions(tx, grantor, new, now)?;
+    let ended = require_room(tx, grantor.user, now)?;
+    for (_, id) in ended.iter().rev().skip(MAX_KEYS) {
         remove(tx, *id)?;
     }
     put_new(tx, id, new.label.clone(), wanted, secret, now)?;
-    makers::note(tx, id, holder)
+    grantors::record(tx, id, grantor)
 }
 
-/// Writes a key that is new.
+/// Writes a new key and the digest of its secret.
 pub(super) fn put_new(
     tx: &mut WriteTx<'_>,
     id: ApiKeyId,
     label: String,
-    holdings: Holdings,
+    permissions: KeyPermissions,
     secret: NewSecret,
     now: Timestamp,
 ) -> Result<()> {
-    let Holdings { user, scopes, organizations, projects, expires_at } = holdings;
+    let KeyPermissions { user, scopes, organizations, projects, expires_at } = permissions;
     let NewSecret { mask_value, hash, digest } = secret;
     tx.put(&ApiKey {
-        head: Head { id, user, hash, scopes, organizations, projects, expires_at },
-        shown: Shown { label, mask_value, created_at: now, last_rolled_at: None },
+        meta: Meta { id, user, hash, scopes, organizations, projects, expires_at },
+        fields: Fields { label, mask_value, created_at: now, last_rolled_at: None },
     })?;
     tx.put(&Verifiers { key: id, current: digest, retired: None })
 }
 
-/// Changes a key: what it holds afterwards lies within the holder's too, and within what those held that made its
-/// values.
+/// Updates a key. Its new permissions must be within those of the caller's key, and within those of the keys that
+/// created its values.
 ///
 /// # Errors
-/// 404 for no key of the holder's user; 403 for one that does not lie within the holder's, or would not, or not
-/// within its makers'; 400 for a field, and where a key that had ended would be one too many.
+/// 404 if the caller's user has no such key. 403 if its access exceeds that of the caller's key, before or after the
+/// update, or that of the keys that created its values. 400 for an invalid field, or if the update would reactivate an
+/// expired key beyond the maximum.
 pub fn update(
     tx: &mut WriteTx<'_>,
-    holder: &Holdings,
+    grantor: &KeyPermissions,
     id: ApiKeyId,
     patch: &Parsed<PersonalApiKeyPatch>,
     now: Timestamp,
 ) -> Result<()> {
-    let mut key = get_within(tx, holder, id)?;
+    let mut key = get_manageable(tx, grantor, id)?;
     let patch = patch.get()?;
-    let had_ended = key.head.has_ended(now);
+    let had_ended = key.meta.is_expired(now);
     apply(patch.clone(), &mut key);
-    let wanted = Holdings::of(key.head.clone());
-    require_grantable(tx, &wanted, holder)?;
-    makers::require_held(tx, id, &wanted, now)?;
-    require_teams(tx, holder.user, sent(&patch.scoped_teams))?;
-    require_organizations(tx, holder.user, sent(&patch.scoped_organizations))?;
+    let wanted = KeyPermissions::of(key.meta.clone());
+    require_within_grantor(tx, &wanted, grantor)?;
+    let (organizations, projects) =
+        (named(&patch.scoped_organizations), named(&patch.scoped_teams));
+    require_included(tx, grantor, organizations, projects)?;
+    grantors::require_within_grantors(tx, id, &wanted, now)?;
+    require_teams(tx, grantor.user, projects)?;
+    require_organizations(tx, grantor.user, organizations)?;
     require_future(&patch.expires_at, now)?;
-    if had_ended && !key.head.has_ended(now) {
-        require_room(tx, holder.user, now)?;
+    if had_ended && !key.meta.is_expired(now) {
+        require_room(tx, grantor.user, now)?;
     }
     tx.put(&key)
 }
@@ -269,14 +316,14 @@ pub fn update(
 fn apply(patch: PersonalApiKeyPatch, key: &mut ApiKey) {
     let PersonalApiKeyPatch { label, scopes, scoped_teams, scoped_organizations, expires_at } =
         patch;
-    set(&mut key.shown.label, label);
-    set(&mut key.head.scopes, scopes);
-    apply_list(scoped_teams, &mut key.head.projects);
-    apply_list(scoped_organizations, &mut key.head.organizations);
-    expires_at.apply(&mut key.head.expires_at);
+    set(&mut key.fields.label, label);
+    set(&mut key.meta.scopes, scopes);
+    apply_list(scoped_teams, &mut key.meta.projects);
+    apply_list(scoped_organizations, &mut key.meta.organizations);
+    expires_at.apply(&mut key.meta.expires_at);
 }
 
-/// Null is no limit, and so is an empty list.
+/// Null and an empty list both mean no limit.
 fn apply_list<T>(sent: Patch<Vec<T>>, slot: &mut Vec<T>) {
     match sent {
         Patch::Absent => {}
@@ -285,11 +332,11 @@ fn apply_list<T>(sent: Patch<Vec<T>>, slot: &mut Vec<T>) {
     }
 }
 
-/// Ends a key for its user.
+/// Revokes a key of the caller's user.
 ///
 /// # Errors
-/// 404 for no key of the holder's user; 403 for one that does not lie within the holder's.
-pub fn revoke(tx: &mut WriteTx<'_>, holder: &Holdings, id: ApiKeyId) -> Result<()> {
-    get_within(tx, holder, id)?;
+/// 404 if the caller's user has no such key, 403 if it has more access than the caller's key.
+pub fn revoke(tx: &mut WriteTx<'_>, grantor: &KeyPermissions, id: ApiKeyId) -> Result<()> {
+    get_manageable(tx, grantor, id)?;
     remove(tx, id)
 }

@@ -1,15 +1,15 @@
-//! Personal API keys: what a program presents to act for a user (decisions §2).
+//! Personal API keys: the credentials that a program uses to act for a user. See `docs/spec/api-keys.md`.
 //!
-//! A key is stored as the Argon2id hash of its secret, never itself. Its text is made and checked in
-//! [`access::key`](crate::access::key).
+//! A key is stored as the Argon2id hash of its secret, never in plain text. [`auth::key_text`](crate::auth::key_text)
+//! creates and verifies the text of keys.
 
 pub mod body;
-mod holdings;
+mod grantors;
 pub mod http;
 mod input;
 mod issuing;
-mod makers;
-mod rolls;
+mod permissions;
+mod rotation;
 mod scopes;
 mod verifiers;
 
@@ -17,63 +17,63 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
-use crate::input::{Kind, Name};
+use crate::input::{FieldType, Name};
 use crate::resources::users::User;
 use crate::store::{Index, Indexed, Owner, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 pub use body::{body, body_with, list};
-pub use holdings::{Excess, Holdings};
+pub use grantors::Grantors;
 pub use input::{PersonalApiKeyFields, PersonalApiKeyPatch, RollFields};
 pub use issuing::{get_own, issue, require_issuable, revoke, update};
-pub use makers::Makers;
-pub use rolls::{require_rollable, roll};
+pub use permissions::{ExceedsGrantor, KeyPermissions};
+pub use rotation::{require_can_rotate, rotate};
 pub use scopes::{Scopes, is_scope};
-pub use verifiers::{Candidate, SecretDigest, Verifiers, find_candidate, held_by, record_digest};
+pub use verifiers::{SecretDigest, Verifiers, find_hash, key_for_secret};
 
 /// A personal API key.
 #[derive(Clone, PartialEq)]
 pub struct ApiKey {
-    /// What every request decides by.
-    pub head: Head,
-    /// What listings show.
-    pub shown: Shown,
+    /// The fields that every request needs.
+    pub meta: Meta,
+    /// The fields that lists show.
+    pub fields: Fields,
 }
 
-/// What every request decides by.
+/// The fields of a key that every request needs.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
-pub struct Head {
-    /// The key's public id.
+pub struct Meta {
+    /// The public id of the key.
     pub id: ApiKeyId,
-    /// Whose key it is.
+    /// The user that the key belongs to.
     pub user: UserId,
     /// The Argon2id hash of its secret, as a PHC string.
     pub hash: String,
-    /// What it may do.
+    /// The scopes of the key.
     pub scopes: Scopes,
-    /// The organizations it is limited to; empty for no limit.
+    /// The organizations that the key is limited to; empty for no limit.
     pub organizations: Vec<OrganizationId>,
-    /// The projects it is limited to; empty for no limit.
+    /// The projects that the key is limited to; empty for no limit.
     pub projects: Vec<ProjectId>,
-    /// When it ends by itself.
+    /// When the key expires; `None` for never.
     pub expires_at: Option<Timestamp>,
 }
 
-impl Head {
-    /// Whether the key has ended by itself.
-    pub fn has_ended(&self, now: Timestamp) -> bool {
+impl Meta {
+    /// Returns whether the key has expired.
+    pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|end| end <= now)
     }
 }
 
-/// What listings show.
+/// The fields of a key that lists show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Shown {
-    /// What its maker calls it.
+pub struct Fields {
+    /// The name of the key.
     pub label: String,
-    /// Its first four characters, `...`, its last four.
+    /// The first four characters of the value, `...`, and the last four.
     pub mask_value: String,
-    /// When it was made.
+    /// When the key was created.
     pub created_at: Timestamp,
     /// When its secret was last replaced.
     pub last_rolled_at: Option<Timestamp>,
@@ -81,31 +81,31 @@ pub struct Shown {
 
 impl std::fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ApiKey").field("id", &self.head.id).finish_non_exhaustive()
+        f.debug_struct("ApiKey").field("id", &self.meta.id).finish_non_exhaustive()
     }
 }
 
 /// The keys of a user, oldest first.
 pub const BY_USER: Index<ApiKey, UserId> =
-    Index::many(Table::ApiKeysByUser, |key| Some(key.head.user));
+    Index::many(Table::ApiKeysByUser, |key| Some(key.meta.user));
 
 impl Record for ApiKey {
     const TABLE: Table = Table::ApiKeys;
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_USER];
     type Key = ApiKeyId;
-    type Head = Head;
-    type Shown = Shown;
+    type Meta = Meta;
+    type Fields = Fields;
 
     fn key(&self) -> ApiKeyId {
-        self.head.id
+        self.meta.id
     }
 
-    fn parts(&self) -> (&Head, &Shown) {
-        (&self.head, &self.shown)
+    fn parts(&self) -> (&Meta, &Fields) {
+        (&self.meta, &self.fields)
     }
 
-    fn join(head: Head, shown: Shown) -> Self {
-        Self { head, shown }
+    fn from_parts(meta: Meta, fields: Fields) -> Self {
+        Self { meta, fields }
     }
 
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
@@ -113,24 +113,24 @@ impl Record for ApiKey {
     }
 
     fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<User>(&self.head.user)]
+        vec![Reference::to::<User>(&self.meta.user)]
     }
 }
 
-/// When a key was last used. Kept apart, because it changes without the key changing.
+/// When a key was last used. A separate record, because a use does not change the key.
 #[derive(Serialize, Deserialize)]
 pub struct ApiKeyUse {
-    /// The key.
+    /// The id of the key.
     pub key: ApiKeyId,
-    /// The moment, at most an hour old while the key is in use.
+    /// The time of the last recorded use, at most an hour before the last use.
     pub last_used_at: Timestamp,
 }
 
 impl Record for ApiKeyUse {
     const TABLE: Table = Table::ApiKeyUses;
     type Key = ApiKeyId;
-    type Head = Self;
-    type Shown = ();
+    type Meta = Self;
+    type Fields = ();
 
     fn key(&self) -> ApiKeyId {
         self.key
@@ -140,8 +140,8 @@ impl Record for ApiKeyUse {
         (self, &())
     }
 
-    fn join(head: Self, (): ()) -> Self {
-        head
+    fn from_parts(meta: Self, (): ()) -> Self {
+        meta
     }
 
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
@@ -153,65 +153,65 @@ impl Record for ApiKeyUse {
     }
 }
 
-/// A key to make. Its text was made, and its secret hashed, before the write began.
+/// A key to create. Its text was created and its secret hashed before the transaction began.
 #[derive(Clone)]
 pub struct NewApiKey {
-    /// Whose key it is.
+    /// The user that the key belongs to.
     pub user: UserId,
-    /// What its maker calls it.
+    /// The name of the key.
     pub label: String,
-    /// What it may do.
+    /// The scopes of the key.
     pub scopes: Vec<String>,
-    /// The organizations it is limited to; empty for no limit.
+    /// The organizations that the key is limited to; empty for no limit.
     pub organizations: Vec<OrganizationId>,
-    /// The projects it is limited to; empty for no limit.
+    /// The projects that the key is limited to; empty for no limit.
     pub projects: Vec<ProjectId>,
-    /// When it ends by itself.
+    /// When the key expires; `None` for never.
     pub expires_at: Option<Timestamp>,
-    /// Its public id.
+    /// The public id of the key.
     pub id: ApiKeyId,
-    /// Its secret.
+    /// The secret of the key.
     pub secret: NewSecret,
 }
 
-/// A new secret of a key, as it is kept. No Debug.
+/// A new secret of a key, in its stored form. Not `Debug`, so that logs cannot contain it.
 #[derive(Clone)]
 pub struct NewSecret {
-    /// The mask of the key that has it.
+    /// The masked value of the key.
     pub mask_value: String,
     /// Its Argon2id hash, as a PHC string.
     pub hash: String,
-    /// What it is verified by, and told from the key's other secrets.
+    /// The digest that verifies the secret and distinguishes it from the key's other secrets.
     pub digest: SecretDigest,
 }
 
-/// Makes a key, for whoever may give it anything: the operator, or nobody in particular.
+/// Creates a key without a limit on its permissions, for the operator and for signup.
 ///
 /// # Errors
-/// 400 at `label`, `scopes`, `scoped_organizations` or `scoped_teams`; 404 when the user is gone.
+/// 400 at `label`, `scopes`, `scoped_organizations` or `scoped_teams`; 404 if the user was deleted.
 pub fn create(tx: &mut WriteTx<'_>, new: NewApiKey, now: Timestamp) -> Result<()> {
     let NewApiKey { user, label, scopes, organizations, projects, expires_at, id, secret } = new;
-    let label = Name::<40>::read(&label.into()).map_err(|error| error.within("label"))?;
-    let scopes = Scopes::new(scopes).map_err(|error| error.within("scopes"))?;
+    let label = Name::<40>::read(&label.into()).map_err(|error| error.with_attr_prefix("label"))?;
+    let scopes = Scopes::new(scopes).map_err(|error| error.with_attr_prefix("scopes"))?;
     issuing::require_organizations(tx, user, &organizations)?;
     issuing::require_teams(tx, user, &projects)?;
-    let holdings = Holdings { user, scopes, organizations, projects, expires_at };
-    issuing::put_new(tx, id, label, holdings, secret, now)
+    let permissions = KeyPermissions { user, scopes, organizations, projects, expires_at };
+    issuing::put_new(tx, id, label, permissions, secret, now)
 }
 
-/// Ends a key, with all of its secrets. What it was used for ends with it, at once.
+/// Deletes a key with its secrets and its last use. Requests with the key fail from the next one on.
 ///
 /// # Errors
-/// 404 when there is none.
+/// 404 if the key does not exist.
 pub fn remove(tx: &mut WriteTx<'_>, id: ApiKeyId) -> Result<()> {
     tx.remove::<ApiKey>(&id)?.ok_or_else(Error::not_found)?;
     tx.remove::<ApiKeyUse>(&id)?;
     tx.remove::<Verifiers>(&id)?;
-    tx.remove::<Makers>(&id)?;
+    tx.remove::<Grantors>(&id)?;
     Ok(())
 }
 
-/// Ends all keys of a user.
+/// Deletes all keys of a user.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
@@ -222,24 +222,24 @@ pub fn remove_all(tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
     Ok(())
 }
 
-/// How long the record of a key's last use stays as it is, in seconds.
-pub const USE_RECORDED_EVERY: i64 = 3600;
+/// The minimum time between two recorded uses of a key, in seconds.
+pub const USE_RECORD_INTERVAL: i64 = 3600;
 
-/// When a key was last used, as far as recorded.
+/// Returns the last recorded use of a key.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
 pub fn last_used_at(tx: &impl Tx, id: ApiKeyId) -> Result<Option<Timestamp>> {
-    Ok(tx.head::<ApiKeyUse>(&id)?.map(|used| used.last_used_at))
+    Ok(tx.meta::<ApiKeyUse>(&id)?.map(|used| used.last_used_at))
 }
 
-/// Records that a key was used, unless that was recorded within the hour or the key is gone.
+/// Records the use of a key, unless a use was recorded within the last hour or the key was deleted.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
 pub fn record_use(tx: &mut WriteTx<'_>, id: ApiKeyId, now: Timestamp) -> Result<()> {
     let recent =
-        last_used_at(tx, id)?.is_some_and(|moment| now < moment.plus_seconds(USE_RECORDED_EVERY));
+        last_used_at(tx, id)?.is_some_and(|moment| now < moment.plus_seconds(USE_RECORD_INTERVAL));
     if recent || !tx.exists::<ApiKey>(&id)? {
         return Ok(());
     }

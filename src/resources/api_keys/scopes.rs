@@ -1,10 +1,10 @@
-//! Scopes: what a key may do, as `object:read`, `object:write` or `*` (facts-crosscutting §a).
+//! Scopes limit what a key may do: `object:read`, `object:write` or `*`. See `docs/spec/authentication.md`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// Every object a scope can name.
+/// The objects that scopes can name.
 const OBJECTS: &[&str] = &[
     "access_control",
     "action",
@@ -62,41 +62,41 @@ const OBJECTS: &[&str] = &[
     "webhook",
 ];
 
-/// What the names of the objects of language models begin with.
-const OBJECTS_OF_MODELS: &str = "llm_";
-/// Everything.
-const ALL: &str = "*";
+/// The prefix of objects that concern language models. PostHog accepts any name after it.
+const MODEL_OBJECT_PREFIX: &str = "llm_";
+/// The scope that allows everything.
+const ALL_SCOPES: &str = "*";
 
-/// What [`is_scope`] takes, as a regular expression.
+/// Returns the regular expression that matches what [`is_scope`] accepts.
 pub(super) fn pattern() -> String {
     let objects = OBJECTS.join("|");
-    format!(r"^(\*|({objects}|{OBJECTS_OF_MODELS}[a-z0-9_]+):(read|write))$")
+    format!(r"^(\*|({objects}|{MODEL_OBJECT_PREFIX}[a-z0-9_]+):(read|write))$")
 }
 
-/// Whether `text` is a scope a key can carry.
+/// Returns whether `text` is a valid scope.
 pub fn is_scope(text: &str) -> bool {
-    text == ALL
+    text == ALL_SCOPES
         || text.split_once(':').is_some_and(|(object, action)| {
             matches!(action, "read" | "write")
-                && (OBJECTS.contains(&object) || is_of_models(object))
+                && (OBJECTS.contains(&object) || is_model_object(object))
         })
 }
 
-fn is_of_models(object: &str) -> bool {
-    let name = object.strip_prefix(OBJECTS_OF_MODELS).unwrap_or_default();
+fn is_model_object(object: &str) -> bool {
+    let name = object.strip_prefix(MODEL_OBJECT_PREFIX).unwrap_or_default();
     !name.is_empty() && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'))
 }
 
-/// The scopes of a key: at least one.
+/// The scopes of a key, never empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Scopes(Vec<String>);
 
 impl Scopes {
-    /// These scopes, each once.
+    /// Sorts the scopes and removes duplicates.
     ///
     /// # Errors
-    /// 400 where there is none, or one is no scope.
+    /// 400 if the list is empty or contains an invalid scope.
     pub fn new(mut scopes: Vec<String>) -> Result<Self> {
         if let Some(wrong) = scopes.iter().find(|scope| !is_scope(scope)) {
             let detail = format!("Invalid scope: {wrong}");
@@ -110,17 +110,17 @@ impl Scopes {
         Ok(Self(scopes))
     }
 
-    /// Whether a key with `others` may do all that one with these may.
+    /// Returns whether a key with `others` may do everything that a key with these scopes may do.
     pub fn are_within(&self, others: &Self) -> bool {
-        self.0.iter().all(|scope| others.allow(scope))
+        self.0.iter().all(|scope| others.allows(scope))
     }
 
-    /// Whether the key may do what needs `scope`: `write` implies `read` of the same object, `*`
-    /// implies all, nothing else implies anything.
-    pub fn allow(&self, scope: &str) -> bool {
+    /// Returns whether these scopes include `scope`. `write` includes `read` of the same object, and `*` includes
+    /// everything.
+    pub fn allows(&self, scope: &str) -> bool {
         let object = scope.strip_suffix(":read");
         self.0.iter().any(|held| {
-            held == ALL
+            held == ALL_SCOPES
                 || held == scope
                 || object.is_some_and(|object| held.strip_suffix(":write") == Some(object))
         })
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     fn allows(held: &str, needed: &str) -> bool {
-        Scopes::new(vec![held.to_owned()]).is_ok_and(|scopes| scopes.allow(needed))
+        Scopes::new(vec![held.to_owned()]).is_ok_and(|scopes| scopes.allows(needed))
     }
 
     #[test]

@@ -4,24 +4,24 @@ use std::collections::BTreeSet;
 
 use axum::extract::State;
 
-use crate::access::{Admitted, Changing, InOrganization, InProject, Needs, Place};
+use crate::auth::{InOrganization, InProject, ReadAccess, Requirements, Tenant, WriteAccess};
 use crate::error::Result;
-use crate::http::answer::{Answer, Answered};
-use crate::http::body::Body;
-use crate::http::page::Page;
-use crate::http::path::Id;
+use crate::http::body::JsonBody;
+use crate::http::paging::PageParams;
+use crate::http::path::PathId;
+use crate::http::response::{ApiResponse, ApiResult};
 use crate::http::routes::Routes;
 use crate::ids::{BatchExportId, ProjectId};
 use crate::input::Parsed;
 use crate::resources::members::Membership;
-use crate::resources::{projects, sweeps};
+use crate::resources::{cascade_delete, projects};
 use crate::secret::Seed;
 use crate::state::App;
 use crate::store::{Order, Tx};
 
 use super::{
-    BatchExport, BatchExportFields, BatchExportPatch, BatchExportState, Of,
-    OrganizationBatchExportFields, SentPatch, Shown,
+    BatchExport, BatchExportFields, BatchExportPatch, BatchExportState, ExportKey, Fields,
+    OrganizationBatchExportFields, PatchBody,
 };
 
 const IN_ORGANIZATION: &str = "/api/organizations/{organization_id}/batch_exports/";
@@ -35,71 +35,71 @@ const ONE_IN_PROJECT: &str = "/api/projects/{project_id}/batch_exports/{id}/";
 const PAUSE_IN_PROJECT: &str = "/api/projects/{project_id}/batch_exports/{id}/pause/";
 const UNPAUSE_IN_PROJECT: &str = "/api/projects/{project_id}/batch_exports/{id}/unpause/";
 
-/// An example of an export.
+/// An example of a batch export.
 const EXPORT: &str = r#"{"name": "Nightly", "interval": "day", "destination":
     {"type": "HTTP", "config": {"url": "https://events.corp.example/in", "token": "t0k3n"}}}"#;
-/// One that names its project.
+/// An example with a project.
 const IN_PROJECT_1: &str = r#"{"project_id": 1, "name": "Nightly", "interval": "day", "destination":
     {"type": "HTTP", "config": {"url": "https://events.corp.example/in", "token": "t0k3n"}}}"#;
 
-/// The routes of batch exports.
+/// Adds the routes of batch exports.
 pub fn routes(routes: &mut Routes) {
-    /// What can be done with one export, wherever it is reached: at these paths, under these names.
-    fn one<P: Holds>(
+    /// Adds the routes of one export below an organization or a project, with these paths and operation ids.
+    fn one<P: ExportTenant>(
         routes: &mut Routes,
         [path, pause_path, unpause_path]: [&'static str; 3],
         [retrieves, updates, destroys, pauses, unpauses]: [&'static str; 5],
     ) {
-        let read = Needs::scope("batch_export:read");
-        let write = Needs::scope("batch_export:write");
+        let read = Requirements::scope("batch_export:read");
+        let write = Requirements::scope("batch_export:write");
         routes
             .get(path, retrieves, read, retrieve::<P>)
             .summary("Retrieve a batch export, without its secrets.")
             .id::<BatchExportId>()
-            .answers::<Shown>(200);
+            .returns::<Fields>(200);
         routes
             .patch(path, updates, write, update::<P>)
-            .summary("Change a batch export. What is left out of its configuration stays.")
+            .summary("Update a batch export. Keys that are left out of its configuration keep their values.")
             .id::<BatchExportId>()
-            .takes::<BatchExportPatch>()
+            .body::<BatchExportPatch>()
             .example(r#"{"interval": "day"}"#)
-            .answers::<Shown>(200);
+            .returns::<Fields>(200);
         routes
             .delete(path, destroys, write, destroy::<P>)
-            .summary("Remove a batch export.")
+            .summary("Delete a batch export.")
             .id::<BatchExportId>();
         routes
             .post(pause_path, pauses, write, pause::<P>)
             .summary("Pause a batch export.")
             .id::<BatchExportId>()
-            .takes::<BatchExportState>()
+            .body::<BatchExportState>()
             .example("{}")
-            .empty(200);
+            .returns_empty(200);
         routes
             .post(unpause_path, unpauses, write, unpause::<P>)
-            .summary("Let a paused batch export run.")
+            .summary("Unpause a batch export.")
             .id::<BatchExportId>()
-            .takes::<BatchExportState>()
+            .body::<BatchExportState>()
             .example("{}")
-            .empty(200);
+            .returns_empty(200);
     }
 
-    let read = Needs::scope("batch_export:read");
-    let write = Needs::scope("batch_export:write");
-    routes.noun(
+    let read = Requirements::scope("batch_export:read");
+    let write = Requirements::scope("batch_export:write");
+    routes.resource(
         "batch_exports",
-        "What is exported of a project, how often, and where to. Nothing here runs them.",
+        "The configuration of batch exports of a project. Steward stores exports but does not run them.",
     );
     routes
         .get(IN_ORGANIZATION, "batch_exports_list", read, list_in_organization)
         .summary("List the batch exports of an organization, newest first.")
-        .lists::<Shown>();
+        .returns_page::<Fields>();
     routes
         .post(IN_ORGANIZATION, "batch_exports_create", write, create_in_organization)
-        .summary("Add a batch export to one of the organization's projects.")
-        .takes::<OrganizationBatchExportFields>()
+        .summary("Create a batch export in one of the organization's projects.")
+        .body::<OrganizationBatchExportFields>()
         .example(IN_PROJECT_1)
-        .answers::<Shown>(201);
+        .returns::<Fields>(201);
     one::<InOrganization>(
         routes,
         [ONE_IN_ORGANIZATION, PAUSE_IN_ORGANIZATION, UNPAUSE_IN_ORGANIZATION],
@@ -114,13 +114,13 @@ pub fn routes(routes: &mut Routes) {
     routes
         .get(IN_PROJECT, "projects_batch_exports_list", read, list_in_project)
         .summary("List the batch exports of a project, newest first.")
-        .lists::<Shown>();
+        .returns_page::<Fields>();
     routes
         .post(IN_PROJECT, "projects_batch_exports_create", write, create_in_project)
-        .summary("Add a batch export to a project.")
-        .takes::<BatchExportFields>()
+        .summary("Create a batch export in a project.")
+        .body::<BatchExportFields>()
         .example(EXPORT)
-        .answers::<Shown>(201);
+        .returns::<Fields>(201);
     one::<InProject>(
         routes,
         [ONE_IN_PROJECT, PAUSE_IN_PROJECT, UNPAUSE_IN_PROJECT],
@@ -134,139 +134,143 @@ pub fn routes(routes: &mut Routes) {
     );
 }
 
-async fn list_in_organization(at: Admitted<InOrganization>, page: Page) -> Answered {
-    page.answer(at, |tx, at, page| {
-        let hidden = hidden_from(tx, &at.place.member)?;
-        let organization = at.place.member.organization;
+async fn list_in_organization(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
+    page.respond(access, |tx, at, page| {
+        let hidden = hidden_projects(tx, &at.tenant.member)?;
+        let organization = at.tenant.member.organization;
         super::list_in_organization(tx, organization, &hidden, page.window(Order::Descending))
     })
     .await
 }
 
-/// The projects whose exports the member may not see, of those that have any: private ones, and those that
-/// were removed and are yet to be swept.
-fn hidden_from(tx: &impl Tx, member: &Membership) -> Result<BTreeSet<ProjectId>> {
-    let removed = sweeps::removed_projects(tx, member.organization)?;
-    super::with_exports(tx, projects::hidden_from(tx, member)?.into_iter().chain(removed))
+/// Returns the projects with exports whose exports the member may not see: private projects, and deleted projects whose
+/// records are not yet deleted.
+fn hidden_projects(tx: &impl Tx, member: &Membership) -> Result<BTreeSet<ProjectId>> {
+    let removed = cascade_delete::pending_projects(tx, member.organization)?;
+    super::with_exports(tx, projects::hidden_projects(tx, member)?.into_iter().chain(removed))
 }
 
-async fn list_in_project(at: Admitted<InProject>, page: Page) -> Answered {
-    page.answer(at, |tx, at, page| {
-        super::list_in_project(tx, at.place.project.id, page.window(Order::Descending))
+async fn list_in_project(access: ReadAccess<InProject>, page: PageParams) -> ApiResult {
+    page.respond(access, |tx, at, page| {
+        super::list_in_project(tx, at.tenant.project.id, page.window(Order::Descending))
     })
     .await
 }
 
 async fn create_in_organization(
     State(app): State<App>,
-    at: Changing<InOrganization>,
-    Body(sent): Body,
-) -> Answered {
-    let (new, seed) = (Parsed::<OrganizationBatchExportFields>::of(&sent), Seed::take());
-    app.post(&at, move |tx, _, place: &InOrganization, now| {
+    access: WriteAccess<InOrganization>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let (new, seed) = (Parsed::<OrganizationBatchExportFields>::new(&sent), Seed::generate());
+    app.post(&access, move |tx, _, tenant: &InOrganization, now| {
         let new = new.get()?;
-        let project = super::named_project(tx, &place.member, new.project)?;
-        let id = super::create(tx, &project, &new.fields, &mut seed.draw(), now)?;
-        super::body(tx, (project.id, id)).map(Answer::Created)
+        let project = super::named_project(tx, &tenant.member, new.project)?;
+        let id = super::create(tx, &project, &new.fields, &mut seed.rng(), now)?;
+        super::body(tx, (project.id, id)).map(ApiResponse::Created)
     })
     .await
 }
 
 async fn create_in_project(
     State(app): State<App>,
-    at: Changing<InProject>,
-    Body(sent): Body,
-) -> Answered {
-    let (new, seed) = (Parsed::<BatchExportFields>::of(&sent), Seed::take());
-    app.post(&at, move |tx, _, place: &InProject, now| {
-        let id = super::create(tx, &place.project, &new, &mut seed.draw(), now)?;
-        super::body(tx, (place.project.id, id)).map(Answer::Created)
+    access: WriteAccess<InProject>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let (new, seed) = (Parsed::<BatchExportFields>::new(&sent), Seed::generate());
+    app.post(&access, move |tx, _, tenant: &InProject, now| {
+        let id = super::create(tx, &tenant.project, &new, &mut seed.rng(), now)?;
+        super::body(tx, (tenant.project.id, id)).map(ApiResponse::Created)
     })
     .await
 }
 
-/// Where exports are reached by their ids.
-trait Holds: Place {
-    /// Where the export with this id lies, which is in this place.
+/// A path below which exports are addressed by their ids.
+trait ExportTenant: Tenant {
+    /// Returns the key of the export with this id below this path.
     ///
     /// # Errors
-    /// 404 where none is, as far as the caller may see.
-    fn place_of(&self, tx: &impl Tx, id: BatchExportId) -> Result<Of>;
+    /// 404 if the export does not exist or the caller may not see it.
+    fn key_of(&self, tx: &impl Tx, id: BatchExportId) -> Result<ExportKey>;
 }
 
-impl Holds for InOrganization {
-    fn place_of(&self, tx: &impl Tx, id: BatchExportId) -> Result<Of> {
+impl ExportTenant for InOrganization {
+    fn key_of(&self, tx: &impl Tx, id: BatchExportId) -> Result<ExportKey> {
         super::find_in_organization(tx, &self.member, id)
     }
 }
 
-impl Holds for InProject {
-    fn place_of(&self, _: &impl Tx, id: BatchExportId) -> Result<Of> {
+impl ExportTenant for InProject {
+    fn key_of(&self, _: &impl Tx, id: BatchExportId) -> Result<ExportKey> {
         Ok((self.project.id, id))
     }
 }
 
-async fn retrieve<P: Holds>(at: Admitted<P>, Id(id): Id<BatchExportId>) -> Answered {
+async fn retrieve<P: ExportTenant>(
+    access: ReadAccess<P>,
+    PathId(id): PathId<BatchExportId>,
+) -> ApiResult {
     let id = id?;
-    super::body(&*at.tx, at.place.place_of(&*at.tx, id)?).map(Answer::Shown)
+    super::body(&*access.snapshot, access.tenant.key_of(&*access.snapshot, id)?)
+        .map(ApiResponse::Object)
 }
 
-async fn update<P: Holds>(
+async fn update<P: ExportTenant>(
     State(app): State<App>,
-    at: Changing<P>,
-    Id(id): Id<BatchExportId>,
-    Body(sent): Body,
-) -> Answered {
-    let (id, patch, expected) = (id?, SentPatch::of(&sent), at.expected.clone());
-    app.change(&at, move |tx, _, place: &P, now| {
-        let of = place.place_of(tx, id)?;
+    access: WriteAccess<P>,
+    PathId(id): PathId<BatchExportId>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let (id, patch, expected) = (id?, PatchBody::of(&sent), access.if_match.clone());
+    app.change(&access, move |tx, _, tenant: &P, now| {
+        let of = tenant.key_of(tx, id)?;
         super::update(tx, of, &patch, now)?;
         expected.require::<BatchExport>(tx, &of)?;
         super::body(tx, of)
     })
     .await
-    .map(Answer::Shown)
+    .map(ApiResponse::Object)
 }
 
-async fn destroy<P: Holds>(
+async fn destroy<P: ExportTenant>(
     State(app): State<App>,
-    at: Changing<P>,
-    Id(id): Id<BatchExportId>,
-) -> Answered {
-    let (id, expected) = (id?, at.expected.clone());
-    app.change(&at, move |tx, _, place: &P, _| {
-        let of = place.place_of(tx, id)?;
-        super::remove(tx, of)?;
+    access: WriteAccess<P>,
+    PathId(id): PathId<BatchExportId>,
+) -> ApiResult {
+    let (id, expected) = (id?, access.if_match.clone());
+    app.change(&access, move |tx, _, tenant: &P, _| {
+        let of = tenant.key_of(tx, id)?;
+        super::delete(tx, of)?;
         expected.require::<BatchExport>(tx, &of)
     })
     .await?;
-    Ok(Answer::NoContent)
+    Ok(ApiResponse::NoContent)
 }
 
-async fn pause<P: Holds>(
+async fn pause<P: ExportTenant>(
     State(app): State<App>,
-    at: Changing<P>,
-    Id(id): Id<BatchExportId>,
-    Body(sent): Body,
-) -> Answered {
-    let (id, sent) = (id?, Parsed::<BatchExportState>::of(&sent));
-    app.post(&at, move |tx, _, place: &P, now| {
-        super::pause(tx, place.place_of(tx, id)?, &sent, now)?;
-        Ok(Answer::Empty)
+    access: WriteAccess<P>,
+    PathId(id): PathId<BatchExportId>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let (id, sent) = (id?, Parsed::<BatchExportState>::new(&sent));
+    app.post(&access, move |tx, _, tenant: &P, now| {
+        super::pause(tx, tenant.key_of(tx, id)?, &sent, now)?;
+        Ok(ApiResponse::Empty)
     })
     .await
 }
 
-async fn unpause<P: Holds>(
+async fn unpause<P: ExportTenant>(
     State(app): State<App>,
-    at: Changing<P>,
-    Id(id): Id<BatchExportId>,
-    Body(sent): Body,
-) -> Answered {
-    let (id, sent) = (id?, Parsed::<BatchExportState>::of(&sent));
-    app.post(&at, move |tx, _, place: &P, now| {
-        super::unpause(tx, place.place_of(tx, id)?, &sent, now)?;
-        Ok(Answer::Empty)
+    access: WriteAccess<P>,
+    PathId(id): PathId<BatchExportId>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let (id, sent) = (id?, Parsed::<BatchExportState>::new(&sent));
+    app.post(&access, move |tx, _, tenant: &P, now| {
+        super::unpause(tx, tenant.key_of(tx, id)?, &sent, now)?;
+        Ok(ApiResponse::Empty)
     })
     .await
 }

@@ -1,21 +1,20 @@
-//! What is sent to add, change, pause or unpause a batch export (API document, Batch export;
-//! facts-crosscutting §e).
+//! The request bodies that create, update, pause and unpause a batch export.
 
 use crate::error::Result;
 use crate::ids::{BatchExportId, ProjectId};
 use crate::input;
 use crate::input::{
-    Choice, Choices, DateTime, Field, Flag, FreeForm, Identifier, Input, JsonObject, Kind, Name,
-    Nested, Nullable, Parsed, Required, Schema, Text, Untyped, choices_schema,
+    Choice, Choices, DateTime, Field, FieldType, Flag, FreeForm, Identifier, Input, JsonObject,
+    Name, Nested, Nullable, Parsed, Required, Schema, Text, Untyped, choices_schema,
 };
 use crate::patch::{Patch, set};
 use crate::time::Timestamp;
 
-use super::Shown;
+use super::Fields;
 use super::destination::{Destination, DestinationPatch, Target, WholeDestination};
 use super::hogql::HogQlQuery;
 
-/// What may be exported.
+/// The values of `model`.
 pub struct Models;
 
 impl Choices for Models {
@@ -23,7 +22,7 @@ impl Choices for Models {
     const ALL: &'static [&'static str] = &["events", "persons"];
 }
 
-/// How often.
+/// The values of `interval`.
 pub struct Intervals;
 
 impl Choices for Intervals {
@@ -34,97 +33,97 @@ impl Choices for Intervals {
 
 choices_schema!(Models, Intervals);
 
-/// What people call an export.
+/// The name of a batch export.
 type ExportName = Name<400>;
-/// What it exports.
+/// The model that a batch export reads.
 type Model = Nullable<Choice<Models>>;
 
 input! {
-    /// A batch export to add to a project.
+    /// The batch export to create.
     pub struct BatchExportFields {
-        /// Its name.
+        /// The name of the export.
         name: Required<ExportName>,
-        /// What it exports; events where nothing is said.
+        /// The model that it exports; default `events`.
         model: Model,
-        /// Where it goes.
+        /// The destination of the export.
         destination: Required<WholeDestination>,
         /// How often it runs.
         interval: Required<Choice<Intervals>>,
         /// Whether it is paused.
         paused: Flag,
-        /// When it was last paused.
+        /// When the export was last paused.
         last_paused_at: Nullable<DateTime>,
-        /// Before which it does not run.
+        /// The export does not run before this time.
         start_at: Nullable<DateTime>,
-        /// After which it does not run. It may be before the start: then it never runs.
+        /// The export does not run after this time. If it is before `start_at`, the export never runs.
         end_at: Nullable<DateTime>,
-        /// What it exports of the model, in `HogQL`: one SELECT FROM events, of at most 2,000 words and signs, which
-        /// nest at most 48 levels deep.
+        /// The rows and columns to export, in `HogQL`: one SELECT FROM events. At most 2,000 tokens, nested at most 48
+        /// levels deep.
         hogql_query: Nullable<HogQlQuery>,
-        /// Which rows it exports.
+        /// The filter for the rows to export.
         filters: Nullable<FreeForm>,
     }
 }
 
 input! {
-    /// What may be changed of a batch export.
+    /// The fields of a batch export to update.
     pub struct BatchExportPatch {
-        /// Its name.
+        /// The name of the export.
         name: ExportName,
-        /// What it exports.
+        /// The model that it exports.
         model: Model,
-        /// Where it goes. What is left out of its configuration stays as it is.
+        /// The destination of the export. Keys that are left out of `config` keep their values.
         destination: Nested<DestinationPatch>,
         /// How often it runs.
         interval: Choice<Intervals>,
         /// Whether it is paused.
         paused: Flag,
-        /// When it was last paused.
+        /// When the export was last paused.
         last_paused_at: Nullable<DateTime>,
-        /// Before which it does not run.
+        /// The export does not run before this time.
         start_at: Nullable<DateTime>,
-        /// After which it does not run. It may be before the start: then it never runs.
+        /// The export does not run after this time. If it is before `start_at`, the export never runs.
         end_at: Nullable<DateTime>,
-        /// What it exports of the model, in `HogQL`: one SELECT FROM events, of at most 2,000 words and signs, which
-        /// nest at most 48 levels deep.
+        /// The rows and columns to export, in `HogQL`: one SELECT FROM events. At most 2,000 tokens, nested at most 48
+        /// levels deep.
         hogql_query: Nullable<HogQlQuery>,
-        /// Which rows it exports.
+        /// The filter for the rows to export.
         filters: Nullable<FreeForm>,
     }
 }
 
 input! {
-    /// What pausing and unpausing take, and then leave alone (decisions §4, Batch export).
+    /// The body of pause and unpause. PostHog validates these fields but does not apply them.
     pub struct BatchExportState {
-        /// Without effect.
+        /// Ignored.
         name: Text<400>,
-        /// Without effect.
+        /// Ignored.
         model: Model,
-        /// Without effect.
+        /// Ignored.
         destination: Untyped,
-        /// Without effect.
+        /// Ignored.
         interval: Untyped,
-        /// Without effect: the path says it.
+        /// Ignored: the path decides.
         paused: Flag,
-        /// Without effect.
+        /// Ignored.
         last_paused_at: Nullable<DateTime>,
-        /// Without effect.
+        /// Ignored.
         start_at: Nullable<DateTime>,
-        /// Without effect.
+        /// Ignored.
         end_at: Nullable<DateTime>,
-        /// Without effect.
+        /// Ignored.
         hogql_query: Nullable<Text<16_384>>,
-        /// Without effect.
+        /// Ignored.
         filters: Untyped,
     }
 }
 
-/// A batch export to add, and the project to add it to: at an organization's path that is a field, the first.
+/// The batch export to create, with its project. At an organization's path, the project is the first field of the body.
 #[derive(Debug, Clone)]
 pub struct OrganizationBatchExportFields {
-    /// The project.
+    /// The id of the project.
     pub project: u64,
-    /// The export's fields; what is wrong with them is asked for after the project.
+    /// The fields of the export. Their errors are reported after those of the project.
     pub fields: Parsed<BatchExportFields>,
 }
 
@@ -132,8 +131,8 @@ impl Input for OrganizationBatchExportFields {
     const NAME: &'static str = "OrganizationBatchExportFields";
 
     fn parse(body: &JsonObject) -> Result<Self> {
-        let project = <Required<Identifier> as Field>::take("project_id", body.get("project_id"))?;
-        Ok(Self { project, fields: Parsed::of(body) })
+        let project = <Required<Identifier> as Field>::parse("project_id", body.get("project_id"))?;
+        Ok(Self { project, fields: Parsed::new(body) })
     }
 
     fn schema() -> Schema {
@@ -146,34 +145,34 @@ impl Input for OrganizationBatchExportFields {
     }
 }
 
-/// A PATCH, parsed. Whether the destination is right is known only with the stored one at hand, and yet what
-/// is wrong with it goes before what is wrong with the fields behind it.
+/// A PATCH, parsed. A new destination can be checked only together with the stored one, but its errors must precede
+/// those of the fields after it.
 #[derive(Debug, Clone)]
-pub struct SentPatch {
-    /// What goes before the destination.
+pub struct PatchBody {
+    /// The first error in the fields before `destination`, if any.
     leading: Result<()>,
     destination: Result<Option<DestinationPatch>>,
     fields: Parsed<BatchExportPatch>,
 }
 
-impl SentPatch {
-    /// Parses `body` and keeps the outcome.
+impl PatchBody {
+    /// Parses `body` and keeps the result.
     #[must_use]
     pub fn of(body: &JsonObject) -> Self {
-        let name = <ExportName as Field>::take("name", body.get("name"));
-        let model = <Model as Field>::take("model", body.get("model"));
+        let name = <ExportName as Field>::parse("name", body.get("name"));
+        let model = <Model as Field>::parse("model", body.get("model"));
         let destination = body.get("destination");
         Self {
             leading: name.and(model.map(drop)),
-            destination: <Nested<DestinationPatch> as Field>::take("destination", destination),
-            fields: Parsed::of(body),
+            destination: <Nested<DestinationPatch> as Field>::parse("destination", destination),
+            fields: Parsed::new(body),
         }
     }
 
-    /// The fields, and the destination as it is to be, where one was sent.
+    /// Returns the fields, and the destination after the update if the body contains one.
     ///
     /// # Errors
-    /// 400 for the first bad field.
+    /// 400 for the first invalid field.
     pub(super) fn get(
         &self,
         stored: &Target,
@@ -181,18 +180,18 @@ impl SentPatch {
     ) -> Result<(&BatchExportPatch, Option<Destination>)> {
         self.leading.clone()?;
         let sent = self.destination.as_ref().map_err(Clone::clone)?;
-        let merged = sent.as_ref().map(|sent| sent.onto(stored, secrets)).transpose();
-        let merged = merged.map_err(|error| error.within("destination"))?;
+        let merged = sent.as_ref().map(|sent| sent.merge(stored, secrets)).transpose();
+        let merged = merged.map_err(|error| error.with_attr_prefix("destination"))?;
         Ok((self.fields.get()?, merged))
     }
 }
 
-/// The fields of a new export with this id, in this project.
+/// Returns the stored fields of a new export with this id, in this project.
 pub(super) fn shown(
     new: BatchExportFields,
     (id, team_id): (BatchExportId, ProjectId),
     now: Timestamp,
-) -> Shown {
+) -> Fields {
     let BatchExportFields {
         name,
         model,
@@ -205,7 +204,7 @@ pub(super) fn shown(
         hogql_query,
         filters,
     } = new;
-    Shown {
+    Fields {
         id,
         team_id,
         name,
@@ -228,8 +227,8 @@ pub(super) fn shown(
     }
 }
 
-/// Writes what was sent into an export; where it goes is for whoever merged it.
-pub(super) fn apply(patch: BatchExportPatch, export: &mut Shown) {
+/// Applies the fields of a PATCH to an export, except the destination, which the caller merges.
+pub(super) fn apply(patch: BatchExportPatch, export: &mut Fields) {
     let BatchExportPatch {
         name,
         model,

@@ -1,13 +1,13 @@
-//! Batch exports of a project: what is to be exported, how often, and where to (API document, Batch export;
-//! decisions §4; facts-crosscutting §e). They are kept and shown; nothing here runs them.
+//! Batch exports: what a project exports, how often, and where. Steward stores exports but does not run them. See
+//! `docs/spec/batch-exports.md`.
 
 mod destination;
 mod hogql;
 pub mod http;
 mod input;
+mod secrets;
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,11 +16,11 @@ use utoipa::ToSchema;
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{BatchExportId, OrganizationId, ProjectId};
-use crate::input::{JsonObject, Parsed};
-use crate::json::Items;
+use crate::input::Parsed;
+use crate::json::JsonItems;
 use crate::resources::members::Membership;
 use crate::resources::projects::{self, Project};
-use crate::secret::Draw;
+use crate::secret::SeededRng;
 use crate::store::{
     Count, Index, Indexed, Key, Owner, Record, Reference, Row, Table, Tx, Window, WriteTx,
 };
@@ -28,193 +28,154 @@ use crate::time::Timestamp;
 
 pub use destination::{Destination, DestinationFields, DestinationPatch, Service, Target};
 pub use input::{
-    BatchExportFields, BatchExportPatch, BatchExportState, OrganizationBatchExportFields, SentPatch,
+    BatchExportFields, BatchExportPatch, BatchExportState, OrganizationBatchExportFields, PatchBody,
 };
+pub use secrets::Secrets;
 
 /// A batch export.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BatchExport {
-    /// What rules and lists decide by.
-    pub head: Head,
-    /// Its fields.
-    pub shown: Shown,
+    /// The fields that access rules and lists need.
+    pub meta: Meta,
+    /// The fields of the JSON.
+    pub fields: Fields,
 }
 
-/// What rules and lists decide by.
+/// The fields of a batch export that access rules and lists need.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Head {
-    /// Its id.
+pub struct Meta {
+    /// The id of the export.
     pub id: BatchExportId,
-    /// The organization that its project is in.
+    /// The organization of the project.
     pub organization: OrganizationId,
-    /// Its project.
+    /// The project of the export.
     pub project: ProjectId,
-    /// Counts the exports of the file: lists are sorted by it.
+    /// The number of the export in order of creation, which sorts lists.
     pub serial: u64,
 }
 
-/// What is exported, how often, and where to.
+/// A batch export.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = BatchExport)]
-pub struct Shown {
-    /// Its id.
+pub struct Fields {
+    /// The id of the export.
     pub id: BatchExportId,
-    /// Its project.
+    /// The project of the export.
     pub team_id: ProjectId,
-    /// What people call it.
+    /// The name of the export.
     pub name: String,
-    /// What it exports.
+    /// The model that it exports.
     #[schema(value_type = Option<input::Models>)]
     pub model: Option<String>,
-    /// Where it goes, without the secrets.
+    /// The destination of the export, without secrets.
     pub destination: Target,
-    /// How often it runs.
+    /// How often the export runs.
     #[schema(value_type = input::Intervals)]
     pub interval: String,
     /// Whether it is paused.
     pub paused: bool,
-    /// When it was made.
+    /// When the export was created.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// When the export was last updated.
     pub last_updated_at: Timestamp,
-    /// When it was last paused.
+    /// When the export was last paused.
     pub last_paused_at: Option<Timestamp>,
-    /// Before which it does not run.
+    /// The export does not run before this time.
     pub start_at: Option<Timestamp>,
-    /// After which it does not run.
+    /// The export does not run after this time.
     pub end_at: Option<Timestamp>,
-    /// Its runs, of which there are none: nothing here runs it.
+    /// The latest runs. Always empty: Steward does not run exports.
     #[schema(value_type = Vec<Value>, max_items = 0)]
     pub latest_runs: [(); 0],
-    /// What it exports of the model, in `HogQL`.
+    /// The rows and columns to export, in `HogQL`.
     pub hogql_query: Option<String>,
-    /// What the query's columns would be.
+    /// The columns of the query. Always null.
     #[schema(value_type = Option<Value>)]
     pub schema: (),
-    /// Which rows it exports.
+    /// The filter for the rows to export.
     pub filters: Option<Value>,
 }
 
-/// Where an export lies: its project, and its id.
-pub type Of = (ProjectId, BatchExportId);
+/// The key of an export: its project and its id.
+pub type ExportKey = (ProjectId, BatchExportId);
 
-/// By id alone, which is unique over all projects.
+/// The export with an id. Ids are unique over all projects.
 pub const BY_ID: Index<BatchExport, BatchExportId> =
-    Index::unique(Table::BatchExportsById, |export| Some(export.head.id));
+    Index::unique(Table::BatchExportsById, |export| Some(export.meta.id));
 /// The exports of an organization, oldest first.
 pub const OF_ORGANIZATION: Index<BatchExport, (OrganizationId, u64)> =
     Index::many(Table::BatchExportsOfOrganization, |export| {
-        Some((export.head.organization, export.head.serial))
+        Some((export.meta.organization, export.meta.serial))
     });
 /// The exports of a project, oldest first.
 pub const OF_PROJECT: Index<BatchExport, (ProjectId, u64)> =
     Index::many(Table::BatchExportsOfProject, |export| {
-        Some((export.head.project, export.head.serial))
+        Some((export.meta.project, export.meta.serial))
     });
 
 impl Record for BatchExport {
     const TABLE: Table = Table::BatchExports;
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_ID, &OF_ORGANIZATION, &OF_PROJECT];
     const COUNTS: &'static [Count<Self>] = &[
-        Count::per(|export| Some(export.head.organization.encoded())),
-        Count::per(|export| Some(export.head.project.encoded())),
+        Count::per(|export| Some(export.meta.organization.encoded())),
+        Count::per(|export| Some(export.meta.project.encoded())),
     ];
-    type Key = Of;
-    type Head = Head;
-    type Shown = Shown;
+    type Key = ExportKey;
+    type Meta = Meta;
+    type Fields = Fields;
 
-    fn key(&self) -> Of {
-        (self.head.project, self.head.id)
+    fn key(&self) -> ExportKey {
+        (self.meta.project, self.meta.id)
     }
 
-    fn parts(&self) -> (&Head, &Shown) {
-        (&self.head, &self.shown)
+    fn parts(&self) -> (&Meta, &Fields) {
+        (&self.meta, &self.fields)
     }
 
-    fn join(head: Head, shown: Shown) -> Self {
-        Self { head, shown }
+    fn from_parts(meta: Meta, fields: Fields) -> Self {
+        Self { meta, fields }
     }
 
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.head.organization.owner()))
+        Ok(Some(self.meta.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Project>(&(self.head.organization, self.head.project))]
+        vec![Reference::to::<Project>(&(self.meta.organization, self.meta.project))]
     }
 }
 
-/// What of an export's destination is never shown. There is none for an export without secrets.
-pub struct Secrets {
-    of: Of,
-    values: JsonObject,
-}
-
-/// Shows nothing of the values.
-impl fmt::Debug for Secrets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Secrets").field("of", &self.of).finish_non_exhaustive()
-    }
-}
-
-impl Record for Secrets {
-    const TABLE: Table = Table::BatchExportSecrets;
-    type Key = Of;
-    type Head = Of;
-    type Shown = JsonObject;
-
-    fn key(&self) -> Of {
-        self.of
-    }
-
-    fn parts(&self) -> (&Of, &JsonObject) {
-        (&self.of, &self.values)
-    }
-
-    fn join(of: Of, values: JsonObject) -> Self {
-        Self { of, values }
-    }
-
-    fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
-        Ok(tx.head::<BatchExport>(&self.of)?.map(|head| head.organization.owner()))
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<BatchExport>(&self.of)]
-    }
-}
-
-/// Adds an export to a project.
+/// Creates an export in a project.
 ///
 /// # Errors
-/// 400 for a field.
+/// 400 for an invalid field.
 pub fn create(
     tx: &mut WriteTx<'_>,
-    project: &projects::Head,
+    project: &projects::Meta,
     new: &Parsed<BatchExportFields>,
-    draw: &mut Draw,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<BatchExportId> {
     let new = new.get()?.clone();
-    let id = BatchExportId(draw.uuid(now));
-    let head = Head {
+    let id = BatchExportId(rng.uuid(now));
+    let meta = Meta {
         id,
         organization: project.organization,
         project: project.id,
         serial: tx.next_number(Table::BatchExports)?,
     };
     let secrets = new.destination.secrets.clone();
-    tx.put(&BatchExport { head, shown: input::shown(new, (id, project.id), now) })?;
-    put_secrets(tx, (project.id, id), secrets)?;
+    tx.put(&BatchExport { meta, fields: input::shown(new, (id, project.id), now) })?;
+    secrets::put(tx, (project.id, id), secrets)?;
     Ok(id)
 }
 
-/// The project that an export is to be added to, by what was sent at an organization's path.
+/// Returns the project that the body names, at an organization's path.
 ///
 /// # Errors
-/// 400 for one that the organization lacks or the member may not see.
-pub fn named_project(tx: &impl Tx, member: &Membership, sent: u64) -> Result<projects::Head> {
-    let found = tx.head::<Project>(&(member.organization, ProjectId(sent)))?;
+/// 400 if the organization has no such project or the member may not see it.
+pub fn named_project(tx: &impl Tx, member: &Membership, sent: u64) -> Result<projects::Meta> {
+    let found = tx.meta::<Project>(&(member.organization, ProjectId(sent)))?;
     if let Some(project) = found
         && projects::is_visible(tx, member, &project)?
     {
@@ -224,13 +185,17 @@ pub fn named_project(tx: &impl Tx, member: &Membership, sent: u64) -> Result<pro
     Err(Error::field("project_id", "does_not_exist", detail))
 }
 
-/// Where an export of an organization lies, for a member who may see its project.
+/// Returns the key of an export of an organization, if the member may see its project.
 ///
 /// # Errors
-/// 404 for no such export, and for one of a removed project or of one that the member may not see.
-pub fn find_in_organization(tx: &impl Tx, member: &Membership, id: BatchExportId) -> Result<Of> {
+/// 404 if the export does not exist, its project was deleted or the member may not see the project.
+pub fn find_in_organization(
+    tx: &impl Tx,
+    member: &Membership,
+    id: BatchExportId,
+) -> Result<ExportKey> {
     let (project, _) = tx.lookup(&BY_ID, &id)?.ok_or_else(Error::not_found)?;
-    let found = tx.head::<Project>(&(member.organization, project))?;
+    let found = tx.meta::<Project>(&(member.organization, project))?;
     let found = found.ok_or_else(Error::not_found)?;
     if projects::is_visible(tx, member, &found)? {
         Ok((project, id))
@@ -239,102 +204,100 @@ pub fn find_in_organization(tx: &impl Tx, member: &Membership, id: BatchExportId
     }
 }
 
-/// Changes an export. What says nothing new changes nothing, not even the moment of the last change.
+/// Updates an export. A patch that changes nothing also leaves `last_updated_at`.
 ///
 /// # Errors
-/// 404 for no such export; 400 for a field.
-pub fn update(tx: &mut WriteTx<'_>, of: Of, patch: &SentPatch, now: Timestamp) -> Result<()> {
+/// 404 if the export does not exist, 400 for an invalid field.
+pub fn update(
+    tx: &mut WriteTx<'_>,
+    of: ExportKey,
+    patch: &PatchBody,
+    now: Timestamp,
+) -> Result<()> {
     let mut export: BatchExport = tx.get(&of)?;
-    let before = export.shown.clone();
+    let before = export.fields.clone();
     let secrets = tx.find::<Secrets>(&of)?.map(|secrets| secrets.values).unwrap_or_default();
     let (patch, destination) = patch.get(&before.destination, &secrets)?;
-    input::apply(patch.clone(), &mut export.shown);
+    input::apply(patch.clone(), &mut export.fields);
     let mut kept = secrets.clone();
     if let Some(destination) = destination {
-        export.shown.destination = destination.target;
+        export.fields.destination = destination.target;
         kept = destination.secrets;
     }
-    if export.shown == before && kept == secrets {
+    if export.fields == before && kept == secrets {
         return Ok(());
     }
-    export.shown.last_updated_at = now;
+    export.fields.last_updated_at = now;
     tx.put(&export)?;
-    put_secrets(tx, of, kept)
+    secrets::put(tx, of, kept)
 }
 
-fn put_secrets(tx: &mut WriteTx<'_>, of: Of, values: JsonObject) -> Result<()> {
-    if values.is_empty() {
-        return tx.remove::<Secrets>(&of).map(drop);
-    }
-    tx.put(&Secrets { of, values })
-}
-
-/// Pauses an export; one that is paused stays as it is (decisions §4). The fields are checked and left alone.
+/// Pauses an export. A paused export stays unchanged. The fields of the body are validated but not applied.
 ///
 /// # Errors
-/// 404 for no such export; 400 for a field.
+/// 404 if the export does not exist, 400 for an invalid field.
 pub fn pause(
     tx: &mut WriteTx<'_>,
-    of: Of,
+    of: ExportKey,
     sent: &Parsed<BatchExportState>,
     now: Timestamp,
 ) -> Result<()> {
     let mut export: BatchExport = tx.get(&of)?;
     sent.get()?;
-    if export.shown.paused {
+    if export.fields.paused {
         return Ok(());
     }
-    export.shown.paused = true;
-    export.shown.last_paused_at = Some(now);
-    export.shown.last_updated_at = now;
+    export.fields.paused = true;
+    export.fields.last_paused_at = Some(now);
+    export.fields.last_updated_at = now;
     tx.put(&export)
 }
 
-/// Lets an export run again, and keeps when it was last paused; one that is not paused stays as it is
-/// (decisions §4). The fields are checked and left alone.
+/// Unpauses an export and keeps `last_paused_at`. An export that is not paused stays unchanged. The fields of the body
+/// are validated but not applied.
 ///
 /// # Errors
-/// 404 for no such export; 400 for a field.
+/// 404 if the export does not exist, 400 for an invalid field.
 pub fn unpause(
     tx: &mut WriteTx<'_>,
-    of: Of,
+    of: ExportKey,
     sent: &Parsed<BatchExportState>,
     now: Timestamp,
 ) -> Result<()> {
     let mut export: BatchExport = tx.get(&of)?;
     sent.get()?;
-    if !export.shown.paused {
+    if !export.fields.paused {
         return Ok(());
     }
-    export.shown.paused = false;
-    export.shown.last_updated_at = now;
+    export.fields.paused = false;
+    export.fields.last_updated_at = now;
     tx.put(&export)
 }
 
-/// Removes an export, and its secrets with it.
+/// Deletes an export and its secrets.
 ///
 /// # Errors
-/// 404 for no such export.
-pub fn remove(tx: &mut WriteTx<'_>, of: Of) -> Result<()> {
+/// 404 if the export does not exist.
+pub fn delete(tx: &mut WriteTx<'_>, of: ExportKey) -> Result<()> {
     tx.remove::<Secrets>(&of)?;
     tx.remove::<BatchExport>(&of)?.map(drop).ok_or_else(Error::not_found)
 }
 
-/// The exports of a project, newest first: how many there are in all, and those in `window` as the items of
-/// a JSON array.
+/// Lists the exports of a project, newest first. Returns the total and the items in `window` as the items of a JSON
+/// array.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
 pub fn list_in_project(tx: &impl Tx, project: ProjectId, window: Window) -> Result<(u64, Vec<u8>)> {
     let count = tx.count::<BatchExport>(&project)?;
-    let mut items = Items::default();
+    let mut items = JsonItems::default();
     if window.begins_within(count) {
         tx.walk(&OF_PROJECT, &project, window, |row| push(&mut items, &row))?;
     }
     Ok((count, items.into_bytes()))
 }
 
-/// Those of `projects` that have exports.
+/// Returns those of `projects` that have exports.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
@@ -351,7 +314,8 @@ pub fn with_exports(
     Ok(found)
 }
 
-/// The same over all projects of an organization but the `hidden` ones.
+/// Lists the exports of all projects of an organization except the `hidden` ones. Returns the same as
+/// [`list_in_project`].
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
@@ -365,33 +329,33 @@ pub fn list_in_organization(
     for project in hidden {
         count = count.saturating_sub(tx.count::<BatchExport>(project)?);
     }
-    let mut items = Items::default();
+    let mut items = JsonItems::default();
     if !window.begins_within(count) {
         return Ok((count, items.into_bytes()));
     }
     if hidden.is_empty() {
         tx.walk(&OF_ORGANIZATION, &organization, window, |row| push(&mut items, &row))?;
     } else {
-        let keep = |head: &Head| !hidden.contains(&head.project);
-        tx.walk_kept(&OF_ORGANIZATION, &organization, window, keep, |row| push(&mut items, &row))?;
+        let keep = |meta: &Meta| !hidden.contains(&meta.project);
+        tx.walk_where(&OF_ORGANIZATION, &organization, window, keep, |row| push(&mut items, &row))?;
     }
     Ok((count, items.into_bytes()))
 }
 
-fn push(items: &mut Items, row: &Row<'_, BatchExport>) -> Result<()> {
+fn push(items: &mut JsonItems, row: &Row<'_, BatchExport>) -> Result<()> {
     items.push(|out| {
-        out.extend_from_slice(row.shown);
+        out.extend_from_slice(row.fields);
         Ok(())
     })
 }
 
-/// A batch export as answers show it.
+/// Returns the JSON of an export.
 ///
 /// # Errors
-/// 404 for no such export.
-pub fn body(tx: &impl Tx, of: Of) -> Result<Versioned> {
-    let shown = tx.view(&of, |row: Row<'_, BatchExport>| {
-        Ok(Versioned::new(row.version, row.shown.to_vec()))
+/// 404 if the export does not exist.
+pub fn body(tx: &impl Tx, of: ExportKey) -> Result<Versioned> {
+    let fields = tx.view(&of, |row: Row<'_, BatchExport>| {
+        Ok(Versioned::new(row.version, row.fields.to_vec()))
     })?;
-    shown.ok_or_else(Error::not_found)
+    fields.ok_or_else(Error::not_found)
 }

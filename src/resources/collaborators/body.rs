@@ -1,4 +1,4 @@
-//! How a collaborator is shown, for the schema.
+//! Response schema of collaborators.
 
 use utoipa::ToSchema;
 
@@ -15,19 +15,19 @@ choices_schema!(Privileges);
 #[derive(ToSchema)]
 #[schema(as = DashboardCollaborator)]
 pub struct CollaboratorBody {
-    /// Its own id, which is not the user's.
+    /// UUID of the collaborator, not of the user.
     pub id: CollaboratorId,
     /// The dashboard.
     pub dashboard_id: DashboardId,
-    /// Who it is.
-    pub user: users::Shown,
-    /// What they may do: 37, edit.
+    /// The user.
+    pub user: users::Fields,
+    /// What the user may do. Always 37, for edit.
     #[schema(value_type = Privileges)]
     pub level: i64,
-    /// When they were added.
+    /// When the user became a collaborator.
     pub added_at: Timestamp,
-    /// When that last changed.
+    /// When the collaborator last changed.
     pub updated_at: Timestamp,
-    /// The user's name in paths.
+    /// UUID of the user, for the path of the DELETE request.
     pub user_uuid: UserUuid,
 }

@@ -1,5 +1,4 @@
-//! Collaborators: who edits a dashboard that is restricted to them (API document, Dashboard collaborator;
-//! facts-dashboards §10).
+//! Collaborators: the users who may edit a restricted dashboard. See `docs/spec/collaborators.md`.
 
 pub mod body;
 pub mod http;
@@ -8,8 +7,8 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::access::InProject;
-use crate::access::levels::{self, COLLABORATORS_EDIT, EVERYONE_EDITS, Guarded};
+use crate::auth::InProject;
+use crate::auth::levels::{self, COLLABORATORS_EDIT, DashboardAccessInput, EVERYONE_EDITS};
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{CollaboratorId, DashboardId, OrganizationId, ProjectId, UserId, UserUuid};
@@ -19,7 +18,7 @@ use crate::json::{Array, Object};
 use crate::resources::members::{self, Membership};
 use crate::resources::projects;
 use crate::resources::users::{self, User};
-use crate::secret::Draw;
+use crate::secret::SeededRng;
 use crate::store::{
     Index, Indexed, Key, Order, Owner, Record, Reference, Table, Tx, Window, WriteTx,
 };
@@ -28,35 +27,35 @@ use crate::time::Timestamp;
 /// A user who may edit a restricted dashboard.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Collaborator {
-    /// The organization of all of them.
+    /// The organization of the project.
     pub organization: OrganizationId,
-    /// The dashboard's project.
+    /// The project of the dashboard.
     pub project: ProjectId,
     /// The dashboard.
     pub dashboard: DashboardId,
-    /// Who.
+    /// The user.
     pub user: UserId,
-    /// The row's own id.
+    /// UUID of this record, not of the user.
     pub id: CollaboratorId,
-    /// What they may do: 37, edit.
+    /// Always [`COLLABORATORS_EDIT`].
     pub level: i64,
-    /// When they were added.
+    /// When the user became a collaborator.
     pub added_at: Timestamp,
-    /// When the row last changed.
+    /// When the record last changed.
     pub updated_at: Timestamp,
 }
 
-/// What a member collaborates on.
+/// Collaborators by user.
 pub const BY_USER: Index<Collaborator, (OrganizationId, UserId)> =
     Index::many(Table::CollaboratorsByUser, |row| Some((row.organization, row.user)));
 
 impl Record for Collaborator {
     const TABLE: Table = Table::Collaborators;
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_USER];
-    const KEYS_COME_BACK: bool = true;
+    const REUSES_KEYS: bool = true;
     type Key = (ProjectId, DashboardId, UserId);
-    type Head = Self;
-    type Shown = ();
+    type Meta = Self;
+    type Fields = ();
 
     fn key(&self) -> Self::Key {
         (self.project, self.dashboard, self.user)
@@ -66,8 +65,8 @@ impl Record for Collaborator {
         (self, &())
     }
 
-    fn join(head: Self, (): ()) -> Self {
-        head
+    fn from_parts(meta: Self, (): ()) -> Self {
+        meta
     }
 
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
@@ -83,7 +82,7 @@ impl Record for Collaborator {
     }
 }
 
-/// What `level` takes.
+/// The values of `level`.
 pub struct Privileges;
 
 impl Choices for Privileges {
@@ -92,45 +91,46 @@ impl Choices for Privileges {
 }
 
 input! {
-    /// Somebody to be made a collaborator.
+    /// The fields of a new collaborator.
     pub struct NewCollaborator {
-        /// Who.
+        /// UUID of the user.
         user_uuid: Required<UuidField>,
-        /// What they may do: 37, edit. Viewing, 21, is everybody's and cannot be given.
+        /// Must be 37, for edit. Every member may view the dashboard, so 21 is refused.
         level: Required<Choice<Privileges>>,
     }
 }
 
-/// A dashboard, as far as it decides who may collaborate on it.
+/// The fields of a dashboard that decide who can become a collaborator.
 #[derive(Debug, Clone, Copy)]
-pub struct Restricted {
-    /// Its number.
+pub struct RestrictedDashboard {
+    /// The ID of the dashboard.
     pub id: DashboardId,
-    /// Who made it.
+    /// The user who created the dashboard.
     pub created_by: Option<UserId>,
     /// [`EVERYONE_EDITS`] or [`COLLABORATORS_EDIT`].
     pub restriction_level: i64,
 }
 
-impl Restricted {
-    /// What it brings to the question of what somebody without a row may do with it.
-    const fn guarded(&self) -> Guarded {
+impl RestrictedDashboard {
+    /// Returns what decides the rights of a user who is not a collaborator.
+    const fn access_input(&self) -> DashboardAccessInput {
         let Self { created_by, restriction_level, .. } = *self;
-        Guarded { created_by, restriction_level, collaborator: None, ruled: None }
+        DashboardAccessInput { created_by, restriction_level, collaborator: None, rule_level: None }
     }
 }
 
-/// Makes somebody a collaborator, by the checks of facts-dashboards §10 in their order. That the caller
-/// may edit the dashboard is checked before.
+/// Adds a collaborator. The order of the checks is PostHog's. The caller has checked that the request may
+/// edit the dashboard.
 ///
 /// # Errors
-/// 400 for a field, for a dashboard that everyone edits, and for somebody who cannot be one or need not.
+/// 400 for an invalid field, if every project member may edit the dashboard, or if the user cannot become a
+/// collaborator or already is one.
 pub fn create(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
-    dashboard: Restricted,
+    tenant: &InProject,
+    dashboard: RestrictedDashboard,
     new: &Parsed<NewCollaborator>,
-    draw: &mut Draw,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<Collaborator> {
     let new = new.get()?;
@@ -142,13 +142,13 @@ pub fn create(
     if new.level != COLLABORATORS_EDIT {
         return Err(refused("Only edit access can be explicitly specified currently."));
     }
-    let member = get_eligible(tx, place, dashboard, UserUuid(new.user_uuid))?;
+    let member = get_eligible(tx, tenant, dashboard, UserUuid(new.user_uuid))?;
     let collaborator = Collaborator {
         organization: member.organization,
-        project: place.project.id,
+        project: tenant.project.id,
         dashboard: dashboard.id,
         user: member.user,
-        id: CollaboratorId(draw.uuid(now)),
+        id: CollaboratorId(rng.uuid(now)),
         level: new.level,
         added_at: now,
         updated_at: now,
@@ -160,24 +160,25 @@ pub fn create(
     Ok(collaborator)
 }
 
-/// The member with this UUID, who sees the project and has no right to edit the dashboard anyway.
+/// Returns the member with this user UUID, if the member may see the project and cannot edit the dashboard
+/// already.
 fn get_eligible(
     tx: &impl Tx,
-    place: &InProject,
-    dashboard: Restricted,
+    tenant: &InProject,
+    dashboard: RestrictedDashboard,
     uuid: UserUuid,
 ) -> Result<Membership> {
     let user = match tx.lookup(&users::BY_UUID, &uuid)? {
-        Some(id) => tx.head::<User>(&id)?.filter(|user| user.is_active),
+        Some(id) => tx.meta::<User>(&id)?.filter(|user| user.is_active),
         None => None,
     };
     let user = user.ok_or_else(|| refused("User does not exist."))?;
     let outside = || refused("Cannot add collaborators that have no access to the project.");
-    let member = members::find(tx, place.project.organization, user.id)?.ok_or_else(outside)?;
-    if !projects::is_visible(tx, &member, &place.project)? {
+    let member = members::find(tx, tenant.project.organization, user.id)?.ok_or_else(outside)?;
+    if !projects::is_visible(tx, &member, &tenant.project)? {
         return Err(outside());
     }
-    if levels::rights(&member, dashboard.guarded()).can_restrict {
+    if levels::rights(&member, dashboard.access_input()).can_restrict {
         return Err(refused(
             "Cannot add collaborators that already have inherent access (the dashboard owner or a project admins).",
         ));
@@ -189,18 +190,18 @@ fn refused(detail: &'static str) -> Error {
     Error::invalid("invalid_input", detail)
 }
 
-/// Removes a collaborator, whether the list shows it or not. That the caller may edit the dashboard is
-/// checked before.
+/// Deletes a collaborator, even one that lists leave out. The caller has checked that the request may edit
+/// the dashboard.
 ///
 /// # Errors
-/// 404 for somebody who is none; 400 for a dashboard that everyone edits.
-pub fn remove(
+/// 404 if the user is not a collaborator; 400 if every project member may edit the dashboard.
+pub fn delete(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
-    dashboard: Restricted,
+    tenant: &InProject,
+    dashboard: RestrictedDashboard,
     user: UserId,
 ) -> Result<()> {
-    let key = (place.project.id, dashboard.id, user);
+    let key = (tenant.project.id, dashboard.id, user);
     if !tx.exists::<Collaborator>(&key)? {
         return Err(Error::not_found());
     }
@@ -213,62 +214,58 @@ pub fn remove(
     Ok(())
 }
 
-/// The caller's level as a collaborator of a dashboard, if they are one.
+/// Returns the caller's level as a collaborator of a dashboard; `None` if the caller is not one.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub fn level(tx: &impl Tx, place: &InProject, dashboard: DashboardId) -> Result<Option<i64>> {
-    let key = (place.project.id, dashboard, place.member.user);
-    Ok(tx.head::<Collaborator>(&key)?.map(|row| row.level))
+pub fn level(tx: &impl Tx, tenant: &InProject, dashboard: DashboardId) -> Result<Option<i64>> {
+    let key = (tenant.project.id, dashboard, tenant.member.user);
+    Ok(tx.meta::<Collaborator>(&key)?.map(|row| row.level))
 }
 
-/// The caller's level on each dashboard of the project that they are a collaborator of.
+/// Returns the caller's level on each dashboard of the project on which the caller is a collaborator.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub fn levels(tx: &impl Tx, place: &InProject) -> Result<HashMap<DashboardId, i64>> {
-    let mine = (place.member.organization, place.member.user, place.project.id);
+pub fn levels(tx: &impl Tx, tenant: &InProject) -> Result<HashMap<DashboardId, i64>> {
+    let mine = (tenant.member.organization, tenant.member.user, tenant.project.id);
     let mut levels = HashMap::new();
     tx.walk(&BY_USER, &mine, Window::all(Order::Ascending), |row| {
-        levels.insert(row.head.dashboard, row.head.level);
+        levels.insert(row.meta.dashboard, row.meta.level);
         Ok(())
     })?;
     Ok(levels)
 }
 
-/// Removes a former member from up to `limit` dashboards on which they collaborated; returns how many.
+/// Deletes up to `limit` collaborators of a former member, and returns how many it deleted.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
-pub fn remove_of(
+pub fn delete_of_member(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
     user: UserId,
     limit: usize,
 ) -> Result<usize> {
-    let keys = tx.keys(&BY_USER, &(organization, user), limit)?;
-    for key in &keys {
-        tx.remove::<Collaborator>(key)?;
-    }
-    Ok(keys.len())
+    tx.remove_indexed(&BY_USER, &(organization, user), limit)
 }
 
-/// Whether lists show it: inactive users are left out, and who is no member.
+/// Returns whether lists show the collaborator: the user must be active and a member.
 fn is_listed(tx: &impl Tx, row: &Collaborator) -> Result<bool> {
     Ok(members::find_listed(tx, row.organization, row.user)?.is_some())
 }
 
-/// The collaborators of a dashboard, by user, as a JSON array.
+/// Renders the collaborators of a dashboard as a JSON array, ordered by user.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub fn list(tx: &impl Tx, place: &InProject, dashboard: DashboardId) -> Result<Vec<u8>> {
+pub fn list(tx: &impl Tx, tenant: &InProject, dashboard: DashboardId) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     let mut items = Array::begin(&mut out);
-    let of_dashboard = (place.project.id, dashboard);
+    let of_dashboard = (tenant.project.id, dashboard);
     tx.scan::<Collaborator, _>(&of_dashboard, Window::all(Order::Ascending), |row| {
-        if is_listed(tx, &row.head)? {
-            items.item(|out| write_body(tx, &row.head, out))?;
+        if is_listed(tx, &row.meta)? {
+            items.item(|out| write_body(tx, &row.meta, out))?;
         }
         Ok(())
     })?;
@@ -276,10 +273,10 @@ pub fn list(tx: &impl Tx, place: &InProject, dashboard: DashboardId) -> Result<V
     Ok(out)
 }
 
-/// The Dashboard collaborator of the API document.
+/// Renders a collaborator.
 ///
 /// # Errors
-/// 404 when the user is gone.
+/// 404 if the user does not exist.
 pub fn body(tx: &impl Tx, row: &Collaborator) -> Result<Versioned> {
     let mut json = Vec::with_capacity(512);
     write_body(tx, row, &mut json)?;
@@ -291,11 +288,11 @@ fn write_body(tx: &impl Tx, row: &Collaborator, out: &mut Vec<u8>) -> Result<()>
         Object::begin(out)
             .field("id", &row.id)?
             .field("dashboard_id", &row.dashboard)?
-            .raw("user", user.shown)
+            .raw("user", user.fields)
             .field("level", &row.level)?
             .field("added_at", &row.added_at)?
             .field("updated_at", &row.updated_at)?
-            .field("user_uuid", &user.head.uuid)?
+            .field("user_uuid", &user.meta.uuid)?
             .end();
         Ok(())
     })?;

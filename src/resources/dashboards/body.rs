@@ -1,9 +1,9 @@
-//! How a dashboard is shown: its own JSON as stored, then what differs by caller.
+//! JSON of a dashboard: the stored fields, followed by the fields that depend on the caller.
 
 use utoipa::ToSchema;
 
-use crate::access::InProject;
-use crate::access::levels::{AccessLevel, Rights};
+use crate::auth::InProject;
+use crate::auth::levels::{AccessLevel, DashboardRights};
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{DashboardId, UserId};
@@ -13,66 +13,66 @@ use crate::resources::users;
 use crate::store::{Row, Tx, WriteTx};
 use crate::time::Timestamp;
 
+use super::deletions::Deletion;
 use super::input::Restriction;
-use super::list::Standing;
-use super::removals::Removal;
+use super::list::CallerAccess;
 use super::tiles::{body as tiles, large_answer};
 use super::visible::VisibleDashboards;
-use super::{CreationModes, Dashboard, DashboardPatch, Details, DetailsShown, Head, Shown};
+use super::{CreationModes, Dashboard, DashboardPatch, Details, DetailsFields, Fields, Meta};
 
-/// A dashboard, as lists show it.
+/// A dashboard in a list.
 #[derive(ToSchema)]
 pub struct DashboardSummary {
-    /// Its own fields, and what differs by caller.
+    /// The fields that list items and the detail view share.
     #[serde(flatten)]
     pub listed: Listed,
-    /// When it was removed; only where removed ones are listed.
+    /// When the dashboard was deleted. Only in lists of deleted dashboards.
     #[schema(required = false)]
     pub deleted_at: Timestamp,
-    /// Who removed it; only where removed ones are listed.
+    /// The user who deleted the dashboard. Only in lists of deleted dashboards.
     #[schema(required = false)]
-    pub deleted_by: users::Shown,
+    pub deleted_by: users::Fields,
 }
 
 /// A dashboard with its tiles.
 #[derive(ToSchema)]
 #[schema(as = Dashboard)]
 pub struct DashboardBody {
-    /// What lists show too.
+    /// The fields that list items and the detail view share.
     #[serde(flatten)]
     pub listed: Listed,
-    /// Its free-form fields.
+    /// The free-form fields.
     #[serde(flatten)]
-    pub details: DetailsShown,
-    /// True only in the answer to the PATCH that asked for it.
+    pub details: DetailsFields,
+    /// True only in the response to the PATCH that sent it.
     pub delete_insights: bool,
-    /// Its live tiles, in their order.
+    /// The live tiles, ordered by position.
     #[schema(max_items = 1000)]
     pub tiles: Vec<tiles::TileBody>,
 }
 
-/// What lists and single answers show alike.
+/// The fields that list items and the detail view share.
 #[derive(ToSchema)]
 pub struct Listed {
-    /// Its own fields.
+    /// The stored fields.
     #[serde(flatten)]
-    pub own: Shown,
-    /// Who made it.
-    pub created_by: Option<users::Shown>,
-    /// The restriction that is in force: 21 or 37.
+    pub own: Fields,
+    /// The user who created the dashboard.
+    pub created_by: Option<users::Fields>,
+    /// The restriction in force: 21 or 37.
     #[schema(value_type = Restriction)]
     pub effective_restriction_level: i64,
-    /// What the caller may do by that: 21 view, 37 edit.
+    /// What the restriction lets the caller do: 21 for view, 37 for edit.
     #[schema(value_type = Restriction)]
     pub effective_privilege_level: i64,
-    /// What access rules let the caller do.
+    /// The access level that access rules give the caller.
     pub user_access_level: AccessLevel,
-    /// `v1` for one that is restricted to collaborators, otherwise `v2`.
+    /// `v1` if only collaborators may edit, otherwise `v2`.
     #[schema(value_type = Versions)]
     pub access_control_version: String,
 }
 
-/// What `access_control_version` shows.
+/// The values of `access_control_version`.
 pub struct Versions;
 
 impl Choices for Versions {
@@ -82,52 +82,51 @@ impl Choices for Versions {
 
 choices_schema!(CreationModes, Restriction, Versions);
 
-/// What shows only in the answer to the request that sent it.
+/// What a response shows only because its own request asked for it.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Once {
-    /// Whether this PATCH asked for insights to be removed.
+pub struct ResponseOptions {
+    /// Whether the request sent `delete_insights` as true.
     pub delete_insights: bool,
-    /// Whether to show a dashboard that this PATCH removed.
-    pub removed: bool,
+    /// Whether the request deleted the dashboard, which the response then still shows.
+    pub show_deleted: bool,
 }
 
-impl Once {
-    /// What the answer to this PATCH shows besides.
+impl ResponseOptions {
+    /// Returns what the response to this PATCH shows.
     pub fn of(patch: &DashboardPatch) -> Self {
         Self {
             delete_insights: patch.delete_insights == Some(true),
-            removed: patch.deleted == Some(true),
+            show_deleted: patch.deleted == Some(true),
         }
     }
 }
 
-/// About what one list item takes, in bytes.
-const ITEM: usize = 800;
+/// Approximate size of a list item, in bytes.
+const ITEM_SIZE: usize = 800;
 
-/// The items of a list.
-pub(super) struct Items<'l> {
+/// Writes the items of a list.
+pub(super) struct DashboardItems<'l> {
     pub(super) out: Vec<u8>,
-    standing: &'l Standing<'l>,
-    /// What the last item showed behind its own members, and of what that was made: a list mostly shows
-    /// the same few makers and levels.
-    last: Option<(Option<UserId>, Rights)>,
+    access: &'l CallerAccess<'l>,
+    /// The creator and rights behind `tail`. Most items of a list have the same, and reuse it.
+    last: Option<(Option<UserId>, DashboardRights)>,
     tail: Vec<u8>,
 }
 
-impl<'l> Items<'l> {
-    pub(super) fn new(standing: &'l Standing<'l>, expected: usize) -> Self {
-        let out = Vec::with_capacity(expected.min(100) * ITEM);
-        Self { out, standing, last: None, tail: Vec::new() }
+impl<'l> DashboardItems<'l> {
+    pub(super) fn new(access: &'l CallerAccess<'l>, expected: usize) -> Self {
+        let out = Vec::with_capacity(expected.min(100) * ITEM_SIZE);
+        Self { out, access, last: None, tail: Vec::new() }
     }
 
-    /// Adds a dashboard; a removed one with who removed it, and when.
+    /// Appends a dashboard. For a deleted one, `removal` says when and by whom it was deleted.
     pub(super) fn push(
         &mut self,
         tx: &impl Tx,
         row: &Row<'_, Dashboard>,
-        removal: Option<&Removal>,
+        removal: Option<&Deletion>,
     ) -> Result<()> {
-        let made_of = (row.head.created_by, self.standing.rights(&row.head));
+        let made_of = (row.meta.created_by, self.access.rights(&row.meta));
         if self.last != Some(made_of) {
             self.tail.clear();
             write_tail(tx, made_of, &mut self.tail)?;
@@ -136,8 +135,8 @@ impl<'l> Items<'l> {
         if !self.out.is_empty() {
             self.out.push(b',');
         }
-        let item = Object::begin(&mut self.out).splice(row.shown).splice(&self.tail);
-        let Some(Removal { removed_at, removed_by, .. }) = removal else {
+        let item = Object::begin(&mut self.out).splice(row.fields).splice(&self.tail);
+        let Some(Deletion { removed_at, removed_by, .. }) = removal else {
             item.end();
             return Ok(());
         };
@@ -148,11 +147,10 @@ impl<'l> Items<'l> {
     }
 }
 
-/// Appends what lists and single answers show behind the dashboard's own members: its maker, and what
-/// differs by caller.
+/// Appends the fields that follow the stored ones: the creator, and what depends on the caller.
 fn write_tail(
     tx: &impl Tx,
-    (created_by, rights): (Option<UserId>, Rights),
+    (created_by, rights): (Option<UserId>, DashboardRights),
     out: &mut Vec<u8>,
 ) -> Result<()> {
     Object::begin(out)
@@ -168,56 +166,62 @@ fn write_tail(
 const NO_DETAILS: &[u8] =
     br#"{"use_template":"","use_dashboard":null,"filters":{},"variables":{}}"#;
 
-/// Lets only a dashboard be shown that the caller may see, and a removed one only by the request that removed it.
-fn require_shown(tx: &impl Tx, place: &InProject, head: &Head, once: Once) -> Result<Rights> {
-    if head.deleted && !once.removed {
+/// Returns the caller's rights if the caller may view the dashboard. A deleted dashboard is shown only in
+/// the response to its deletion.
+fn require_shown(
+    tx: &impl Tx,
+    tenant: &InProject,
+    meta: &Meta,
+    options: ResponseOptions,
+) -> Result<DashboardRights> {
+    if meta.deleted && !options.show_deleted {
         return Err(Error::not_found());
     }
-    let rights = head.rights(tx, place)?;
+    let rights = meta.rights(tx, tenant)?;
     rights.require_view()?;
     Ok(rights)
 }
 
-/// The body of the answer to a write of a dashboard; none if it is large. That ends the batch of the write, and the
-/// body is rendered by [`detail`] from the state that the commit left, which refuses nothing that this lets pass.
-pub(super) fn of_write(
+/// Returns the response body for a write; `None` for a large dashboard, which [`detail`] renders from the
+/// committed state. This function has then made every check that [`detail`] makes.
+pub(super) fn body_after_write(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     id: DashboardId,
-    once: Once,
+    options: ResponseOptions,
 ) -> Result<Option<Versioned>> {
-    if large_answer(tx, place.project.id, id)?.is_none() {
-        return detail(tx, place, id, once).map(Some);
+    if large_answer(tx, tenant.project.id, id)?.is_none() {
+        return detail(tx, tenant, id, options).map(Some);
     }
-    let head = tx.head::<Dashboard>(&(place.project.id, id))?.ok_or_else(Error::not_found)?;
-    require_shown(tx, place, &head, once)?;
+    let meta = tx.meta::<Dashboard>(&(tenant.project.id, id))?.ok_or_else(Error::not_found)?;
+    require_shown(tx, tenant, &meta, options)?;
     tx.end_batch();
     Ok(None)
 }
 
-/// A single dashboard.
+/// Renders the detail view.
 pub(super) fn detail(
     tx: &impl Tx,
-    place: &InProject,
+    tenant: &InProject,
     id: DashboardId,
-    once: Once,
+    options: ResponseOptions,
 ) -> Result<Versioned> {
-    let key = (place.project.id, id);
-    let mut json = Vec::with_capacity(2 * ITEM);
+    let key = (tenant.project.id, id);
+    let mut json = Vec::with_capacity(2 * ITEM_SIZE);
     let version = tx.view::<Dashboard, _>(&key, |row| {
-        let rights = require_shown(tx, place, &row.head, once)?;
-        let mut tail = Vec::with_capacity(ITEM / 2);
-        write_tail(tx, (row.head.created_by, rights), &mut tail)?;
-        let mut visible = VisibleDashboards::of(tx, place)?;
+        let rights = require_shown(tx, tenant, &row.meta, options)?;
+        let mut tail = Vec::with_capacity(ITEM_SIZE / 2);
+        write_tail(tx, (row.meta.created_by, rights), &mut tail)?;
+        let mut visible = VisibleDashboards::of(tx, tenant)?;
         let mut details = None;
-        if row.head.detailed {
+        if row.meta.detailed {
             details = tx.view::<Details, _>(&key, |row| visible_details(tx, &row, &mut visible))?;
         }
         Object::begin(&mut json)
-            .splice(row.shown)
+            .splice(row.fields)
             .splice(&tail)
             .splice(details.as_deref().unwrap_or(NO_DETAILS))
-            .field("delete_insights", &once.delete_insights)?
+            .field("delete_insights", &options.delete_insights)?
             .with("tiles", |out| tiles::write(tx, &key, &rights, &mut visible, out))?
             .end();
         Ok(row.version)
@@ -225,22 +229,21 @@ pub(super) fn detail(
     Ok(Versioned::new(version.ok_or_else(Error::not_found)?, json))
 }
 
-/// The free-form fields as the caller may see them: a dashboard that is hidden from the caller is not named as the
-/// source of a copy.
+/// Returns the free-form fields. `use_dashboard` is null if the caller may not view that dashboard.
 fn visible_details(
     tx: &impl Tx,
     row: &Row<'_, Details>,
     visible: &mut VisibleDashboards<'_>,
 ) -> Result<Vec<u8>> {
     if visible.are_all() {
-        return Ok(row.shown.to_vec());
+        return Ok(row.fields.to_vec());
     }
-    let mut details: DetailsShown = serde_json::from_slice(row.shown).map_err(Error::internal)?;
+    let mut details: DetailsFields = serde_json::from_slice(row.fields).map_err(Error::internal)?;
     match details.use_dashboard {
         Some(source) if !visible.shows(tx, DashboardId(source))? => {
             details.use_dashboard = None;
             serde_json::to_vec(&details).map_err(Error::internal)
         }
-        _ => Ok(row.shown.to_vec()),
+        _ => Ok(row.fields.to_vec()),
     }
 }

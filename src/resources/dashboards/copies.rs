@@ -1,40 +1,40 @@
-//! Making a dashboard from another (facts-dashboards §5).
+//! Creating a dashboard as a copy of another.
 
-use crate::access::InProject;
+use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::DashboardId;
 use crate::store::Tx;
 
-use super::{Dashboard, DetailsShown, Head, details};
+use super::{Dashboard, DetailsFields, Meta, details};
 
-/// The dashboard that a new one is to be made from.
+/// Returns the dashboard to copy.
 ///
 /// # Errors
-/// 400 for none in the project, or a removed one; 403 for one that the caller may not see.
-pub(super) fn source(tx: &impl Tx, place: &InProject, id: DashboardId) -> Result<Head> {
-    let head = tx.head::<Dashboard>(&(place.project.id, id))?.filter(|head| !head.deleted);
-    let head = head
+/// 400 if it does not exist in the project or is deleted; 403 if the caller may not view it.
+pub(super) fn source(tx: &impl Tx, tenant: &InProject, id: DashboardId) -> Result<Meta> {
+    let meta = tx.meta::<Dashboard>(&(tenant.project.id, id))?.filter(|meta| !meta.deleted);
+    let meta = meta
         .ok_or_else(|| Error::field("use_dashboard", "invalid_input", "Invalid value provided"))?;
-    head.rights(tx, place)?.require_view()?;
-    Ok(head)
+    meta.rights(tx, tenant)?.require_view()?;
+    Ok(meta)
 }
 
-/// Makes a new dashboard a copy: what the request does not say comes later, all but filters and variables
-/// from the defaults. Those are the source's, unless the request `filters` itself.
+/// Starts a copy: sets the creation mode and the source, and copies filters and variables unless the
+/// request sends `filters`. As in PostHog, all other fields come from the request or are defaults.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
 pub(super) fn begin(
     tx: &impl Tx,
-    source: &Head,
+    source: &Meta,
     filters: bool,
     dashboard: &mut Dashboard,
-    own: &mut DetailsShown,
+    own: &mut DetailsFields,
 ) -> Result<()> {
-    "duplicate".clone_into(&mut dashboard.shown.creation_mode);
+    "duplicate".clone_into(&mut dashboard.fields.creation_mode);
     own.use_dashboard = Some(source.id.0);
     if !filters {
-        let DetailsShown { filters, variables, .. } = details(tx, source)?;
+        let DetailsFields { filters, variables, .. } = details(tx, source)?;
         (own.filters, own.variables) = (filters, variables);
     }
     Ok(())

@@ -1,118 +1,120 @@
-//! Making a dashboard (facts-dashboards §2, §5, §6).
+//! Creating a dashboard. See `docs/spec/dashboards.md`.
 
-use crate::access::levels;
-use crate::access::{Caller, InProject};
+use crate::auth::levels;
+use crate::auth::{Caller, InProject};
 use crate::error::Result;
 use crate::ids::DashboardId;
 use crate::resources::access_controls::rules;
-use crate::secret::Draw;
+use crate::secret::SeededRng;
 use crate::store::{Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::templates::Template;
-use super::{Dashboard, DetailsShown, Head, NewDashboard, Sent, Shown, copies, input, put, tiles};
+use super::{
+    Dashboard, DetailsFields, Fields, Meta, NewDashboard, ParsedBody, copies, input, put, tiles,
+};
 
-/// What a new dashboard is made from.
+/// What a new dashboard is created from.
 enum Source {
     Nothing,
     Template(Template),
-    Copy(Head),
+    Copy(Meta),
 }
 
 impl Source {
-    fn of(tx: &impl Tx, place: &InProject, new: &NewDashboard) -> Result<Self> {
+    fn of(tx: &impl Tx, tenant: &InProject, new: &NewDashboard) -> Result<Self> {
         match input::source(new)? {
             (Some(name), _) => Template::built_in(name).map(Self::Template),
-            (None, Some(id)) => copies::source(tx, place, id).map(Self::Copy),
+            (None, Some(id)) => copies::source(tx, tenant, id).map(Self::Copy),
             (None, None) => Ok(Self::Nothing),
         }
     }
 }
 
-/// About how many bytes the answer to a request for a copy of a dashboard has, if rendering it takes long.
+/// Returns the approximate size of the response in bytes if the request copies a large dashboard.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
 pub fn large_copy(
     tx: &impl Tx,
-    place: &InProject,
-    new: &Sent<NewDashboard>,
+    tenant: &InProject,
+    new: &ParsedBody<NewDashboard>,
 ) -> Result<Option<usize>> {
     match new.get().and_then(input::source) {
-        Ok((_, Some(source))) => tiles::large_answer(tx, place.project.id, source),
+        Ok((_, Some(source))) => tiles::large_answer(tx, tenant.project.id, source),
         Ok((_, None)) | Err(_) => Ok(None),
     }
 }
 
-/// Makes a dashboard: empty, from a template, or as a copy of another.
+/// Creates a dashboard: empty, from a template, or as a copy of another dashboard.
 ///
 /// # Errors
-/// 403 for one who may not make dashboards, or not see the source; 400 for a field, or a source that is not
-/// there.
+/// 403 if the caller may not create dashboards or may not view the source; 400 for an invalid field, or if
+/// the source does not exist.
 pub fn create(
     tx: &mut WriteTx<'_>,
     caller: &Caller,
-    place: &InProject,
-    new: &Sent<NewDashboard>,
-    draw: &mut Draw,
+    tenant: &InProject,
+    new: &ParsedBody<NewDashboard>,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<DashboardId> {
-    require(tx, place)?;
+    require_can_create(tx, tenant)?;
     let new = new.get()?;
-    let source = Source::of(tx, place, new)?;
-    let mut dashboard = blank(tx, caller, place, now)?;
-    let id = dashboard.head.id;
-    let mut details = DetailsShown::default();
+    let source = Source::of(tx, tenant, new)?;
+    let mut dashboard = blank(tx, caller, tenant, now)?;
+    let id = dashboard.meta.id;
+    let mut details = DetailsFields::default();
     if let Source::Copy(source) = &source {
         copies::begin(tx, source, new.filters.is_some(), &mut dashboard, &mut details)?;
     }
     input::fill(new.clone(), &mut dashboard, &mut details);
     if let Source::Template(template) = &source {
         template.fill(&mut dashboard, &mut details);
-        "template".clone_into(&mut dashboard.shown.creation_mode);
+        "template".clone_into(&mut dashboard.fields.creation_mode);
         details.use_template = new.use_template.clone().unwrap_or_default();
     }
     put(tx, dashboard, details)?;
     match source {
         Source::Nothing => {}
-        Source::Template(template) => template.add_tiles(tx, place, id, draw, now)?,
+        Source::Template(template) => template.add_tiles(tx, tenant, id, rng, now)?,
         Source::Copy(source) => {
             let deep = new.duplicate_tiles == Some(true);
-            tiles::copy_all(tx, place, (source.id, id), deep, draw, now)?;
+            tiles::copy_all(tx, tenant, (source.id, id), deep, rng, now)?;
         }
     }
     Ok(id)
 }
 
-/// Lets only those on who may make dashboards.
+/// Requires that the caller may create dashboards.
 ///
 /// # Errors
-/// 403 for the others.
-pub(super) fn require(tx: &impl Tx, place: &InProject) -> Result<()> {
-    levels::require_create(&place.member, rules::on_all(tx, place)?)
+/// 403 otherwise.
+pub(super) fn require_can_create(tx: &impl Tx, tenant: &InProject) -> Result<()> {
+    levels::require_create(&tenant.member, rules::level_on_all(tx, tenant)?)
 }
 
-/// The caller's new dashboard, as it is before anything is said of it.
+/// Returns a new dashboard of the caller with default fields. Does not store it.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
 pub(super) fn blank(
     tx: &mut WriteTx<'_>,
     caller: &Caller,
-    place: &InProject,
+    tenant: &InProject,
     now: Timestamp,
 ) -> Result<Dashboard> {
     let id = DashboardId(tx.next_number(Table::Dashboards)?);
-    let head = Head {
-        organization: place.project.organization,
-        project: place.project.id,
+    let meta = Meta {
+        organization: tenant.project.organization,
+        project: tenant.project.id,
         id,
         created_by: Some(caller.user.id),
         restriction_level: levels::EVERYONE_EDITS,
         deleted: false,
         detailed: false,
     };
-    let shown = Shown {
+    let fields = Fields {
         id,
         name: None,
         description: String::new(),
@@ -124,5 +126,5 @@ pub(super) fn blank(
         tags: Vec::new(),
         restriction_level: levels::EVERYONE_EDITS,
     };
-    Ok(Dashboard { head, shown })
+    Ok(Dashboard { meta, fields })
 }

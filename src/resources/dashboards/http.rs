@@ -6,31 +6,34 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::access::{Admitted, Caller, Changing, InProject, Needs};
+use crate::auth::{Caller, InProject, ReadAccess, Requirements, WriteAccess};
 use crate::error::Result;
 use crate::etag::Versioned;
-use crate::http::answer::{Answer, Answered};
-use crate::http::body::Body;
-use crate::http::page::Page;
-use crate::http::path::Id;
+use crate::http::body::JsonBody;
+use crate::http::paging::PageParams;
+use crate::http::path::PathId;
+use crate::http::response::{ApiResponse, ApiResult};
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
-use crate::input::{Flag, Kind, Parsed, Tags};
+use crate::input::{FieldType, Flag, Parsed, Tags};
 use crate::secret::Seed;
-use crate::state::{App, Created, LargeAnswer};
+use crate::state::{App, CreatedObject, LargeResponse};
 use crate::store::{BoundedRead, Order, Snapshot, WriteTx};
 
 use super::body::{DashboardBody, DashboardSummary};
 use super::templates::{self, FromTemplate};
 use super::tiles::{self, TileMove};
-use super::{CreationModes, Dashboard, DashboardPatch, Filter, Maker, NewDashboard, Once, Sent};
+use super::{
+    CreatedByFilter, CreationModes, Dashboard, DashboardPatch, Filter, NewDashboard, ParsedBody,
+    ResponseOptions,
+};
 
 const LIST: &str = "/api/projects/{project_id}/dashboards/";
 const FROM_TEMPLATE: &str = "/api/projects/{project_id}/dashboards/create_from_template_json/";
 const ONE: &str = "/api/projects/{project_id}/dashboards/{id}/";
 const MOVE: &str = "/api/projects/{project_id}/dashboards/{id}/move_tile/";
 
-/// An example of a template.
+/// Example of a template in a request.
 const TEMPLATE: &str = r##"{
     "template": {
         "template_name": "Traffic",
@@ -43,27 +46,30 @@ const TEMPLATE: &str = r##"{
     }
 }"##;
 
-/// The routes of dashboards.
+/// Registers the routes of dashboards.
 pub fn routes(routes: &mut Routes) {
-    let read = Needs::scope("dashboard:read");
-    let write = Needs::scope("dashboard:write");
-    routes.noun("dashboards", "Dashboards of a project, with what stands on them.");
+    let read = Requirements::scope("dashboard:read");
+    let write = Requirements::scope("dashboard:write");
+    routes.resource("dashboards", "Dashboards of a project, with their tiles.");
     routes
         .get(LIST, "dashboards_list", read, list)
         .summary("List the dashboards of a project: pinned first, then by name.")
-        .query::<String>("search", "Only those whose name or description contains this.")
+        .query::<String>("search", "Only dashboards whose name or description contains this text.")
         .query::<Vec<String>>("tags", "Only dashboards with at least one of these tags.")
-        .query::<bool>("pinned", "Only those that are pinned, or are not.")
-        .query::<CreationModes>("creation_mode", "Only those made so.")
-        .query::<String>("created_by", "Only those of this user: a number, a UUID, or `@me`.")
-        .query::<bool>("deleted", "True for the removed ones, newest removal first.")
-        .lists::<DashboardSummary>();
+        .query::<bool>("pinned", "Only pinned dashboards, or only those that are not pinned.")
+        .query::<CreationModes>("creation_mode", "Only dashboards created in this way.")
+        .query::<String>(
+            "created_by",
+            "Only dashboards that this user created: an ID, a UUID, or `@me`.",
+        )
+        .query::<bool>("deleted", "True to list deleted dashboards, the last deleted first.")
+        .returns_page::<DashboardSummary>();
     routes
         .post(LIST, "dashboards_create", write, create)
-        .summary("Make a dashboard: empty, from a template, or as a copy of another.")
-        .takes::<NewDashboard>()
+        .summary("Create a dashboard: empty, from a template, or as a copy of another dashboard.")
+        .body::<NewDashboard>()
         .example(r#"{"name": "Sales", "tags": ["weekly"], "pinned": true}"#)
-        .answers::<DashboardBody>(201);
+        .returns::<DashboardBody>(201);
     routes
         .post(
             FROM_TEMPLATE,
@@ -71,170 +77,175 @@ pub fn routes(routes: &mut Routes) {
             write,
             create_from_template,
         )
-        .summary("Make a dashboard from a template of your own.")
-        .takes::<FromTemplate>()
+        .summary("Create a dashboard from a template in the request.")
+        .body::<FromTemplate>()
         .example(TEMPLATE)
-        .answers::<DashboardBody>(200);
+        .returns::<DashboardBody>(200);
     routes
         .get(ONE, "dashboards_retrieve", read, retrieve)
         .summary("Retrieve a dashboard with its tiles.")
         .id::<DashboardId>()
-        .answers::<DashboardBody>(200);
+        .returns::<DashboardBody>(200);
     routes
         .patch(ONE, "dashboards_partial_update", write, update)
-        .summary("Change a dashboard and its tiles; remove it with `deleted`, or bring it back.")
+        .summary("Update a dashboard and its tiles; delete or restore it with `deleted`.")
         .id::<DashboardId>()
-        .takes::<DashboardPatch>()
+        .body::<DashboardPatch>()
         .example(r#"{"description": "What came in this week", "restriction_level": 37}"#)
-        .answers::<DashboardBody>(200);
+        .returns::<DashboardBody>(200);
     routes
         .delete(ONE, "dashboards_destroy", write, destroy)
-        .summary("Refused: a dashboard is removed by PATCH.")
+        .summary("Not allowed: to delete a dashboard, PATCH `deleted` to true.")
         .id::<DashboardId>()
-        .empty(405);
+        .returns_empty(405);
     routes
         .patch(MOVE, "dashboards_move_tile_partial_update", write, move_tile)
         .summary("Move a tile to another dashboard of the project.")
         .id::<DashboardId>()
-        .takes::<TileMove>()
+        .body::<TileMove>()
         .example(r#"{"tile": {"id": 3}, "toDashboard": 2}"#);
 }
 
-async fn list(at: Admitted<InProject>, page: Page) -> Answered {
+async fn list(access: ReadAccess<InProject>, page: PageParams) -> ApiResult {
     let filter = filter(&page);
-    page.walking(filter.narrows())
-        .answer(at, move |tx, at, page| {
-            super::list(tx, &at.place, &filter, page.window(Order::Ascending))
+    page.with_scan(filter.narrows())
+        .respond(access, move |tx, at, page| {
+            super::list(tx, &at.tenant, &filter, page.window(Order::Ascending))
         })
         .await
 }
 
-async fn create(State(app): State<App>, at: Changing<InProject>, Body(sent): Body) -> Answered {
-    let new = Sent::<NewDashboard>::of(&sent);
-    let seed = Seed::take();
+async fn create(
+    State(app): State<App>,
+    access: WriteAccess<InProject>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let new = ParsedBody::<NewDashboard>::new(&sent);
+    let seed = Seed::generate();
     let rule = move |tx: &mut WriteTx<'_>,
                      caller: &Caller,
                      place: &InProject,
                      now,
-                     large: &LargeAnswer| {
+                     large: &LargeResponse| {
         if let Some(size) = super::large_copy(tx, place, &new)? {
-            large.require_room(size)?;
+            large.require_reserved(size)?;
         }
-        let id = super::create(tx, caller, place, &new, &mut seed.draw(), now)?;
+        let id = super::create(tx, caller, place, &new, &mut seed.rng(), now)?;
         created(tx, place, id, 201, large)
     };
-    app.post_and_render(&at, rule, render).await
+    app.post_and_render(&access, rule, render).await
 }
 
 async fn create_from_template(
     State(app): State<App>,
-    at: Changing<InProject>,
-    Body(sent): Body,
-) -> Answered {
-    let sent = Parsed::<FromTemplate>::of(&sent);
-    let seed = Seed::take();
+    access: WriteAccess<InProject>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let sent = Parsed::<FromTemplate>::new(&sent);
+    let seed = Seed::generate();
     let rule = move |tx: &mut WriteTx<'_>,
                      caller: &Caller,
                      place: &InProject,
                      now,
-                     large: &LargeAnswer| {
-        large.require_room(0)?;
-        let id = templates::create(tx, caller, place, &sent, &mut seed.draw(), now)?;
+                     large: &LargeResponse| {
+        large.require_reserved(0)?;
+        let id = templates::create(tx, caller, place, &sent, &mut seed.rng(), now)?;
         created(tx, place, id, 200, large)
     };
-    app.post_and_render(&at, rule, render).await
+    app.post_and_render(&access, rule, render).await
 }
 
-/// A dashboard that was created, with its body unless that is large.
+/// Returns the response to the creation of a dashboard; without a body if the dashboard is large.
 fn created(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     id: DashboardId,
     status: u16,
-    large: &LargeAnswer,
-) -> Result<Created> {
-    let body = body_of_write(tx, place, id, Once::default(), large)?;
-    Ok(Created { status, id: id.0, body })
+    large: &LargeResponse,
+) -> Result<CreatedObject> {
+    let body = body_of_write(tx, tenant, id, ResponseOptions::default(), large)?;
+    Ok(CreatedObject { status, id: id.0, body })
 }
 
-/// The body of the answer to a write, unless that is large: then there must be room for it.
+/// Returns the response body for a write; `None` for a large dashboard, after a check that there is room to
+/// render it.
 fn body_of_write(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     id: DashboardId,
-    once: Once,
-    large: &LargeAnswer,
+    options: ResponseOptions,
+    large: &LargeResponse,
 ) -> Result<Option<Versioned>> {
-    if let Some(size) = super::large_answer(tx, place.project.id, id)? {
-        large.require_room(size)?;
+    if let Some(size) = super::large_answer(tx, tenant.project.id, id)? {
+        large.require_reserved(size)?;
     }
-    super::body_of_write(tx, place, id, once)
+    super::body_of_write(tx, tenant, id, options)
 }
 
-/// Renders a dashboard that was created from the state that the commit left.
-fn render(tx: &Snapshot, place: &InProject, id: u64) -> Result<Versioned> {
-    super::body(tx, place, DashboardId(id), Once::default())
+/// Renders a created dashboard from the committed state.
+fn render(tx: &Snapshot, tenant: &InProject, id: u64) -> Result<Versioned> {
+    super::body(tx, tenant, DashboardId(id), ResponseOptions::default())
 }
 
 async fn retrieve(
     State(app): State<App>,
-    at: Admitted<InProject>,
-    Id(id): Id<DashboardId>,
-) -> Answered {
+    access: ReadAccess<InProject>,
+    PathId(id): PathId<DashboardId>,
+) -> ApiResult {
     let id = id?;
-    let body = move |tx: &BoundedRead<'_>, at: &Admitted<InProject>| {
-        super::body(tx, &at.place, id, Once::default())
+    let body = move |tx: &BoundedRead<'_>, at: &ReadAccess<InProject>| {
+        super::body(tx, &at.tenant, id, ResponseOptions::default())
     };
-    app.long_reads().read(at, body).await.map(Answer::Shown)
+    app.long_reads().read(access, body).await.map(ApiResponse::Object)
 }
 
 async fn update(
     State(app): State<App>,
-    at: Changing<InProject>,
-    Id(id): Id<DashboardId>,
-    Body(sent): Body,
-) -> Answered {
-    let (id, patch) = (id?, Sent::<DashboardPatch>::of(&sent));
-    let (seed, expected) = (Seed::take(), at.expected.clone());
-    let once = patch.get().map(Once::of).unwrap_or_default();
+    access: WriteAccess<InProject>,
+    PathId(id): PathId<DashboardId>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let (id, patch) = (id?, ParsedBody::<DashboardPatch>::new(&sent));
+    let (seed, expected) = (Seed::generate(), access.if_match.clone());
+    let once = patch.get().map(ResponseOptions::of).unwrap_or_default();
     let rule =
-        move |tx: &mut WriteTx<'_>, _: &Caller, place: &InProject, now, large: &LargeAnswer| {
+        move |tx: &mut WriteTx<'_>, _: &Caller, place: &InProject, now, large: &LargeResponse| {
             if let Some(size) = super::large_answer(tx, place.project.id, id)? {
-                large.require_room(size)?;
+                large.require_reserved(size)?;
             }
-            super::update(tx, place, id, &patch, &mut seed.draw(), now)?;
+            super::update(tx, place, id, &patch, &mut seed.rng(), now)?;
             expected.require::<Dashboard>(tx, &(place.project.id, id))?;
             body_of_write(tx, place, id, once, large)
         };
     let render =
         move |tx: &Snapshot, _: &Caller, place: &InProject| super::body(tx, place, id, once);
-    app.change_and_render(&at, rule, render).await.map(Answer::Shown)
+    app.change_and_render(&access, rule, render).await.map(ApiResponse::Object)
 }
 
-/// A dashboard is removed only by PATCH; a DELETE is refused whatever the id (API document, Errors).
-async fn destroy(_: Admitted<InProject>) -> Response {
+/// Answers 405 for every ID, as PostHog does: a dashboard is deleted by PATCH.
+async fn destroy(_: ReadAccess<InProject>) -> Response {
     const ALLOW: HeaderValue = HeaderValue::from_static("GET, PATCH, HEAD, OPTIONS");
     (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, ALLOW)]).into_response()
 }
 
 async fn move_tile(
     State(app): State<App>,
-    at: Changing<InProject>,
-    Id(id): Id<DashboardId>,
-    Body(sent): Body,
-) -> Answered {
-    let (id, sent) = (id?, Parsed::<TileMove>::of(&sent));
-    let expected = at.expected.clone();
-    app.change(&at, move |tx, _, place: &InProject, _| {
-        tiles::move_tile(tx, place, id, &sent)?;
-        expected.require::<Dashboard>(tx, &(place.project.id, id))
+    access: WriteAccess<InProject>,
+    PathId(id): PathId<DashboardId>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let (id, sent) = (id?, Parsed::<TileMove>::new(&sent));
+    let expected = access.if_match.clone();
+    app.change(&access, move |tx, _, tenant: &InProject, _| {
+        tiles::move_tile(tx, tenant, id, &sent)?;
+        expected.require::<Dashboard>(tx, &(tenant.project.id, id))
     })
     .await?;
-    Ok(Answer::Empty)
+    Ok(ApiResponse::Empty)
 }
 
-/// What the query asks for. A value that is none is passed over, as a limit is.
-fn filter(page: &Page) -> Filter {
+/// Reads the filter from the query. An invalid value is ignored, as it is for `limit`.
+fn filter(page: &PageParams) -> Filter {
     let value = |name| page.parameter(name).map(str::trim).filter(|text| !text.is_empty());
     let flag = |name| value(name).and_then(|text| Flag::read(&text.into()).ok());
     let tags = page.parameters("tags").filter_map(|text| Tags::read(&vec![text].into()).ok());
@@ -244,7 +255,7 @@ fn filter(page: &Page) -> Filter {
         tags: tags.into_iter().collect(),
         pinned: flag("pinned"),
         creation_mode: value("creation_mode").and_then(Filter::creation_mode),
-        created_by: value("created_by").and_then(Maker::parse),
+        created_by: value("created_by").and_then(CreatedByFilter::parse),
         deleted: flag("deleted") == Some(true),
     }
 }

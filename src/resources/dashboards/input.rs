@@ -1,21 +1,21 @@
-//! What is sent to make or change a dashboard (facts-dashboards §2-§5).
+//! Request bodies that create or update a dashboard.
 
 use serde_json::{Map, Value};
 
-use crate::access::levels::{COLLABORATORS_EDIT, EVERYONE_EDITS};
+use crate::auth::levels::{COLLABORATORS_EDIT, EVERYONE_EDITS};
 use crate::error::{Error, Result};
 use crate::ids::DashboardId;
 use crate::input;
 use crate::input::{
-    Choice, Choices, Field, Flag, FreeForm, FreeObject, Identifier, Input, JsonObject, Kind,
+    Choice, Choices, Field, FieldType, Flag, FreeForm, FreeObject, Identifier, Input, JsonObject,
     ListOf, Nested, Nullable, Parsed, Schema, Tags, Text,
 };
 use crate::patch::{Patch, set};
 
-use super::tiles::{MOST, TileRef, Tiles};
-use super::{Dashboard, DetailsShown};
+use super::tiles::{MAX_TILES, TileRef, Tiles};
+use super::{Dashboard, DetailsFields};
 
-/// What `restriction_level` takes.
+/// The values of `restriction_level`.
 pub struct Restriction;
 
 impl Choices for Restriction {
@@ -23,19 +23,21 @@ impl Choices for Restriction {
     const ALL: &'static [i64] = &[EVERYONE_EDITS, COLLABORATORS_EDIT];
 }
 
-/// `filters` and `variables`: an object, which replaces the whole; what is empty or null is passed over,
-/// and no refusal but that of the size names the field (facts-dashboards §2).
-pub struct Settings;
+/// `filters` and `variables`: an object that replaces the stored one.
+///
+/// As in PostHog, an empty object or null changes nothing, and only the error for an object that is too
+/// large names the field.
+pub struct SettingsField;
 
-impl Field for Settings {
-    type Out = Option<Map<String, Value>>;
+impl Field for SettingsField {
+    type Output = Option<Map<String, Value>>;
 
-    fn take(name: &str, value: Option<&Value>) -> Result<Self::Out> {
+    fn parse(name: &str, value: Option<&Value>) -> Result<Self::Output> {
         match value {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Object(members)) if members.is_empty() => Ok(None),
             Some(value @ Value::Object(members)) => {
-                FreeForm::read(value).map_err(|error| error.within(name))?;
+                FreeForm::read(value).map_err(|error| error.with_attr_prefix(name))?;
                 Ok(Some(members.clone()))
             }
             Some(_) => Err(Error::invalid("invalid_input", "Filters must be a dictionary")),
@@ -48,92 +50,93 @@ impl Field for Settings {
 }
 
 input! {
-    /// The request fields of a dashboard.
+    /// The fields of a new dashboard.
     pub struct NewDashboard {
-        /// Its name.
+        /// Display name.
         name: Nullable<Text<400>>,
-        /// What it is for.
+        /// Description in plain text.
         description: Text<16_384>,
-        /// Whether it stands on top of lists.
+        /// Whether lists show the dashboard before those that are not pinned.
         pinned: Flag,
-        /// Without effect on create.
+        /// Ignored on create.
         deleted: Flag,
-        /// The template to make it from.
+        /// Create from this built-in template. Not together with `use_dashboard`.
         use_template: Text<400>,
-        /// The dashboard to make it from.
+        /// Create as a copy of this dashboard. Not together with `use_template`.
         use_dashboard: Nullable<Identifier>,
-        /// Without effect on create.
+        /// Ignored on create.
         delete_insights: Flag,
-        /// Words to find it by.
+        /// Tags. Stored in lower case, sorted, without duplicates.
         tags: Tags,
-        /// 21: everyone in the project edits; 37: only collaborators do.
+        /// Who may edit: 21 for every project member; 37 for collaborators, the creator and admins.
         restriction_level: Choice<Restriction>,
-        /// What its tiles are filtered by.
-        filters: Settings,
-        /// Whether what the tiles of `use_dashboard` show is copied too.
+        /// Filters that apply to every tile. An empty object is ignored.
+        filters: SettingsField,
+        /// With `use_dashboard`: whether to copy the insights and texts too. By default the copy shows the
+        /// same ones.
         duplicate_tiles: Flag,
     }
 }
 
 input! {
-    /// What may be changed of a dashboard.
+    /// The fields of a dashboard that can be updated.
     pub struct DashboardPatch {
-        /// Its name.
+        /// Display name.
         name: Nullable<Text<400>>,
-        /// What it is for.
+        /// Description in plain text.
         description: Text<16_384>,
-        /// Whether it stands on top of lists.
+        /// Whether lists show the dashboard before those that are not pinned.
         pinned: Flag,
-        /// True removes it; false, alone in the body, brings it back.
+        /// True deletes the dashboard. False restores it, and must be the only field of the request.
         deleted: Flag,
-        /// Without effect here.
+        /// Ignored on update.
         use_template: Text<400>,
-        /// Without effect here.
+        /// Ignored on update.
         use_dashboard: Nullable<Identifier>,
-        /// Whether insights that stand on no other dashboard are removed with it.
+        /// With `deleted`: whether to delete the insights that no other dashboard shows.
         delete_insights: Flag,
-        /// Words to find it by.
+        /// Tags. Replace the stored ones.
         tags: Tags,
-        /// 21: everyone in the project edits; 37: only collaborators do.
+        /// Who may edit: 21 for every project member; 37 for collaborators, the creator and admins.
         restriction_level: Choice<Restriction>,
-        /// What its tiles are filtered by.
-        filters: Settings,
-        /// What its queries are given.
-        variables: Settings,
-        /// What to do with its tiles.
+        /// Filters that apply to every tile. An empty object is ignored.
+        filters: SettingsField,
+        /// Values for the variables in the queries of tiles. An empty object is ignored.
+        variables: SettingsField,
+        /// Changes to tiles, applied in this order.
         tiles: Tiles,
-        /// The tiles to copy, with what they show.
-        duplicate_tiles: ListOf<Nested<TileRef>, MOST>,
+        /// Tiles to duplicate on this dashboard, with copies of their insights and texts.
+        duplicate_tiles: ListOf<Nested<TileRef>, MAX_TILES>,
     }
 }
 
-/// A body for a dashboard, parsed, and whether it only brings a removed dashboard back.
+/// A parsed request body of a dashboard. Also tells whether the body holds `deleted` and nothing else.
 #[derive(Clone)]
-pub struct Sent<T> {
+pub struct ParsedBody<T> {
     parsed: Parsed<T>,
     only_deleted: bool,
 }
 
-impl<T: Input> Sent<T> {
-    /// Parses `body` and keeps the outcome.
-    pub fn of(body: &JsonObject) -> Self {
+impl<T: Input> ParsedBody<T> {
+    /// Parses `body` and keeps the input or the error.
+    pub fn new(body: &JsonObject) -> Self {
         Self {
-            parsed: Parsed::of(body),
+            parsed: Parsed::new(body),
             only_deleted: body.len() == 1 && body.contains_key("deleted"),
         }
     }
 
-    /// The input.
+    /// Returns the input.
     ///
     /// # Errors
-    /// 400 for the first bad field.
+    /// 400 for the first invalid field.
     pub fn get(&self) -> Result<&T> {
         self.parsed.get()
     }
 }
 
-impl Sent<DashboardPatch> {
-    /// Whether the body is `{"deleted": false}` and nothing else.
+impl ParsedBody<DashboardPatch> {
+    /// Returns whether the body is exactly `{"deleted": false}`.
     pub(super) fn only_restores(&self) -> bool {
         self.only_deleted && self.get().is_ok_and(|patch| patch.deleted == Some(false))
     }
@@ -149,12 +152,12 @@ fn require_one(template: Option<&str>, dashboard: Option<u64>) -> Result<()> {
     Ok(())
 }
 
-/// A dashboard is made from a template or from another dashboard, not from both.
+/// Refuses a request with both a template and a source dashboard.
 pub(super) fn require_one_source(patch: &DashboardPatch) -> Result<()> {
     require_one(patch.use_template.as_deref(), patch.use_dashboard.clone().value())
 }
 
-/// The template, or the dashboard, that a new one is made from; at most one of them (facts-dashboards §5).
+/// Returns the template or the dashboard to create from. An empty name and 0 count as not sent.
 pub(super) fn source(new: &NewDashboard) -> Result<(Option<&str>, Option<DashboardId>)> {
     let template = new.use_template.as_deref().filter(|name| !name.is_empty());
     let dashboard = new.use_dashboard.clone().value().filter(|id| *id != 0);
@@ -162,8 +165,8 @@ pub(super) fn source(new: &NewDashboard) -> Result<(Option<&str>, Option<Dashboa
     Ok((template, dashboard.map(DashboardId)))
 }
 
-/// Writes what was sent into a new dashboard.
-pub(super) fn fill(new: NewDashboard, dashboard: &mut Dashboard, details: &mut DetailsShown) {
+/// Writes the request's fields into a new dashboard.
+pub(super) fn fill(new: NewDashboard, dashboard: &mut Dashboard, details: &mut DetailsFields) {
     let NewDashboard {
         name,
         description,
@@ -177,12 +180,12 @@ pub(super) fn fill(new: NewDashboard, dashboard: &mut Dashboard, details: &mut D
         filters,
         duplicate_tiles: _,
     } = new;
-    let shared = Shared { name, description, pinned, tags, restriction_level, filters };
+    let shared = CommonFields { name, description, pinned, tags, restriction_level, filters };
     shared.apply(dashboard, details);
 }
 
-/// Writes what was sent into a dashboard.
-pub(super) fn apply(patch: DashboardPatch, dashboard: &mut Dashboard, details: &mut DetailsShown) {
+/// Writes the request's fields into an existing dashboard.
+pub(super) fn apply(patch: DashboardPatch, dashboard: &mut Dashboard, details: &mut DetailsFields) {
     let DashboardPatch {
         name,
         description,
@@ -198,15 +201,15 @@ pub(super) fn apply(patch: DashboardPatch, dashboard: &mut Dashboard, details: &
         tiles: _,
         duplicate_tiles: _,
     } = patch;
-    let shared = Shared { name, description, pinned, tags, restriction_level, filters };
+    let shared = CommonFields { name, description, pinned, tags, restriction_level, filters };
     shared.apply(dashboard, details);
-    set(&mut dashboard.shown.deleted, deleted);
-    dashboard.head.deleted = dashboard.shown.deleted;
+    set(&mut dashboard.fields.deleted, deleted);
+    dashboard.meta.deleted = dashboard.fields.deleted;
     set(&mut details.variables, variables);
 }
 
-/// What creating and changing have in common.
-struct Shared {
+/// The fields that create and update have in common.
+struct CommonFields {
     name: Patch<String>,
     description: Option<String>,
     pinned: Option<bool>,
@@ -215,15 +218,15 @@ struct Shared {
     filters: Option<Map<String, Value>>,
 }
 
-impl Shared {
-    fn apply(self, dashboard: &mut Dashboard, details: &mut DetailsShown) {
-        let Dashboard { head, shown } = dashboard;
-        self.name.apply(&mut shown.name);
-        set(&mut shown.description, self.description);
-        set(&mut shown.pinned, self.pinned);
-        set(&mut shown.tags, self.tags);
-        set(&mut shown.restriction_level, self.restriction_level);
-        head.restriction_level = shown.restriction_level;
+impl CommonFields {
+    fn apply(self, dashboard: &mut Dashboard, details: &mut DetailsFields) {
+        let Dashboard { meta, fields } = dashboard;
+        self.name.apply(&mut fields.name);
+        set(&mut fields.description, self.description);
+        set(&mut fields.pinned, self.pinned);
+        set(&mut fields.tags, self.tags);
+        set(&mut fields.restriction_level, self.restriction_level);
+        meta.restriction_level = fields.restriction_level;
         set(&mut details.filters, self.filters);
     }
 }

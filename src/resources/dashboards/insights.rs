@@ -1,18 +1,19 @@
-//! Insights: the queries that tiles show (facts-dashboards §7). Tiles of several dashboards may show the
-//! same one. Nothing is asked of them here: they are kept, copied, removed and brought back.
+//! Insights: the queries on insight tiles. Tiles of several dashboards can show the same insight.
+//!
+//! Insights are stored, copied, deleted and restored. Their queries are never run.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::access::InProject;
-use crate::access::levels::{AccessLevel, Rights};
+use crate::auth::InProject;
+use crate::auth::levels::{AccessLevel, DashboardRights};
 use crate::error::Result;
 use crate::ids::{DashboardId, InsightId, OrganizationId, ProjectId, TileId, UserId};
 use crate::json::{Array, Object};
 use crate::resources::projects::Project;
-use crate::resources::users::{self, Embedder};
-use crate::secret::Draw;
+use crate::resources::users::{self, EmbeddedUserWriter};
+use crate::secret::SeededRng;
 use crate::store::{Count, Key, Owner, Record, Reference, Row, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
@@ -20,94 +21,97 @@ use super::input::Restriction;
 use super::tiles;
 use super::visible::VisibleDashboards;
 
-/// An insight.
+/// A stored query, shown on one or more tiles.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Insight {
-    /// What rules decide by.
-    pub head: Head,
-    /// What tiles show of it.
-    pub shown: Shown,
+    /// Fields that access checks and counts read.
+    pub meta: Meta,
+    /// Fields as the API returns them.
+    pub fields: Fields,
 }
 
-/// What rules decide by.
+/// Fields of an insight that access checks and counts read.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Head {
-    /// The organization of its project.
+pub struct Meta {
+    /// The organization of the project.
     pub organization: OrganizationId,
-    /// The project it belongs to.
+    /// The project of the insight.
     pub project: ProjectId,
-    /// Its number.
+    /// The ID of the insight.
     pub id: InsightId,
-    /// Who made it.
+    /// The user who created the insight.
     pub created_by: Option<UserId>,
-    /// Who changed it last.
+    /// The user who last changed the query.
     pub last_modified_by: Option<UserId>,
-    /// Whether it is soft-deleted, which hides its tiles.
+    /// Whether the insight is soft-deleted, which hides its tiles.
     pub deleted: bool,
 }
 
-/// The insight's own fields.
+/// The stored fields of an insight.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = InsightFixed)]
-pub struct Shown {
-    /// Its number.
+pub struct Fields {
+    /// Numeric ID.
     pub id: InsightId,
-    /// What links call it: 8 characters of [0-9A-Za-z_-].
+    /// ID in links: 8 characters of `[0-9A-Za-z_-]`.
     pub short_id: String,
-    /// Its name.
+    /// Display name.
     pub name: Option<String>,
-    /// What it is for.
+    /// Description in plain text.
     pub description: Option<String>,
-    /// What it asks, in the legacy form.
+    /// The query in the legacy format; empty if `query` is set.
     pub filters: Map<String, Value>,
-    /// What it asks.
+    /// The query. It is stored as sent, and never run.
     pub query: Option<Map<String, Value>>,
-    /// Whether it is soft-deleted.
+    /// Whether the insight is deleted.
     pub deleted: bool,
-    /// Whether it came with a template.
+    /// Whether the insight comes from a template.
     pub is_sample: bool,
-    /// Words to find it by, sorted.
+    /// Tags in lower case, sorted.
     pub tags: Vec<String>,
-    /// When it was made.
+    /// When the insight was created.
     pub created_at: Timestamp,
-    /// When the record last changed.
+    /// When any field last changed.
     pub updated_at: Timestamp,
-    /// When what it asks last changed.
+    /// When the query last changed.
     pub last_modified_at: Timestamp,
 }
 
-/// An insight, as a tile shows it.
+/// An insight on a tile.
 #[derive(ToSchema)]
 #[schema(as = Insight)]
 pub struct InsightBody {
-    /// Its own fields.
+    /// The stored fields.
     #[serde(flatten)]
-    pub own: Shown,
-    /// What every insight shows alike.
+    pub own: Fields,
+    /// The fields that are the same for every insight.
     #[serde(flatten)]
-    pub constant: Constant,
-    /// The dashboards that it stands on, of those that the caller may see; at most 100 are told.
+    pub constant: FixedFields,
+    /// The dashboards that show the insight and that the caller may see; at most 100.
     pub dashboards: Vec<DashboardId>,
-    /// The tiles that show it, on those dashboards; at most 100 are told.
+    /// The tiles that show the insight on these dashboards; at most 100.
     pub dashboard_tiles: Vec<TileOf>,
-    /// Who made it.
-    pub created_by: Option<users::Shown>,
-    /// Who changed it last.
-    pub last_modified_by: Option<users::Shown>,
-    /// The dashboard's.
+    /// The user who created the insight.
+    pub created_by: Option<users::Fields>,
+    /// The user who last changed the query.
+    pub last_modified_by: Option<users::Fields>,
+    /// The value of the dashboard.
     #[schema(value_type = Restriction)]
     pub effective_restriction_level: i64,
-    /// The dashboard's.
+    /// The value of the dashboard.
     #[schema(value_type = Restriction)]
     pub effective_privilege_level: i64,
-    /// The dashboard's.
+    /// The value of the dashboard.
     pub user_access_level: AccessLevel,
 }
 
-/// What every insight shows alike: there are no results, and nothing sets the other fields.
+/// Fields that are the same for every insight. Queries are not run, so there are no results.
 #[derive(ToSchema)]
-#[allow(missing_docs, reason = "they say nothing here; clients expect them")]
-pub struct Constant {
+#[allow(
+    missing_docs,
+    reason = "the fields are constant, and exist only because clients expect them"
+)]
+pub struct FixedFields {
     pub derived_name: Option<String>,
     pub order: Option<i64>,
     pub favorited: bool,
@@ -127,91 +131,91 @@ pub struct Constant {
     pub types: Value,
 }
 
-/// A tile that shows an insight, in short.
+/// A reference to a tile that shows an insight.
 #[derive(ToSchema)]
 #[schema(as = InsightTile)]
 pub struct TileOf {
-    /// Its number.
+    /// Numeric ID.
     pub id: TileId,
-    /// The dashboard it stands on.
+    /// The dashboard of the tile.
     pub dashboard_id: DashboardId,
-    /// Null: it is live.
+    /// Null, because only live tiles are listed.
     pub deleted: Option<bool>,
 }
 
 impl Record for Insight {
     const TABLE: Table = Table::Insights;
-    /// The live insights of a project.
+    /// The number of live insights of a project.
     const COUNTS: &'static [Count<Self>] =
-        &[Count::per(|insight| (!insight.head.deleted).then(|| insight.head.project.encoded()))];
+        &[Count::per(|insight| (!insight.meta.deleted).then(|| insight.meta.project.encoded()))];
     type Key = (ProjectId, InsightId);
-    type Head = Head;
-    type Shown = Shown;
+    type Meta = Meta;
+    type Fields = Fields;
 
     fn key(&self) -> Self::Key {
-        (self.head.project, self.head.id)
+        (self.meta.project, self.meta.id)
     }
 
-    fn parts(&self) -> (&Head, &Shown) {
-        (&self.head, &self.shown)
+    fn parts(&self) -> (&Meta, &Fields) {
+        (&self.meta, &self.fields)
     }
 
-    fn join(head: Head, shown: Shown) -> Self {
-        Self { head, shown }
+    fn from_parts(meta: Meta, fields: Fields) -> Self {
+        Self { meta, fields }
     }
 
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.head.organization.owner()))
+        Ok(Some(self.meta.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Project>(&(self.head.organization, self.head.project))]
+        vec![Reference::to::<Project>(&(self.meta.organization, self.meta.project))]
     }
 }
 
-/// What an insight is made of. `filters` and `query` are bounded by whoever took them in.
+/// The fields of a new insight. The caller has checked the size of `filters` and `query`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewInsight {
-    /// Its name.
+    /// Display name.
     pub name: Option<String>,
-    /// What it is for.
+    /// Description in plain text.
     pub description: Option<String>,
-    /// What it asks, in the legacy form; empty where there is a query.
+    /// The query in the legacy format; empty if `query` is set.
     pub filters: Map<String, Value>,
-    /// What it asks.
+    /// The query.
     pub query: Option<Map<String, Value>>,
-    /// Whether it comes with a template.
+    /// Whether the insight comes from a template.
     pub is_sample: bool,
-    /// Words to find it by, sorted.
+    /// Tags in lower case, sorted.
     pub tags: Vec<String>,
 }
 
-/// Makes an insight of the caller's.
+/// Creates an insight of the caller.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
 pub fn create(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     new: NewInsight,
-    draw: &mut Draw,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<InsightId> {
     let NewInsight { name, description, filters, query, is_sample, tags } = new;
     let id = InsightId(tx.next_number(Table::Insights)?);
-    let me = Some(place.member.user);
+    let me = Some(tenant.member.user);
     tx.put(&Insight {
-        head: Head {
-            organization: place.project.organization,
-            project: place.project.id,
+        meta: Meta {
+            organization: tenant.project.organization,
+            project: tenant.project.id,
             id,
             created_by: me,
             last_modified_by: me,
             deleted: false,
         },
-        shown: Shown {
+        fields: Fields {
             id,
-            short_id: draw.short_id(),
+            short_id: rng.short_id(),
             name,
             description,
             filters,
@@ -227,78 +231,77 @@ pub fn create(
     Ok(id)
 }
 
-/// The longest name of an insight, in characters.
-const LONGEST_NAME: usize = 400;
+/// Maximum length of an insight's name, in characters.
+const MAX_NAME_LENGTH: usize = 400;
 
-/// Copies an insight with its tags; ` (Copy)` is put behind its name, if it has one (facts-dashboards §5).
-/// A name that would grow too long is cut for it.
+/// Copies an insight with its tags. A name gets the suffix ` (Copy)`, as in PostHog, and is cut if it
+/// becomes too long.
 ///
 /// # Errors
-/// 404 when there is none; 500 or 503 when the file cannot be read or written.
+/// 404 if the insight does not exist; 500 or 503 when the file cannot be read or written.
 pub fn copy(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     id: InsightId,
-    draw: &mut Draw,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<InsightId> {
-    let Insight { shown, .. } = tx.get(&(place.project.id, id))?;
+    let Insight { fields, .. } = tx.get(&(tenant.project.id, id))?;
     let new = NewInsight {
-        name: shown.name.map(|name| copied(&name)),
-        description: shown.description,
-        filters: shown.filters,
-        query: shown.query,
-        is_sample: shown.is_sample,
-        tags: shown.tags,
+        name: fields.name.map(|name| copied(&name)),
+        description: fields.description,
+        filters: fields.filters,
+        query: fields.query,
+        is_sample: fields.is_sample,
+        tags: fields.tags,
     };
-    create(tx, place, new, draw, now)
+    create(tx, tenant, new, rng, now)
 }
 
 fn copied(name: &str) -> String {
     const BEHIND: &str = " (Copy)";
-    name.chars().take(LONGEST_NAME - BEHIND.len()).chain(BEHIND.chars()).collect()
+    name.chars().take(MAX_NAME_LENGTH - BEHIND.len()).chain(BEHIND.chars()).collect()
 }
 
-/// Removes an insight softly, or brings it back. What it asks stays as it was, and so does who changed
-/// that last.
+/// Soft-deletes or restores an insight. `last_modified_at` and `last_modified_by` do not change.
 ///
 /// # Errors
-/// 404 when there is none; 500 or 503 when the file cannot be read or written.
+/// 404 if the insight does not exist; 500 or 503 when the file cannot be read or written.
 pub fn set_deleted(
     tx: &mut WriteTx<'_>,
     key: (ProjectId, InsightId),
     deleted: bool,
     now: Timestamp,
 ) -> Result<()> {
-    if tx.head::<Insight>(&key)?.is_some_and(|head| head.deleted == deleted) {
+    if tx.meta::<Insight>(&key)?.is_some_and(|meta| meta.deleted == deleted) {
         return Ok(());
     }
     let mut insight: Insight = tx.get(&key)?;
-    insight.head.deleted = deleted;
-    insight.shown.deleted = deleted;
-    insight.shown.updated_at = now;
+    insight.meta.deleted = deleted;
+    insight.fields.deleted = deleted;
+    insight.fields.updated_at = now;
     tx.put(&insight)
 }
 
-/// How many bytes an insight adds to the weight of each dashboard that shows it: those of its JSON that
-/// [`set_deleted`] leaves as they are, so that removing an insight moves no weight.
+/// Returns the number of bytes that an insight adds to the weight of each dashboard that shows it. Leaves
+/// out what [`set_deleted`] changes, so that deleting an insight changes no weight.
 pub(super) fn weight(row: &Row<'_, Insight>) -> u64 {
     // The last members are `"updated_at":"..."` and `"last_modified_at":"..."`.
-    let updated_at = row.shown.rsplit(|byte| *byte == b'"').nth(5).map_or(0, <[u8]>::len);
+    let updated_at = row.fields.rsplit(|byte| *byte == b'"').nth(5).map_or(0, <[u8]>::len);
     // `true` is a byte shorter than `false`.
-    (row.shown.len() + usize::from(row.head.deleted)).saturating_sub(updated_at) as u64
+    (row.fields.len() + usize::from(row.meta.deleted)).saturating_sub(updated_at) as u64
 }
 
-/// What every insight shows alike: there are no results, and nothing sets the other fields.
-const CONSTANT: &[u8] = br#"{"derived_name":null,"order":null,"favorited":false,"saved":true,"result":null,"columns":null,"hasMore":null,"timezone":null,"last_refresh":null,"next_allowed_client_refresh":null,"query_status":null,"is_cached":false,"filters_hash":null,"cache_target_age":null,"hogql":null,"types":null}"#;
+/// The fields that are the same for every insight, as JSON.
+const FIXED_FIELDS: &[u8] = br#"{"derived_name":null,"order":null,"favorited":false,"saved":true,"result":null,"columns":null,"hasMore":null,"timezone":null,"last_refresh":null,"next_allowed_client_refresh":null,"query_status":null,"is_cached":false,"filters_hash":null,"cache_target_age":null,"hogql":null,"types":null}"#;
 
-/// How many of the tiles that show it an insight lists at the most.
-const LISTED: usize = 100;
-/// How many tiles are looked at for that, where some dashboards are hidden from the caller.
-const LOOKED_AT: usize = 1_000;
+/// Maximum number of tiles and dashboards that an insight lists.
+const MAX_LISTED: usize = 100;
+/// Maximum number of tiles to read to find those, if the caller may not see all dashboards.
+const MAX_SCANNED: usize = 1_000;
 
-/// Appends an insight as a tile of the dashboard `read` shows it, to a caller who has `rights` on that. It lists only
-/// `visible` dashboards.
+/// Appends the JSON of an insight on a tile of the dashboard `read`. `rights` are the caller's rights on
+/// that dashboard. Lists only dashboards in `visible`.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
@@ -306,16 +309,16 @@ pub(super) fn write(
     tx: &impl Tx,
     row: &Row<'_, Insight>,
     read: DashboardId,
-    rights: &Rights,
+    rights: &DashboardRights,
     visible: &mut VisibleDashboards<'_>,
-    users: &mut Embedder,
+    users: &mut EmbeddedUserWriter,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let Head { project, id, created_by, last_modified_by, .. } = row.head;
+    let Meta { project, id, created_by, last_modified_by, .. } = row.meta;
     let live = visible_tiles(tx, (project, id), read, visible)?;
     Object::begin(out)
-        .splice(row.shown)
-        .splice(CONSTANT)
+        .splice(row.fields)
+        .splice(FIXED_FIELDS)
         .with("dashboards", |out| write_dashboards(&live, out))?
         .with("dashboard_tiles", |out| write_tiles(&live, out))?
         .with("created_by", |out| users.write(tx, created_by, out))?
@@ -329,27 +332,27 @@ pub(super) fn write(
 
 type TileKey = (ProjectId, DashboardId, TileId);
 
-/// The first live tiles that show an insight, without those on dashboards that are hidden from the caller; always
-/// with the one on the dashboard `read`.
+/// Returns the first live tiles that show the insight on dashboards that the caller may see. The tile on
+/// the dashboard `read` is always among them.
 fn visible_tiles(
     tx: &impl Tx,
     insight: (ProjectId, InsightId),
     read: DashboardId,
     visible: &mut VisibleDashboards<'_>,
 ) -> Result<Vec<TileKey>> {
-    let looked_at = if visible.are_all() { LISTED } else { LOOKED_AT };
-    let mut shown = Vec::new();
+    let looked_at = if visible.are_all() { MAX_LISTED } else { MAX_SCANNED };
+    let mut fields = Vec::new();
     for tile in tx.keys(&tiles::BY_INSIGHT, &insight, looked_at)? {
-        if shown.len() < LISTED && visible.shows(tx, tile.1)? {
-            shown.push(tile);
+        if fields.len() < MAX_LISTED && visible.shows(tx, tile.1)? {
+            fields.push(tile);
         }
     }
-    if shown.iter().all(|tile| tile.1 != read) {
-        // It stands behind all that were looked at, for they are sorted by dashboard.
-        shown.truncate(LISTED - 1);
-        shown.extend(tx.keys(&tiles::BY_INSIGHT, &(insight, (insight.0, read)), 1)?);
+    if fields.iter().all(|tile| tile.1 != read) {
+        // Tiles are sorted by dashboard, so this tile comes after all that were read.
+        fields.truncate(MAX_LISTED - 1);
+        fields.extend(tx.keys(&tiles::BY_INSIGHT, &(insight, (insight.0, read)), 1)?);
     }
-    Ok(shown)
+    Ok(fields)
 }
 
 fn write_dashboards(live: &[TileKey], out: &mut Vec<u8>) -> Result<()> {

@@ -1,16 +1,16 @@
-//! Dashboards of a project (API document, Dashboard; facts-dashboards §2-§4).
+//! Dashboards of a project. See `docs/spec/dashboards.md`.
 //!
-//! A dashboard is kept as two records: [`Dashboard`] is what lists show, [`Details`] the free-form rest,
-//! kept only where it is not all empty.
+//! A dashboard is stored as two records. [`Dashboard`] holds the fields that lists show. [`Details`] holds
+//! the free-form fields, and exists only if at least one of them is set.
 
 pub mod body;
 mod copies;
 mod create;
+pub mod deletions;
 pub mod http;
 mod input;
 pub mod insights;
 mod list;
-pub mod removals;
 pub mod templates;
 pub mod texts;
 pub mod tiles;
@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::access::InProject;
-use crate::access::levels::{self, AccessLevel, Guarded, Rights};
+use crate::auth::InProject;
+use crate::auth::levels::{self, AccessLevel, DashboardAccessInput, DashboardRights};
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
@@ -32,153 +32,154 @@ use crate::resources::projects::Project;
 use crate::store::{Count, Index, Indexed, Key, Owner, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
-pub use body::Once;
+pub use body::ResponseOptions;
 pub use create::{create, large_copy};
-pub use input::{DashboardPatch, NewDashboard, Sent};
-pub use list::{CreationModes, Filter, Maker, list};
+pub use input::{DashboardPatch, NewDashboard, ParsedBody};
+pub use list::{CreatedByFilter, CreationModes, Filter, list};
 pub use tiles::large_answer;
 pub use update::update;
 
-/// What lists show of a dashboard, and what rules decide by.
+/// A dashboard without its free-form fields.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dashboard {
-    /// What rules and lists decide by.
-    pub head: Head,
-    /// Its own fields.
-    pub shown: Shown,
+    /// Fields that access checks and lists read.
+    pub meta: Meta,
+    /// Fields as the API returns them.
+    pub fields: Fields,
 }
 
-/// What rules and lists decide by.
+/// Fields of a dashboard that access checks and lists read.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Head {
-    /// The organization of its project.
+pub struct Meta {
+    /// The organization of the project.
     pub organization: OrganizationId,
-    /// The project it belongs to.
+    /// The project of the dashboard.
     pub project: ProjectId,
-    /// Its number.
+    /// The ID of the dashboard.
     pub id: DashboardId,
-    /// Who made it.
+    /// The user who created the dashboard.
     pub created_by: Option<UserId>,
-    /// 21 or 37.
+    /// 21 if every project member may edit; 37 if only collaborators may.
     pub restriction_level: i64,
-    /// Whether it is soft-deleted.
+    /// Whether the dashboard is soft-deleted.
     pub deleted: bool,
-    /// Whether there are [`Details`].
+    /// Whether a [`Details`] record exists.
     pub detailed: bool,
 }
 
-/// The dashboard's own fields, in the document's order.
+/// The stored fields that lists show, in the order of the API.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = DashboardFixed)]
-pub struct Shown {
-    /// Its number.
+pub struct Fields {
+    /// Numeric ID, never reused.
     pub id: DashboardId,
-    /// Its name.
+    /// Display name.
     pub name: Option<String>,
-    /// What it is for.
+    /// Description in plain text.
     pub description: String,
-    /// Whether it stands on top of lists.
+    /// Whether lists show the dashboard before those that are not pinned.
     pub pinned: bool,
-    /// When it was made.
+    /// When the dashboard was created.
     pub created_at: Timestamp,
-    /// Whether it has a public page.
+    /// Whether the dashboard has a public page.
     pub is_shared: bool,
-    /// Whether it is soft-deleted.
+    /// Whether the dashboard is deleted. A deleted dashboard can be restored.
     pub deleted: bool,
-    /// `default`, `template` or `duplicate`.
+    /// How the dashboard was created: `default`, `template` or `duplicate`.
     #[schema(value_type = CreationModes)]
     pub creation_mode: String,
-    /// Words to find it by, sorted.
+    /// Tags in lower case, sorted.
     pub tags: Vec<String>,
-    /// 21: everyone in the project edits; 37: only collaborators do.
+    /// Who may edit the dashboard: 21 for every project member; 37 for collaborators, the creator and
+    /// admins.
     #[schema(value_type = input::Restriction)]
     pub restriction_level: i64,
 }
 
-/// How a dashboard stands in a list: not pinned, name, number.
+/// Sort key of a dashboard in lists, after the project: not pinned, name.
 type ListKey = (ProjectId, bool, Option<String>);
 
-/// The live dashboards of a project in the order of lists: pinned first, then by name, null last.
+/// Live dashboards of a project in list order: pinned first, then by name with null last, then by ID.
 pub const BY_NAME: Index<Dashboard, ListKey> =
     Index::covering(Table::DashboardsByName, |dashboard| {
-        let Shown { pinned, name, deleted, .. } = &dashboard.shown;
-        (!deleted).then(|| (dashboard.head.project, !pinned, name.clone()))
+        let Fields { pinned, name, deleted, .. } = &dashboard.fields;
+        (!deleted).then(|| (dashboard.meta.project, !pinned, name.clone()))
     });
 
 impl Record for Dashboard {
     const TABLE: Table = Table::Dashboards;
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_NAME];
     const COUNTS: &'static [Count<Self>] = &[Count::per(|dashboard| {
-        (!dashboard.head.deleted).then(|| dashboard.head.project.encoded())
+        (!dashboard.meta.deleted).then(|| dashboard.meta.project.encoded())
     })];
     type Key = (ProjectId, DashboardId);
-    type Head = Head;
-    type Shown = Shown;
+    type Meta = Meta;
+    type Fields = Fields;
 
     fn key(&self) -> (ProjectId, DashboardId) {
-        (self.head.project, self.head.id)
+        (self.meta.project, self.meta.id)
     }
 
-    fn parts(&self) -> (&Head, &Shown) {
-        (&self.head, &self.shown)
+    fn parts(&self) -> (&Meta, &Fields) {
+        (&self.meta, &self.fields)
     }
 
-    fn join(head: Head, shown: Shown) -> Self {
-        Self { head, shown }
+    fn from_parts(meta: Meta, fields: Fields) -> Self {
+        Self { meta, fields }
     }
 
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.head.organization.owner()))
+        Ok(Some(self.meta.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Project>(&(self.head.organization, self.head.project))]
+        vec![Reference::to::<Project>(&(self.meta.organization, self.meta.project))]
     }
 }
 
-/// What only a single dashboard shows.
+/// The free-form fields of one dashboard.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Details {
-    /// Whose they are.
+    /// The key of the dashboard.
     pub key: (ProjectId, DashboardId),
-    /// Its fields.
-    pub shown: DetailsShown,
+    /// Fields as the API returns them.
+    pub fields: DetailsFields,
 }
 
-/// The free-form fields of a dashboard.
+/// Fields that only the detail view of a dashboard shows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[schema(as = DashboardDetails)]
-pub struct DetailsShown {
-    /// The template it was made from.
+pub struct DetailsFields {
+    /// The template that the dashboard was created from, or an empty string.
     pub use_template: String,
-    /// The dashboard it was made from.
+    /// The dashboard that this one was copied from, if any.
     pub use_dashboard: Option<u64>,
-    /// What its tiles are filtered by.
+    /// Filters that apply to every tile.
     pub filters: Map<String, Value>,
-    /// What its queries are given.
+    /// Values for the variables in the queries of tiles.
     pub variables: Map<String, Value>,
 }
 
 impl Record for Details {
     const TABLE: Table = Table::DashboardDetails;
     type Key = (ProjectId, DashboardId);
-    type Head = (ProjectId, DashboardId);
-    type Shown = DetailsShown;
+    type Meta = (ProjectId, DashboardId);
+    type Fields = DetailsFields;
 
     fn key(&self) -> Self::Key {
         self.key
     }
 
-    fn parts(&self) -> (&Self::Head, &DetailsShown) {
-        (&self.key, &self.shown)
+    fn parts(&self) -> (&Self::Meta, &DetailsFields) {
+        (&self.key, &self.fields)
     }
 
-    fn join(key: Self::Head, shown: DetailsShown) -> Self {
-        Self { key, shown }
+    fn from_parts(key: Self::Meta, fields: DetailsFields) -> Self {
+        Self { key, fields }
     }
 
     fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
-        Ok(tx.head::<Dashboard>(&self.key)?.map(|head| head.organization.owner()))
+        Ok(tx.meta::<Dashboard>(&self.key)?.map(|meta| meta.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {
@@ -186,121 +187,129 @@ impl Record for Details {
     }
 }
 
-impl Head {
-    /// What the caller may do with it.
+impl Meta {
+    /// Returns what the caller may do with the dashboard.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
-    pub fn rights(&self, tx: &impl Tx, place: &InProject) -> Result<Rights> {
+    pub fn rights(&self, tx: &impl Tx, tenant: &InProject) -> Result<DashboardRights> {
         let restricted = self.restriction_level > levels::EVERYONE_EDITS;
         let collaborator =
-            if restricted { collaborators::level(tx, place, self.id)? } else { None };
-        Ok(self.rights_given(place, collaborator, rules::on(tx, place, self.id)?))
+            if restricted { collaborators::level(tx, tenant, self.id)? } else { None };
+        Ok(self.rights_given(tenant, collaborator, rules::level_on(tx, tenant, self.id)?))
     }
 
-    /// What the caller may do with it, given their level as a collaborator and what rules say of them.
+    /// Like [`Meta::rights`], for a caller whose collaborator level and access rules were read before.
     fn rights_given(
         &self,
-        place: &InProject,
+        tenant: &InProject,
         collaborator: Option<i64>,
-        ruled: Option<AccessLevel>,
-    ) -> Rights {
+        rule_level: Option<AccessLevel>,
+    ) -> DashboardRights {
         let Self { created_by, restriction_level, .. } = *self;
-        let guarded = Guarded { created_by, restriction_level, collaborator, ruled };
-        levels::rights(&place.member, guarded)
+        let guarded =
+            DashboardAccessInput { created_by, restriction_level, collaborator, rule_level };
+        levels::rights(&tenant.member, guarded)
     }
 }
 
-/// Writes both records. The version of the dashboard moves with either.
-fn put(tx: &mut WriteTx<'_>, mut dashboard: Dashboard, details: DetailsShown) -> Result<()> {
+/// Writes both records of a dashboard. A change of either record increments the version of the dashboard.
+fn put(tx: &mut WriteTx<'_>, mut dashboard: Dashboard, details: DetailsFields) -> Result<()> {
     let key = dashboard.key();
     let versions = |tx: &WriteTx<'_>| -> Result<(u64, u64)> {
         Ok((tx.version::<Dashboard>(&key)?, tx.version::<Details>(&key)?))
     };
     let (before, details_before) = versions(tx)?;
-    let was_detailed = dashboard.head.detailed;
-    dashboard.head.detailed = details != DetailsShown::default();
+    let was_detailed = dashboard.meta.detailed;
+    dashboard.meta.detailed = details != DetailsFields::default();
     tx.put(&dashboard)?;
-    if dashboard.head.detailed {
-        tx.put(&Details { key, shown: details })?;
+    if dashboard.meta.detailed {
+        tx.put(&Details { key, fields: details })?;
     } else if was_detailed {
         tx.remove::<Details>(&key)?;
     }
     let (after, details_after) = versions(tx)?;
     if after == before && details_after != details_before {
-        tx.touch::<Dashboard>(&key)?;
+        tx.bump_version::<Dashboard>(&key)?;
     }
     Ok(())
 }
 
-fn details(tx: &impl Tx, head: &Head) -> Result<DetailsShown> {
-    if !head.detailed {
-        return Ok(DetailsShown::default());
+fn details(tx: &impl Tx, meta: &Meta) -> Result<DetailsFields> {
+    if !meta.detailed {
+        return Ok(DetailsFields::default());
     }
-    Ok(tx.get::<Details>(&(head.project, head.id))?.shown)
+    Ok(tx.get::<Details>(&(meta.project, meta.id))?.fields)
 }
 
-/// The live dashboard with this number.
+/// Returns a live dashboard.
 ///
 /// # Errors
-/// 404 for none, or a removed one.
-fn live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<Dashboard> {
+/// 404 if the dashboard does not exist or is deleted.
+fn get_live_record(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<Dashboard> {
     let dashboard: Dashboard = tx.get(&(project, id))?;
-    if dashboard.head.deleted {
+    if dashboard.meta.deleted {
         return Err(Error::not_found());
     }
     Ok(dashboard)
 }
 
-/// Whether the project has a live dashboard with this number.
+/// Returns whether the project has a live dashboard with this ID.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
 pub fn is_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<bool> {
-    Ok(tx.head::<Dashboard>(&(project, id))?.is_some_and(|head| !head.deleted))
+    Ok(tx.meta::<Dashboard>(&(project, id))?.is_some_and(|meta| !meta.deleted))
 }
 
-/// The live dashboard that something hangs on (facts-dashboards §10, §11).
+/// Returns the live dashboard in the path of a collaborator or sharing route.
 ///
 /// # Errors
-/// 404 `Dashboard not found.` for none, a removed one, or one of another project.
-pub fn get_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<Head> {
-    let found = tx.head::<Dashboard>(&(project, id))?.filter(|head| !head.deleted);
+/// 404 `Dashboard not found.` if the dashboard does not exist in this project or is deleted.
+pub fn get_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<Meta> {
+    let found = tx.meta::<Dashboard>(&(project, id))?.filter(|meta| !meta.deleted);
     found.ok_or_else(|| Error::not_found_as("Dashboard not found."))
 }
 
-/// Says on the dashboard that its sharing changed, and whether it has a public page since.
+/// Sets `is_shared` on the dashboard, and increments its version even if `is_shared` does not change.
 ///
 /// # Errors
-/// 404 when it is gone.
-pub fn note_sharing(tx: &mut WriteTx<'_>, head: &Head, is_shared: bool) -> Result<()> {
-    let key = (head.project, head.id);
+/// 404 if the dashboard does not exist.
+pub fn set_shared(tx: &mut WriteTx<'_>, meta: &Meta, is_shared: bool) -> Result<()> {
+    let key = (meta.project, meta.id);
     let mut dashboard: Dashboard = tx.get(&key)?;
-    if dashboard.shown.is_shared == is_shared {
-        return tx.touch::<Dashboard>(&key);
+    if dashboard.fields.is_shared == is_shared {
+        return tx.bump_version::<Dashboard>(&key);
     }
-    dashboard.shown.is_shared = is_shared;
+    dashboard.fields.is_shared = is_shared;
     tx.put(&dashboard)
 }
 
-/// The body of the answer to a write of a dashboard, as [`body()`] renders it; none if it is large. That ends the batch of
-/// the write, and [`body()`] renders it from the state that the commit left.
+/// Returns the response body for a write of a dashboard, as [`body()`] renders it.
+///
+/// Returns `None` for a large dashboard. The write is then the last of its batch, and the caller renders
+/// the body with [`body()`] from the committed state.
 ///
 /// # Errors
-/// What [`body()`] refuses.
+/// As for [`body()`].
 pub fn body_of_write(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     id: DashboardId,
-    once: Once,
+    options: ResponseOptions,
 ) -> Result<Option<Versioned>> {
-    body::of_write(tx, place, id, once)
+    body::body_after_write(tx, tenant, id, options)
 }
 
-/// The Dashboard of the API document with its detail fields.
+/// Renders the detail view of a dashboard, with its tiles.
 ///
 /// # Errors
-/// 404 for none, or a removed one.
-pub fn body(tx: &impl Tx, place: &InProject, id: DashboardId, once: Once) -> Result<Versioned> {
-    body::detail(tx, place, id, once)
+/// 404 if the dashboard does not exist or is deleted; 403 if the caller may not view it.
+pub fn body(
+    tx: &impl Tx,
+    tenant: &InProject,
+    id: DashboardId,
+    options: ResponseOptions,
+) -> Result<Versioned> {
+    body::detail(tx, tenant, id, options)
 }

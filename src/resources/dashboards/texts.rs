@@ -1,173 +1,177 @@
-//! Texts: the Markdown that tiles show (facts-dashboards §7). Tiles of several dashboards may show the
-//! same one.
+//! Texts: the Markdown on text tiles. Tiles of several dashboards can show the same text.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::access::InProject;
+use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, TextId, UserId};
 use crate::json::Object;
 use crate::patch::Patch;
 use crate::resources::projects::Project;
-use crate::resources::users::{self, Embedder};
+use crate::resources::users::{self, EmbeddedUserWriter};
 use crate::store::{Owner, Record, Reference, Row, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::tiles;
 
-/// A text.
+/// A Markdown text on one or more tiles.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Text {
-    /// What rules decide by.
-    pub head: Head,
-    /// What tiles show of it.
-    pub shown: Shown,
+    /// Fields that access checks read.
+    pub meta: Meta,
+    /// Fields as the API returns them.
+    pub fields: Fields,
 }
 
-/// What rules decide by.
+/// Fields of a text that access checks read.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Head {
-    /// The organization of its project.
+pub struct Meta {
+    /// The organization of the project.
     pub organization: OrganizationId,
-    /// The project it belongs to.
+    /// The project of the text.
     pub project: ProjectId,
-    /// Its number.
+    /// The ID of the text.
     pub id: TextId,
-    /// Who wrote it.
+    /// The user who created the text.
     pub created_by: Option<UserId>,
-    /// Who changed it last; none where nobody did.
+    /// The user who last changed the text; none if it never changed.
     pub last_modified_by: Option<UserId>,
 }
 
-/// The text's own fields.
+/// The stored fields of a text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = TextFixed)]
-pub struct Shown {
-    /// Its number.
+pub struct Fields {
+    /// Numeric ID.
     pub id: TextId,
-    /// The Markdown.
+    /// Markdown.
     pub body: Option<String>,
-    /// When it was written, or changed.
+    /// When the text was created or last changed.
     pub last_modified_at: Timestamp,
-    /// Its project.
+    /// The project of the text.
     pub team: ProjectId,
 }
 
-/// A text, as a tile shows it.
+/// A text on a tile.
 #[derive(ToSchema)]
 #[schema(as = Text)]
 pub struct TextBody {
-    /// Its own fields.
+    /// The stored fields.
     #[serde(flatten)]
-    pub own: Shown,
-    /// Who wrote it.
-    pub created_by: Option<users::Shown>,
-    /// Who changed it last; null where nobody did.
-    pub last_modified_by: Option<users::Shown>,
+    pub own: Fields,
+    /// The user who created the text.
+    pub created_by: Option<users::Fields>,
+    /// The user who last changed the text; null if it never changed.
+    pub last_modified_by: Option<users::Fields>,
 }
 
 impl Record for Text {
     const TABLE: Table = Table::Texts;
     type Key = (ProjectId, TextId);
-    type Head = Head;
-    type Shown = Shown;
+    type Meta = Meta;
+    type Fields = Fields;
 
     fn key(&self) -> Self::Key {
-        (self.head.project, self.head.id)
+        (self.meta.project, self.meta.id)
     }
 
-    fn parts(&self) -> (&Head, &Shown) {
-        (&self.head, &self.shown)
+    fn parts(&self) -> (&Meta, &Fields) {
+        (&self.meta, &self.fields)
     }
 
-    fn join(head: Head, shown: Shown) -> Self {
-        Self { head, shown }
+    fn from_parts(meta: Meta, fields: Fields) -> Self {
+        Self { meta, fields }
     }
 
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.head.organization.owner()))
+        Ok(Some(self.meta.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Project>(&(self.head.organization, self.head.project))]
+        vec![Reference::to::<Project>(&(self.meta.organization, self.meta.project))]
     }
 }
 
-/// Writes a text of the caller's.
+/// Creates a text of the caller.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
 pub fn create(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     body: Option<String>,
     now: Timestamp,
 ) -> Result<TextId> {
-    let project = place.project.id;
+    let project = tenant.project.id;
     let id = TextId(tx.next_number(Table::Texts)?);
     tx.put(&Text {
-        head: Head {
-            organization: place.project.organization,
+        meta: Meta {
+            organization: tenant.project.organization,
             project,
             id,
-            created_by: Some(place.member.user),
+            created_by: Some(tenant.member.user),
             last_modified_by: None,
         },
-        shown: Shown { id, body, last_modified_at: now, team: project },
+        fields: Fields { id, body, last_modified_at: now, team: project },
     })?;
     Ok(id)
 }
 
-/// Changes a text for the caller: everywhere it is shown.
+/// Updates a text. Every tile that shows the text shows the change.
 ///
 /// # Errors
-/// 404 when there is none; 500 or 503 when the file cannot be read or written.
+/// 404 if the text does not exist; 500 or 503 when the file cannot be read or written.
 pub(super) fn edit(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     id: TextId,
     body: Patch<String>,
     now: Timestamp,
 ) -> Result<()> {
-    let key = (place.project.id, id);
+    let key = (tenant.project.id, id);
     let before = size(tx, &key)?;
     let mut text: Text = tx.get(&key)?;
-    body.apply(&mut text.shown.body);
-    text.shown.last_modified_at = now;
-    text.head.last_modified_by = Some(place.member.user);
+    body.apply(&mut text.fields.body);
+    text.fields.last_modified_at = now;
+    text.meta.last_modified_by = Some(tenant.member.user);
     tx.put(&text)?;
     let after = size(tx, &key)?;
     tiles::resize_text(tx, key, before, after)
 }
 
-/// How many bytes of JSON a text has; none if there is no such text.
+/// Returns the size of the text's JSON in bytes; 0 if the text does not exist.
 fn size(tx: &impl Tx, key: &(ProjectId, TextId)) -> Result<usize> {
-    Ok(tx.view::<Text, _>(key, |row| Ok(row.shown.len()))?.unwrap_or(0))
+    Ok(tx.view::<Text, _>(key, |row| Ok(row.fields.len()))?.unwrap_or(0))
 }
 
-/// Copies a text.
+/// Copies a text. The caller is the creator of the copy.
 ///
 /// # Errors
-/// 404 when there is none; 500 or 503 when the file cannot be read or written.
-pub fn copy(tx: &mut WriteTx<'_>, place: &InProject, id: TextId, now: Timestamp) -> Result<TextId> {
-    let Text { shown, .. } = tx.get(&(place.project.id, id))?;
-    create(tx, place, shown.body, now)
+/// 404 if the text does not exist; 500 or 503 when the file cannot be read or written.
+pub fn copy(
+    tx: &mut WriteTx<'_>,
+    tenant: &InProject,
+    id: TextId,
+    now: Timestamp,
+) -> Result<TextId> {
+    let Text { fields, .. } = tx.get(&(tenant.project.id, id))?;
+    create(tx, tenant, fields.body, now)
 }
 
-/// Appends a text as a tile shows it.
+/// Appends the JSON of a text.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
 pub(super) fn write(
     tx: &impl Tx,
     row: &Row<'_, Text>,
-    users: &mut Embedder,
+    users: &mut EmbeddedUserWriter,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let Head { created_by, last_modified_by, .. } = row.head;
+    let Meta { created_by, last_modified_by, .. } = row.meta;
     Object::begin(out)
-        .splice(row.shown)
+        .splice(row.fields)
         .with("created_by", |out| users.write(tx, created_by, out))?
         .with("last_modified_by", |out| users.write(tx, last_modified_by, out))?
         .end();

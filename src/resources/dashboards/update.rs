@@ -1,73 +1,76 @@
-//! Changing a dashboard (facts-dashboards §2, §4, §7).
+//! Updating, deleting and restoring a dashboard. See `docs/spec/dashboards.md`.
 
 use std::collections::BTreeSet;
 
-use crate::access::InProject;
+use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::DashboardId;
-use crate::secret::Draw;
+use crate::secret::SeededRng;
 use crate::store::{Tx, WriteTx};
 use crate::time::Timestamp;
 
-use super::{Dashboard, DashboardPatch, Sent, details, input, put, removals, tiles};
+use super::{Dashboard, DashboardPatch, ParsedBody, deletions, details, input, put, tiles};
 
-/// Changes a dashboard and its tiles; also removes it (`deleted: true`) and brings it back
-/// (`{"deleted": false}` alone).
+/// Updates a dashboard and its tiles. `deleted: true` deletes the dashboard; the body `{"deleted": false}`
+/// restores it.
 ///
 /// # Errors
-/// 404 for none, or a removed one; 403 for one that the caller may not edit; 400 for a field.
+/// 404 if the dashboard does not exist, or is deleted and the request does not restore it; 403 if the
+/// caller may not edit it; 400 for an invalid field.
 pub fn update(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     id: DashboardId,
-    patch: &Sent<DashboardPatch>,
-    draw: &mut Draw,
+    patch: &ParsedBody<DashboardPatch>,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<()> {
-    let mut dashboard: Dashboard = tx.get(&(place.project.id, id))?;
-    let was_deleted = dashboard.head.deleted;
+    let mut dashboard: Dashboard = tx.get(&(tenant.project.id, id))?;
+    let was_deleted = dashboard.meta.deleted;
     if was_deleted && !patch.only_restores() {
         return Err(Error::not_found());
     }
-    let rights = dashboard.head.rights(tx, place)?;
+    let rights = dashboard.meta.rights(tx, tenant)?;
     rights.require_edit()?;
     let patch = patch.get()?;
     input::require_one_source(patch)?;
     if patch.restriction_level.is_some() {
         rights.require_restrict()?;
     }
-    let mut details = details(tx, &dashboard.head)?;
+    let mut details = details(tx, &dashboard.meta)?;
     input::apply(patch.clone(), &mut dashboard, &mut details);
-    let deleted = dashboard.head.deleted;
-    let mut changed = update_tiles(tx, place, id, patch, draw, now)?;
-    // Before what else it brings about: the activity entry is about the dashboard.
+    let deleted = dashboard.meta.deleted;
+    let mut changed = update_tiles(tx, tenant, id, patch, rng, now)?;
+    // Comes before the changes of other records, so that the activity entry is about this dashboard.
     put(tx, dashboard, details)?;
     let own = changed.take(&id);
     for dashboard in own.into_iter().chain(changed) {
-        tx.touch::<Dashboard>(&(place.project.id, dashboard))?;
+        tx.bump_version::<Dashboard>(&(tenant.project.id, dashboard))?;
     }
     match (was_deleted, deleted) {
-        (false, true) => removals::remove(tx, place, id, patch.delete_insights == Some(true), now),
-        (true, false) => removals::restore(tx, place, id, now),
+        (false, true) => {
+            deletions::delete(tx, tenant, id, patch.delete_insights == Some(true), now)
+        }
+        (true, false) => deletions::restore(tx, tenant, id, now),
         _ => Ok(()),
     }
 }
 
-/// Answers the dashboards whose tiles changed.
+/// Applies the changes of tiles. Returns the dashboards on which a tile changed.
 fn update_tiles(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     id: DashboardId,
     patch: &DashboardPatch,
-    draw: &mut Draw,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<BTreeSet<DashboardId>> {
     let mut changed = BTreeSet::new();
     if let Some(sent) = &patch.tiles {
-        changed = tiles::change(tx, place, id, sent, now)?;
+        changed = tiles::change(tx, tenant, id, sent, now)?;
     }
     if let Some(sent) = patch.duplicate_tiles.as_ref().filter(|sent| !sent.is_empty()) {
-        tiles::duplicate(tx, place, id, sent, draw, now)?;
+        tiles::duplicate(tx, tenant, id, sent, rng, now)?;
         changed.insert(id);
     }
     Ok(changed)

@@ -1,39 +1,42 @@
-//! Which dashboards of a project a caller may see: what an answer about one dashboard tells of others is only of those.
+//! Which dashboards of a project the caller may see. A response about one dashboard must not name a hidden
+//! one.
 
 use std::collections::HashMap;
 
-use crate::access::InProject;
+use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::DashboardId;
-use crate::resources::access_controls::rules::Rule;
+use crate::resources::access_controls::rules::AccessRule;
 use crate::store::Tx;
 
 use super::Dashboard;
 
-/// Says of each dashboard whether the caller may see it; looks at each once.
+/// Decides whether the caller may see a dashboard, and caches the decision.
 pub(super) struct VisibleDashboards<'p> {
-    place: &'p InProject,
-    /// Whether no rule hides a dashboard from the caller.
+    tenant: &'p InProject,
+    /// Whether no access rule can hide a dashboard from the caller.
     all: bool,
-    known: HashMap<DashboardId, bool>,
+    cache: HashMap<DashboardId, bool>,
 }
 
 impl<'p> VisibleDashboards<'p> {
-    /// For a caller in a project. Without access rules, and for admins, no dashboard is looked at.
+    /// Starts an empty cache for a caller in a project. Admins, and all members of a project without access
+    /// rules, see every dashboard.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
-    pub(super) fn of(tx: &impl Tx, place: &'p InProject) -> Result<Self> {
-        let all = place.member.level.administers() || tx.count::<Rule>(&place.project.id)? == 0;
-        Ok(Self { place, all, known: HashMap::new() })
+    pub(super) fn of(tx: &impl Tx, tenant: &'p InProject) -> Result<Self> {
+        let all =
+            tenant.member.level.is_admin() || tx.count::<AccessRule>(&tenant.project.id)? == 0;
+        Ok(Self { tenant, all, cache: HashMap::new() })
     }
 
-    /// Whether the caller may see all dashboards.
+    /// Returns whether the caller may see all dashboards.
     pub(super) const fn are_all(&self) -> bool {
         self.all
     }
 
-    /// Whether the caller may see this dashboard.
+    /// Returns whether the caller may see this dashboard.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
@@ -41,15 +44,15 @@ impl<'p> VisibleDashboards<'p> {
         if self.all {
             return Ok(true);
         }
-        if let Some(known) = self.known.get(&id) {
+        if let Some(known) = self.cache.get(&id) {
             return Ok(*known);
         }
-        let head = tx.head::<Dashboard>(&(self.place.project.id, id))?;
-        let shown = match head {
-            Some(head) => head.rights(tx, self.place)?.can_view(),
+        let meta = tx.meta::<Dashboard>(&(self.tenant.project.id, id))?;
+        let fields = match meta {
+            Some(meta) => meta.rights(tx, self.tenant)?.can_view(),
             None => false,
         };
-        self.known.insert(id, shown);
-        Ok(shown)
+        self.cache.insert(id, fields);
+        Ok(fields)
     }
 }

@@ -1,4 +1,4 @@
-//! The certificate of an identity provider.
+//! The signing certificate of an identity provider.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,23 +6,23 @@ use serde_json::Value;
 use x509_parser::parse_x509_certificate;
 
 use crate::error::{Error, Result};
-use crate::input::{Kind, Schema, Text};
+use crate::input::{FieldType, Schema, Text};
 
-/// A text that may hold this many characters: the length is looked at before anything is decoded.
-type Written = Text<16_384>;
+/// The text of a certificate. Its length is checked before decoding.
+type CertificateText = Text<16_384>;
 
 const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 const END: &str = "-----END CERTIFICATE-----";
 
-/// Exactly one X.509 certificate, as PEM or as its bare base64, kept as it was sent; it may be blank
-/// (decisions §4, Domain). White space in the base64 does not matter, nor that the certificate has expired.
+/// One X.509 certificate, as PEM or as its base64, stored as sent. Blank is allowed. White space in the base64 is
+/// ignored. An expired certificate is valid.
 pub struct Certificate;
 
-impl Kind for Certificate {
+impl FieldType for Certificate {
     type Value = String;
 
     fn read(value: &Value) -> Result<String> {
-        let text = Written::read(value)?;
+        let text = CertificateText::read(value)?;
         if text.is_empty() || is_certificate(&text) {
             return Ok(text);
         }
@@ -31,7 +31,7 @@ impl Kind for Certificate {
     }
 
     fn schema() -> Schema {
-        Written::schema()
+        CertificateText::schema()
     }
 }
 
@@ -40,7 +40,7 @@ fn is_certificate(text: &str) -> bool {
     matches!(parse_x509_certificate(&der), Ok((rest, _)) if rest.is_empty())
 }
 
-/// The bytes between the two marks, or of the whole text where there is neither.
+/// Decodes the base64 between the PEM markers, or the whole text if it has no markers.
 fn decoded(text: &str) -> Option<Vec<u8>> {
     let base64 = match text.strip_prefix(BEGIN) {
         Some(rest) => rest.strip_suffix(END)?,
@@ -79,8 +79,8 @@ mod tests {
         #[test]
         fn no_part_of_a_certificate_is_one(at in any::<Index>()) {
             let der = issued();
-            let (head, tail) = der.split_at(at.index(der.len()));
-            prop_assert!(!is_certificate(&STANDARD.encode(head)));
+            let (meta, tail) = der.split_at(at.index(der.len()));
+            prop_assert!(!is_certificate(&STANDARD.encode(meta)));
             prop_assert!(tail.len() == der.len() || !is_certificate(&STANDARD.encode(tail)));
             prop_assert!(is_certificate(&STANDARD.encode(&der)));
         }

@@ -2,11 +2,11 @@
 
 use axum::extract::State;
 
-use crate::access::{Admitted, Changing, InOrganization, Needs};
-use crate::http::answer::{Answer, Answered};
-use crate::http::body::{Body, IgnoredBody};
-use crate::http::page::Page;
-use crate::http::path::Id;
+use crate::auth::{InOrganization, ReadAccess, Requirements, WriteAccess};
+use crate::http::body::{IgnoredBody, JsonBody};
+use crate::http::paging::PageParams;
+use crate::http::path::PathId;
+use crate::http::response::{ApiResponse, ApiResult};
 use crate::http::routes::Routes;
 use crate::ids::DomainId;
 use crate::input::Parsed;
@@ -15,135 +15,132 @@ use crate::secret::Seed;
 use crate::state::App;
 use crate::store::Order;
 
-use super::{Domain, DomainFields, DomainPatch, DomainVerification, NewDomain, Shown};
+use super::{Domain, DomainFields, DomainPatch, DomainVerification, Fields, NewDomain};
 
 const LIST: &str = "/api/organizations/{organization_id}/domains/";
 const ONE: &str = "/api/organizations/{organization_id}/domains/{id}/";
 const VERIFY: &str = "/api/organizations/{organization_id}/domains/{id}/verify/";
 
-/// The routes of domains.
+/// Adds the routes of domains.
 pub fn routes(routes: &mut Routes) {
-    let read = Needs::scope("organization:read");
-    let write = Needs::scope("organization:write").level(Level::Admin);
-    routes.noun("domains", "Domains of an organization, and the proof that they are its own.");
+    let read = Requirements::scope("organization:read");
+    let write = Requirements::scope("organization:write").level(Level::Admin);
+    routes.resource("domains", "The domains of an organization and their verification.");
     routes
         .get(LIST, "domains_list", read, list)
         .summary("List the domains of an organization, by name.")
-        .lists::<Shown>();
+        .returns_page::<Fields>();
     routes
         .post(LIST, "domains_create", write, create)
-        .summary("Add a domain to an organization.")
-        .takes::<DomainFields>()
+        .summary("Create a domain in an organization.")
+        .body::<DomainFields>()
         .example(r#"{"domain": "corp.example"}"#)
-        .answers::<Shown>(201);
+        .returns::<Fields>(201);
     routes
         .get(ONE, "domains_retrieve", read, retrieve)
         .summary("Retrieve a domain.")
         .id::<DomainId>()
-        .answers::<Shown>(200);
+        .returns::<Fields>(200);
     routes
         .patch(ONE, "domains_partial_update", write, update)
-        .summary("Change a domain.")
+        .summary("Update a domain.")
         .id::<DomainId>()
-        .takes::<DomainPatch>()
+        .body::<DomainPatch>()
         .example(r#"{"sso_enforcement": "google-oauth2", "jit_provisioning_enabled": true}"#)
-        .answers::<Shown>(200);
+        .returns::<Fields>(200);
     routes
         .delete(ONE, "domains_destroy", write, destroy)
-        .summary("Remove a domain. Its name is free at once.")
+        .summary("Delete a domain. Its name is free at once.")
         .id::<DomainId>();
     routes
         .post(VERIFY, "domains_verify_create", write, verify)
-        .summary(
-            "Look the domain's challenge up in the DNS; the domain is verified where it is there.",
-        )
+        .summary("Look up the challenge of a domain in the DNS, and mark the domain as verified if it is found.")
         .id::<DomainId>()
-        .takes::<DomainVerification>()
+        .body::<DomainVerification>()
         .example("{}")
-        .empty(200);
+        .returns_empty(200);
 }
 
-async fn list(at: Admitted<InOrganization>, page: Page) -> Answered {
-    page.answer(at, |tx, at, page| {
-        super::list(tx, at.place.member.organization, page.window(Order::Ascending))
+async fn list(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
+    page.respond(access, |tx, at, page| {
+        super::list(tx, at.tenant.member.organization, page.window(Order::Ascending))
     })
     .await
 }
 
 async fn create(
     State(app): State<App>,
-    at: Changing<InOrganization>,
-    Body(sent): Body,
-) -> Answered {
+    access: WriteAccess<InOrganization>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
     let new = NewDomain::of(&sent);
-    let seed = Seed::take();
-    app.post(&at, move |tx, _, place: &InOrganization, now| {
-        let organization = place.member.organization;
-        let id = super::create(tx, organization, &new, &mut seed.draw(), now)?;
-        super::body(tx, organization, id).map(Answer::Created)
+    let seed = Seed::generate();
+    app.post(&access, move |tx, _, tenant: &InOrganization, now| {
+        let organization = tenant.member.organization;
+        let id = super::create(tx, organization, &new, &mut seed.rng(), now)?;
+        super::body(tx, organization, id).map(ApiResponse::Created)
     })
     .await
 }
 
-async fn retrieve(at: Admitted<InOrganization>, Id(id): Id<DomainId>) -> Answered {
-    super::body(&*at.tx, at.place.member.organization, id?).map(Answer::Shown)
+async fn retrieve(access: ReadAccess<InOrganization>, PathId(id): PathId<DomainId>) -> ApiResult {
+    super::body(&*access.snapshot, access.tenant.member.organization, id?).map(ApiResponse::Object)
 }
 
 async fn update(
     State(app): State<App>,
-    at: Changing<InOrganization>,
-    Id(id): Id<DomainId>,
-    Body(sent): Body,
-) -> Answered {
-    let (id, patch) = (id?, Parsed::<DomainPatch>::of(&sent));
-    let expected = at.expected.clone();
-    app.change(&at, move |tx, _, place: &InOrganization, _| {
-        let organization = place.member.organization;
+    access: WriteAccess<InOrganization>,
+    PathId(id): PathId<DomainId>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let (id, patch) = (id?, Parsed::<DomainPatch>::new(&sent));
+    let expected = access.if_match.clone();
+    app.change(&access, move |tx, _, tenant: &InOrganization, _| {
+        let organization = tenant.member.organization;
         super::update(tx, organization, id, &patch)?;
         expected.require::<Domain>(tx, &(organization, id))?;
         super::body(tx, organization, id)
     })
     .await
-    .map(Answer::Shown)
+    .map(ApiResponse::Object)
 }
 
 async fn destroy(
     State(app): State<App>,
-    at: Changing<InOrganization>,
-    Id(id): Id<DomainId>,
-) -> Answered {
-    let (id, expected) = (id?, at.expected.clone());
-    app.change(&at, move |tx, _, place: &InOrganization, _| {
-        super::remove(tx, place.member.organization, id)?;
-        expected.require::<Domain>(tx, &(place.member.organization, id))
+    access: WriteAccess<InOrganization>,
+    PathId(id): PathId<DomainId>,
+) -> ApiResult {
+    let (id, expected) = (id?, access.if_match.clone());
+    app.change(&access, move |tx, _, tenant: &InOrganization, _| {
+        super::delete(tx, tenant.member.organization, id)?;
+        expected.require::<Domain>(tx, &(tenant.member.organization, id))
     })
     .await?;
-    Ok(Answer::NoContent)
+    Ok(ApiResponse::NoContent)
 }
 
-/// Neither a snapshot nor a transaction is held while the DNS is asked. The body's fields have no effect
-/// (decisions §4, Dashboard).
+/// Holds no snapshot or transaction during the DNS lookup. The fields of the body have no effect, as in PostHog.
 async fn verify(
     State(app): State<App>,
-    at: Changing<InOrganization>,
-    Id(id): Id<DomainId>,
+    access: WriteAccess<InOrganization>,
+    PathId(id): PathId<DomainId>,
     _: IgnoredBody,
-) -> Answered {
+) -> ApiResult {
     let id = id?;
-    if let Some(reply) = app.find_reply(&at)? {
+    if let Some(reply) = app.find_stored_response(&access)? {
         return Ok(reply);
     }
-    let challenge = app.look(&at, |tx, place: &InOrganization| {
-        super::challenge(tx, place.member.organization, id)
+    let challenge = app.read_for_change(&access, |tx, tenant: &InOrganization| {
+        super::challenge(tx, tenant.member.organization, id)
     })?;
     let name = challenge.name(&app.config().dns_challenge_prefix);
-    let records = app.dns().txt(&name, at.consumer).await?;
+    let records = app.dns().lookup_txt(&name, access.consumer).await?;
     let met = challenge.is_met_by(&records);
-    app.post(&at, move |tx, _, place: &InOrganization, now| {
+    app.post(&access, move |tx, _, tenant: &InOrganization, now| {
         if met {
-            super::verify(tx, place.member.organization, id, now)?;
+            super::verify(tx, tenant.member.organization, id, now)?;
         }
-        Ok(Answer::Empty)
+        Ok(ApiResponse::Empty)
     })
     .await
 }

@@ -1,24 +1,22 @@
-//! What is sent to add or change a domain (facts-org §2).
+//! The request bodies that create, update and verify a domain.
 
 use std::marker::PhantomData;
-use std::sync::LazyLock;
 
-use regex::Regex;
 use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
-    Choice, Choices, Field, Flag, JsonObject, Kind, Name, Nullable, Parsed, Required, Schema, Text,
-    Untyped, WebUrl, choices_schema,
+    Choice, Choices, Field, FieldType, Flag, JsonObject, Name, Nullable, Parsed, Required, Schema,
+    Text, Untyped, WebUrl, choices_schema,
 };
 use crate::patch::set;
 
 use super::certificate::Certificate;
-use super::{Shown, saml};
+use super::{Fields, saml};
 
-/// What `sso_enforcement` takes (decisions §4, Domain).
+/// The values of `sso_enforcement`.
 pub struct Providers;
 
 impl Choices for Providers {
@@ -28,13 +26,13 @@ impl Choices for Providers {
 
 choices_schema!(Providers);
 
-/// A field that may hold anything and is not looked at: no more than its type is told.
-pub struct Ignored<K>(PhantomData<K>);
+/// A field that accepts any value and ignores it. The schema shows only the type.
+pub struct IgnoredField<K>(PhantomData<K>);
 
-impl<K: Field> Field for Ignored<K> {
-    type Out = ();
+impl<K: Field> Field for IgnoredField<K> {
+    type Output = ();
 
-    fn take(_: &str, _: Option<&Value>) -> Result<()> {
+    fn parse(_: &str, _: Option<&Value>) -> Result<()> {
         Ok(())
     }
 
@@ -46,10 +44,10 @@ impl<K: Field> Field for Ignored<K> {
     }
 }
 
-/// A domain's name. Only its length is looked at here; how it is written, by [`require_domain`].
+/// The name of a domain. Checks only its length; [`require_domain`] checks its format.
 pub struct DomainName;
 
-impl Kind for DomainName {
+impl FieldType for DomainName {
     type Value = String;
 
     fn read(value: &Value) -> Result<String> {
@@ -58,68 +56,67 @@ impl Kind for DomainName {
 
     fn schema() -> Schema {
         let name = ObjectBuilder::new().schema_type(Type::String).max_length(Some(128));
-        name.pattern(Some(WRITTEN)).into()
+        name.pattern(Some(DOMAIN_PATTERN)).into()
     }
 }
 
 input! {
-    /// A domain to add.
+    /// The domain to create.
     pub struct DomainFields {
-        /// Its name, in lower case: `corp.example`. No other organization's.
+        /// The name of the domain in lower case: `corp.example`. No other organization may have the same domain.
         domain: Required<DomainName>,
-        /// Without effect before the domain is verified.
-        jit_provisioning_enabled: Ignored<Flag>,
-        /// Without effect before the domain is verified.
-        sso_enforcement: Ignored<Choice<Providers>>,
-        /// What the identity provider calls itself.
+        /// Ignored, because a new domain is not verified.
+        jit_provisioning_enabled: IgnoredField<Flag>,
+        /// Ignored, because a new domain is not verified.
+        sso_enforcement: IgnoredField<Choice<Providers>>,
+        /// The entity id of the identity provider.
         saml_entity_id: Nullable<Text<512>>,
-        /// Where the identity provider is.
+        /// The URL of the identity provider.
         saml_acs_url: Nullable<WebUrl<512>>,
-        /// The certificate that the identity provider signs with: as PEM, or bare base64.
+        /// The signing certificate of the identity provider, as PEM or as its base64.
         saml_x509_cert: Nullable<Certificate>,
     }
 }
 
 input! {
-    /// What may be changed of a domain.
+    /// The fields of a domain to update.
     pub struct DomainPatch {
-        /// Without effect: a domain keeps its name.
-        domain: Ignored<DomainName>,
-        /// Whether whoever signs on with an address under it is to become a member; kept for those who sign users
-        /// on. Once it is verified.
+        /// Ignored: the name of a domain cannot change.
+        domain: IgnoredField<DomainName>,
+        /// Whether users that sign in with an address in the domain become members. Stored for the service that signs
+        /// users in. Only for a verified domain.
         jit_provisioning_enabled: Flag,
-        /// How users with an address under it are to sign on, empty for any way; kept for those who sign users on.
-        /// Once it is verified.
+        /// How users with an address in the domain must sign in; empty for any way. Stored for the service that signs
+        /// users in. Only for a verified domain.
         sso_enforcement: Choice<Providers>,
-        /// What the identity provider calls itself.
+        /// The entity id of the identity provider.
         saml_entity_id: Nullable<Text<512>>,
-        /// Where the identity provider is.
+        /// The URL of the identity provider.
         saml_acs_url: Nullable<WebUrl<512>>,
-        /// The certificate that the identity provider signs with: as PEM, or bare base64.
+        /// The signing certificate of the identity provider, as PEM or as its base64.
         saml_x509_cert: Nullable<Certificate>,
     }
 }
 
 input! {
-    /// What a verification takes, and then leaves alone (decisions §4).
+    /// The body of a verification. All fields are ignored.
     pub struct DomainVerification {
-        /// Without effect.
+        /// Ignored.
         domain: Untyped,
-        /// Without effect.
+        /// Ignored.
         jit_provisioning_enabled: Untyped,
-        /// Without effect.
+        /// Ignored.
         sso_enforcement: Untyped,
-        /// Without effect.
+        /// Ignored.
         saml_entity_id: Untyped,
-        /// Without effect.
+        /// Ignored.
         saml_acs_url: Untyped,
-        /// Without effect.
+        /// Ignored.
         saml_x509_cert: Untyped,
     }
 }
 
-/// A domain to add, parsed, and its name by itself, which is looked at before the other fields even where one
-/// of those is bad.
+/// A domain to create, parsed. The name is parsed separately, because its errors precede those of the other fields.
 #[derive(Debug, Clone)]
 pub struct NewDomain {
     name: Option<String>,
@@ -127,44 +124,53 @@ pub struct NewDomain {
 }
 
 impl NewDomain {
-    /// Parses `body` and keeps the outcome.
+    /// Parses `body` and keeps the result.
     #[must_use]
     pub fn of(body: &JsonObject) -> Self {
-        let name = <Required<DomainName> as Field>::take("domain", body.get("domain"));
-        Self { name: name.ok(), fields: Parsed::of(body) }
+        let name = <Required<DomainName> as Field>::parse("domain", body.get("domain"));
+        Self { name: name.ok(), fields: Parsed::new(body) }
     }
 
-    /// The name, where its type and its length are right.
+    /// Returns the name, if its type and length are valid.
     pub(super) fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// The input.
+    /// Returns the fields.
     ///
     /// # Errors
-    /// 400 for the first bad field.
+    /// 400 for the first invalid field.
     pub(super) fn get(&self) -> Result<&DomainFields> {
         self.fields.get()
     }
 }
 
-static DOMAIN: LazyLock<Result<Regex, regex::Error>> = LazyLock::new(|| Regex::new(WRITTEN));
+/// The format of a domain name.
+const DOMAIN_PATTERN: &str = r"^([a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,}$";
 
-/// How a domain's name is written.
-const WRITTEN: &str = r"^([a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,}$";
+/// Whether `name` matches [`DOMAIN_PATTERN`].
+fn is_domain(name: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+    };
+    let Some((labels, last)) = name.rsplit_once('.') else { return false };
+    last.len() >= 2
+        && last.bytes().all(|b| b.is_ascii_lowercase())
+        && labels.split('.').all(|label| label.split('-').all(is_part))
+}
 
-/// Nothing is folded: a name in upper case is refused, and so is one in Punycode.
+/// Checks the format of a domain name. Names in upper case or Punycode fail, as in PostHog.
 pub(super) fn require_domain(name: &str) -> Result<()> {
-    if DOMAIN.as_ref().map_err(Error::internal)?.is_match(name) {
+    if is_domain(name) {
         return Ok(());
     }
     let detail = "Please enter a valid domain or subdomain name.";
     Err(Error::field("domain", "invalid_input", detail))
 }
 
-/// Who signs on by a domain's rules is settled only once it is proven whose it is, so before that these
-/// fields are refused whatever they say.
-pub(super) fn require_verified(domain: &Shown, patch: &DomainPatch) -> Result<()> {
+/// Fails if the patch contains sign-in rules and the domain is not verified, because its ownership is not yet proven.
+/// The values do not matter.
+pub(super) fn require_verified(domain: &Fields, patch: &DomainPatch) -> Result<()> {
     let gated = [
         ("jit_provisioning_enabled", patch.jit_provisioning_enabled.is_some()),
         ("sso_enforcement", patch.sso_enforcement.is_some()),
@@ -178,8 +184,8 @@ pub(super) fn require_verified(domain: &Shown, patch: &DomainPatch) -> Result<()
     }
 }
 
-/// Writes what was sent into a new domain.
-pub(super) fn fill(new: DomainFields, domain: &mut Shown) {
+/// Applies the fields of a request to a new domain.
+pub(super) fn fill(new: DomainFields, domain: &mut Fields) {
     let DomainFields {
         domain: name,
         jit_provisioning_enabled: (),
@@ -192,8 +198,8 @@ pub(super) fn fill(new: DomainFields, domain: &mut Shown) {
     saml::apply([saml_entity_id, saml_acs_url, saml_x509_cert], domain);
 }
 
-/// Writes what was sent into a domain.
-pub(super) fn apply(patch: DomainPatch, domain: &mut Shown) {
+/// Applies the fields of a PATCH to a domain.
+pub(super) fn apply(patch: DomainPatch, domain: &mut Fields) {
     let DomainPatch {
         domain: (),
         jit_provisioning_enabled,
@@ -205,4 +211,22 @@ pub(super) fn apply(patch: DomainPatch, domain: &mut Shown) {
     set(&mut domain.jit_provisioning_enabled, jit_provisioning_enabled);
     set(&mut domain.sso_enforcement, sso_enforcement.map(str::to_owned));
     saml::apply([saml_entity_id, saml_acs_url, saml_x509_cert], domain);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use regex::Regex;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_domain_matches_its_pattern(
+            name in prop_oneof!["[ab0-9A.-]{0,8}", "[a-z0-9-]{1,4}[.][a-z0-9]{1,3}\n?", "([a-z0-9]+(-[a-z0-9]+)*[.])+[a-z]{2,4}", ".{0,6}"],
+        ) {
+            let pattern = Regex::new(DOMAIN_PATTERN).expect("a pattern");
+            prop_assert_eq!(is_domain(&name), pattern.is_match(&name), "{:?}", name);
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Domains of an organization, and the proof that they are its own (API document, Domain; facts-org §2).
+//! Domains of an organization and their verification. See `docs/spec/domains.md`.
 
 mod certificate;
 pub mod http;
@@ -14,9 +14,9 @@ use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{DomainId, OrganizationId};
 use crate::input::Parsed;
-use crate::json::Items;
+use crate::json::JsonItems;
 use crate::resources::organizations::Organization;
-use crate::secret::Draw;
+use crate::secret::SeededRng;
 use crate::store::{
     Count, Index, Indexed, Key, Owner, Record, Reference, Row, Table, Tx, Window, WriteTx,
 };
@@ -27,48 +27,48 @@ pub use input::{DomainFields, DomainPatch, DomainVerification, NewDomain};
 /// A domain of an organization.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Domain {
-    /// The organization, and the domain's id.
+    /// The organization and the id of the domain.
     pub key: (OrganizationId, DomainId),
-    /// Its fields.
-    pub shown: Shown,
+    /// The fields of the JSON.
+    pub fields: Fields,
 }
 
 /// A domain of an organization.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Domain)]
-pub struct Shown {
-    /// Its id.
+pub struct Fields {
+    /// The id of the domain.
     pub id: DomainId,
-    /// Its name: `corp.example`.
+    /// The name of the domain: `corp.example`.
     pub domain: String,
-    /// Whether it was proven to be the organization's.
+    /// Whether the organization proved that it owns the domain.
     pub is_verified: bool,
-    /// When it was.
+    /// When the domain was verified.
     pub verified_at: Option<Timestamp>,
-    /// What its TXT record has to say to prove it. Public by its nature.
+    /// The text that the domain's TXT record must contain for verification. Not a secret.
     pub verification_challenge: String,
-    /// Whether whoever signs on with an address under it becomes a member.
+    /// Whether users that sign in with an address in the domain become members.
     pub jit_provisioning_enabled: bool,
-    /// How users with an address under it have to sign on; empty for any way.
+    /// How users with an address in the domain must sign in; empty for any way.
     #[schema(value_type = input::Providers)]
     pub sso_enforcement: String,
-    /// Whether all that SAML needs is there.
+    /// Whether all SAML fields are set.
     pub has_saml: bool,
-    /// What the identity provider calls itself.
+    /// The entity id of the identity provider.
     pub saml_entity_id: Option<String>,
-    /// Where the identity provider is.
+    /// The URL of the identity provider.
     pub saml_acs_url: Option<String>,
-    /// The certificate that the identity provider signs with.
+    /// The signing certificate of the identity provider.
     pub saml_x509_cert: Option<String>,
 }
 
-/// By name, over all organizations.
+/// The domain with a name. Names are unique over all organizations.
 pub const BY_NAME: Index<Domain, String> =
-    Index::unique(Table::DomainsByName, |domain| Some(domain.shown.domain.clone()));
+    Index::unique(Table::DomainsByName, |domain| Some(domain.fields.domain.clone()));
 /// The domains of an organization, by name.
 pub const OF_ORGANIZATION: Index<Domain, (OrganizationId, String)> =
     Index::many(Table::DomainsOfOrganization, |domain| {
-        Some((domain.key.0, domain.shown.domain.clone()))
+        Some((domain.key.0, domain.fields.domain.clone()))
     });
 
 impl Record for Domain {
@@ -76,19 +76,19 @@ impl Record for Domain {
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_NAME, &OF_ORGANIZATION];
     const COUNTS: &'static [Count<Self>] = &[Count::per(|domain| Some(domain.key.0.encoded()))];
     type Key = (OrganizationId, DomainId);
-    type Head = (OrganizationId, DomainId);
-    type Shown = Shown;
+    type Meta = (OrganizationId, DomainId);
+    type Fields = Fields;
 
     fn key(&self) -> Self::Key {
         self.key
     }
 
-    fn parts(&self) -> (&Self::Head, &Shown) {
-        (&self.key, &self.shown)
+    fn parts(&self) -> (&Self::Meta, &Fields) {
+        (&self.key, &self.fields)
     }
 
-    fn join(key: Self::Head, shown: Shown) -> Self {
-        Self { key, shown }
+    fn from_parts(key: Self::Meta, fields: Fields) -> Self {
+        Self { key, fields }
     }
 
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
@@ -100,15 +100,15 @@ impl Record for Domain {
     }
 }
 
-/// Adds a domain to an organization, unverified.
+/// Creates an unverified domain in an organization.
 ///
 /// # Errors
-/// 400 for a field; what is wrong with the name goes first, and that it is taken before what it looks like.
+/// 400 for an invalid field. Errors of the name come first: in use, then malformed.
 pub fn create(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
     new: &NewDomain,
-    draw: &mut Draw,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<DomainId> {
     if let Some(name) = new.name() {
@@ -116,13 +116,13 @@ pub fn create(
         input::require_domain(name)?;
     }
     let new = new.get()?.clone();
-    let id = DomainId(draw.uuid(now));
-    let mut shown = Shown {
+    let id = DomainId(rng.uuid(now));
+    let mut fields = Fields {
         id,
         domain: String::new(),
         is_verified: false,
         verified_at: None,
-        verification_challenge: URL_SAFE_NO_PAD.encode(draw.bytes()),
+        verification_challenge: URL_SAFE_NO_PAD.encode(rng.bytes()),
         jit_provisioning_enabled: false,
         sso_enforcement: String::new(),
         has_saml: false,
@@ -130,13 +130,13 @@ pub fn create(
         saml_acs_url: None,
         saml_x509_cert: None,
     };
-    input::fill(new, &mut shown);
-    tx.put(&Domain { key: (organization, id), shown })?;
+    input::fill(new, &mut fields);
+    tx.put(&Domain { key: (organization, id), fields })?;
     Ok(id)
 }
 
-/// A name is free again the moment its organization is removed, although the sweeper may have yet to come to
-/// the record that holds it; that is then removed here.
+/// Fails if a domain with this name exists. Deleting an organization frees its names at once, although its records are
+/// deleted later; in that case, this function deletes the old record.
 fn require_free(tx: &mut WriteTx<'_>, name: &str) -> Result<()> {
     let Some(holder) = tx.lookup(&BY_NAME, &name.to_owned())? else { return Ok(()) };
     if tx.exists::<Organization>(&holder.0)? {
@@ -146,11 +146,11 @@ fn require_free(tx: &mut WriteTx<'_>, name: &str) -> Result<()> {
     tx.remove::<Domain>(&holder).map(drop)
 }
 
-/// Changes a domain: everything but its name.
+/// Updates a domain. Its name cannot change.
 ///
 /// # Errors
-/// 404 for no such domain; 400 for a field, for one that only verified domains have, and for enforcing SAML
-/// without all that it needs.
+/// 404 if the domain does not exist. 400 for an invalid field, for a field that only a verified domain may have, and
+/// for enforcing SAML without the SAML fields.
 pub fn update(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
@@ -159,21 +159,21 @@ pub fn update(
 ) -> Result<()> {
     let mut domain: Domain = tx.get(&(organization, id))?;
     let patch = patch.get()?;
-    input::require_verified(&domain.shown, patch)?;
-    input::apply(patch.clone(), &mut domain.shown);
-    saml::require_enforceable(&domain.shown, patch)?;
+    input::require_verified(&domain.fields, patch)?;
+    input::apply(patch.clone(), &mut domain.fields);
+    saml::require_enforceable(&domain.fields, patch)?;
     tx.put(&domain)
 }
 
-/// Removes a domain. Its name is free at once.
+/// Deletes a domain. Its name is free at once.
 ///
 /// # Errors
-/// 404 for no such domain.
-pub fn remove(tx: &mut WriteTx<'_>, organization: OrganizationId, id: DomainId) -> Result<()> {
+/// 404 if the domain does not exist.
+pub fn delete(tx: &mut WriteTx<'_>, organization: OrganizationId, id: DomainId) -> Result<()> {
     tx.remove::<Domain>(&(organization, id))?.map(drop).ok_or_else(Error::not_found)
 }
 
-/// What has to be found in the DNS before a domain is verified.
+/// The TXT record that verifies a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Challenge {
     domain: String,
@@ -181,27 +181,26 @@ pub struct Challenge {
 }
 
 impl Challenge {
-    /// Where the record has to be: an absolute name.
+    /// Returns the absolute DNS name of the record.
     pub fn name(&self, prefix: &str) -> String {
         format!("{prefix}.{}.", self.domain)
     }
 
-    /// Whether these are the records of a domain that is proven to be the organization's: the first string of
-    /// one of them is the challenge (facts-org §2.3). The challenge is no secret, so nothing is told by how
-    /// long this takes.
+    /// Returns whether one of these TXT records verifies the domain: its first string must equal the challenge, as in
+    /// PostHog. The challenge is not a secret, so the comparison need not take constant time.
     pub fn is_met_by(&self, records: &[Vec<Vec<u8>>]) -> bool {
         let value = self.value.as_bytes();
         records.iter().any(|strings| strings.first().is_some_and(|first| first == value))
     }
 }
 
-/// What is still to be found for a domain.
+/// Returns the challenge of an unverified domain.
 ///
 /// # Errors
-/// 404 for no such domain; 400 for one that is verified.
+/// 404 if the domain does not exist, 400 if it is already verified.
 pub fn challenge(tx: &impl Tx, organization: OrganizationId, id: DomainId) -> Result<Challenge> {
-    let Shown { domain, verification_challenge: value, is_verified, .. } =
-        tx.get::<Domain>(&(organization, id))?.shown;
+    let Fields { domain, verification_challenge: value, is_verified, .. } =
+        tx.get::<Domain>(&(organization, id))?.fields;
     if is_verified {
         let detail = "This domain has already been verified.";
         return Err(Error::invalid("already_verified", detail));
@@ -209,11 +208,11 @@ pub fn challenge(tx: &impl Tx, organization: OrganizationId, id: DomainId) -> Re
     Ok(Challenge { domain, value })
 }
 
-/// Marks a domain verified whose [`Challenge`] was met. Neither its name nor its challenge ever changes, so
-/// what was found before still holds; one that was verified meanwhile stays as it is.
+/// Marks a domain as verified, after its [`Challenge`] was met. The name and the challenge never change, so an earlier
+/// DNS lookup remains valid. A verified domain stays unchanged.
 ///
 /// # Errors
-/// 404 when the domain was removed meanwhile.
+/// 404 if the domain was deleted in the meantime.
 pub fn verify(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
@@ -221,24 +220,24 @@ pub fn verify(
     now: Timestamp,
 ) -> Result<()> {
     let mut domain: Domain = tx.get(&(organization, id))?;
-    if domain.shown.is_verified {
+    if domain.fields.is_verified {
         return Ok(());
     }
-    domain.shown.is_verified = true;
-    domain.shown.verified_at = Some(now);
+    domain.fields.is_verified = true;
+    domain.fields.verified_at = Some(now);
     tx.put(&domain)
 }
 
-/// The organization that proved that an address is under its domain: the address's own, or the nearest one above.
+/// Returns the organization that verified the domain of an address, or the nearest parent domain.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub fn holder_of(tx: &impl Tx, email: &str) -> Result<Option<OrganizationId>> {
+pub fn owner_of(tx: &impl Tx, email: &str) -> Result<Option<OrganizationId>> {
     let mut name = email.rsplit_once('@').map(|(_, domain)| domain.to_lowercase());
     while let Some(domain) = name {
         if let Some(key) = tx.lookup(&BY_NAME, &domain)?
             && tx.exists::<Organization>(&key.0)?
-            && tx.get::<Domain>(&key)?.shown.is_verified
+            && tx.get::<Domain>(&key)?.fields.is_verified
         {
             return Ok(Some(key.0));
         }
@@ -247,18 +246,18 @@ pub fn holder_of(tx: &impl Tx, email: &str) -> Result<Option<OrganizationId>> {
     Ok(None)
 }
 
-/// The domains of an organization: how many there are in all, and those in `window` as the items of a JSON
+/// Lists the domains of an organization by name. Returns the total and the items in `window` as the items of a JSON
 /// array.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
 pub fn list(tx: &impl Tx, organization: OrganizationId, window: Window) -> Result<(u64, Vec<u8>)> {
     let count = tx.count::<Domain>(&organization)?;
-    let mut items = Items::default();
+    let mut items = JsonItems::default();
     if window.begins_within(count) {
         tx.walk(&OF_ORGANIZATION, &organization, window, |row| {
             items.push(|out| {
-                out.extend_from_slice(row.shown);
+                out.extend_from_slice(row.fields);
                 Ok(())
             })
         })?;
@@ -266,13 +265,13 @@ pub fn list(tx: &impl Tx, organization: OrganizationId, window: Window) -> Resul
     Ok((count, items.into_bytes()))
 }
 
-/// The Domain of the API document.
+/// Returns the JSON of a domain.
 ///
 /// # Errors
-/// 404 for no such domain.
+/// 404 if the domain does not exist.
 pub fn body(tx: &impl Tx, organization: OrganizationId, id: DomainId) -> Result<Versioned> {
-    let shown = tx.view(&(organization, id), |row: Row<'_, Domain>| {
-        Ok(Versioned::new(row.version, row.shown.to_vec()))
+    let fields = tx.view(&(organization, id), |row: Row<'_, Domain>| {
+        Ok(Versioned::new(row.version, row.fields.to_vec()))
     })?;
-    shown.ok_or_else(Error::not_found)
+    fields.ok_or_else(Error::not_found)
 }

@@ -1,15 +1,15 @@
-//! The three fields of SAML, all of which it takes to enforce it (decisions §4, Domain).
+//! The three SAML fields of a domain. SAML can be enforced only if all of them are set.
 
 use crate::error::{Error, Result};
 use crate::patch::Patch;
 
-use super::{DomainPatch, Shown};
+use super::{DomainPatch, Fields};
 
-/// The `sso_enforcement` that needs more than itself.
+/// The value of `sso_enforcement` that requires the SAML fields.
 pub(super) const PROVIDER: &str = "saml";
 
-/// Writes what was sent of the three fields, in the document's order, into a domain.
-pub(super) fn apply(sent: [Patch<String>; 3], domain: &mut Shown) {
+/// Applies the SAML fields of a request, in the order in which PostHog lists them, to a domain.
+pub(super) fn apply(sent: [Patch<String>; 3], domain: &mut Fields) {
     let [entity_id, acs_url, x509_cert] = sent;
     entity_id.apply(&mut domain.saml_entity_id);
     acs_url.apply(&mut domain.saml_acs_url);
@@ -17,16 +17,16 @@ pub(super) fn apply(sent: [Patch<String>; 3], domain: &mut Shown) {
     domain.has_saml = is_complete(domain);
 }
 
-/// Whether all that SAML needs is there.
-fn is_complete(domain: &Shown) -> bool {
+/// Returns whether all SAML fields are set.
+fn is_complete(domain: &Fields) -> bool {
     [&domain.saml_entity_id, &domain.saml_acs_url, &domain.saml_x509_cert]
         .into_iter()
         .all(|field| field.as_deref().is_some_and(|text| !text.is_empty()))
 }
 
-/// What a PATCH has made of a domain must not enforce SAML without all that it needs. At fault is
-/// `sso_enforcement` where that was sent, and otherwise the field that was cleared.
-pub(super) fn require_enforceable(domain: &Shown, patch: &DomainPatch) -> Result<()> {
+/// Fails if the updated domain enforces SAML without all SAML fields. The error names `sso_enforcement` if the patch
+/// contains it, or else the cleared field.
+pub(super) fn require_enforceable(domain: &Fields, patch: &DomainPatch) -> Result<()> {
     if domain.sso_enforcement != PROVIDER || domain.has_saml {
         return Ok(());
     }

@@ -2,11 +2,11 @@
 
 use axum::extract::State;
 
-use crate::access::{Admitted, Changing, InOrganization, Needs};
-use crate::http::answer::{Answer, Answered};
-use crate::http::body::{AnyBody, Body};
-use crate::http::page::Page;
-use crate::http::path::Id;
+use crate::auth::{InOrganization, ReadAccess, Requirements, WriteAccess};
+use crate::http::body::{AnyJsonBody, JsonBody};
+use crate::http::paging::PageParams;
+use crate::http::path::PathId;
+use crate::http::response::{ApiResponse, ApiResult};
 use crate::http::routes::Routes;
 use crate::ids::InviteId;
 use crate::secret::Seed;
@@ -14,91 +14,99 @@ use crate::state::App;
 use crate::store::Order;
 
 use super::body::{CreatedInvite, InviteBody};
-use super::input::MAX_AT_ONCE;
-use super::{Invite, InviteFields, NewInvite, NewInvites, Terms};
+use super::input::MAX_PER_REQUEST;
+use super::{Invite, InviteConfig, InviteFields, NewInvite, NewInvites};
 
 const LIST: &str = "/api/organizations/{organization_id}/invites/";
 const BULK: &str = "/api/organizations/{organization_id}/invites/bulk/";
 const ONE: &str = "/api/organizations/{organization_id}/invites/{id}/";
 
-/// The routes of invites.
+/// Adds the routes of invites.
 pub fn routes(routes: &mut Routes) {
-    let read = Needs::scope("organization_member:read");
-    let write = Needs::scope("organization_member:write");
-    routes.noun("invites", "What lets somebody join an organization.");
+    let read = Requirements::scope("organization_member:read");
+    let write = Requirements::scope("organization_member:write");
+    routes.resource("invites", "Invites let a person join an organization.");
     routes
         .get(LIST, "invites_list", read, list)
         .summary("List the invites of an organization, newest first.")
-        .lists::<InviteBody>();
+        .returns_page::<InviteBody>();
     routes
-        .post(LIST, "invites_create", write.inviting(), create)
-        .summary("Invite somebody, in the place of any other invite for the same address.")
-        .takes::<InviteFields>()
+        .post(LIST, "invites_create", write.can_invite(), create)
+        .summary("Create an invite. It replaces any other invite for the same address.")
+        .body::<InviteFields>()
         .example(r#"{"target_email": "ben@corp.example", "first_name": "Ben", "level": 8}"#)
-        .answers::<CreatedInvite>(201);
+        .returns::<CreatedInvite>(201);
     routes
-        .post(BULK, "invites_bulk_create", write.inviting(), create_all)
-        .summary("Invite several at once: all of them, or none.")
-        .takes_several::<InviteFields>(MAX_AT_ONCE)
+        .post(BULK, "invites_bulk_create", write.can_invite(), create_all)
+        .summary("Create several invites: either all of them or none.")
+        .body_or_array::<InviteFields>(MAX_PER_REQUEST)
         .example(r#"[{"target_email": "ben@corp.example"}, {"target_email": "eva@corp.example"}]"#)
-        .empty(200);
+        .returns_empty(200);
     routes
         .delete(ONE, "invites_destroy", write, destroy)
-        .summary("Remove an invite.")
+        .summary("Delete an invite.")
         .id::<InviteId>();
 }
 
-async fn list(State(app): State<App>, at: Admitted<InOrganization>, page: Page) -> Answered {
+async fn list(
+    State(app): State<App>,
+    access: ReadAccess<InOrganization>,
+    page: PageParams,
+) -> ApiResult {
     let now = app.now();
-    page.answer(at, move |tx, at, page| {
-        super::list(tx, &at.place.member, page.window(Order::Descending), now)
+    page.respond(access, move |tx, at, page| {
+        super::list(tx, &at.tenant.member, page.window(Order::Descending), now)
     })
     .await
 }
 
 async fn create(
     State(app): State<App>,
-    at: Changing<InOrganization>,
-    Body(sent): Body,
-) -> Answered {
-    let (new, seed) = (NewInvite::of(&sent), Seed::take());
-    let (terms, links) = (terms(&app), app.links().clone());
-    app.post(&at, move |tx, _, InOrganization { member }: &InOrganization, now| {
-        let id = super::create(tx, member, terms, &new, &mut seed.draw(), now)?;
-        let links = terms.shows_link_to(member).then_some(&links);
-        super::body(tx, member.organization, id, links, now).map(Answer::Created)
+    access: WriteAccess<InOrganization>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let (new, seed) = (NewInvite::of(&sent), Seed::generate());
+    let (terms, links) = (invite_config(&app), app.links().clone());
+    app.post(&access, move |tx, _, InOrganization { member }: &InOrganization, now| {
+        let id = super::create(tx, member, terms, &new, &mut seed.rng(), now)?;
+        let links = terms.can_see_link(member).then_some(&links);
+        super::body(tx, member.organization, id, links, now).map(ApiResponse::Created)
     })
     .await
 }
 
 async fn create_all(
     State(app): State<App>,
-    at: Changing<InOrganization>,
-    AnyBody(sent): AnyBody,
-) -> Answered {
-    let (new, seed, terms) = (NewInvites::of(sent), Seed::take(), terms(&app));
-    app.post(&at, move |tx, _, place: &InOrganization, now| {
-        super::create_all(tx, &place.member, terms, &new, &mut seed.draw(), now)?;
-        Ok(Answer::Empty)
+    access: WriteAccess<InOrganization>,
+    AnyJsonBody(sent): AnyJsonBody,
+) -> ApiResult {
+    let (new, seed, terms) = (NewInvites::of(sent), Seed::generate(), invite_config(&app));
+    app.post(&access, move |tx, _, tenant: &InOrganization, now| {
+        super::create_all(tx, &tenant.member, terms, &new, &mut seed.rng(), now)?;
+        Ok(ApiResponse::Empty)
     })
     .await
 }
 
 async fn destroy(
     State(app): State<App>,
-    at: Changing<InOrganization>,
-    Id(id): Id<InviteId>,
-) -> Answered {
-    let (id, expected) = (id?, at.expected.clone());
-    app.change(&at, move |tx, _, place: &InOrganization, _| {
-        super::remove(tx, place.member.organization, id)?;
-        expected.require::<Invite>(tx, &(place.member.organization, id))
+    access: WriteAccess<InOrganization>,
+    PathId(id): PathId<InviteId>,
+) -> ApiResult {
+    let (id, expected) = (id?, access.if_match.clone());
+    app.change(&access, move |tx, _, tenant: &InOrganization, _| {
+        super::delete(tx, tenant.member.organization, id)?;
+        expected.require::<Invite>(tx, &(tenant.member.organization, id))
     })
     .await?;
-    Ok(Answer::NoContent)
+    Ok(ApiResponse::NoContent)
 }
 
-fn terms(app: &App) -> Terms {
+fn invite_config(app: &App) -> InviteConfig {
     let config = app.config();
-    Terms { ttl: config.invite_ttl, sends_mail: app.sends_mail(), most: config.caps.invites }
+    InviteConfig {
+        ttl: config.invite_ttl,
+        sends_mail: app.sends_mail(),
+        max_pending: config.caps.invites,
+    }
 }

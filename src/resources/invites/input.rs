@@ -1,59 +1,59 @@
-//! What is sent to invite somebody.
+//! The request bodies that create invites.
 
 use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::ids::InviteId;
 use crate::input;
-use crate::input::{Choice, Email, Flag, JsonObject, Kind, Nullable, Parsed, Required, Text};
+use crate::input::{Choice, Email, FieldType, Flag, JsonObject, Nullable, Parsed, Required, Text};
 use crate::resources::members::{Level, Levels, Membership};
 use crate::time::Timestamp;
 
-use super::Shown;
-use super::project_access::Accesses;
+use super::Fields;
+use super::project_access::ProjectAccessList;
 
-/// How many invites one request may make.
-pub(super) const MAX_AT_ONCE: usize = 20;
+/// The maximum number of invites in a request.
+pub(super) const MAX_PER_REQUEST: usize = 20;
 
 input! {
-    /// An invite to make.
+    /// The invite to create.
     pub struct InviteFields {
-        /// Whom to invite.
+        /// The address of the person to invite.
         target_email: Required<Email>,
-        /// What to call them.
+        /// The name to greet the person with.
         first_name: Text<30>,
-        /// The level at which they join: 1 member, 8 admin, 15 owner.
+        /// The level of the new member: 1 member, 8 admin, 15 owner.
         level: Choice<Levels>,
-        /// What to tell them, as plain text.
+        /// A message for the person, as plain text.
         message: Nullable<Text<1000>>,
-        /// The private projects that they get access to.
-        private_project_access: Nullable<Accesses>,
-        /// Whether to send a mail.
+        /// The private projects that the new member may access.
+        private_project_access: Nullable<ProjectAccessList>,
+        /// Whether to send the invite by mail. Default true.
         send_email: Flag,
-        /// Whether to take over what a pending invite for the same address gives.
+        /// Whether the new invite also grants what a pending invite for the same address grants.
         combine_pending_invites: Flag,
     }
 }
 
-/// An invite to make. Whether its level is within the inviter's own is asked before its fields are looked at.
+/// An invite to create. Its level is checked before its other fields, so it is parsed separately.
 #[derive(Debug, Clone)]
 pub struct NewInvite {
     level: Option<Level>,
-    /// Its fields.
+    /// The fields of the invite.
     pub fields: Parsed<InviteFields>,
 }
 
 impl NewInvite {
-    /// The invite that a body asks for.
+    /// Parses a request body.
     pub fn of(sent: &JsonObject) -> Self {
         let level = sent.get("level").and_then(|level| Choice::<Levels>::read(level).ok());
-        Self { level, fields: Parsed::of(sent) }
+        Self { level, fields: Parsed::new(sent) }
     }
 
-    /// Lets nobody invite above their own level.
+    /// Checks that the level is not above the caller's own.
     ///
     /// # Errors
-    /// 403 where it is above.
+    /// 403 if the level is above the caller's.
     pub fn require_level_within(&self, caller: &Membership) -> Result<()> {
         if self.level.is_some_and(|level| level > caller.level) {
             return Err(Error::denied(
@@ -64,21 +64,21 @@ impl NewInvite {
     }
 }
 
-/// The invites that one body asks for: an array of them, or a single one.
+/// The invites to create with one request: an array, or a single object.
 #[derive(Debug, Clone)]
 pub struct NewInvites(Result<Vec<NewInvite>>);
 
 impl NewInvites {
-    /// The invites that a body asks for.
+    /// Parses a request body.
     pub fn of(sent: Value) -> Self {
         Self(read_all(sent))
     }
 
-    /// The invites, 1 to 20.
+    /// Returns the 1 to 20 invites.
     ///
     /// # Errors
-    /// 400 for a body that is neither an array nor an object, for an empty or too long array, and for an
-    /// element that is no object.
+    /// 400 if the body is neither an array nor an object, if the array is empty or too long, or if an element is not an
+    /// object.
     pub fn get(&self) -> Result<&[NewInvite]> {
         self.0.as_deref().map_err(Clone::clone)
     }
@@ -98,30 +98,38 @@ fn read_all(sent: Value) -> Result<Vec<NewInvite>> {
     if items.is_empty() {
         return Err(Error::invalid("empty", "This list may not be empty."));
     }
-    if items.len() > MAX_AT_ONCE {
-        let detail = format!("A maximum of {MAX_AT_ONCE} invites can be sent in a single request.");
+    if items.len() > MAX_PER_REQUEST {
+        let detail =
+            format!("A maximum of {MAX_PER_REQUEST} invites can be sent in a single request.");
         return Err(Error::invalid("max_length", detail));
     }
     let numbered = items.into_iter().enumerate();
     numbered
-        .map(|(index, item)| match input::object(item) {
+        .map(|(index, item)| match input::require_object(item) {
             Ok(sent) => Ok(NewInvite::of(&sent)),
-            Err(error) => Err(at(index, error)),
+            Err(error) => Err(at_index(index, error)),
         })
         .collect()
 }
 
-/// The same refusal, reported at the element's index.
-pub(super) fn at(index: usize, error: Error) -> Error {
+/// Adds the index of the element to an error, as in `0__level`.
+pub(super) fn at_index(index: usize, error: Error) -> Error {
     match (error.status(), error.attr()) {
-        (400, Some(_)) => error.within(&index.to_string()),
-        (400, None) => error.within("non_field_errors").within(&index.to_string()),
+        (400, Some(_)) => error.with_attr_prefix(&index.to_string()),
+        (400, None) => {
+            error.with_attr_prefix("non_field_errors").with_attr_prefix(&index.to_string())
+        }
         _ => error,
     }
 }
 
-/// The stored form of what was sent.
-pub(super) fn shown(fields: InviteFields, id: InviteId, sends_mail: bool, now: Timestamp) -> Shown {
+/// Returns the stored fields of a new invite.
+pub(super) fn fields_of(
+    fields: InviteFields,
+    id: InviteId,
+    sends_mail: bool,
+    now: Timestamp,
+) -> Fields {
     let InviteFields {
         target_email,
         first_name,
@@ -132,7 +140,7 @@ pub(super) fn shown(fields: InviteFields, id: InviteId, sends_mail: bool, now: T
         combine_pending_invites,
     } = fields;
     let send_email = send_email.unwrap_or(true);
-    Shown {
+    Fields {
         id,
         target_email,
         first_name: first_name.unwrap_or_default(),

@@ -1,7 +1,7 @@
-//! The links by which invites are accepted, and the tokens in them (decisions §4, Accepting).
+//! Creates and verifies the links with which invites are accepted.
 //!
-//! A token is derived from the invite's id under a key of the data file, so it lies nowhere. The mail's
-//! and the one that is handed over by other ways are derived apart: only the mail's proves the address.
+//! The token in a link is derived from the id of the invite with a key of the data file, so it is not stored. The link
+//! in the mail and the link that an inviter hands over have different tokens: only the mail's token proves the address.
 
 use std::sync::Arc;
 
@@ -12,25 +12,25 @@ use subtle::ConstantTimeEq;
 
 use crate::error::{Error, Result};
 use crate::ids::InviteId;
-use crate::secret::{Purpose, SigningSecret, base62_pair};
+use crate::secret::{Purpose, SigningSecret, encode_base62};
 
-/// What a right token proves of who presents it.
+/// What a valid token proves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Proof {
-    /// That they read the mail to the invite's address.
+pub enum TokenKind {
+    /// The user received the mail to the invite's address.
     Address,
-    /// That they were handed the link.
+    /// The user received the link in some other way.
     Link,
 }
 
-/// Makes links to invites, and knows their tokens. Its clones are renewed with it.
+/// Creates links to invites and verifies their tokens. Clones share the keys.
 #[derive(Clone)]
-pub struct Links {
+pub struct InviteLinks {
     base: String,
     keys: Arc<ArcSwap<Keys>>,
 }
 
-/// What tokens are derived under.
+/// The keys that tokens are derived with.
 struct Keys {
     mail: Hmac<Sha256>,
     link: Hmac<Sha256>,
@@ -43,32 +43,32 @@ impl Keys {
     }
 }
 
-impl Links {
-    /// Links that begin with `base`, a scheme and a host, under the keys of a data file.
+impl InviteLinks {
+    /// Creates links that begin with `base`, a scheme and a host.
     ///
     /// # Errors
-    /// None in practice: the subkeys have the length that they need.
+    /// Never in practice: the subkeys have the required length.
     pub fn new(base: &str, secret: &SigningSecret) -> Result<Self> {
         let keys = Arc::new(ArcSwap::from_pointee(Keys::new(secret)?));
         Ok(Self { base: base.trim_end_matches('/').to_owned(), keys })
     }
 
-    /// From now on these are links under the keys of `secret`; those made before prove nothing.
+    /// Replaces the keys. Tokens of earlier links become invalid.
     ///
     /// # Errors
-    /// None in practice: the subkeys have the length that they need.
+    /// Never in practice: the subkeys have the required length.
     pub fn renew(&self, secret: &SigningSecret) -> Result<()> {
         self.keys.store(Arc::new(Keys::new(secret)?));
         Ok(())
     }
 
-    /// The link for the mail to the invite's address.
-    pub fn to_mail(&self, id: InviteId) -> String {
+    /// Returns the link for the mail to the invite's address.
+    pub fn mail_link(&self, id: InviteId) -> String {
         self.link(id, &token(&self.keys.load().mail, id))
     }
 
-    /// The link to hand over by other ways.
-    pub fn to_hand_over(&self, id: InviteId) -> String {
+    /// Returns the link that the inviter hands over.
+    pub fn shared_link(&self, id: InviteId) -> String {
         self.link(id, &token(&self.keys.load().link, id))
     }
 
@@ -76,21 +76,20 @@ impl Links {
         format!("{}/signup/{id}?token={token}", self.base)
     }
 
-    /// What `presented` proves as a token of the invite; none where it is wrong. Takes the same time for
-    /// every wrong one.
-    pub fn proof(&self, id: InviteId, presented: &str) -> Option<Proof> {
+    /// Verifies a token of the invite. Returns `None` if it is wrong. Takes the same time for every wrong token.
+    pub fn token_kind(&self, id: InviteId, presented: &str) -> Option<TokenKind> {
         let keys = self.keys.load();
         let is = |key| token(key, id).as_bytes().ct_eq(presented.as_bytes());
         let (mail, link) = (is(&keys.mail), is(&keys.link));
         if mail.into() {
-            return Some(Proof::Address);
+            return Some(TokenKind::Address);
         }
-        bool::from(link).then_some(Proof::Link)
+        bool::from(link).then_some(TokenKind::Link)
     }
 }
 
 fn token(key: &Hmac<Sha256>, id: InviteId) -> String {
     let mut mac = key.clone();
     mac.update(id.0.as_bytes());
-    base62_pair(&mac.finalize().into_bytes().into())
+    encode_base62(&mac.finalize().into_bytes().into())
 }

@@ -1,4 +1,4 @@
-//! Invites: what lets somebody join an organization (API document, Invite; decisions §4; facts-org §3).
+//! Invites to an organization. See `docs/spec/invites.md`.
 
 pub mod body;
 pub mod http;
@@ -15,172 +15,172 @@ use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
-use crate::ids::{InviteId, LetterId, OrganizationId, UserId};
-use crate::mail::outbox::{self, About};
+use crate::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
+use crate::mail::outbox::{self, Notification};
 use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::users;
-use crate::secret::Draw;
+use crate::secret::SeededRng;
 use crate::store::{
     Count, Index, Indexed, Key, Owner, Record, Reference, Table, Tx, Window, WriteTx,
 };
 use crate::time::Timestamp;
 
 pub use input::{InviteFields, NewInvite, NewInvites};
-pub use links::{Links, Proof};
-pub use pending::remove_made_by;
+pub use links::{InviteLinks, TokenKind};
+pub use pending::delete_created_by;
+use project_access::GrantedLevel;
 pub use project_access::ProjectAccess;
-use project_access::ShownLevel;
 
 /// An invite.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Invite {
-    /// What rules decide by.
-    pub head: Head,
-    /// Its fields.
-    pub shown: Shown,
+    /// The fields that access rules need.
+    pub meta: Meta,
+    /// The fields of the JSON.
+    pub fields: Fields,
 }
 
-/// What rules decide by.
+/// The fields of an invite that access rules need.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Head {
-    /// Its id.
+pub struct Meta {
+    /// The id of the invite.
     pub id: InviteId,
-    /// The organization that it leads into.
+    /// The organization that the invite is for.
     pub organization: OrganizationId,
-    /// Counts the invites of the file: lists are sorted by it.
+    /// The number of the invite in order of creation, which sorts lists.
     pub serial: u64,
-    /// Whom it is for: the address in lower case.
+    /// The invited address in lower case.
     pub address: String,
-    /// The level at which they join.
+    /// The level of the new member.
     pub level: Level,
-    /// Who invited them.
+    /// The member that created the invite.
     pub created_by: Option<UserId>,
-    /// From when on it cannot be accepted any more.
+    /// When the invite expires.
     pub expires_at: Timestamp,
 }
 
-/// The fields of the API document that do not depend on the moment.
+/// The stored fields of the JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = InviteFixed)]
-pub struct Shown {
-    /// Its id.
+pub struct Fields {
+    /// The id of the invite.
     pub id: InviteId,
-    /// Whom it is for, as it was typed, the domain in lower case.
+    /// The invited address as entered, with the domain in lower case.
     #[schema(format = IdnEmail)]
     pub target_email: String,
-    /// What the inviter calls them.
+    /// The name to greet the person with.
     pub first_name: String,
-    /// Whether a mail was handed to the outbox.
+    /// Whether a mail was queued.
     pub emailing_attempt_made: bool,
-    /// The level at which they join.
+    /// The level of the new member.
     pub level: Level,
-    /// When it was made.
+    /// When the invite was created.
     pub created_at: Timestamp,
-    /// The same: an invite is never changed, only replaced.
+    /// Same as `created_at`: an invite is replaced, never updated.
     pub updated_at: Timestamp,
-    /// What the inviter tells them.
+    /// The inviter's message.
     pub message: Option<String>,
-    /// The private projects that they get access to.
+    /// The private projects that the new member may access.
     pub private_project_access: Vec<ProjectAccess>,
-    /// Whether a mail was asked for.
+    /// Whether the inviter asked for a mail.
     pub send_email: bool,
-    /// Whether it was to take over what a pending one gave.
+    /// Whether the invite also grants what a pending invite for the same address granted.
     pub combine_pending_invites: bool,
 }
 
-/// By id alone, which is unique over all organizations.
+/// The invite with an id. Ids are unique over all organizations.
 pub const BY_ID: Index<Invite, InviteId> =
-    Index::unique(Table::InvitesById, |invite| Some(invite.head.id));
-/// The one invite for an address.
+    Index::unique(Table::InvitesById, |invite| Some(invite.meta.id));
+/// The invite for an address. An organization has at most one for each address.
 pub const BY_ADDRESS: Index<Invite, (OrganizationId, String)> =
     Index::unique(Table::InvitesByAddress, |invite| {
-        Some((invite.head.organization, invite.head.address.clone()))
+        Some((invite.meta.organization, invite.meta.address.clone()))
     });
 /// The invites of an organization, oldest first.
 pub const BY_SERIAL: Index<Invite, (OrganizationId, u64)> =
     Index::many(Table::InvitesBySerial, |invite| {
-        Some((invite.head.organization, invite.head.serial))
+        Some((invite.meta.organization, invite.meta.serial))
     });
 
 impl Record for Invite {
     const TABLE: Table = Table::Invites;
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_ID, &BY_ADDRESS, &BY_SERIAL];
     const COUNTS: &'static [Count<Self>] =
-        &[Count::per(|invite| Some(invite.head.organization.encoded()))];
+        &[Count::per(|invite| Some(invite.meta.organization.encoded()))];
     type Key = (OrganizationId, InviteId);
-    type Head = Head;
-    type Shown = Shown;
+    type Meta = Meta;
+    type Fields = Fields;
 
     fn key(&self) -> Self::Key {
-        (self.head.organization, self.head.id)
+        (self.meta.organization, self.meta.id)
     }
 
-    fn parts(&self) -> (&Head, &Shown) {
-        (&self.head, &self.shown)
+    fn parts(&self) -> (&Meta, &Fields) {
+        (&self.meta, &self.fields)
     }
 
-    fn join(head: Head, shown: Shown) -> Self {
-        Self { head, shown }
+    fn from_parts(meta: Meta, fields: Fields) -> Self {
+        Self { meta, fields }
     }
 
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.head.organization.owner()))
+        Ok(Some(self.meta.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Organization>(&self.head.organization)]
+        vec![Reference::to::<Organization>(&self.meta.organization)]
     }
 }
 
-impl Head {
-    /// Whether it cannot be accepted any more.
+impl Meta {
+    /// Returns whether the invite has expired.
     pub fn is_expired(&self, now: Timestamp) -> bool {
         now >= self.expires_at
     }
 }
 
-/// What holds for every invite that is made now.
+/// The configuration that applies to new invites.
 #[derive(Debug, Clone, Copy)]
-pub struct Terms {
-    /// How long it can be accepted.
+pub struct InviteConfig {
+    /// How long an invite can be accepted.
     pub ttl: Duration,
-    /// Whether there is a mail server to hand mails to.
+    /// Whether a mail server is configured.
     pub sends_mail: bool,
-    /// How many pending invites an organization may have.
-    pub most: u64,
+    /// The maximum number of pending invites of an organization.
+    pub max_pending: u64,
 }
 
-/// Makes an invite, in the place of any other for the same address in the organization.
+/// Creates an invite. It replaces any other invite for the same address in the organization.
 ///
 /// # Errors
-/// 403 for a level above the inviter's own; 400 for a field, where the address is a member's, or where the
-/// organization has as many pending invites as it may have.
+/// 403 for a level above the caller's own. 400 for an invalid field, if the address belongs to a member, or if the
+/// organization has the maximum number of pending invites.
 pub fn create(
     tx: &mut WriteTx<'_>,
     caller: &Membership,
-    terms: Terms,
+    terms: InviteConfig,
     new: &NewInvite,
-    draw: &mut Draw,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<InviteId> {
     new.require_level_within(caller)?;
     let fields = new.fields.get()?;
     require_grantable(tx, caller, fields)?;
-    put(tx, caller, terms, fields, draw, now)
+    put(tx, caller, terms, fields, rng, now)
 }
 
-/// Makes all of these invites or none.
+/// Creates all of these invites or none.
 ///
 /// # Errors
-/// As [`create`]; a 400 is reported at `<index>__<field>`, and nobody is told of an earlier invite's
-/// fields before each one's level is within the inviter's own.
+/// The same as [`create`], but a 400 is reported at `<index>__<field>`. The levels of all invites are checked before
+/// any other field.
 pub fn create_all(
     tx: &mut WriteTx<'_>,
     caller: &Membership,
-    terms: Terms,
+    terms: InviteConfig,
     new: &NewInvites,
-    draw: &mut Draw,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<()> {
     let new = new.get()?;
@@ -191,10 +191,10 @@ pub fn create_all(
             require_grantable(tx, caller, fields)?;
             Ok(fields)
         });
-        all.push(checked.map_err(|error| input::at(index, error))?);
+        all.push(checked.map_err(|error| input::at_index(index, error))?);
     }
     for (index, fields) in all.into_iter().enumerate() {
-        put(tx, caller, terms, fields, draw, now).map_err(|error| input::at(index, error))?;
+        put(tx, caller, terms, fields, rng, now).map_err(|error| input::at_index(index, error))?;
     }
     Ok(())
 }
@@ -207,18 +207,18 @@ fn require_grantable(tx: &impl Tx, caller: &Membership, fields: &InviteFields) -
 fn put(
     tx: &mut WriteTx<'_>,
     caller: &Membership,
-    terms: Terms,
+    terms: InviteConfig,
     fields: &InviteFields,
-    draw: &mut Draw,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<InviteId> {
     let organization = caller.organization;
     require_person(&fields.target_email)?;
     require_no_member(tx, organization, &fields.target_email)?;
-    let id = InviteId(draw.uuid(now));
-    let shown = input::shown(fields.clone(), id, terms.sends_mail, now);
+    let id = InviteId(rng.uuid(now));
+    let shown = input::fields_of(fields.clone(), id, terms.sends_mail, now);
     let mut invite = Invite {
-        head: Head {
+        meta: Meta {
             id,
             organization,
             serial: tx.next_number(Table::Invites)?,
@@ -227,26 +227,26 @@ fn put(
             created_by: Some(caller.user),
             expires_at: now.plus(terms.ttl),
         },
-        shown,
+        fields: shown,
     };
-    let replaced = take(tx, organization, &invite.head.address)?;
-    pending::require_room(tx, organization, terms.most, now)?;
+    let replaced = take(tx, organization, &invite.meta.address)?;
+    pending::require_room(tx, organization, terms.max_pending, now)?;
     if let Some(replaced) = replaced
-        && invite.shown.combine_pending_invites
-        && !replaced.head.is_expired(now)
+        && invite.fields.combine_pending_invites
+        && !replaced.meta.is_expired(now)
     {
         combine(tx, caller, &mut invite, &replaced)?;
     }
-    if invite.shown.emailing_attempt_made {
-        let to = invite.shown.target_email.clone();
-        let about = About::Invite { invite: id, to, by: Some(caller.user) };
-        outbox::post(tx, LetterId(id.0), organization, about, now)?;
+    if invite.fields.emailing_attempt_made {
+        let to = invite.fields.target_email.clone();
+        let about = Notification::Invite { invite: id, to, by: caller.user };
+        outbox::enqueue(tx, OutboxMessageId(id.0), organization, about, now)?;
     }
     tx.put(&invite)?;
     Ok(id)
 }
 
-/// Bots are shown in no list, so nobody gets in as one.
+/// Checks that the address is not a bot's. Lists do not show bots, so a bot must not become a member.
 fn require_person(email: &str) -> Result<()> {
     if members::is_bot(email) {
         return Err(Error::field("target_email", "invalid_input", "Enter a valid email address."));
@@ -256,7 +256,7 @@ fn require_person(email: &str) -> Result<()> {
 
 fn require_no_member(tx: &impl Tx, organization: OrganizationId, email: &str) -> Result<()> {
     let Some(user) = users::find_by_email(tx, email)? else { return Ok(()) };
-    match members::find(tx, organization, user.head.id)? {
+    match members::find(tx, organization, user.meta.id)? {
         None => Ok(()),
         Some(_) => Err(Error::invalid(
             "invalid_input",
@@ -265,37 +265,38 @@ fn require_no_member(tx: &impl Tx, organization: OrganizationId, email: &str) ->
     }
 }
 
-/// Gives `invite` what the pending one gave, as far as the inviter may give it: the higher level, and the
-/// higher level on each project (facts-org §3.2; decisions §4).
+/// Adds what the pending invite granted to `invite`: the higher level, and the higher level on each project, up to what
+/// the caller may grant.
 fn combine(tx: &impl Tx, caller: &Membership, invite: &mut Invite, pending: &Invite) -> Result<()> {
-    let level = invite.head.level.max(pending.head.level.min(caller.level));
-    invite.head.level = level;
-    invite.shown.level = level;
+    let level = invite.meta.level.max(pending.meta.level.min(caller.level));
+    invite.meta.level = level;
+    invite.fields.level = level;
     let mut highest = BTreeMap::new();
-    let inherited = project_access::within(tx, caller, &pending.shown.private_project_access)?;
+    let inherited =
+        project_access::limit_to_grantable(tx, caller, &pending.fields.private_project_access)?;
     for ProjectAccess { id, level } in
-        inherited.into_iter().chain(invite.shown.private_project_access.drain(..))
+        inherited.into_iter().chain(invite.fields.private_project_access.drain(..))
     {
         let known = highest.entry(id).or_insert(level.granted());
         *known = (*known).max(level.granted());
     }
-    invite.shown.private_project_access = highest
+    invite.fields.private_project_access = highest
         .into_iter()
-        .map(|(id, level)| ProjectAccess { id, level: ShownLevel::word(level) })
+        .map(|(id, level)| ProjectAccess { id, level: GrantedLevel::word(level) })
         .collect();
     Ok(())
 }
 
-/// Removes an invite, and its mail if that was not sent yet.
+/// Deletes an invite and its unsent mail.
 ///
 /// # Errors
-/// 404 when there is none.
-pub fn remove(tx: &mut WriteTx<'_>, organization: OrganizationId, id: InviteId) -> Result<()> {
+/// 404 if the invite does not exist.
+pub fn delete(tx: &mut WriteTx<'_>, organization: OrganizationId, id: InviteId) -> Result<()> {
     tx.remove::<Invite>(&(organization, id))?.ok_or_else(Error::not_found)?;
-    outbox::withdraw(tx, LetterId(id.0))
+    outbox::cancel(tx, OutboxMessageId(id.0))
 }
 
-/// Removes the invite for an address, and its mail if that was not sent yet; answers the invite.
+/// Deletes the invite for an address and its unsent mail. Returns the invite.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
@@ -307,13 +308,13 @@ pub fn take(
     let Some(key) = tx.lookup(&BY_ADDRESS, &(organization, address.to_owned()))? else {
         return Ok(None);
     };
-    outbox::withdraw(tx, LetterId(key.1.0))?;
+    outbox::cancel(tx, OutboxMessageId(key.1.0))?;
     tx.remove::<Invite>(&key)
 }
 
-/// The invite with this id, in whichever organization, while it holds: while the organization is there, and
-/// whoever made the invite is a member who may still give what it gives. So nobody who was removed or
-/// lowered comes back by an invite of their own.
+/// Returns the invite with this id in any organization, if it is valid. An invite becomes invalid when its organization
+/// is deleted, or when its creator is no longer a member or may no longer grant what it grants. Otherwise a removed
+/// member could rejoin with an invite of their own.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
@@ -324,22 +325,22 @@ pub fn find_by_id(tx: &impl Tx, id: InviteId) -> Result<Option<Invite>> {
     }
     let invite: Option<Invite> = tx.find(&key)?;
     match invite {
-        Some(invite) if holds(tx, &invite)? => Ok(Some(invite)),
+        Some(invite) if is_valid(tx, &invite)? => Ok(Some(invite)),
         _ => Ok(None),
     }
 }
 
-fn holds(tx: &impl Tx, invite: &Invite) -> Result<bool> {
-    let Some(inviter) = invite.head.created_by else { return Ok(true) };
-    let inviter = members::find_listed(tx, invite.head.organization, inviter)?;
-    let Some(inviter) = inviter.filter(|inviter| inviter.level >= invite.head.level) else {
+fn is_valid(tx: &impl Tx, invite: &Invite) -> Result<bool> {
+    let Some(inviter) = invite.meta.created_by else { return Ok(true) };
+    let inviter = members::find_listed(tx, invite.meta.organization, inviter)?;
+    let Some(inviter) = inviter.filter(|inviter| inviter.level >= invite.meta.level) else {
         return Ok(false);
     };
-    project_access::holds(tx, &inviter, &invite.shown.private_project_access)
+    project_access::can_still_grant(tx, &inviter, &invite.fields.private_project_access)
 }
 
-/// The invites of the caller's organization: how many there are in all, and those in `window` as the items of a JSON
-/// array. Access to private projects that the caller may not see is left out.
+/// Lists the invites of the caller's organization. Returns the total and the items in `window` as the items of a JSON
+/// array, without projects that the caller may not see.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
@@ -351,31 +352,31 @@ pub fn list(
 ) -> Result<(u64, Vec<u8>)> {
     let organization = caller.organization;
     let count = tx.count::<Invite>(&organization)?;
-    let mut items = body::Items::of(caller);
+    let mut items = body::InviteItems::of(caller);
     if window.begins_within(count) {
         tx.walk(&BY_SERIAL, &organization, window, |row| items.push(tx, &row, now))?;
     }
     Ok((count, items.text.into_bytes()))
 }
 
-/// The Invite of the API document, with the link to hand over if `links` are given and no mail was queued.
+/// Returns the JSON of a new invite, with its link if no mail was queued and the caller passes `links`.
 ///
 /// # Errors
-/// 404 when there is none.
+/// 404 if the invite does not exist.
 pub fn body(
     tx: &impl Tx,
     organization: OrganizationId,
     id: InviteId,
-    links: Option<&Links>,
+    links: Option<&InviteLinks>,
     now: Timestamp,
 ) -> Result<Versioned> {
     body::created(tx, (organization, id), links, now)
 }
 
-impl Terms {
-    /// Whether this member is shown the link of an invite. Where mails take invites to their addresses, only
-    /// those who run the organization let somebody in who did not prove the address.
-    pub fn shows_link_to(&self, caller: &Membership) -> bool {
-        !self.sends_mail || caller.level.administers()
+impl InviteConfig {
+    /// Returns whether this member may see the link of an invite. If the server sends mail, only admins and owners may
+    /// let users join without proof of their address.
+    pub fn can_see_link(&self, caller: &Membership) -> bool {
+        !self.sends_mail || caller.level.is_admin()
     }
 }

@@ -1,4 +1,4 @@
-//! How many invites of an organization are pending, and which of them end with their maker.
+//! The limit on pending invites, and the deletion of a former member's invites.
 
 use std::ops::ControlFlow;
 
@@ -7,16 +7,16 @@ use crate::ids::{InviteId, OrganizationId, UserId};
 use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
-use super::{BY_SERIAL, Invite, remove};
+use super::{BY_SERIAL, Invite, delete};
 
-/// How many of the oldest invites are looked at for one that has expired.
-const LOOKED_AT: usize = 100;
+/// The number of oldest invites that are searched for expired ones.
+const MAX_SCANNED: usize = 100;
 
-/// Lets an organization have one more invite. Expired invites are kept for lists to show while there is room;
-/// then the oldest of them go.
+/// Checks that an organization may have one more invite. If the limit is reached, deletes the oldest expired invites,
+/// which lists show until then.
 ///
 /// # Errors
-/// 400 `limit_reached` when as many are pending as may be.
+/// 400 `limit_reached` if the organization has the maximum number of pending invites.
 pub(super) fn require_room(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
@@ -27,7 +27,7 @@ pub(super) fn require_room(
         return Ok(());
     }
     for id in oldest_expired(tx, organization, now)? {
-        remove(tx, organization, id)?;
+        delete(tx, organization, id)?;
         if tx.count::<Invite>(&organization)? < most {
             return Ok(());
         }
@@ -42,23 +42,23 @@ fn oldest_expired(
     organization: OrganizationId,
     now: Timestamp,
 ) -> Result<Vec<InviteId>> {
-    let oldest = Window { offset: 0, limit: LOOKED_AT, order: Order::Ascending };
+    let oldest = Window { offset: 0, limit: MAX_SCANNED, order: Order::Ascending };
     let mut expired = Vec::new();
     tx.walk(&BY_SERIAL, &organization, oldest, |row| {
-        if row.head.is_expired(now) {
-            expired.push(row.head.id);
+        if row.meta.is_expired(now) {
+            expired.push(row.meta.id);
         }
         Ok(())
     })?;
     Ok(expired)
 }
 
-/// Removes up to `limit` invites that a user made in an organization, and their mails that were not sent yet; returns
-/// how many.
+/// Deletes up to `limit` invites that a user created in an organization, with their unsent mails. Returns how many it
+/// deleted.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
-pub fn remove_made_by(
+pub fn delete_created_by(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
     user: UserId,
@@ -69,11 +69,11 @@ pub fn remove_made_by(
         if made.len() == limit {
             return Ok(ControlFlow::Break(()));
         }
-        if row.head.created_by == Some(user) {
-            made.push(row.head.id);
+        if row.meta.created_by == Some(user) {
+            made.push(row.meta.id);
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    made.iter().try_for_each(|id| remove(tx, organization, *id))?;
+    made.iter().try_for_each(|id| delete(tx, organization, *id))?;
     Ok(made.len())
 }

@@ -1,4 +1,4 @@
-//! What an invite gives on private projects (facts-org §3.3).
+//! The access to private projects that an invite grants.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
@@ -8,30 +8,30 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::error::{Error, Result};
 use crate::ids::ProjectId;
-use crate::input::{Integer, Kind, Schema};
+use crate::input::{FieldType, Integer, Schema};
 use crate::resources::members::Membership;
 use crate::resources::projects::Project;
 use crate::resources::projects::grants::{self, GrantLevel};
 use crate::store::Tx;
 
-/// A level on one project.
+/// Access to one project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProjectAccess {
-    /// The project.
+    /// The id of the project.
     pub id: ProjectId,
-    /// The level there.
-    pub level: ShownLevel,
+    /// The level on the project.
+    pub level: GrantedLevel,
 }
 
-/// A level on a project, shown as it was sent: a number or a word.
+/// A level on a project, shown in the form in which it was sent: a number or a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ShownLevel {
+pub struct GrantedLevel {
     granted: GrantLevel,
     is_number: bool,
 }
 
-impl ShownLevel {
-    /// All of them.
+impl GrantedLevel {
+    /// All valid forms.
     const ALL: [Self; 5] = [
         Self::word(GrantLevel::None),
         Self::word(GrantLevel::Member),
@@ -40,12 +40,12 @@ impl ShownLevel {
         Self { granted: GrantLevel::Admin, is_number: true },
     ];
 
-    /// The level in a word.
+    /// Returns the level as a word.
     pub const fn word(granted: GrantLevel) -> Self {
         Self { granted, is_number: false }
     }
 
-    /// What it grants.
+    /// Returns the level that is granted.
     pub const fn granted(self) -> GrantLevel {
         self.granted
     }
@@ -53,7 +53,7 @@ impl ShownLevel {
     fn shown(self) -> Value {
         match self.granted.number() {
             Some(number) if self.is_number => number.into(),
-            _ => self.granted.word().into(),
+            _ => self.granted.as_str().into(),
         }
     }
 
@@ -62,7 +62,7 @@ impl ShownLevel {
     }
 }
 
-impl PartialSchema for ShownLevel {
+impl PartialSchema for GrantedLevel {
     fn schema() -> RefOr<Schema> {
         let (numbers, words): (Vec<Value>, Vec<Value>) =
             Self::ALL.into_iter().map(Self::shown).partition(Value::is_number);
@@ -73,29 +73,29 @@ impl PartialSchema for ShownLevel {
     }
 }
 
-impl ToSchema for ShownLevel {}
+impl ToSchema for GrantedLevel {}
 
-impl Serialize for ShownLevel {
+impl Serialize for GrantedLevel {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.shown().serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for ShownLevel {
+impl<'de> Deserialize<'de> for GrantedLevel {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
         Self::read(&value).ok_or_else(|| de::Error::custom("no such level"))
     }
 }
 
-/// What `private_project_access` takes.
-pub struct Accesses;
+/// The type of `private_project_access`.
+pub struct ProjectAccessList;
 
-impl Accesses {
+impl ProjectAccessList {
     const MAX: usize = 500;
 }
 
-impl Kind for Accesses {
+impl FieldType for ProjectAccessList {
     type Value = Vec<ProjectAccess>;
 
     fn read(value: &Value) -> Result<Self::Value> {
@@ -112,7 +112,7 @@ impl Kind for Accesses {
     fn schema() -> Schema {
         let item = ObjectBuilder::new()
             .property("id", Integer::<1, { i64::MAX }>::schema())
-            .property("level", ShownLevel::schema())
+            .property("level", GrantedLevel::schema())
             .required("id")
             .required("level");
         ArrayBuilder::new().items(item).max_items(Some(Self::MAX)).into()
@@ -129,9 +129,9 @@ fn read_one(item: &Value) -> Result<ProjectAccess> {
     if !id.is_u64() && !id.is_i64() {
         return Err(invalid("The \"id\" field must be an integer."));
     }
-    let level = ShownLevel::read(level)
+    let level = GrantedLevel::read(level)
         .ok_or_else(|| invalid("The \"level\" field must be a valid access level."))?;
-    // No project has the number 0: what is negative leads to none either.
+    // No project has the id 0, so a negative id also fails as unknown.
     Ok(ProjectAccess { id: ProjectId(id.as_u64().unwrap_or(0)), level })
 }
 
@@ -143,36 +143,35 @@ fn refused(detail: &'static str) -> Error {
     Error::field("private_project_access", "invalid_input", detail)
 }
 
-/// Lets through what the inviter may give: admins whatever is in the organization, plain members up to
-/// their own level on the project, which on an open one is `member` where nothing else is granted
-/// (facts-org §3.3).
+/// Checks that the caller may grant this access. Admins may grant any access in the organization. Plain members may
+/// grant up to their own level on the project, which is at least `member` on an open project.
 ///
 /// # Errors
-/// 400 for the first that is beyond that.
+/// 400 for the first access that the caller may not grant.
 pub(super) fn require_grantable(
     tx: &impl Tx,
     caller: &Membership,
     sent: &[ProjectAccess],
 ) -> Result<()> {
     for access in sent {
-        match reach(tx, caller, access.id)? {
-            Reach::Nothing => {
+        match grantable_level(tx, caller, access.id)? {
+            GrantableLevel::Nothing => {
                 return Err(refused(
                     "Project does not exist on this organization, or it is private and you do not have access to it.",
                 ));
             }
-            Reach::UpTo(own) if access.level.granted() > own => {
+            GrantableLevel::UpTo(own) if access.level.granted() > own => {
                 return Err(refused(
                     "You cannot invite to a private project with a higher level than your own.",
                 ));
             }
-            Reach::UpTo(_) | Reach::Everything => {}
+            GrantableLevel::UpTo(_) | GrantableLevel::Any => {}
         }
     }
     Ok(())
 }
 
-/// What of it is on projects that the member may see.
+/// Returns the access to projects that the member may see.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
@@ -183,23 +182,27 @@ pub(super) fn visible_to(
 ) -> Result<Vec<ProjectAccess>> {
     let mut visible = Vec::with_capacity(all.len());
     for access in all {
-        if !matches!(reach(tx, member, access.id)?, Reach::Nothing) {
+        if !matches!(grantable_level(tx, member, access.id)?, GrantableLevel::Nothing) {
             visible.push(access);
         }
     }
     Ok(visible)
 }
 
-/// Whether the inviter may still give all this, as far as the projects are still there.
+/// Returns whether the creator of an invite may still grant all of this access. Ignores deleted projects.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub(super) fn holds(tx: &impl Tx, inviter: &Membership, given: &[ProjectAccess]) -> Result<bool> {
+pub(super) fn can_still_grant(
+    tx: &impl Tx,
+    inviter: &Membership,
+    given: &[ProjectAccess],
+) -> Result<bool> {
     for access in given {
-        let holds = match reach(tx, inviter, access.id)? {
-            Reach::Nothing => !tx.exists::<Project>(&(inviter.organization, access.id))?,
-            Reach::UpTo(own) => access.level.granted() <= own,
-            Reach::Everything => true,
+        let holds = match grantable_level(tx, inviter, access.id)? {
+            GrantableLevel::Nothing => !tx.exists::<Project>(&(inviter.organization, access.id))?,
+            GrantableLevel::UpTo(own) => access.level.granted() <= own,
+            GrantableLevel::Any => true,
         };
         if !holds {
             return Ok(false);
@@ -208,42 +211,42 @@ pub(super) fn holds(tx: &impl Tx, inviter: &Membership, given: &[ProjectAccess])
     Ok(true)
 }
 
-/// What of another invite's accesses the inviter may give, each no higher than that.
+/// Returns the access that the caller may grant, with each level reduced to the caller's own.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub(super) fn within(
+pub(super) fn limit_to_grantable(
     tx: &impl Tx,
     caller: &Membership,
     others: &[ProjectAccess],
 ) -> Result<Vec<ProjectAccess>> {
     let mut kept = Vec::with_capacity(others.len());
     for ProjectAccess { id, level } in others.iter().copied() {
-        let level = match reach(tx, caller, id)? {
-            Reach::Nothing => continue,
-            Reach::UpTo(own) => ShownLevel::word(level.granted().min(own)),
-            Reach::Everything => level,
+        let level = match grantable_level(tx, caller, id)? {
+            GrantableLevel::Nothing => continue,
+            GrantableLevel::UpTo(own) => GrantedLevel::word(level.granted().min(own)),
+            GrantableLevel::Any => level,
         };
         kept.push(ProjectAccess { id, level });
     }
     Ok(kept)
 }
 
-/// How far an inviter's right to give access to a project goes.
-enum Reach {
+/// The access to a project that a member may grant.
+enum GrantableLevel {
     Nothing,
     UpTo(GrantLevel),
-    Everything,
+    Any,
 }
 
-fn reach(tx: &impl Tx, caller: &Membership, id: ProjectId) -> Result<Reach> {
-    let Some(project) = tx.head::<Project>(&(caller.organization, id))? else {
-        return Ok(Reach::Nothing);
+fn grantable_level(tx: &impl Tx, caller: &Membership, id: ProjectId) -> Result<GrantableLevel> {
+    let Some(project) = tx.meta::<Project>(&(caller.organization, id))? else {
+        return Ok(GrantableLevel::Nothing);
     };
-    if caller.level.administers() {
-        return Ok(Reach::Everything);
+    if caller.level.is_admin() {
+        return Ok(GrantableLevel::Any);
     }
     let everyones = (!project.access_control).then_some(GrantLevel::Member);
     let own = grants::find(tx, &project, caller.user)?.max(everyones);
-    Ok(own.map_or(Reach::Nothing, Reach::UpTo))
+    Ok(own.map_or(GrantableLevel::Nothing, GrantableLevel::UpTo))
 }

@@ -1,11 +1,11 @@
-//! How a member is shown.
+//! The JSON of a member.
 
 use utoipa::ToSchema;
 
 use crate::error::Result;
 use crate::ids::MembershipId;
 use crate::json::Object;
-use crate::resources::users::{self, Embedder};
+use crate::resources::users::{self, EmbeddedUserWriter};
 use crate::store::Tx;
 use crate::time::Timestamp;
 
@@ -15,37 +15,37 @@ use super::{JoinedBy, Level, Membership, MembershipOrigin};
 #[derive(ToSchema)]
 #[schema(as = Member)]
 pub struct MemberBody {
-    /// The membership's own id, which is not the user's.
+    /// The id of the membership, different from the user's id.
     pub id: MembershipId,
-    /// Who it is.
-    pub user: users::Shown,
-    /// What they may do: 1 member, 8 admin, 15 owner.
+    /// The user.
+    pub user: users::Fields,
+    /// The level of the member: 1 member, 8 admin, 15 owner.
     pub level: Level,
-    /// When they joined.
+    /// When the user joined.
     pub joined_at: Timestamp,
-    /// When the membership last changed.
+    /// When the membership was last updated.
     pub updated_at: Timestamp,
-    /// False: there are keys, and no second factor.
+    /// Always false: users authenticate with API keys.
     pub is_2fa_enabled: bool,
-    /// False.
+    /// Always false.
     pub has_social_auth: bool,
-    /// Null: nobody logs in.
+    /// Always null: there is no login.
     pub last_login: Option<Timestamp>,
-    /// Who invited them; null for a member who joined without an invite, or before this was recorded.
-    pub invited_by: Option<users::Shown>,
-    /// How the invite reached them: `mail`, which proves the address, or `link`; null without an invite.
+    /// The user that created the invite; null for a member that joined without an invite or before this was recorded.
+    pub invited_by: Option<users::Fields>,
+    /// How the user received the invite: by `mail`, which proves the address, or by `link`; null without an invite.
     pub joined_by: Option<JoinedBy>,
 }
 
-/// Writes members one after the other.
+/// Writes the JSON of members, with a cache of users.
 #[derive(Default)]
-pub(super) struct Writer {
-    users: Embedder,
-    inviters: Embedder,
+pub(super) struct MemberWriter {
+    users: EmbeddedUserWriter,
+    inviters: EmbeddedUserWriter,
 }
 
-impl Writer {
-    /// Appends the Member of the API document.
+impl MemberWriter {
+    /// Appends the JSON of a member.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
@@ -55,7 +55,7 @@ impl Writer {
         member: &Membership,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        let origin = tx.head::<MembershipOrigin>(&(member.organization, member.user))?;
+        let origin = tx.meta::<MembershipOrigin>(&(member.organization, member.user))?;
         let inviter = origin.and_then(|origin| origin.invited_by);
         Object::begin(out)
             .field("id", &member.id)?

@@ -2,16 +2,16 @@
 
 use axum::extract::State;
 
-use crate::access::{Admitted, Changing, InOrganization, Needs};
+use crate::auth::{InOrganization, ReadAccess, Requirements, WriteAccess};
 use crate::error::Result;
-use crate::http::answer::{Answer, Answered};
-use crate::http::body::Body;
-use crate::http::page::Page;
-use crate::http::path::UserRef;
+use crate::http::body::JsonBody;
+use crate::http::paging::PageParams;
+use crate::http::path::PathUser;
+use crate::http::response::{ApiResponse, ApiResult};
 use crate::http::routes::Routes;
 use crate::ids::UserId;
 use crate::input::Parsed;
-use crate::resources::{sweeps, users};
+use crate::resources::{cascade_delete, users};
 use crate::state::App;
 use crate::store::{Order, Tx};
 use crate::time::Timestamp;
@@ -22,32 +22,38 @@ use super::{Filter, MemberPatch, Membership, Orders};
 const LIST: &str = "/api/organizations/{organization_id}/members/";
 const ONE: &str = "/api/organizations/{organization_id}/members/{user__uuid}/";
 
-/// The routes of members.
+/// Adds the routes of members.
 pub fn routes(routes: &mut Routes) {
-    let read = Needs::scope("organization_member:read");
-    let write = Needs::scope("organization_member:write");
-    routes.noun("members", "Users in an organization, each at a level.");
+    let read = Requirements::scope("organization_member:read");
+    let write = Requirements::scope("organization_member:write");
+    routes.resource("members", "The users in an organization, each with a level.");
     routes
         .get(LIST, "members_list", read, list)
         .summary("List the members of an organization, newest first.")
-        .query::<String>("email", "Only the one with exactly this address.")
-        .query::<String>("search", "Only those whose name or address contains this.")
-        .query::<Timestamp>("updated_after", "Only those whose membership changed then or later.")
-        .query::<Orders>("order", "`joined_at` for the oldest first.")
-        .lists::<MemberBody>();
+        .query::<String>("email", "Only the member with exactly this address.")
+        .query::<String>("search", "Only members whose name or address contains this text.")
+        .query::<Timestamp>(
+            "updated_after",
+            "Only members that were updated at or after this time.",
+        )
+        .query::<Orders>(
+            "order",
+            "The order of the list. `joined_at` lists the oldest members first.",
+        )
+        .returns_page::<MemberBody>();
     routes
         .patch(ONE, "members_partial_update", write, update)
-        .summary("Change the level of a member.")
-        .takes::<MemberPatch>()
+        .summary("Update the level of a member.")
+        .body::<MemberPatch>()
         .example(r#"{"level": 8}"#)
-        .answers::<MemberBody>(200);
+        .returns::<MemberBody>(200);
     routes
         .delete(ONE, "members_destroy", write, destroy)
-        .summary("Remove a member, or leave.")
-        .may(400);
+        .summary("Remove a member, or leave the organization.")
+        .may_return(400);
 }
 
-async fn list(at: Admitted<InOrganization>, page: Page) -> Answered {
+async fn list(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
     let text = |name| page.parameter(name).filter(|text| !text.is_empty()).map(str::to_owned);
     let filter = Filter {
         email: text("email"),
@@ -58,45 +64,45 @@ async fn list(at: Admitted<InOrganization>, page: Page) -> Answered {
         Some("joined_at") => Order::Ascending,
         _ => Order::Descending,
     };
-    page.walking(filter.walks())
-        .answer(at, move |tx, at, page| {
-            super::list(tx, at.place.member.organization, &filter, page.window(order))
+    page.with_scan(filter.scans())
+        .respond(access, move |tx, at, page| {
+            super::list(tx, at.tenant.member.organization, &filter, page.window(order))
         })
         .await
 }
 
 async fn update(
     State(app): State<App>,
-    at: Changing<InOrganization>,
-    UserRef(named): UserRef,
-    Body(sent): Body,
-) -> Answered {
-    let (named, patch) = (named?, Parsed::<MemberPatch>::of(&sent));
-    let expected = at.expected.clone();
-    app.change(&at, move |tx, _, place: &InOrganization, now| {
-        let user = resolve(tx, &place.member, named)?;
-        super::update(tx, &place.member, user, &patch, now)?;
-        expected.require::<Membership>(tx, &(place.member.organization, user))?;
-        super::body(tx, place.member.organization, user)
+    access: WriteAccess<InOrganization>,
+    PathUser(named): PathUser,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let (named, patch) = (named?, Parsed::<MemberPatch>::new(&sent));
+    let expected = access.if_match.clone();
+    app.change(&access, move |tx, _, tenant: &InOrganization, now| {
+        let user = resolve(tx, &tenant.member, named)?;
+        super::update(tx, &tenant.member, user, &patch, now)?;
+        expected.require::<Membership>(tx, &(tenant.member.organization, user))?;
+        super::body(tx, tenant.member.organization, user)
     })
     .await
-    .map(Answer::Shown)
+    .map(ApiResponse::Object)
 }
 
 async fn destroy(
     State(app): State<App>,
-    at: Changing<InOrganization>,
-    UserRef(named): UserRef,
-) -> Answered {
-    let (named, expected) = (named?, at.expected.clone());
-    app.change(&at, move |tx, _, place: &InOrganization, _| {
-        let user = resolve(tx, &place.member, named)?;
-        sweeps::remove_member(tx, &place.member, user)?;
-        expected.require::<Membership>(tx, &(place.member.organization, user))
+    access: WriteAccess<InOrganization>,
+    PathUser(named): PathUser,
+) -> ApiResult {
+    let (named, expected) = (named?, access.if_match.clone());
+    app.change(&access, move |tx, _, tenant: &InOrganization, _| {
+        let user = resolve(tx, &tenant.member, named)?;
+        cascade_delete::delete_member(tx, &tenant.member, user)?;
+        expected.require::<Membership>(tx, &(tenant.member.organization, user))
     })
     .await?;
-    app.sweep();
-    Ok(Answer::NoContent)
+    app.wake_deletion();
+    Ok(ApiResponse::NoContent)
 }
 
 fn resolve(

@@ -1,37 +1,37 @@
-//! Organization levels: 1 member, 8 admin, 15 owner (decisions §3).
+//! Organization levels: 1 member, 8 admin, 15 owner.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-/// What a member may do in an organization. Levels compare by how much they allow.
+/// The level of a member in an organization. A higher level includes the permissions of the lower ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// Sees the organization and works in its open projects.
+    /// May see the organization and work in its open projects.
     Member = 1,
-    /// Runs the organization.
+    /// May also manage the organization.
     Admin = 8,
-    /// Runs it, and may end it.
+    /// May also delete the organization.
     Owner = 15,
 }
 
 impl Level {
-    /// All of them, least first.
+    /// All levels in ascending order.
     pub const ALL: [Self; 3] = [Self::Member, Self::Admin, Self::Owner];
 
-    /// The number on the wire.
+    /// Returns the number of the level in JSON.
     pub const fn number(self) -> i64 {
         self as i64
     }
 
-    /// The level with this number.
+    /// Returns the level with this number.
     pub fn from_number(number: i64) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.number() == number)
     }
 
-    /// The word for it on the command line and in messages.
-    pub const fn word(self) -> &'static str {
+    /// Returns the name of the level on the command line and in messages.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Member => "member",
             Self::Admin => "admin",
@@ -39,8 +39,8 @@ impl Level {
         }
     }
 
-    /// Whether the level runs the organization: admins and owners do.
-    pub fn administers(self) -> bool {
+    /// Returns whether the level may manage the organization: admin and owner.
+    pub fn is_admin(self) -> bool {
         self >= Self::Admin
     }
 }

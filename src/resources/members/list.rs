@@ -1,4 +1,4 @@
-//! Which members a list shows, and the list (facts-org §4.2).
+//! Lists and filters members.
 
 use crate::error::Result;
 use crate::ids::OrganizationId;
@@ -8,10 +8,10 @@ use crate::resources::users::{self, User};
 use crate::store::{Tx, Window};
 use crate::time::Timestamp;
 
-use super::body::Writer;
+use super::body::MemberWriter;
 use super::{BY_JOINING, Membership, find_listed};
 
-/// The orders of a list: by joining.
+/// The values of `order`.
 pub struct Orders;
 
 impl Choices for Orders {
@@ -21,40 +21,40 @@ impl Choices for Orders {
 
 choices_schema!(Orders);
 
-/// Which members a list shows.
+/// The filters of a list.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Only the one with exactly this address.
+    /// Only the member with exactly this address.
     pub email: Option<String>,
-    /// Only those whose name or address contains this, in whatever case. Itself in lower case.
+    /// Only members whose name or address contains this text, ignoring case. Must be in lower case.
     pub search: Option<String>,
-    /// Only those whose membership changed then or later.
+    /// Only members that were updated at or after this time.
     pub updated_after: Option<Timestamp>,
 }
 
 impl Filter {
-    /// Whether the list has to look at every member. An address leads to the one it is of.
-    pub fn walks(&self) -> bool {
+    /// Returns whether the list must visit every member. A filter by address uses the index of users.
+    pub fn scans(&self) -> bool {
         self.email.is_none() && (self.search.is_some() || self.updated_after.is_some())
     }
 
-    /// Whether a member is shown, as far as it is not a question of the address.
-    fn shows(&self, tx: &impl Tx, member: &Membership) -> Result<bool> {
+    /// Returns whether a member matches the filters other than `email`.
+    fn matches(&self, tx: &impl Tx, member: &Membership) -> Result<bool> {
         if self.updated_after.is_some_and(|moment| member.updated_at < moment) {
             return Ok(false);
         }
-        self.search.as_ref().map_or(Ok(true), |search| is_found(tx, member, search))
+        self.search.as_ref().map_or(Ok(true), |search| matches_search(tx, member, search))
     }
 }
 
-fn is_found(tx: &impl Tx, member: &Membership, search: &str) -> Result<bool> {
+fn matches_search(tx: &impl Tx, member: &Membership, search: &str) -> Result<bool> {
     let user: User = tx.get(&member.user)?;
-    let users::Shown { first_name, last_name, email, .. } = user.shown;
+    let users::Fields { first_name, last_name, email, .. } = user.fields;
     Ok(format!("{first_name} {last_name} {email}").to_lowercase().contains(search))
 }
 
-/// The members of an organization that `filter` lets through: how many there are in all, and those in
-/// `window` as the items of a JSON array.
+/// Lists the members of an organization that match `filter`. Returns the total and the items in `window` as the items
+/// of a JSON array.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
@@ -64,9 +64,9 @@ pub fn list(
     filter: &Filter,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
-    let (mut count, mut items) = (0, Items::default());
+    let (mut count, mut items) = (0, MemberItems::default());
     let mut look_at = |member: &Membership| {
-        if filter.shows(tx, member)? {
+        if filter.matches(tx, member)? {
             if window.shows(count) {
                 items.push(tx, member)?;
             }
@@ -78,9 +78,9 @@ pub fn list(
         if let Some(member) = find_by_address(tx, organization, email)? {
             look_at(&member)?;
         }
-    } else if filter.walks() {
+    } else if filter.scans() {
         let all = Window::all(window.order);
-        tx.walk(&BY_JOINING, &organization, all, |row| look_at(&row.head))?;
+        tx.walk(&BY_JOINING, &organization, all, |row| look_at(&row.meta))?;
     } else {
         return list_all(tx, organization, window);
     }
@@ -88,10 +88,10 @@ pub fn list(
 }
 
 fn list_all(tx: &impl Tx, organization: OrganizationId, window: Window) -> Result<(u64, Vec<u8>)> {
-    let mut items = Items::default();
+    let mut items = MemberItems::default();
     let count = tx.count::<Membership>(&organization)?;
     if window.begins_within(count) {
-        tx.walk(&BY_JOINING, &organization, window, |row| items.push(tx, &row.head))?;
+        tx.walk(&BY_JOINING, &organization, window, |row| items.push(tx, &row.meta))?;
     }
     Ok((count, items.text.into_bytes()))
 }
@@ -102,18 +102,18 @@ fn find_by_address(
     email: &str,
 ) -> Result<Option<Membership>> {
     match users::find_by_email(tx, email)? {
-        Some(user) if user.shown.email == email => find_listed(tx, organization, user.head.id),
+        Some(user) if user.fields.email == email => find_listed(tx, organization, user.meta.id),
         _ => Ok(None),
     }
 }
 
 #[derive(Default)]
-struct Items {
-    text: json::Items,
-    writer: Writer,
+struct MemberItems {
+    text: json::JsonItems,
+    writer: MemberWriter,
 }
 
-impl Items {
+impl MemberItems {
     fn push(&mut self, tx: &impl Tx, member: &Membership) -> Result<()> {
         self.text.push(|out| self.writer.write(tx, member, out))
     }

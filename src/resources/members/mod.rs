@@ -1,11 +1,11 @@
-//! Members: users in organizations, each at a level (API document, Member; facts-org §4).
+//! Members: users in organizations, each with a level. See `docs/spec/members.md`.
 
 pub mod body;
-mod ending;
 pub mod http;
 mod level;
 mod list;
 mod origin;
+mod removal;
 
 use std::ops::ControlFlow;
 
@@ -19,33 +19,33 @@ use crate::input;
 use crate::input::{Choice, Choices};
 use crate::resources::organizations::Organization;
 use crate::resources::users::{self, User};
-use crate::secret::Draw;
+use crate::secret::SeededRng;
 use crate::store::{
     Count, Index, Indexed, Key, Order, Owner, Record, Reference, Table, Tx, Window, WriteTx,
 };
 use crate::time::Timestamp;
 
-pub use ending::{end, is_alone, is_ending};
 pub use level::Level;
 pub use list::{Filter, Orders, list};
 pub use origin::{JoinedBy, MembershipOrigin};
+pub use removal::{delete, is_last_member, is_pending_deletion};
 
-/// One user in one organization.
+/// The membership of one user in one organization.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Membership {
-    /// The organization.
+    /// The id of the organization.
     pub organization: OrganizationId,
-    /// The user.
+    /// The id of the user.
     pub user: UserId,
-    /// The membership's own id.
+    /// The id of the membership.
     pub id: MembershipId,
-    /// What the user may do here.
+    /// The level of the user in the organization.
     pub level: Level,
     /// When the user joined.
     pub joined_at: Timestamp,
-    /// When the membership last changed.
+    /// When the membership was last updated.
     pub updated_at: Timestamp,
-    /// Whether the user is active and no bot; the memberships of others are not listed.
+    /// Whether lists show the member: the user is active and not a bot.
     pub listed: bool,
 }
 
@@ -66,10 +66,10 @@ impl Record for Membership {
         Count::per(|member| member.listed.then(|| member.organization.encoded())),
         Count::per(|member| Some(member.user.encoded())),
     ];
-    const KEYS_COME_BACK: bool = true;
+    const REUSES_KEYS: bool = true;
     type Key = (OrganizationId, UserId);
-    type Head = Self;
-    type Shown = ();
+    type Meta = Self;
+    type Fields = ();
 
     fn key(&self) -> (OrganizationId, UserId) {
         (self.organization, self.user)
@@ -79,8 +79,8 @@ impl Record for Membership {
         (self, &())
     }
 
-    fn join(head: Self, (): ()) -> Self {
-        head
+    fn from_parts(meta: Self, (): ()) -> Self {
+        meta
     }
 
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
@@ -92,20 +92,20 @@ impl Record for Membership {
     }
 }
 
-/// How the addresses of PostHog's own bots end, which no list shows (facts-org §4.2).
-const BOTS: &str = "@posthogbot.user";
+/// The end of the addresses of PostHog's own bots, which no list shows.
+const BOT_SUFFIX: &str = "@posthogbot.user";
 
-/// Whether an address is a bot's.
+/// Returns whether an address belongs to a bot.
 pub fn is_bot(email: &str) -> bool {
-    email.to_lowercase().ends_with(BOTS)
+    email.to_lowercase().ends_with(BOT_SUFFIX)
 }
 
-/// Whether the user's memberships are listed.
+/// Returns whether lists show the user's memberships.
 fn is_listed(user: &User) -> bool {
-    user.head.is_active && !is_bot(&user.shown.email)
+    user.meta.is_active && !is_bot(&user.fields.email)
 }
 
-/// What `level` takes.
+/// The values of `level`.
 pub struct Levels;
 
 impl Choices for Levels {
@@ -120,7 +120,7 @@ impl From<Level> for Value {
 }
 
 input! {
-    /// What may be changed of a membership.
+    /// The fields of a membership to update.
     pub struct MemberPatch {
         /// The new level.
         level: Choice<Levels>,
@@ -130,13 +130,14 @@ input! {
 /// Adds a user to an organization.
 ///
 /// # Errors
-/// 400 when the user belongs to it already; 404 when either is gone; 503 while a former membership is being removed.
+/// 400 if the user is already a member, 404 if the user or the organization was deleted, 503 while a former membership
+/// of the user is being deleted.
 pub fn create(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
     user: UserId,
     level: Level,
-    draw: &mut Draw,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<Membership> {
     let known = tx.get::<User>(&user)?;
@@ -149,11 +150,11 @@ pub fn create(
             "A user with this email address already belongs to the organization.",
         ));
     }
-    ending::require_ended(tx, organization, user)?;
+    removal::require_deletion_complete(tx, organization, user)?;
     let member = Membership {
         organization,
         user,
-        id: MembershipId(draw.uuid(now)),
+        id: MembershipId(rng.uuid(now)),
         level,
         joined_at: now,
         updated_at: now,
@@ -163,7 +164,7 @@ pub fn create(
     Ok(member)
 }
 
-/// The membership of a user in an organization, if there is one.
+/// Returns the membership of a user in an organization.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
@@ -172,10 +173,10 @@ pub fn find(
     organization: OrganizationId,
     user: UserId,
 ) -> Result<Option<Membership>> {
-    tx.head::<Membership>(&(organization, user))
+    tx.meta::<Membership>(&(organization, user))
 }
 
-/// The membership of a user in an organization, if there is one that lists show.
+/// Returns the membership of a user in an organization, if lists show it.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
@@ -187,8 +188,8 @@ pub fn find_listed(
     Ok(find(tx, organization, user)?.filter(|member| member.listed))
 }
 
-/// The listed membership with this id in an organization, if there is one. No index leads to it: it walks
-/// the organization's memberships until it comes to the one.
+/// Returns the membership with this id in an organization, if lists show it. No index exists, so this scans the
+/// memberships of the organization.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
@@ -200,17 +201,17 @@ pub fn find_by_id(
     let mut found = None;
     let first = Window { offset: 0, limit: 1, order: Order::Ascending };
     let keep = |member: &Membership| member.id == id && member.listed;
-    tx.scan_kept::<Membership, _>(&organization, first, keep, |row| {
-        found = Some(row.head);
+    tx.scan_where::<Membership, _>(&organization, first, keep, |row| {
+        found = Some(row.meta);
         Ok(())
     })?;
     Ok(found)
 }
 
-/// Changes a member's level, by the rules of facts-org §4.3 in their order.
+/// Updates the level of a member. The checks run in PostHog's order, see `docs/spec/members.md`.
 ///
 /// # Errors
-/// 404 for no such member; 403 where the caller's level does not reach.
+/// 404 if the member does not exist, 403 if the caller's level does not permit the change.
 pub fn update(
     tx: &mut WriteTx<'_>,
     caller: &Membership,
@@ -219,7 +220,7 @@ pub fn update(
     now: Timestamp,
 ) -> Result<()> {
     let mut member = get(tx, caller.organization, user)?;
-    require_reach(caller, &member)?;
+    require_can_manage(caller, &member)?;
     let Some(level) = patch.get()?.level else {
         return Ok(());
     };
@@ -232,25 +233,25 @@ pub fn update(
     tx.put(&member)
 }
 
-/// Removes a member, by the rules of facts-org §4.4.
+/// Removes a member. The checks run in PostHog's order.
 ///
 /// # Errors
-/// 404 for no such member; 403 where the caller's level does not reach; 400 for an owner.
+/// 404 if the member does not exist, 403 if the caller's level does not permit it, 400 for an owner.
 pub fn remove(tx: &mut WriteTx<'_>, caller: &Membership, user: UserId) -> Result<()> {
     let member = get(tx, caller.organization, user)?;
-    require_reach(caller, &member)?;
+    require_can_manage(caller, &member)?;
     if member.level == Level::Owner {
         return Err(Error::invalid("invalid_input", "Cannot leave the organization as its owner!"));
     }
-    end(tx, member.organization, user)
+    delete(tx, member.organization, user)
 }
 
-/// Shows or hides a user's memberships in lists, as the user is active and no bot, or not.
+/// Shows a user's memberships in lists if the user is active and not a bot, and hides them otherwise.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
 pub fn set_listed(tx: &mut WriteTx<'_>, user: &User) -> Result<()> {
-    for key in tx.keys(&BY_USER, &user.head.id, usize::MAX)? {
+    for key in tx.keys(&BY_USER, &user.meta.id, usize::MAX)? {
         let mut member: Membership = tx.get(&key)?;
         member.listed = is_listed(user);
         tx.put(&member)?;
@@ -258,18 +259,18 @@ pub fn set_listed(tx: &mut WriteTx<'_>, user: &User) -> Result<()> {
     Ok(())
 }
 
-/// The membership of a user in an organization, whether lists show it or not: who is not shown can be
-/// changed and removed all the same.
+/// Returns the membership of a user in an organization, including one that lists do not show: it can still be updated
+/// and removed.
 fn get(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<Membership> {
     find(tx, organization, user)?.ok_or_else(Error::not_found)
 }
 
-/// Oneself is always within reach; others only for admins, and only up to their own level.
-fn require_reach(caller: &Membership, member: &Membership) -> Result<()> {
+/// Checks that the caller may edit the member: callers may edit themselves, admins also members up to their own level.
+fn require_can_manage(caller: &Membership, member: &Membership) -> Result<()> {
     if caller.user == member.user {
         return Ok(());
     }
-    if !caller.level.administers() {
+    if !caller.level.is_admin() {
         return Err(Error::denied("You can only edit others if you are an admin."));
     }
     if member.level > caller.level {
@@ -295,21 +296,21 @@ fn require_grantable(caller: &Membership, member: &Membership, level: Level) -> 
     Ok(())
 }
 
-/// The Member of the API document.
+/// Returns the JSON of a member.
 ///
 /// # Errors
-/// 404 when there is no such member.
+/// 404 if the member does not exist.
 pub fn body(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<Versioned> {
     let mut json = Vec::with_capacity(512);
     let version = tx.view::<Membership, _>(&(organization, user), |row| {
         let version = row.version;
-        body::Writer::default().write(tx, &row.into_record()?, &mut json)?;
+        body::MemberWriter::default().write(tx, &row.into_record()?, &mut json)?;
         Ok(version)
     })?;
     Ok(Versioned::new(version.ok_or_else(Error::not_found)?, json))
 }
 
-/// The organizations that a user belongs to, oldest first, without those removed meanwhile.
+/// Returns the memberships of a user, oldest organization first, without deleted organizations.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
@@ -317,20 +318,20 @@ pub fn organizations_of(tx: &impl Tx, user: UserId) -> Result<Vec<Membership>> {
     let mut memberships = Vec::new();
     let all = Window::all(Order::Ascending);
     tx.walk(&BY_USER, &user, all, |row| {
-        if tx.exists::<Organization>(&row.head.organization)? {
-            memberships.push(row.head);
+        if tx.exists::<Organization>(&row.meta.organization)? {
+            memberships.push(row.meta);
         }
         Ok(())
     })?;
     Ok(memberships)
 }
 
-/// What `@current` stands for: the organization the user chose, while it is there and the user
-/// belongs to it, and the user's oldest otherwise.
+/// Returns the organization that `@current` refers to: the one that the user chose, if it exists and the user is a
+/// member of it, or else the user's oldest organization.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub fn current_organization(tx: &impl Tx, user: &users::Head) -> Result<Option<OrganizationId>> {
+pub fn current_organization(tx: &impl Tx, user: &users::Meta) -> Result<Option<OrganizationId>> {
     if let Some(chosen) = user.current_organization
         && find(tx, chosen, user.id)?.is_some()
         && tx.exists::<Organization>(&chosen)?
@@ -339,10 +340,10 @@ pub fn current_organization(tx: &impl Tx, user: &users::Head) -> Result<Option<O
     }
     let mut oldest = None;
     tx.walk_until(&BY_USER, &user.id, 0, Order::Ascending, |row| {
-        if !tx.exists::<Organization>(&row.head.organization)? {
+        if !tx.exists::<Organization>(&row.meta.organization)? {
             return Ok(ControlFlow::Continue(()));
         }
-        oldest = Some(row.head.organization);
+        oldest = Some(row.meta.organization);
         Ok(ControlFlow::Break(()))
     })?;
     Ok(oldest)

@@ -1,4 +1,4 @@
-//! By whose invite a member joined. Kept apart from the membership, for most members of old have none.
+//! The invite with which a member joined. A separate record, because older memberships have none.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -10,39 +10,39 @@ use crate::time::Timestamp;
 
 use super::Membership;
 
-/// How an invite reached the member who accepted it.
+/// How a user received the invite that they accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum JoinedBy {
-    /// By a link that somebody handed over: the address is not proven by it.
+    /// By a link that a member handed over, which does not prove the address.
     Link,
-    /// By the mail to the invite's address.
+    /// By the mail to the invite's address, which proves the address.
     Mail,
 }
 
-/// By whose invite a member joined.
+/// The invite with which a member joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MembershipOrigin {
-    /// The organization.
+    /// The id of the organization.
     pub organization: OrganizationId,
-    /// The user.
+    /// The id of the user.
     pub user: UserId,
-    /// The membership's own id.
+    /// The id of the membership.
     pub membership: MembershipId,
-    /// Who invited the user.
+    /// The user that created the invite.
     pub invited_by: Option<UserId>,
-    /// How the invite reached the user.
+    /// How the user received the invite.
     pub joined_by: JoinedBy,
-    /// Since when the account existed that the user took over by joining, if the user took one over.
+    /// If the user took over an account by joining, when that account was created.
     pub took_over: Option<Timestamp>,
 }
 
 impl Record for MembershipOrigin {
     const TABLE: Table = Table::MembershipOrigins;
-    const KEYS_COME_BACK: bool = true;
+    const REUSES_KEYS: bool = true;
     type Key = (OrganizationId, UserId);
-    type Head = Self;
-    type Shown = ();
+    type Meta = Self;
+    type Fields = ();
 
     fn key(&self) -> (OrganizationId, UserId) {
         (self.organization, self.user)
@@ -52,8 +52,8 @@ impl Record for MembershipOrigin {
         (self, &())
     }
 
-    fn join(head: Self, (): ()) -> Self {
-        head
+    fn from_parts(meta: Self, (): ()) -> Self {
+        meta
     }
 
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {

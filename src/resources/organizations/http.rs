@@ -2,65 +2,68 @@
 
 use axum::extract::State;
 
-use crate::access::gate::Limits;
-use crate::access::{Admitted, Anywhere, Caller, Changing, InOrganization, Needs};
+use crate::auth::authorize::CallerKey;
+use crate::auth::{Caller, Global, InOrganization, ReadAccess, Requirements, WriteAccess};
 use crate::error::Result;
 use crate::etag::Versioned;
-use crate::http::answer::{Answer, Answered};
-use crate::http::body::Body;
-use crate::http::page::Page;
+use crate::http::body::JsonBody;
+use crate::http::paging::PageParams;
+use crate::http::response::{ApiResponse, ApiResult};
 use crate::http::routes::Routes;
 use crate::input::Parsed;
-use crate::json::Items;
+use crate::json::JsonItems;
+use crate::resources::cascade_delete;
 use crate::resources::members::{Level, Membership};
 use crate::resources::projects::{self, NewProject};
-use crate::resources::sweeps;
 use crate::secret::Seed;
-use crate::state::{App, LargeAnswer};
+use crate::state::{App, LargeResponse};
 use crate::store::{Order, Snapshot, Tx, Window, WriteTx};
 
-use super::body::{MOST_PROJECTS, OrganizationBody, is_long, write_full};
+use super::body::{MAX_PROJECTS, OrganizationBody, is_expensive, write_full};
 use super::{NewOrganization, Organization, OrganizationPatch};
 
 const LIST: &str = "/api/organizations/";
 const ONE: &str = "/api/organizations/{organization_id}/";
 
-/// The routes of organizations.
+/// Adds the routes of organizations.
 pub fn routes(routes: &mut Routes) {
-    let read = Needs::scope("organization:read");
-    let write = Needs::scope("organization:write");
-    routes.noun("organizations", "The tenants that everything else lies in.");
+    let read = Requirements::scope("organization:read");
+    let write = Requirements::scope("organization:write");
+    routes.resource(
+        "organizations",
+        "The tenants: each contains members, projects and everything in them.",
+    );
     routes
         .get(LIST, "organizations_list", read, list)
-        .summary("List the organizations that you belong to. A page shows at most 1,000 of their projects.")
-        .lists::<OrganizationBody>();
+        .summary("List your organizations. A page contains at most 1,000 of their projects.")
+        .returns_page::<OrganizationBody>();
     routes
-        .post(LIST, "organizations_create", write.unlimited("create an organization"), create)
-        .summary("Make an organization and its first project. You own it.")
-        .takes::<NewOrganization>()
+        .post(LIST, "organizations_create", write.unscoped_key("create an organization"), create)
+        .summary("Create an organization and its first project. You become its owner.")
+        .body::<NewOrganization>()
         .example(r#"{"name": "Corp"}"#)
-        .answers::<OrganizationBody>(201);
+        .returns::<OrganizationBody>(201);
     routes
         .get(ONE, "organizations_retrieve", read, retrieve)
         .summary("Retrieve an organization.")
-        .answers::<OrganizationBody>(200);
+        .returns::<OrganizationBody>(200);
     routes
         .patch(ONE, "organizations_partial_update", write.level(Level::Admin), update)
-        .summary("Change an organization.")
-        .takes::<OrganizationPatch>()
+        .summary("Update an organization.")
+        .body::<OrganizationPatch>()
         .example(r#"{"members_can_invite": false}"#)
-        .answers::<OrganizationBody>(200);
+        .returns::<OrganizationBody>(200);
     routes
         .delete(ONE, "organizations_destroy", write.level(Level::Owner), destroy)
-        .summary("Remove an organization and all that lies in it.");
+        .summary("Delete an organization and everything in it.");
 }
 
-async fn list(at: Admitted<Anywhere>, page: Page) -> Answered {
-    page.answer(at, |tx, at, page| {
+async fn list(access: ReadAccess<Global>, page: PageParams) -> ApiResult {
+    page.respond(access, |tx, at, page| {
         let Window { offset, limit, .. } = page.window(Order::Ascending);
         let mine = at.caller.open_memberships(tx, usize::MAX)?;
-        let mut items = Items::default();
-        let mut left = MOST_PROJECTS;
+        let mut items = JsonItems::default();
+        let mut left = MAX_PROJECTS;
         for member in mine.iter().skip(offset).take(limit) {
             items.push(|out| {
                 left -= write_full(tx, member, &at.caller.key, left, out)?;
@@ -72,39 +75,44 @@ async fn list(at: Admitted<Anywhere>, page: Page) -> Answered {
     .await
 }
 
-async fn create(State(app): State<App>, at: Changing<Anywhere>, Body(sent): Body) -> Answered {
-    let new = Parsed::<NewOrganization>::of(&sent);
-    let seed = Seed::take();
-    app.post(&at, move |tx, caller, _: &Anywhere, now| {
-        let mut draw = seed.draw();
-        let id = super::create(tx, new.get()?, &mut draw, now)?;
+async fn create(
+    State(app): State<App>,
+    access: WriteAccess<Global>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let new = Parsed::<NewOrganization>::new(&sent);
+    let seed = Seed::generate();
+    app.post(&access, move |tx, caller, _: &Global, now| {
+        let mut rng = seed.rng();
+        let id = super::create(tx, new.get()?, &mut rng, now)?;
         let first = NewProject::of(&crate::input::JsonObject::new());
-        let (member, _) = projects::create_first(tx, id, caller.user.id, &first, &mut draw, now)?;
-        body(tx, &member, &caller.key).map(Answer::Created)
+        let (member, _) = projects::create_first(tx, id, caller.user.id, &first, &mut rng, now)?;
+        body(tx, &member, &caller.key).map(ApiResponse::Created)
     })
     .await
 }
 
-async fn retrieve(State(app): State<App>, at: Admitted<InOrganization>) -> Answered {
-    let shown = app.long_reads().read(at, |tx, at| body(tx, &at.place.member, &at.caller.key));
-    shown.await.map(Answer::Shown)
+async fn retrieve(State(app): State<App>, access: ReadAccess<InOrganization>) -> ApiResult {
+    let fields =
+        app.long_reads().read(access, |tx, at| body(tx, &at.tenant.member, &at.caller.key));
+    fields.await.map(ApiResponse::Object)
 }
 
 async fn update(
     State(app): State<App>,
-    at: Changing<InOrganization>,
-    Body(sent): Body,
-) -> Answered {
-    let (patch, expected) = (Parsed::<OrganizationPatch>::of(&sent), at.expected.clone());
+    access: WriteAccess<InOrganization>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let (patch, expected) = (Parsed::<OrganizationPatch>::new(&sent), access.if_match.clone());
     let rule = move |tx: &mut WriteTx<'_>,
                      caller: &Caller,
                      place: &InOrganization,
                      now,
-                     large: &LargeAnswer| {
+                     large: &LargeResponse| {
         let id = place.member.organization;
-        let is_long = is_long(tx, id)?;
+        let is_long = is_expensive(tx, id)?;
         if is_long {
-            large.require_room(0)?;
+            large.require_reserved(0)?;
         }
         super::update(tx, id, patch.get()?, now)?;
         expected.require::<Organization>(tx, &id)?;
@@ -117,22 +125,22 @@ async fn update(
     let render = |tx: &Snapshot, caller: &Caller, place: &InOrganization| {
         body(tx, &place.member, &caller.key)
     };
-    app.change_and_render(&at, rule, render).await.map(Answer::Shown)
+    app.change_and_render(&access, rule, render).await.map(ApiResponse::Object)
 }
 
-async fn destroy(State(app): State<App>, at: Changing<InOrganization>) -> Answered {
-    let expected = at.expected.clone();
-    app.change(&at, move |tx, _, place: &InOrganization, _| {
-        sweeps::remove_organization(tx, place.member.organization)?;
-        expected.require::<Organization>(tx, &place.member.organization)
+async fn destroy(State(app): State<App>, access: WriteAccess<InOrganization>) -> ApiResult {
+    let expected = access.if_match.clone();
+    app.change(&access, move |tx, _, tenant: &InOrganization, _| {
+        cascade_delete::delete_organization(tx, tenant.member.organization)?;
+        expected.require::<Organization>(tx, &tenant.member.organization)
     })
     .await?;
-    app.sweep();
-    Ok(Answer::NoContent)
+    app.wake_deletion();
+    Ok(ApiResponse::NoContent)
 }
 
-fn body(tx: &impl Tx, member: &Membership, key: &Limits) -> Result<Versioned> {
+fn body(tx: &impl Tx, member: &Membership, key: &CallerKey) -> Result<Versioned> {
     let mut json = Vec::with_capacity(2048);
-    write_full(tx, member, key, MOST_PROJECTS, &mut json)?;
+    write_full(tx, member, key, MAX_PROJECTS, &mut json)?;
     Ok(Versioned::new(tx.version::<Organization>(&member.organization)?, json))
 }

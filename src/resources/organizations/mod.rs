@@ -1,8 +1,8 @@
-//! Organizations: the tenants (decisions §4; facts-org §6.1).
+//! Organizations: the tenants. See `docs/spec/organizations.md`.
 
 pub mod body;
 pub mod http;
-mod sweep;
+mod pending_deletion;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -13,129 +13,131 @@ use crate::input;
 use crate::input::{Flag, Name, Nullable, Required, UuidField};
 use crate::json::Object;
 use crate::patch::set;
-use crate::secret::Draw;
+use crate::secret::SeededRng;
 use crate::store::{Index, Indexed, Owner, Record, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
-pub use sweep::Sweep;
+pub use pending_deletion::PendingDeletion;
 
 /// An organization.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Organization {
-    /// What rules decide by.
-    pub head: Head,
-    /// Its fields.
-    pub shown: Shown,
+    /// The fields that access rules need.
+    pub meta: Meta,
+    /// The fields of the JSON.
+    pub fields: Fields,
 }
 
-/// What rules decide by.
+/// The fields of an organization that access rules need.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Head {
-    /// The organization's id.
+pub struct Meta {
+    /// The id of the organization.
     pub id: OrganizationId,
-    /// Whether plain members' keys open it.
+    /// Whether plain members may access the organization with API keys.
     pub members_can_use_personal_api_keys: bool,
 }
 
 /// The organization's own fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = OrganizationFixed)]
-pub struct Shown {
-    /// The organization's id.
+pub struct Fields {
+    /// The id of the organization.
     pub id: OrganizationId,
-    /// Its name, not necessarily its alone.
+    /// The name of the organization. Names need not be unique.
     pub name: String,
-    /// Its name in URLs, unique in the file.
+    /// The name of the organization in URLs. Unique in the installation.
     pub slug: String,
     /// The id of an uploaded logo.
     pub logo_media_id: Option<uuid::Uuid>,
-    /// When it was made.
+    /// When the organization was created.
     pub created_at: Timestamp,
-    /// When its own fields last changed.
+    /// When its own fields were last updated.
     pub updated_at: Timestamp,
-    /// Whether admins and owners get a mail when someone joins.
+    /// Whether admins and owners receive a mail when a user joins.
     pub is_member_join_email_enabled: bool,
-    /// Whether a second factor is asked for.
+    /// Whether members need a second factor. Stored only: Steward does not enforce it.
     pub enforce_2fa: Option<bool>,
-    /// Whether plain members may invite.
+    /// Whether plain members may create invites.
     pub members_can_invite: bool,
-    /// Whether plain members' keys open it.
+    /// Whether plain members may access the organization with API keys.
     pub members_can_use_personal_api_keys: bool,
-    /// Whether its data may be processed by AI services.
+    /// Whether AI services may process its data.
     pub is_ai_data_processing_approved: Option<bool>,
 }
 
-/// By the name in URLs.
+/// The organization with a slug.
 pub const BY_SLUG: Index<Organization, String> =
-    Index::unique(Table::OrganizationsBySlug, |organization| Some(organization.shown.slug.clone()));
+    Index::unique(Table::OrganizationsBySlug, |organization| {
+        Some(organization.fields.slug.clone())
+    });
 
 impl Record for Organization {
     const TABLE: Table = Table::Organizations;
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_SLUG];
     type Key = OrganizationId;
-    type Head = Head;
-    type Shown = Shown;
+    type Meta = Meta;
+    type Fields = Fields;
 
     fn key(&self) -> OrganizationId {
-        self.head.id
+        self.meta.id
     }
 
-    fn parts(&self) -> (&Head, &Shown) {
-        (&self.head, &self.shown)
+    fn parts(&self) -> (&Meta, &Fields) {
+        (&self.meta, &self.fields)
     }
 
-    fn join(head: Head, shown: Shown) -> Self {
-        Self { head, shown }
+    fn from_parts(meta: Meta, fields: Fields) -> Self {
+        Self { meta, fields }
     }
 
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.head.id.owner()))
+        Ok(Some(self.meta.id.owner()))
     }
 }
 
 input! {
-    /// An organization to make.
+    /// The organization to create.
     pub struct NewOrganization {
-        /// Its name.
+        /// The name of the organization.
         name: Required<Name<64>>,
     }
 }
 
 input! {
-    /// What an admin may change of an organization.
+    /// The fields of an organization that an admin may update.
     pub struct OrganizationPatch {
-        /// Its name. The slug stays.
+        /// The name of the organization. The slug does not change with it.
         name: Name<64>,
         /// The id of an uploaded logo.
         logo_media_id: Nullable<UuidField>,
-        /// Whether admins and owners get a mail when someone joins.
+        /// Whether admins and owners receive a mail when a user joins.
         is_member_join_email_enabled: Flag,
-        /// Whether a second factor is asked for.
+        /// Whether members need a second factor. Stored only: Steward does not enforce it.
         enforce_2fa: Nullable<Flag>,
-        /// Whether plain members may invite.
+        /// Whether plain members may create invites.
         members_can_invite: Flag,
-        /// Whether plain members' keys open it.
+        /// Whether plain members may access the organization with API keys.
         members_can_use_personal_api_keys: Flag,
-        /// Whether its data may be processed by AI services.
+        /// Whether AI services may process its data.
         is_ai_data_processing_approved: Nullable<Flag>,
     }
 }
 
-/// Makes an organization. Its first member and project are the caller's to add.
+/// Creates an organization. The caller must add its first member and project in the same transaction.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
 pub fn create(
     tx: &mut WriteTx<'_>,
     new: &NewOrganization,
-    draw: &mut Draw,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<OrganizationId> {
-    let id = OrganizationId(draw.uuid(now));
-    let slug = free_slug(tx, &new.name, draw)?;
+    let id = OrganizationId(rng.uuid(now));
+    let slug = free_slug(tx, &new.name, rng)?;
     tx.put(&Organization {
-        head: Head { id, members_can_use_personal_api_keys: true },
-        shown: Shown {
+        meta: Meta { id, members_can_use_personal_api_keys: true },
+        fields: Fields {
             id,
             name: new.name.clone(),
             slug,
@@ -152,21 +154,21 @@ pub fn create(
     Ok(id)
 }
 
-/// The name as a slug, with a few random characters where that is taken or empty.
-fn free_slug(tx: &impl Tx, name: &str, draw: &mut Draw) -> Result<String> {
+/// Returns the name as a slug. If the slug is empty or in use, appends random characters.
+fn free_slug(tx: &impl Tx, name: &str, rng: &mut SeededRng) -> Result<String> {
     let plain = slug::slugify(name);
     if !plain.is_empty() && tx.lookup(&BY_SLUG, &plain)?.is_none() {
         return Ok(plain);
     }
-    let token = draw.token().to_lowercase();
+    let token = rng.token().to_lowercase();
     let end = &token[..8.min(token.len())];
     Ok(if plain.is_empty() { end.to_owned() } else { format!("{plain}-{end}") })
 }
 
-/// Changes an organization.
+/// Updates an organization.
 ///
 /// # Errors
-/// 404 when it is gone.
+/// 404 if it was deleted.
 pub fn update(
     tx: &mut WriteTx<'_>,
     id: OrganizationId,
@@ -179,7 +181,7 @@ pub fn update(
     if organization == before {
         return Ok(());
     }
-    organization.shown.updated_at = now;
+    organization.fields.updated_at = now;
     tx.put(&organization)
 }
 
@@ -193,33 +195,33 @@ fn apply(patch: OrganizationPatch, organization: &mut Organization) {
         members_can_use_personal_api_keys,
         is_ai_data_processing_approved,
     } = patch;
-    let Organization { head, shown } = organization;
-    set(&mut shown.name, name);
-    logo_media_id.apply(&mut shown.logo_media_id);
-    set(&mut shown.is_member_join_email_enabled, is_member_join_email_enabled);
-    enforce_2fa.apply(&mut shown.enforce_2fa);
-    set(&mut shown.members_can_invite, members_can_invite);
-    set(&mut shown.members_can_use_personal_api_keys, members_can_use_personal_api_keys);
-    is_ai_data_processing_approved.apply(&mut shown.is_ai_data_processing_approved);
-    head.members_can_use_personal_api_keys = shown.members_can_use_personal_api_keys;
+    let Organization { meta, fields } = organization;
+    set(&mut fields.name, name);
+    logo_media_id.apply(&mut fields.logo_media_id);
+    set(&mut fields.is_member_join_email_enabled, is_member_join_email_enabled);
+    enforce_2fa.apply(&mut fields.enforce_2fa);
+    set(&mut fields.members_can_invite, members_can_invite);
+    set(&mut fields.members_can_use_personal_api_keys, members_can_use_personal_api_keys);
+    is_ai_data_processing_approved.apply(&mut fields.is_ai_data_processing_approved);
+    meta.members_can_use_personal_api_keys = fields.members_can_use_personal_api_keys;
 }
 
-/// Removes an organization: from here on nothing in it can be reached, and its slug is free.
+/// Deletes an organization. Nothing in it can be accessed any more, and its slug is free.
 ///
 /// # Errors
-/// 404 when it is gone.
-pub fn remove(tx: &mut WriteTx<'_>, id: OrganizationId) -> Result<()> {
+/// 404 if it was deleted before.
+pub fn delete(tx: &mut WriteTx<'_>, id: OrganizationId) -> Result<()> {
     tx.remove::<Organization>(&id)?.map(drop).ok_or_else(Error::not_found)
 }
 
-/// Appends the members of the full form that are the organization's own.
+/// Appends the fields of the full form that are the same for all members.
 ///
 /// # Errors
-/// 404 when it is gone.
+/// 404 if it was deleted.
 pub fn splice_own<'o>(tx: &impl Tx, id: OrganizationId, body: Object<'o>) -> Result<Object<'o>> {
     let mut own = Vec::new();
     tx.view::<Organization, _>(&id, |row| {
-        own.extend_from_slice(row.shown);
+        own.extend_from_slice(row.fields);
         Ok(())
     })?
     .ok_or_else(Error::not_found)?;

@@ -1,18 +1,18 @@
-//! How a project is shown, for the schema.
+//! Response schemas of projects.
 
 use utoipa::ToSchema;
 
 use crate::resources::members::Level;
 
-use super::{Shown, settings};
+use super::{Fields, settings};
 
-/// A project, as lists show it.
+/// A project in a list.
 #[derive(ToSchema)]
 pub struct ProjectSummary {
-    /// Its own fields.
+    /// The stored fields.
     #[serde(flatten)]
-    pub own: Shown,
-    /// False: events are not taken in here.
+    pub own: Fields,
+    /// Always false: this service does not ingest events.
     pub ingested_event: bool,
 }
 
@@ -20,22 +20,23 @@ pub struct ProjectSummary {
 #[derive(ToSchema)]
 #[schema(as = Project)]
 pub struct ProjectBody {
-    /// What lists show too.
+    /// The fields that list items show.
     #[serde(flatten)]
-    pub own: Shown,
-    /// The rest.
+    pub own: Fields,
+    /// The settings.
     #[serde(flatten)]
-    pub settings: settings::Shown,
-    /// What the caller may do in it: 1 member, 8 admin, 15 owner; null for nothing.
+    pub settings: settings::Fields,
+    /// The caller's level in the project: 1 for member, 8 for admin, 15 for owner; null for no access.
     pub effective_membership_level: Option<Level>,
-    /// False: there are no groups.
+    /// Always false: groups are not supported.
     pub has_group_types: bool,
-    /// A signed token for the stream of live events; null where a request was sent again and is answered as before.
+    /// A signed token for the stream of live events, valid for 7 days. Null in the replay of an idempotent
+    /// request.
     pub live_events_token: Option<String>,
-    /// `false`.
+    /// Always `false`, as JSON text.
     pub person_on_events_querying_enabled: String,
-    /// An empty object, as JSON text.
+    /// Always an empty object, as JSON text.
     pub default_modifiers: String,
-    /// An empty array, as JSON text.
+    /// Always an empty array, as JSON text.
     pub product_intents: String,
 }

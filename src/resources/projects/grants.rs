@@ -1,4 +1,4 @@
-//! Grants: which plain members may see a private project, and who runs one (decisions §3).
+//! Grants: the access of single members to a project. See `docs/spec/access-controls.md`.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -9,26 +9,26 @@ use crate::resources::members::Membership;
 use crate::store::{Index, Indexed, Order, Owner, Record, Reference, Table, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
-use super::{Head, Project};
+use super::{Meta, Project};
 
-/// What a grant gives on a project. Levels compare by how much they give.
+/// The level of a grant. Levels are ordered from no access to the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GrantLevel {
-    /// Nothing: such a grant is kept and shown, and decides nothing.
+    /// No access. The grant is stored and shown, but has no effect.
     None,
-    /// To see it and work in it.
+    /// May see the project and work in it.
     Member,
-    /// To say who else may, besides.
+    /// May also edit the access controls of the project.
     Admin,
 }
 
 impl GrantLevel {
-    /// All of them, least first.
+    /// All levels, lowest first.
     pub const ALL: [Self; 3] = [Self::None, Self::Member, Self::Admin];
 
-    /// The word on the wire.
-    pub const fn word(self) -> &'static str {
+    /// Returns the name of the level in the API.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Member => "member",
@@ -36,7 +36,7 @@ impl GrantLevel {
         }
     }
 
-    /// The number that `effective_membership_level` shows; none for what gives nothing.
+    /// Returns the number of the level in `effective_membership_level`; `None` for no access.
     pub const fn number(self) -> Option<i64> {
         match self {
             Self::None => None,
@@ -46,24 +46,24 @@ impl GrantLevel {
     }
 }
 
-/// What one member was given on one project.
+/// The access of one member to one project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The organization of both.
+    /// The organization of the project and of the member.
     pub organization: OrganizationId,
     /// The project.
     pub project: ProjectId,
-    /// Whose right it is.
+    /// The member's user.
     pub user: UserId,
-    /// How far it goes.
+    /// The level of access.
     pub level: GrantLevel,
-    /// When it was first given.
+    /// When the grant was created.
     pub created_at: Timestamp,
-    /// When its level last changed.
+    /// When the level last changed.
     pub updated_at: Timestamp,
 }
 
-/// The grants of a member.
+/// Grants by member.
 pub const BY_USER: Index<Grant, (OrganizationId, UserId)> =
     Index::many(Table::GrantsByUser, |grant| Some((grant.organization, grant.user)));
 
@@ -71,8 +71,8 @@ impl Record for Grant {
     const TABLE: Table = Table::Grants;
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_USER];
     type Key = (OrganizationId, ProjectId, UserId);
-    type Head = Self;
-    type Shown = ();
+    type Meta = Self;
+    type Fields = ();
 
     fn key(&self) -> Self::Key {
         (self.organization, self.project, self.user)
@@ -82,8 +82,8 @@ impl Record for Grant {
         (self, &())
     }
 
-    fn join(head: Self, (): ()) -> Self {
-        head
+    fn from_parts(meta: Self, (): ()) -> Self {
+        meta
     }
 
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
@@ -98,16 +98,16 @@ impl Record for Grant {
     }
 }
 
-/// What a user's grant on a project gives, if it gives anything.
+/// Returns the level of a user's grant on a project; `None` if there is no grant, or it gives no access.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub fn find(tx: &impl Tx, project: &Head, user: UserId) -> Result<Option<GrantLevel>> {
-    let grant = tx.head::<Grant>(&(project.organization, project.id, user))?;
+pub fn find(tx: &impl Tx, project: &Meta, user: UserId) -> Result<Option<GrantLevel>> {
+    let grant = tx.meta::<Grant>(&(project.organization, project.id, user))?;
     Ok(grant.map(|grant| grant.level).filter(|level| *level > GrantLevel::None))
 }
 
-/// The projects on which a member's grants give something.
+/// Returns the projects to which a member has access by a grant.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
@@ -118,16 +118,15 @@ pub fn of_member(
 ) -> Result<Vec<ProjectId>> {
     let mut projects = Vec::new();
     tx.walk(&BY_USER, &(organization, user), Window::all(Order::Ascending), |row| {
-        if row.head.level > GrantLevel::None {
-            projects.push(row.head.project);
+        if row.meta.level > GrantLevel::None {
+            projects.push(row.meta.project);
         }
         Ok(())
     })?;
     Ok(projects)
 }
 
-/// Puts a member's grant on a project at this level, whatever it was. One that is there already stays
-/// as it is.
+/// Creates a grant or sets its level. A grant that already has this level does not change.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
@@ -148,12 +147,12 @@ pub fn set(
     Ok(grant)
 }
 
-/// Gives a member this level on a project, as an invite does: a higher grant is not lowered, `none`
-/// gives nothing, and a project that is gone is passed over (facts-org §3.4).
+/// Applies the grant of an accepted invite. Never lowers a level, and does nothing if the project no longer
+/// exists.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
-pub fn give(
+pub fn raise(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
     project: ProjectId,
@@ -161,7 +160,7 @@ pub fn give(
     level: GrantLevel,
     now: Timestamp,
 ) -> Result<()> {
-    let held = tx.head::<Grant>(&(organization, project, user))?;
+    let held = tx.meta::<Grant>(&(organization, project, user))?;
     let held = held.map_or(GrantLevel::None, |grant| grant.level);
     if level > held && tx.exists::<Project>(&(organization, project))? {
         set(tx, organization, project, user, level, now)?;
@@ -169,19 +168,15 @@ pub fn give(
     Ok(())
 }
 
-/// Removes up to `limit` grants of a member who left; returns how many.
+/// Deletes up to `limit` grants of a former member, and returns how many it deleted.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
-pub fn remove_of(
+pub fn delete_of_member(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
     user: UserId,
     limit: usize,
 ) -> Result<usize> {
-    let keys = tx.keys(&BY_USER, &(organization, user), limit)?;
-    for key in &keys {
-        tx.remove::<Grant>(key)?;
-    }
-    Ok(keys.len())
+    tx.remove_indexed(&BY_USER, &(organization, user), limit)
 }

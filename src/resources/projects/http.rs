@@ -2,18 +2,18 @@
 
 use axum::extract::State;
 
-use crate::access::{Admitted, Anywhere, Changing, InOrganization, InProject, Needs};
+use crate::auth::{Global, InOrganization, InProject, ReadAccess, Requirements, WriteAccess};
 use crate::error::Result;
 use crate::etag::Versioned;
-use crate::http::answer::{Answer, Answered};
-use crate::http::body::Body;
-use crate::http::page::Page;
+use crate::http::body::JsonBody;
+use crate::http::paging::PageParams;
+use crate::http::response::{ApiResponse, ApiResult};
 use crate::http::routes::Routes;
 use crate::ids::{DashboardId, ProjectId};
 use crate::input::Parsed;
-use crate::json::Items;
+use crate::json::JsonItems;
 use crate::resources::members::{Level, Membership};
-use crate::resources::{dashboards, sweeps};
+use crate::resources::{cascade_delete, dashboards};
 use crate::secret::Seed;
 use crate::state::App;
 use crate::store::{Order, Tx, Window, WriteTx};
@@ -26,25 +26,25 @@ const ONE_IN_ORGANIZATION: &str = "/api/organizations/{organization_id}/projects
 const MINE: &str = "/api/projects/";
 const ONE: &str = "/api/projects/{project_id}/";
 
-/// The routes of projects.
+/// Registers the routes of projects.
 pub fn routes(routes: &mut Routes) {
-    let read = Needs::scope("project:read");
-    let write = Needs::scope("project:write");
-    routes.noun("projects", "Projects of an organization, and their settings.");
+    let read = Requirements::scope("project:read");
+    let write = Requirements::scope("project:write");
+    routes.resource("projects", "Projects of an organization, with their settings.");
     routes
         .get(IN_ORGANIZATION, "organizations_projects_list", read, list_in_organization)
         .summary("List the projects of an organization, oldest first.")
-        .lists::<ProjectSummary>();
+        .returns_page::<ProjectSummary>();
     routes
         .post(IN_ORGANIZATION, "organizations_projects_create", write, create)
-        .summary("Make a project. It becomes your current one.")
-        .takes::<ProjectFields>()
+        .summary("Create a project, and make it your current project.")
+        .body::<ProjectFields>()
         .example(r#"{"name": "Shop", "timezone": "Europe/Berlin"}"#)
-        .answers::<ProjectBody>(201);
+        .returns::<ProjectBody>(201);
     routes
         .get(MINE, "projects_list", read, list_mine)
-        .summary("List the projects that you may see, in all your organizations.")
-        .lists::<ProjectSummary>();
+        .summary("List the projects that you may see in all your organizations.")
+        .returns_page::<ProjectSummary>();
     for (path, names) in [
         (
             ONE_IN_ORGANIZATION,
@@ -60,27 +60,27 @@ pub fn routes(routes: &mut Routes) {
         routes
             .get(path, retrieves, read, retrieve)
             .summary("Retrieve a project.")
-            .answers::<ProjectBody>(200);
+            .returns::<ProjectBody>(200);
         routes
             .patch(path, updates, write, update)
-            .summary("Change a project.")
-            .takes::<ProjectFields>()
+            .summary("Update a project.")
+            .body::<ProjectFields>()
             .example(r#"{"name": "Shop", "week_start_day": 1}"#)
-            .answers::<ProjectBody>(200);
+            .returns::<ProjectBody>(200);
         routes
             .delete(path, destroys, write.level(Level::Admin), destroy)
-            .summary("Remove a project and all that lies in it.");
+            .summary("Delete a project with everything in it.");
     }
 }
 
-async fn list_in_organization(at: Admitted<InOrganization>, page: Page) -> Answered {
-    page.answer(at, |tx, at, page| {
-        let mut items = Items::default();
+async fn list_in_organization(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
+    page.respond(access, |tx, at, page| {
+        let mut items = JsonItems::default();
         let window = page.window(Order::Ascending);
-        let only = at.caller.key.only_projects();
-        let count = super::list(tx, &at.place.member, only, window, |_, shown| {
+        let only = at.caller.key.scoped_projects();
+        let count = super::list(tx, &at.tenant.member, only, window, |_, fields| {
             items.push(|out| {
-                write_summary(shown, out);
+                write_summary(fields, out);
                 Ok(())
             })
         })?;
@@ -89,18 +89,18 @@ async fn list_in_organization(at: Admitted<InOrganization>, page: Page) -> Answe
     .await
 }
 
-/// The projects that the caller may see in all their organizations, by number.
-async fn list_mine(at: Admitted<Anywhere>, page: Page) -> Answered {
-    page.answer(at, |tx, at, page| {
+/// Lists the projects that the caller may see in all their organizations, ordered by ID.
+async fn list_mine(access: ReadAccess<Global>, page: PageParams) -> ApiResult {
+    page.respond(access, |tx, at, page| {
         let Window { offset, limit, .. } = page.window(Order::Ascending);
         let memberships = at.caller.open_memberships(tx, usize::MAX)?;
-        let only = at.caller.key.only_projects();
-        let mine = super::visible(tx, &memberships, only)?;
-        let mut items = Items::default();
+        let only = at.caller.key.scoped_projects();
+        let mine = super::list_visible(tx, &memberships, only)?;
+        let mut items = JsonItems::default();
         for key in mine.iter().skip(offset).take(limit) {
             tx.view::<Project, _>(key, |row| {
                 items.push(|out| {
-                    write_summary(row.shown, out);
+                    write_summary(row.fields, out);
                     Ok(())
                 })
             })?;
@@ -112,54 +112,59 @@ async fn list_mine(at: Admitted<Anywhere>, page: Page) -> Answered {
 
 async fn create(
     State(app): State<App>,
-    at: Changing<InOrganization>,
-    Body(sent): Body,
-) -> Answered {
+    access: WriteAccess<InOrganization>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
     let new = NewProject::of(&sent);
-    let seed = Seed::take();
+    let seed = Seed::generate();
     let signer = app.clone();
-    app.post(&at, move |tx, _, place: &InOrganization, now| {
-        let id = super::create(tx, &place.member, &new, &mut seed.draw(), now)?;
-        body(tx, &signer, &place.member, id).map(Answer::Created)
+    app.post(&access, move |tx, _, tenant: &InOrganization, now| {
+        let id = super::create(tx, &tenant.member, &new, &mut seed.rng(), now)?;
+        body(tx, &signer, &tenant.member, id).map(ApiResponse::Created)
     })
     .await
 }
 
-async fn retrieve(State(app): State<App>, at: Admitted<InProject>) -> Answered {
-    body(&*at.tx, &app, &at.place.member, at.place.project.id).map(Answer::Shown)
+async fn retrieve(State(app): State<App>, access: ReadAccess<InProject>) -> ApiResult {
+    body(&*access.snapshot, &app, &access.tenant.member, access.tenant.project.id)
+        .map(ApiResponse::Object)
 }
 
-async fn update(State(app): State<App>, at: Changing<InProject>, Body(sent): Body) -> Answered {
-    let (fields, expected) = (Parsed::<ProjectFields>::of(&sent), at.expected.clone());
+async fn update(
+    State(app): State<App>,
+    access: WriteAccess<InProject>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let (fields, expected) = (Parsed::<ProjectFields>::new(&sent), access.if_match.clone());
     let signer = app.clone();
-    app.change(&at, move |tx, _, place: &InProject, now| {
-        let id = place.project.id;
-        super::update(tx, &place.member, id, &fields, is_live_dashboard, now)?;
-        expected.require::<Project>(tx, &(place.member.organization, id))?;
-        body(tx, &signer, &place.member, id)
+    app.change(&access, move |tx, _, tenant: &InProject, now| {
+        let id = tenant.project.id;
+        super::update(tx, &tenant.member, id, &fields, is_live_dashboard, now)?;
+        expected.require::<Project>(tx, &(tenant.member.organization, id))?;
+        body(tx, &signer, &tenant.member, id)
     })
     .await
-    .map(Answer::Shown)
+    .map(ApiResponse::Object)
 }
 
 fn is_live_dashboard(tx: &WriteTx<'_>, project: ProjectId, dashboard: u64) -> Result<bool> {
     dashboards::is_live(tx, project, DashboardId(dashboard))
 }
 
-async fn destroy(State(app): State<App>, at: Changing<InProject>) -> Answered {
-    let expected = at.expected.clone();
-    app.change(&at, move |tx, _, place: &InProject, _| {
-        let (organization, id) = (place.project.organization, place.project.id);
-        sweeps::remove_project(tx, organization, id)?;
+async fn destroy(State(app): State<App>, access: WriteAccess<InProject>) -> ApiResult {
+    let expected = access.if_match.clone();
+    app.change(&access, move |tx, _, tenant: &InProject, _| {
+        let (organization, id) = (tenant.project.organization, tenant.project.id);
+        cascade_delete::delete_project(tx, organization, id)?;
         expected.require::<Project>(tx, &(organization, id))
     })
     .await?;
-    app.sweep();
-    Ok(Answer::NoContent)
+    app.wake_deletion();
+    Ok(ApiResponse::NoContent)
 }
 
 fn body(tx: &impl Tx, app: &App, member: &Membership, id: ProjectId) -> Result<Versioned> {
     let project: Project = tx.get(&(member.organization, id))?;
-    let live_events_token = app.live_events_token(id, &project.shown.api_token)?;
+    let live_events_token = app.live_events_token(id, &project.fields.api_token)?;
     super::body(tx, &Viewer { member, live_events_token }, id)
 }

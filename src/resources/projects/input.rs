@@ -1,19 +1,19 @@
-//! What is sent to make or change a project (facts-org §5.4, §5.6).
+//! Request bodies that create or update a project. See `docs/spec/projects.md`.
 
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
-    Choice, Choices, Decimal, Flag, FreeForm, Identifier, Integer, JsonObject, Kind, ListOf, Name,
-    Nullable, Parsed, Text, TimeZoneName, UrlList,
+    Choice, Choices, Decimal, FieldType, Flag, FreeForm, Identifier, Integer, JsonObject, ListOf,
+    Name, Nullable, Parsed, Text, TimeZoneName, UrlList,
 };
 use crate::patch::{Patch, set};
 
-use super::kinds::{ErrorsToIgnore, LinkedFlag, NetworkPayloadCapture, SessionReplay};
+use super::field_types::{ErrorsToIgnore, LinkedFlag, NetworkPayloadCapture, SessionReplay};
 use super::{Project, Settings, settings};
 
-/// What `week_start_day` takes: Sunday or Monday.
+/// The values of `week_start_day`.
 pub struct WeekStart;
 
 impl Choices for WeekStart {
@@ -21,115 +21,116 @@ impl Choices for WeekStart {
     const ALL: &'static [i64] = &[0, 1];
 }
 
-/// How many items the lists of texts take.
-const ITEMS: usize = 1000;
+/// Maximum number of items of a list of strings.
+const MAX_ITEMS: usize = 1000;
 
 input! {
-    /// The request fields of a project, in the document's order.
+    /// The fields of a project that can be created and updated, in the order of the API.
     pub struct ProjectFields {
-        /// Its name.
+        /// Display name.
         name: Name<200>,
-        /// What the product is.
+        /// What the product is about.
         product_description: Nullable<Text<1000>>,
-        /// Where the product runs.
-        app_urls: UrlList<ITEMS>,
-        /// Where notifications go.
+        /// URLs of the product.
+        app_urls: UrlList<MAX_ITEMS>,
+        /// Slack webhook for notifications.
         slack_incoming_webhook: Nullable<Text<500>>,
-        /// Whether addresses are dropped from events.
+        /// Whether IP addresses are removed from events.
         anonymize_ips: Flag,
-        /// Whether the snippet was set up.
+        /// Whether the snippet was installed.
         completed_snippet_onboarding: Flag,
-        /// Which traffic is the team's own.
+        /// Filters that leave out the team's own traffic.
         test_account_filters: FreeForm,
-        /// Whether that traffic is left out by default.
+        /// Whether these filters are on by default.
         test_account_filters_default_checked: Nullable<Flag>,
-        /// How paths are grouped.
+        /// Rules that group paths.
         path_cleaning_filters: Nullable<FreeForm>,
-        /// Whether it holds demonstration data.
+        /// Whether the project holds demo data. Every member may create a demo project.
         is_demo: Flag,
-        /// Its time zone: a name of the IANA database, the older ones too, in its exact case.
+        /// Name of a time zone in the IANA database. Case-sensitive; older names are accepted.
         timezone: TimeZoneName,
-        /// Which attributes name elements.
+        /// HTML attributes that identify elements.
         data_attributes: FreeForm,
-        /// Which properties name persons.
-        person_display_name_properties: Nullable<ListOf<Text<400>, ITEMS>>,
-        /// What correlation leaves out.
+        /// Properties to show as the name of a person, in order of preference.
+        person_display_name_properties: Nullable<ListOf<Text<400>, MAX_ITEMS>>,
+        /// What correlation analysis leaves out.
         correlation_config: Nullable<FreeForm>,
-        /// Whether autocapture is off.
+        /// Whether autocapture is disabled.
         autocapture_opt_out: Nullable<Flag>,
         /// Whether exceptions are captured.
         autocapture_exceptions_opt_in: Nullable<Flag>,
         /// Whether web vitals are captured.
         autocapture_web_vitals_opt_in: Nullable<Flag>,
-        /// Which web vitals are captured.
+        /// The web vitals to capture.
         autocapture_web_vitals_allowed_metrics: Nullable<FreeForm>,
-        /// Which exceptions are not captured.
+        /// Exceptions that are not captured.
         autocapture_exceptions_errors_to_ignore: ErrorsToIgnore,
-        /// Whether console logs are recorded.
+        /// Whether recordings include console logs.
         capture_console_log_opt_in: Nullable<Flag>,
-        /// Whether performance is recorded.
+        /// Whether recordings include network performance.
         capture_performance_opt_in: Nullable<Flag>,
         /// Whether sessions are recorded.
         session_recording_opt_in: Flag,
-        /// Which share of sessions is recorded.
+        /// Share of sessions to record, from 0 to 1.
         session_recording_sample_rate: Nullable<Decimal<3, 2, 0, 1>>,
-        /// Shorter sessions are dropped, in milliseconds.
+        /// Minimum duration of a recorded session, in milliseconds.
         session_recording_minimum_duration_milliseconds: Nullable<Integer<0, 30_000>>,
-        /// The flag that turns recording on.
+        /// The feature flag that enables recording.
         session_recording_linked_flag: Nullable<LinkedFlag>,
-        /// What of requests is recorded.
+        /// Parts of network requests to record.
         session_recording_network_payload_capture_config: Nullable<NetworkPayloadCapture>,
-        /// How sessions are replayed. Merged into what is there.
+        /// Replay settings. Merged into the stored object.
         session_replay_config: Nullable<SessionReplay>,
-        /// How surveys look. Merged into what is there.
+        /// Survey appearance. Merged into the stored object.
         survey_config: Nullable<FreeForm>,
-        /// Whether plain members need a grant to see it. For admins.
+        /// Whether the project is private: other than admins, only members with access may see it. Only
+        /// admins may set this.
         access_control: Flag,
-        /// 0 for Sunday, 1 for Monday.
+        /// First day of the week: 0 for Sunday, 1 for Monday.
         week_start_day: Nullable<Choice<WeekStart>>,
-        /// The dashboard shown first. Not on create.
+        /// The dashboard to show first. Cannot be set on create.
         primary_dashboard: Nullable<Identifier>,
-        /// Columns of the live events.
-        live_events_columns: Nullable<ListOf<Text<400>, ITEMS>>,
-        /// Where sessions are recorded.
-        recording_domains: Nullable<UrlList<ITEMS>>,
-        /// Whether site apps run.
+        /// Columns of the live events view.
+        live_events_columns: Nullable<ListOf<Text<400>, MAX_ITEMS>>,
+        /// URLs of the sites to record sessions on.
+        recording_domains: Nullable<UrlList<MAX_ITEMS>>,
+        /// Whether site apps are loaded.
         inject_web_apps: Nullable<Flag>,
-        /// More settings.
+        /// Additional settings.
         extra_settings: Nullable<FreeForm>,
-        /// How queries run.
+        /// Query modifiers.
         modifiers: Nullable<FreeForm>,
-        /// Which products were set up.
+        /// Products whose onboarding is complete.
         has_completed_onboarding_for: Nullable<FreeForm>,
-        /// Whether surveys run.
+        /// Whether surveys are enabled.
         surveys_opt_in: Nullable<Flag>,
-        /// Whether heat maps are captured.
+        /// Whether heatmaps are captured.
         heatmaps_opt_in: Nullable<Flag>,
-        /// Whether flags persist by default.
+        /// Whether feature flags persist across authentication by default.
         flags_persistence_default: Nullable<Flag>,
     }
 }
 
-/// A project to make.
+/// A request to create a project.
 #[derive(Debug, Clone)]
 pub struct NewProject {
-    /// Its fields.
+    /// The parsed fields.
     pub fields: Parsed<ProjectFields>,
-    /// Whether it was called a demonstration, which decides who may make it even where another field is
-    /// bad: the level is checked first.
+    /// Whether `is_demo` is true. Read apart from `fields`, because the caller's level is checked before
+    /// other fields are validated.
     pub is_demo: bool,
 }
 
 impl NewProject {
-    /// Reads what was sent.
+    /// Parses the request body, and keeps the fields or the error.
     #[must_use]
     pub fn of(sent: &JsonObject) -> Self {
         let is_demo = sent.get("is_demo").map(Flag::read);
-        Self { fields: Parsed::of(sent), is_demo: matches!(is_demo, Some(Ok(true))) }
+        Self { fields: Parsed::new(sent), is_demo: matches!(is_demo, Some(Ok(true))) }
     }
 }
 
-/// A new project has no dashboard yet that could be its primary one (decisions, top).
+/// Refuses `primary_dashboard` on create, because a new project has no dashboards.
 pub(super) fn require_creatable(fields: &ProjectFields) -> Result<()> {
     match fields.primary_dashboard {
         Patch::Value(_) => Err(Error::field(
@@ -141,7 +142,7 @@ pub(super) fn require_creatable(fields: &ProjectFields) -> Result<()> {
     }
 }
 
-/// Writes what was sent into the project and its settings.
+/// Writes the request's fields into the project and its settings.
 pub(super) fn apply(
     fields: ProjectFields,
     project: &mut Project,
@@ -190,16 +191,16 @@ pub(super) fn apply(
         flags_persistence_default,
     } = fields;
 
-    let summary = &mut project.shown;
+    let summary = &mut project.fields;
     set(&mut summary.name, name);
     set(&mut summary.completed_snippet_onboarding, completed_snippet_onboarding);
     set(&mut summary.is_demo, is_demo);
     set(&mut summary.timezone, timezone);
     set(&mut summary.access_control, access_control);
     has_completed_onboarding_for.apply(&mut summary.has_completed_onboarding_for);
-    project.head.access_control = summary.access_control;
+    project.meta.access_control = summary.access_control;
 
-    let full: &mut settings::Shown = &mut settings.shown;
+    let full: &mut settings::Fields = &mut settings.fields;
     product_description.apply(&mut full.product_description);
     set(&mut full.app_urls, app_urls);
     slack_incoming_webhook.apply(&mut full.slack_incoming_webhook);
@@ -241,8 +242,7 @@ pub(super) fn apply(
     Ok(())
 }
 
-/// Merges the members of what was sent into what is there, and one level deeper where both are
-/// objects (facts-org §5.7). Null clears.
+/// Merges an object into the stored one, and nested objects one level deep. Null clears the field.
 fn merge_replay(
     sent: Patch<Map<String, Value>>,
     slot: &mut Option<Map<String, Value>>,
@@ -264,8 +264,8 @@ fn merge_replay(
     Ok(())
 }
 
-/// Merges the top level of what was sent into what is there, where both are objects (facts-org §5.7).
-/// Null clears.
+/// Merges the top level of an object into the stored one. Any other value replaces it, and null clears the
+/// field.
 fn merge_survey(sent: Patch<Value>, slot: &mut Option<Value>) -> Result<()> {
     let merged = sent.map(|sent| match (slot.take(), sent) {
         (Some(Value::Object(mut whole)), Value::Object(more)) => {
@@ -281,7 +281,7 @@ fn merge_survey(sent: Patch<Value>, slot: &mut Option<Value>) -> Result<()> {
     Ok(())
 }
 
-/// What grows by merging keeps to the bounds of a free-form field.
+/// Applies the limits of free-form fields to the result of a merge.
 fn require_bounded(attr: &str, value: &Value) -> Result<()> {
-    FreeForm::read(value).map(drop).map_err(|error| error.within(attr))
+    FreeForm::read(value).map(drop).map_err(|error| error.with_attr_prefix(attr))
 }

@@ -1,12 +1,13 @@
-//! Projects of an organization (API document, Project; facts-org §5).
+//! Projects of an organization. See `docs/spec/projects.md`.
 //!
-//! A project is kept as two records: [`Project`] is what lists show, [`Settings`] the rest of the full form.
+//! A project is stored as two records. [`Project`] holds the fields that lists show, [`Settings`] all other
+//! fields.
 
 pub mod body;
+mod field_types;
 pub mod grants;
 pub mod http;
 mod input;
-mod kinds;
 mod settings;
 mod visibility;
 
@@ -22,127 +23,127 @@ use crate::json::Object;
 use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::users;
-use crate::secret::Draw;
+use crate::secret::SeededRng;
 use crate::store::{
-    Count, Index, Indexed, Key, Owner, Record, Reference, Secrecy, Table, Tx, WriteTx,
+    Count, Index, Indexed, Key, Owner, Record, Redaction, Reference, Table, Tx, WriteTx,
 };
 use crate::time::Timestamp;
 
 pub use input::{NewProject, ProjectFields};
-pub use settings::{SECRECY as SETTINGS_SECRECY, Settings};
-pub use visibility::{current_project, hidden_from, is_visible, list, visible};
+pub use settings::{REDACTION as SETTINGS_SECRECY, Settings};
+pub use visibility::{current_project, hidden_projects, is_visible, list, list_visible};
 
-/// What lists show of a project, and what rules decide by.
+/// A project without its settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Project {
-    /// What rules decide by.
-    pub head: Head,
-    /// The summary form of the API document, without what never differs.
-    pub shown: Shown,
+    /// Fields that access checks and indexes read.
+    pub meta: Meta,
+    /// Fields as the API returns them.
+    pub fields: Fields,
 }
 
-/// What rules decide by.
+/// Fields of a project that access checks and indexes read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Head {
-    /// The organization it belongs to.
+pub struct Meta {
+    /// The organization of the project.
     pub organization: OrganizationId,
-    /// Its number.
+    /// The ID of the project.
     pub id: ProjectId,
-    /// Whether plain members need a grant to see it.
+    /// Whether the project is private.
     pub access_control: bool,
 }
 
-/// The summary form of the API document, without `ingested_event`, which never differs.
+/// The stored fields that lists show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = ProjectFixed)]
-pub struct Shown {
-    /// Its number.
+pub struct Fields {
+    /// Numeric ID, unique across organizations.
     pub id: ProjectId,
-    /// Its UUID.
+    /// UUID of the project.
     pub uuid: uuid::Uuid,
-    /// The organization it belongs to.
+    /// The organization of the project.
     pub organization: OrganizationId,
-    /// The public token that events are sent with.
+    /// Public token with which events are sent.
     pub api_token: String,
-    /// Its name, not necessarily its alone.
+    /// Display name. Several projects can have the same name.
     pub name: String,
-    /// Whether the snippet was set up.
+    /// Whether the snippet was installed.
     pub completed_snippet_onboarding: bool,
-    /// Which products were set up.
+    /// Products whose onboarding is complete.
     pub has_completed_onboarding_for: Option<Value>,
-    /// Whether it holds demonstration data.
+    /// Whether the project holds demo data.
     pub is_demo: bool,
-    /// Its time zone: a name of the IANA database, such as `Europe/Berlin`.
+    /// Name of a time zone in the IANA database, such as `Europe/Berlin`.
     #[schema(examples("Europe/Berlin"))]
     pub timezone: String,
-    /// Whether plain members need a grant to see it.
+    /// Whether the project is private: other than admins, only members with access may see it.
     pub access_control: bool,
 }
 
-/// By its number alone, which is unique over all organizations.
+/// By ID, which is unique across organizations.
 pub const BY_ID: Index<Project, ProjectId> =
-    Index::unique(Table::ProjectsById, |project| Some(project.head.id));
-/// The private ones of an organization: the few that a list may have to pass over.
-pub const PRIVATE: Index<Project, OrganizationId> =
+    Index::unique(Table::ProjectsById, |project| Some(project.meta.id));
+/// The private projects of an organization, which lists may have to skip.
+pub const PRIVATE_PROJECTS: Index<Project, OrganizationId> =
     Index::many(Table::ProjectsPrivate, |project| {
-        project.head.access_control.then_some(project.head.organization)
+        project.meta.access_control.then_some(project.meta.organization)
     });
 
 impl Record for Project {
     const TABLE: Table = Table::Projects;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_ID, &PRIVATE];
+    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_ID, &PRIVATE_PROJECTS];
     const COUNTS: &'static [Count<Self>] =
-        &[Count::per(|project| Some(project.head.organization.encoded()))];
+        &[Count::per(|project| Some(project.meta.organization.encoded()))];
     type Key = (OrganizationId, ProjectId);
-    type Head = Head;
-    type Shown = Shown;
+    type Meta = Meta;
+    type Fields = Fields;
 
     fn key(&self) -> (OrganizationId, ProjectId) {
-        (self.head.organization, self.head.id)
+        (self.meta.organization, self.meta.id)
     }
 
-    fn parts(&self) -> (&Head, &Shown) {
-        (&self.head, &self.shown)
+    fn parts(&self) -> (&Meta, &Fields) {
+        (&self.meta, &self.fields)
     }
 
-    fn join(head: Head, shown: Shown) -> Self {
-        Self { head, shown }
+    fn from_parts(meta: Meta, fields: Fields) -> Self {
+        Self { meta, fields }
     }
 
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.head.organization.owner()))
+        Ok(Some(self.meta.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {
         vec![
-            Reference::to::<Organization>(&self.head.organization),
+            Reference::to::<Organization>(&self.meta.organization),
             Reference::to::<Settings>(&self.key()),
         ]
     }
 }
 
-/// The token that events are sent with is in no export without secrets; a new file needs one.
-pub const SECRECY: Secrecy<Project> = Secrecy::Member {
+/// An export without secrets leaves out `api_token`, and an import generates a new one.
+pub const REDACTION: Redaction<Project> = Redaction::Member {
     name: "api_token",
-    anew: |draw| Some(format!("\"{}\"", new_api_token(draw))),
+    regenerate: |draw| Some(format!("\"{}\"", new_api_token(draw))),
 };
 
-fn new_api_token(draw: &mut Draw) -> String {
-    format!("phc_{}", draw.token())
+fn new_api_token(rng: &mut SeededRng) -> String {
+    format!("phc_{}", rng.token())
 }
 
-/// Makes a project and makes it the maker's current one.
+/// Creates a project, and makes it the caller's current project.
 ///
 /// # Errors
-/// 403 for a plain member, unless it is a demonstration; 400 for a field.
+/// 403 if the caller is not an admin, unless the project is a demo; 400 for an invalid field.
 pub fn create(
     tx: &mut WriteTx<'_>,
     caller: &Membership,
     new: &NewProject,
-    draw: &mut Draw,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<ProjectId> {
-    if !new.is_demo && !caller.level.administers() {
+    if !new.is_demo && !caller.level.is_admin() {
         return Err(Error::denied("Your organization access level is insufficient."));
     }
     let fields = new.fields.get()?;
@@ -151,12 +152,12 @@ pub fn create(
     let organization = caller.organization;
     let id = ProjectId(tx.next_number(Table::Projects)?);
     let mut project = Project {
-        head: Head { organization, id, access_control: false },
-        shown: Shown {
+        meta: Meta { organization, id, access_control: false },
+        fields: Fields {
             id,
-            uuid: draw.uuid(now),
+            uuid: rng.uuid(now),
             organization,
-            api_token: new_api_token(draw),
+            api_token: new_api_token(rng),
             name: "Default project".to_owned(),
             completed_snippet_onboarding: false,
             has_completed_onboarding_for: None,
@@ -170,31 +171,32 @@ pub fn create(
     input::apply(fields.clone(), &mut project, &mut settings)?;
     tx.put(&project)?;
     tx.put(&settings)?;
-    users::set_current(tx, caller.user, organization, Some(id))?;
+    users::set_current_tenant(tx, caller.user, organization, Some(id))?;
     Ok(id)
 }
 
-/// Gives a new organization its owner and its first project.
+/// Adds the owner and the first project to a new organization.
 ///
 /// # Errors
-/// 404 when the organization or the user is gone; 400 for a field of the project.
+/// 404 if the organization or the user does not exist; 400 for an invalid field of the project.
 pub fn create_first(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
     owner: UserId,
     new: &NewProject,
-    draw: &mut Draw,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<(Membership, ProjectId)> {
-    let owner = members::create(tx, organization, owner, Level::Owner, draw, now)?;
-    let project = create(tx, &owner, new, draw, now)?;
+    let owner = members::create(tx, organization, owner, Level::Owner, rng, now)?;
+    let project = create(tx, &owner, new, rng, now)?;
     Ok((owner, project))
 }
 
-/// Changes a project.
+/// Updates a project.
 ///
 /// # Errors
-/// 404 when it is gone; 403 where a plain member sends `access_control`; 400 for a field.
+/// 404 if the project does not exist; 403 if the request has `access_control` and the caller is not an
+/// admin; 400 for an invalid field.
 pub fn update(
     tx: &mut WriteTx<'_>,
     caller: &Membership,
@@ -221,27 +223,27 @@ pub fn update(
     if (&project, &settings) == (&before.0, &before.1) {
         return Ok(());
     }
-    settings.shown.updated_at = now;
+    settings.fields.updated_at = now;
     if project == before.0 {
-        tx.touch::<Project>(&key)?;
+        tx.bump_version::<Project>(&key)?;
     } else {
         tx.put(&project)?;
     }
     tx.put(&settings)
 }
 
-/// Removes a project: from here on nothing in it can be reached.
+/// Deletes a project. All requests to the project fail from then on; a background task deletes its other records.
 ///
 /// # Errors
-/// 404 when it is gone.
-pub fn remove(tx: &mut WriteTx<'_>, organization: OrganizationId, id: ProjectId) -> Result<()> {
+/// 404 if the project does not exist.
+pub fn delete(tx: &mut WriteTx<'_>, organization: OrganizationId, id: ProjectId) -> Result<()> {
     tx.remove::<Project>(&(organization, id))?.ok_or_else(Error::not_found)?;
     tx.remove::<Settings>(&(organization, id))?;
     Ok(())
 }
 
 fn require_may_restrict(caller: &Membership, fields: &ProjectFields) -> Result<()> {
-    if fields.access_control.is_some() && !caller.level.administers() {
+    if fields.access_control.is_some() && !caller.level.is_admin() {
         return Err(Error::denied(
             "Your organization access level is insufficient to configure project access restrictions.",
         ));
@@ -249,47 +251,48 @@ fn require_may_restrict(caller: &Membership, fields: &ProjectFields) -> Result<(
     Ok(())
 }
 
-/// The project with this number, in whichever organization.
+/// Returns the project with this ID, in any organization.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub fn find_by_id(tx: &impl Tx, id: ProjectId) -> Result<Option<Head>> {
+pub fn find_by_id(tx: &impl Tx, id: ProjectId) -> Result<Option<Meta>> {
     match tx.lookup(&BY_ID, &id)? {
-        Some(key) => tx.head::<Project>(&key),
+        Some(key) => tx.meta::<Project>(&key),
         None => Ok(None),
     }
 }
 
-/// Appends the summary form of the API document. `shown` is the record's JSON.
-pub fn write_summary(shown: &[u8], out: &mut Vec<u8>) {
-    Object::begin(out).splice(shown).raw("ingested_event", b"false").end();
+/// Appends the JSON of a list item. `fields` is the stored JSON.
+pub fn write_summary(fields: &[u8], out: &mut Vec<u8>) {
+    Object::begin(out).splice(fields).raw("ingested_event", b"false").end();
 }
 
-/// What the project's full form shows of the caller and the moment.
+/// What the detail view shows besides stored fields.
 pub struct Viewer<'v> {
-    /// The caller's membership.
+    /// The caller's membership in the organization.
     pub member: &'v Membership,
     /// A signed token for the stream of live events.
     pub live_events_token: String,
 }
 
-/// The full form of the API document.
+/// Renders the detail view of a project.
 ///
 /// # Errors
-/// 404 when the project is gone.
+/// 404 if the project does not exist.
 pub fn body(tx: &impl Tx, viewer: &Viewer<'_>, id: ProjectId) -> Result<Versioned> {
     let member = viewer.member;
     let key = (member.organization, id);
-    let (head, version, own) = tx
-        .view::<Project, _>(&key, |row| Ok((row.head, row.version, row.shown.to_vec())))?
+    let (meta, version, own) = tx
+        .view::<Project, _>(&key, |row| Ok((row.meta, row.version, row.fields.to_vec())))?
         .ok_or_else(Error::not_found)?;
-    let settings =
-        tx.view::<Settings, _>(&key, |row| Ok(row.shown.to_vec()))?.ok_or_else(Error::not_found)?;
+    let settings = tx
+        .view::<Settings, _>(&key, |row| Ok(row.fields.to_vec()))?
+        .ok_or_else(Error::not_found)?;
     let mut json = Vec::with_capacity(4096);
     Object::begin(&mut json)
         .splice(&own)
         .splice(&settings)
-        .field("effective_membership_level", &effective_level(tx, member, &head)?)?
+        .field("effective_membership_level", &effective_level(tx, member, &meta)?)?
         .raw("has_group_types", b"false")
         .field("live_events_token", &viewer.live_events_token)?
         .raw("person_on_events_querying_enabled", br#""false""#)
@@ -299,10 +302,10 @@ pub fn body(tx: &impl Tx, viewer: &Viewer<'_>, id: ProjectId) -> Result<Versione
     Ok(Versioned::new(version, json))
 }
 
-/// The caller's level for a project (facts-org §5.3): the organization level, but the grant's for a
-/// plain member of a private one.
-fn effective_level(tx: &impl Tx, member: &Membership, project: &Head) -> Result<Option<i64>> {
-    if !project.access_control || member.level.administers() {
+/// Returns the caller's level in the project: the organization level, or the grant's level if the project
+/// is private and the caller is not an admin.
+fn effective_level(tx: &impl Tx, member: &Membership, project: &Meta) -> Result<Option<i64>> {
+    if !project.access_control || member.level.is_admin() {
         return Ok(Some(member.level.number()));
     }
     Ok(grants::find(tx, project, member.user)?.and_then(grants::GrantLevel::number))

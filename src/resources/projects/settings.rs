@@ -1,4 +1,4 @@
-//! What only a single project shows: its many settings and their defaults (facts-org §5.4).
+//! Project settings and their defaults. See `docs/spec/projects.md`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::members;
 use crate::resources::users::User;
-use crate::store::{Order, Owner, Record, Reference, Secrecy, Table, Tx, Window};
+use crate::store::{Order, Owner, Record, Redaction, Reference, Table, Tx, Window};
 use crate::time::Timestamp;
 
 use super::Project;
@@ -16,17 +16,17 @@ use super::Project;
 /// The settings of one project.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Whose they are.
+    /// The key of the project.
     pub key: (OrganizationId, ProjectId),
-    /// The full form's fields that the summary does not have.
-    pub shown: Shown,
+    /// Fields as the API returns them.
+    pub fields: Fields,
 }
 
-/// The full form's fields that the summary does not have, in the document's order.
+/// The stored fields that only the detail view shows, in the order of the API.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = ProjectSettings)]
-#[allow(missing_docs, reason = "the fields are the API document's, Project, Full form")]
-pub struct Shown {
+#[allow(missing_docs, reason = "the names of the fields say what they hold")]
+pub struct Fields {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub product_description: Option<String>,
@@ -68,19 +68,19 @@ pub struct Shown {
 impl Record for Settings {
     const TABLE: Table = Table::ProjectSettings;
     type Key = (OrganizationId, ProjectId);
-    type Head = (OrganizationId, ProjectId);
-    type Shown = Shown;
+    type Meta = (OrganizationId, ProjectId);
+    type Fields = Fields;
 
     fn key(&self) -> Self::Key {
         self.key
     }
 
-    fn parts(&self) -> (&Self::Head, &Shown) {
-        (&self.key, &self.shown)
+    fn parts(&self) -> (&Self::Meta, &Fields) {
+        (&self.key, &self.fields)
     }
 
-    fn join(key: Self::Head, shown: Shown) -> Self {
-        Self { key, shown }
+    fn from_parts(key: Self::Meta, fields: Fields) -> Self {
+        Self { key, fields }
     }
 
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
@@ -92,19 +92,19 @@ impl Record for Settings {
     }
 }
 
-/// The webhook is in no export without secrets.
-pub const SECRECY: Secrecy<Settings> =
-    Secrecy::Member { name: "slack_incoming_webhook", anew: |_| None };
+/// An export without secrets leaves out the webhook.
+pub const REDACTION: Redaction<Settings> =
+    Redaction::Member { name: "slack_incoming_webhook", regenerate: |_| None };
 
 impl Settings {
-    /// What a project has right after a create that sent none of it.
+    /// Returns the settings of a new project with default values.
     pub fn new(
         organization: OrganizationId,
         project: ProjectId,
         test_account_filters: Value,
         now: Timestamp,
     ) -> Self {
-        let shown = Shown {
+        let fields = Fields {
             created_at: now,
             updated_at: now,
             product_description: None,
@@ -142,11 +142,11 @@ impl Settings {
             heatmaps_opt_in: None,
             flags_persistence_default: Some(false),
         };
-        Self { key: (organization, project), shown }
+        Self { key: (organization, project), fields }
     }
 }
 
-/// Providers of mail for everybody: an address there tells nothing of where its owner works.
+/// Public mail providers. An address there says nothing about its user's company.
 const GENERIC_MAIL_DOMAINS: &[&str] = &[
     "aol.com",
     "fastmail.com",
@@ -178,10 +178,11 @@ const GENERIC_MAIL_DOMAINS: &[&str] = &[
     "126.com",
 ];
 
-/// How many members are looked at for an address that is no generic one.
-const MEMBERS_LOOKED_AT: usize = 100;
+/// Maximum number of members to search for an address outside these domains.
+const MAX_MEMBERS_SCANNED: usize = 100;
 
-/// The filters that keep a team's own traffic out (facts-org §5.5).
+/// Returns the default filters that leave out the team's own traffic: as in PostHog, users with the
+/// company's e-mail domain, and events from localhost.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
@@ -190,11 +191,11 @@ pub(super) fn default_test_account_filters(
     organization: OrganizationId,
 ) -> Result<Value> {
     let mut domain = None;
-    let first = Window { offset: 0, limit: MEMBERS_LOOKED_AT, order: Order::Ascending };
+    let first = Window { offset: 0, limit: MAX_MEMBERS_SCANNED, order: Order::Ascending };
     tx.walk(&members::BY_JOINING, &organization, first, |row| {
         if domain.is_none() {
-            let user: User = tx.get(&row.head.user)?;
-            domain = own_domain(&user.shown.email).map(str::to_owned);
+            let user: User = tx.get(&row.meta.user)?;
+            domain = own_domain(&user.fields.email).map(str::to_owned);
         }
         Ok(())
     })?;

@@ -1,4 +1,5 @@
-//! Which projects someone may see: any open one, a private one as an admin or by a grant (decisions §3).
+//! Which projects a user may see. Every member sees open projects; admins and members with a grant see
+//! private ones.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -9,35 +10,36 @@ use crate::resources::organizations::Organization;
 use crate::resources::users;
 use crate::store::{Order, Tx, Window};
 
-use super::{Head, PRIVATE, Project, grants};
+use super::{Meta, PRIVATE_PROJECTS, Project, grants};
 
-/// Whether a member may see a project: any open one, a private one as an admin or by a grant
-/// (decisions §3).
+/// Returns whether a member may see a project.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub fn is_visible(tx: &impl Tx, member: &Membership, project: &Head) -> Result<bool> {
+pub fn is_visible(tx: &impl Tx, member: &Membership, project: &Meta) -> Result<bool> {
     Ok(!project.access_control
-        || member.level.administers()
+        || member.level.is_admin()
         || grants::find(tx, project, member.user)?.is_some())
 }
 
-/// The private projects of an organization that a member may not see.
+/// Returns the private projects of an organization that a member may not see.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub fn hidden_from(tx: &impl Tx, member: &Membership) -> Result<HashSet<ProjectId>> {
-    if member.level.administers() {
+pub fn hidden_projects(tx: &impl Tx, member: &Membership) -> Result<HashSet<ProjectId>> {
+    if member.level.is_admin() {
         return Ok(HashSet::new());
     }
     let granted: HashSet<ProjectId> =
         grants::of_member(tx, member.organization, member.user)?.into_iter().collect();
-    let private = tx.keys(&PRIVATE, &member.organization, usize::MAX)?;
+    let private = tx.keys(&PRIVATE_PROJECTS, &member.organization, usize::MAX)?;
     Ok(private.into_iter().map(|(_, id)| id).filter(|id| !granted.contains(id)).collect())
 }
 
-/// The projects of an organization that a member may see, and that `only` names where it is given: how
-/// many there are in all, and the window's summaries handed to `show` one by one.
+/// Lists the projects of an organization that a member may see, ordered by ID. If `only` is set, lists only
+/// those projects.
+///
+/// Returns their total count, and passes the summary JSON of those in `window` to `show`.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
@@ -48,7 +50,7 @@ pub fn list(
     window: Window,
     mut show: impl FnMut(ProjectId, &[u8]) -> Result<()>,
 ) -> Result<u64> {
-    let hidden = hidden_from(tx, member)?;
+    let hidden = hidden_projects(tx, member)?;
     let organization = member.organization;
     if let Some(only) = only {
         return list_named(tx, organization, only, &hidden, window, show);
@@ -58,17 +60,17 @@ pub fn list(
         return Ok(count);
     }
     if hidden.is_empty() {
-        tx.scan::<Project, _>(&organization, window, |row| show(row.head.id, row.shown))?;
+        tx.scan::<Project, _>(&organization, window, |row| show(row.meta.id, row.fields))?;
     } else {
-        let keep = |head: &Head| !hidden.contains(&head.id);
-        tx.scan_kept::<Project, _>(&organization, window, keep, |row| {
-            show(row.head.id, row.shown)
+        let keep = |meta: &Meta| !hidden.contains(&meta.id);
+        tx.scan_where::<Project, _>(&organization, window, keep, |row| {
+            show(row.meta.id, row.fields)
         })?;
     }
     Ok(count)
 }
 
-/// The same for a key that is limited to some projects, which are few.
+/// Like [`list`], for a key that is limited to some projects.
 fn list_named(
     tx: &impl Tx,
     organization: OrganizationId,
@@ -81,19 +83,19 @@ fn list_named(
     let mut count = 0;
     for id in named {
         let found = tx.view::<Project, _>(&(organization, *id), |row| {
-            if window.shows(count) { show(*id, row.shown) } else { Ok(()) }
+            if window.shows(count) { show(*id, row.fields) } else { Ok(()) }
         })?;
         count += usize::from(found.is_some());
     }
     Ok(count as u64)
 }
 
-/// The projects that someone with these memberships may see, and that `only` names where it is given, by
-/// number.
+/// Returns the projects that a user with these memberships may see, ordered by ID. If `only` is set,
+/// returns only those projects.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub fn visible(
+pub fn list_visible(
     tx: &impl Tx,
     memberships: &[Membership],
     only: Option<&[ProjectId]>,
@@ -109,22 +111,23 @@ pub fn visible(
     Ok(found)
 }
 
-/// What `@current` stands for: the project the user chose, while it is there and shown to them, and the
-/// first shown one of the current organization otherwise. Under a key that is limited to projects it is
-/// one of those.
+/// Returns the project that `@current` stands for: the user's current project if they may see it, otherwise
+/// the first project of the current organization that they may see.
+///
+/// With a key that is limited to projects, it is one of these.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
 pub fn current_project(
     tx: &impl Tx,
-    user: &users::Head,
+    user: &users::Meta,
     member: Option<&Membership>,
     only: Option<&[ProjectId]>,
-) -> Result<Option<Head>> {
+) -> Result<Option<Meta>> {
     let named = |id| only.is_none_or(|only| only.contains(&id));
     if let (Some(member), Some(chosen)) = (member, user.current_project)
         && named(chosen)
-        && let Some(project) = tx.head::<Project>(&(member.organization, chosen))?
+        && let Some(project) = tx.meta::<Project>(&(member.organization, chosen))?
         && is_visible(tx, member, &project)?
     {
         return Ok(Some(project));
@@ -143,15 +146,15 @@ pub fn current_project(
         (None, None) => None,
     };
     match key {
-        Some(key) => tx.head::<Project>(&key),
+        Some(key) => tx.meta::<Project>(&key),
         None => Ok(None),
     }
 }
 
-/// The first of these projects that the user may see, by number.
+/// Returns the first of these projects, by ID, that the user may see.
 fn first_of(
     tx: &impl Tx,
-    user: &users::Head,
+    user: &users::Meta,
     only: &[ProjectId],
 ) -> Result<Option<(OrganizationId, ProjectId)>> {
     let only: BTreeSet<&ProjectId> = only.iter().collect();

@@ -1,7 +1,8 @@
-//! What the public is shown of a dashboard (decisions §4, Sharing). Every member is named here, so that
-//! nothing shows which nobody meant to show: no user, no address, no other dashboard.
+//! The public view of a dashboard. Every public field is listed here, so that no new field becomes public
+//! by accident. No user, e-mail address or other dashboard is public.
 //!
-//! One tile is in memory at a time: parsed, a free-form field takes up to a hundred times the memory of its text.
+//! Tiles are read one at a time, because a parsed free-form field takes up to a hundred times the memory of
+//! its JSON.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -13,154 +14,154 @@ use crate::ids::{DashboardId, InsightId, TextId, TileId};
 use crate::json::{Array, Object};
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::texts::Text;
-use crate::resources::dashboards::tiles::{Content, Head, Tile};
+use crate::resources::dashboards::tiles::{Content, Meta, Tile};
 use crate::resources::dashboards::{self, Dashboard, Details};
 use crate::store::{Order, Record, Row, Tx, Window};
 use crate::time::Timestamp;
 
-use super::Of;
+use super::SharingKey;
 
-/// Whether a dashboard has a public page, and the key to it.
+/// Whether a dashboard has a public page, and the token of the page.
 #[derive(ToSchema)]
 #[schema(as = SharingConfiguration)]
 pub struct SharingBody {
-    /// Its own fields.
+    /// The stored fields.
     #[serde(flatten)]
-    pub own: super::Shown,
-    /// The key to the page, while it is enabled. While it is not, only callers who may share the dashboard, by a key
-    /// with `sharing_configuration:write`, are shown it; null for others, and where a request was sent again and is
-    /// answered as before.
+    pub own: super::Fields,
+    /// The token of the public page at `/shared/<token>/`. While the page is disabled, the token is null
+    /// unless the caller may share the dashboard and uses a key with `sharing_configuration:write`. In the
+    /// replay of an idempotent request it is always null.
     pub access_token: Option<String>,
 }
 
-/// What the public JSON holds.
+/// The public JSON of a shared dashboard.
 #[derive(ToSchema)]
 #[schema(as = PublicDashboard)]
 pub struct Public {
-    /// The dashboard.
+    /// The shared dashboard.
     pub dashboard: SharedBody,
 }
 
-/// A dashboard as the public sees it, with its tiles.
+/// The public fields of a dashboard, with its tiles.
 #[derive(ToSchema)]
 #[schema(as = SharedDashboard)]
 pub struct SharedBody {
-    /// The dashboard itself.
+    /// The fields of the dashboard itself.
     #[serde(flatten)]
-    pub own: Shared,
-    /// Its live tiles, in their order.
+    pub own: SharedFields,
+    /// The live tiles, ordered by position.
     pub tiles: Vec<SharedTile>,
 }
 
-/// A dashboard as the public sees it.
+/// The public fields of a dashboard.
 #[derive(ToSchema)]
 #[schema(as = SharedDashboardFixed)]
-pub struct Shared {
-    /// Its number.
+pub struct SharedFields {
+    /// Numeric ID.
     pub id: DashboardId,
-    /// Its name.
+    /// Display name.
     pub name: Option<String>,
-    /// What it is for.
+    /// Description in plain text.
     pub description: String,
-    /// Words to find it by, sorted.
+    /// Tags in lower case, sorted.
     pub tags: Vec<String>,
-    /// What its tiles are filtered by.
+    /// Filters that apply to every tile.
     pub filters: Map<String, Value>,
-    /// What its queries are given.
+    /// Values for the variables in the queries of tiles.
     pub variables: Map<String, Value>,
-    /// When it was made.
+    /// When the dashboard was created.
     pub created_at: Timestamp,
 }
 
-/// The free-form fields of a dashboard.
+/// The free-form fields of a dashboard that are public.
 #[derive(Default, Deserialize)]
 struct FreeFields {
     filters: Map<String, Value>,
     variables: Map<String, Value>,
 }
 
-/// A tile as the public sees it: with an insight or with a text.
+/// The public fields of a tile. Either `insight` or `text` is set, and the other is null.
 #[derive(Serialize, ToSchema)]
 #[schema(as = SharedTile)]
 pub struct SharedTile {
-    /// Its number.
+    /// Numeric ID.
     pub id: TileId,
-    /// Its place for each width of the screen.
+    /// Layout for each screen width.
     pub layouts: Map<String, Value>,
-    /// Its colour; free.
+    /// Color: any text.
     pub color: Option<String>,
-    /// Its place in the order, from 0.
+    /// Position of the tile in the list, from 0.
     pub order: usize,
-    /// The insight on it.
+    /// The insight on the tile.
     pub insight: Option<SharedInsight>,
-    /// The text on it.
+    /// The text on the tile.
     pub text: Option<SharedText>,
 }
 
-/// A tile's own fields.
+/// The stored fields of a tile that are public.
 #[derive(Deserialize)]
 struct TileFields {
     layouts: Map<String, Value>,
     color: Option<String>,
 }
 
-/// An insight as the public sees it.
+/// The public fields of an insight.
 #[derive(Serialize, Deserialize, ToSchema)]
 #[schema(as = SharedInsight)]
 pub struct SharedInsight {
-    /// Its number.
+    /// Numeric ID.
     pub id: InsightId,
-    /// What links call it.
+    /// ID in links.
     pub short_id: String,
-    /// Its name.
+    /// Display name.
     pub name: Option<String>,
-    /// What it is for.
+    /// Description in plain text.
     pub description: Option<String>,
-    /// What it asks, in the legacy form.
+    /// The query in the legacy format; empty if `query` is set.
     pub filters: Map<String, Value>,
-    /// What it asks.
+    /// The query.
     pub query: Option<Map<String, Value>>,
-    /// Words to find it by, sorted.
+    /// Tags in lower case, sorted.
     pub tags: Vec<String>,
-    /// When it was made.
+    /// When the insight was created.
     pub created_at: Timestamp,
-    /// When what it asks last changed.
+    /// When the query last changed.
     pub last_modified_at: Timestamp,
 }
 
-/// A text as the public sees it.
+/// The public fields of a text.
 #[derive(Serialize, Deserialize, ToSchema)]
 #[schema(as = SharedText)]
 pub struct SharedText {
-    /// Its number.
+    /// Numeric ID.
     pub id: TextId,
-    /// The Markdown.
+    /// Markdown.
     pub body: Option<String>,
-    /// When it was written, or changed.
+    /// When the text was created or last changed.
     pub last_modified_at: Timestamp,
 }
 
-impl Shared {
-    /// What the public sees of a dashboard besides its tiles; none of one that is removed.
+impl SharedFields {
+    /// Reads the public fields of a dashboard; `None` if it does not exist or is deleted.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
-    pub fn find(tx: &impl Tx, key: Of) -> Result<Option<Self>> {
+    pub fn find(tx: &impl Tx, key: SharingKey) -> Result<Option<Self>> {
         let found: Option<Dashboard> = tx.find(&key)?;
-        let Some(Dashboard { shown, .. }) = found.filter(|it| !it.head.deleted) else {
+        let Some(Dashboard { fields, .. }) = found.filter(|it| !it.meta.deleted) else {
             return Ok(None);
         };
-        let free = tx.view::<Details, _>(&key, |row| fields_of(&row))?;
+        let free = tx.view::<Details, _>(&key, |row| parse_fields(&row))?;
         let FreeFields { filters, variables } = free.unwrap_or_default();
-        let dashboards::Shown { id, name, description, tags, created_at, .. } = shown;
+        let dashboards::Fields { id, name, description, tags, created_at, .. } = fields;
         Ok(Some(Self { id, name, description, tags, filters, variables, created_at }))
     }
 
-    /// The public JSON.
+    /// Renders the public JSON, with tiles.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
-    pub fn json(&self, tx: &impl Tx, key: Of) -> Result<Vec<u8>> {
+    pub fn json(&self, tx: &impl Tx, key: SharingKey) -> Result<Vec<u8>> {
         let dashboard = |out: &mut Vec<u8>| {
             Object::begin(out)
                 .field("id", &self.id)?
@@ -180,7 +181,7 @@ impl Shared {
     }
 }
 
-fn write_tiles(tx: &impl Tx, dashboard: Of, out: &mut Vec<u8>) -> Result<()> {
+fn write_tiles(tx: &impl Tx, dashboard: SharingKey, out: &mut Vec<u8>) -> Result<()> {
     let mut array = Array::begin(out);
     for_each_tile(tx, dashboard, |tile| {
         array.item(|out| serde_json::to_writer(out, &tile).map_err(Error::internal))
@@ -189,22 +190,22 @@ fn write_tiles(tx: &impl Tx, dashboard: Of, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Passes the live tiles of a dashboard to `show`, in their order, one after the other: those whose insight is not
-/// removed.
+/// Passes the live tiles of a dashboard to `show` one at a time, ordered by position. Skips tiles whose
+/// insight is deleted.
 ///
 /// # Errors
-/// What `show` returns; 500 or 503 when the file cannot be read.
+/// The errors of `show`; 500 or 503 when the file cannot be read.
 pub fn for_each_tile(
     tx: &impl Tx,
-    dashboard: Of,
+    dashboard: SharingKey,
     mut show: impl FnMut(SharedTile) -> Result<()>,
 ) -> Result<()> {
-    let mut live: Vec<Head> = Vec::new();
+    let mut live: Vec<Meta> = Vec::new();
     tx.scan::<Tile, _>(&dashboard, Window::all(Order::Ascending), |row| {
-        live.extend((!row.head.deleted).then_some(row.head));
+        live.extend((!row.meta.deleted).then_some(row.meta));
         Ok(())
     })?;
-    live.sort_by(Head::standing);
+    live.sort_by(Meta::compare_position);
     let mut order = 0;
     for tile in live {
         let (insight, text) = find_content(tx, &tile)?;
@@ -213,7 +214,7 @@ pub fn for_each_tile(
         }
         let key = (tile.project, tile.dashboard, tile.id);
         let Some(TileFields { layouts, color }) =
-            tx.view::<Tile, _>(&key, |row| fields_of(&row))?
+            tx.view::<Tile, _>(&key, |row| parse_fields(&row))?
         else {
             continue;
         };
@@ -223,22 +224,22 @@ pub fn for_each_tile(
     Ok(())
 }
 
-/// What a tile shows; neither where that is removed.
-fn find_content(tx: &impl Tx, tile: &Head) -> Result<(Option<SharedInsight>, Option<SharedText>)> {
+/// Reads the insight or the text on a tile; neither if the insight is deleted.
+fn find_content(tx: &impl Tx, tile: &Meta) -> Result<(Option<SharedInsight>, Option<SharedText>)> {
     Ok(match tile.content {
         Content::Insight(id) => {
             let insight = tx.view::<Insight, _>(&(tile.project, id), |row| {
-                if row.head.deleted { Ok(None) } else { fields_of(&row).map(Some) }
+                if row.meta.deleted { Ok(None) } else { parse_fields(&row).map(Some) }
             })?;
             (insight.flatten(), None)
         }
         Content::Text(id) => {
-            (None, tx.view::<Text, _>(&(tile.project, id), |row| fields_of(&row))?)
+            (None, tx.view::<Text, _>(&(tile.project, id), |row| parse_fields(&row))?)
         }
     })
 }
 
-/// Some of the fields that a record shows.
-fn fields_of<R: Record, T: DeserializeOwned>(row: &Row<'_, R>) -> Result<T> {
-    serde_json::from_slice(row.shown).map_err(Error::internal)
+/// Parses some of the fields of a record.
+fn parse_fields<R: Record, T: DeserializeOwned>(row: &Row<'_, R>) -> Result<T> {
+    serde_json::from_slice(row.fields).map_err(Error::internal)
 }

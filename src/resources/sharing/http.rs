@@ -7,13 +7,13 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use crate::access::{Admitted, Changing, InProject, Needs};
+use crate::auth::{InProject, ReadAccess, Requirements, WriteAccess};
 use crate::error::{Error, Result};
-use crate::fair::Consumer;
-use crate::http::answer::{Answer, Answered};
-use crate::http::body::{Body, IgnoredBody};
-use crate::http::html::{Document, UNLISTED, headers};
-use crate::http::path::{DashboardRef, Token};
+use crate::fair_queue::Consumer;
+use crate::http::body::{IgnoredBody, JsonBody};
+use crate::http::html::{HtmlPage, SECRET_URL_HEADERS, headers};
+use crate::http::path::{PathDashboardId, PathToken};
+use crate::http::response::{ApiResponse, ApiResult};
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
 use crate::input::Parsed;
@@ -21,8 +21,8 @@ use crate::resources::dashboards::{self, Dashboard};
 use crate::state::{App, PageKey};
 use crate::store::{BoundedRead, Tx};
 
-use super::body::{Public, Shared, SharingBody};
-use super::page::{self, Page};
+use super::body::{Public, SharedFields, SharingBody};
+use super::page::{self, PublicPage};
 use super::{Sharing, SharingPatch};
 
 const ONE: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/sharing/";
@@ -31,133 +31,136 @@ const REFRESH: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/shar
 const PUBLIC: &str = "/shared/{token}/";
 
 const STYLE: &str = include_str!("page/style.css");
-/// The headers of every public page.
+/// Response headers of every public page.
 static HEADERS: LazyLock<HeaderMap> = LazyLock::new(|| headers(STYLE, ""));
 
-/// The routes of sharing.
+/// Registers the routes of sharing.
 pub fn routes(routes: &mut Routes) {
-    let read = Needs::scope("sharing_configuration:read");
-    let write = Needs::scope(WRITE);
-    routes.noun("sharing", "Public pages of dashboards.");
+    let read = Requirements::scope("sharing_configuration:read");
+    let write = Requirements::scope(WRITE);
+    routes.resource("sharing", "Public pages of dashboards.");
     routes
         .get(ONE, "dashboards_sharing_retrieve", read, retrieve)
-        .summary("Retrieve whether a dashboard has a public page, and the token that opens it.")
-        .answers::<SharingBody>(200);
+        .summary("Retrieve the sharing configuration of a dashboard, with its token.")
+        .returns::<SharingBody>(200);
     routes
         .patch(ONE, "dashboards_sharing_partial_update", write, update)
-        .summary("Open or close the public page of a dashboard.")
-        .takes::<SharingPatch>()
+        .summary("Enable or disable the public page of a dashboard.")
+        .body::<SharingPatch>()
         .example(r#"{"enabled": true}"#)
-        .answers::<SharingBody>(200);
+        .returns::<SharingBody>(200);
     routes
         .post(REFRESH, "dashboards_sharing_refresh_create", write, refresh)
-        .summary("Replace the token. The old one opens the page for five minutes more.")
-        .answers::<SharingBody>(200);
+        .summary("Replace the token of a public page. The old one remains valid for 5 minutes.")
+        .returns::<SharingBody>(200);
     let nothing =
-        Needs::nothing("the token in the path is the key to one dashboard that was made public");
+        Requirements::public("the token in the path gives access to one shared dashboard");
     routes
         .get(PUBLIC, "shared_retrieve", nothing, open)
-        .summary("Open the public page of a dashboard; its JSON, where the path ends in `.json`.")
-        .media(&["text/html"])
-        .answers::<Public>(200)
-        .may(404);
+        .summary("Open the public page of a dashboard, or its JSON if the path ends in `.json`.")
+        .media_types(&["text/html"])
+        .returns::<Public>(200)
+        .may_return(404);
 }
 
 async fn retrieve(
     State(app): State<App>,
-    at: Admitted<InProject>,
-    DashboardRef(id): DashboardRef,
-) -> Answered {
-    let dashboard = dashboards::get_live(&*at.tx, at.place.project.id, id?)?;
-    let rights = dashboard.rights(&*at.tx, &at.place)?;
+    access: ReadAccess<InProject>,
+    PathDashboardId(id): PathDashboardId,
+) -> ApiResult {
+    let dashboard = dashboards::get_live(&*access.snapshot, access.tenant.project.id, id?)?;
+    let rights = dashboard.rights(&*access.snapshot, &access.tenant)?;
     rights.require_view()?;
-    let may_share = rights.can_share() && at.caller.key.allows(WRITE);
-    super::body(&*at.tx, app.sharing(), of(&dashboard), may_share).map(Answer::Shown)
+    let may_share = rights.can_share() && access.caller.key.has_scope(WRITE);
+    super::body(&*access.snapshot, app.sharing(), of(&dashboard), may_share)
+        .map(ApiResponse::Object)
 }
 
 async fn update(
     State(app): State<App>,
-    at: Changing<InProject>,
-    DashboardRef(id): DashboardRef,
-    Body(sent): Body,
-) -> Answered {
-    let (id, patch) = (id?, Parsed::<SharingPatch>::of(&sent));
-    let (tokens, expected) = (app.sharing().clone(), at.expected.clone());
-    app.change(&at, move |tx, _, place: &InProject, now| {
-        let dashboard = get_editable(tx, place, id)?;
+    access: WriteAccess<InProject>,
+    PathDashboardId(id): PathDashboardId,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let (id, patch) = (id?, Parsed::<SharingPatch>::new(&sent));
+    let (tokens, expected) = (app.sharing().clone(), access.if_match.clone());
+    app.change(&access, move |tx, _, tenant: &InProject, now| {
+        let dashboard = get_editable(tx, tenant, id)?;
         if let Some(enabled) = super::update(tx, &tokens, of(&dashboard), &patch, now)? {
-            dashboards::note_sharing(tx, &dashboard, enabled)?;
+            dashboards::set_shared(tx, &dashboard, enabled)?;
         }
         expected.require::<Sharing>(tx, &of(&dashboard))?;
         super::body(tx, &tokens, of(&dashboard), true)
     })
     .await
-    .map(Answer::Shown)
+    .map(ApiResponse::Object)
 }
 
 async fn refresh(
     State(app): State<App>,
-    at: Changing<InProject>,
-    DashboardRef(id): DashboardRef,
+    access: WriteAccess<InProject>,
+    PathDashboardId(id): PathDashboardId,
     _: IgnoredBody,
-) -> Answered {
+) -> ApiResult {
     let (id, tokens) = (id?, app.sharing().clone());
-    app.post(&at, move |tx, _, place: &InProject, now| {
-        let dashboard = get_editable(tx, place, id)?;
-        let enabled = super::refresh(tx, &tokens, of(&dashboard), now)?;
-        dashboards::note_sharing(tx, &dashboard, enabled)?;
-        super::body(tx, &tokens, of(&dashboard), true).map(Answer::Shown)
+    app.post(&access, move |tx, _, tenant: &InProject, now| {
+        let dashboard = get_editable(tx, tenant, id)?;
+        let enabled = super::rotate(tx, &tokens, of(&dashboard), now)?;
+        dashboards::set_shared(tx, &dashboard, enabled)?;
+        super::body(tx, &tokens, of(&dashboard), true).map(ApiResponse::Object)
     })
     .await
 }
 
-/// What a token opens, as JSON if the path ends in `.json`, and as a page otherwise. Whether it opens anything is read
-/// for each request; only what is shown then may be kept. What opens nothing answers the same whatever the reason.
-async fn open(State(app): State<App>, Token(token): Token) -> Result<Response> {
+/// Opens a public page, or its JSON if the path ends in `.json`.
+///
+/// Each request checks the token; only the rendered page is cached. The response to a token that opens
+/// nothing is the same for every reason.
+async fn open(State(app): State<App>, PathToken(token): PathToken) -> Result<Response> {
     let before = token.strip_suffix(".json");
     let is_html = before.is_none();
     let token = before.unwrap_or(&token).to_owned();
     let tx = app.store().snapshot()?;
     let found = super::find_open(&*tx, app.sharing(), &token, app.now())?;
-    let Some(live) = found.map(|of| Live::find(&*tx, of)).transpose()?.flatten() else {
+    let Some(live) = found.map(|of| LiveDashboard::find(&*tx, of)).transpose()?.flatten() else {
         return if is_html {
             missing()
         } else {
-            Ok((UNLISTED, Error::not_found()).into_response())
+            Ok((SECRET_URL_HEADERS, Error::not_found()).into_response())
         };
     };
-    let Live { dashboard, version, owner } = live;
+    let LiveDashboard { dashboard, version, owner } = live;
     let html = is_html.then(|| app.sharing().hash(&token));
-    let key = PageKey { opening: tx.opening(), dashboard, version, html };
+    let key = PageKey { generation: tx.generation(), dashboard, version, html };
     let render = move |tx: &BoundedRead<'_>| {
-        let shared = Shared::find(tx, dashboard)?.ok_or_else(Error::not_found)?;
+        let shared = SharedFields::find(tx, dashboard)?.ok_or_else(Error::not_found)?;
         if is_html { render(tx, dashboard, &shared, &token) } else { shared.json(tx, dashboard) }
     };
     let body = app.public_pages().get(&key, owner, tx, render).await?;
     let mut response = if is_html {
         (HEADERS.clone(), body).into_response()
     } else {
-        (UNLISTED, [(CONTENT_TYPE, "application/json")], body).into_response()
+        (SECRET_URL_HEADERS, [(CONTENT_TYPE, "application/json")], body).into_response()
     };
     response.extensions_mut().insert(owner);
     Ok(response)
 }
 
 /// A live dashboard that a token opens.
-struct Live {
-    dashboard: super::Of,
+struct LiveDashboard {
+    dashboard: super::SharingKey,
     version: u64,
-    /// Its organization.
+    /// The organization of the dashboard.
     owner: Consumer,
 }
 
-impl Live {
-    /// The dashboard, unless it is removed.
-    fn find(tx: &impl Tx, dashboard: super::Of) -> Result<Option<Self>> {
+impl LiveDashboard {
+    /// Returns the dashboard; `None` if it does not exist or is deleted.
+    fn find(tx: &impl Tx, dashboard: super::SharingKey) -> Result<Option<Self>> {
         let found = tx.view::<Dashboard, _>(&dashboard, |row| {
-            let owner = Consumer::Organization(row.head.organization.0);
+            let owner = Consumer::Organization(row.meta.organization.0);
             let live = Self { dashboard, version: row.version, owner };
-            Ok((!row.head.deleted).then_some(live))
+            Ok((!row.meta.deleted).then_some(live))
         })?;
         Ok(found.flatten())
     }
@@ -165,26 +168,26 @@ impl Live {
 
 fn render(
     tx: &BoundedRead<'_>,
-    dashboard: super::Of,
-    shared: &Shared,
+    dashboard: super::SharingKey,
+    shared: &SharedFields,
     token: &str,
 ) -> Result<Vec<u8>> {
-    let Page { title, body } = &page::render(tx, dashboard, shared, token)?;
-    Ok(Document { title, style: STYLE, script: "", body }.html().into_bytes())
+    let PublicPage { title, body } = &page::render(tx, dashboard, shared, token)?;
+    Ok(HtmlPage { title, style: STYLE, script: "", body }.html().into_bytes())
 }
 
 fn missing() -> Result<Response> {
-    let Page { title, body } = &page::missing()?;
-    let html = Document { title, style: STYLE, script: "", body }.html();
+    let PublicPage { title, body } = &page::missing()?;
+    let html = HtmlPage { title, style: STYLE, script: "", body }.html();
     Ok((StatusCode::NOT_FOUND, HEADERS.clone(), html).into_response())
 }
 
-fn get_editable(tx: &impl Tx, place: &InProject, id: DashboardId) -> Result<dashboards::Head> {
-    let dashboard = dashboards::get_live(tx, place.project.id, id)?;
-    dashboard.rights(tx, place)?.require_share()?;
+fn get_editable(tx: &impl Tx, tenant: &InProject, id: DashboardId) -> Result<dashboards::Meta> {
+    let dashboard = dashboards::get_live(tx, tenant.project.id, id)?;
+    dashboard.rights(tx, tenant)?.require_share()?;
     Ok(dashboard)
 }
 
-fn of(dashboard: &dashboards::Head) -> super::Of {
+fn of(dashboard: &dashboards::Meta) -> super::SharingKey {
     (dashboard.project, dashboard.id)
 }

@@ -1,5 +1,5 @@
-//! Sharing a dashboard publicly: whether it has a page that opens without a key, and under which token
-//! (API document, Sharing configuration; decisions §4, Sharing; facts-dashboards §11).
+//! Sharing: public pages of dashboards, which open with a token instead of a key. See
+//! `docs/spec/sharing.md`.
 
 pub mod body;
 pub mod http;
@@ -20,76 +20,78 @@ use crate::json::Object;
 use crate::resources::organizations::Organization;
 use crate::resources::projects;
 use crate::store::{
-    Index, Indexed, Key, Order, Owner, Record, Reference, Secrecy, Table, Tx, Window, WriteTx,
+    Index, Indexed, Key, Order, Owner, Record, Redaction, Reference, Table, Tx, Window, WriteTx,
 };
 use crate::time::Timestamp;
 
-pub use tokens::{TokenHash, Tokens};
+pub use tokens::{SharingTokens, TokenHash};
 
-/// How long a replaced token still opens the page.
-const GRACE: Duration = Duration::from_mins(5);
+/// How long a replaced token remains valid.
+const REPLACED_TOKEN_GRACE: Duration = Duration::from_mins(5);
 
-/// Whether a dashboard has a public page. There is none for a dashboard that never had one.
+/// The sharing configuration of a dashboard. Stored when sharing is first enabled or its token is first
+/// replaced.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sharing {
-    /// What rules decide by.
-    pub head: Head,
-    /// What answers show of it.
-    pub shown: Shown,
+    /// Fields that access checks and look-ups read.
+    pub meta: Meta,
+    /// Fields as the API returns them.
+    pub fields: Fields,
 }
 
-/// What rules decide by.
+/// Fields of a sharing configuration that access checks and look-ups read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Head {
-    /// The dashboard's project.
+pub struct Meta {
+    /// The project of the dashboard.
     pub project: ProjectId,
     /// The dashboard.
     pub dashboard: DashboardId,
-    /// The number of its token; each one is used once.
+    /// The serial number of the current token. Never decreases, so no token is used twice.
     pub serial: u64,
-    /// The token that opens the page, while there is one.
+    /// The hash of the current token; none while sharing is disabled.
     pub token: Option<TokenHash>,
-    /// The token before it, and when it ends. One that was replaced twice is gone at once.
+    /// The hash of the previous token, and when it expires. Replacing a token twice revokes the oldest one
+    /// at once.
     pub replaced: Option<(TokenHash, Timestamp)>,
 }
 
-/// What answers show of it, besides the token.
+/// The stored fields of a sharing configuration.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[schema(as = SharingFixed)]
-pub struct Shown {
-    /// When it was first enabled.
+pub struct Fields {
+    /// When sharing was first enabled.
     pub created_at: Option<Timestamp>,
-    /// Whether there is a public page.
+    /// Whether the dashboard has a public page.
     pub enabled: bool,
 }
 
-/// Whose sharing is meant.
-type Of = (ProjectId, DashboardId);
+/// The dashboard of a sharing configuration.
+type SharingKey = (ProjectId, DashboardId);
 
-/// By the token, which was not replaced.
+/// By the current token. `false` stands for a token that was not replaced.
 pub const BY_TOKEN: Index<Sharing, (TokenHash, bool)> =
-    Index::unique(Table::SharingTokens, |sharing| Some((sharing.head.token?, false)));
-/// In the same table: by the one before it, which was.
+    Index::unique(Table::SharingTokens, |sharing| Some((sharing.meta.token?, false)));
+/// By the replaced token, in the same table. `true` stands for a token that was replaced.
 pub const BY_REPLACED: Index<Sharing, (TokenHash, bool)> =
-    Index::unique(Table::SharingTokens, |sharing| Some((sharing.head.replaced?.0, true)));
+    Index::unique(Table::SharingTokens, |sharing| Some((sharing.meta.replaced?.0, true)));
 
 impl Record for Sharing {
     const TABLE: Table = Table::Sharing;
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_TOKEN, &BY_REPLACED];
-    type Key = Of;
-    type Head = Head;
-    type Shown = Shown;
+    type Key = SharingKey;
+    type Meta = Meta;
+    type Fields = Fields;
 
-    fn key(&self) -> Of {
-        (self.head.project, self.head.dashboard)
+    fn key(&self) -> SharingKey {
+        (self.meta.project, self.meta.dashboard)
     }
 
-    fn parts(&self) -> (&Head, &Shown) {
-        (&self.head, &self.shown)
+    fn parts(&self) -> (&Meta, &Fields) {
+        (&self.meta, &self.fields)
     }
 
-    fn join(head: Head, shown: Shown) -> Self {
-        Self { head, shown }
+    fn from_parts(meta: Meta, fields: Fields) -> Self {
+        Self { meta, fields }
     }
 
     fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
@@ -101,90 +103,97 @@ impl Record for Sharing {
     }
 }
 
-/// What the file knows of tokens is in no export without secrets. Under another signing secret other tokens open
-/// the same pages.
-pub const SECRECY: Secrecy<Sharing> = Secrecy::Head {
+/// An export without secrets leaves out the hashes of tokens. An import under another signing secret
+/// derives new tokens for the same pages.
+pub const REDACTION: Redaction<Sharing> = Redaction::Head {
     hide: |head| (head.token, head.replaced) = (None, None),
-    anew: |sharing, secret| {
-        let tokens = Tokens::new(secret)?;
-        sharing.head.token = sharing.shown.enabled.then(|| sharing.head.hash(&tokens));
+    regenerate: |sharing, secret| {
+        let tokens = SharingTokens::new(secret)?;
+        sharing.meta.token = sharing.fields.enabled.then(|| sharing.meta.hash(&tokens));
         Ok(())
     },
 };
 
 input! {
-    /// What may be changed of a dashboard's sharing.
+    /// The fields of a sharing configuration that can be updated.
     pub struct SharingPatch {
-        /// Whether there is a public page.
+        /// Whether the dashboard has a public page. False revokes the token.
         enabled: Flag,
     }
 }
 
-/// The dashboard's sharing as it is stored, or as it is before it was ever enabled.
-fn get(tx: &impl Tx, of: Of) -> Result<Sharing> {
+/// Returns the stored configuration, or that of a dashboard that was never shared.
+fn get(tx: &impl Tx, of: SharingKey) -> Result<Sharing> {
     let (project, dashboard) = of;
     let unset = || Sharing {
-        head: Head { project, dashboard, serial: 0, token: None, replaced: None },
-        shown: Shown::default(),
+        meta: Meta { project, dashboard, serial: 0, token: None, replaced: None },
+        fields: Fields::default(),
     };
     Ok(tx.find(&of)?.unwrap_or_else(unset))
 }
 
-/// Enables or disables the public page; answers whether there is one since, or nothing where nothing
-/// changed. Enabling keeps the token that was shown before. Disabling ends it for good: it is never the
-/// dashboard's token again.
+/// Enables or disables the public page. Returns the new state, or `None` if it did not change.
+///
+/// Enabling uses the token that was shown before. Disabling revokes the token for good.
 ///
 /// # Errors
-/// 400 for a field.
+/// 400 for an invalid field.
 pub fn update(
     tx: &mut WriteTx<'_>,
-    tokens: &Tokens,
-    of: Of,
+    tokens: &SharingTokens,
+    of: SharingKey,
     patch: &Parsed<SharingPatch>,
     now: Timestamp,
 ) -> Result<Option<bool>> {
     let mut sharing = get(tx, of)?;
-    let enabled = patch.get()?.enabled.unwrap_or(sharing.shown.enabled);
-    if enabled == sharing.shown.enabled {
+    let enabled = patch.get()?.enabled.unwrap_or(sharing.fields.enabled);
+    if enabled == sharing.fields.enabled {
         return Ok(None);
     }
-    sharing.shown.enabled = enabled;
+    sharing.fields.enabled = enabled;
     if enabled {
-        sharing.shown.created_at.get_or_insert(now);
+        sharing.fields.created_at.get_or_insert(now);
     } else {
-        sharing.head.serial += 1;
+        sharing.meta.serial += 1;
     }
-    sharing.head.replaced = None;
-    sharing.head.token = enabled.then(|| sharing.head.hash(tokens));
+    sharing.meta.replaced = None;
+    sharing.meta.token = enabled.then(|| sharing.meta.hash(tokens));
     tx.put(&sharing)?;
     Ok(Some(enabled))
 }
 
-/// Replaces the token; answers whether there is a public page, which the old token opens a while longer.
+/// Replaces the token, and returns whether the public page is enabled. The old token expires after 5 minutes.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
-pub fn refresh(tx: &mut WriteTx<'_>, tokens: &Tokens, of: Of, now: Timestamp) -> Result<bool> {
+pub fn rotate(
+    tx: &mut WriteTx<'_>,
+    tokens: &SharingTokens,
+    of: SharingKey,
+    now: Timestamp,
+) -> Result<bool> {
     let mut sharing = get(tx, of)?;
-    sharing.head.serial += 1;
-    let old = sharing.head.token.take();
-    sharing.head.replaced = old.map(|old| (old, now.plus(GRACE)));
-    sharing.head.token = old.map(|_| sharing.head.hash(tokens));
+    sharing.meta.serial += 1;
+    let old = sharing.meta.token.take();
+    sharing.meta.replaced = old.map(|old| (old, now.plus(REPLACED_TOKEN_GRACE)));
+    sharing.meta.token = old.map(|_| sharing.meta.hash(tokens));
     tx.put(&sharing)?;
-    Ok(sharing.shown.enabled)
+    Ok(sharing.fields.enabled)
 }
 
-/// Gives every dashboard with a public page a new token, under a key of the data file that is itself new: no old one
-/// opens anything any more. Answers which dashboards these are. Pages of removed projects are left to the sweeper:
-/// nothing opens them.
+/// Replaces the tokens of all public pages after the signing secret was rotated, and returns their
+/// dashboards. All old tokens are revoked.
+///
+/// Skips pages of deleted projects: they no longer open, and a background task deletes
+/// them.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
-pub fn renew(tx: &mut WriteTx<'_>, tokens: &Tokens) -> Result<Vec<Of>> {
+pub fn rotate_all(tx: &mut WriteTx<'_>, tokens: &SharingTokens) -> Result<Vec<SharingKey>> {
     let mut open = Vec::new();
     tx.scan::<Sharing, _>(&(), Window::all(Order::Ascending), |row| {
-        if row.head.token.is_some() {
-            open.push((row.head.project, row.head.dashboard));
+        if row.meta.token.is_some() {
+            open.push((row.meta.project, row.meta.dashboard));
         }
         Ok(())
     })?;
@@ -192,9 +201,9 @@ pub fn renew(tx: &mut WriteTx<'_>, tokens: &Tokens) -> Result<Vec<Of>> {
     for of in open {
         if projects::find_by_id(tx, of.0)?.is_some() {
             let mut sharing = get(tx, of)?;
-            sharing.head.serial += 1;
-            sharing.head.replaced = None;
-            sharing.head.token = Some(sharing.head.hash(tokens));
+            sharing.meta.serial += 1;
+            sharing.meta.replaced = None;
+            sharing.meta.token = Some(sharing.meta.hash(tokens));
             tx.put(&sharing)?;
             renewed.push(of);
         }
@@ -202,53 +211,60 @@ pub fn renew(tx: &mut WriteTx<'_>, tokens: &Tokens) -> Result<Vec<Of>> {
     Ok(renewed)
 }
 
-impl Head {
-    /// What its token is looked up by.
-    fn hash(&self, tokens: &Tokens) -> TokenHash {
+impl Meta {
+    /// Returns the hash of the current token.
+    fn hash(&self, tokens: &SharingTokens) -> TokenHash {
         tokens.hash(&tokens.token(self.dashboard, self.serial))
     }
 
-    /// Whether what was looked up by this hash opens the page.
+    /// Returns whether the token with this hash opens the page.
     fn opens(&self, hash: TokenHash, now: Timestamp) -> bool {
         self.token == Some(hash) || self.replaced.is_some_and(|(old, end)| old == hash && now < end)
     }
 }
 
-/// The dashboard whose public page a token opens. Where its project or organization was removed, none does,
-/// whether or not the sweeper has come.
+/// Returns the dashboard whose public page a token opens. Returns `None` if the project or organization was
+/// deleted, even if the page's record still exists.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
 pub fn find_open(
     tx: &impl Tx,
-    tokens: &Tokens,
+    tokens: &SharingTokens,
     presented: &str,
     now: Timestamp,
-) -> Result<Option<Of>> {
+) -> Result<Option<SharingKey>> {
     let hash = tokens.hash(presented);
     let of = match tx.lookup(&BY_TOKEN, &(hash, false))? {
         None => tx.lookup(&BY_REPLACED, &(hash, true))?,
         found => found,
     };
     let Some(of) = of else { return Ok(None) };
-    let opens = tx.head::<Sharing>(&of)?.is_some_and(|sharing| sharing.opens(hash, now));
+    let opens = tx.meta::<Sharing>(&of)?.is_some_and(|sharing| sharing.opens(hash, now));
     let Some(project) = projects::find_by_id(tx, of.0)?.filter(|_| opens) else { return Ok(None) };
     Ok(tx.exists::<Organization>(&project.organization)?.then_some(of))
 }
 
-/// The Sharing configuration of the API document. While the page is off it shows the token that enabling would
-/// give, to callers who may share the dashboard, with a key that may: others would hold it when the page opens.
+/// Renders the sharing configuration.
+///
+/// While the page is disabled, only a caller who may share the dashboard, with a key that allows it, gets
+/// the token. Any other caller could keep the token until the page is enabled.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub fn body(tx: &impl Tx, tokens: &Tokens, of: Of, may_share: bool) -> Result<Versioned> {
-    let Sharing { head, shown } = get(tx, of)?;
-    let is_shown = shown.enabled || may_share;
-    let token = is_shown.then(|| tokens.token(head.dashboard, head.serial));
+pub fn body(
+    tx: &impl Tx,
+    tokens: &SharingTokens,
+    of: SharingKey,
+    may_share: bool,
+) -> Result<Versioned> {
+    let Sharing { meta, fields } = get(tx, of)?;
+    let is_shown = fields.enabled || may_share;
+    let token = is_shown.then(|| tokens.token(meta.dashboard, meta.serial));
     let mut json = Vec::with_capacity(128);
     Object::begin(&mut json)
-        .field("created_at", &shown.created_at)?
-        .field("enabled", &shown.enabled)?
+        .field("created_at", &fields.created_at)?
+        .field("enabled", &fields.enabled)?
         .field("access_token", &token)?
         .end();
     Ok(Versioned::new(tx.version::<Sharing>(&of)?, json))

@@ -1,8 +1,8 @@
-//! The tokens of public pages (decisions §4, Sharing).
+//! The tokens of public pages. See `docs/spec/sharing.md`.
 //!
-//! A token is derived from its dashboard and a serial number under a key of the data file, so it lies nowhere
-//! and a GET shows it without writing. The file holds a keyed hash of it to look it up by: how long that takes
-//! tells nothing of any token, and whoever reads the file alone learns none.
+//! A token is derived from its dashboard and a serial number with a subkey of the data file's signing secret.
+//! It is not stored, so a GET can show it without a write. The file stores only a keyed hash, by which a token is
+//! looked up. The hashes reveal no token without the signing secret, and neither does the time of a look-up.
 
 use std::sync::Arc;
 
@@ -18,43 +18,43 @@ use crate::ids::DashboardId;
 use crate::secret::{Purpose, SigningSecret};
 use crate::store::{Key, key};
 
-/// How many bytes a token has: 30 characters (facts-dashboards §11).
-const BYTES: usize = 22;
+/// Length of a token in bytes. Base64 makes 30 characters of them, as in PostHog.
+const TOKEN_BYTES: usize = 22;
 
-/// Knows the tokens of public pages. Its clones are renewed with it.
+/// Derives and hashes tokens. Clones share the key, and [`SharingTokens::renew`] changes it for all of them.
 #[derive(Clone)]
-pub struct Tokens(Arc<ArcSwap<Hmac<Sha256>>>);
+pub struct SharingTokens(Arc<ArcSwap<Hmac<Sha256>>>);
 
-impl Tokens {
-    /// The tokens under the key of a data file.
+impl SharingTokens {
+    /// Derives the subkey for tokens from the signing secret.
     ///
     /// # Errors
-    /// None in practice: the subkey has the length that it needs.
+    /// None in practice: the subkey has a valid length.
     pub fn new(secret: &SigningSecret) -> Result<Self> {
         Ok(Self(Arc::new(ArcSwap::from_pointee(key(secret)?))))
     }
 
-    /// From now on these are the tokens under the key of `secret`.
+    /// Replaces the subkey with that of a new signing secret.
     ///
     /// # Errors
-    /// None in practice: the subkey has the length that it needs.
+    /// None in practice: the subkey has a valid length.
     pub fn renew(&self, secret: &SigningSecret) -> Result<()> {
         self.0.store(Arc::new(key(secret)?));
         Ok(())
     }
 
-    /// The token of this serial number for a dashboard: 30 characters of `[A-Za-z0-9_-]`.
+    /// Returns the token of a dashboard with this serial number: 30 characters of `[A-Za-z0-9_-]`.
     pub fn token(&self, dashboard: DashboardId, serial: u64) -> String {
         let bytes = self.mac(b"token", &[&dashboard.encoded(), &serial.encoded()]);
-        BASE64_URL_SAFE_NO_PAD.encode(bytes.get(..BYTES).unwrap_or_default())
+        BASE64_URL_SAFE_NO_PAD.encode(bytes.get(..TOKEN_BYTES).unwrap_or_default())
     }
 
-    /// What a token is looked up by.
+    /// Returns the keyed hash by which a token is looked up.
     pub fn hash(&self, token: &str) -> TokenHash {
         TokenHash(self.mac(b"look-up", &[token.as_bytes()]))
     }
 
-    /// No purpose is the beginning of another, so that no token is a hash of another.
+    /// No purpose may be a prefix of another. Otherwise a token could equal the hash of another token.
     fn mac(&self, purpose: &[u8], parts: &[&[u8]]) -> [u8; 32] {
         let mut mac = Hmac::clone(&self.0.load());
         mac.update(purpose);
@@ -79,6 +79,6 @@ impl Key for TokenHash {
     }
 
     fn read(input: &mut &[u8]) -> Option<Self> {
-        key::take(input).map(Self)
+        key::take_bytes(input).map(Self)
     }
 }

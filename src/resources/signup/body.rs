@@ -1,4 +1,4 @@
-//! How an invite, and who accepted it, are shown to whom it is for; for the schema.
+//! The OpenAPI schemas of invites and acceptances, as the invited person sees them.
 
 use utoipa::ToSchema;
 
@@ -7,55 +7,55 @@ use crate::resources::users;
 
 use super::UnprovenAccount;
 
-/// What an invite offers.
+/// An invite, as the invited person sees it.
 #[derive(ToSchema)]
 pub struct InviteOffer {
-    /// The invite's id.
+    /// The id of the invite.
     pub id: InviteId,
-    /// Whom it is for.
+    /// The invited address.
     #[schema(format = IdnEmail)]
     pub target_email: String,
-    /// What the inviter calls them.
+    /// The name that the inviter entered.
     pub first_name: String,
-    /// The organization that it leads into.
+    /// The name of the organization.
     pub organization_name: String,
-    /// The account of the address that accepting with `take_over` takes over; null if there is none, or if the token
-    /// of the mail was not sent. Sending a key of that account joins with it instead, and verifies the address.
+    /// The account with this address that `take_over` takes over; null if there is none or the request has no token
+    /// from the mail. With a key of that account, the user joins with the account instead, which verifies the address.
     pub unproven_account: Option<UnprovenAccount>,
 }
 
-/// Who joined, and with what.
+/// The result of accepting an invite.
 #[derive(ToSchema)]
 pub struct Signup {
-    /// Who it is.
+    /// The user that joined.
     #[serde(flatten)]
-    pub user: users::Shown,
-    /// The organization that they joined.
+    pub user: users::Fields,
+    /// The organization that the user joined.
     pub organization: JoinedOrganization,
-    /// `/`.
+    /// Always `/`.
     pub redirect_url: String,
-    /// A first key for somebody new, shown this once; null for whom has an account.
+    /// The first API key of a new user, shown only once; null for a user with an account.
     pub personal_api_key: Option<FirstKey>,
 }
 
-/// The organization that somebody joined.
+/// The organization that a user joined.
 #[derive(ToSchema)]
 pub struct JoinedOrganization {
-    /// Its id.
+    /// The id of the organization.
     pub id: OrganizationId,
-    /// Its name.
+    /// The name of the organization.
     pub name: String,
 }
 
-/// A key, and its value.
+/// The first API key of a new user.
 #[derive(ToSchema)]
 pub struct FirstKey {
-    /// Its id.
+    /// The id of the key.
     pub id: ApiKeyId,
-    /// What is sent in `Authorization: Bearer`; shown this once.
+    /// The value to send as `Authorization: Bearer`. Shown only once.
     pub value: String,
-    /// Its label.
+    /// The name of the key.
     pub label: String,
-    /// What it opens.
+    /// The scopes of the key.
     pub scopes: Vec<String>,
 }

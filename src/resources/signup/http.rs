@@ -1,19 +1,19 @@
-//! `/api/signup/:id/`, and the page that mails lead to.
+//! `/api/signup/:id/`, and the page that the links of invites open.
 
 use std::sync::Arc;
 
 use axum::extract::State;
 
-use crate::access::{Needs, Visitor};
+use crate::auth::{PublicAccess, Requirements};
 use crate::error::{Error, Result};
-use crate::http::answer::{Answer, Answered};
-use crate::http::body::Body;
-use crate::http::html::Document;
-use crate::http::path::{Id, Query};
+use crate::http::body::JsonBody;
+use crate::http::html::HtmlPage;
+use crate::http::path::{PathId, QueryParams};
+use crate::http::response::{ApiResponse, ApiResult};
 use crate::http::routes::Routes;
 use crate::ids::{InviteId, OrganizationId, RequesterId, UserId};
-use crate::resources::invites::Links;
-use crate::resources::sweeps;
+use crate::resources::cascade_delete;
+use crate::resources::invites::InviteLinks;
 use crate::resources::users::{self, User};
 use crate::secret::Seed;
 use crate::state::App;
@@ -21,46 +21,50 @@ use crate::store::{Snapshot, Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::body::{InviteOffer, Signup};
-use super::{Acceptance, AcceptedBy, SignupFields, Terms};
+use super::{Acceptance, AcceptedBy, SignupConfig, SignupFields};
 
 const ONE: &str = "/api/signup/{id}/";
 const PAGE: &str = "/signup/{id}/";
 
-/// The routes of signing up.
+/// Adds the routes of signup.
 pub fn routes(routes: &mut Routes) {
-    const WHY: &str = "who is invited may have no account yet";
-    let read = Needs::any_key().or_nobody(WHY);
-    let write = Needs::scope("user:write").unlimited("join an organization").or_nobody(WHY);
-    routes.noun("signup", "Accepting an invite.");
+    const WHY: &str = "an invited person may not have an account";
+    let read = Requirements::any_key().optional(WHY);
+    let write =
+        Requirements::scope("user:write").unscoped_key("join an organization").optional(WHY);
+    routes.resource("signup", "Accepting invites.");
     routes
         .get(ONE, "signup_retrieve", read, offer)
-        .summary("Retrieve what an invite offers.")
+        .summary("Retrieve an invite.")
         .id::<InviteId>()
         .query::<String>(
             "token",
-            "The token of the invite's link; where one is sent, it has to be right.",
+            "The token from the link of the invite. Optional, but must be valid.",
         )
-        .answers::<InviteOffer>(200)
+        .returns::<InviteOffer>(200)
         .unversioned()
-        .may(400);
+        .may_return(400);
     routes
         .post(ONE, "signup_create", write, accept)
-        .summary("Accept an invite: as somebody new, or with a key of the account that it is for.")
+        .summary("Accept an invite, as a new user or with a key of the invited account.")
         .id::<InviteId>()
-        .takes::<SignupFields>()
+        .body::<SignupFields>()
         .example(r#"{"token": "Zk3v...", "first_name": "Ben"}"#)
-        .answers::<Signup>(201);
-    let open = Needs::nothing("the page holds nothing; what it shows it asks the API for");
+        .returns::<Signup>(201);
+    let open = Requirements::public("the page is static and requests its data from the API");
     routes
         .get(PAGE, "signup_page", open, page)
-        .summary("Open the page on which an invite is accepted.")
+        .summary("Open the page for accepting an invite.")
         .id::<InviteId>()
-        .query::<String>("token", "The token of the invite's link, for the page to send.")
-        .media(&["text/html"]);
+        .query::<String>(
+            "token",
+            "The token from the link of the invite, which the page sends to the API.",
+        )
+        .media_types(&["text/html"]);
 }
 
-async fn page() -> Document<'static> {
-    Document {
+async fn page() -> HtmlPage<'static> {
+    HtmlPage {
         title: "You are invited",
         style: include_str!("page/style.css"),
         script: include_str!("page/script.js"),
@@ -70,100 +74,105 @@ async fn page() -> Document<'static> {
 
 async fn offer(
     State(app): State<App>,
-    visitor: Visitor,
-    Id(id): Id<InviteId>,
-    query: Query,
-) -> Answered {
+    access: PublicAccess,
+    PathId(id): PathId<InviteId>,
+    query: QueryParams,
+) -> ApiResult {
     let tx = app.store().snapshot()?;
-    let visitor = visitor.caller.map(|caller| caller.user.id);
+    let access = access.caller.map(|caller| caller.user.id);
     let (token, sends_mail) = (query.last("token"), app.sends_mail());
-    super::offer(&*tx, app.links(), id.ok(), token, visitor, sends_mail, app.now())
-        .map(Answer::Plain)
+    super::offer(&*tx, app.links(), id.ok(), token, access, sends_mail, app.now())
+        .map(ApiResponse::Json)
 }
 
 async fn accept(
     State(app): State<App>,
-    visitor: Visitor,
-    Id(id): Id<InviteId>,
-    Body(sent): Body,
-) -> Answered {
+    access: PublicAccess,
+    PathId(id): PathId<InviteId>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
     let id = id.ok();
-    let (sent, seed) = (Arc::new(Acceptance::of(id, &sent)), Seed::take());
-    let user = visitor.caller.as_ref().map(|caller| caller.user.id);
-    let (links, terms) = (app.links().clone(), terms(&app));
+    let (sent, seed) = (Arc::new(Acceptance::of(id, &sent)), Seed::generate());
+    let user = access.caller.as_ref().map(|caller| caller.user.id);
+    let (links, terms) = (app.links().clone(), signup_config(&app));
     let acceptable = {
         let (links, sent, now) = (links.clone(), Arc::clone(&sent), app.now());
         move |tx: &Snapshot| super::require_acceptable(tx, &links, terms, &sent, user, now)
     };
-    let once = id.and_then(|id| Some(visitor.once.as_ref()?.of(RequesterId(id.0), None, None)));
-    if let Some(reply) = app.find_reply_as_visitor(&visitor, once.as_ref())? {
+    let key =
+        id.and_then(|id| Some(access.idempotency.as_ref()?.to_key(RequesterId(id.0), None, None)));
+    if let Some(reply) = app.find_stored_response_public(&access, key.as_ref())? {
         return Ok(reply);
     }
     let taken = acceptable(&*app.store().snapshot()?)?.taken_over();
     let by = match user {
         Some(user) => AcceptedBy::User(user),
         None => AcceptedBy::Newcomer(
-            app.new_key(visitor.consumer, None, move |tx| acceptable(tx).map(drop)).await?,
+            app.issue_key(access.consumer, None, move |tx| acceptable(tx).map(drop)).await?,
         ),
     };
     let Some(account) = taken else {
-        return app.post_as_visitor(&visitor, once, accepting(links, terms, sent, by, seed)).await;
+        return app.post_public(&access, key, accept_in_write(links, terms, sent, by, seed)).await;
     };
-    // On a task of its own: a takeover of several writes goes on if the client leaves.
+    // In a separate task, so that a takeover of several transactions completes even if the client disconnects.
     let taking_over = tokio::spawn(async move {
-        while ends_in_pieces(&app, account)? {
-            let piece = end_piece(links.clone(), terms, Arc::clone(&sent));
-            app.post_as_visitor(&visitor, None, piece).await?;
-            app.sweep();
+        while needs_batches(&app, account)? {
+            let piece = delete_account_batch(links.clone(), terms, Arc::clone(&sent));
+            app.post_public(&access, None, piece).await?;
+            app.wake_deletion();
         }
-        let accepting = accepting(links, terms, sent, by, seed);
-        let answer = app.post_as_visitor(&visitor, once, accepting).await;
-        app.sweep();
+        let accepting = accept_in_write(links, terms, sent, by, seed);
+        let answer = app.post_public(&access, key, accepting).await;
+        app.wake_deletion();
         answer
     });
     taking_over.await.map_err(Error::internal)?
 }
 
-/// Accepts, and ends what is left of an account that is taken over, in one write.
-fn accepting(
-    links: Links,
-    terms: Terms,
+/// Accepts the invite and deletes the rest of an account that is taken over, in one transaction.
+fn accept_in_write(
+    links: InviteLinks,
+    terms: SignupConfig,
     sent: Arc<Acceptance>,
     by: AcceptedBy,
     seed: Seed,
-) -> impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(users::Head, Answer)> + Send + 'static {
+) -> impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(users::Meta, ApiResponse)> + Send + 'static {
     move |tx: &mut WriteTx<'_>, now: Timestamp| {
         let accepted = super::require_acceptable(tx, &links, terms, &sent, by.user(), now)?;
         if let Some((organization, account)) = accepted.taken_over() {
-            while sweeps::end_account(tx, organization, account)? {}
+            while cascade_delete::delete_account_data(tx, organization, account)? {}
         }
-        let (mut draw, sends_mail) = (seed.draw(), terms.sends_mail);
-        let (user, body) = super::accept(tx, accepted, sends_mail, &sent, &by, &mut draw, now)?;
-        Ok((user, Answer::Created(body)))
+        let (mut rng, sends_mail) = (seed.rng(), terms.sends_mail);
+        let (user, body) = super::accept(tx, accepted, sends_mail, &sent, &by, &mut rng, now)?;
+        Ok((user, ApiResponse::Created(body)))
     }
 }
 
-/// Ends a piece of the account that is about to be taken over. The first piece takes the account's keys, so it comes to
-/// nothing more meanwhile.
-fn end_piece(
-    links: Links,
-    terms: Terms,
+/// Deletes a part of the account that is about to be taken over. The first part includes its keys, so that the account
+/// can change nothing in the meantime.
+fn delete_account_batch(
+    links: InviteLinks,
+    terms: SignupConfig,
     sent: Arc<Acceptance>,
-) -> impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(users::Head, Answer)> + Send + 'static {
+) -> impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(users::Meta, ApiResponse)> + Send + 'static {
     move |tx: &mut WriteTx<'_>, now: Timestamp| {
         let accepted = super::require_acceptable(tx, &links, terms, &sent, None, now)?;
         let (organization, account) = accepted.taken_over().ok_or_else(Error::not_found)?;
-        sweeps::end_account(tx, organization, account)?;
-        let head = tx.head::<User>(&account)?.ok_or_else(Error::not_found)?;
-        Ok((head, Answer::Empty))
+        cascade_delete::delete_account_data(tx, organization, account)?;
+        let meta = tx.meta::<User>(&account)?.ok_or_else(Error::not_found)?;
+        Ok((meta, ApiResponse::Empty))
     }
 }
 
-fn ends_in_pieces(app: &App, (organization, account): (OrganizationId, UserId)) -> Result<bool> {
-    sweeps::ends_in_pieces(&*app.store().snapshot()?, organization, account)
+fn needs_batches(app: &App, (organization, account): (OrganizationId, UserId)) -> Result<bool> {
+    cascade_delete::needs_batches(&*app.store().snapshot()?, organization, account)
 }
 
-fn terms(app: &App) -> Terms {
+fn signup_config(app: &App) -> SignupConfig {
     let caps = &app.config().caps;
-    Terms { sends_mail: app.sends_mail(), members: caps.members, organizations: caps.organizations }
+    SignupConfig {
+        sends_mail: app.sends_mail(),
+        members: caps.members,
+        organizations: caps.organizations,
+    }
 }

@@ -1,4 +1,4 @@
-//! What is sent to accept an invite.
+//! The request body that accepts an invite.
 
 use crate::error::{Error, Result};
 use crate::ids::InviteId;
@@ -6,57 +6,58 @@ use crate::input;
 use crate::input::{Field, Flag, JsonObject, Name, Nullable, Parsed, Required, Text};
 use crate::resources::users::NewUser;
 
-/// The token of an invite's link.
+/// The token in the link of an invite.
 type Token = Required<Name<200>>;
 
 input! {
-    /// An invite to accept. The names are asked of somebody new only.
+    /// The acceptance of an invite. Only new users need names.
     pub struct SignupFields {
-        /// The token of the invite's link.
+        /// The token from the link of the invite.
         token: Token,
-        /// Given name; required of somebody new.
+        /// The given name. Required for a new user.
         first_name: Name<128>,
-        /// Family name.
+        /// The family name.
         last_name: Text<150>,
-        /// What they are in the organization.
+        /// The role of the user in the organization.
         role_at_organization: Nullable<Text<128>>,
-        /// Whether to take over the account that `unproven_account` of the offer describes. Its keys and memberships
-        /// end. Without it the request is refused with `account_exists`, unless a key of that account is sent.
+        /// Whether to take over the account that `unproven_account` describes. This revokes its API keys and deletes
+        /// its memberships. Without `take_over`, the request fails with `account_exists` unless it has a key of that
+        /// account.
         take_over: Flag,
     }
 }
 
-/// What was sent to accept an invite. The names are looked at only of somebody new. It holds a token: no
-/// Debug.
+/// A parsed request to accept an invite. The names are checked only for a new user. Not `Debug`, because it contains a
+/// token.
 pub struct Acceptance {
-    /// The invite that the path names; a text that is no id names none.
+    /// The id in the path; `None` if it is not a UUID.
     pub(super) invite: Option<InviteId>,
     token: Result<String>,
-    /// Read apart from the other fields: whether the account exists is said before they are checked.
+    /// Parsed separately, because `account_exists` precedes errors of other fields.
     take_over: Result<Option<bool>>,
     fields: Parsed<SignupFields>,
 }
 
 impl Acceptance {
-    /// What a path and a body say.
+    /// Parses a request.
     pub fn of(invite: Option<InviteId>, sent: &JsonObject) -> Self {
-        let token = Token::take("token", sent.get("token"));
-        let take_over = <Flag as Field>::take("take_over", sent.get("take_over"));
-        Self { invite, token, take_over, fields: Parsed::of(sent) }
+        let token = Token::parse("token", sent.get("token"));
+        let take_over = <Flag as Field>::parse("take_over", sent.get("take_over"));
+        Self { invite, token, take_over, fields: Parsed::new(sent) }
     }
 
-    /// The token that was presented.
+    /// Returns the token of the request.
     ///
     /// # Errors
-    /// 400 at `token` where there is none.
+    /// 400 at `token` if it is missing or invalid.
     pub(super) fn token(&self) -> Result<&str> {
         self.token.as_deref().map_err(Clone::clone)
     }
 
-    /// The user that somebody new is to become, with the invite's address.
+    /// Returns the new user to create, with the invite's address.
     ///
     /// # Errors
-    /// 400 for a field.
+    /// 400 for an invalid field.
     pub(super) fn new_user(&self, email: &str) -> Result<NewUser> {
         let SignupFields { first_name, last_name, .. } = self.fields.get()?.clone();
         let required = || Error::field("first_name", "required", "This field is required.");
@@ -64,7 +65,7 @@ impl Acceptance {
         Ok(NewUser { email: email.to_owned(), first_name, last_name })
     }
 
-    /// Whether an account that only a link made is to be taken over.
+    /// Returns whether the request takes over an account.
     ///
     /// # Errors
     /// 400 at `take_over` if it is not a boolean.
@@ -72,10 +73,10 @@ impl Acceptance {
         self.take_over.clone().map(Option::unwrap_or_default)
     }
 
-    /// What somebody new is in the organization, where they say it.
+    /// Returns the role of the new user, if the request has one.
     ///
     /// # Errors
-    /// 400 for a field.
+    /// 400 for an invalid field.
     pub(super) fn role(&self) -> Result<Option<String>> {
         let role = self.fields.get()?.role_at_organization.clone().value();
         Ok(role.filter(|role| !role.is_empty()))

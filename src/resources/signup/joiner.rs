@@ -1,64 +1,64 @@
-//! Who may accept an invite, and as whom.
+//! Decides who may accept an invite, and with which account.
 
 use crate::error::{Error, Result};
 use crate::ids::UserId;
 use crate::resources::domains;
-use crate::resources::invites::{Invite, Proof};
+use crate::resources::invites::{Invite, TokenKind};
 use crate::resources::members;
-use crate::resources::users::{self, LinkAccount};
+use crate::resources::users::{self, UnverifiedAccount};
 use crate::store::Tx;
 use crate::time::Timestamp;
 
-/// Who somebody becomes who accepts an invite.
+/// The account with which an invite is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Joiner {
-    /// Somebody without an account.
+    /// A new user without an account.
     Newcomer,
-    /// The account whose key was presented.
+    /// The account of the key in the request.
     Account(UserId),
-    /// Somebody who proved the address of an account that only a link made: they take it over.
-    TakesOver(LinkAccount),
+    /// An account that was created by a link. The user proved its address and takes it over.
+    TakesOver(UnverifiedAccount),
 }
 
-/// Lets an invite be accepted by a visitor: the account whose address it is for, or nobody in particular
-/// where no account binds that address; in the order of facts-org §3.4.
+/// Checks that the visitor may accept the invite: with the account that has the invite's address, or without an account
+/// if no account owns that address. The checks run in PostHog's order, see `docs/spec/signup.md`.
 ///
 /// # Errors
 /// 400 `invalid_recipient`, `expired`, `account_exists`, `user_already_member` or `mail_required`.
 pub(super) fn require_open(
     tx: &impl Tx,
     invite: &Invite,
-    visitor: Option<UserId>,
-    proof: Option<Proof>,
+    access: Option<UserId>,
+    proof: Option<TokenKind>,
     sends_mail: bool,
     now: Timestamp,
 ) -> Result<Joiner> {
-    let account = users::find_by_email(tx, &invite.head.address)?.map(|user| user.head);
-    if visitor.is_some() && visitor != account.as_ref().map(|user| user.id) {
+    let account = users::find_by_email(tx, &invite.meta.address)?.map(|user| user.meta);
+    if access.is_some() && access != account.as_ref().map(|user| user.id) {
         return Err(Error::invalid(
             "invalid_recipient",
             "This invite is intended for another email address.",
         ));
     }
-    if invite.head.is_expired(now) {
+    if invite.meta.is_expired(now) {
         return Err(Error::invalid(
             "expired",
             "This invite has expired. Please ask your admin for a new one.",
         ));
     }
     let Some(account) = account else {
-        require_linkable(tx, invite, proof, sends_mail)?;
+        require_link_allowed(tx, invite, proof, sends_mail)?;
         return Ok(Joiner::Newcomer);
     };
-    if visitor.is_none() {
-        // What the operator deactivated stays so, whoever owns the address.
+    if access.is_none() {
+        // A proven address does not reactivate an account that the operator deactivated.
         let unproven = match proof {
-            Some(Proof::Address) if account.is_active => users::find_unproven(tx, account.id)?,
+            Some(TokenKind::Address) if account.is_active => users::find_unproven(tx, account.id)?,
             _ => None,
         };
         return unproven.map(Joiner::TakesOver).ok_or_else(|| account_exists(invite));
     }
-    if members::find(tx, invite.head.organization, account.id)?.is_some() {
+    if members::find(tx, invite.meta.organization, account.id)?.is_some() {
         return Err(Error::invalid(
             "user_already_member",
             "You already are a member of this organization.",
@@ -68,22 +68,22 @@ pub(super) fn require_open(
 }
 
 pub(super) fn account_exists(invite: &Invite) -> Error {
-    Error::invalid("account_exists", format!("/login?next=/signup/{}", invite.head.id))
+    Error::invalid("account_exists", format!("/login?next=/signup/{}", invite.meta.id))
 }
 
-/// Lets no link make an account under a domain that another organization proved to be its own. The refusal does
-/// not say so: whose domain it is, is not for whoever holds a link to know.
-fn require_linkable(
+/// Checks that a link may create an account with this address: not if another organization has verified its domain. The
+/// error does not say so, because the owner of a domain is not public.
+fn require_link_allowed(
     tx: &impl Tx,
     invite: &Invite,
-    proof: Option<Proof>,
+    proof: Option<TokenKind>,
     sends_mail: bool,
 ) -> Result<()> {
-    if proof != Some(Proof::Link) {
+    if proof != Some(TokenKind::Link) {
         return Ok(());
     }
-    match domains::holder_of(tx, &invite.shown.target_email)? {
-        Some(holder) if holder != invite.head.organization => {
+    match domains::owner_of(tx, &invite.fields.target_email)? {
+        Some(holder) if holder != invite.meta.organization => {
             let detail = if sends_mail { MAIL_REQUIRED } else { OPERATOR_REQUIRED };
             Err(Error::invalid("mail_required", detail))
         }
@@ -91,8 +91,8 @@ fn require_linkable(
     }
 }
 
-/// Why a link makes no account if the service sends mails.
-const MAIL_REQUIRED: &str = "Accept this invite by the link in the mail to its address.";
-/// Why it makes none if the service sends no mails.
+/// The error for a link if the server sends mail.
+const MAIL_REQUIRED: &str = "Accept this invite with the link in the mail to its address.";
+/// The error for a link if the server does not send mail.
 const OPERATOR_REQUIRED: &str =
-    "This address needs an account. This server sends no mails, so ask its operator to create one.";
+    "This address needs an account. The server does not send mail, so ask its operator for one.";

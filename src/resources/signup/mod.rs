@@ -1,4 +1,4 @@
-//! Signing up: accepting an invite, as somebody new or with an account (decisions §4, Accepting; facts-org §3.4).
+//! Signup: accepting an invite, as a new user or with an account. See `docs/spec/signup.md`.
 
 pub mod body;
 pub mod http;
@@ -7,68 +7,67 @@ mod joiner;
 mod letters;
 mod takeover;
 
-use crate::access::key::MadeKey;
+use crate::auth::key_text::IssuedKey;
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
-use crate::ids::{InviteId, LetterId, OrganizationId, UserId};
+use crate::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
 use crate::json::Object;
-use crate::mail::outbox::{self, About};
+use crate::mail::outbox::{self, Notification};
 use crate::resources::api_keys;
-use crate::resources::invites::{self, Invite, Links, Proof};
+use crate::resources::invites::{self, Invite, InviteLinks, TokenKind};
 use crate::resources::members::{self, JoinedBy, Membership, MembershipOrigin};
 use crate::resources::organizations::Organization;
 use crate::resources::projects::grants;
-use crate::resources::users::{self, LinkAccount, User};
-use crate::secret::Draw;
+use crate::resources::users::{self, UnverifiedAccount, User};
+use crate::secret::SeededRng;
 use crate::store::{Tx, WriteTx};
 use crate::time::Timestamp;
 
 use joiner::{Joiner, account_exists, require_open};
 
 pub use input::{Acceptance, SignupFields};
-pub use letters::Letters;
+pub use letters::InviteMails;
 pub use takeover::UnprovenAccount;
 
-/// The invite that a path names. A text that is no id names none.
+/// Returns the invite with the id in the path. An id that is not a UUID matches no invite.
 ///
 /// # Errors
-/// 400 `invalid_input` where there is none, in the words for a wrong token.
+/// 400 `invalid_input` if the invite does not exist, the same error as for a wrong token.
 fn get(tx: &impl Tx, id: Option<InviteId>) -> Result<Invite> {
     let found = match id {
         Some(id) => invites::find_by_id(tx, id)?,
         None => None,
     };
-    found.ok_or_else(unknown)
+    found.ok_or_else(invite_not_found)
 }
 
-fn unknown() -> Error {
+fn invite_not_found() -> Error {
     Error::invalid("invalid_input", "The provided invite ID is not valid.")
 }
 
-/// The invite that a path names, for whoever presents its token. A wrong token is refused before anything is
-/// looked up, so nothing tells an invite that is not there from one whose token is wrong.
+/// Returns the invite with the id in the path, if the token is valid. Verifies the token before it reads the invite, so
+/// that callers cannot distinguish a missing invite from a wrong token.
 fn get_by_token(
     tx: &impl Tx,
-    links: &Links,
+    links: &InviteLinks,
     id: Option<InviteId>,
     token: &str,
-) -> Result<(Invite, Proof)> {
-    let proof = links.proof(id.unwrap_or(InviteId(uuid::Uuid::nil())), token);
-    let proof = proof.ok_or_else(unknown)?;
+) -> Result<(Invite, TokenKind)> {
+    let proof = links.token_kind(id.unwrap_or(InviteId(uuid::Uuid::nil())), token);
+    let proof = proof.ok_or_else(invite_not_found)?;
     Ok((get(tx, id)?, proof))
 }
 
-/// What an invite offers, for a visitor who could accept it. A token need not be presented; where one is,
-/// it has to be right.
+/// Returns the JSON of an invite, for a visitor who may accept it. The token is optional, but must be valid if present.
 ///
 /// # Errors
-/// 400 where there is no such invite, or it is not for this visitor to accept.
+/// 400 if the invite does not exist or this visitor may not accept it.
 pub fn offer(
     tx: &impl Tx,
-    links: &Links,
+    links: &InviteLinks,
     id: Option<InviteId>,
     token: Option<&str>,
-    visitor: Option<UserId>,
+    access: Option<UserId>,
     sends_mail: bool,
     now: Timestamp,
 ) -> Result<Vec<u8>> {
@@ -79,83 +78,82 @@ pub fn offer(
         }
         None => (get(tx, id)?, None),
     };
-    let unproven_account = match require_open(tx, &invite, visitor, proof, sends_mail, now)? {
+    let unproven_account = match require_open(tx, &invite, access, proof, sends_mail, now)? {
         Joiner::TakesOver(account) => Some(UnprovenAccount::of(tx, account)?),
         Joiner::Newcomer | Joiner::Account(_) => None,
     };
-    let organization: Organization = tx.get(&invite.head.organization)?;
+    let organization: Organization = tx.get(&invite.meta.organization)?;
     let mut out = Vec::with_capacity(256);
     Object::begin(&mut out)
-        .field("id", &invite.head.id)?
-        .field("target_email", &invite.shown.target_email)?
-        .field("first_name", &invite.shown.first_name)?
-        .field("organization_name", &organization.shown.name)?
+        .field("id", &invite.meta.id)?
+        .field("target_email", &invite.fields.target_email)?
+        .field("first_name", &invite.fields.first_name)?
+        .field("organization_name", &organization.fields.name)?
         .field("unproven_account", &unproven_account)?
         .end();
     Ok(out)
 }
 
-/// What holds for everybody who joins now.
+/// The configuration that applies to acceptances.
 #[derive(Debug, Clone, Copy)]
-pub struct Terms {
-    /// Whether there is a mail server to hand mails to.
+pub struct SignupConfig {
+    /// Whether a mail server is configured.
     pub sends_mail: bool,
-    /// How many members an organization may have.
+    /// The maximum number of members of an organization.
     pub members: u64,
-    /// To how many organizations a user may belong and join another.
+    /// The maximum number of organizations of a user.
     pub organizations: u64,
 }
 
-/// An acceptance that would be taken, as things are.
-pub struct Acceptable {
+/// An acceptance that passed all checks.
+pub struct ValidAcceptance {
     invite: Invite,
-    proof: Proof,
+    proof: TokenKind,
     joiner: Joiner,
 }
 
-impl Acceptable {
-    /// The organization that the invite leads into, and the account that the acceptance takes over, if it takes one
-    /// over.
+impl ValidAcceptance {
+    /// Returns the organization of the invite and the account to take over, if the acceptance takes one over.
     pub fn taken_over(&self) -> Option<(OrganizationId, UserId)> {
         match self.joiner {
-            Joiner::TakesOver(account) => Some((self.invite.head.organization, account.user)),
+            Joiner::TakesOver(account) => Some((self.invite.meta.organization, account.user)),
             Joiner::Newcomer | Joiner::Account(_) => None,
         }
     }
 }
 
-/// Checks whether this acceptance would be taken, as things are. It is asked before a key is made for it, and again
-/// in the write that accepts.
+/// Checks that this acceptance would succeed. Called before a key is created, and again in the transaction that
+/// accepts.
 ///
 /// # Errors
-/// 400 if the token is wrong or missing, the invite is not for this visitor to accept, the address has an account
-/// whose takeover is not asked for, a field of somebody new is no good, or a cap is reached.
+/// 400 if the token is missing or wrong, this visitor may not accept the invite, the address has an account that the
+/// request does not take over, a field of a new user is invalid, or a limit is reached.
 pub fn require_acceptable(
     tx: &impl Tx,
-    links: &Links,
-    terms: Terms,
+    links: &InviteLinks,
+    terms: SignupConfig,
     sent: &Acceptance,
-    visitor: Option<UserId>,
+    access: Option<UserId>,
     now: Timestamp,
-) -> Result<Acceptable> {
+) -> Result<ValidAcceptance> {
     let (invite, proof) = get_by_token(tx, links, sent.invite, sent.token()?)?;
-    let joiner = require_open(tx, &invite, visitor, Some(proof), terms.sends_mail, now)?;
+    let joiner = require_open(tx, &invite, access, Some(proof), terms.sends_mail, now)?;
     if matches!(joiner, Joiner::TakesOver(_)) && !sent.takes_over()? {
         return Err(account_exists(&invite));
     }
-    if visitor.is_none() {
-        sent.new_user(&invite.shown.target_email)?;
+    if access.is_none() {
+        sent.new_user(&invite.fields.target_email)?;
         sent.role()?;
     }
     require_room(tx, terms, &invite, joiner)?;
-    Ok(Acceptable { invite, proof, joiner })
+    Ok(ValidAcceptance { invite, proof, joiner })
 }
 
-/// Keeps an organization's members, and a user's organizations, within their caps. Every write is held to them; here
-/// it is asked before a key is hashed, and before anything ends of an account that is taken over.
-fn require_room(tx: &impl Tx, terms: Terms, invite: &Invite, joiner: Joiner) -> Result<()> {
-    let Terms { members: most, organizations, .. } = terms;
-    if tx.count::<Membership>(&invite.head.organization)? >= most {
+/// Checks the limits on members of an organization and organizations of a user. Every write enforces them. This check
+/// fails earlier: before a key is hashed, and before a takeover deletes anything.
+fn require_room(tx: &impl Tx, terms: SignupConfig, invite: &Invite, joiner: Joiner) -> Result<()> {
+    let SignupConfig { members: most, organizations, .. } = terms;
+    if tx.count::<Membership>(&invite.meta.organization)? >= most {
         let detail = format!("An organization can have at most {most} members.");
         return Err(Error::limit_reached(detail));
     }
@@ -167,16 +165,16 @@ fn require_room(tx: &impl Tx, terms: Terms, invite: &Invite, joiner: Joiner) -> 
     Ok(())
 }
 
-/// Who accepts an invite.
+/// The authentication of an acceptance.
 pub enum AcceptedBy {
-    /// A user, with a key of theirs.
+    /// A user with an API key.
     User(UserId),
-    /// Somebody without an account of their own, who gets this key with it; it was made before the write began.
-    Newcomer(MadeKey),
+    /// A user without an API key. The user gets this key, which was created before the transaction began.
+    Newcomer(IssuedKey),
 }
 
 impl AcceptedBy {
-    /// The user whose key was presented.
+    /// Returns the user whose API key the request has.
     pub fn user(&self) -> Option<UserId> {
         match self {
             Self::User(user) => Some(*user),
@@ -185,132 +183,133 @@ impl AcceptedBy {
     }
 }
 
-/// The label of a newcomer's key.
+/// The name of a new user's key.
 const KEY_LABEL: &str = "Default";
-/// Its scopes.
+/// The scopes of a new user's key.
 const KEY_SCOPES: [&str; 1] = ["*"];
 
-/// Accepts an invite: whoever accepts it becomes a member at its level, with its grants on projects that are still
-/// there; the invite is used up. Returns who joined and what is shown. Of an account that is taken over, the caller
-/// has ended keys and memberships in the same write.
+/// Accepts an invite. The user becomes a member with the level of the invite and its access to projects that still
+/// exist; the invite is deleted. Returns the user and the response. The caller must have deleted the keys and
+/// memberships of an account that is taken over, in the same transaction.
 ///
 /// # Errors
-/// 400 if the invite ended with what was taken over, or the account is a member already.
+/// 400 if the takeover deleted the invite, or if the account is already a member.
 pub fn accept(
     tx: &mut WriteTx<'_>,
-    Acceptable { invite, proof, joiner }: Acceptable,
+    ValidAcceptance { invite, proof, joiner }: ValidAcceptance,
     sends_mail: bool,
     sent: &Acceptance,
     by: &AcceptedBy,
-    draw: &mut Draw,
+    rng: &mut SeededRng,
     now: Timestamp,
-) -> Result<(users::Head, Versioned)> {
+) -> Result<(users::Meta, Versioned)> {
     let user = match joiner {
-        Joiner::Newcomer => create_user(tx, &invite, sent, proof, draw, now)?,
-        Joiner::Account(user) | Joiner::TakesOver(LinkAccount { user, .. }) => user,
+        Joiner::Newcomer => create_user(tx, &invite, sent, proof, rng, now)?,
+        Joiner::Account(user) | Joiner::TakesOver(UnverifiedAccount { user, .. }) => user,
     };
-    let member = join(tx, &invite, user, (joiner, proof), draw, now)?;
+    let member = join(tx, &invite, user, (joiner, proof), rng, now)?;
     if let Joiner::TakesOver(account) = joiner {
-        users::hand_over(tx, user, &sent.new_user(&invite.shown.target_email)?, sent.role()?)?;
+        users::take_over(tx, user, &sent.new_user(&invite.fields.target_email)?, sent.role()?)?;
         if sends_mail {
-            takeover::post(tx, &invite, account, draw, now)?;
+            takeover::enqueue_notice(tx, &invite, account, rng, now)?;
         }
     }
     let made = match by {
         AcceptedBy::User(_) => None,
         AcceptedBy::Newcomer(made) => {
-            api_keys::create(tx, made.of(user, KEY_LABEL, &KEY_SCOPES), now)?;
+            api_keys::create(tx, made.to_new_api_key(user, KEY_LABEL, &KEY_SCOPES), now)?;
             Some(made)
         }
     };
-    if proof == Proof::Address {
+    if proof == TokenKind::Address {
         users::set_verified(tx, user)?;
     }
     if sends_mail {
-        announce(tx, &member, draw, now)?;
+        announce(tx, &member, rng, now)?;
     }
-    let head = tx.head::<User>(&user)?.ok_or_else(Error::not_found)?;
-    Ok((head, body(tx, &member, made)?))
+    let meta = tx.meta::<User>(&user)?.ok_or_else(Error::not_found)?;
+    Ok((meta, body(tx, &member, made)?))
 }
 
-/// Only the token of the mail proves the address: of an account that a link makes, that is recorded.
+/// Creates the user. Only the token of the mail proves the address, so an account created by a link is recorded as
+/// such.
 fn create_user(
     tx: &mut WriteTx<'_>,
     invite: &Invite,
     sent: &Acceptance,
-    proof: Proof,
-    draw: &mut Draw,
+    proof: TokenKind,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<UserId> {
-    let new = sent.new_user(&invite.shown.target_email)?;
-    let mut user = users::create(tx, &new, draw, now)?;
-    user.shown.role_at_organization = sent.role()?;
+    let new = sent.new_user(&invite.fields.target_email)?;
+    let mut user = users::create(tx, &new, rng, now)?;
+    user.fields.role_at_organization = sent.role()?;
     tx.put(&user)?;
-    if proof == Proof::Link {
-        let invites::Head { organization, created_by: invited_by, .. } = invite.head;
-        tx.put(&LinkAccount { user: user.head.id, organization, invited_by, at: now })?;
+    if proof == TokenKind::Link {
+        let invites::Meta { organization, created_by: invited_by, .. } = invite.meta;
+        tx.put(&UnverifiedAccount { user: user.meta.id, organization, invited_by, at: now })?;
     }
-    Ok(user.head.id)
+    Ok(user.meta.id)
 }
 
 fn join(
     tx: &mut WriteTx<'_>,
     invite: &Invite,
     user: UserId,
-    (joiner, proof): (Joiner, Proof),
-    draw: &mut Draw,
+    (joiner, proof): (Joiner, TokenKind),
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<Membership> {
-    let organization = invite.head.organization;
-    let member = members::create(tx, organization, user, invite.head.level, draw, now)?;
+    let organization = invite.meta.organization;
+    let member = members::create(tx, organization, user, invite.meta.level, rng, now)?;
     tx.put(&MembershipOrigin {
         organization,
         user,
         membership: member.id,
-        invited_by: invite.head.created_by,
+        invited_by: invite.meta.created_by,
         joined_by: match proof {
-            Proof::Address => JoinedBy::Mail,
-            Proof::Link => JoinedBy::Link,
+            TokenKind::Address => JoinedBy::Mail,
+            TokenKind::Link => JoinedBy::Link,
         },
         took_over: match joiner {
             Joiner::TakesOver(account) => Some(account.at),
             _ => None,
         },
     })?;
-    for access in &invite.shown.private_project_access {
-        grants::give(tx, organization, access.id, user, access.level.granted(), now)?;
+    for access in &invite.fields.private_project_access {
+        grants::raise(tx, organization, access.id, user, access.level.granted(), now)?;
     }
-    users::set_current(tx, user, organization, None)?;
-    invites::take(tx, organization, &invite.head.address)?.ok_or_else(unknown)?;
+    users::set_current_tenant(tx, user, organization, None)?;
+    invites::take(tx, organization, &invite.meta.address)?.ok_or_else(invite_not_found)?;
     Ok(member)
 }
 
-/// Has the organization's admins and owners told who joined, where they want to be.
+/// Queues the mails to the organization's admins and owners about a new member, if the organization enabled them.
 fn announce(
     tx: &mut WriteTx<'_>,
     member: &Membership,
-    draw: &mut Draw,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<()> {
     let organization: Organization = tx.get(&member.organization)?;
-    if !organization.shown.is_member_join_email_enabled {
+    if !organization.fields.is_member_join_email_enabled {
         return Ok(());
     }
-    let (id, about) = (LetterId(draw.uuid(now)), About::Joining { user: member.user });
-    outbox::announce(tx, [(id, about)], member.organization, now)
+    let (id, about) = (OutboxMessageId(rng.uuid(now)), Notification::Joining { user: member.user });
+    outbox::enqueue_announcements(tx, [(id, about)], member.organization, now)
 }
 
-fn body(tx: &impl Tx, member: &Membership, made: Option<&MadeKey>) -> Result<Versioned> {
+fn body(tx: &impl Tx, member: &Membership, made: Option<&IssuedKey>) -> Result<Versioned> {
     let organization: Organization = tx.get(&member.organization)?;
     let user: User = tx.get(&member.user)?;
-    let key = made.map(|made| made.shown(KEY_LABEL, &KEY_SCOPES));
+    let key = made.map(|made| made.to_json(KEY_LABEL, &KEY_SCOPES));
     let mut json = Vec::with_capacity(1024);
     Object::begin(&mut json)
-        .splice(&serde_json::to_vec(&user.shown).map_err(Error::internal)?)
+        .splice(&serde_json::to_vec(&user.fields).map_err(Error::internal)?)
         .with("organization", |out| {
             Object::begin(out)
-                .field("id", &organization.shown.id)?
-                .field("name", &organization.shown.name)?
+                .field("id", &organization.fields.id)?
+                .field("name", &organization.fields.name)?
                 .end();
             Ok(())
         })?

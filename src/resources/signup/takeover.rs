@@ -1,39 +1,39 @@
-//! Taking over an account that only a link made: what it ends, and the mail that tells of it.
+//! The takeover of an account that was created by a link: what it deletes, and the mail that confirms it.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::error::Result;
-use crate::ids::LetterId;
-use crate::mail::outbox::{self, About};
+use crate::ids::OutboxMessageId;
+use crate::mail::outbox::{self, Notification};
 use crate::resources::api_keys;
 use crate::resources::invites::Invite;
 use crate::resources::members;
-use crate::resources::users::{LinkAccount, User};
-use crate::secret::Draw;
+use crate::resources::users::{UnverifiedAccount, User};
+use crate::secret::SeededRng;
 use crate::store::{Tx, WriteTx};
 use crate::time::Timestamp;
 
-/// An account of an invite's address that only a link made, and what ends if it is taken over.
+/// An account that was created with the invite's address by a link, and what taking it over deletes.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct UnprovenAccount {
     /// When the account was created.
     created_at: Timestamp,
-    /// How many API keys it has. Taking the account over revokes them.
+    /// The number of its API keys. Taking over the account revokes them.
     api_keys: usize,
-    /// To how many organizations it belongs. Taking the account over ends these memberships.
+    /// The number of organizations that it belongs to. Taking over the account removes it from them.
     organizations: usize,
-    /// Of how many of these organizations it is the only member. Taking the account over deletes them with all that
-    /// is in them.
+    /// The number of organizations of which it is the only member. Taking over the account deletes them and everything
+    /// in them.
     organizations_deleted: usize,
 }
 
 impl UnprovenAccount {
-    pub(super) fn of(tx: &impl Tx, account: LinkAccount) -> Result<Self> {
+    pub(super) fn of(tx: &impl Tx, account: UnverifiedAccount) -> Result<Self> {
         let memberships = members::organizations_of(tx, account.user)?;
         let mut organizations_deleted = 0;
         for member in &memberships {
-            organizations_deleted += usize::from(members::is_alone(tx, member)?);
+            organizations_deleted += usize::from(members::is_last_member(tx, member)?);
         }
         Ok(Self {
             created_at: account.at,
@@ -44,16 +44,16 @@ impl UnprovenAccount {
     }
 }
 
-/// Posts the mail that tells the owner of an address that the account was taken over. It is posted however many mails
-/// of the organization wait: an accepted invite causes one at the most.
-pub(super) fn post(
+/// Queues the mail that confirms the takeover to the owner of the address. Ignores the limit on queued mails of the
+/// organization, because an accepted invite queues at most one.
+pub(super) fn enqueue_notice(
     tx: &mut WriteTx<'_>,
     invite: &Invite,
-    account: LinkAccount,
-    draw: &mut Draw,
+    account: UnverifiedAccount,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<()> {
-    let to = tx.get::<User>(&account.user)?.shown.email;
-    let about = About::TakenOver { user: account.user, to, since: account.at };
-    outbox::post_always(tx, LetterId(draw.uuid(now)), invite.head.organization, about, now)
+    let to = tx.get::<User>(&account.user)?.fields.email;
+    let about = Notification::TakenOver { user: account.user, to, since: account.at };
+    outbox::enqueue_always(tx, OutboxMessageId(rng.uuid(now)), invite.meta.organization, about, now)
 }

@@ -1,4 +1,4 @@
-//! How the caller is shown to themselves, for the schema.
+//! The OpenAPI schema of the caller's own account.
 
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -13,70 +13,70 @@ use super::input::{ThemeMode, ToolbarMode};
 
 choices_schema!(ToolbarMode, ThemeMode);
 
-/// The caller, with the organization and the project that `@current` stands for.
+/// The caller's account, with the organization and the project that `@current` refers to.
 #[derive(ToSchema)]
 #[schema(as = CurrentUser)]
-#[expect(clippy::struct_excessive_bools, reason = "the members of an answer")]
+#[expect(clippy::struct_excessive_bools, reason = "the fields of a response")]
 pub struct CurrentUser {
-    /// When the user was made.
+    /// When the user was created.
     pub date_joined: Timestamp,
-    /// The user's name in paths.
+    /// The id of the user in paths.
     pub uuid: UserUuid,
-    /// A random token, fixed at creation.
+    /// A random token that never changes.
     pub distinct_id: String,
-    /// Given name.
+    /// The given name.
     pub first_name: String,
-    /// Family name.
+    /// The family name.
     pub last_name: String,
-    /// The address, its domain in lower case. Read-only.
+    /// The address, with its domain in lower case. Read-only.
     #[schema(format = IdnEmail)]
     pub email: String,
-    /// Null: an address is never changed.
+    /// Always null: addresses do not change.
     pub pending_email: Option<String>,
-    /// Whether the address was proved.
+    /// Whether the user proved the address.
     pub is_email_verified: bool,
-    /// Which notifications the user wants.
+    /// The notifications that the user wants.
     pub notification_settings: Map<String, Value>,
-    /// Whether the user's own use is anonymized.
+    /// Whether data about the user's own usage is anonymized.
     pub anonymize_data: bool,
     /// Whether the toolbar is shown.
     #[schema(value_type = ToolbarMode)]
     pub toolbar_mode: String,
-    /// False: there are keys, and no passwords.
+    /// Always false: users authenticate with API keys.
     pub has_password: bool,
-    /// The user's number.
+    /// The numeric id of the user.
     pub id: UserId,
-    /// False.
+    /// Always false.
     pub is_staff: bool,
-    /// False.
+    /// Always false.
     pub is_impersonated: bool,
-    /// Null.
+    /// Always null.
     pub is_impersonated_until: Option<Timestamp>,
-    /// Null.
+    /// Always null.
     pub sensitive_session_expires_at: Option<Timestamp>,
-    /// Columns of the events table.
+    /// The columns of the events table.
     pub events_column_config: Value,
-    /// False.
+    /// Always false.
     pub is_2fa_enabled: bool,
-    /// False.
+    /// Always false.
     pub has_social_auth: bool,
-    /// False.
+    /// Always false.
     pub has_sso_enforcement: bool,
-    /// Which introductions the user has seen.
+    /// The product introductions that the user has seen.
     pub has_seen_product_intro_for: Option<Map<String, Value>>,
-    /// Empty.
+    /// Always empty.
     pub scene_personalisation: Vec<Value>,
-    /// Light, dark, or as the system has it.
+    /// The theme: light, dark or the system's.
     #[schema(value_type = Option<ThemeMode>)]
     pub theme_mode: Option<String>,
-    /// The user's hedgehog.
+    /// The user's hedgehog avatar.
     pub hedgehog_config: Option<Map<String, Value>>,
-    /// What the user is in the organization, such as `engineering`.
+    /// The role of the user in the organization, such as `engineering`.
     pub role_at_organization: Option<String>,
-    /// The project that `@current` stands for.
+    /// The project that `@current` refers to.
     pub team: Option<ProjectSummary>,
-    /// The organization that `@current` stands for.
+    /// The organization that `@current` refers to.
     pub organization: Option<OrganizationBody>,
-    /// The organizations that the user belongs to and the key shows, at most the 100 oldest.
+    /// The organizations of the user that the API key can access, at most the 100 oldest.
     pub organizations: Vec<BasicOrganization>,
 }

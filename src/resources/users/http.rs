@@ -4,84 +4,89 @@ use std::sync::Arc;
 
 use axum::extract::State;
 
-use crate::access::{Admitted, Anywhere, Caller, Changing, Needs};
+use crate::auth::{Caller, Global, ReadAccess, Requirements, WriteAccess};
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
-use crate::http::answer::{Answer, Answered};
-use crate::http::body::Body;
+use crate::http::body::JsonBody;
+use crate::http::response::{ApiResponse, ApiResult};
 use crate::http::routes::Routes;
 use crate::ids::{OrganizationId, ProjectId};
 use crate::input::Parsed;
 use crate::json::Object;
 use crate::patch::Patch;
 use crate::resources::members::{self, Membership};
-use crate::resources::organizations::body::{MOST_PROJECTS, write_basic_of, write_full};
+use crate::resources::organizations::body::{MAX_PROJECTS, write_basic_of, write_full};
 use crate::resources::{organizations, projects};
-use crate::state::{App, LargeAnswer};
+use crate::state::{App, LargeResponse};
 use crate::store::{Snapshot, Tx, WriteTx};
 
 use super::body::CurrentUser;
 use super::{User, UserPatch, splice_own};
 
 const ME: &str = "/api/users/@me/";
-/// With more organizations than this, the user is shown outside the write that changes them.
-const MANY_ORGANIZATIONS: u64 = 32;
+/// With more organizations than this, the response is rendered outside of the write transaction.
+const MAX_INLINE_ORGANIZATIONS: u64 = 32;
 
-/// The routes of users.
+/// Adds the routes of users.
 pub fn routes(routes: &mut Routes) {
-    routes.noun("users", "You.");
+    routes.resource("users", "The account of the caller.");
     routes
-        .get(ME, "users_retrieve", Needs::scope("user:read"), retrieve)
-        .summary("Retrieve who you are, and where.")
-        .answers::<CurrentUser>(200);
+        .get(ME, "users_retrieve", Requirements::scope("user:read"), retrieve)
+        .summary("Retrieve your account, with your current organization and project.")
+        .returns::<CurrentUser>(200);
     routes
-        .patch(ME, "users_partial_update", Needs::scope("user:write"), update)
-        .summary("Change your profile, and what `@current` stands for.")
-        .takes::<UserPatch>()
+        .patch(ME, "users_partial_update", Requirements::scope("user:write"), update)
+        .summary("Update your account, and what `@current` refers to.")
+        .body::<UserPatch>()
         .example(r#"{"first_name": "Ann", "set_current_team": 2}"#)
-        .answers::<CurrentUser>(200);
+        .returns::<CurrentUser>(200);
 }
 
-async fn retrieve(State(app): State<App>, at: Admitted<Anywhere>) -> Answered {
-    app.long_reads().read(at, |tx, at| body(tx, &at.caller)).await.map(Answer::Shown)
+async fn retrieve(State(app): State<App>, access: ReadAccess<Global>) -> ApiResult {
+    app.long_reads().read(access, |tx, at| body(tx, &at.caller)).await.map(ApiResponse::Object)
 }
 
-async fn update(State(app): State<App>, at: Changing<Anywhere>, Body(sent): Body) -> Answered {
-    let (patch, expected) = (Parsed::<UserPatch>::of(&sent), at.expected.clone());
+async fn update(
+    State(app): State<App>,
+    access: WriteAccess<Global>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let (patch, expected) = (Parsed::<UserPatch>::new(&sent), access.if_match.clone());
     let rule =
-        move |tx: &mut WriteTx<'_>, caller: &Caller, _: &Anywhere, _, large: &LargeAnswer| {
+        move |tx: &mut WriteTx<'_>, caller: &Caller, _: &Global, _, large: &LargeResponse| {
             let patch = patch.get()?;
             let current = current_after(tx, caller, patch)?;
             super::update(tx, caller.user.id, patch, current)?;
             expected.require::<User>(tx, &caller.user.id)?;
-            let caller = as_changed(tx, caller)?;
-            if is_long(tx, &caller)? {
-                large.require_room(0)?;
+            let caller = reload_caller(tx, caller)?;
+            if is_expensive(tx, &caller)? {
+                large.require_reserved(0)?;
                 tx.end_batch();
                 return Ok(None);
             }
             body(tx, &caller).map(Some)
         };
-    let render = |tx: &Snapshot, caller: &Caller, _: &Anywhere| body(tx, &as_changed(tx, caller)?);
-    app.change_and_render(&at, rule, render).await.map(Answer::Shown)
+    let render = |tx: &Snapshot, caller: &Caller, _: &Global| body(tx, &reload_caller(tx, caller)?);
+    app.change_and_render(&access, rule, render).await.map(ApiResponse::Object)
 }
 
-/// The caller, as the user is after the change.
-fn as_changed(tx: &impl Tx, caller: &Caller) -> Result<Caller> {
-    let user = tx.head::<User>(&caller.user.id)?.ok_or_else(Error::not_found)?;
+/// Returns the caller with the updated user.
+fn reload_caller(tx: &impl Tx, caller: &Caller) -> Result<Caller> {
+    let user = tx.meta::<User>(&caller.user.id)?.ok_or_else(Error::not_found)?;
     Ok(Caller { user, key: Arc::clone(&caller.key) })
 }
 
-/// Whether it takes long to show the caller: then that is done outside the write.
-fn is_long(tx: &impl Tx, caller: &Caller) -> Result<bool> {
-    if tx.count::<Membership>(&caller.user.id)? > MANY_ORGANIZATIONS {
+/// Returns whether rendering the caller takes long, so that it must happen outside of the write transaction.
+fn is_expensive(tx: &impl Tx, caller: &Caller) -> Result<bool> {
+    if tx.count::<Membership>(&caller.user.id)? > MAX_INLINE_ORGANIZATIONS {
         return Ok(true);
     }
     let current = members::current_organization(tx, &caller.user)?;
-    current.map_or(Ok(false), |id| organizations::body::is_long(tx, id))
+    current.map_or(Ok(false), |id| organizations::body::is_expensive(tx, id))
 }
 
-/// What `@current` will stand for: what was sent, where the user may go there, and else what it stood for.
+/// Returns what `@current` refers to after the update: the organization and project in the request, or else the stored
+/// ones. Fails if the caller may not access them.
 fn current_after(
     tx: &WriteTx<'_>,
     caller: &Caller,
@@ -99,7 +104,7 @@ fn current_after(
         let refused = || does_not_exist("set_current_team", &id);
         let project = projects::find_by_id(tx, id)?.ok_or_else(refused)?;
         let member = caller.open_membership(tx, project.organization)?.ok_or_else(refused)?;
-        if !caller.key.reach_project(id) || !projects::is_visible(tx, &member, &project)? {
+        if !caller.key.reaches_project(id) || !projects::is_visible(tx, &member, &project)? {
             return Err(refused());
         }
         current = (Some(project.organization), Some(id));
@@ -112,7 +117,7 @@ fn does_not_exist(attr: &str, id: &impl std::fmt::Display) -> Error {
     Error::field(attr, "does_not_exist", detail)
 }
 
-/// The caller, with the organizations and the project that the key shows.
+/// Returns the JSON of the caller, with the organizations and the project that the key can access.
 fn body(tx: &impl Tx, caller: &Caller) -> Result<Versioned> {
     let mut json = Vec::with_capacity(4096);
     let member = match members::current_organization(tx, &caller.user)? {
@@ -126,7 +131,7 @@ fn body(tx: &impl Tx, caller: &Caller) -> Result<Versioned> {
                 out.extend_from_slice(b"null");
                 return Ok(());
             };
-            write_full(tx, member, &caller.key, MOST_PROJECTS, out).map(drop)
+            write_full(tx, member, &caller.key, MAX_PROJECTS, out).map(drop)
         })?
         .with("organizations", |out| write_basic_of(tx, caller, out))?
         .end();
@@ -139,12 +144,12 @@ fn write_team(
     member: Option<&Membership>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let only = caller.key.only_projects();
+    let only = caller.key.scoped_projects();
     let project = projects::current_project(tx, &caller.user, member, only)?;
     let written = match project {
         Some(project) if caller.open_membership(tx, project.organization)?.is_some() => {
             tx.view::<projects::Project, _>(&(project.organization, project.id), |row| {
-                projects::write_summary(row.shown, out);
+                projects::write_summary(row.fields, out);
                 Ok(())
             })?
         }

@@ -1,30 +1,30 @@
-//! What is sent to make or change a user.
+//! The request bodies that create and update a user.
 
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
-    Choice, Choices, Email, Flag, FreeForm, FreeObject, Identifier, Kind, Nullable, Required,
+    Choice, Choices, Email, FieldType, Flag, FreeForm, FreeObject, Identifier, Nullable, Required,
     Schema, Text, UuidField,
 };
 use crate::patch::set;
 
-use super::{ProfileShown, Shown};
+use super::{Fields, ProfileFields};
 
-/// What a user may be in an organization (facts-org §1.7).
+/// The roles of a user in an organization.
 pub(super) const ROLES: &[&str] =
     &["engineering", "data", "product", "founder", "leadership", "marketing", "sales", "other"];
 
-/// What `role_at_organization` takes.
-pub struct Role;
+/// The values of `role_at_organization`.
+pub struct RoleField;
 
-impl Choices for Role {
+impl Choices for RoleField {
     type Value = &'static str;
     const ALL: &'static [&'static str] = ROLES;
 }
 
-/// What `toolbar_mode` takes.
+/// The values of `toolbar_mode`.
 pub struct ToolbarMode;
 
 impl Choices for ToolbarMode {
@@ -32,7 +32,7 @@ impl Choices for ToolbarMode {
     const ALL: &'static [&'static str] = &["disabled", "toolbar"];
 }
 
-/// What `theme_mode` takes.
+/// The values of `theme_mode`.
 pub struct ThemeMode;
 
 impl Choices for ThemeMode {
@@ -40,15 +40,15 @@ impl Choices for ThemeMode {
     const ALL: &'static [&'static str] = &["light", "dark", "system"];
 }
 
-/// `hedgehog_config`: an object whose public part, which every embedded User repeats, stays small.
-pub struct Hedgehog;
+/// The type of `hedgehog_config`. Its public part must be small, because every embedded user contains it.
+pub struct HedgehogField;
 
-impl Hedgehog {
-    /// The largest public part, in bytes of JSON.
+impl HedgehogField {
+    /// The maximum size of the public part, in bytes of JSON.
     const MAX_PUBLIC: usize = 1024;
 }
 
-impl Kind for Hedgehog {
+impl FieldType for HedgehogField {
     type Value = Map<String, Value>;
 
     fn read(value: &Value) -> Result<Self::Value> {
@@ -68,51 +68,51 @@ impl Kind for Hedgehog {
 }
 
 input! {
-    /// A user to make.
+    /// The user to create.
     pub struct NewUser {
-        /// The address, unique in whatever case.
+        /// The address of the user. Unique, ignoring case.
         email: Required<Email>,
-        /// Given name.
+        /// The given name.
         first_name: Text<150>,
-        /// Family name.
+        /// The family name.
         last_name: Text<150>,
     }
 }
 
 input! {
-    /// What a user may change of themselves. The address is read-only.
+    /// The fields that users may update in their own accounts. The address is read-only.
     pub struct UserPatch {
-        /// Given name.
+        /// The given name.
         first_name: Text<150>,
-        /// Family name.
+        /// The family name.
         last_name: Text<150>,
-        /// Which notifications the user wants.
+        /// The notifications that the user wants.
         notification_settings: FreeObject,
-        /// Whether the user's own use is anonymized.
+        /// Whether data about the user's own usage is anonymized.
         anonymize_data: Flag,
         /// Whether the toolbar is shown.
         toolbar_mode: Choice<ToolbarMode>,
-        /// Columns of the events table.
+        /// The columns of the events table.
         events_column_config: FreeForm,
-        /// Which introductions the user has seen.
+        /// The product introductions that the user has seen.
         has_seen_product_intro_for: Nullable<FreeObject>,
-        /// Light, dark, or as the system has it.
+        /// The theme: light, dark or the system's.
         theme_mode: Nullable<Choice<ThemeMode>>,
-        /// The user's hedgehog.
-        hedgehog_config: Nullable<Hedgehog>,
-        /// What the user is in the organization.
-        role_at_organization: Nullable<Choice<Role>>,
-        /// The organization that `@current` shall stand for.
+        /// The user's hedgehog avatar.
+        hedgehog_config: Nullable<HedgehogField>,
+        /// The role of the user in the organization.
+        role_at_organization: Nullable<Choice<RoleField>>,
+        /// The organization that `@current` refers to from now on.
         set_current_organization: Nullable<UuidField>,
-        /// The project that `@current` shall stand for.
+        /// The project that `@current` refers to from now on.
         set_current_team: Nullable<Identifier>,
     }
 }
 
-/// What the embedded form shows of a `hedgehog_config` (facts-org §1.7).
+/// The keys of `hedgehog_config` that an embedded user contains.
 const PUBLIC_HEDGEHOG: [&str; 3] = ["use_as_profile", "color", "accessories"];
 
-pub(super) fn apply(patch: UserPatch, user: &mut Shown, profile: &mut ProfileShown) {
+pub(super) fn apply(patch: UserPatch, user: &mut Fields, profile: &mut ProfileFields) {
     let UserPatch {
         first_name,
         last_name,

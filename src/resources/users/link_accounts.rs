@@ -1,5 +1,5 @@
-//! Accounts that only an invite's link made. Nobody has shown that the address is theirs, so such an account
-//! binds nobody: whoever proves the address takes it over.
+//! Accounts that were created by the link of an invite. Their addresses are unverified, so a user who verifies the
+//! address may take over the account.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,27 +8,26 @@ use crate::ids::{OrganizationId, UserId};
 use crate::store::{Owner, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
-use super::{NewUser, Profile, ProfileShown, User};
+use super::{NewUser, Profile, ProfileFields, User};
 
-/// Marks an account that was created by accepting an invite by its link. It is removed once the address is
-/// proven.
+/// Marks an account that was created by accepting an invite with its link. Deleted when the address is proven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LinkAccount {
-    /// The account.
+pub struct UnverifiedAccount {
+    /// The user of the account.
     pub user: UserId,
-    /// The organization that the invite led into; it may be removed by now.
+    /// The organization of the invite. It may have been deleted.
     pub organization: OrganizationId,
-    /// Who invited; none for an account from before this was recorded.
+    /// The user that created the invite.
     pub invited_by: Option<UserId>,
     /// When the account was created.
     pub at: Timestamp,
 }
 
-impl Record for LinkAccount {
+impl Record for UnverifiedAccount {
     const TABLE: Table = Table::LinkAccounts;
     type Key = UserId;
-    type Head = Self;
-    type Shown = ();
+    type Meta = Self;
+    type Fields = ();
 
     fn key(&self) -> UserId {
         self.user
@@ -38,8 +37,8 @@ impl Record for LinkAccount {
         (self, &())
     }
 
-    fn join(head: Self, (): ()) -> Self {
-        head
+    fn from_parts(meta: Self, (): ()) -> Self {
+        meta
     }
 
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
@@ -51,42 +50,42 @@ impl Record for LinkAccount {
     }
 }
 
-/// How the account came to be, if only a link made it and its address was never proven.
+/// Returns how the account was created, if a link created it and its address was never proven.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub fn find_unproven(tx: &impl Tx, user: UserId) -> Result<Option<LinkAccount>> {
-    tx.head::<LinkAccount>(&user)
+pub fn find_unproven(tx: &impl Tx, user: UserId) -> Result<Option<UnverifiedAccount>> {
+    tx.meta::<UnverifiedAccount>(&user)
 }
 
-/// Records that the user proved the address.
+/// Marks the address of the user as verified.
 ///
 /// # Errors
-/// 404 when the user is gone.
+/// 404 if the user was deleted.
 pub fn set_verified(tx: &mut WriteTx<'_>, id: UserId) -> Result<()> {
     let mut user: User = tx.get(&id)?;
-    user.shown.is_email_verified = true;
+    user.fields.is_email_verified = true;
     tx.put(&user)?;
-    tx.remove::<LinkAccount>(&id).map(drop)
+    tx.remove::<UnverifiedAccount>(&id).map(drop)
 }
 
-/// Gives the account to whoever proved its address: names, role and profile are the new user's own. Keys and
-/// memberships are the caller's to end.
+/// Gives an account to the user that proved its address: replaces names and role, and resets the profile. The caller
+/// must delete the account's keys and memberships.
 ///
 /// # Errors
-/// 404 when the user is gone.
-pub fn hand_over(
+/// 404 if the user was deleted.
+pub fn take_over(
     tx: &mut WriteTx<'_>,
     id: UserId,
     new: &NewUser,
     role: Option<String>,
 ) -> Result<()> {
     let mut user: User = tx.get(&id)?;
-    user.head.current_project = None;
-    user.shown.first_name = new.first_name.clone().unwrap_or_default();
-    user.shown.last_name = new.last_name.clone().unwrap_or_default();
-    user.shown.role_at_organization = role;
-    user.shown.hedgehog_config = None;
+    user.meta.current_project = None;
+    user.fields.first_name = new.first_name.clone().unwrap_or_default();
+    user.fields.last_name = new.last_name.clone().unwrap_or_default();
+    user.fields.role_at_organization = role;
+    user.fields.hedgehog_config = None;
     tx.put(&user)?;
-    tx.put(&Profile { user: id, shown: ProfileShown::default() })
+    tx.put(&Profile { user: id, fields: ProfileFields::default() })
 }

@@ -1,4 +1,4 @@
-//! Users: people, known by their e-mail address (API document, User; facts-org §1.7 and §6.2).
+//! Users, identified by their e-mail address. See `docs/spec/users.md`.
 
 pub mod body;
 pub mod http;
@@ -12,88 +12,88 @@ use utoipa::ToSchema;
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, UserId, UserUuid};
 use crate::json::Object;
-use crate::secret::Draw;
+use crate::secret::SeededRng;
 use crate::store::{Index, Indexed, Owner, Record, Reference, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 pub use input::{NewUser, UserPatch};
-pub use link_accounts::{LinkAccount, find_unproven, hand_over, set_verified};
+pub use link_accounts::{UnverifiedAccount, find_unproven, set_verified, take_over};
 
 /// A user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct User {
-    /// What rules decide by.
-    pub head: Head,
-    /// The embedded User of the API document.
-    pub shown: Shown,
+    /// The fields that access rules need.
+    pub meta: Meta,
+    /// The fields of the JSON of an embedded user.
+    pub fields: Fields,
 }
 
-/// What rules decide by.
+/// The fields of a user that access rules need.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Head {
-    /// The user's number.
+pub struct Meta {
+    /// The numeric id of the user.
     pub id: UserId,
-    /// The user's name in paths.
+    /// The id of the user in paths.
     pub uuid: UserUuid,
-    /// Whether the user's keys open anything.
+    /// Whether the user's API keys work.
     pub is_active: bool,
-    /// What `@current` stands for, while the user still belongs to it.
+    /// The organization that `@current` refers to, while the user is a member of it.
     pub current_organization: Option<OrganizationId>,
-    /// What `@current` stands for, while the user may still see it.
+    /// The project that `@current` refers to, while the user may see it.
     pub current_project: Option<ProjectId>,
-    /// When the user was made.
+    /// When the user was created.
     pub date_joined: Timestamp,
 }
 
-/// A user, as others see them: the embedded User of the API document.
+/// A user, as other members see it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = User)]
-pub struct Shown {
-    /// The user's number.
+pub struct Fields {
+    /// The numeric id of the user.
     pub id: UserId,
-    /// The user's name in paths.
+    /// The id of the user in paths.
     pub uuid: UserUuid,
-    /// A random token, fixed at creation.
+    /// A random token that never changes.
     pub distinct_id: String,
-    /// Given name.
+    /// The given name.
     pub first_name: String,
-    /// Family name.
+    /// The family name.
     pub last_name: String,
-    /// The address, its domain in lower case.
+    /// The address, with its domain in lower case.
     #[schema(format = IdnEmail)]
     pub email: String,
-    /// Whether the address was proved.
+    /// Whether the user proved the address.
     pub is_email_verified: bool,
-    /// The public part of the profile's `hedgehog_config`.
+    /// The public part of `hedgehog_config`.
     pub hedgehog_config: Option<Map<String, Value>>,
-    /// What the user is in the organization, such as `engineering`.
+    /// The role of the user in the organization, such as `engineering`.
     pub role_at_organization: Option<String>,
 }
 
-/// By the address in lower case: two addresses that differ only in case are one user.
+/// The user with an address in lower case. Addresses that differ only in case belong to the same user.
 pub const BY_EMAIL: Index<User, String> =
-    Index::unique(Table::UsersByEmail, |user| Some(user.shown.email.to_lowercase()));
-/// By the name in paths.
+    Index::unique(Table::UsersByEmail, |user| Some(user.fields.email.to_lowercase()));
+/// The user with a UUID.
 pub const BY_UUID: Index<User, UserUuid> =
-    Index::unique(Table::UsersByUuid, |user| Some(user.head.uuid));
+    Index::unique(Table::UsersByUuid, |user| Some(user.meta.uuid));
 
 impl Record for User {
     const TABLE: Table = Table::Users;
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_EMAIL, &BY_UUID];
     type Key = UserId;
-    type Head = Head;
-    type Shown = Shown;
+    type Meta = Meta;
+    type Fields = Fields;
 
     fn key(&self) -> UserId {
-        self.head.id
+        self.meta.id
     }
 
-    fn parts(&self) -> (&Head, &Shown) {
-        (&self.head, &self.shown)
+    fn parts(&self) -> (&Meta, &Fields) {
+        (&self.meta, &self.fields)
     }
 
-    fn join(head: Head, shown: Shown) -> Self {
-        Self { head, shown }
+    fn from_parts(meta: Meta, fields: Fields) -> Self {
+        Self { meta, fields }
     }
 
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
@@ -101,35 +101,35 @@ impl Record for User {
     }
 }
 
-/// What only the user sees of themselves.
+/// The fields of a user that only the user sees.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
-    /// Whose it is.
+    /// The id of the user.
     pub user: UserId,
-    /// Its fields.
-    pub shown: ProfileShown,
+    /// The fields of the JSON.
+    pub fields: ProfileFields,
 }
 
-/// The fields of `/api/users/@me/` that are the user's own and not in the embedded form.
+/// The fields of `/api/users/@me/` that an embedded user does not contain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ProfileShown {
-    /// Which notifications the user wants.
+pub struct ProfileFields {
+    /// The notifications that the user wants.
     pub notification_settings: Map<String, Value>,
-    /// Whether the user's own use is anonymized.
+    /// Whether data about the user's own usage is anonymized.
     pub anonymize_data: bool,
     /// `disabled` or `toolbar`.
     pub toolbar_mode: String,
-    /// Columns of the events table.
+    /// The columns of the events table.
     pub events_column_config: Value,
-    /// Which introductions the user has seen.
+    /// The product introductions that the user has seen.
     pub has_seen_product_intro_for: Option<Map<String, Value>>,
     /// `light`, `dark` or `system`.
     pub theme_mode: Option<String>,
-    /// The whole of it; the embedded form shows its public part.
+    /// The complete `hedgehog_config`; an embedded user contains its public part.
     pub hedgehog_config: Option<Map<String, Value>>,
 }
 
-impl Default for ProfileShown {
+impl Default for ProfileFields {
     fn default() -> Self {
         Self {
             notification_settings: Map::new(),
@@ -146,19 +146,19 @@ impl Default for ProfileShown {
 impl Record for Profile {
     const TABLE: Table = Table::UserProfiles;
     type Key = UserId;
-    type Head = UserId;
-    type Shown = ProfileShown;
+    type Meta = UserId;
+    type Fields = ProfileFields;
 
     fn key(&self) -> UserId {
         self.user
     }
 
-    fn parts(&self) -> (&UserId, &ProfileShown) {
-        (&self.user, &self.shown)
+    fn parts(&self) -> (&UserId, &ProfileFields) {
+        (&self.user, &self.fields)
     }
 
-    fn join(user: UserId, shown: ProfileShown) -> Self {
-        Self { user, shown }
+    fn from_parts(user: UserId, fields: ProfileFields) -> Self {
+        Self { user, fields }
     }
 
     fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
@@ -170,23 +170,23 @@ impl Record for Profile {
     }
 }
 
-/// Makes a user.
+/// Creates a user.
 ///
 /// # Errors
-/// 400 `unique` at `email` where the address, in whatever case, has a user.
+/// 400 `unique` at `email` if a user with this address exists, ignoring case.
 pub fn create(
     tx: &mut WriteTx<'_>,
     new: &NewUser,
-    draw: &mut Draw,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<User> {
     if find_by_email(tx, &new.email)?.is_some() {
         return Err(Error::field("email", "unique", "user with this email already exists."));
     }
     let id = UserId(tx.next_number(Table::Users)?);
-    let uuid = UserUuid(draw.uuid(now));
+    let uuid = UserUuid(rng.uuid(now));
     let user = User {
-        head: Head {
+        meta: Meta {
             id,
             uuid,
             is_active: true,
@@ -194,10 +194,10 @@ pub fn create(
             current_project: None,
             date_joined: now,
         },
-        shown: Shown {
+        fields: Fields {
             id,
             uuid,
-            distinct_id: draw.token(),
+            distinct_id: rng.token(),
             first_name: new.first_name.clone().unwrap_or_default(),
             last_name: new.last_name.clone().unwrap_or_default(),
             email: new.email.clone(),
@@ -207,14 +207,14 @@ pub fn create(
         },
     };
     tx.put(&user)?;
-    tx.put(&Profile { user: id, shown: ProfileShown::default() })?;
+    tx.put(&Profile { user: id, fields: ProfileFields::default() })?;
     Ok(user)
 }
 
-/// Changes what the user may change of themselves. Organization and project were checked by the caller.
+/// Updates the user's own account. The caller must have checked the organization and the project.
 ///
 /// # Errors
-/// 404 when the user is gone.
+/// 404 if the user was deleted.
 pub fn update(
     tx: &mut WriteTx<'_>,
     id: UserId,
@@ -223,43 +223,43 @@ pub fn update(
 ) -> Result<()> {
     let before: (User, Profile) = (tx.get(&id)?, tx.get(&id)?);
     let (mut user, mut profile) = before.clone();
-    input::apply(patch.clone(), &mut user.shown, &mut profile.shown);
-    (user.head.current_organization, user.head.current_project) = current;
+    input::apply(patch.clone(), &mut user.fields, &mut profile.fields);
+    (user.meta.current_organization, user.meta.current_project) = current;
     if user == before.0 && profile != before.1 {
-        tx.touch::<User>(&id)?;
+        tx.bump_version::<User>(&id)?;
     } else {
         tx.put(&user)?;
     }
     tx.put(&profile)
 }
 
-/// Makes the organization, and the project where one is given, what `@current` stands for.
+/// Sets the organization, and the project if one is passed, that `@current` refers to.
 ///
 /// # Errors
-/// 404 when the user is gone.
-pub fn set_current(
+/// 404 if the user was deleted.
+pub fn set_current_tenant(
     tx: &mut WriteTx<'_>,
     id: UserId,
     organization: OrganizationId,
     project: Option<ProjectId>,
 ) -> Result<()> {
     let mut user: User = tx.get(&id)?;
-    user.head.current_organization = Some(organization);
+    user.meta.current_organization = Some(organization);
     if project.is_some() {
-        user.head.current_project = project;
+        user.meta.current_project = project;
     }
     tx.put(&user)
 }
 
-/// The user as the one that the bytes of a record count to.
+/// Returns the user as the owner that stored bytes count towards.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
 pub fn owner_of(tx: &impl Tx, id: UserId) -> Result<Option<Owner>> {
-    Ok(tx.head::<User>(&id)?.map(|head| Owner::Requester(head.uuid.0)))
+    Ok(tx.meta::<User>(&id)?.map(|meta| Owner::Requester(meta.uuid.0)))
 }
 
-/// The user whose address this is, in whatever case.
+/// Returns the user with this address, ignoring case.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
@@ -270,22 +270,22 @@ pub fn find_by_email(tx: &impl Tx, email: &str) -> Result<Option<User>> {
     }
 }
 
-/// The number of the user with this name in paths.
+/// Returns the numeric id of the user with this UUID.
 ///
 /// # Errors
-/// 404 when there is none.
+/// 404 if the user does not exist.
 pub fn get_by_uuid(tx: &impl Tx, uuid: UserUuid) -> Result<UserId> {
     tx.lookup(&BY_UUID, &uuid)?.ok_or_else(Error::not_found)
 }
 
-/// Appends the embedded User, or null where there is none.
+/// Appends the JSON of an embedded user, or null if there is no user.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
 pub fn write_embedded(tx: &impl Tx, user: Option<UserId>, out: &mut Vec<u8>) -> Result<()> {
     let written = match user {
         Some(id) => tx.view::<User, _>(&id, |row| {
-            out.extend_from_slice(row.shown);
+            out.extend_from_slice(row.fields);
             Ok(())
         })?,
         None => None,
@@ -296,15 +296,14 @@ pub fn write_embedded(tx: &impl Tx, user: Option<UserId>, out: &mut Vec<u8>) -> 
     Ok(())
 }
 
-/// Writes embedded Users one after the other, reading each run of the same user once: a list mostly
-/// shows the same few.
+/// Writes the JSON of embedded users, and caches the last one: most items of a list have the same user.
 #[derive(Default)]
-pub struct Embedder {
+pub struct EmbeddedUserWriter {
     last: Option<(Option<UserId>, Vec<u8>)>,
 }
 
-impl Embedder {
-    /// Appends the embedded User, or null where there is none.
+impl EmbeddedUserWriter {
+    /// Appends the JSON of an embedded user, or null if there is no user.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
@@ -322,27 +321,27 @@ impl Embedder {
     }
 }
 
-/// Appends the fields of `/api/users/@me/` that are the user's own.
+/// Appends the fields of `/api/users/@me/` that are stored with the user.
 ///
 /// # Errors
-/// 404 when the user is gone.
+/// 404 if the user was deleted.
 pub fn splice_own<'o>(tx: &impl Tx, id: UserId, body: Object<'o>) -> Result<Object<'o>> {
     let user: User = tx.get(&id)?;
-    let Profile { shown: profile, .. } = tx.get(&id)?;
-    let User { head, shown } = user;
-    body.field("date_joined", &head.date_joined)?
-        .field("uuid", &shown.uuid)?
-        .field("distinct_id", &shown.distinct_id)?
-        .field("first_name", &shown.first_name)?
-        .field("last_name", &shown.last_name)?
-        .field("email", &shown.email)?
+    let Profile { fields: profile, .. } = tx.get(&id)?;
+    let User { meta, fields } = user;
+    body.field("date_joined", &meta.date_joined)?
+        .field("uuid", &fields.uuid)?
+        .field("distinct_id", &fields.distinct_id)?
+        .field("first_name", &fields.first_name)?
+        .field("last_name", &fields.last_name)?
+        .field("email", &fields.email)?
         .raw("pending_email", b"null")
-        .field("is_email_verified", &shown.is_email_verified)?
+        .field("is_email_verified", &fields.is_email_verified)?
         .field("notification_settings", &profile.notification_settings)?
         .field("anonymize_data", &profile.anonymize_data)?
         .field("toolbar_mode", &profile.toolbar_mode)?
         .raw("has_password", b"false")
-        .field("id", &shown.id)?
+        .field("id", &fields.id)?
         .raw("is_staff", b"false")
         .raw("is_impersonated", b"false")
         .raw("is_impersonated_until", b"null")
@@ -355,5 +354,5 @@ pub fn splice_own<'o>(tx: &impl Tx, id: UserId, body: Object<'o>) -> Result<Obje
         .raw("scene_personalisation", b"[]")
         .field("theme_mode", &profile.theme_mode)?
         .field("hedgehog_config", &profile.hedgehog_config)?
-        .field("role_at_organization", &shown.role_at_organization)
+        .field("role_at_organization", &fields.role_at_organization)
 }

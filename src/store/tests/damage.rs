@@ -1,26 +1,26 @@
-//! What `check` finds, and what reads refuse.
+//! Damage that `check` reports and reads refuse.
 
 use redb::ReadableTable;
 
-use super::record::{count_key, open, payload, seal};
+use super::record::{count_key, payload, seal, unseal};
 use super::*;
 
-/// Opens the file and answers the lines that `check` reports.
+/// Opens the file, checks it and returns the reported problems.
 async fn problems(scratch: &Scratch) -> Vec<String> {
     let store = scratch.open().expect("a file that opens");
-    let findings = check(&store).await;
+    let report = check(&store).await;
     store.close().await;
-    assert_eq!(findings.problem_count, findings.problems.len() as u64);
-    findings.problems
+    assert_eq!(report.problem_count, report.problems.len() as u64);
+    report.problems
 }
 
 fn key(id: u64) -> Vec<u8> {
     thing(id).key().encoded()
 }
 
-/// A key as messages tell it.
+/// Formats a key as messages do.
 fn hex(key: &[u8]) -> String {
-    record::Named(key).to_string()
+    record::HexKey(key).to_string()
 }
 
 fn rank_key(id: u64) -> Vec<u8> {
@@ -51,7 +51,7 @@ async fn a_flipped_bit_is_refused_by_reads_and_found() {
     let removed = store.write(|tx| tx.remove::<Thing>(&(1, 2)).map(drop)).await;
     assert_eq!(removed.expect_err("damage").status(), 500);
     let sound = store.snapshot().expect("open").get::<Thing>(&(1, 1));
-    assert_eq!(sound.expect("its neighbour"), thing(1));
+    assert_eq!(sound.expect("the other record"), thing(1));
     store.close().await;
     let found = problems(&scratch).await;
     let line = "projects/1: the data file is damaged: projects/1: checksum mismatch under the key";
@@ -78,7 +78,7 @@ async fn a_record_under_a_key_not_its_own_is_found() {
         table.insert(key(9).as_slice(), sealed.as_slice()).expect("written");
     });
     let found = problems(&scratch).await;
-    let line = "projects/1: a record lies under another record's key";
+    let line = "projects/1: a record is stored under another record's key";
     assert!(found.contains(&format!("{line}, {}", hex(&key(9)))), "{found:?}");
 }
 
@@ -90,7 +90,7 @@ async fn an_index_entry_that_is_missing_is_found() {
     });
     let expected = [
         format!("projects_by_id/1: a record is missing from the index, {}", hex(&key(2))),
-        "projects_by_id/1: 2 entries where 3 belong".to_owned(),
+        "projects_by_id/1: 2 entries, expected 3".to_owned(),
     ];
     assert_eq!(problems(&scratch).await, expected);
 }
@@ -102,7 +102,7 @@ async fn an_index_entry_too_many_is_found() {
         let sealed = seal(Table::ProjectsPrivate, &rank_key(8), &key(1));
         table.insert(rank_key(8).as_slice(), sealed.as_slice()).expect("written");
     });
-    assert_eq!(problems(&scratch).await, ["projects_private/1: 4 entries where 3 belong"]);
+    assert_eq!(problems(&scratch).await, ["projects_private/1: 4 entries, expected 3"]);
 }
 
 #[tokio::test]
@@ -117,7 +117,7 @@ async fn an_index_entry_that_leads_elsewhere_is_found() {
     let store = scratch.open().expect("a file that opens");
     let page = Window { offset: 0, limit: 9, order: Order::Ascending };
     let walked = store.snapshot().expect("open").walk(&BY_RANK, &1u64, page, |_| Ok(()));
-    let error = walked.expect_err("another record than the one that stands there");
+    let error = walked.expect_err("an entry that points to another record");
     assert_eq!(error.status(), 500);
     assert!(error.cause().is_some_and(|cause| cause.contains(&hex(&rank_key(1)))), "{error:?}");
 }
@@ -145,8 +145,8 @@ async fn a_count_that_is_off_missing_or_of_nothing_is_found() {
         }
     });
     let expected = [
-        "counts/1: 4 of projects/1 stored where there are 3",
-        "counts/1: 1 of projects/1 stored where there are 0",
+        "counts/1: the stored count of projects/1 is 4, expected 3",
+        "counts/1: the stored count of projects/1 is 1, expected 0",
     ];
     assert_eq!(problems(&scratch).await, expected);
     scratch.behind_the_back(Table::Counts, |table| {
@@ -158,29 +158,29 @@ async fn a_count_that_is_off_missing_or_of_nothing_is_found() {
             .expect("written");
     });
     let expected = [
-        "counts/1: 7 of activity/1 stored where there are 0",
-        "counts/1: no count of projects/1 where there are 3",
+        "counts/1: the stored count of activity/1 is 7, expected 0",
+        "counts/1: the count of projects/1 is missing, expected 3",
     ];
     assert_eq!(problems(&scratch).await, expected);
     let store = scratch.open().expect("a file that opens");
     let removed = store.write(|tx| tx.remove::<Thing>(&(1, 1)).map(drop)).await;
-    assert_eq!(removed.expect_err("a count below none").status(), 500);
+    assert_eq!(removed.expect_err("a count below 0").status(), 500);
 }
 
 #[tokio::test]
 async fn a_reference_that_leads_nowhere_is_found_unless_it_is_excused() {
     let (_scratch, store) = Scratch::new();
-    let orphan = Thing { head: Head { owner: 77, ..thing(1).head }, ..thing(1) };
+    let orphan = Thing { meta: Meta { owner: 77, ..thing(1).meta }, ..thing(1) };
     store.write(move |tx| tx.put(&orphan)).await.expect("put");
     let found = check(&store).await;
     let orphan = hex(&(77u64, 1u64).encoded());
-    let line = format!("projects/1: the record {orphan} points at nothing in users/1");
+    let line = format!("projects/1: the record {orphan} refers to a missing record in users/1");
     assert_eq!(found.problems, [line]);
-    let kinds = || vec![kind::<Owner>(), kind::<Thing>()];
-    let excused = |_: &Snapshot, reference: &Reference| Ok(reference.key == 77u64.encoded());
+    let kinds = || vec![record_type::<Owner>(), record_type::<Thing>()];
+    let is_pending = |_: &Snapshot, reference: &Reference| Ok(reference.key == 77u64.encoded());
     assert_clean(
         &store
-            .check(Checks { kinds: kinds(), excused }, Progress::unheard())
+            .check(RecordRegistry { record_types: kinds(), is_pending }, Progress::silent())
             .await
             .expect("checked"),
     );
@@ -205,21 +205,21 @@ async fn damage_in_a_table_without_records_is_found() {
 #[test]
 fn a_seal_holds_for_its_table_key_and_payload_alone() {
     let sealed = seal(Table::Meta, b"key", b"payload");
-    assert_eq!(open(Table::Meta, b"key", &sealed).expect("whole"), b"payload");
-    assert!(open(Table::Meta, b"kez", &sealed).is_err());
-    assert!(open(Table::Counts, b"key", &sealed).is_err());
+    assert_eq!(unseal(Table::Meta, b"key", &sealed).expect("whole"), b"payload");
+    assert!(unseal(Table::Meta, b"kez", &sealed).is_err());
+    assert!(unseal(Table::Counts, b"key", &sealed).is_err());
     for at in 0..sealed.len() {
         let mut flipped = sealed.clone();
         flipped[at] ^= 0x10;
-        assert!(open(Table::Meta, b"key", &flipped).is_err());
-        assert!(open(Table::Meta, b"key", &sealed[..at]).is_err());
+        assert!(unseal(Table::Meta, b"key", &flipped).is_err());
+        assert!(unseal(Table::Meta, b"key", &sealed[..at]).is_err());
     }
 }
 
 #[tokio::test]
 async fn a_damaged_sum_of_bytes_refuses_the_writes_of_its_owner_alone() {
     let scratch = Scratch::closed().await;
-    let key = bytes::Owner::Organization(uuid::Uuid::from_u128(1)).key();
+    let key = byte_usage::Owner::Organization(uuid::Uuid::from_u128(1)).key();
     scratch.behind_the_back(Table::Counts, |table| {
         let sealed = seal(Table::Counts, b"elsewhere", &7u64.encoded());
         table.insert(key.as_slice(), sealed.as_slice()).expect("written");
@@ -228,10 +228,10 @@ async fn a_damaged_sum_of_bytes_refuses_the_writes_of_its_owner_alone() {
     let removed = store.write(|tx| tx.remove::<Thing>(&(1, 1)).map(drop)).await;
     assert_eq!(removed.expect_err("damage").status(), 500);
     assert!(store.ready());
-    let other = Thing { head: Head { owner: 2, code: Some(9), ..thing(9).head }, ..thing(9) };
+    let other = Thing { meta: Meta { owner: 2, code: Some(9), ..thing(9).meta }, ..thing(9) };
     let (put, refused) =
         tokio::join!(store.write(move |tx| tx.put(&other)), store.write(|tx| tx.put(&thing(4))),);
-    put.expect("another owner's");
+    put.expect("a write of another owner");
     assert_eq!(refused.expect_err("damage").status(), 500);
     assert!(store.ready());
     let snapshot = store.snapshot().expect("open");

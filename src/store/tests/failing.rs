@@ -1,5 +1,5 @@
-//! A file that fails while it is served. Cutting it to nothing makes every read of it fail, as a bad disk
-//! would; putting its bytes back mends it.
+//! A file that fails while the store is open. Truncating the file makes every read of it fail, as a bad disk
+//! would. Restoring its bytes repairs it.
 
 use std::fs::OpenOptions;
 use std::time::Duration;
@@ -17,10 +17,10 @@ async fn until(what: impl Fn() -> bool) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     });
-    waited.await.expect("it happens");
+    waited.await.expect("the condition in time");
 }
 
-/// A store whose file holds thing 1 and was then cut.
+/// Creates a store whose file contains thing 1 and is then truncated.
 async fn failing() -> (Scratch, Store, Vec<u8>) {
     let (scratch, store) = Scratch::new();
     store.write(|tx| tx.put(&thing(1))).await.expect("put");
@@ -46,7 +46,7 @@ async fn after_a_failed_write_everything_is_refused_until_the_file_is_open_again
     assert_unavailable(&store.write(|tx| tx.put(&thing(2))).await);
     until(|| !store.ready()).await;
     assert_unavailable(&store.write(|_| Ok(())).await);
-    assert_unavailable(&store.between_writes(|| ()).await);
+    assert_unavailable(&store.quiesce(|| ()).await);
     assert_unavailable(&store.snapshot().map(drop));
     assert_unavailable(&held.get::<Thing>(&(1, 1)));
     assert_recovers(&scratch, &store, &bytes).await;
@@ -70,8 +70,8 @@ async fn what_waits_while_the_file_fails_is_refused_whole() {
     blocker.holds().await;
     let (first, refused, paused, ()) = tokio::join!(
         store.write(|tx| tx.put(&thing(3))),
-        store.write(|_| Err::<(), _>(Error::denied("a refusal that rests on the file"))),
-        store.between_writes(|| ()),
+        store.write(|_| Err::<(), _>(Error::denied("a refusal"))),
+        store.quiesce(|| ()),
         async { blocker.release() },
     );
     assert_unavailable(&first);

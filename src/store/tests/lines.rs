@@ -1,37 +1,38 @@
-//! Lines of an export, over all that a record may hold, and over what is none.
+//! Lines of an export: round trips of arbitrary records, and rejection of invalid lines.
 
 use proptest::prelude::*;
 
-use super::super::lines::{self, Line, with_member};
+use super::super::export_lines::{self, ExportLine, replace_member};
 use super::super::record::payload;
 use super::*;
 
 fn things() -> impl Strategy<Value = (u64, Thing)> {
     let text = prop_oneof![".*", Just("null".to_owned()), "[\\x00-\\x1f\"\\\\\u{2028}/]{0,8}"];
-    let head = (any::<u64>(), any::<u64>(), proptest::option::of(any::<u64>()));
+    let meta = (any::<u64>(), any::<u64>(), proptest::option::of(any::<u64>()));
     let rank = proptest::option::of(".*");
-    (1..u64::MAX / 2, head, rank, text).prop_map(|(version, (owner, id, code), rank, note)| {
-        (version, Thing { head: Head { owner, id, code, rank }, note })
+    (1..u64::MAX / 2, meta, rank, text).prop_map(|(version, (owner, id, code), rank, note)| {
+        (version, Thing { meta: Meta { owner, id, code, rank }, note })
     })
 }
 
-fn line_of(secrecy: &Secrecy<Thing>, secrets: bool, stored: &[u8]) -> Option<Vec<u8>> {
+fn line_of(redaction: &Redaction<Thing>, secrets: bool, stored: &[u8]) -> Option<Vec<u8>> {
     let mut line = Vec::new();
-    let written = lines::write(secrecy, secrets, stored, &mut line).expect("a sound record");
+    let written =
+        export_lines::write_record(redaction, secrets, stored, &mut line).expect("a sound record");
     assert_eq!(written, !line.is_empty());
     written.then_some(line)
 }
 
 fn read(line: &[u8]) -> Result<Vec<u8>> {
-    let line = Line::read(line)?;
-    Ok(line.record::<Thing>(&Secrecy::Open, None)?.payload)
+    let line = ExportLine::read(line)?;
+    Ok(line.record::<Thing>(&Redaction::Open, None)?.payload)
 }
 
 proptest! {
     #[test]
     fn a_record_comes_back_byte_for_byte((version, thing) in things()) {
         let stored = payload(version, &thing).expect("a payload");
-        let line = line_of(&Secrecy::Open, false, &stored).expect("a line");
+        let line = line_of(&Redaction::Open, false, &stored).expect("a line");
         prop_assert_eq!(line.split(|byte| *byte == b'\n').count(), 2);
         let ends = line.ends_with(b"}\n");
         prop_assert!(ends);
@@ -41,12 +42,12 @@ proptest! {
     #[test]
     fn a_changed_byte_is_refused_or_another_record((version, thing) in things(), at in any::<usize>(), to in any::<u8>()) {
         let stored = payload(version, &thing).expect("a payload");
-        let mut line = line_of(&Secrecy::Open, false, &stored).expect("a line");
+        let mut line = line_of(&Redaction::Open, false, &stored).expect("a line");
         let at = at % line.len();
         let same = line[at] == to;
         line[at] = to;
         if let Ok(read) = read(&line) {
-            let again = line_of(&Secrecy::Open, false, &read).expect("a line");
+            let again = line_of(&Redaction::Open, false, &read).expect("a line");
             prop_assert!(same || again != line || read != stored);
         }
     }
@@ -54,7 +55,7 @@ proptest! {
     #[test]
     fn whatever_the_bytes_nothing_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let _ = read(&bytes);
-        let _ = with_member(&String::from_utf8_lossy(&bytes), "a", "null");
+        let _ = replace_member(&String::from_utf8_lossy(&bytes), "a", "null");
     }
 
     #[test]
@@ -72,7 +73,7 @@ proptest! {
             };
             format!("{{{}}}", names.iter().map(member).collect::<Vec<_>>().join(","))
         };
-        let replaced = with_member(&object("\"SECRET\""), chosen, "null").expect("an object");
+        let replaced = replace_member(&object("\"SECRET\""), chosen, "null").expect("an object");
         prop_assert_eq!(replaced, object("null"));
     }
 }
@@ -83,17 +84,17 @@ fn a_refusal_names_the_field_and_repeats_nothing_of_it() {
     let good = format!("{good}\n");
     assert!(read(good.as_bytes()).is_ok());
     for (from, to, said) in [
-        (r#""id":2"#, r#""id":"SECRET""#, "head.id is not what belongs there"),
-        (r#""id":2,"#, "", "head is without what belongs there (missing field `id`)"),
-        (r#""rank":null"#, r#""rank":["SECRET"]"#, "head.rank is not what belongs there"),
-        (r#""shown":"x""#, r#""shown":7"#, "shown is not what belongs there"),
-        (r#","shown":"x""#, "", "shown is not what belongs there"),
-        (r#""version":1"#, r#""version":0"#, "version is no version"),
-        (r#""version":1"#, r#""version":18446744073709551615"#, "version is no version"),
-        (r#""version":1"#, r#""version":-1"#, "version is not what belongs there"),
-        (r#""version":1"#, r#""SECRET":1"#, "the line is not as an export writes it"),
-        (r#""x"}"#, r#""x"} SECRET"#, "the line is not as an export writes it"),
-        (r#""x"}"#, r#""x"#, "shown is no JSON"),
+        (r#""id":2"#, r#""id":"SECRET""#, "head.id is not valid here"),
+        (r#""id":2,"#, "", "head is incomplete (missing field `id`)"),
+        (r#""rank":null"#, r#""rank":["SECRET"]"#, "head.rank is not valid here"),
+        (r#""shown":"x""#, r#""shown":7"#, "shown is not valid here"),
+        (r#","shown":"x""#, "", "shown is not valid here"),
+        (r#""version":1"#, r#""version":0"#, "version is not a valid version"),
+        (r#""version":1"#, r#""version":18446744073709551615"#, "version is not a valid version"),
+        (r#""version":1"#, r#""version":-1"#, "version is not valid here"),
+        (r#""version":1"#, r#""SECRET":1"#, "the line is not in the form that an export writes"),
+        (r#""x"}"#, r#""x"} SECRET"#, "the line is not in the form that an export writes"),
+        (r#""x"}"#, r#""x"#, "shown is not valid JSON"),
     ] {
         let line = good.replacen(from, to, 1);
         assert_ne!(line, good);
@@ -105,16 +106,17 @@ fn a_refusal_names_the_field_and_repeats_nothing_of_it() {
 #[test]
 fn what_is_secret_has_no_line_or_is_taken_out_of_it() {
     let stored = payload(1, &thing(7)).expect("a payload");
-    assert_eq!(line_of(&Secrecy::Whole, false, &stored), None);
-    assert!(line_of(&Secrecy::Whole, true, &stored).is_some());
-    let head = Secrecy::Head { hide: |head: &mut Head| head.rank = None, anew: |_, _| Ok(()) };
-    let line = line_of(&head, false, &stored).expect("a line");
+    assert_eq!(line_of(&Redaction::Whole, false, &stored), None);
+    assert!(line_of(&Redaction::Whole, true, &stored).is_some());
+    let meta =
+        Redaction::Head { hide: |meta: &mut Meta| meta.rank = None, regenerate: |_, _| Ok(()) };
+    let line = line_of(&meta, false, &stored).expect("a line");
     let expected = "{\"table\":\"projects\",\"version\":1,\"head\":{\"owner\":1,\"id\":7,\"code\":7,\"rank\":null},\"shown\":\"note 7\"}\n";
     assert_eq!(String::from_utf8(line).expect("text"), expected);
-    assert_eq!(line_of(&head, true, &stored), line_of(&Secrecy::Open, true, &stored));
+    assert_eq!(line_of(&meta, true, &stored), line_of(&Redaction::Open, true, &stored));
 }
 
-/// What reads nothing but records goes past a damaged index, and what is made of them has a whole one.
+/// An export does not read indexes, so it succeeds with damaged ones. Importing it creates a valid file.
 #[tokio::test]
 async fn an_export_of_a_file_with_damaged_indexes_makes_a_sound_one() {
     let (scratch, store) = Scratch::new();
@@ -129,19 +131,20 @@ async fn an_export_of_a_file_with_damaged_indexes_makes_a_sound_one() {
     scratch.behind_the_back(Table::GrantsByUser, |table| {
         table.retain(|_, _| false).expect("emptied");
     });
-    let store = scratch.open().expect("it opens");
+    let store = scratch.open().expect("a store");
     let found = check(&store).await;
     assert!(found.problem_count > 3, "{:?}", found.problems);
-    let kinds = || checks(vec![kind::<Owner>(), kind::<Thing>()]);
+    let kinds = || checks(vec![record_type::<Owner>(), record_type::<Thing>()]);
     let folder = scratch.folder.path().to_owned();
-    let how = Exporting { checks: kinds(), secrets: true, folder, progress: Progress::unheard() };
+    let how =
+        ExportOptions { registry: kinds(), secrets: true, folder, progress: Progress::silent() };
     let mut lines = Vec::new();
     store.export(how).await.expect("an export").write_to(&mut lines).expect("written");
     store.close().await;
     let to = scratch.folder.path().join("new.redb");
-    let draw = Seed::take().draw();
-    import(&to, lines.as_slice(), &kinds(), draw, &Progress::unheard()).expect("imported");
-    let new = Store::open(&to, NO_CACHE).expect("it opens");
+    let rng = Seed::generate().rng();
+    import(&to, lines.as_slice(), &kinds(), rng, &Progress::silent()).expect("imported");
+    let new = Store::open(&to, NO_CACHE).expect("a store");
     assert_clean(&check(&new).await);
     assert!(dump(&new) == whole);
     new.close().await;

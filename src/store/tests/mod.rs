@@ -1,8 +1,7 @@
-//! Tests of the store on real files, with a record type of their own.
+//! Tests of the store on real files, with record types of their own.
 
 mod damage;
 mod failing;
-mod filling;
 mod lines;
 mod opening;
 mod spans;
@@ -20,10 +19,10 @@ use super::engine::definition;
 use super::*;
 use crate::secret::Seed;
 
-/// A page cache of nothing, so that every read is one of the file.
+/// No page cache, so that every read goes to the file.
 const NO_CACHE: usize = 0;
 
-/// Who a [`Thing`] belongs to.
+/// The record that a [`Thing`] refers to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Owner {
     id: u64,
@@ -32,8 +31,8 @@ struct Owner {
 impl Record for Owner {
     const TABLE: Table = Table::Users;
     type Key = u64;
-    type Head = Self;
-    type Shown = ();
+    type Meta = Self;
+    type Fields = ();
 
     fn key(&self) -> u64 {
         self.id
@@ -43,81 +42,80 @@ impl Record for Owner {
         (self, &())
     }
 
-    fn join(head: Self, (): ()) -> Self {
-        head
+    fn from_parts(meta: Self, (): ()) -> Self {
+        meta
     }
 
-    fn owner(&self, _: &impl Tx) -> Result<Option<bytes::Owner>> {
+    fn owner(&self, _: &impl Tx) -> Result<Option<byte_usage::Owner>> {
         Ok(None)
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Head {
+struct Meta {
     owner: u64,
     id: u64,
     code: Option<u64>,
     rank: Option<String>,
 }
 
-/// A record with everything that the store keeps in step: a unique index, an index of many, one that
-/// holds the records whole, a count and a reference.
+/// A record that uses everything that the store maintains: an index of each form, a count and a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Thing {
-    head: Head,
+    meta: Meta,
     note: String,
 }
 
-static BY_CODE: Index<Thing, u64> = Index::unique(Table::ProjectsById, |thing| thing.head.code);
+static BY_CODE: Index<Thing, u64> = Index::unique(Table::ProjectsById, |thing| thing.meta.code);
 static BY_RANK: Index<Thing, (u64, String)> =
-    Index::many(Table::ProjectsPrivate, |thing| Some((thing.head.owner, thing.head.rank.clone()?)));
+    Index::many(Table::ProjectsPrivate, |thing| Some((thing.meta.owner, thing.meta.rank.clone()?)));
 
 static WHOLE_BY_RANK: Index<Thing, (u64, String)> = Index::covering(Table::GrantsByUser, |thing| {
-    Some((thing.head.owner, thing.head.rank.clone()?))
+    Some((thing.meta.owner, thing.meta.rank.clone()?))
 });
 
 impl Record for Thing {
     const TABLE: Table = Table::Projects;
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_CODE, &BY_RANK, &WHOLE_BY_RANK];
-    const COUNTS: &'static [Count<Self>] = &[Count::per(|thing| Some(thing.head.owner.encoded()))];
+    const COUNTS: &'static [Count<Self>] = &[Count::per(|thing| Some(thing.meta.owner.encoded()))];
     type Key = (u64, u64);
-    type Head = Head;
-    type Shown = String;
+    type Meta = Meta;
+    type Fields = String;
 
     fn key(&self) -> Self::Key {
-        (self.head.owner, self.head.id)
+        (self.meta.owner, self.meta.id)
     }
 
-    fn parts(&self) -> (&Head, &String) {
-        (&self.head, &self.note)
+    fn parts(&self) -> (&Meta, &String) {
+        (&self.meta, &self.note)
     }
 
-    fn join(head: Head, note: String) -> Self {
-        Self { head, note }
+    fn from_parts(meta: Meta, note: String) -> Self {
+        Self { meta, note }
     }
 
-    fn owner(&self, _: &impl Tx) -> Result<Option<bytes::Owner>> {
-        Ok(Some(bytes::Owner::Organization(uuid::Uuid::from_u128(self.head.owner.into()))))
+    fn owner(&self, _: &impl Tx) -> Result<Option<byte_usage::Owner>> {
+        Ok(Some(byte_usage::Owner::Organization(uuid::Uuid::from_u128(self.meta.owner.into()))))
     }
 
     fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Owner>(&self.head.owner)]
+        vec![Reference::to::<Owner>(&self.meta.owner)]
     }
 }
 
-/// The thing `id` of owner 1.
+/// Thing `id` of owner 1.
 fn thing(id: u64) -> Thing {
-    let head = Head { owner: 1, id, code: Some(id), rank: Some(format!("rank {id}")) };
-    Thing { head, note: format!("note {id}") }
+    let meta = Meta { owner: 1, id, code: Some(id), rank: Some(format!("rank {id}")) };
+    Thing { meta, note: format!("note {id}") }
 }
 
-/// A folder with a data file in it that holds owners 0 to 2, gone with the test.
+/// A temporary folder for a data file, which contains owners 0 to 2 once created.
 struct Scratch {
     folder: TempDir,
 }
 
 impl Scratch {
-    /// The folder alone.
+    /// Creates the folder only.
     fn empty() -> Self {
         Self { folder: tempfile::tempdir().expect("a folder") }
     }
@@ -128,7 +126,7 @@ impl Scratch {
         (scratch, store)
     }
 
-    /// A data file that was closed clean, with the things 1 to 3.
+    /// Creates a data file with things 1 to 3 and closes it cleanly.
     async fn closed() -> Self {
         let (scratch, store) = Self::new();
         let put = |tx: &mut WriteTx<'_>| (1..=3).try_for_each(|id| tx.put(&thing(id)));
@@ -138,8 +136,8 @@ impl Scratch {
     }
 
     fn create(&self) -> Result<Store, OpenError> {
-        let mut draw = Seed::take().draw();
-        let created = Store::create(&self.path(), NO_CACHE, &mut draw, |tx, _| {
+        let mut rng = Seed::generate().rng();
+        let created = Store::create(&self.path(), NO_CACHE, &mut rng, |tx, _| {
             (0..3).try_for_each(|id| tx.put(&Owner { id }))?;
             Ok(())
         });
@@ -155,14 +153,14 @@ impl Scratch {
     }
 
     fn bytes(&self) -> Vec<u8> {
-        std::fs::read(self.path()).expect("the file's bytes")
+        std::fs::read(self.path()).expect("the bytes of the file")
     }
 
     fn overwrite(&self, bytes: &[u8]) {
         std::fs::write(self.path(), bytes).expect("written");
     }
 
-    /// The names in the folder, sorted.
+    /// Returns the sorted names in the folder.
     fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder.path()).expect("the folder");
         let name = |entry: std::io::Result<std::fs::DirEntry>| {
@@ -173,7 +171,7 @@ impl Scratch {
         names
     }
 
-    /// Changes a table of the closed file as no store would.
+    /// Changes a table of the closed file without the store, so that indexes and counts are not updated.
     fn behind_the_back(&self, table: Table, change: impl FnOnce(&mut RawTable<'_>)) {
         self.with_database(|database| {
             let transaction = database.begin_write().expect("a transaction");
@@ -182,7 +180,7 @@ impl Scratch {
         });
     }
 
-    /// Hands the closed file to redb.
+    /// Opens the closed file with redb.
     fn with_database(&self, with: impl FnOnce(&Database)) {
         with(&Database::open(self.path()).expect("the file"));
     }
@@ -190,28 +188,28 @@ impl Scratch {
 
 type RawTable<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
 
-/// Whether redb would have nothing to repair.
+/// Whether redb can open the file without repairing it.
 fn closed_clean(path: &Path) -> bool {
     redb::ReadOnlyDatabase::open(path).is_ok_and(|database| database.begin_read().is_ok())
 }
 
-async fn check(store: &Store) -> Findings {
-    let kinds = vec![kind::<Owner>(), kind::<Thing>()];
-    store.check(checks(kinds), Progress::unheard()).await.expect("a checked file")
+async fn check(store: &Store) -> CheckReport {
+    let kinds = vec![record_type::<Owner>(), record_type::<Thing>()];
+    store.check(checks(kinds), Progress::silent()).await.expect("a checked file")
 }
 
-/// What checks files of these kinds of records.
-fn checks(kinds: Vec<Box<dyn Kind>>) -> Checks {
-    Checks { kinds, excused: |_, _| Ok(false) }
+/// Returns the checks for these types of records.
+fn checks(record_types: Vec<Box<dyn RecordType>>) -> RecordRegistry {
+    RecordRegistry { record_types, is_pending: |_, _| Ok(false) }
 }
 
 #[track_caller]
-fn assert_clean(findings: &Findings) {
-    assert_eq!(findings.problems, [""; 0]);
-    assert_eq!(findings.problem_count, 0);
+fn assert_clean(report: &CheckReport) {
+    assert_eq!(report.problems, [""; 0]);
+    assert_eq!(report.problem_count, 0);
 }
 
-/// Every value of every table.
+/// Returns every value of every table.
 fn dump(store: &Store) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
     let snapshot = store.snapshot().expect("an open file");
     let mut all = Vec::new();
@@ -225,14 +223,14 @@ fn dump(store: &Store) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
     all
 }
 
-/// A rule that holds the writer up until it is released.
+/// A rule that blocks the writer until it is released.
 struct Blocker {
     started: mpsc::Receiver<()>,
     release: mpsc::Sender<()>,
 }
 
 impl Blocker {
-    /// Holds the writer of `store` up; the second value is the write that does.
+    /// Blocks the writer of `store`. Also returns the task of the blocking write.
     fn hold(store: &Store) -> (Self, tokio::task::JoinHandle<Result<()>>) {
         let (start, started) = mpsc::channel();
         let (release, released) = mpsc::channel();
@@ -248,7 +246,7 @@ impl Blocker {
         (Self { started, release }, write)
     }
 
-    /// Waits until the writer is held up.
+    /// Waits until the writer is blocked.
     async fn holds(&self) {
         while self.started.try_recv().is_err() {
             tokio::task::yield_now().await;

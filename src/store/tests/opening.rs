@@ -1,4 +1,4 @@
-//! Making and opening files: ours, others', newer, older, cut off.
+//! Creating and opening files: valid, foreign, newer, older and truncated ones.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
@@ -8,7 +8,7 @@ use super::engine::begin_read;
 use super::migrate::{Step, format_of, migrate};
 use super::*;
 
-/// Asserts that the file is refused with this text and not one byte of it changes.
+/// Asserts that opening fails with this text and does not change the file.
 #[track_caller]
 fn assert_refused(scratch: &Scratch, text: &str) {
     let before = scratch.bytes();
@@ -17,7 +17,7 @@ fn assert_refused(scratch: &Scratch, text: &str) {
     assert!(scratch.bytes() == before, "the file was changed: {refused}");
 }
 
-pub(super) fn set_format(scratch: &Scratch, format: u64) {
+fn set_format(scratch: &Scratch, format: u64) {
     scratch.behind_the_back(Table::Meta, |table| {
         let sealed = record::seal(Table::Meta, schema::FORMAT_KEY, &format.encoded());
         table.insert(schema::FORMAT_KEY, sealed.as_slice()).expect("written");
@@ -26,7 +26,7 @@ pub(super) fn set_format(scratch: &Scratch, format: u64) {
 
 fn format(scratch: &Scratch) -> u64 {
     let database = Database::open(scratch.path()).expect("the file");
-    format_of(&database, &scratch.path()).expect("one of ours")
+    format_of(&database, &scratch.path()).expect("a Steward data file")
 }
 
 #[tokio::test]
@@ -51,14 +51,14 @@ fn a_file_that_is_there_is_not_made_anew() {
 #[test]
 fn a_refused_creation_leaves_nothing() {
     let scratch = Scratch::empty();
-    let mut draw = Seed::take().draw();
-    let refused = Store::create(&scratch.path(), NO_CACHE, &mut draw, |tx, _| {
+    let mut rng = Seed::generate().rng();
+    let refused = Store::create(&scratch.path(), NO_CACHE, &mut rng, |tx, _| {
         tx.put(&Owner { id: 1 })?;
         Err::<(), _>(Error::denied("no").into())
     });
     assert!(matches!(refused, Err(OpenError::Refused(_))));
     assert!(scratch.names().is_empty());
-    scratch.create().expect("room for another try");
+    scratch.create().expect("another attempt");
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn no_name_beside_the_file_is_followed() {
     assert!(refused.contains(".lock: it is a symbolic link"), "{refused}");
     std::fs::remove_file(beside(&data, "lock")).expect("removed");
     scratch.create().expect("links in place of drafts are removed").close().await;
-    assert!(!target.exists(), "nothing was written through a link");
+    assert!(!target.exists(), "a file was written through a link");
 }
 
 #[tokio::test]
@@ -118,13 +118,13 @@ async fn a_link_is_followed_when_it_is_asked_for_and_not_in_place_of_the_file() 
     store.close().await;
     let (data, link) = (scratch.path(), scratch.folder.path().join("link.redb"));
     symlink(&data, &link).expect("a link");
-    let store = Store::open(&link, NO_CACHE).expect("the link was asked for");
+    let store = Store::open(&link, NO_CACHE).expect("a followed link");
     assert_eq!(store.path(), data.canonicalize().expect("the file"));
     store.close().await;
     let moved = beside(&data, "moved");
     std::fs::rename(&data, &moved).expect("moved");
     symlink(&moved, &data).expect("a link");
-    let refused = Files.open(&data).expect_err("a refusal").to_string();
+    let refused = OsFileSystem.open(&data).expect_err("a refusal").to_string();
     assert!(refused.contains("symbolic link"), "{refused}");
 }
 
@@ -142,7 +142,7 @@ fn what_is_no_redb_file_is_left_alone() {
     assert_eq!(scratch.names(), ["steward.redb"]);
 }
 
-/// redb marks every file that it opens, also one that turns out to be another program's.
+/// redb marks every file that it opens, including files that turn out to belong to another program.
 #[test]
 fn another_programs_redb_file_is_left_alone_closed_clean_or_not() {
     let scratch = Scratch::empty();
@@ -172,6 +172,13 @@ async fn a_newer_file_is_refused_with_what_to_do_and_left_alone() {
 }
 
 #[tokio::test]
+async fn a_file_of_a_format_that_never_was_is_refused_and_left_alone() {
+    let scratch = Scratch::closed().await;
+    set_format(&scratch, 0);
+    assert_refused(&scratch, "is not a Steward data file and was left untouched");
+}
+
+#[tokio::test]
 async fn a_file_cut_off_anywhere_is_refused_and_left_alone() {
     let (scratch, store) = Scratch::new();
     store.write(|tx| tx.put(&thing(1))).await.expect("put");
@@ -186,11 +193,11 @@ async fn a_file_cut_off_anywhere_is_refused_and_left_alone() {
         for cut in (2..length / 4096).map(|pages| pages * 4096) {
             scratch.overwrite(&whole[..cut]);
             let before = scratch.bytes();
-            // Where only unused pages are missing, redb can do without them.
+            // If only unused pages are missing, redb can open the file.
             if scratch.open().is_err() {
                 assert!(scratch.bytes() == before, "cut at {cut}");
             } else {
-                // The writer thread lets go of the file.
+                // Wait until the writer thread has released the file.
                 while matches!(scratch.open(), Err(OpenError::InUse(_))) {}
             }
         }
@@ -213,13 +220,13 @@ async fn a_file_that_was_never_closed_opens_with_all_that_was_committed() {
 async fn an_older_file_is_brought_up_to_date_once() {
     let count_up = |tx: &mut WriteTx<'_>| tx.next_number(Table::Sweeps).map(drop);
     let steps: [Step; 3] =
-        [|_| Err(Error::internal("a step that was done long ago")), count_up, count_up];
+        [|_| Err(Error::internal("a step that must not run again")), count_up, count_up];
     let scratch = Scratch::closed().await;
     set_format(&scratch, 2);
     let migrated = || {
         let database = Database::open(scratch.path()).expect("the file");
         let now = || Snapshot::new(begin_read(&database).expect("a snapshot"), Box::new(|| ()));
-        let found = now().plain(Table::Meta, schema::FORMAT_KEY).expect("read").expect("there");
+        let found = now().get_raw(Table::Meta, schema::FORMAT_KEY).expect("read").expect("there");
         let found = u64::read(&mut found.as_slice()).expect("a number");
         migrate(&database, found, &steps, 4).expect("migrated");
         let key = Table::Sweeps.name().to_owned().encoded();
@@ -231,14 +238,11 @@ async fn an_older_file_is_brought_up_to_date_once() {
 #[tokio::test]
 async fn a_migration_that_fails_changes_nothing() {
     let scratch = Scratch::closed().await;
-    set_format(&scratch, 1);
     let steps: [Step; 2] = [|tx| tx.put(&thing(9)), |_| Err(Error::internal("a step that fails"))];
     let database = Database::open(scratch.path()).expect("the file");
     migrate(&database, 1, &steps, 3).expect_err("a step failed");
     drop(database);
     assert_eq!(format(&scratch), 1);
-    // The steps of the release read records that this file does not hold.
-    set_format(&scratch, schema::FORMAT);
     let store = scratch.open().expect("the file");
     assert!(!store.snapshot().expect("open").exists::<Thing>(&(1, 9)).expect("read"));
 }
@@ -248,9 +252,9 @@ async fn the_lock_outlives_the_database() {
     let (scratch, store) = Scratch::new();
     let lock = beside(&scratch.path(), "lock");
     let inode = std::fs::metadata(&lock).expect("the lock").ino();
-    assert!(matches!(Lock::take(&scratch.path()), Err(OpenError::InUse(_))));
+    assert!(matches!(FileLock::take(&scratch.path()), Err(OpenError::InUse(_))));
     store.close().await;
-    let held = Lock::take(&scratch.path()).expect("let go of");
+    let held = FileLock::take(&scratch.path()).expect("the released file");
     assert!(matches!(scratch.open(), Err(OpenError::InUse(_))));
     drop(held);
     assert_eq!(std::fs::metadata(&lock).expect("the lock").ino(), inode);

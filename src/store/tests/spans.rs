@@ -8,17 +8,17 @@ use proptest::prelude::*;
 use super::*;
 
 fn ranked((owner, id, rank): (u64, u64, String)) -> Thing {
-    let head = Head { owner, id, code: None, rank: Some(rank) };
-    Thing { head, note: String::new() }
+    let meta = Meta { owner, id, code: None, rank: Some(rank) };
+    Thing { meta, note: String::new() }
 }
 
-/// Notes the ids of the rows that it is shown, and breaks after `most`.
+/// Returns a visitor that notes the ids of its rows and breaks after `most` of them.
 fn noting(
     ids: &mut Vec<u64>,
     most: usize,
 ) -> impl FnMut(Row<'_, Thing>) -> Result<ControlFlow<()>> {
     move |row| {
-        ids.push(row.head.id);
+        ids.push(row.meta.id);
         Ok(if ids.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     }
 }

@@ -1,4 +1,4 @@
-//! Indexes, counts and versions against a model, over writes that stay and writes that do not.
+//! Indexes, counts and versions compared with a model, over writes that are kept and writes that are undone.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -20,7 +20,7 @@ enum Step {
     Remove(u64, u64),
 }
 
-/// How a write ends.
+/// The outcome of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Stays,
@@ -32,7 +32,7 @@ fn steps() -> impl Strategy<Value = Step> {
     let thing = (0u64..2, 0u64..5, option::of(0u64..4), option::of("[ab]{0,2}"), "[xy]?");
     prop_oneof![
         3 => thing.prop_map(|(owner, id, code, rank, note)| {
-            Step::Put(Thing { head: Head { owner, id, code, rank }, note })
+            Step::Put(Thing { meta: Meta { owner, id, code, rank }, note })
         }),
         1 => (0u64..2, 0u64..5).prop_map(|(owner, id)| Step::Touch(owner, id)),
         1 => (0u64..2, 0u64..5).prop_map(|(owner, id)| Step::Remove(owner, id)),
@@ -45,7 +45,8 @@ fn writes() -> impl Strategy<Value = Vec<(Vec<Step>, End)>> {
 }
 
 impl Step {
-    /// What the step does to the model; a put that a unique index refuses does nothing, nor does touching nothing.
+    /// Applies the step to the model. A `Put` that a unique index refuses and a `Touch` of a missing record
+    /// do nothing.
     fn imagine(&self, model: &mut Model) {
         match self {
             Self::Remove(owner, id) => {
@@ -58,9 +59,9 @@ impl Step {
             }
             Self::Put(thing) => {
                 let takes = |(key, (_, other)): (&(u64, u64), &(u64, Thing))| {
-                    *key != thing.key() && other.head.code == thing.head.code
+                    *key != thing.key() && other.meta.code == thing.meta.code
                 };
-                if thing.head.code.is_some() && model.iter().any(takes) {
+                if thing.meta.code.is_some() && model.iter().any(takes) {
                     return;
                 }
                 let (version, before) = model.get(&thing.key()).cloned().unzip();
@@ -75,7 +76,7 @@ impl Step {
     fn perform(&self, tx: &mut WriteTx<'_>) -> Result<()> {
         match self {
             Self::Remove(owner, id) => tx.remove::<Thing>(&(*owner, *id)).map(drop),
-            Self::Touch(owner, id) => match tx.touch::<Thing>(&(*owner, *id)) {
+            Self::Touch(owner, id) => match tx.bump_version::<Thing>(&(*owner, *id)) {
                 Err(error) if error.status() == 404 => Ok(()),
                 other => other,
             },
@@ -101,27 +102,27 @@ async fn write(store: &Store, steps: Vec<Step>, end: End) -> Result<()> {
     store.write(rule).await
 }
 
-/// What the file shows of the model's facts, by every way to ask for them.
+/// Asserts that every way of reading the file agrees with the model.
 fn assert_shows(tx: &Snapshot, model: &Model) -> Result<()> {
     let everything = Window { offset: 0, limit: usize::MAX, order: Order::Ascending };
-    let mut shown = Model::new();
+    let mut fields = Model::new();
     tx.scan::<Thing, _>(&(), everything, |row| {
         let version = row.version;
         let thing = row.into_record()?;
-        shown.insert(thing.key(), (version, thing));
+        fields.insert(thing.key(), (version, thing));
         Ok(())
     })?;
-    assert_eq!(&shown, model);
+    assert_eq!(&fields, model);
     for owner in 0..2 {
         let mut of_owner: Vec<_> = model
             .values()
-            .map(|(_, thing)| &thing.head)
-            .filter(|head| head.owner == owner)
+            .map(|(_, thing)| &thing.meta)
+            .filter(|meta| meta.owner == owner)
             .collect();
         assert_eq!(tx.count::<Thing>(&owner)?, of_owner.len() as u64);
-        of_owner.retain(|head| head.rank.is_some());
-        of_owner.sort_by_key(|head| (&head.rank, head.id));
-        let ranked: Vec<_> = of_owner.iter().map(|head| head.id).collect();
+        of_owner.retain(|meta| meta.rank.is_some());
+        of_owner.sort_by_key(|meta| (&meta.rank, meta.id));
+        let ranked: Vec<_> = of_owner.iter().map(|meta| meta.id).collect();
         for order in [Order::Ascending, Order::Descending] {
             let mut expected = ranked.clone();
             if order == Order::Descending {
@@ -135,7 +136,7 @@ fn assert_shows(tx: &Snapshot, model: &Model) -> Result<()> {
                     let version = row.version;
                     let thing = row.into_record()?;
                     assert_eq!(model.get(&thing.key()), Some(&(version, thing.clone())));
-                    walked.push(thing.head.id);
+                    walked.push(thing.meta.id);
                     Ok(())
                 })?;
                 assert_eq!(walked, expected);
@@ -145,13 +146,13 @@ fn assert_shows(tx: &Snapshot, model: &Model) -> Result<()> {
         assert_eq!(tx.keys(&BY_RANK, &owner, usize::MAX)?, keys);
     }
     for code in 0..4 {
-        let holder = model.values().find(|(_, thing)| thing.head.code == Some(code));
+        let holder = model.values().find(|(_, thing)| thing.meta.code == Some(code));
         assert_eq!(tx.lookup(&BY_CODE, &code)?, holder.map(|(_, thing)| thing.key()));
     }
     Ok(())
 }
 
-/// What became of each write, one after the other or all in one batch.
+/// Runs the writes, one after the other or all in one batch, and returns the result of each.
 async fn run(
     store: &Store,
     writes: Vec<(Vec<Step>, End)>,
@@ -203,7 +204,7 @@ fn indexes_counts_and_versions_follow_the_writes_that_stay_and_those_alone() {
         });
         Ok(())
     });
-    outcome.expect("the model holds");
+    outcome.expect("the store agrees with the model");
 }
 
 proptest! {
@@ -223,7 +224,7 @@ proptest! {
         for step in &kept {
             step.perform(&mut tx).expect("written");
         }
-        tx.keep().expect("whole");
+        tx.savepoint().expect("whole");
         let before = values(&tx);
         for step in &undone {
             step.perform(&mut tx).expect("written");
@@ -231,13 +232,13 @@ proptest! {
         for _ in 0..numbers {
             tx.next_number(Table::Projects).expect("a number");
         }
-        tx.take_back().expect("taken back");
+        tx.rollback().expect("rolled back");
         prop_assert_eq!(values(&tx), before);
         prop_assert!(tx.changes().is_empty() && !tx.wrote_anything());
     }
 }
 
-/// Every value that a write under way sees.
+/// Returns every value that a write under way reads.
 fn values(tx: &WriteTx<'_>) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
     let mut all = Vec::new();
     for table in Table::ALL {
@@ -254,7 +255,7 @@ fn values(tx: &WriteTx<'_>) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
 async fn a_second_record_under_a_unique_key_is_refused_and_the_first_stays() {
     let (_scratch, store) = Scratch::new();
     store.write(|tx| tx.put(&thing(1))).await.expect("the first");
-    let second = Thing { head: Head { id: 2, ..thing(1).head }, ..thing(1) };
+    let second = Thing { meta: Meta { id: 2, ..thing(1).meta }, ..thing(1) };
     let before = dump(&store);
     let refused = store.write(move |tx| tx.put(&second)).await.expect_err("a conflict");
     assert_eq!(refused.status(), 500);

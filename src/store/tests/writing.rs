@@ -1,15 +1,16 @@
-//! The queue, the batch and the snapshot.
+//! The queue, batches and snapshots.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 
-use super::queue::{QUEUE, QUEUE_EACH};
-use super::queued::Write;
+use super::queue::{MAX_QUEUED, MAX_QUEUED_PER_CONSUMER};
+use super::queued::QueuedWrite;
 use super::*;
 
-/// A batch also ends with its time, which a busy machine may use up: so one of several has to be shared.
+/// A batch also ends after a time limit, which a busy machine may exceed. So the test tries several times and
+/// needs one shared batch.
 #[tokio::test]
 async fn in_a_batch_whose_middle_fails_its_neighbours_stay_and_share_one_commit() {
     for _ in 0..20 {
@@ -17,14 +18,14 @@ async fn in_a_batch_whose_middle_fails_its_neighbours_stay_and_share_one_commit(
             return;
         }
     }
-    panic!("the first was committed before the last ran, each time");
+    panic!("in every try the first write was committed before the last one ran");
 }
 
 async fn neighbours_of_failures_share_one_commit() -> bool {
     let (_scratch, store) = Scratch::new();
     let (blocker, held) = Blocker::hold(&store);
     blocker.holds().await;
-    let (watched, seen) = (store.clone(), Arc::new(AtomicBool::new(true)));
+    let (stats, seen) = (store.clone(), Arc::new(AtomicBool::new(true)));
     let last_saw = Arc::clone(&seen);
     let (first, refused, panicked, last, ()) = tokio::join!(
         store.write(|tx| tx.put(&thing(1))),
@@ -36,11 +37,11 @@ async fn neighbours_of_failures_share_one_commit() -> bool {
         store.write::<(), _>(|tx| {
             tx.remove::<Thing>(&(1, 1))?;
             tx.put(&thing(3))?;
-            // Without the message and the backtrace of `panic!`, whose printing outlasts the batch.
+            // Does not use `panic!`, because printing its message and backtrace takes longer than the batch.
             std::panic::resume_unwind(Box::new("a rule that panics"))
         }),
         store.write(move |tx| {
-            let committed = watched.snapshot()?.exists::<Thing>(&(1, 1))?;
+            let committed = stats.snapshot()?.exists::<Thing>(&(1, 1))?;
             last_saw.store(committed, Ordering::Relaxed);
             assert!(tx.find::<Thing>(&(1, 1))? == Some(thing(1)));
             tx.put(&thing(4))
@@ -59,13 +60,14 @@ async fn neighbours_of_failures_share_one_commit() -> bool {
     !seen.load(Ordering::Relaxed)
 }
 
-/// A refusal may rest on what a neighbour of the batch wrote, and falls with it.
+/// A refusal may depend on another write of the same batch, so it fails with that batch.
 #[tokio::test]
 async fn a_refusal_too_waits_for_what_becomes_of_the_transaction() {
     let scratch = Scratch::empty();
     let database = Database::create(scratch.path()).expect("a file");
     let transaction = begin(&database).expect("a transaction");
-    let (mut queued, answer) = Queued::new(|_: &mut WriteTx<'_>| Err::<(), _>(Error::denied("no")));
+    let (mut queued, answer) =
+        PendingWrite::new(|_: &mut WriteTx<'_>| Err::<(), _>(Error::denied("no")));
     assert!(!queued.run(&mut WriteTx::new(&transaction)));
     queued.answer(Err(Error::unavailable(RETRY_AFTER, "the commit failed")));
     assert_unavailable(&answer.await.expect("an answer").map(drop));
@@ -91,10 +93,10 @@ async fn a_full_queue_refuses_the_next_write_and_serves_those_before_it() {
     let (_scratch, store) = Scratch::new();
     let (blocker, held) = Blocker::hold(&store);
     blocker.holds().await;
-    let mut queued: Vec<_> = (0..QUEUE).map(|_| Box::pin(store.write(|_| Ok(())))).collect();
+    let mut queued: Vec<_> = (0..MAX_QUEUED).map(|_| Box::pin(store.write(|_| Ok(())))).collect();
     assert!(queued.iter_mut().all(|write| write.now_or_never().is_none()));
     assert_unavailable(&store.write(|_| Ok(())).await);
-    assert_unavailable(&store.between_writes(|| ()).await);
+    assert_unavailable(&store.quiesce(|| ()).await);
     blocker.release();
     held.await.expect("the task").expect("released");
     for write in queued {
@@ -109,7 +111,7 @@ async fn a_consumer_fills_its_share_of_the_queue_and_no_other() {
     let (blocker, held) = Blocker::hold(&store);
     blocker.holds().await;
     let write = |user| Box::pin(store.write_for(Some(Consumer::User(user)), |_| Ok(())));
-    let mut queued: Vec<_> = (0..QUEUE_EACH).map(|_| write(1)).collect();
+    let mut queued: Vec<_> = (0..MAX_QUEUED_PER_CONSUMER).map(|_| write(1)).collect();
     assert!(queued.iter_mut().all(|write| write.now_or_never().is_none()));
     let refused = write(1).await.map(drop).expect_err("a full share");
     assert!(refused.is_overload() && refused.status() == 503);
@@ -128,8 +130,8 @@ async fn a_full_queue_refuses_the_newest_write_of_the_consumer_that_has_most() {
     let (blocker, held) = Blocker::hold(&store);
     blocker.holds().await;
     let write = |user| Box::pin(store.write_for(Some(Consumer::User(user)), |_| Ok(())));
-    // Several tenants of one attacker, of which one has most.
-    let users = (0..QUEUE - 1).map(|nth| nth as u64 % 8).chain([0]);
+    // Several tenants of one attacker, of which one has the most writes.
+    let users = (0..MAX_QUEUED - 1).map(|nth| nth as u64 % 8).chain([0]);
     let mut queued: Vec<_> = users.map(write).collect();
     assert!(queued.iter_mut().all(|write| write.now_or_never().is_none()));
     let mut modest = write(9);
@@ -155,14 +157,14 @@ async fn after_a_large_write_the_next_one_waits_small_ones_go_on_and_closing_wai
     write(1, 1000..1500).await.expect("written");
     let mut waits = write(1, 2000..2500);
     for id in 1..4 {
-        assert!((&mut waits).now_or_never().is_none(), "consumer 1 rests");
+        assert!((&mut waits).now_or_never().is_none(), "consumer 1 must wait");
         write(2, id..id + 1).await.expect("written");
         let ((), snapshot) = write(1, 100 + id..101 + id).await.expect("written");
         assert_eq!(snapshot.count::<Thing>(&1u64).expect("read"), 501 + 2 * id);
     }
     store.close().await;
-    waits.await.expect("what was queued is written");
-    let reopened = scratch.open().expect("let go of").snapshot().expect("open");
+    waits.await.expect("the queued write");
+    let reopened = scratch.open().expect("the released file").snapshot().expect("open");
     assert_eq!(reopened.count::<Thing>(&1u64).expect("read"), 1007);
 }
 
@@ -215,14 +217,14 @@ async fn closing_finishes_what_is_queued_and_refuses_what_comes_later() {
             blocker.release();
         });
     held.await.expect("the task").expect("released");
-    queued.expect("what was queued");
+    queued.expect("the queued write");
     assert!(!store.ready());
     assert_unavailable(&store.write(|_| Ok(())).await);
-    assert_unavailable(&store.between_writes(|| ()).await);
+    assert_unavailable(&store.quiesce(|| ()).await);
     assert_unavailable(&store.snapshot().map(drop));
     store.close().await;
     assert!(closed_clean(&scratch.path()));
-    let reopened = scratch.open().expect("let go of");
+    let reopened = scratch.open().expect("the released file");
     assert!(reopened.snapshot().expect("open").exists::<Thing>(&(1, 1)).expect("read"));
 }
 
@@ -234,7 +236,7 @@ async fn a_store_that_is_dropped_closes_its_file_clean() {
     let reopened = loop {
         match scratch.open() {
             Err(OpenError::InUse(_)) => tokio::time::sleep(Duration::from_millis(1)).await,
-            other => break other.expect("a file let go of"),
+            other => break other.expect("a released file"),
         }
     };
     let read = held.exists::<Owner>(&1);
@@ -248,7 +250,7 @@ async fn work_between_writes_finds_exactly_the_last_commit_in_the_file() {
     let (scratch, store) = Scratch::new();
     store.write(|tx| tx.put(&thing(1))).await.expect("put");
     let path = scratch.path();
-    let bytes = store.between_writes(move || std::fs::read(path)).await.expect("idle");
+    let bytes = store.quiesce(move || std::fs::read(path)).await.expect("idle");
     let copy = Scratch::empty();
     copy.overwrite(&bytes.expect("read"));
     let opened = copy.open().expect("a whole file");
@@ -256,22 +258,23 @@ async fn work_between_writes_finds_exactly_the_last_commit_in_the_file() {
     assert_clean(&check(&opened).await);
 }
 
-/// The watchdog must not end a service whose file is copied or compacted.
+/// The watchdog must not stop a server while its file is copied or compacted.
 #[tokio::test]
 async fn the_writer_is_occupied_while_the_file_is_handed_over_and_no_longer() {
     let (_scratch, store) = Scratch::new();
-    assert!(!store.occupied());
-    let watched = store.clone();
-    let between = store.between_writes(move || watched.occupied()).await;
+    assert!(!store.is_busy());
+    let stats = store.clone();
+    let between = store.quiesce(move || stats.is_busy()).await;
     assert!(between.expect("done"));
-    let watched = store.clone();
-    let handed = store.exchange(move |_| Ok((watched.occupied(), watched.ready()))).await;
+    let stats = store.clone();
+    let handed = store.with_exclusive_file(move |_| Ok((stats.is_busy(), stats.ready()))).await;
     assert_eq!(handed.expect("done"), (true, false));
-    assert!(!store.occupied() && store.ready());
-    let panicked = store.exchange::<()>(|_| std::panic::resume_unwind(Box::new("work"))).await;
+    assert!(!store.is_busy() && store.ready());
+    let panicked =
+        store.with_exclusive_file::<()>(|_| std::panic::resume_unwind(Box::new("work"))).await;
     assert_unavailable(&panicked);
     while !store.ready() {
         tokio::task::yield_now().await;
     }
-    assert!(!store.occupied());
+    assert!(!store.is_busy());
 }

@@ -1,16 +1,16 @@
-//! What a write adds: bytes by tenant, and counts.
+//! What a write adds: bytes of each tenant, and counts.
 
 use crate::error::Result;
 
-use super::super::bytes::{self, Growth, Owner};
+use super::super::byte_usage::{self, Growth, Owner};
 use super::super::read::read_number;
 use super::super::record::{self, Record};
 use super::super::schema::Table;
 use super::WriteTx;
 
 impl WriteTx<'_> {
-    /// Notes by how many bytes a record grows: from what it was, with its payload, to what it becomes.
-    pub(super) fn weigh<R: Record>(
+    /// Adds the growth of one record, from its old payload to its new one, to the growth of the write.
+    pub(super) fn note_growth<R: Record>(
         &mut self,
         key: &[u8],
         before: Option<(&R, &[u8])>,
@@ -18,29 +18,29 @@ impl WriteTx<'_> {
     ) -> Result<()> {
         let Some((record, _)) = after.or(before) else { return Ok(()) };
         let owner = record.owner(self)?;
-        let size = |(_, payload): (&R, &[u8])| bytes::size(key, payload).cast_signed();
+        let size = |(_, payload): (&R, &[u8])| byte_usage::size(key, payload).cast_signed();
         self.growth.add(owner, after.map_or(0, size) - before.map_or(0, size));
         Ok(())
     }
 
-    /// By how many bytes this write changes what each tenant stores; negative where it gives some back.
+    /// By how many bytes this write changes what each tenant stores; negative if the tenant stores less.
     pub fn growth(&self) -> &[(Owner, i64)] {
-        self.growth.owned()
+        self.growth.by_owner()
     }
 
-    /// By how many bytes this write changes what is stored in all, with what no tenant owns.
+    /// By how many bytes this write changes all records, including records without a tenant.
     pub fn total_growth(&self) -> i64 {
         self.growth.total()
     }
 
-    /// The counts of records of type `R` that this write raised, each by its tenant, and what they are now.
+    /// Returns the counts of records of type `R` that this write raised: each tenant's key and the new count.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
     pub fn raised_counts<R: Record>(&self) -> Result<Vec<(Vec<u8>, u64)>> {
         let prefix = record::count_key(R::TABLE, &[]);
         let mut raised = Vec::new();
-        for (key, before) in self.undo.first_numbers(Table::Counts, &prefix) {
+        for (key, before) in self.undo_log.first_numbers(Table::Counts, &prefix) {
             let now = read_number(self, Table::Counts, key)?;
             if now > before {
                 raised.extend(
@@ -51,17 +51,17 @@ impl WriteTx<'_> {
         Ok(raised)
     }
 
-    /// Adds the growth of this write to the sums of its owners. A sum that a damaged file has too small stops
-    /// at zero: `check` tells of it.
+    /// Adds the growth of this write to the sums of its owners. A sum never becomes negative: if a damaged
+    /// file has a sum that is too small, it stays at 0 and `check` reports it.
     ///
-    /// Call it before it is decided that the write stays: if a sum cannot be read, none is moved, and the write must
-    /// be taken back.
+    /// Call this before keeping the write. If a sum cannot be read, no sum is changed, and the caller must
+    /// undo the write.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
     pub(in crate::store) fn settle(&mut self) -> Result<()> {
-        let mut sums = Vec::with_capacity(self.growth.owned().len());
-        for (owner, grown) in self.growth.owned() {
+        let mut sums = Vec::with_capacity(self.growth.by_owner().len());
+        for (owner, grown) in self.growth.by_owner() {
             sums.push((owner.key(), owner.stored_bytes(self)?.saturating_add_signed(*grown)));
         }
         self.growth = Growth::default();

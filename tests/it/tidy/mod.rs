@@ -1,5 +1,6 @@
-//! Reads the sources and holds the map of ARCHITECTURE.md, so that it cannot rot.
+//! Checks the sources against the module rules in ARCHITECTURE.md.
 
+mod language;
 mod rules;
 mod samples;
 mod source;
@@ -10,7 +11,7 @@ use std::path::Path;
 use rules::Violation;
 use source::Source;
 
-/// Every source file under `src/`, by its path from there.
+/// Returns every source file under `src/`, with its path from there.
 fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut folders = vec![root.clone()];

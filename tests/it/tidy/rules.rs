@@ -1,10 +1,10 @@
-//! What the sources must hold to (design §3, §7). Each rule reads one file and answers where it is broken.
+//! The rules for the sources. Each rule reads one file and returns its violations.
 
 use std::fmt;
 
 use super::source::Source;
 
-/// Where a rule is broken, and how.
+/// A violation of a rule, and its place.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Violation {
     path: String,
@@ -14,15 +14,23 @@ pub struct Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "src/{}:{}: {}", self.path, self.line, self.what)
+        write!(f, "{}:{}: {}", self.path, self.line, self.what)
+    }
+}
+
+impl Violation {
+    /// A rule is broken in this line of a file of the repository.
+    pub fn new(path: &str, line: usize, what: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, what: what.into() }
     }
 }
 
 fn violation(source: &Source, at: usize, what: impl Into<String>) -> Violation {
-    Violation { path: source.path.clone(), line: source.line(at), what: what.into() }
+    Violation::new(&format!("src/{}", source.path), source.line(at), what)
 }
 
-/// The crates that only some may name, and who may: a folder, a file, or `*/http.rs` for every noun's.
+/// The crates that only some modules may use: a folder, a file, or `*/http.rs` for the `http.rs` of every
+/// resource module.
 const CRATES: &[(&[&str], &[&str])] = &[
     (&["redb"], &["store"]),
     (
@@ -31,18 +39,17 @@ const CRATES: &[(&[&str], &[&str])] = &[
     ),
     (&["clap"], &["cli", "config"]),
     (&["toml"], &["cli"]),
-    (&["clap_complete", "clap_mangen"], &["cli/manual.rs"]),
-    (&["sd_notify"], &["cli/manager.rs"]),
+    (&["clap_complete", "clap_mangen"], &["cli/man_pages.rs"]),
+    (&["sd_notify"], &["cli/systemd.rs"]),
     (&["tokio_rustls"], &["http/tls.rs", "http/server/tests.rs"]),
     (&["lettre"], &["mail"]),
-    (&["governor"], &["http/limits.rs"]),
+    (&["governor"], &["http/rate_limit.rs"]),
     (&["hickory_resolver"], &["dns.rs"]),
-    (&["metrics", "metrics_exporter_prometheus", "metrics_process"], &["meters"]),
-    (&["sqlparser"], &["resources/batch_exports/hogql.rs"]),
+    (&["prometheus"], &["metrics"]),
     (&["ammonia", "pulldown_cmark"], &["resources/sharing/page/markdown.rs"]),
 ];
 
-/// Crates are named only where they belong.
+/// Restricts crates to the modules in [`CRATES`].
 pub fn crates(source: &Source) -> Vec<Violation> {
     let belongs = |place: &&str| match *place {
         "*/http.rs" => source.is_wire(),
@@ -61,16 +68,16 @@ pub fn crates(source: &Source) -> Vec<Violation> {
     found
 }
 
-/// What a rule must not do by itself.
+/// Names that rules must not use, and the reasons.
 const IMPURE: [(&str, &str); 5] = [
-    ("await", "a rule never waits"),
-    ("Clock", "a rule is told the time"),
-    ("SystemTime", "a rule is told the time"),
-    ("Seed", "a rule is handed what it draws from"),
-    ("random_bytes", "a rule is handed what it draws from"),
+    ("await", "a rule must not wait"),
+    ("Clock", "a rule receives the time as an argument"),
+    ("SystemTime", "a rule receives the time as an argument"),
+    ("Seed", "a rule receives its random source as an argument"),
+    ("random_bytes", "a rule receives its random source as an argument"),
 ];
 
-/// Rules never wait, never read the clock, never draw randomness by themselves.
+/// Rules of resource modules never wait, never read the clock, and never create random numbers by themselves.
 pub fn purity(source: &Source) -> Vec<Violation> {
     if source.is_test() || source.is_wire() || source.noun().is_none() {
         return Vec::new();
@@ -80,54 +87,54 @@ pub fn purity(source: &Source) -> Vec<Violation> {
     words.map(|(at, (word, why))| violation(source, at, format!("{word}: {why}"))).collect()
 }
 
-/// The order of the nouns: rules look only leftwards. `access` is `src/access/`.
+/// The order of the resource modules. A module may use only modules before it. `auth` is `src/auth/`.
 const ORDER: &[&[&str]] = &[
     &["users", "organizations"],
     &["members"],
     &["projects"],
     &["api_keys"],
-    &["access"],
+    &["auth"],
     &["collaborators", "sharing", "access_controls"],
     &["dashboards"],
     &["domains", "invites", "batch_exports"],
     &["signup"],
     &["activity"],
-    &["sweeps"],
+    &["cascade_delete"],
 ];
 
 fn rank(noun: &str) -> Option<usize> {
     ORDER.iter().position(|nouns| nouns.contains(&noun))
 }
 
-/// What each room of `src/` may import besides itself, from the ground up. A noun's `http.rs` may name
-/// more than its rules.
+/// What each folder or file of `src/` may import besides itself, from the bottom up. The `http.rs` of a
+/// resource module may import more than its rules.
 const ROOMS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("patch", &[]),
-    ("background", &["error"]),
-    ("fair", &[]),
+    ("low_priority", &["error"]),
+    ("fair_queue", &[]),
     ("time", &["error"]),
     ("json", &["error"]),
     ("secret", &["error", "time"]),
     ("input", &["error", "json", "patch", "time"]),
-    ("store", &["background", "error", "fair", "secret", "time"]),
+    ("store", &["low_priority", "error", "fair_queue", "secret", "time"]),
     ("ids", &["store"]),
     ("etag", &["error", "store"]),
     ("idempotency", &["error", "ids", "store", "time"]),
-    ("meters", &[]),
-    ("dns", &["config", "error", "fair"]),
-    ("mail", &["config", "error", "ids", "meters", "secret", "store", "time"]),
-    ("config", &["meters", "store", "time"]),
+    ("metrics", &[]),
+    ("dns", &["config", "error", "fair_queue"]),
+    ("mail", &["config", "error", "ids", "metrics", "secret", "store", "time"]),
+    ("config", &["metrics", "store", "time"]),
     (
-        "access",
+        "auth",
         &[
-            "background",
+            "low_priority",
             "error",
             "etag",
-            "fair",
+            "fair_queue",
             "idempotency",
             "ids",
-            "meters",
+            "metrics",
             "resources",
             "secret",
             "store",
@@ -137,10 +144,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "resources",
         &[
-            "access",
+            "auth",
             "error",
             "etag",
-            "fair",
+            "fair_queue",
             "idempotency",
             "ids",
             "input",
@@ -155,18 +162,18 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "state",
         &[
-            "access",
-            "background",
+            "auth",
+            "low_priority",
             "config",
             "dns",
             "error",
             "etag",
-            "fair",
+            "fair_queue",
             "http",
             "idempotency",
             "ids",
             "mail",
-            "meters",
+            "metrics",
             "resources",
             "secret",
             "store",
@@ -176,17 +183,17 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "http",
         &[
-            "access",
-            "background",
+            "auth",
+            "low_priority",
             "config",
             "error",
             "etag",
-            "fair",
+            "fair_queue",
             "idempotency",
             "ids",
             "input",
             "json",
-            "meters",
+            "metrics",
             "state",
             "store",
             "time",
@@ -195,10 +202,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "*/http.rs",
         &[
-            "access",
+            "auth",
             "error",
             "etag",
-            "fair",
+            "fair_queue",
             "http",
             "ids",
             "input",
@@ -211,13 +218,13 @@ const ROOMS: &[(&str, &[&str])] = &[
             "time",
         ],
     ),
-    ("router", &["access", "config", "http", "resources", "state"]),
+    ("router", &["auth", "config", "http", "resources", "state"]),
     (
         "operator",
         &[
-            "access",
+            "auth",
             "error",
-            "fair",
+            "fair_queue",
             "ids",
             "input",
             "json",
@@ -232,7 +239,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "bootstrap",
         &[
-            "access",
+            "auth",
             "config",
             "error",
             "ids",
@@ -253,7 +260,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "error",
             "http",
             "ids",
-            "meters",
+            "metrics",
             "operator",
             "resources",
             "router",
@@ -266,7 +273,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("lib", &[]),
 ];
 
-/// Each room imports only what lies under it, and each noun only what stands left of it.
+/// Each folder imports only what [`ROOMS`] allows, and each resource module only modules before it.
 pub fn imports(source: &Source) -> Vec<Violation> {
     if source.is_test() {
         return Vec::new();
@@ -274,7 +281,11 @@ pub fn imports(source: &Source) -> Vec<Violation> {
     let room = source.room().trim_end_matches(".rs");
     let row = if source.is_wire() { "*/http.rs" } else { room };
     let Some((_, may)) = ROOMS.iter().find(|(name, _)| *name == row) else {
-        return vec![violation(source, 0, format!("{room} is not on the map in tests/it/tidy"))];
+        return vec![violation(
+            source,
+            0,
+            format!("{room} is missing from the list in tests/it/tidy"),
+        )];
     };
     let mut found = Vec::new();
     for (at, path) in source.crate_paths() {
@@ -286,57 +297,61 @@ pub fn imports(source: &Source) -> Vec<Violation> {
     }
     if source.noun().is_some() {
         for at in source.places("super::super") {
-            found.push(violation(source, at, "a noun names another by crate::resources"));
+            found.push(violation(source, at, "use crate::resources for another resource module"));
         }
     }
     found.dedup();
     found
 }
 
-/// What is wrong with naming `parts` of another noun from this file, if anything is.
+/// Returns what is wrong with using `parts` of another resource module in this file, if anything is.
 fn between_nouns(source: &Source, parts: &[&str]) -> Option<String> {
     let own = source.noun();
-    let is_access = source.room() == "access";
+    let is_auth = source.room() == "auth";
     let (named, inside) = match parts {
-        ["access", ..] => ("access", None),
+        ["auth", ..] => ("auth", None),
         ["resources", named, inside @ ..] => (*named, inside.first().copied()),
-        ["resources"] if own.is_some() || is_access => return Some("name the noun".to_owned()),
+        ["resources"] if own.is_some() || is_auth => return Some("name the module".to_owned()),
         _ => return None,
     };
     if inside == Some("http") && source.room() != "router.rs" {
-        return Some(format!("{named}::http is the router's alone"));
+        return Some(format!("only the router may use {named}::http"));
     }
-    let (noun, file) = own.or(is_access.then_some(("access", "")))?;
-    // The wire, and how a noun is shown there, may read any noun's rules.
+    let (noun, file) = own.or(is_auth.then_some(("auth", "")))?;
+    // `http.rs` and `body.rs` may read the rules of any resource module.
     if noun == named || file == "http.rs" || file == "body.rs" {
         return None;
     }
     if inside == Some("body") {
-        return Some(format!("how {named} is shown is the wire's business"));
+        return Some(format!("only http.rs and body.rs may use {named}::body"));
     }
     match (rank(named), rank(noun)) {
         (Some(left), Some(right)) if left < right => None,
-        _ => Some(format!("{named} does not stand left of {noun}")),
+        _ => Some(format!("{named} does not come before {noun} in the order")),
     }
 }
 
-/// Every noun stands in the order.
+/// Every resource module is in the order.
 pub fn nouns(list: &Source) -> Vec<Violation> {
     let mut found = Vec::new();
     for at in list.places("pub mod ") {
         let noun = list.code[at + "pub mod ".len()..].split(';').next().expect("a name");
         if rank(noun).is_none() {
-            found.push(violation(list, at, format!("{noun} has no place in the order of nouns")));
+            found.push(violation(
+                list,
+                at,
+                format!("{noun} is missing from the order of resource modules"),
+            ));
         }
     }
     found
 }
 
-/// How a noun tells its routes.
+/// The function that registers a resource module's routes.
 const ROUTES: &str = "pub fn routes(routes: &mut Routes) {";
 
-/// Every noun's `http.rs` has the same items in the same order: imports, the paths, `routes`, then one
-/// handler a route and what they share. Nothing but `routes` is for others.
+/// The `http.rs` of every resource module has the same items in the same order: imports, the paths, `routes`,
+/// then a handler for each route and their shared code. Only `routes` is public.
 pub fn wire(source: &Source) -> Vec<Violation> {
     if !source.is_wire() {
         return Vec::new();
@@ -353,31 +368,31 @@ pub fn wire(source: &Source) -> Vec<Violation> {
     for line in source.code.split_inclusive('\n') {
         let handler = line.strip_prefix("async fn ").and_then(|rest| rest.split(['(', '<']).next());
         let wrong = if at > routes && begins(line, &["use ", "const "]) {
-            Some("imports and paths come before routes".to_owned())
+            Some("imports and paths must come before routes".to_owned())
         } else if at < routes && begins(line, &["fn ", "async fn ", "struct ", "impl "]) {
-            Some("routes comes before what it names".to_owned())
+            Some("routes must come before the handlers".to_owned())
         } else if at != routes && begins(line, &["pub"]) {
-            Some("nothing but routes is for others".to_owned())
+            Some("only routes may be public".to_owned())
         } else {
-            handler.filter(|name| !is_named(name)).map(|name| format!("no route names {name}"))
+            handler.filter(|name| !is_named(name)).map(|name| format!("no route uses {name}"))
         };
         found.extend(wrong.map(|what| violation(source, at, what)));
         at += line.len();
     }
     for (at, _) in source.with_texts.match_indices("\"/").filter(|(at, _)| *at > routes) {
-        found.push(violation(source, at, "a path is a constant above routes"));
+        found.push(violation(source, at, "a path must be a constant above routes"));
     }
     found
 }
 
-/// How many lines a file may have.
+/// The maximum number of lines in a file.
 const LINES: usize = 400;
 
-/// No file is unfinished or too long.
+/// Files are complete and not too long.
 pub fn size(source: &Source) -> Vec<Violation> {
     let mut found = Vec::new();
     if source.lines > LINES {
-        let what = format!("{} lines are more than {LINES}", source.lines);
+        let what = format!("{} lines, at most {LINES}", source.lines);
         found.push(violation(source, source.code.len(), what));
     }
     for unfinished in ["todo!", "unimplemented!"] {

@@ -1,9 +1,9 @@
-//! Each rule finds what it is there to find.
+//! Tests that each rule finds its violations.
 
 use super::rules::{Violation, crates, imports, nouns, purity, size, wire};
 use super::source::Source;
 
-/// The lines at which a rule is broken by a file of this path and text.
+/// Returns the lines at which a file with this path and text violates a rule.
 fn broken(rule: fn(&Source) -> Vec<Violation>, path: &str, text: &str) -> Vec<usize> {
     rule(&Source::new(path, text)).iter().map(|violation| violation.line).collect()
 }
@@ -27,7 +27,7 @@ fn a_crate_named_out_of_place_is_found() {
     assert_eq!(broken(crates, "cli/mod.rs", text), [2, 3]);
     assert_eq!(broken(crates, "resources/users/http.rs", text), [2, 4]);
     assert_eq!(broken(crates, "resources/users/mod.rs", text), [2, 3, 4]);
-    assert_eq!(broken(crates, "access/gate.rs", text), [2, 3, 4]);
+    assert_eq!(broken(crates, "auth/authorize.rs", text), [2, 3, 4]);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn an_import_from_above_is_found() {
     assert_eq!(broken(imports, "store/read.rs", text), [2]);
     assert_eq!(broken(imports, "resources/users/mod.rs", text), [2]);
     assert_eq!(broken(imports, "resources/users/http.rs", text), NONE);
-    assert_eq!(broken(imports, "http/page.rs", "use crate::resources::users;\n"), [1]);
+    assert_eq!(broken(imports, "http/paging.rs", "use crate::resources::users;\n"), [1]);
     assert_eq!(broken(imports, "attic.rs", ""), [1]);
 }
 
@@ -58,11 +58,11 @@ fn a_noun_that_looks_rightwards_is_found() {
     assert_eq!(broken(imports, "resources/members/mod.rs", text), NONE);
     assert_eq!(broken(imports, "resources/organizations/mod.rs", text), [1, 4]);
     assert_eq!(broken(imports, "resources/organizations/body.rs", text), NONE);
-    let inline = "fn f() {\n    crate::resources::sweeps::sweep(tx)\n}\n";
+    let inline = "fn f() {\n    crate::resources::cascade_delete::delete_batch(tx)\n}\n";
     assert_eq!(broken(imports, "resources/activity/mod.rs", inline), [2]);
-    assert_eq!(broken(imports, "access/gate.rs", inline), [2]);
-    assert_eq!(broken(imports, "access/gate.rs", "use crate::resources::api_keys;"), NONE);
-    assert_eq!(broken(imports, "resources/members/mod.rs", "use crate::access::Caller;"), [1]);
+    assert_eq!(broken(imports, "auth/authorize.rs", inline), [2]);
+    assert_eq!(broken(imports, "auth/authorize.rs", "use crate::resources::api_keys;"), NONE);
+    assert_eq!(broken(imports, "resources/members/mod.rs", "use crate::auth::Caller;"), [1]);
     assert_eq!(broken(imports, "resources/members/level.rs", "use super::super::users;"), [1]);
     assert_eq!(broken(imports, "resources/members/mod.rs", "use crate::resources;"), [1]);
 }

@@ -1,16 +1,16 @@
-//! A source file as the rules see it: code without comments, texts and tests, and the paths it names.
+//! A source file as the rules see it: code without comments, string literals and tests, and the paths in it.
 
 /// A source file.
 pub struct Source {
-    /// Its path from `src/`.
+    /// The path from `src/`.
     pub path: String,
-    /// All of it.
+    /// The whole text.
     pub text: String,
-    /// How many lines it has.
+    /// The number of lines.
     pub lines: usize,
-    /// Its code, with comments blanked out; texts are left, for what is said about them.
+    /// The code with comments replaced by spaces, string literals included.
     pub with_texts: String,
-    /// Its code, with comments and texts blanked out and its tests cut off.
+    /// The code with comments and string literals replaced by spaces, without the tests.
     pub code: String,
 }
 
@@ -27,34 +27,34 @@ impl Source {
         }
     }
 
-    /// Whether the file holds nothing but tests.
+    /// Whether the file contains only tests.
     pub fn is_test(&self) -> bool {
         self.path
             .split('/')
             .any(|part| part == "tests" || part == "tests.rs" || part == "testing.rs")
     }
 
-    /// The file's folder, or its name where it lies in none: `store`, `router.rs`.
+    /// Returns the first part of the path: a folder such as `store`, or a file such as `router.rs`.
     pub fn room(&self) -> &str {
         self.path.split('/').next().expect("a first part")
     }
 
-    /// The noun whose folder the file lies in, and the file's path in there.
+    /// Returns the resource module that the file belongs to, and the file's path inside it.
     pub fn noun(&self) -> Option<(&str, &str)> {
         self.path.strip_prefix("resources/")?.split_once('/')
     }
 
-    /// Whether the file is a noun's `http.rs`.
+    /// Whether the file is the `http.rs` of a resource module.
     pub fn is_wire(&self) -> bool {
         self.noun().is_some_and(|(_, file)| file == "http.rs")
     }
 
-    /// The line of the byte at `at`, from 1.
+    /// Returns the line of the byte at `at`, starting at 1.
     pub fn line(&self, at: usize) -> usize {
         self.code[..at].matches('\n').count() + 1
     }
 
-    /// Every identifier with where it stands.
+    /// Returns every identifier with its position.
     pub fn words(&self) -> impl Iterator<Item = (usize, &str)> {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         let mut from = 0;
@@ -66,12 +66,12 @@ impl Source {
         })
     }
 
-    /// Every place where `text` stands in the code.
+    /// Returns every position of `text` in the code.
     pub fn places(&self, text: &str) -> Vec<usize> {
         self.code.match_indices(text).map(|(at, _)| at).collect()
     }
 
-    /// Every path that begins with `crate::`, its groups spelled out: `crate::a::{b, c::D}` is
+    /// Returns every path that begins with `crate::`, with groups expanded: `crate::a::{b, c::D}` gives
     /// `a::b` and `a::c::D`.
     pub fn crate_paths(&self) -> Vec<(usize, String)> {
         let mut found = Vec::new();
@@ -86,7 +86,7 @@ impl Source {
     }
 }
 
-/// The paths of the use tree, or the one path, that `text` begins with.
+/// Returns the paths of the use tree, or the single path, at the start of `text`.
 fn spelled_out(text: &str) -> Vec<String> {
     if let Some(group) = text.strip_prefix('{') {
         return items(group).into_iter().flat_map(spelled_out).collect();
@@ -100,7 +100,7 @@ fn spelled_out(text: &str) -> Vec<String> {
     }
 }
 
-/// The items of a group, up to the brace that ends it.
+/// Returns the items of a group, up to its closing brace.
 fn items(group: &str) -> Vec<&str> {
     let (mut depth, mut start, mut found) = (0, 0, Vec::new());
     for (at, c) in group.char_indices() {
@@ -121,7 +121,7 @@ fn items(group: &str) -> Vec<&str> {
     found
 }
 
-/// `text` with its comments, and its texts where asked for, replaced by spaces, byte for byte.
+/// Replaces comments, and string literals if `texts` is set, with as many spaces.
 fn blank(text: &str, texts: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -146,7 +146,7 @@ fn blank(text: &str, texts: bool) -> String {
     out
 }
 
-/// The length of the text or character literal that `rest` begins with.
+/// Returns the length of the string or character literal at the start of `rest`.
 fn literal(rest: &str, before: Option<char>) -> Option<usize> {
     let within_a_word = before.is_some_and(|c| c.is_alphanumeric() || c == '_');
     if let Some(raw) = rest.strip_prefix('r').filter(|_| !within_a_word || before == Some('b')) {
@@ -160,14 +160,14 @@ fn literal(rest: &str, before: Option<char>) -> Option<usize> {
     if rest.starts_with('"') {
         return Some(quoted(rest, '"').unwrap_or(rest.len()));
     }
-    // A quote may also begin a lifetime, which no other quote ends so soon.
+    // A quote may also start a lifetime, which has no closing quote two characters later.
     let character = rest.strip_prefix('\'')?;
     let escaped = character.starts_with('\\');
     let closed = character.chars().nth(1) == Some('\'');
     if escaped || closed { quoted(rest, '\'') } else { None }
 }
 
-/// The length of the literal between two `quote`s that `rest` begins with.
+/// Returns the length of the literal between two `quote`s at the start of `rest`.
 fn quoted(rest: &str, quote: char) -> Option<usize> {
     let mut escaped = false;
     for (at, c) in rest.char_indices().skip(1) {

@@ -1,49 +1,50 @@
-//! The keys of each service's configuration (facts-crosscutting §e): which are required, which are secrets, and
-//! what each takes.
+//! The configuration keys of each service: their types, and which are required or secret.
 
 use serde_json::Value;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder};
 
 use crate::error::Result;
-use crate::input::{Choice, Email, Field, Flag, Integer, Kind, ListOf, Nullable, Schema, WebUrl};
+use crate::input::{
+    Choice, Email, Field, FieldType, Flag, Integer, ListOf, Nullable, Schema, WebUrl,
+};
 
 use super::Service;
-use super::kinds::{
+use super::field_types::{
     Authentications, Compressions, Exact, FileFormats, Filled, FilledUrl, PropertyTypes,
 };
 
 /// A key of a configuration.
-pub(super) struct Key {
+pub(super) struct ConfigKey {
     pub(super) name: &'static str,
     pub(super) is_required: bool,
-    /// Whether its value is kept apart and never shown.
+    /// Whether the value is stored separately and no response shows it.
     pub(super) is_secret: bool,
-    /// Checks and converts a value that is not null.
+    /// Validates and converts a value that is not null.
     pub(super) read: fn(&Value) -> Result<Value>,
-    /// The schema of its value.
+    /// Returns the schema of the value.
     schema: fn() -> Schema,
 }
 
-const fn required<K: Kind>(name: &'static str) -> Key
+const fn required<K: FieldType>(name: &'static str) -> ConfigKey
 where
     K::Value: Into<Value>,
 {
-    Key { name, is_required: true, is_secret: false, read: read::<K>, schema: K::schema }
+    ConfigKey { name, is_required: true, is_secret: false, read: read::<K>, schema: K::schema }
 }
 
-const fn optional<K: Kind>(name: &'static str) -> Key
+const fn optional<K: FieldType>(name: &'static str) -> ConfigKey
 where
     K::Value: Into<Value>,
 {
-    Key { is_required: false, schema: Nullable::<K>::property, ..required::<K>(name) }
+    ConfigKey { is_required: false, schema: Nullable::<K>::property, ..required::<K>(name) }
 }
 
-impl Key {
+impl ConfigKey {
     const fn secret(self) -> Self {
         Self { is_secret: true, ..self }
     }
 
-    /// The schema of its value, which says of a secret that it is only ever sent.
+    /// Returns the schema of the value. The schema of a secret is write-only.
     fn property(&self) -> Schema {
         let mut schema = (self.schema)();
         if let (true, Schema::Object(value)) = (self.is_secret, &mut schema) {
@@ -53,24 +54,24 @@ impl Key {
     }
 }
 
-fn read<K: Kind>(value: &Value) -> Result<Value>
+fn read<K: FieldType>(value: &Value) -> Result<Value>
 where
     K::Value: Into<Value>,
 {
     K::read(value).map(Into::into)
 }
 
-/// Names of tables, hosts, buckets and the like.
+/// The name of a table, host, bucket or similar.
 type Word = Exact<512>;
-/// One that says something.
+/// A name that must not be blank.
 type Named = Filled<512>;
-/// A private key, as PEM.
+/// A private key in PEM format.
 type Pem = Exact<16_384>;
-/// Names of events.
+/// A list of event names.
 type Events = ListOf<Filled<400>, 500>;
 type Port = Integer<1, 65_535>;
 
-const S3: &[Key] = &[
+const S3: &[ConfigKey] = &[
     required::<Named>("bucket_name"),
     required::<Named>("region"),
     required::<Word>("prefix"),
@@ -85,7 +86,7 @@ const S3: &[Key] = &[
     optional::<Events>("include_events"),
 ];
 
-const SNOWFLAKE: &[Key] = &[
+const SNOWFLAKE: &[ConfigKey] = &[
     required::<Named>("user").secret(),
     required::<Named>("account"),
     required::<Named>("database"),
@@ -99,7 +100,7 @@ const SNOWFLAKE: &[Key] = &[
     optional::<Word>("role"),
 ];
 
-const POSTGRES: &[Key] = &[
+const POSTGRES: &[ConfigKey] = &[
     required::<Named>("user").secret(),
     required::<Named>("password").secret(),
     required::<Named>("host"),
@@ -110,7 +111,7 @@ const POSTGRES: &[Key] = &[
     optional::<Flag>("has_self_signed_cert"),
 ];
 
-const REDSHIFT: &[Key] = &[
+const REDSHIFT: &[ConfigKey] = &[
     required::<Named>("user").secret(),
     required::<Named>("password").secret(),
     required::<Named>("host"),
@@ -122,7 +123,7 @@ const REDSHIFT: &[Key] = &[
     optional::<Choice<PropertyTypes>>("properties_data_type"),
 ];
 
-const BIG_QUERY: &[Key] = &[
+const BIG_QUERY: &[ConfigKey] = &[
     required::<Named>("project_id"),
     required::<Named>("dataset_id"),
     required::<Filled<16_384>>("private_key").secret(),
@@ -133,12 +134,13 @@ const BIG_QUERY: &[Key] = &[
     optional::<Flag>("use_json_type"),
 ];
 
-const HTTP: &[Key] = &[required::<FilledUrl>("url"), required::<Filled<2048>>("token").secret()];
+const HTTP: &[ConfigKey] =
+    &[required::<FilledUrl>("url"), required::<Filled<2048>>("token").secret()];
 
-const NO_OP: &[Key] = &[optional::<Word>("arg")];
+const NO_OP: &[ConfigKey] = &[optional::<Word>("arg")];
 
-/// The keys of a service's configuration, in the order in which they are checked and shown.
-pub(super) const fn of(service: Service) -> &'static [Key] {
+/// Returns the keys of a service's configuration, in the order in which they are checked and shown.
+pub(super) const fn of(service: Service) -> &'static [ConfigKey] {
     match service {
         Service::S3 => S3,
         Service::Snowflake => SNOWFLAKE,
@@ -150,7 +152,7 @@ pub(super) const fn of(service: Service) -> &'static [Key] {
     }
 }
 
-/// The schema of a service's configuration.
+/// Returns the schema of a service's configuration.
 pub(super) fn schema(service: Service) -> Schema {
     let config =
         ObjectBuilder::new().additional_properties(Some(AdditionalProperties::FreeForm(false)));

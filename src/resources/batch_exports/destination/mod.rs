@@ -1,8 +1,7 @@
-//! Where an export goes: a service and its configuration, of which the secrets are kept apart
-//! (facts-crosscutting §e).
+//! The destination of an export: a service and its configuration. Secrets are stored separately.
 
+mod field_types;
 mod keys;
-mod kinds;
 
 use std::fmt;
 
@@ -15,13 +14,13 @@ use utoipa::openapi::schema::{Discriminator, ObjectBuilder, OneOfBuilder, Type};
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
-    Choice, Choices, FreeObject, JsonObject, Kind, Nested, Required, Schema, choices_schema,
+    Choice, Choices, FieldType, FreeObject, JsonObject, Nested, Required, Schema, choices_schema,
 };
 
-/// A service that exports go to.
+/// A service that exports are sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Service {
-    /// Amazon S3, or what speaks like it.
+    /// Amazon S3 or a compatible service.
     S3,
     /// Snowflake.
     Snowflake,
@@ -34,12 +33,12 @@ pub enum Service {
     /// Any HTTP endpoint.
     #[serde(rename = "HTTP")]
     Http,
-    /// Nothing.
+    /// No service: the data is discarded.
     NoOp,
 }
 
 impl Service {
-    const fn word(self) -> &'static str {
+    const fn as_str(self) -> &'static str {
         match self {
             Self::S3 => "S3",
             Self::Snowflake => "Snowflake",
@@ -51,15 +50,15 @@ impl Service {
         }
     }
 
-    /// What the schema of a destination of this service is called.
+    /// Returns the name of the schema of a destination of this service.
     fn destination(self) -> String {
-        format!("{}Destination", self.word())
+        format!("{}Destination", self.as_str())
     }
 }
 
 impl From<Service> for Value {
     fn from(service: Service) -> Self {
-        service.word().into()
+        service.as_str().into()
     }
 }
 
@@ -78,48 +77,48 @@ impl Choices for Service {
 
 choices_schema!(Service);
 
-/// A destination as it is shown: no secret is in it.
+/// The destination of a batch export, without secrets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Destination)]
 pub struct Target {
     /// The service.
     pub r#type: Service,
-    /// Its configuration without the secrets, in the order of the facts.
+    /// The configuration without secrets, in PostHog's order of keys.
     #[schema(value_type = Map<String, Value>)]
     pub config: JsonObject,
 }
 
-/// A destination whose configuration was checked as a whole, its secrets set apart.
+/// A checked destination, with its secrets separated.
 #[derive(Clone)]
 pub struct Destination {
-    /// What is shown of it.
+    /// The part that responses show.
     pub target: Target,
-    /// What never is.
+    /// The secret values, which no response shows.
     pub secrets: JsonObject,
 }
 
-/// Shows nothing of the secrets.
+/// Hides the secrets.
 impl fmt::Debug for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Destination").field("target", &self.target).finish_non_exhaustive()
     }
 }
 
-/// A configuration as it was sent, secrets and all.
+/// The configuration of a request, which may contain secrets.
 #[derive(Clone)]
 pub struct SentConfig(JsonObject);
 
-/// Shows nothing: which of it is a secret is not known yet.
+/// Hides all values: without the service it is not known which ones are secret.
 impl fmt::Debug for SentConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SentConfig(..)")
     }
 }
 
-/// Any object within the bounds of what is free-form.
-pub struct Config;
+/// An object of any keys, within the limits of free-form values.
+pub struct ConfigField;
 
-impl Kind for Config {
+impl FieldType for ConfigField {
     type Value = SentConfig;
 
     fn read(value: &Value) -> Result<SentConfig> {
@@ -132,29 +131,29 @@ impl Kind for Config {
 }
 
 input! {
-    /// Where an export goes.
+    /// The destination of a batch export.
     pub struct DestinationFields {
         /// The service.
         r#type: Required<Choice<Service>>,
-        /// Its configuration, whose keys depend on the service.
-        config: Required<Config>,
+        /// The configuration of the service. Its keys depend on the service.
+        config: Required<ConfigField>,
     }
 }
 
 input! {
-    /// What may be changed of where an export goes.
+    /// The fields of a destination to update.
     pub struct DestinationPatch {
-        /// The service. Another one begins with a new configuration.
+        /// The service. Another service needs a complete new configuration.
         r#type: Choice<Service>,
-        /// The keys of its configuration that change; null clears an optional one.
-        config: Config,
+        /// The keys of the configuration to update. Null removes an optional key.
+        config: ConfigField,
     }
 }
 
-/// A destination that is sent whole.
+/// A complete destination.
 pub struct WholeDestination;
 
-impl Kind for WholeDestination {
+impl FieldType for WholeDestination {
     type Value = Destination;
 
     fn read(value: &Value) -> Result<Destination> {
@@ -162,21 +161,21 @@ impl Kind for WholeDestination {
         Destination::of(r#type, config.0)
     }
 
-    /// Which keys a configuration has depends on the service: a schema for each, called after it.
+    /// Returns one schema for each service, named after it, because the keys depend on the service.
     fn schema() -> Schema {
         let of_service = |one_of: OneOfBuilder, service: &Service| {
             let named = ObjectBuilder::new().schema_type(Type::String);
             let one = ObjectBuilder::new()
                 .title(Some(service.destination()))
-                .description(Some(format!("Where an export goes: {}.", service.word())))
-                .property("type", named.enum_values(Some([service.word()])))
+                .description(Some(format!("A destination of type {}.", service.as_str())))
+                .property("type", named.enum_values(Some([service.as_str()])))
                 .property("config", keys::schema(*service))
                 .required("type")
                 .required("config");
             one_of.item(one)
         };
         let places = Service::ALL.iter().map(|service| {
-            (service.word(), Ref::from_schema_name(service.destination()).ref_location)
+            (service.as_str(), Ref::from_schema_name(service.destination()).ref_location)
         });
         Service::ALL
             .iter()
@@ -187,12 +186,12 @@ impl Kind for WholeDestination {
 }
 
 impl DestinationPatch {
-    /// The destination that this makes of a stored one: key by key, so that what was not sent, secrets above
-    /// all, is kept. Another service begins anew.
+    /// Merges the patch into a stored destination, key by key. Keys that are left out keep their values, including
+    /// secrets. A patch with another service starts from an empty configuration.
     ///
     /// # Errors
-    /// 400 for what the configuration as a whole lacks or may not have.
-    pub fn onto(&self, stored: &Target, secrets: &JsonObject) -> Result<Destination> {
+    /// 400 if the merged configuration lacks a required key or has an invalid one.
+    pub fn merge(&self, stored: &Target, secrets: &JsonObject) -> Result<Destination> {
         let service = self.r#type.unwrap_or(stored.r#type);
         let mut config = JsonObject::new();
         if service == stored.r#type {
@@ -205,18 +204,18 @@ impl DestinationPatch {
 }
 
 impl Destination {
-    /// Checks a configuration as a whole.
+    /// Checks a complete configuration.
     fn of(service: Service, config: JsonObject) -> Result<Self> {
-        check(service, config).map_err(|error| error.within("config"))
+        check(service, config).map_err(|error| error.with_attr_prefix("config"))
     }
 }
 
 fn check(service: Service, config: JsonObject) -> Result<Destination> {
     let keys = keys::of(service);
     require_known(keys, &config)?;
-    // A merged one may be longer than what was sent.
+    // A merged configuration may exceed the limits although the request does not.
     let config = FreeObject::read(&Value::Object(config))?;
-    let (mut shown, mut secrets) = (JsonObject::new(), JsonObject::new());
+    let (mut fields, mut secrets) = (JsonObject::new(), JsonObject::new());
     for key in keys {
         let value = match config.get(key.name) {
             None if key.is_required => {
@@ -227,21 +226,22 @@ fn check(service: Service, config: JsonObject) -> Result<Destination> {
                 return Err(Error::field(key.name, "null", "This field may not be null."));
             }
             None | Some(Value::Null) => continue,
-            Some(value) => (key.read)(value).map_err(|error| error.within(key.name))?,
+            Some(value) => (key.read)(value).map_err(|error| error.with_attr_prefix(key.name))?,
         };
-        let part = if key.is_secret { &mut secrets } else { &mut shown };
+        let part = if key.is_secret { &mut secrets } else { &mut fields };
         part.insert(key.name.to_owned(), value);
     }
     match service {
-        Service::S3 => require_compressible(&shown)?,
-        Service::Snowflake => require_credentials(&shown, &secrets)?,
+        Service::S3 => require_compressible(&fields)?,
+        Service::Snowflake => require_credentials(&fields, &secrets)?,
         _ => {}
     }
-    Ok(Destination { target: Target { r#type: service, config: shown }, secrets })
+    Ok(Destination { target: Target { r#type: service, config: fields }, secrets })
 }
 
-/// Names only the first few: an answer should not grow with what was sent.
-fn require_known(keys: &[keys::Key], config: &JsonObject) -> Result<()> {
+/// Fails if the configuration has unknown keys. Names only the first few, so that the error does not grow with the
+/// request.
+fn require_known(keys: &[keys::ConfigKey], config: &JsonObject) -> Result<()> {
     const TOLD: usize = 5;
     const LENGTH: usize = 50;
     let is_known = |name: &str| keys.iter().any(|key| key.name == name);
@@ -258,7 +258,7 @@ fn require_known(keys: &[keys::Key], config: &JsonObject) -> Result<()> {
     Err(Error::invalid("invalid_input", detail))
 }
 
-/// Which compression goes with which format of files; lines of JSON where none is named.
+/// Checks that the file format supports the compression. The default format is `JSONLines`.
 fn require_compressible(config: &JsonObject) -> Result<()> {
     let text = |name: &str| config.get(name).and_then(Value::as_str);
     let format = text("file_format").unwrap_or("JSONLines");
@@ -275,7 +275,7 @@ fn require_compressible(config: &JsonObject) -> Result<()> {
     }
 }
 
-/// By password where nothing else is said.
+/// Checks that Snowflake's credentials are present. The default authentication is by password.
 fn require_credentials(config: &JsonObject, secrets: &JsonObject) -> Result<()> {
     let has = |name: &str| {
         secrets.get(name).and_then(Value::as_str).is_some_and(|secret| !secret.is_empty())
@@ -310,7 +310,7 @@ mod tests {
         }
     }
 
-    /// The name that is stored, and the one that is sent and shown, are the same.
+    /// The stored name of a service is the one that requests and responses use.
     #[test]
     fn a_service_is_stored_under_its_name() {
         for service in Service::ALL {
@@ -319,7 +319,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is sent first and whatever later: the later values hold, and no other.
+        /// Later values replace earlier ones, and no other values change.
         #[test]
         fn merging_is_as_sending_all_at_once(
             first in "[a-z]{1,4}", secret in "[a-z]{1,4}",
@@ -332,7 +332,7 @@ mod tests {
             }));
             let stored = Destination::of(Service::Postgres, whole.clone()).unwrap();
             let sent = DestinationPatch { r#type: None, config: Some(SentConfig(config(&json!(later)))) };
-            let merged = sent.onto(&stored.target, &stored.secrets).unwrap();
+            let merged = sent.merge(&stored.target, &stored.secrets).unwrap();
             let mut expected = whole;
             expected.extend(config(&json!(later)));
             let at_once = Destination::of(Service::Postgres, expected).unwrap();

@@ -1,12 +1,8 @@
-//! Which queries are read, and what reading them takes at the most.
+//! Tests which queries the parser accepts, and how long it takes at most.
 
 use proptest::prelude::*;
 
 use super::*;
-
-fn check(text: &str) -> Result<(), &'static str> {
-    check_aside(text).expect("a thread")
-}
 
 #[test]
 fn queries_over_events_are_read() {
@@ -20,6 +16,12 @@ fn queries_over_events_are_read() {
         "SELECT event FROM events WHERE timestamp > now() - INTERVAL 1 DAY",
         "SELECT event FROM events WHERE distinct_id IN (SELECT distinct_id FROM events WHERE event = 'x')",
         "(SELECT event FROM events)",
+        "SELECT quantile(0.9)(a), sum(a) OVER (PARTITION BY b ORDER BY c ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM events",
+        "SELECT CASE WHEN a THEN 1 ELSE .5 END, CAST(a AS Nullable(DateTime64(3, 'UTC'))), a::Int8 FROM events",
+        "SELECT DISTINCT * EXCEPT (a, b) FROM events FINAL SAMPLE 1/10 PREWHERE a WHERE b IS NOT NULL OR c IS DISTINCT FROM 1",
+        "SELECT a FROM events GROUP BY GROUPING SETS ((a), ()) WITH TOTALS HAVING b ORDER BY a NULLS LAST LIMIT 1 BY b LIMIT 9",
+        "SELECT TRIM(BOTH ' ' FROM a), EXTRACT(DAY FROM b), left(c, 2), order, `a``b`, 0x1F, 1e-5 FROM events",
+        "SELECT DATE '2025-01-01', date, interval FROM events WHERE a NOT BETWEEN 1 AND 2 AND NOT EXISTS (SELECT 1 FROM events)",
         "SELECT 'it''s; DROP \\' UNION JOIN' FROM events",
     ] {
         assert_eq!(check(text), Ok(()), "{text}");
@@ -51,12 +53,25 @@ fn other_queries_are_refused_for_what_is_wrong() {
                 "SELECT * FROM events CONNECT BY a",
                 "SELECT TOP 5 * FROM events",
                 "SELECT * FROM events WITH (NOLOCK)",
+                "SELECT a, FROM events",
+                "SELECT a b c FROM events",
+                "SELECT 1 + * FROM events",
+                "SELECT 'a' (b) FROM events",
+                "SELECT a ?? b FROM events",
+                "SELECT * FROM (events)",
+                "SELECT * FROM events BY a",
+                "SELECT * FROM events WHERE a, b",
+                "SELECT * FROM events WHERE a WHERE b",
+                "SELECT * FROM events /* a comment",
+                "SELECT * FROM persons JOIN",
+                "SELECT (SELECT 1 FROM persons) FROM events WHERE",
             ][..],
         ),
         (
             UNION,
             &[
                 "SELECT 1 FROM events UNION ALL SELECT 2 FROM events",
+                "SELECT 1 FROM persons UNION ALL SELECT 2",
                 "SELECT event FROM events INTERSECT SELECT event FROM events",
                 "(SELECT 1 FROM events UNION ALL SELECT 2 FROM events)",
                 "SELECT * FROM events WHERE a IN (SELECT a FROM events UNION ALL SELECT b FROM events)",
@@ -69,10 +84,12 @@ fn other_queries_are_refused_for_what_is_wrong() {
                 "SELECT * FROM events e LEFT JOIN events f ON e.id = f.id",
                 "SELECT * FROM events, persons",
                 "SELECT * FROM (events JOIN persons ON 1)",
+                "SELECT * FROM events LEFT ARRAY JOIN a AS b",
+                "SELECT (SELECT 1 FROM persons) FROM events, persons",
             ],
         ),
         (
-            ELSEWHERE,
+            NOT_EVENTS,
             &[
                 "SELECT 1",
                 "SELECT * FROM persons",
@@ -152,7 +169,7 @@ fn is_judged_at_once(text: &str) {
     assert!(begun.elapsed().as_millis() < 1000, "{:?} for {text}", begun.elapsed());
 }
 
-/// Depths that are let in, where what is read twice at each level would be read without end.
+/// Depths that the parser accepts, with constructs for which backtracking would take exponential time.
 #[test]
 fn what_is_let_in_is_read_at_once_at_every_depth() {
     for depth in 1..=44 {
@@ -237,5 +254,22 @@ proptest! {
     #[test]
     fn any_text_is_judged(text in ".{0,80}") {
         let _ = check(&text);
+    }
+
+    /// Backtracking would take far longer than this.
+    #[test]
+    fn time_grows_with_the_number_of_tokens_only(
+        parts in proptest::collection::vec(
+            prop::sample::select(vec![
+                "(", "[", "f(", "a[", "CASE WHEN ", "x -> ", "NOT ", "INTERVAL ", "a.", "a + ", "a AS b, ", "(SELECT ", "1 FROM ", "EXISTS (",
+                "CAST(a AS b(", "DISTINCT ", ")", "]", " THEN ", " END", " IN ", " OVER (", "'", "/*", "`",
+            ]), 1..6),
+        times in 1_usize..800,
+    ) {
+        let text = format!("SELECT {}", parts.concat().repeat(times));
+        let text = text.get(..text.len().min(MAX_LENGTH)).expect("ASCII");
+        let start = std::time::Instant::now();
+        let _ = check(text);
+        prop_assert!(start.elapsed().as_millis() < 200, "{:?} for {text}", start.elapsed());
     }
 }

@@ -1,4 +1,4 @@
-//! What a template is made of, as it is sent and as the built-in ones are kept (facts-dashboards §6).
+//! The format of templates, both built-in ones and those in requests. See `docs/spec/templates.md`.
 
 use serde_json::Value;
 use utoipa::openapi::RefOr;
@@ -7,71 +7,72 @@ use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ObjectBuilder, Type};
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
-    Field, FreeObject, Input, Kind, ListOf, Nested, Nullable, Required, Schema, Tags, Text, Untyped,
+    Field, FieldType, FreeObject, Input, ListOf, Nested, Nullable, Required, Schema, Tags, Text,
+    Untyped,
 };
-use crate::resources::dashboards::tiles::{Layouts, MOST};
+use crate::resources::dashboards::tiles::MAX_TILES;
 
 use super::shape;
 
 input! {
-    /// What to make a dashboard from.
+    /// A request that creates a dashboard from a template.
     pub struct FromTemplate {
         /// The template.
         template: Template,
-        /// Without effect.
+        /// Ignored.
         name: Untyped,
-        /// Without effect.
+        /// Ignored.
         description: Untyped,
-        /// Without effect.
+        /// Ignored.
         pinned: Untyped,
-        /// Without effect.
+        /// Ignored.
         deleted: Untyped,
-        /// Without effect.
+        /// Ignored.
         use_template: Untyped,
-        /// Without effect.
+        /// Ignored.
         use_dashboard: Untyped,
-        /// Without effect.
+        /// Ignored.
         delete_insights: Untyped,
-        /// Without effect.
+        /// Ignored.
         tags: Untyped,
-        /// Without effect.
+        /// Ignored.
         restriction_level: Untyped,
     }
 }
 
 input! {
-    /// A template for a dashboard and what stands on it. Other members are passed over.
+    /// A template of a dashboard and its tiles. Unknown fields are ignored.
     pub struct Template {
-        /// The dashboard's name.
+        /// Name of the dashboard.
         template_name: Required<Text<400>>,
-        /// What the dashboard is for.
+        /// Description of the dashboard.
         dashboard_description: Required<Text<16_384>>,
-        /// What its tiles are filtered by.
+        /// Filters that apply to every tile.
         dashboard_filters: Required<FreeObject>,
-        /// Its tiles: as many as a dashboard may have, and at least one.
-        tiles: Required<ListOf<Tile, MOST>>,
-        /// Words to find it by.
+        /// Tiles in their order: from 1 to 1,000.
+        tiles: Required<ListOf<Tile, MAX_TILES>>,
+        /// Tags of the dashboard.
         tags: Tags,
     }
 }
 
 impl Template {
-    /// The template that a value is.
+    /// Reads a template from JSON.
     ///
     /// # Errors
-    /// 400 for what does not look like one, or passes a limit.
+    /// 400 if the value does not have the format of a template, or exceeds a limit.
     pub(super) fn read(value: &Value) -> Result<Self> {
         shape::require(value)?;
-        Nested::<Self>::read(value).map_err(|error| error.within("template"))
+        Nested::<Self>::read(value).map_err(|error| error.with_attr_prefix("template"))
     }
 }
 
 impl Field for Template {
-    type Out = Self;
+    type Output = Self;
 
     const REQUIRED: bool = true;
 
-    fn take(name: &str, value: Option<&Value>) -> Result<Self> {
+    fn parse(name: &str, value: Option<&Value>) -> Result<Self> {
         let missing = || Error::field(name, "required", "This field is required.");
         Self::read(value.ok_or_else(missing)?)
     }
@@ -90,18 +91,18 @@ impl Field for Template {
 /// A tile of a template.
 #[derive(Debug, Clone)]
 pub enum Tile {
-    /// Shows an insight.
+    /// A tile that shows an insight.
     Insight(InsightTile),
-    /// Shows a text.
+    /// A tile that shows a text.
     Text(TextTile),
-    /// Of a kind that is not known, and passed over.
+    /// A tile of an unknown type, which is ignored.
     Other,
 }
 
 input! {
-    /// What kind of tile it is.
-    struct Sort {
-        /// `INSIGHT`, `TEXT`, or something that is passed over.
+    /// The type of a tile.
+    struct TileType {
+        /// `INSIGHT` or `TEXT`. A tile of another type is ignored.
         r#type: Required<Text<400>>,
     }
 }
@@ -109,17 +110,17 @@ input! {
 input! {
     /// A tile that shows an insight.
     pub struct InsightTile {
-        /// The insight's name.
+        /// Name of the insight.
         name: Nullable<Text<400>>,
-        /// What the insight is for.
+        /// Description of the insight.
         description: Nullable<Text<16_384>>,
-        /// What it asks.
+        /// The query.
         query: Nullable<FreeObject>,
-        /// What it asks, in the old form; without effect beside a query.
+        /// The query in the legacy format. Ignored if `query` is set.
         filters: Nullable<FreeObject>,
-        /// Where the tile stands.
-        layouts: Nullable<Layouts>,
-        /// The tile's colour.
+        /// Positions of the tile: any object.
+        layouts: Nullable<FreeObject>,
+        /// Color of the tile.
         color: Nullable<Text<400>>,
     }
 }
@@ -127,20 +128,20 @@ input! {
 input! {
     /// A tile that shows a text.
     pub struct TextTile {
-        /// The text.
+        /// The Markdown.
         body: Nullable<Text<4000>>,
-        /// Where the tile stands.
-        layouts: Nullable<Layouts>,
-        /// The tile's colour.
+        /// Positions of the tile: any object.
+        layouts: Nullable<FreeObject>,
+        /// Color of the tile.
         color: Nullable<Text<400>>,
     }
 }
 
-impl Kind for Tile {
+impl FieldType for Tile {
     type Value = Self;
 
     fn read(value: &Value) -> Result<Self> {
-        let Sort { r#type } = Nested::read(value)?;
+        let TileType { r#type } = Nested::read(value)?;
         match r#type.as_str() {
             "INSIGHT" => Nested::read(value).map(Self::Insight),
             "TEXT" => Nested::read(value).map(Self::Text),
@@ -148,7 +149,7 @@ impl Kind for Tile {
         }
     }
 
-    /// A tile of another type is passed over.
+    /// Lists the known types only, although tiles of other types are accepted and ignored.
     fn schema() -> Schema {
         let of = |name: &str, schema: Schema| {
             let named = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([name]));

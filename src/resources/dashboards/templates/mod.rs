@@ -1,36 +1,36 @@
-//! Templates: what a dashboard may be made from, built in or sent along (facts-dashboards §5, §6).
+//! Templates of dashboards, built in or sent in a request. See `docs/spec/templates.md`.
 
 mod input;
 mod shape;
 
 use serde_json::Value;
 
-use crate::access::{Caller, InProject};
+use crate::auth::{Caller, InProject};
 use crate::error::{Error, Result};
 use crate::ids::DashboardId;
 use crate::input::{JsonObject, Parsed};
 use crate::patch::Patch;
-use crate::secret::Draw;
+use crate::secret::SeededRng;
 use crate::store::WriteTx;
 use crate::time::Timestamp;
 
 use super::insights::NewInsight;
-use super::tiles::{self, Look};
-use super::{Dashboard, DetailsShown};
+use super::tiles::{self, TileStyle};
+use super::{Dashboard, DetailsFields};
 
 pub use input::{FromTemplate, InsightTile, Template, TextTile, Tile};
 
-/// The built-in templates, each under the names that `use_template` knows it by.
+/// The built-in templates as JSON, each with the names that `use_template` accepts for it.
 const BUILT_IN: [(&[&str], &str); 2] = [
     (&["DEFAULT_APP", "Product analytics"], include_str!("product_analytics.json")),
     (&["WEBSITE_TRAFFIC"], include_str!("website_traffic.json")),
 ];
 
 impl Template {
-    /// The built-in template of this name.
+    /// Returns the built-in template with this name.
     ///
     /// # Errors
-    /// 400 for none.
+    /// 400 if there is no such template.
     pub(super) fn built_in(name: &str) -> Result<Self> {
         let Some((_, text)) = BUILT_IN.iter().find(|(names, _)| names.contains(&name)) else {
             let detail = format!("Invalid template provided: {name}");
@@ -40,41 +40,41 @@ impl Template {
         Self::read(&template).map_err(Error::internal)
     }
 
-    /// Writes what the template says of the dashboard itself: its name only where it has none, its tags
-    /// besides those it has.
-    pub(super) fn fill(&self, dashboard: &mut Dashboard, details: &mut DetailsShown) {
-        let shown = &mut dashboard.shown;
-        if shown.name.as_deref().unwrap_or_default().is_empty() {
-            shown.name = Some(self.template_name.clone());
+    /// Applies the template to a new dashboard: sets the name if the dashboard has none, replaces
+    /// description and filters, and adds tags.
+    pub(super) fn fill(&self, dashboard: &mut Dashboard, details: &mut DetailsFields) {
+        let fields = &mut dashboard.fields;
+        if fields.name.as_deref().unwrap_or_default().is_empty() {
+            fields.name = Some(self.template_name.clone());
         }
-        shown.description.clone_from(&self.dashboard_description);
-        shown.tags.extend(self.tags.iter().flatten().cloned());
-        shown.tags.sort();
-        shown.tags.dedup();
+        fields.description.clone_from(&self.dashboard_description);
+        fields.tags.extend(self.tags.iter().flatten().cloned());
+        fields.tags.sort();
+        fields.tags.dedup();
         details.filters.clone_from(&self.dashboard_filters);
     }
 
-    /// Puts the template's tiles on a new dashboard, in their order.
+    /// Adds the template's tiles to a new dashboard, in their order.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read or written.
     pub(super) fn add_tiles(
         &self,
         tx: &mut WriteTx<'_>,
-        place: &InProject,
+        tenant: &InProject,
         dashboard: DashboardId,
-        draw: &mut Draw,
+        rng: &mut SeededRng,
         now: Timestamp,
     ) -> Result<()> {
         for tile in &self.tiles {
             match tile.clone() {
                 Tile::Insight(tile) => {
                     let (insight, look) = insight(tile);
-                    tiles::add_insight(tx, place, dashboard, insight, look, draw, now)?;
+                    tiles::add_insight(tx, tenant, dashboard, insight, look, rng, now)?;
                 }
                 Tile::Text(TextTile { body, layouts, color }) => {
                     let look = look(layouts, color);
-                    tiles::add_text(tx, place, dashboard, body.value(), look, now)?;
+                    tiles::add_text(tx, tenant, dashboard, body.value(), look, now)?;
                 }
                 Tile::Other => {}
             }
@@ -83,9 +83,9 @@ impl Template {
     }
 }
 
-/// The insight of a tile, and how the tile looks. Filters in the old form leave test accounts out unless they
-/// say otherwise, and beside a query there are none (facts-dashboards §5, §6).
-fn insight(tile: InsightTile) -> (NewInsight, Look) {
+/// Returns the insight of a tile and the look of the tile. With a query, legacy filters are dropped. As in
+/// PostHog, legacy filters leave out test accounts unless they set `filter_test_accounts`.
+fn insight(tile: InsightTile) -> (NewInsight, TileStyle) {
     let InsightTile { name, description, query, filters, layouts, color } = tile;
     let query = query.value().filter(|query| !query.is_empty());
     let mut filters = filters.value().unwrap_or_default();
@@ -105,29 +105,29 @@ fn insight(tile: InsightTile) -> (NewInsight, Look) {
     (insight, look(layouts, color))
 }
 
-fn look(layouts: Patch<JsonObject>, color: Patch<String>) -> Look {
-    Look { layouts: layouts.value().unwrap_or_default(), color: color.value() }
+fn look(layouts: Patch<JsonObject>, color: Patch<String>) -> TileStyle {
+    TileStyle { layouts: layouts.value().unwrap_or_default(), color: color.value() }
 }
 
-/// Makes a dashboard from a template that was sent along.
+/// Creates a dashboard from a template in the request.
 ///
 /// # Errors
-/// 403 for one who may not make dashboards; 400 for what is wrong with the template.
+/// 403 if the caller may not create dashboards; 400 if the template is invalid.
 pub fn create(
     tx: &mut WriteTx<'_>,
     caller: &Caller,
-    place: &InProject,
+    tenant: &InProject,
     sent: &Parsed<FromTemplate>,
-    draw: &mut Draw,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<DashboardId> {
-    super::create::require(tx, place)?;
+    super::create::require_can_create(tx, tenant)?;
     let template = &sent.get()?.template;
-    let mut dashboard = super::create::blank(tx, caller, place, now)?;
-    let mut details = DetailsShown::default();
+    let mut dashboard = super::create::blank(tx, caller, tenant, now)?;
+    let mut details = DetailsFields::default();
     template.fill(&mut dashboard, &mut details);
-    let id = dashboard.head.id;
+    let id = dashboard.meta.id;
     super::put(tx, dashboard, details)?;
-    template.add_tiles(tx, place, id, draw, now)?;
+    template.add_tiles(tx, tenant, id, rng, now)?;
     Ok(id)
 }

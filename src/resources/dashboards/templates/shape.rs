@@ -1,5 +1,5 @@
-//! The shape that a template has, and what is said of one that has another: the words, and which of several
-//! faults is told, are those of the validator whose texts clients know (facts-dashboards §6).
+//! Checks the structure of a template. PostHog checks it with Python's `jsonschema`, so the error texts,
+//! and which of several errors is reported, follow that library.
 
 use std::fmt::{self, Display, Write};
 
@@ -8,32 +8,32 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::input::JsonObject;
 
-/// What a value looks like.
+/// The expected structure of a value.
 enum Shape {
-    /// Of one of these types.
-    Of(&'static [&'static str]),
-    /// One of these words.
-    Word(&'static [&'static str]),
-    /// A list of what looks alike; whether it may be empty.
+    /// A value of one of these types.
+    Types(&'static [&'static str]),
+    /// One of these strings.
+    Choice(&'static [&'static str]),
+    /// A list of items of this structure; whether it may be empty.
     List(&'static Shape, bool),
-    /// What looks so, or null.
+    /// A value of this structure, or null.
     Nullable(&'static Shape),
-    /// An object with these members, and any others.
+    /// An object with these members. Other members are allowed.
     Object(&'static [Member]),
 }
 
-/// A member of an object: its name, whether the object must have it, and how it looks.
+/// A member of an object: its name, whether it is required, and its structure.
 type Member = (&'static str, bool, Shape);
 
-const TEXT: Shape = Shape::Of(&["string"]);
+const TEXT: Shape = Shape::Types(&["string"]);
 const ANY_OBJECT: Shape = Shape::Object(&[]);
 
 const TEMPLATE: Shape = Shape::Object(&[
     ("id", false, TEXT),
     ("template_name", true, TEXT),
-    ("team_id", false, Shape::Of(&["number", "null"])),
+    ("team_id", false, Shape::Types(&["number", "null"])),
     ("created_at", false, TEXT),
-    ("image_url", false, Shape::Of(&["string", "null"])),
+    ("image_url", false, Shape::Types(&["string", "null"])),
     ("dashboard_description", true, TEXT),
     ("dashboard_filters", true, ANY_OBJECT),
     ("tiles", true, Shape::List(&ANY_OBJECT, false)),
@@ -44,16 +44,16 @@ const TEMPLATE: Shape = Shape::Object(&[
 const VARIABLE: Shape = Shape::Object(&[
     ("id", true, TEXT),
     ("name", true, TEXT),
-    ("type", true, Shape::Word(&["event"])),
+    ("type", true, Shape::Choice(&["event"])),
     ("default", true, ANY_OBJECT),
     ("description", true, TEXT),
-    ("required", true, Shape::Of(&["boolean"])),
+    ("required", true, Shape::Types(&["boolean"])),
 ]);
 
-/// Refuses what does not look like a template.
+/// Refuses a value that does not have the structure of a template.
 ///
 /// # Errors
-/// 400, which names no field: the text tells what is wrong and where.
+/// 400 without `attr`. The detail says what is wrong, and where.
 pub(super) fn require(template: &Value) -> Result<()> {
     match TEMPLATE.fault(template) {
         None => Ok(()),
@@ -62,38 +62,38 @@ pub(super) fn require(template: &Value) -> Result<()> {
 }
 
 impl Shape {
-    /// What is wrong with a value: of several faults the one that lies least deep, and of those the first.
+    /// Returns the error with the shortest path in the value; of several, the first.
     fn fault<'v>(&self, value: &'v Value) -> Option<Fault<'v>> {
         match (self, value) {
             (Self::Nullable(_), Value::Null) => None,
             (Self::Nullable(shape), _) => match shape.fault(value)? {
-                fault if fault.path.is_empty() => Some(Fault::at(value, Wrong::Either)),
+                fault if fault.path.is_empty() => Some(Fault::at(value, FaultKind::NoAlternative)),
                 fault => Some(fault),
             },
             (Self::Object(members), Value::Object(found)) => in_object(members, value, found),
             (Self::List(_, false), Value::Array(items)) if items.is_empty() => {
-                Some(Fault::at(value, Wrong::Empty))
+                Some(Fault::at(value, FaultKind::Empty))
             }
             (Self::List(shape, _), Value::Array(items)) => in_list(shape, items),
-            (Self::Word(words), _) => {
+            (Self::Choice(words), _) => {
                 let known = value.as_str().is_some_and(|word| words.contains(&word));
-                (!known).then(|| Fault::at(value, Wrong::Word(words)))
+                (!known).then(|| Fault::at(value, FaultKind::Choice(words)))
             }
             _ => {
                 let types = self.types();
                 let fits = types.iter().any(|name| is(value, name));
-                (!fits).then(|| Fault::at(value, Wrong::Type(types)))
+                (!fits).then(|| Fault::at(value, FaultKind::Type(types)))
             }
         }
     }
 
-    /// The types that such a value may have.
+    /// Returns the types that the value may have.
     const fn types(&self) -> &'static [&'static str] {
         match self {
-            Self::Of(types) => types,
+            Self::Types(types) => types,
             Self::Object(_) => &["object"],
             Self::List(..) => &["array"],
-            Self::Word(_) | Self::Nullable(_) => &[],
+            Self::Choice(_) | Self::Nullable(_) => &[],
         }
     }
 }
@@ -101,10 +101,10 @@ impl Shape {
 fn in_object<'v>(members: &[Member], value: &'v Value, found: &'v JsonObject) -> Option<Fault<'v>> {
     let missing = members.iter().find(|(name, must, _)| *must && !found.contains_key(*name));
     if let Some((name, ..)) = missing {
-        return Some(Fault::at(value, Wrong::Missing(name)));
+        return Some(Fault::at(value, FaultKind::Missing(name)));
     }
     let faults = members.iter().filter_map(|(name, _, shape)| {
-        Some(shape.fault(found.get(*name)?)?.within(Step::Member(name)))
+        Some(shape.fault(found.get(*name)?)?.within(PathStep::Member(name)))
     });
     faults.min_by_key(|fault| fault.path.len())
 }
@@ -113,11 +113,11 @@ fn in_list<'v>(shape: &Shape, items: &'v [Value]) -> Option<Fault<'v>> {
     let faults = items
         .iter()
         .enumerate()
-        .filter_map(|(index, item)| Some(shape.fault(item)?.within(Step::Item(index))));
+        .filter_map(|(index, item)| Some(shape.fault(item)?.within(PathStep::Item(index))));
     faults.min_by_key(|fault| fault.path.len())
 }
 
-/// Whether a value has the type of this name.
+/// Returns whether a value has the type of this name.
 fn is(value: &Value, name: &str) -> bool {
     let own = match value {
         Value::Null => "null",
@@ -130,40 +130,40 @@ fn is(value: &Value, name: &str) -> bool {
     own == name
 }
 
-/// What is wrong with a value.
-enum Wrong {
-    /// It lacks this member.
+/// The rule that a value breaks.
+enum FaultKind {
+    /// A required member is missing.
     Missing(&'static str),
-    /// It has none of these types.
+    /// The value has none of these types.
     Type(&'static [&'static str]),
-    /// It is none of these words.
-    Word(&'static [&'static str]),
-    /// It is empty.
+    /// The value is none of these strings.
+    Choice(&'static [&'static str]),
+    /// The list is empty.
     Empty,
-    /// It is neither null nor what it should be otherwise.
-    Either,
+    /// The value is neither null nor of the expected structure.
+    NoAlternative,
 }
 
-/// A value at fault, and where it stands.
+/// An invalid value, and its place in the template.
 struct Fault<'v> {
     value: &'v Value,
-    wrong: Wrong,
-    /// The way to it, the last step first.
-    path: Vec<Step>,
+    wrong: FaultKind,
+    /// The path to the value, the last step first.
+    path: Vec<PathStep>,
 }
 
-/// A step into an object or a list.
-enum Step {
+/// A step of a path, into an object or a list.
+enum PathStep {
     Member(&'static str),
     Item(usize),
 }
 
 impl<'v> Fault<'v> {
-    const fn at(value: &'v Value, wrong: Wrong) -> Self {
+    const fn at(value: &'v Value, wrong: FaultKind) -> Self {
         Self { value, wrong, path: Vec::new() }
     }
 
-    fn within(mut self, step: Step) -> Self {
+    fn within(mut self, step: PathStep) -> Self {
         self.path.push(step);
         self
     }
@@ -173,25 +173,25 @@ impl Display for Fault<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHORT: usize = 200;
         const LONG: usize = 1000;
-        let value = Cut(self.value, SHORT);
+        let value = Truncated(self.value, SHORT);
         let rule = match self.wrong {
-            Wrong::Missing(name) => {
+            FaultKind::Missing(name) => {
                 write!(f, "'{name}' is a required property")?;
                 "required"
             }
-            Wrong::Type(types) => {
+            FaultKind::Type(types) => {
                 write!(f, "{value} is not of type {}", Quoted(types))?;
                 "type"
             }
-            Wrong::Word(words) => {
+            FaultKind::Choice(words) => {
                 write!(f, "{value} is not one of [{}]", Quoted(words))?;
                 "enum"
             }
-            Wrong::Empty => {
+            FaultKind::Empty => {
                 write!(f, "{value} should be non-empty")?;
                 "minItems"
             }
-            Wrong::Either => {
+            FaultKind::NoAlternative => {
                 write!(f, "{value} is not valid under any of the given schemas")?;
                 "anyOf"
             }
@@ -199,15 +199,15 @@ impl Display for Fault<'_> {
         write!(f, "\n\nFailed validating '{rule}' in schema\n\nOn instance")?;
         for step in self.path.iter().rev() {
             match step {
-                Step::Member(name) => write!(f, "['{name}']")?,
-                Step::Item(index) => write!(f, "[{index}]")?,
+                PathStep::Member(name) => write!(f, "['{name}']")?,
+                PathStep::Item(index) => write!(f, "[{index}]")?,
             }
         }
-        write!(f, ":\n    {}", Cut(self.value, LONG))
+        write!(f, ":\n    {}", Truncated(self.value, LONG))
     }
 }
 
-/// Words in quotes, with commas between.
+/// Displays words in quotes, separated by commas.
 struct Quoted(&'static [&'static str]);
 
 impl Display for Quoted {
@@ -220,12 +220,12 @@ impl Display for Quoted {
     }
 }
 
-/// A value as Python writes it, cut to about so many bytes.
-struct Cut<'v>(&'v Value, usize);
+/// Displays a value in Python's syntax, cut after about this many bytes.
+struct Truncated<'v>(&'v Value, usize);
 
-impl Display for Cut<'_> {
+impl Display for Truncated<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut room = Room { out: f, left: self.1 };
+        let mut room = LimitedWriter { out: f, left: self.1 };
         match write_python(&mut room, self.0) {
             Err(_) if room.left == 0 => f.write_str("..."),
             written => written,
@@ -233,17 +233,17 @@ impl Display for Cut<'_> {
     }
 }
 
-/// Fails once so many bytes are written, so that no more of a value is looked at than is shown.
-struct Room<'f, 'g> {
+/// A writer that fails after `left` bytes, so that a large value is not formatted as a whole.
+struct LimitedWriter<'f, 'g> {
     out: &'f mut fmt::Formatter<'g>,
     left: usize,
 }
 
-impl Write for Room<'_, '_> {
+impl Write for LimitedWriter<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let fits = text.floor_char_boundary(self.left);
-        let (shown, rest) = text.split_at(fits);
-        self.out.write_str(shown)?;
+        let (fields, rest) = text.split_at(fits);
+        self.out.write_str(fields)?;
         self.left = if rest.is_empty() { self.left - fits } else { 0 };
         if rest.is_empty() { Ok(()) } else { Err(fmt::Error) }
     }

@@ -1,72 +1,75 @@
-//! How a dashboard's tiles are shown: each with the insight or the text on it (facts-dashboards §7).
+//! JSON of tiles, each with its insight or text. See `docs/spec/tiles.md`.
 
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::access::levels::Rights;
+use crate::auth::levels::DashboardRights;
 use crate::error::Result;
 use crate::ids::{DashboardId, ProjectId};
 use crate::json::{Array, Object};
 use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::texts::{self, Text};
 use crate::resources::dashboards::visible::VisibleDashboards;
-use crate::resources::users::Embedder;
+use crate::resources::users::EmbeddedUserWriter;
 use crate::store::{Order, Tx, Window};
 use crate::time::Timestamp;
 
-use super::{Content, Head, Shown, Tile};
+use super::{Content, Fields, Meta, Tile};
 
-/// A tile of a dashboard, with an insight or a text on it.
+/// A tile of a dashboard. Either `insight` or `text` is set, and the other is null.
 #[derive(ToSchema)]
 #[schema(as = Tile)]
 pub struct TileBody {
-    /// Its own fields.
+    /// The stored fields.
     #[serde(flatten)]
-    pub own: Shown,
-    /// Null: nothing is computed here.
+    pub own: Fields,
+    /// Always null: queries are not run.
     pub last_refresh: Option<Timestamp>,
-    /// False.
+    /// Always false.
     pub is_cached: bool,
-    /// Empty.
+    /// Always empty.
     pub filters_overrides: Map<String, Value>,
-    /// The insight on it; null where a text is.
+    /// The insight on the tile; null on a text tile.
     pub insight: Option<insights::InsightBody>,
-    /// The text on it; null where an insight is.
+    /// The text on the tile; null on an insight tile.
     pub text: Option<texts::TextBody>,
-    /// Its place in the order, from 0.
+    /// Position of the tile in the list, from 0.
     pub order: u64,
 }
 
-/// Members that say the same of every tile.
-const CONSTANT: &[u8] = br#"{"last_refresh":null,"is_cached":false,"filters_overrides":{}}"#;
+/// The fields that are the same for every tile, as JSON.
+const FIXED_FIELDS: &[u8] = br#"{"last_refresh":null,"is_cached":false,"filters_overrides":{}}"#;
 
-/// Appends the live tiles of a dashboard to a caller who has `rights` on it and sees the `visible` ones, in their
-/// order and numbered by it. Those whose insight is removed are left out.
+/// Appends the live tiles of a dashboard as a JSON array, ordered by position. Leaves out tiles whose
+/// insight is deleted.
+///
+/// `rights` are the caller's rights on the dashboard; `visible` knows which other dashboards the caller may
+/// see.
 pub(in crate::resources::dashboards) fn write(
     tx: &impl Tx,
     dashboard: &(ProjectId, DashboardId),
-    rights: &Rights,
+    rights: &DashboardRights,
     visible: &mut VisibleDashboards<'_>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let mut live: Vec<(Head, Vec<u8>)> = Vec::new();
+    let mut live: Vec<(Meta, Vec<u8>)> = Vec::new();
     tx.scan::<Tile, _>(dashboard, Window::all(Order::Ascending), |row| {
-        if !row.head.deleted {
-            live.push((row.head, row.shown.to_vec()));
+        if !row.meta.deleted {
+            live.push((row.meta, row.fields.to_vec()));
         }
         Ok(())
     })?;
-    live.sort_by(|(one, _), (other, _)| one.standing(other));
-    let (users, text) = (Embedder::default(), Vec::new());
-    let mut contents = Contents { tx, rights, visible, users, text };
+    live.sort_by(|(one, _), (other, _)| one.compare_position(other));
+    let (users, text) = (EmbeddedUserWriter::default(), Vec::new());
+    let mut contents = ContentReader { tx, rights, visible, users, text };
     let mut array = Array::begin(out);
     let mut order = 0_u64;
-    for (head, shown) in &live {
-        let Some((insight, text)) = contents.of(head)? else { continue };
+    for (meta, fields) in &live {
+        let Some((insight, text)) = contents.of(meta)? else { continue };
         array.item(|out| {
             Object::begin(out)
-                .splice(shown)
-                .splice(CONSTANT)
+                .splice(fields)
+                .splice(FIXED_FIELDS)
                 .raw("insight", insight)
                 .raw("text", text)
                 .field("order", &order)?
@@ -79,25 +82,26 @@ pub(in crate::resources::dashboards) fn write(
     Ok(())
 }
 
-/// What tiles show, read one after the other.
-struct Contents<'c, 'p, X> {
+/// Renders the contents of tiles, one at a time.
+struct ContentReader<'c, 'p, X> {
     tx: &'c X,
-    rights: &'c Rights,
+    rights: &'c DashboardRights,
     visible: &'c mut VisibleDashboards<'p>,
-    users: Embedder,
+    users: EmbeddedUserWriter,
     text: Vec<u8>,
 }
 
-impl<X: Tx> Contents<'_, '_, X> {
-    /// The tile's insight and text, one of them null; none where the insight is removed.
-    fn of(&mut self, tile: &Head) -> Result<Option<(&[u8], &[u8])>> {
+impl<X: Tx> ContentReader<'_, '_, X> {
+    /// Returns the JSON of the tile's insight and of its text, one of which is null; `None` if the insight
+    /// is deleted.
+    fn of(&mut self, tile: &Meta) -> Result<Option<(&[u8], &[u8])>> {
         const NULL: &[u8] = b"null";
         let Self { tx, rights, visible, users, text: out } = self;
         out.clear();
         match tile.content {
             Content::Insight(id) => {
                 tx.view::<Insight, _>(&(tile.project, id), |row| {
-                    if row.head.deleted {
+                    if row.meta.deleted {
                         return Ok(());
                     }
                     insights::write(*tx, &row, tile.dashboard, rights, visible, users, out)

@@ -1,8 +1,8 @@
-//! Changing the tiles of a dashboard (facts-dashboards §4; §7, Writing tiles).
+//! Updating the tiles of a dashboard. See `docs/spec/tiles.md`.
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::access::InProject;
+use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, TextId, TileId};
 use crate::patch::{Patch, set};
@@ -12,41 +12,42 @@ use crate::time::Timestamp;
 
 use super::input::{TextPatch, TilePatch};
 use super::weight::bounding;
-use super::{BY_INSIGHT, BY_TEXT, Content, Look, Tile, add_text, keys_of, position};
+use super::{BY_INSIGHT, BY_TEXT, Content, Tile, TileStyle, add_text, keys_of, position};
 
-/// Does what was sent with one tile after the other; answers the dashboards that show something else for it:
-/// this one, and those that show a text that was changed. A number leads to tiles of this dashboard alone,
-/// and that of a text to those that one of its tiles shows.
+/// Applies the changes of tiles in the order of the request. Returns the dashboards that show a change:
+/// this one, and those that show an updated text.
+///
+/// A tile ID must be of a tile of this dashboard, and a text ID of a text that such a tile shows.
 ///
 /// # Errors
-/// 400 for a tile or a text that is not there, or a dashboard that is full.
+/// 400 if a tile or a text does not exist, or the dashboard is full.
 pub(in crate::resources::dashboards) fn change(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     dashboard: DashboardId,
     sent: &[TilePatch],
     now: Timestamp,
 ) -> Result<BTreeSet<DashboardId>> {
-    bounding(tx, (place.project.id, dashboard), |tx| change_each(tx, place, dashboard, sent, now))
+    bounding(tx, (tenant.project.id, dashboard), |tx| change_each(tx, tenant, dashboard, sent, now))
 }
 
 fn change_each(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     dashboard: DashboardId,
     sent: &[TilePatch],
     now: Timestamp,
 ) -> Result<BTreeSet<DashboardId>> {
-    let known = known_texts(tx, place, dashboard, sent)?;
+    let known = known_texts(tx, tenant, dashboard, sent)?;
     let mut changed = BTreeSet::new();
     for (index, patch) in sent.iter().enumerate() {
-        let at = At { place, dashboard, known: &known, index };
+        let at = TileContext { tenant, dashboard, known: &known, index };
         if let Some(text) = &patch.text {
             changed.insert(dashboard);
             changed.extend(upsert_text(tx, &at, patch, text, now)?);
         } else if patch.says_something() {
             let id = patch.id.clone().value().ok_or_else(|| at.required_id())?;
-            if put(tx, at.tile(tx, id)?, patch, now)? {
+            if apply_patch(tx, at.tile(tx, id)?, patch, now)? {
                 changed.insert(dashboard);
             }
         }
@@ -54,11 +55,11 @@ fn change_each(
     Ok(changed)
 }
 
-/// Which tile of the dashboard shows which text, soft-deleted ones included: read once, and only where a
-/// text is sent without its tile.
+/// Returns which tile of the dashboard shows which text, soft-deleted tiles included. Empty unless the
+/// request changes a text without naming its tile.
 fn known_texts(
     tx: &impl Tx,
-    place: &InProject,
+    tenant: &InProject,
     dashboard: DashboardId,
     sent: &[TilePatch],
 ) -> Result<HashMap<TextId, TileId>> {
@@ -69,9 +70,9 @@ fn known_texts(
     };
     if sent.iter().any(is_sought) {
         let all = Window::all(Order::Ascending);
-        tx.scan::<Tile, _>(&(place.project.id, dashboard), all, |row| {
-            if let Content::Text(text) = row.head.content {
-                known.insert(text, row.head.id);
+        tx.scan::<Tile, _>(&(tenant.project.id, dashboard), all, |row| {
+            if let Content::Text(text) = row.meta.content {
+                known.insert(text, row.meta.id);
             }
             Ok(())
         })?;
@@ -79,15 +80,15 @@ fn known_texts(
     Ok(known)
 }
 
-/// One element of what was sent.
-struct At<'p> {
-    place: &'p InProject,
+/// One element of the request's `tiles`, and what is needed to find its tile.
+struct TileContext<'p> {
+    tenant: &'p InProject,
     dashboard: DashboardId,
     known: &'p HashMap<TextId, TileId>,
     index: usize,
 }
 
-impl At<'_> {
+impl TileContext<'_> {
     fn fault(&self, field: &str, code: &'static str, detail: String) -> Error {
         Error::field(format!("tiles__{}__{field}", self.index), code, detail)
     }
@@ -97,14 +98,14 @@ impl At<'_> {
     }
 
     fn tile(&self, tx: &impl Tx, id: u64) -> Result<Tile> {
-        let found = tx.find::<Tile>(&(self.place.project.id, self.dashboard, TileId(id)))?;
+        let found = tx.find::<Tile>(&(self.tenant.project.id, self.dashboard, TileId(id)))?;
         found.ok_or_else(|| {
             let detail = format!("Invalid pk \"{id}\" - object does not exist.");
             self.fault("id", "does_not_exist", detail)
         })
     }
 
-    /// The tile that an element with a text is about, and that text; none where both are new.
+    /// Returns the existing tile and text that an element changes; `None` if the element adds a text.
     fn text_tile(
         &self,
         tx: &impl Tx,
@@ -119,7 +120,7 @@ impl At<'_> {
                 self.tile(tx, id.0)?
             }
         };
-        match tile.head.content {
+        match tile.meta.content {
             Content::Text(own) if text.is_none_or(|text| text == own) => Ok(Some((tile, own))),
             Content::Insight(_) if text.is_none() => {
                 let detail = "A tile shows either an insight or a text.".to_owned();
@@ -134,106 +135,119 @@ fn no_such_text() -> Error {
     Error::field("text", "invalid_input", "Text tile not found.")
 }
 
-/// Changes the text of a tile, or puts a new one on the dashboard; answers which other dashboards show it.
+/// Updates the text of a tile, or adds a tile with a new text. Returns the other dashboards that show the
+/// text.
 fn upsert_text(
     tx: &mut WriteTx<'_>,
-    at: &At<'_>,
+    context: &TileContext<'_>,
     patch: &TilePatch,
     sent: &TextPatch,
     now: Timestamp,
 ) -> Result<Vec<DashboardId>> {
     let TextPatch { id, body } = sent.clone();
-    let known = at.text_tile(tx, patch.id.clone().value(), id.map(TextId).value())?;
+    let known = context.text_tile(tx, patch.id.clone().value(), id.map(TextId).value())?;
     let Some((mut tile, mut text)) = known else {
-        let id = add_text(tx, at.place, at.dashboard, body.value(), Look::default(), now)?;
-        put(tx, at.tile(tx, id.0)?, patch, now)?;
+        let id = add_text(
+            tx,
+            context.tenant,
+            context.dashboard,
+            body.value(),
+            TileStyle::default(),
+            now,
+        )?;
+        apply_patch(tx, context.tile(tx, id.0)?, patch, now)?;
         return Ok(Vec::new());
     };
-    let mut others = others_with(tx, at, text)?;
-    if !may_edit_all(tx, at.place, &others)? {
-        text = texts::copy(tx, at.place, text, now)?;
-        tile.head.content = Content::Text(text);
+    let mut others = others_with(tx, context, text)?;
+    if !may_edit_all(tx, context.tenant, &others)? {
+        text = texts::copy(tx, context.tenant, text, now)?;
+        tile.meta.content = Content::Text(text);
         others.clear();
     }
-    texts::edit(tx, at.place, text, body, now)?;
-    put(tx, tile, patch, now)?;
+    texts::edit(tx, context.tenant, text, body, now)?;
+    apply_patch(tx, tile, patch, now)?;
     Ok(others)
 }
 
-/// How many other dashboards one change of a text reaches at the most.
-const REACH: usize = 100;
+/// Maximum number of other dashboards that one change of a text can affect.
+const MAX_OTHER_DASHBOARDS: usize = 100;
 
-/// The other dashboards with a tile that shows the text, live or removed; at most one more than a change
-/// reaches.
-fn others_with(tx: &impl Tx, at: &At<'_>, text: TextId) -> Result<Vec<DashboardId>> {
-    let tiles = tx.keys(&BY_TEXT, &(at.place.project.id, text), REACH + 2)?;
+/// Returns the other dashboards with a tile of this text, live or deleted; at most
+/// `MAX_OTHER_DASHBOARDS + 1` of them.
+fn others_with(tx: &impl Tx, context: &TileContext<'_>, text: TextId) -> Result<Vec<DashboardId>> {
+    let tiles = tx.keys(&BY_TEXT, &(context.tenant.project.id, text), MAX_OTHER_DASHBOARDS + 2)?;
     let others = tiles.into_iter().map(|(_, dashboard, _)| dashboard);
-    Ok(others.filter(|other| *other != at.dashboard).collect())
+    Ok(others.filter(|other| *other != context.dashboard).collect())
 }
 
-/// Whether the caller may change what all these dashboards show. Where they may not, or it is too many, a
-/// change makes the text this dashboard's own.
-fn may_edit_all(tx: &impl Tx, place: &InProject, dashboards: &[DashboardId]) -> Result<bool> {
-    if dashboards.len() > REACH {
+/// Returns whether the caller may edit all these dashboards. If not, or if there are too many, the change
+/// goes to a copy of the text, which only this dashboard shows.
+fn may_edit_all(tx: &impl Tx, tenant: &InProject, dashboards: &[DashboardId]) -> Result<bool> {
+    if dashboards.len() > MAX_OTHER_DASHBOARDS {
         return Ok(false);
     }
     for dashboard in dashboards {
-        let head = tx.head::<Dashboard>(&(place.project.id, *dashboard))?;
-        let Some(head) = head else { continue };
-        if head.rights(tx, place)?.require_edit().is_err() {
+        let meta = tx.meta::<Dashboard>(&(tenant.project.id, *dashboard))?;
+        let Some(meta) = meta else { continue };
+        if meta.rights(tx, tenant)?.require_edit().is_err() {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// Writes what was sent of a tile itself; answers whether that changed it.
-fn put(tx: &mut WriteTx<'_>, mut tile: Tile, patch: &TilePatch, now: Timestamp) -> Result<bool> {
+/// Writes the changed fields of a tile. Returns whether the tile changed.
+fn apply_patch(
+    tx: &mut WriteTx<'_>,
+    mut tile: Tile,
+    patch: &TilePatch,
+    now: Timestamp,
+) -> Result<bool> {
     let before = tile.clone();
     let TilePatch { id: _, text: _, deleted, color, layouts } = patch.clone();
-    color.apply(&mut tile.shown.color);
-    set(&mut tile.shown.layouts, layouts);
-    tile.head.position = position(&tile.shown.layouts);
+    color.apply(&mut tile.fields.color);
+    set(&mut tile.fields.layouts, layouts);
+    tile.meta.position = position(&tile.fields.layouts);
     match deleted {
         Patch::Absent => {}
-        Patch::Null => tile.head.deleted = false,
-        Patch::Value(deleted) => tile.head.deleted = deleted,
+        Patch::Null => tile.meta.deleted = false,
+        Patch::Value(deleted) => tile.meta.deleted = deleted,
     }
-    if before.head.deleted && !tile.head.deleted {
-        bring_content_back(tx, &tile, now)?;
+    if before.meta.deleted && !tile.meta.deleted {
+        restore_content(tx, &tile, now)?;
     }
     tx.put(&tile)?;
     Ok(tile != before)
 }
 
-/// A tile that is live shows something: its insight is not removed.
-fn bring_content_back(tx: &mut WriteTx<'_>, tile: &Tile, now: Timestamp) -> Result<()> {
-    match tile.head.content {
+/// Restores the insight of a live tile, which must not be deleted.
+fn restore_content(tx: &mut WriteTx<'_>, tile: &Tile, now: Timestamp) -> Result<()> {
+    match tile.meta.content {
         Content::Insight(insight) => {
-            insights::set_deleted(tx, (tile.head.project, insight), false, now)
+            insights::set_deleted(tx, (tile.meta.project, insight), false, now)
         }
         Content::Text(_) => Ok(()),
     }
 }
 
-/// Removes the tiles of a dashboard that is removed, and where `with_insights` holds, each insight that no
-/// live tile shows any more.
+/// Deletes all tiles of a deleted dashboard. With `with_insights`, also deletes each insight that no live
+/// tile shows any more.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
-pub(in crate::resources::dashboards) fn remove_all(
+pub(in crate::resources::dashboards) fn delete_all(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     dashboard: DashboardId,
     with_insights: bool,
     now: Timestamp,
 ) -> Result<()> {
-    for key in keys_of(tx, (place.project.id, dashboard), |tile| !tile.deleted)? {
+    for key in keys_of(tx, (tenant.project.id, dashboard), |tile| !tile.deleted)? {
         let mut tile: Tile = tx.get(&key)?;
-        tile.head.deleted = true;
+        tile.meta.deleted = true;
         tx.put(&tile)?;
-        let Content::Insight(insight) = tile.head.content else { continue };
-        let key = (place.project.id, insight);
+        let Content::Insight(insight) = tile.meta.content else { continue };
+        let key = (tenant.project.id, insight);
         if with_insights && tx.keys(&BY_INSIGHT, &key, 1)?.is_empty() {
             insights::set_deleted(tx, key, true, now)?;
         }
@@ -241,22 +255,22 @@ pub(in crate::resources::dashboards) fn remove_all(
     Ok(())
 }
 
-/// Brings back every tile of a dashboard that is brought back, with its insight; those too that were
-/// removed one by one before the dashboard was.
+/// Restores all tiles of a restored dashboard, with their insights. As in PostHog, this includes tiles that
+/// were deleted before the dashboard was.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
 pub(in crate::resources::dashboards) fn restore_all(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     dashboard: DashboardId,
     now: Timestamp,
 ) -> Result<()> {
-    for key in keys_of(tx, (place.project.id, dashboard), |_| true)? {
+    for key in keys_of(tx, (tenant.project.id, dashboard), |_| true)? {
         let mut tile: Tile = tx.get(&key)?;
-        tile.head.deleted = false;
+        tile.meta.deleted = false;
         tx.put(&tile)?;
-        bring_content_back(tx, &tile, now)?;
+        restore_content(tx, &tile, now)?;
     }
     Ok(())
 }

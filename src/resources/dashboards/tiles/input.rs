@@ -1,70 +1,25 @@
-//! What is sent to change tiles (facts-dashboards §7, Writing tiles).
+//! Request fields that change tiles. See `docs/spec/tiles.md`.
 
-use serde_json::{Map, Value};
-use utoipa::openapi::schema::ObjectBuilder;
+use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
-    Field, Flag, FreeObject, Identifier, Integer, Kind, ListOf, Nested, Nullable, Required, Schema,
+    Field, FieldType, Flag, FreeObject, Identifier, ListOf, Nested, Nullable, Required, Schema,
     Text,
 };
 use crate::patch::Patch;
 
-use super::MOST;
+use super::MAX_TILES;
 
-/// The longest body of a text, in characters.
-const LONGEST_BODY: usize = 4_000;
-/// How far a tile may reach on the grid of a dashboard, in cells.
-const GRID: i64 = 100_000;
-/// What of a place is looked at.
-const PLACE: [&str; 4] = ["x", "y", "w", "h"];
+/// Maximum length of a text, in characters.
+const MAX_BODY_LENGTH: usize = 4_000;
 
-/// The places of a tile: an object of grids, in which `x`, `y`, `w` and `h` are whole numbers from 0 to
-/// 100,000 where they are present. The rest is free.
-#[derive(Debug, Clone, Copy)]
-pub struct Layouts;
-
-impl Kind for Layouts {
-    type Value = Map<String, Value>;
-
-    fn read(value: &Value) -> Result<Self::Value> {
-        let layouts = FreeObject::read(value)?;
-        for (grid, place) in &layouts {
-            require_place(place).map_err(|error| error.within(grid))?;
-        }
-        Ok(layouts)
-    }
-
-    fn schema() -> Schema {
-        let place = PLACE.iter().fold(ObjectBuilder::new(), |place, name| {
-            place.property(*name, Integer::<0, GRID>::schema())
-        });
-        ObjectBuilder::new().additional_properties(Some(Schema::from(place))).into()
-    }
-}
-
-fn require_place(place: &Value) -> Result<()> {
-    let place = FreeObject::read(place)?;
-    for name in PLACE {
-        match place.get(name) {
-            None => {}
-            Some(number @ Value::Number(_)) => {
-                Integer::<0, GRID>::read(number).map_err(|error| error.within(name))?;
-            }
-            Some(_) => {
-                return Err(Error::field(name, "invalid_input", "A valid integer is required."));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The body of a text. Its length is looked at by [`Tiles`].
+/// Markdown. [`Tiles`] checks its length, because the error names another field.
 #[derive(Debug, Clone, Copy)]
 pub struct Markdown;
 
-impl Kind for Markdown {
+impl FieldType for Markdown {
     type Value = String;
 
     fn read(value: &Value) -> Result<String> {
@@ -72,32 +27,32 @@ impl Kind for Markdown {
     }
 
     fn schema() -> Schema {
-        Text::<LONGEST_BODY>::schema()
+        Text::<MAX_BODY_LENGTH>::schema()
     }
 }
 
 input! {
     /// The text of a tile.
     pub struct TextPatch {
-        /// Its number; a new text has none.
+        /// Numeric ID. Absent for a new text.
         id: Nullable<Identifier>,
-        /// The Markdown, at most 4,000 characters.
+        /// Markdown, at most 4,000 characters.
         body: Nullable<Markdown>,
     }
 }
 
-/// `text`: an object; what is empty or null is passed over.
+/// `text`: an object. Null and an empty object are ignored.
 #[derive(Debug, Clone, Copy)]
 pub struct TextField;
 
 impl Field for TextField {
-    type Out = Option<TextPatch>;
+    type Output = Option<TextPatch>;
 
-    fn take(name: &str, value: Option<&Value>) -> Result<Self::Out> {
+    fn parse(name: &str, value: Option<&Value>) -> Result<Self::Output> {
         match value {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Object(members)) if members.is_empty() => Ok(None),
-            value => Nested::<TextPatch>::take(name, value),
+            value => Nested::<TextPatch>::parse(name, value),
         }
     }
 
@@ -107,59 +62,61 @@ impl Field for TextField {
 }
 
 input! {
-    /// What to do with one tile.
+    /// Changes of one tile.
     pub struct TilePatch {
-        /// Its number; a new text's tile has none.
+        /// Numeric ID. Absent for the tile of a new text.
         id: Nullable<Identifier>,
-        /// The text on it.
+        /// The text to update or create.
         text: TextField,
-        /// True removes it; false brings it back.
+        /// True deletes the tile; false restores it.
         deleted: Nullable<Flag>,
-        /// Its colour.
+        /// Color.
         color: Nullable<Text<400>>,
-        /// Its place for each width of the screen.
-        layouts: Layouts,
+        /// Layout for each screen width, for example `{"sm": {"x": 0, "y": 0, "w": 6, "h": 5}}`. Any object is stored and
+        /// returned as sent. Tiles are sorted by `sm.y`, then `sm.x`. Values that are not numbers or numeric strings
+        /// count as 100.
+        layouts: FreeObject,
     }
 }
 
 input! {
-    /// A tile, by its number.
+    /// A reference to a tile.
     pub struct TileRef {
-        /// Its number.
+        /// Numeric ID.
         id: Required<Identifier>,
     }
 }
 
-/// `tiles`: what to do with each of them, in this order.
+/// `tiles`: a list of changes, in the order in which they are applied.
 #[derive(Debug, Clone, Copy)]
 pub struct Tiles;
 
 impl Field for Tiles {
-    type Out = Option<Vec<TilePatch>>;
+    type Output = Option<Vec<TilePatch>>;
 
-    fn take(name: &str, value: Option<&Value>) -> Result<Self::Out> {
-        let tiles = ListOf::<Nested<TilePatch>, MOST>::take(name, value)?;
+    fn parse(name: &str, value: Option<&Value>) -> Result<Self::Output> {
+        let tiles = ListOf::<Nested<TilePatch>, MAX_TILES>::parse(name, value)?;
         tiles.iter().flatten().try_for_each(require_short)?;
         Ok(tiles)
     }
 
     fn property() -> Schema {
-        ListOf::<Nested<TilePatch>, MOST>::property()
+        ListOf::<Nested<TilePatch>, MAX_TILES>::property()
     }
 }
 
-/// A text that is too long is reported at `text__body`, whichever tile it is of.
+/// Refuses a text that is too long. As in PostHog, `attr` is `text__body`, without the index of the tile.
 fn require_short(tile: &TilePatch) -> Result<()> {
     let body = tile.text.as_ref().and_then(|text| text.body.clone().value());
-    if body.is_some_and(|body| body.chars().count() > LONGEST_BODY) {
-        let detail = format!("Text body cannot exceed {LONGEST_BODY} characters");
+    if body.is_some_and(|body| body.chars().count() > MAX_BODY_LENGTH) {
+        let detail = format!("Text body cannot exceed {MAX_BODY_LENGTH} characters");
         return Err(Error::field("text__body", "max_length", detail));
     }
     Ok(())
 }
 
 impl TilePatch {
-    /// Whether it says anything of the tile itself. What says nothing is passed over.
+    /// Returns whether the tile itself changes. Otherwise the element is ignored, unless it has a text.
     pub(super) fn says_something(&self) -> bool {
         let Self { id: _, text: _, deleted, color, layouts } = self;
         *deleted != Patch::Absent || *color != Patch::Absent || layouts.is_some()

@@ -1,7 +1,7 @@
-//! Tiles: what stands on a dashboard, an insight or a text each (facts-dashboards §7).
+//! Tiles of dashboards. A tile shows either an insight or a text. See `docs/spec/tiles.md`.
 //!
-//! The tiles of one dashboard are one range of one table. A dashboard has each insight and each text once,
-//! soft-deleted tiles included.
+//! The tiles of a dashboard are one key range of one table. An insight or a text is on at most one tile of
+//! a dashboard, soft-deleted tiles included.
 
 pub(super) mod body;
 mod change;
@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::access::InProject;
+use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, OrganizationId, ProjectId, TextId, TileId};
-use crate::secret::Draw;
+use crate::secret::SeededRng;
 use crate::store::{
     Count, Index, Indexed, Key, Order, Owner, Record, Reference, Sum, Table, Tx, Window, WriteTx,
 };
@@ -29,48 +29,48 @@ use super::Dashboard;
 use super::insights::{self, Insight, NewInsight};
 use super::texts::{self, Text};
 
-pub(super) use change::{change, remove_all, restore_all};
+pub(super) use change::{change, delete_all, restore_all};
 pub(super) use copies::{copy_all, duplicate};
-pub use input::{Layouts, TilePatch, TileRef, Tiles};
+pub use input::{TilePatch, TileRef, Tiles};
 pub use moves::{TileMove, move_tile};
 use weight::WEIGHT;
 pub use weight::large_answer;
 pub(super) use weight::resize_text;
 
-/// How many tiles a dashboard has at the most, soft-deleted ones included (decisions §1).
-pub const MOST: usize = 1_000;
+/// Maximum number of tiles of a dashboard, soft-deleted ones included.
+pub const MAX_TILES: usize = 1_000;
 
-/// A tile.
+/// A tile of a dashboard.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tile {
-    /// What rules and orders decide by.
-    pub head: Head,
-    /// Its own fields.
-    pub shown: Shown,
+    /// Fields that access checks and the order of tiles read.
+    pub meta: Meta,
+    /// Fields as the API returns them.
+    pub fields: Fields,
 }
 
-/// What rules and orders decide by.
+/// Fields of a tile that access checks and the order of tiles read.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Head {
-    /// The organization of its project.
+pub struct Meta {
+    /// The organization of the project.
     pub organization: OrganizationId,
-    /// The project of its dashboard.
+    /// The project of the dashboard.
     pub project: ProjectId,
-    /// The dashboard it stands on.
+    /// The dashboard of the tile.
     pub dashboard: DashboardId,
-    /// Its number.
+    /// The ID of the tile.
     pub id: TileId,
-    /// What it shows.
+    /// The insight or text on the tile.
     pub content: Content,
-    /// Whether it is soft-deleted.
+    /// Whether the tile is soft-deleted.
     pub deleted: bool,
-    /// Where it stands: `layouts.sm.y`, then `layouts.sm.x`.
+    /// `layouts.sm.y` and `layouts.sm.x`.
     pub position: (f64, f64),
 }
 
-impl Head {
-    /// How it stands to another tile of the dashboard: by position, then by number (facts-dashboards §7).
-    pub fn standing(&self, other: &Self) -> Ordering {
+impl Meta {
+    /// Orders the tiles of a dashboard: by position, then by ID.
+    pub fn compare_position(&self, other: &Self) -> Ordering {
         let ((y, x), (other_y, other_x)) = (self.position, other.position);
         y.total_cmp(&other_y).then(x.total_cmp(&other_x)).then(self.id.cmp(&other.id))
     }
@@ -85,28 +85,28 @@ pub enum Content {
     Text(TextId),
 }
 
-/// The tile's own fields.
+/// The stored fields of a tile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = TileFixed)]
-pub struct Shown {
-    /// Its number.
+pub struct Fields {
+    /// Numeric ID.
     pub id: TileId,
-    /// Its place for each width of the screen: `{"sm": {"x", "y", "w", "h"}}`.
+    /// Layout for each screen width, for example `{"sm": {"x": 0, "y": 0, "w": 6, "h": 5}}`, as it was sent.
     pub layouts: Map<String, Value>,
-    /// Its colour; free.
+    /// Color: any text.
     pub color: Option<String>,
 }
 
-/// The live tiles that show an insight.
+/// Live tiles by the insight that they show.
 pub const BY_INSIGHT: Index<Tile, (ProjectId, InsightId)> =
-    Index::many(Table::TilesByInsight, |tile| match tile.head.content {
-        Content::Insight(insight) if !tile.head.deleted => Some((tile.head.project, insight)),
+    Index::many(Table::TilesByInsight, |tile| match tile.meta.content {
+        Content::Insight(insight) if !tile.meta.deleted => Some((tile.meta.project, insight)),
         _ => None,
     });
-/// The tiles that show a text; the removed ones too, for they may come back.
+/// Tiles by the text that they show. Deleted tiles are included, because they can be restored.
 pub const BY_TEXT: Index<Tile, (ProjectId, TextId)> =
-    Index::many(Table::TilesByText, |tile| match tile.head.content {
-        Content::Text(text) => Some((tile.head.project, text)),
+    Index::many(Table::TilesByText, |tile| match tile.meta.content {
+        Content::Text(text) => Some((tile.meta.project, text)),
         Content::Insight(_) => None,
     });
 
@@ -114,30 +114,30 @@ impl Record for Tile {
     const TABLE: Table = Table::Tiles;
     const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_INSIGHT, &BY_TEXT];
     const COUNTS: &'static [Count<Self>] =
-        &[Count::per(|tile| Some((tile.head.project, tile.head.dashboard).encoded()))];
+        &[Count::per(|tile| Some((tile.meta.project, tile.meta.dashboard).encoded()))];
     const SUMS: &'static [&'static Sum<Self>] = &[&WEIGHT];
     type Key = (ProjectId, DashboardId, TileId);
-    type Head = Head;
-    type Shown = Shown;
+    type Meta = Meta;
+    type Fields = Fields;
 
     fn key(&self) -> Self::Key {
-        (self.head.project, self.head.dashboard, self.head.id)
+        (self.meta.project, self.meta.dashboard, self.meta.id)
     }
 
-    fn parts(&self) -> (&Head, &Shown) {
-        (&self.head, &self.shown)
+    fn parts(&self) -> (&Meta, &Fields) {
+        (&self.meta, &self.fields)
     }
 
-    fn join(head: Head, shown: Shown) -> Self {
-        Self { head, shown }
+    fn from_parts(meta: Meta, fields: Fields) -> Self {
+        Self { meta, fields }
     }
 
     fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.head.organization.owner()))
+        Ok(Some(self.meta.organization.owner()))
     }
 
     fn references(&self) -> Vec<Reference> {
-        let Head { project, dashboard, content, .. } = self.head;
+        let Meta { project, dashboard, content, .. } = self.meta;
         let content = match content {
             Content::Insight(insight) => Reference::to::<Insight>(&(project, insight)),
             Content::Text(text) => Reference::to::<Text>(&(project, text)),
@@ -146,70 +146,81 @@ impl Record for Tile {
     }
 }
 
-/// How a tile looks.
+/// Layout and color of a tile.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Look {
-    /// Its place for each width of the screen.
+pub struct TileStyle {
+    /// Layout for each screen width.
     pub layouts: Map<String, Value>,
-    /// Its colour, at most 400 characters.
+    /// Color, at most 400 characters.
     pub color: Option<String>,
 }
 
-/// Where these layouts put a tile: what is missing counts as 100 (facts-dashboards §7).
+/// Returns `y` and `x` of the `sm` layout. As in PostHog, a coordinate that is missing or not numeric counts as 100.
 fn position(layouts: &Map<String, Value>) -> (f64, f64) {
     let sm = layouts.get("sm");
-    let of = |name| sm.and_then(|sm| sm.get(name)).and_then(Value::as_f64).unwrap_or(100.0);
+    let of = |name| sm.and_then(|sm| sm.get(name)).and_then(number_of).unwrap_or(100.0);
     (of("y"), of("x"))
 }
 
-/// Puts a new insight of the caller's on a dashboard.
+/// Returns the finite number of a coordinate. PostHog's clients also send numeric strings.
+fn number_of(coordinate: &Value) -> Option<f64> {
+    let number = match coordinate {
+        Value::Number(number) => number.as_f64()?,
+        Value::String(text) => text.trim().parse().ok()?,
+        _ => return None,
+    };
+    // The sum turns -0.0, which sorts before 0.0, into 0.0.
+    number.is_finite().then_some(number + 0.0)
+}
+
+/// Adds a tile with a new insight of the caller.
 ///
 /// # Errors
-/// 400 `max_length` for a dashboard that is full.
+/// 400 `max_length` if the dashboard is full.
 pub fn add_insight(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     dashboard: DashboardId,
     new: NewInsight,
-    look: Look,
-    draw: &mut Draw,
+    look: TileStyle,
+    rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<TileId> {
-    let insight = insights::create(tx, place, new, draw, now)?;
-    add(tx, place, dashboard, Content::Insight(insight), look)
+    let insight = insights::create(tx, tenant, new, rng, now)?;
+    add(tx, tenant, dashboard, Content::Insight(insight), look)
 }
 
-/// Puts a new text of the caller's on a dashboard. `body` has at most 4,000 characters.
+/// Adds a tile with a new text of the caller. The caller has checked the length of `body`.
 ///
 /// # Errors
-/// 400 `max_length` for a dashboard that is full.
+/// 400 `max_length` if the dashboard is full.
 pub fn add_text(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     dashboard: DashboardId,
     body: Option<String>,
-    look: Look,
+    look: TileStyle,
     now: Timestamp,
 ) -> Result<TileId> {
-    let text = texts::create(tx, place, body, now)?;
-    add(tx, place, dashboard, Content::Text(text), look)
+    let text = texts::create(tx, tenant, body, now)?;
+    add(tx, tenant, dashboard, Content::Text(text), look)
 }
 
-/// Puts what a tile shows on a dashboard that does not show it yet.
+/// Adds a tile. No tile of the dashboard may show `content` yet.
 fn add(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     dashboard: DashboardId,
     content: Content,
-    look: Look,
+    look: TileStyle,
 ) -> Result<TileId> {
-    let project = place.project.id;
+    let project = tenant.project.id;
     require_room(tx, project, dashboard)?;
     let id = TileId(tx.next_number(Table::Tiles)?);
-    let Look { layouts, color } = look;
+    let TileStyle { layouts, color } = look;
     tx.put(&Tile {
-        head: Head {
-            organization: place.project.organization,
+        meta: Meta {
+            organization: tenant.project.organization,
             project,
             dashboard,
             id,
@@ -217,30 +228,30 @@ fn add(
             deleted: false,
             position: position(&layouts),
         },
-        shown: Shown { id, layouts, color },
+        fields: Fields { id, layouts, color },
     })?;
     Ok(id)
 }
 
 fn require_room(tx: &impl Tx, project: ProjectId, dashboard: DashboardId) -> Result<()> {
-    if tx.count::<Tile>(&(project, dashboard))? < MOST as u64 {
+    if tx.count::<Tile>(&(project, dashboard))? < MAX_TILES as u64 {
         return Ok(());
     }
-    let detail = format!("Ensure this field has no more than {MOST} elements.");
+    let detail = format!("Ensure this field has no more than {MAX_TILES} elements.");
     Err(Error::field("tiles", "max_length", detail))
 }
 
-/// The keys of the tiles of a dashboard that `keep` lets through, by number. A caller reads one tile at a time: the
-/// layouts of all, parsed, take a hundred times the memory of their text.
+/// Returns the keys of the tiles of a dashboard that match `keep`, ordered by ID. Callers then read one
+/// tile at a time, because parsed layouts take up to a hundred times the memory of their JSON.
 fn keys_of(
     tx: &impl Tx,
     dashboard: (ProjectId, DashboardId),
-    mut keep: impl FnMut(&Head) -> bool,
+    mut keep: impl FnMut(&Meta) -> bool,
 ) -> Result<Vec<<Tile as Record>::Key>> {
     let mut keys = Vec::new();
     tx.scan::<Tile, _>(&dashboard, Window::all(Order::Ascending), |row| {
-        if keep(&row.head) {
-            keys.push((row.head.project, row.head.dashboard, row.head.id));
+        if keep(&row.meta) {
+            keys.push((row.meta.project, row.meta.dashboard, row.meta.id));
         }
         Ok(())
     })?;

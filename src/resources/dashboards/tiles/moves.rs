@@ -1,19 +1,16 @@
-//! Moving a tile to another dashboard (API document; facts-dashboards §7, `move_tile`).
+//! Moving a tile to another dashboard. See `docs/spec/tiles.md`.
 
-#![expect(non_snake_case, reason = "a member of the API is written so")]
-#![expect(
-    dead_code,
-    reason = "what is without effect is declared for the schema, and read by nobody"
-)]
+#![expect(non_snake_case, reason = "the API has a member in camel case")]
+#![expect(dead_code, reason = "ignored fields are declared only for the schema")]
 
 use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ObjectBuilder};
 
-use crate::access::InProject;
+use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, ProjectId, TileId};
 use crate::input;
 use crate::input::{Identifier, Input, JsonObject, Nested, Parsed, Required, Schema, Untyped};
-use crate::resources::dashboards::{Dashboard, live};
+use crate::resources::dashboards::{Dashboard, get_live_record};
 use crate::store::{Record, Tx, WriteTx};
 
 use super::input::TileRef;
@@ -21,36 +18,36 @@ use super::weight::require_bounded;
 use super::{Tile, keys_of, require_room};
 
 input! {
-    /// Which tile is to stand where.
+    /// The fields of a request that moves a tile.
     struct TileMoveFields {
-        /// The tile.
+        /// The tile to move.
         tile: Required<Nested<TileRef>>,
-        /// The dashboard it is moved to.
+        /// The destination dashboard.
         toDashboard: Identifier,
-        /// The same.
+        /// The destination dashboard, used if `toDashboard` is absent.
         to_dashboard: Identifier,
-        /// Without effect.
+        /// Ignored.
         name: Untyped,
-        /// Without effect.
+        /// Ignored.
         description: Untyped,
-        /// Without effect.
+        /// Ignored.
         pinned: Untyped,
-        /// Without effect.
+        /// Ignored.
         deleted: Untyped,
-        /// Without effect.
+        /// Ignored.
         use_template: Untyped,
-        /// Without effect.
+        /// Ignored.
         use_dashboard: Untyped,
-        /// Without effect.
+        /// Ignored.
         delete_insights: Untyped,
-        /// Without effect.
+        /// Ignored.
         tags: Untyped,
-        /// Without effect.
+        /// Ignored.
         restriction_level: Untyped,
     }
 }
 
-/// A tile to move. Either spelling of the dashboard does.
+/// A request that moves a tile. Names the destination as `toDashboard` or `to_dashboard`.
 #[derive(Debug, Clone)]
 pub struct TileMove(TileMoveFields);
 
@@ -76,45 +73,45 @@ impl TileMove {
     }
 }
 
-/// Moves a tile from one dashboard of the project to another. What stands on the other already, removed,
-/// makes way; the tile keeps its number, its place and its colour.
+/// Moves a tile to another dashboard of the project. The tile keeps its ID, layouts and color. A deleted
+/// tile of the same insight or text on the destination is removed.
 ///
 /// # Errors
-/// 404 for a dashboard or a tile that is not there; 403 where the caller may not edit both dashboards; 400
-/// for a field, for a tile whose insight or text the other dashboard shows, or for one that is full.
+/// 404 if a dashboard or the tile does not exist; 403 if the caller may not edit both dashboards; 400 for
+/// an invalid field, if the destination shows the same insight or text, or if it is full.
 pub fn move_tile(
     tx: &mut WriteTx<'_>,
-    place: &InProject,
+    tenant: &InProject,
     source: DashboardId,
     sent: &Parsed<TileMove>,
 ) -> Result<()> {
-    let project = place.project.id;
-    live(tx, project, source)?.head.rights(tx, place)?.require_edit()?;
+    let project = tenant.project.id;
+    get_live_record(tx, project, source)?.meta.rights(tx, tenant)?.require_edit()?;
     let sent = sent.get()?;
     let destination = sent.destination()?;
-    let rights = live(tx, project, destination)?.head.rights(tx, place)?;
+    let rights = get_live_record(tx, project, destination)?.meta.rights(tx, tenant)?;
     rights.require_edit_of("the destination dashboard")?;
     let mut tile: Tile = tx.get(&(project, source, TileId(sent.0.tile.id)))?;
-    if tile.head.deleted {
+    if tile.meta.deleted {
         return Err(Error::not_found());
     }
-    make_way(tx, (project, destination), &tile)?;
+    delete_existing(tx, (project, destination), &tile)?;
     tx.remove::<Tile>(&tile.key())?;
-    tile.head.dashboard = destination;
+    tile.meta.dashboard = destination;
     tx.put(&tile)?;
     require_bounded(tx, project, destination)?;
-    tx.touch::<Dashboard>(&(project, source))?;
-    tx.touch::<Dashboard>(&(project, destination))
+    tx.bump_version::<Dashboard>(&(project, source))?;
+    tx.bump_version::<Dashboard>(&(project, destination))
 }
 
-fn make_way(
+fn delete_existing(
     tx: &mut WriteTx<'_>,
     (project, dashboard): (ProjectId, DashboardId),
     tile: &Tile,
 ) -> Result<()> {
-    let twins = keys_of(tx, (project, dashboard), |twin| twin.content == tile.head.content)?;
+    let twins = keys_of(tx, (project, dashboard), |twin| twin.content == tile.meta.content)?;
     for twin in twins {
-        if tx.head::<Tile>(&twin)?.is_some_and(|twin| !twin.deleted) {
+        if tx.meta::<Tile>(&twin)?.is_some_and(|twin| !twin.deleted) {
             let detail = "Invalid request data for moving tile.";
             return Err(Error::invalid("invalid_input", detail));
         }

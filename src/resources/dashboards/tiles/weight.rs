@@ -1,5 +1,8 @@
-//! The weight of a dashboard: how many bytes of JSON its tiles have, live and removed, with what they show. An
-//! answer shows all of it, and one request must not write without bound. The weight is kept, not recounted.
+//! The weight of a dashboard: the size in bytes of the JSON of its tiles, live and deleted, and of their
+//! insights and texts.
+//!
+//! Its limit bounds both the size of a response and the work of one request. The store maintains the weight
+//! as a running sum.
 
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, ProjectId, TextId};
@@ -9,24 +12,25 @@ use crate::store::{Key, Sum, Tx, WriteTx};
 
 use super::{BY_TEXT, Content, Tile};
 
-/// The largest weight of a dashboard, in bytes.
-const HEAVIEST: u64 = 8 * 1024 * 1024;
-/// The most that one request copies, in bytes of JSON.
-const HEAVIEST_COPY: u64 = 1024 * 1024;
-/// A dashboard of more bytes is heavy.
-const HEAVY: u64 = 64 * 1024;
-/// A dashboard of more tiles, removed ones included, is heavy.
-const MANY: u64 = 64;
-/// What an answer shows of each tile besides its JSON, in bytes; about.
-const AROUND_TILE: u64 = 1024;
+/// Maximum weight of a dashboard, in bytes.
+const MAX_WEIGHT: u64 = 8 * 1024 * 1024;
+/// Maximum number of bytes of JSON that one request may copy.
+const MAX_COPIED: u64 = 1024 * 1024;
+/// A dashboard of a greater weight, in bytes, is large.
+const LARGE_BYTES: u64 = 64 * 1024;
+/// A dashboard with more tiles, deleted ones included, is large.
+const LARGE_TILE_COUNT: u64 = 64;
+/// Approximate number of bytes that a response adds to the JSON of each tile.
+const TILE_OVERHEAD: u64 = 1024;
 
-/// The weight of each dashboard.
+/// The sum of the weights of the tiles of each dashboard.
 pub(super) const WEIGHT: Sum<Tile> = Sum::per("tile bytes", |tx, row| {
-    let weight = bytes(row.shown) + of(tx, row.head.project, row.head.content)?;
-    Ok(((row.head.project, row.head.dashboard).encoded(), weight))
+    let weight = bytes(row.fields) + of(tx, row.meta.project, row.meta.content)?;
+    Ok(((row.meta.project, row.meta.dashboard).encoded(), weight))
 });
 
-/// About how many bytes an answer with a dashboard has, if rendering it takes long.
+/// Returns the approximate size in bytes of a response with this dashboard if the dashboard is large, that
+/// is, slow to render.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
@@ -37,26 +41,27 @@ pub fn large_answer(
 ) -> Result<Option<usize>> {
     let dashboard = (project, dashboard);
     let (tiles, weight) = (tx.count::<Tile>(&dashboard)?, WEIGHT.read(tx, &dashboard)?);
-    let size = usize::try_from(weight + tiles * AROUND_TILE).unwrap_or(usize::MAX);
-    Ok((tiles > MANY || weight > HEAVY).then_some(size))
+    let size = usize::try_from(weight + tiles * TILE_OVERHEAD).unwrap_or(usize::MAX);
+    Ok((tiles > LARGE_TILE_COUNT || weight > LARGE_BYTES).then_some(size))
 }
 
-/// Lets only so much be on a dashboard as its answers can show.
+/// Requires that the weight of a dashboard is within the limit.
 ///
 /// # Errors
-/// 400 `max_length` at `tiles` for more.
+/// 400 `max_length` for `tiles` otherwise.
 pub(super) fn require_bounded(
     tx: &impl Tx,
     project: ProjectId,
     dashboard: DashboardId,
 ) -> Result<()> {
-    require(WEIGHT.read(tx, &(project, dashboard))?, HEAVIEST, "tiles")
+    require(WEIGHT.read(tx, &(project, dashboard))?, MAX_WEIGHT, "tiles")
 }
 
-/// Lets a change make a dashboard no heavier than it may be; one that is, since texts grew elsewhere, may lose.
+/// Runs `change`, and requires that the weight is then within the limit or not greater than before. A
+/// dashboard can be over the limit because a text that it shows grew through another dashboard.
 ///
 /// # Errors
-/// 400 `max_length` at `tiles` for more; what `change` answers.
+/// 400 `max_length` for `tiles` if the dashboard is too heavy; the errors of `change`.
 pub(super) fn bounding<T>(
     tx: &mut WriteTx<'_>,
     dashboard: (ProjectId, DashboardId),
@@ -65,10 +70,10 @@ pub(super) fn bounding<T>(
     let before = WEIGHT.read(tx, &dashboard)?;
     let changed = change(tx)?;
     let after = WEIGHT.read(tx, &dashboard)?;
-    require(after, HEAVIEST.max(before), "tiles").map(|()| changed)
+    require(after, MAX_WEIGHT.max(before), "tiles").map(|()| changed)
 }
 
-/// Moves the weight of every dashboard that shows a text by what its JSON grew or shrank.
+/// Adjusts the weight of every dashboard that shows a text, after the size of the text's JSON changed.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
@@ -84,31 +89,31 @@ pub(in crate::resources::dashboards) fn resize_text(
     Ok(())
 }
 
-/// How much one request has copied.
-pub(super) struct Copied {
+/// Counts the bytes that a request copies, up to the limit.
+pub(super) struct CopyBudget {
     bytes: u64,
-    /// The field that asks for the copies.
+    /// The request field that asks for the copies.
     field: &'static str,
 }
 
-impl Copied {
-    /// Nothing yet.
+impl CopyBudget {
+    /// Starts at 0 bytes.
     pub(super) const fn new(field: &'static str) -> Self {
         Self { bytes: 0, field }
     }
 
-    /// Adds a tile's own JSON.
+    /// Adds the JSON of a tile.
     ///
     /// # Errors
-    /// 400 `max_length` at the field when that is too much.
-    pub(super) fn add_tile(&mut self, shown: &[u8]) -> Result<()> {
-        self.add(bytes(shown))
+    /// 400 `max_length` for the request field if the sum exceeds the limit.
+    pub(super) fn add_tile(&mut self, fields: &[u8]) -> Result<()> {
+        self.add(bytes(fields))
     }
 
-    /// Adds what a tile shows.
+    /// Adds the JSON of an insight or a text.
     ///
     /// # Errors
-    /// 400 `max_length` at the field when that is too much.
+    /// 400 `max_length` for the request field if the sum exceeds the limit.
     pub(super) fn add_content(
         &mut self,
         tx: &impl Tx,
@@ -120,7 +125,7 @@ impl Copied {
 
     fn add(&mut self, bytes: u64) -> Result<()> {
         self.bytes += bytes;
-        require(self.bytes, HEAVIEST_COPY, self.field)
+        require(self.bytes, MAX_COPIED, self.field)
     }
 }
 
@@ -128,22 +133,22 @@ fn require(weight: u64, heaviest: u64, attr: &str) -> Result<()> {
     if weight <= heaviest {
         return Ok(());
     }
-    let most = heaviest.min(HEAVIEST);
-    let detail = format!("Ensure the tiles have no more than {most} bytes of JSON together.");
+    let most = heaviest.min(MAX_WEIGHT);
+    let detail = format!("Ensure the tiles have no more than {most} bytes of JSON in total.");
     Err(Error::field(attr, "max_length", detail))
 }
 
-/// The bytes of what a tile shows.
+/// Returns the weight of an insight or a text, in bytes.
 fn of<X: Tx + ?Sized>(tx: &X, project: ProjectId, content: Content) -> Result<u64> {
     let weight = match content {
         Content::Insight(id) => {
             tx.view::<Insight, _>(&(project, id), |row| Ok(insights::weight(&row)))?
         }
-        Content::Text(id) => tx.view::<Text, _>(&(project, id), |row| Ok(bytes(row.shown)))?,
+        Content::Text(id) => tx.view::<Text, _>(&(project, id), |row| Ok(bytes(row.fields)))?,
     };
     Ok(weight.unwrap_or(0))
 }
 
-const fn bytes(shown: &[u8]) -> u64 {
-    shown.len() as u64
+const fn bytes(fields: &[u8]) -> u64 {
+    fields.len() as u64
 }

@@ -1,28 +1,28 @@
-//! Text of a bounded length, written piece by piece.
+//! A buffer for text of limited length.
 
 use std::io;
 
-/// Text that grows to its limit; what would go beyond it fails to be written.
-pub(super) struct Bounded {
+/// A buffer that refuses writes beyond its limit.
+pub(super) struct BoundedText {
     bytes: Vec<u8>,
-    most: usize,
+    limit: usize,
 }
 
-impl Bounded {
-    /// No text yet, and at most `most` bytes of it.
-    pub(super) fn new(most: usize) -> Self {
-        Self { bytes: Vec::new(), most }
+impl BoundedText {
+    /// Returns an empty buffer that holds at most `most` bytes.
+    pub(super) fn new(limit: usize) -> Self {
+        Self { bytes: Vec::new(), limit }
     }
 
-    /// What was written; none where that is no text.
+    /// Returns the text; `None` if the bytes are not valid UTF-8.
     pub(super) fn text(self) -> Option<String> {
         String::from_utf8(self.bytes).ok()
     }
 }
 
-impl io::Write for Bounded {
+impl io::Write for BoundedText {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if bytes.len() > self.most - self.bytes.len() {
+        if bytes.len() > self.limit - self.bytes.len() {
             return Err(io::ErrorKind::WriteZero.into());
         }
         self.bytes.extend_from_slice(bytes);
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn text_grows_to_its_limit_and_no_further() {
-        let mut out = Bounded::new(4);
+        let mut out = BoundedText::new(4);
         assert!(out.write_all(b"abc").is_ok());
         assert!(out.write_all(b"de").is_err());
         assert!(out.write_all(b"d").is_ok());

@@ -1,41 +1,42 @@
-//! What an insight asks, in words where they are easily found, and whole as JSON.
+//! The definition of an insight: its query as a summary in words, and as JSON.
 
 use serde_json::{Map, Value};
 
 use super::SharedInsight;
-use super::bounded::Bounded;
+use super::bounded::BoundedText;
 
-/// The longest JSON that a card shows, in bytes; the public JSON holds every one.
-const LONGEST: usize = 8192;
-/// How many series are named.
-const NAMED: usize = 8;
+/// Maximum size of the JSON on a card, in bytes. The public JSON holds definitions of any size.
+const MAX_JSON: usize = 8192;
+/// Maximum number of series that the summary names.
+const MAX_NAMED_SERIES: usize = 8;
 
-/// What an insight asks.
+/// The definition of an insight.
 pub(super) struct Definition {
-    /// What can be told in words: a name, and what there is to say.
+    /// The summary: pairs of a label and a text. Leaves out what it cannot describe.
     pub(super) words: Vec<(&'static str, String)>,
-    /// All of it; none where it is too long.
+    /// The JSON; `None` if it is too long.
     pub(super) json: Option<String>,
 }
 
 impl Definition {
-    /// What this insight asks: by its query, else in the legacy form.
+    /// Describes the query of an insight, or its legacy filters if it has no query.
     pub(super) fn of(insight: &SharedInsight) -> Self {
         let asked = insight.query.as_ref().unwrap_or(&insight.filters);
         let source = asked.get("source").and_then(Value::as_object).unwrap_or(asked);
-        Self { words: words_of(source), json: json_of(asked) }
+        Self { words: summarize(source), json: to_json(asked) }
     }
 }
 
-fn words_of(source: &Map<String, Value>) -> Vec<(&'static str, String)> {
+fn summarize(source: &Map<String, Value>) -> Vec<(&'static str, String)> {
     let told = [("Kind", kind(source)), ("Series", series(source)), ("Dates", dates(source))];
     told.into_iter().filter_map(|(name, words)| Some((name, words?))).collect()
 }
 
-/// Characters that turn the direction of what is around them are escaped, so that the JSON reads as it is.
-fn json_of(asked: &Map<String, Value>) -> Option<String> {
+/// Formats the JSON. Characters that change the direction of text are escaped, so that they cannot disguise
+/// the JSON.
+fn to_json(asked: &Map<String, Value>) -> Option<String> {
     const TURNS: &str = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
-    let mut out = Bounded::new(LONGEST);
+    let mut out = BoundedText::new(MAX_JSON);
     serde_json::to_writer_pretty(&mut out, asked).ok()?;
     let mut json = out.text()?;
     if json.contains(|one| TURNS.contains(one)) {
@@ -43,10 +44,10 @@ fn json_of(asked: &Map<String, Value>) -> Option<String> {
             json = json.replace(one, &format!("\\u{:04x}", u32::from(one)));
         }
     }
-    Some(json).filter(|json| json.len() <= LONGEST)
+    Some(json).filter(|json| json.len() <= MAX_JSON)
 }
 
-/// What kind of question it is: by the query's kind, else by the legacy form's.
+/// Describes the kind of the query and its interval.
 fn kind(source: &Map<String, Value>) -> Option<String> {
     let kind = text(source, "kind").or_else(|| text(source, "insight"))?;
     let words = match kind {
@@ -69,7 +70,7 @@ fn kind(source: &Map<String, Value>) -> Option<String> {
     }
 }
 
-/// The events and actions that it is about.
+/// Lists the events and actions of the query.
 fn series(source: &Map<String, Value>) -> Option<String> {
     let listed = ["series", "events", "actions"].into_iter();
     let all: Vec<String> = listed
@@ -77,11 +78,11 @@ fn series(source: &Map<String, Value>) -> Option<String> {
         .flatten()
         .filter_map(|one| one_series(one.as_object()?))
         .collect();
-    let named = all.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+    let named = all.iter().take(MAX_NAMED_SERIES).cloned().collect::<Vec<_>>().join("; ");
     match all.len() {
         0 => None,
-        1..=NAMED => Some(named),
-        more => Some(format!("{named}; and {} more", more - NAMED)),
+        1..=MAX_NAMED_SERIES => Some(named),
+        more => Some(format!("{named}; and {} more", more - MAX_NAMED_SERIES)),
     }
 }
 
@@ -100,7 +101,7 @@ fn one_series(one: &Map<String, Value>) -> Option<String> {
     Some(format!("{name}{counted}"))
 }
 
-/// The range of dates that it looks at.
+/// Describes the date range of the query.
 fn dates(source: &Map<String, Value>) -> Option<String> {
     let range = source.get("dateRange").and_then(Value::as_object).unwrap_or(source);
     match (text(range, "date_from")?, text(range, "date_to")) {
@@ -114,7 +115,7 @@ fn dates(source: &Map<String, Value>) -> Option<String> {
     }
 }
 
-/// `-30d` in words.
+/// Describes a relative date such as `-30d`.
 fn last(from: &str) -> Option<String> {
     let number = from.strip_prefix('-')?;
     let (number, unit) = number.split_at_checked(number.len().checked_sub(1)?)?;
@@ -146,7 +147,7 @@ mod tests {
     fn words(asked: &Value) -> Vec<String> {
         let asked = asked.as_object().unwrap();
         let source = asked.get("source").and_then(Value::as_object).unwrap_or(asked);
-        words_of(source).into_iter().map(|(name, words)| format!("{name}: {words}")).collect()
+        summarize(source).into_iter().map(|(name, words)| format!("{name}: {words}")).collect()
     }
 
     #[test]
@@ -228,16 +229,16 @@ mod tests {
     #[test]
     fn nothing_turns_the_direction_of_the_json() {
         let asked = json!({ "a\u{202e}": "\u{2066}b\u{61c}", "c": "é" });
-        let shown = json_of(asked.as_object().unwrap()).unwrap();
+        let fields = to_json(asked.as_object().unwrap()).unwrap();
         let expected = r#"{ "a\u202e": "\u2066b\u061c", "c": "é" }"#;
-        assert_eq!(shown.split_whitespace().collect::<Vec<_>>().join(" "), expected);
-        assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), asked);
+        assert_eq!(fields.split_whitespace().collect::<Vec<_>>().join(" "), expected);
+        assert_eq!(serde_json::from_str::<Value>(&fields).unwrap(), asked);
     }
 
     #[test]
     fn a_long_definition_is_left_to_the_json() {
         let asked = |length: usize| json!({ "query": "x".repeat(length) });
-        assert!(json_of(asked(8_000).as_object().unwrap()).is_some());
-        assert!(json_of(asked(9_000).as_object().unwrap()).is_none());
+        assert!(to_json(asked(8_000).as_object().unwrap()).is_some());
+        assert!(to_json(asked(9_000).as_object().unwrap()).is_none());
     }
 }

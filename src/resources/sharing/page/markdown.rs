@@ -1,7 +1,7 @@
-//! Text tiles: Markdown to HTML that nobody needs to trust.
+//! Renders the Markdown of text tiles as HTML that is safe on a public page.
 //!
-//! Two fences, one behind the other: HTML in the Markdown is text, pictures are links, nesting and length are
-//! bounded before HTML is made; what was made then passes a list of the tags and attributes that may stand in it.
+//! There are two independent defenses. First, HTML in the Markdown becomes text, images become links, and
+//! nesting and length are limited. Then a sanitizer removes every tag and attribute that is not on a list.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -10,10 +10,10 @@ use ammonia::{Builder, UrlRelative};
 use pulldown_cmark::html::write_html_io;
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-use super::bounded::Bounded;
+use super::bounded::BoundedText;
 
-/// The tags that may stand in a text tile, each with its attributes. Links have a `rel` besides.
-const ALLOWED: [(&str, &[&str]); 24] = [
+/// The allowed tags with their attributes. The sanitizer also sets `rel` on links.
+const ALLOWED_TAGS: [(&str, &[&str]); 24] = [
     ("a", &["href"]),
     ("blockquote", &[]),
     ("br", &[]),
@@ -39,69 +39,70 @@ const ALLOWED: [(&str, &[&str]); 24] = [
     ("tr", &[]),
     ("ul", &[]),
 ];
-/// Where links may lead: to other sites and to mail, not into this service.
-const SCHEMES: [&str; 3] = ["http", "https", "mailto"];
-/// What is said of links.
-const REL: &str = "nofollow noopener noreferrer";
-/// How deep lists, quotes and emphasis are followed; what is deeper stands on the last level. The work of the
-/// second fence grows with the square of the depth.
-const DEEPEST: usize = 16;
-/// The longest HTML that passes on to the second fence, in bytes.
-const LONGEST: usize = 64 * 1024;
-/// The most cells that the tables of a text may have, by the size of the text: the parser fills rows up to the
-/// width of their table, so that a short text can stand for a hundred thousand cells.
-const MOST_CELLS: usize = 8_000;
+/// The allowed schemes of links. Relative links, which would point into this service, are removed.
+const LINK_SCHEMES: [&str; 3] = ["http", "https", "mailto"];
+/// The `rel` attribute of every link.
+const LINK_REL: &str = "nofollow noopener noreferrer";
+/// Maximum nesting of lists, quotes and emphasis. Deeper content stays on the last level. The sanitizer's
+/// work grows with the square of the depth.
+const MAX_DEPTH: usize = 16;
+/// Maximum size of the HTML that reaches the sanitizer, in bytes.
+const MAX_HTML: usize = 64 * 1024;
+/// Maximum number of table cells, as [`count_cells`] estimates it. The parser pads rows to the width of their
+/// table, so a short text can produce a hundred thousand cells.
+const MAX_CELLS: usize = 8_000;
 
-static FENCE: LazyLock<Builder<'static>> = LazyLock::new(|| {
+static SANITIZER: LazyLock<Builder<'static>> = LazyLock::new(|| {
     let mut fence = Builder::empty();
     let attributes = |(tag, names): &(&'static str, &'static [&'static str])| {
         (*tag, names.iter().copied().collect::<HashSet<_>>())
     };
     fence
-        .tags(ALLOWED.iter().map(|(tag, _)| *tag).collect())
-        .tag_attributes(ALLOWED.iter().map(attributes).collect::<HashMap<_, _>>())
+        .tags(ALLOWED_TAGS.iter().map(|(tag, _)| *tag).collect())
+        .tag_attributes(ALLOWED_TAGS.iter().map(attributes).collect::<HashMap<_, _>>())
         .generic_attributes(HashSet::new())
-        .url_schemes(SCHEMES.into_iter().collect())
+        .url_schemes(LINK_SCHEMES.into_iter().collect())
         .url_relative(UrlRelative::Deny)
-        .link_rel(Some(REL));
+        .link_rel(Some(LINK_REL));
     fence
 });
 
-/// Safe HTML of this Markdown, to stand under a heading of the first level; none where it would be too long.
+/// Renders Markdown as safe HTML; `None` if the HTML would be too long. Headings start at the second level.
 pub(super) fn html(markdown: &str) -> Option<String> {
-    if cells(markdown) > MOST_CELLS {
+    if count_cells(markdown) > MAX_CELLS {
         return None;
     }
-    let mut plain = Plain::default();
+    let mut plain = MarkdownFilter::default();
     let parsed = Parser::new_ext(markdown, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH);
-    let mut out = Bounded::new(LONGEST);
-    let events = parsed.flat_map(|event| plain.pass(event).into_iter().flatten());
+    let mut out = BoundedText::new(MAX_HTML);
+    let events = parsed.flat_map(|event| plain.filter(event).into_iter().flatten());
     write_html_io(&mut out, events).ok()?;
-    Some(FENCE.clean(&out.text()?).to_string())
+    Some(SANITIZER.clean(&out.text()?).to_string())
 }
 
-/// No fewer than the cells of all tables in this Markdown: as if every line were as wide as the widest.
-fn cells(markdown: &str) -> usize {
+/// Returns an upper bound of the number of table cells: the number of lines times the width of the widest
+/// line.
+fn count_cells(markdown: &str) -> usize {
     let lines = || markdown.split(['\n', '\r']).filter(|line| !line.is_empty());
     let widest = lines().map(|line| line.matches('|').count() + 1).max();
     lines().count() * widest.unwrap_or(0)
 }
 
-/// What of the Markdown becomes HTML.
+/// Filters the parser's events before they become HTML.
 #[derive(Default)]
-struct Plain<'m> {
-    /// For each open tag, whether it becomes one.
+struct MarkdownFilter<'m> {
+    /// For each open tag, whether it was kept.
     open: Vec<bool>,
-    /// How many of those that can stand in themselves do.
+    /// Number of open tags that can be nested in themselves.
     depth: usize,
-    /// How many links are open: a link in a link is none.
+    /// Number of open links. Links must not be nested.
     links: usize,
-    /// The address of a picture that has shown no text yet.
+    /// The address of an open image that has shown no text yet. It becomes the text if there is none.
     mute: Option<CowStr<'m>>,
 }
 
-impl<'m> Plain<'m> {
-    fn pass(&mut self, event: Event<'m>) -> [Option<Event<'m>>; 2] {
+impl<'m> MarkdownFilter<'m> {
+    fn filter(&mut self, event: Event<'m>) -> [Option<Event<'m>>; 2] {
         let event = match event {
             Event::Start(tag) => self.start(tag).map(Event::Start),
             Event::End(end) => {
@@ -125,13 +126,13 @@ impl<'m> Plain<'m> {
                 (self.links == 0).then_some(Tag::Link { link_type, dest_url, title, id })
             }
             Tag::Heading { level, .. } => Some(Tag::Heading {
-                level: below(level),
+                level: lower_heading(level),
                 id: None,
                 classes: Vec::new(),
                 attrs: Vec::new(),
             }),
             Tag::HtmlBlock => Some(Tag::Paragraph),
-            tag => Some(tag).filter(|tag| !nests(tag.to_end()) || self.depth < DEEPEST),
+            tag => Some(tag).filter(|tag| !nests(tag.to_end()) || self.depth < MAX_DEPTH),
         };
         self.open.push(tag.is_some());
         if let Some(tag) = &tag {
@@ -147,7 +148,7 @@ impl<'m> Plain<'m> {
         }
         let end = match end {
             TagEnd::Image => TagEnd::Link,
-            TagEnd::Heading(level) => TagEnd::Heading(below(level)),
+            TagEnd::Heading(level) => TagEnd::Heading(lower_heading(level)),
             TagEnd::HtmlBlock => TagEnd::Paragraph,
             end => end,
         };
@@ -157,14 +158,14 @@ impl<'m> Plain<'m> {
     }
 }
 
-/// Whether such a tag can stand in another of its kind.
+/// Returns whether a tag can be nested in a tag of the same kind.
 fn nests(end: TagEnd) -> bool {
     use TagEnd::{BlockQuote, Emphasis, Item, List, Strikethrough, Strong};
     matches!(end, BlockQuote(_) | List(_) | Item | Emphasis | Strong | Strikethrough)
 }
 
-/// The page's own heading is the only one of the first level.
-fn below(level: HeadingLevel) -> HeadingLevel {
+/// Returns the next lower level. The title of the page is the only heading of the first level.
+fn lower_heading(level: HeadingLevel) -> HeadingLevel {
     match level {
         HeadingLevel::H1 => HeadingLevel::H2,
         HeadingLevel::H2 => HeadingLevel::H3,
@@ -182,10 +183,10 @@ mod tests {
     use super::*;
 
     fn html(markdown: &str) -> String {
-        super::html(markdown).expect("short enough")
+        super::html(markdown).expect("the HTML is short enough")
     }
 
-    /// A table with rows of one cell, which the parser fills up.
+    /// Returns a table with rows of one cell, which the parser pads.
     fn table(columns: usize, rows: usize) -> String {
         format!("|{}\n|{}\n{}", "a|".repeat(columns), "-|".repeat(columns), "|a\n".repeat(rows))
     }
@@ -202,7 +203,7 @@ mod tests {
             (links(10), links(500)),
             ("&".repeat(4_000), "&".repeat(14_000)),
         ] {
-            assert!(super::html(&short).is_some_and(|html| html.len() < 2 * LONGEST), "{short}");
+            assert!(super::html(&short).is_some_and(|html| html.len() < 2 * MAX_HTML), "{short}");
             assert_eq!(super::html(&long), None, "{long}");
         }
     }
@@ -212,7 +213,7 @@ mod tests {
         for markdown in [table(1, 0), table(3, 7), table(3, 7).replace('\n', "\r\n")] {
             let rendered = html(&markdown);
             let found = rendered.matches("<td>").count() + rendered.matches("<th>").count();
-            assert!(found > 0 && found <= cells(&markdown), "{markdown}");
+            assert!(found > 0 && found <= count_cells(&markdown), "{markdown}");
         }
     }
 
@@ -303,7 +304,7 @@ mod tests {
         }
     }
 
-    /// Otherwise the work would grow with the square of the depth.
+    /// Without a limit, the work would grow with the square of the depth.
     #[test]
     fn nesting_is_followed_only_so_far() {
         for (one, tag) in [(">", "<blockquote>"), ("- ", "<ul>"), ("1. ", "<ol>"), ("*a ", "<em>")]
@@ -311,11 +312,11 @@ mod tests {
             let text = format!("{}end{}", one.repeat(1_500), " b*".repeat(300));
             let rendered = html(&text);
             assert!(rendered.contains("end"), "{tag}");
-            assert!(rendered.matches(tag).count() <= DEEPEST, "{tag}");
+            assert!(rendered.matches(tag).count() <= MAX_DEPTH, "{tag}");
         }
     }
 
-    /// Pieces of Markdown and HTML that go wrong together.
+    /// Fragments of Markdown and HTML that are dangerous in combination.
     fn pieces() -> impl Strategy<Value = String> {
         const PIECES: [&str; 44] = [
             "<script>",
@@ -370,12 +371,12 @@ mod tests {
         proptest::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
     }
 
-    /// What is left of rendered HTML without the tags that may stand in it.
+    /// Removes the allowed tags from rendered HTML.
     fn without_allowed_tags(rendered: &str) -> String {
-        let names: Vec<_> = ALLOWED.iter().map(|(tag, _)| *tag).collect();
+        let names: Vec<_> = ALLOWED_TAGS.iter().map(|(tag, _)| *tag).collect();
         let address = r#"href="(https?:|mailto:)[^"]*""#;
         let pattern =
-            format!(r#"</?({})( {address}| start="[0-9]+"| rel="{REL}")*>"#, names.join("|"));
+            format!(r#"</?({})( {address}| start="[0-9]+"| rel="{LINK_REL}")*>"#, names.join("|"));
         Regex::new(&format!("(?i){pattern}")).unwrap().replace_all(rendered, "").into_owned()
     }
 

@@ -1,4 +1,4 @@
-//! The public page: HTML without a script, made of what the public is shown and of nothing else.
+//! The public page: HTML without scripts, rendered only from the public fields of a dashboard.
 
 mod bounded;
 mod definition;
@@ -9,25 +9,25 @@ use askama::Template;
 use crate::error::{Error, Result};
 use crate::store::BoundedRead;
 
-use super::Of;
-use super::body::{Shared, SharedInsight, SharedTile, for_each_tile};
+use super::SharingKey;
+use super::body::{SharedFields, SharedInsight, SharedTile, for_each_tile};
 use definition::Definition;
 
-/// A page's title, which is any text, and its body, which is HTML.
-pub(super) struct Page {
-    /// The title.
+/// A page to put into the HTML document.
+pub(super) struct PublicPage {
+    /// The title, in plain text.
     pub(super) title: String,
-    /// What stands in the body.
+    /// The content of the body element, in HTML.
     pub(super) body: String,
 }
 
-/// The colours that tiles are given; any other shows none.
+/// The tile colors that the page can show. It ignores other colors.
 const COLORS: [&str; 5] = ["white", "blue", "green", "purple", "black"];
-/// What rendering a card costs, as bytes that are read: a card takes up to a millisecond or two.
-const CARD: usize = 64 * 1024;
-/// The longest that the cards of a page are together, in bytes of HTML. From the first that does not fit in,
-/// tiles are only named.
-const LONGEST: usize = 2 * 1024 * 1024;
+/// What a card counts in the time limit of a read, in bytes. Rendering a card takes up to two milliseconds.
+const CARD_COST: usize = 64 * 1024;
+/// Maximum total size of the cards of a page, in bytes of HTML. The first card that exceeds it, and all
+/// later ones, show only a name.
+const MAX_CARDS: usize = 2 * 1024 * 1024;
 
 #[derive(Template)]
 #[template(path = "sharing/page/dashboard.html")]
@@ -35,7 +35,7 @@ struct DashboardPage<'p> {
     title: &'p str,
     description: &'p str,
     tags: &'p [String],
-    /// Safe HTML, one for each tile.
+    /// The HTML of each tile, already escaped.
     cards: Vec<String>,
     created: String,
 }
@@ -51,11 +51,11 @@ struct TileCard<'p> {
 
 enum Content<'p> {
     Insight(Card<'p>),
-    /// Safe HTML, made of Markdown.
+    /// HTML from Markdown, already sanitized.
     Text(String),
-    /// Markdown, shown as it was written.
+    /// Markdown as its author wrote it, because its HTML would be too long.
     Plain(&'p str),
-    /// Only what it is called, and where the public JSON is.
+    /// The name of the tile, and a link to the public JSON.
     Named {
         name: &'p str,
         token: &'p str,
@@ -70,16 +70,16 @@ struct Card<'p> {
     definition: Definition,
 }
 
-/// The page of a dashboard that this token opens.
+/// Renders the public page of a dashboard.
 ///
 /// # Errors
-/// 500 or 503 when the file cannot be read; 503 when it takes too long.
+/// 500 or 503 when the file cannot be read; 503 when rendering exceeds the time limit.
 pub(super) fn render(
     tx: &BoundedRead<'_>,
-    dashboard: Of,
-    shared: &Shared,
+    dashboard: SharingKey,
+    shared: &SharedFields,
     token: &str,
-) -> Result<Page> {
+) -> Result<PublicPage> {
     let title = named(shared.name.as_deref(), "Untitled dashboard");
     let page = DashboardPage {
         title,
@@ -89,28 +89,28 @@ pub(super) fn render(
         created: shared.created_at.day(),
     };
     let body = page.render().map_err(Error::internal)?;
-    Ok(Page { title: title.to_owned(), body })
+    Ok(PublicPage { title: title.to_owned(), body })
 }
 
 #[derive(Template)]
 #[template(path = "sharing/page/missing.html")]
 struct MissingPage;
 
-/// The page for a token that opens nothing.
+/// Renders the page for an unknown, disabled or expired token.
 ///
 /// # Errors
 /// None in practice: the template always renders.
-pub(super) fn missing() -> Result<Page> {
+pub(super) fn missing() -> Result<PublicPage> {
     let body = MissingPage.render().map_err(Error::internal)?;
-    Ok(Page { title: "Nothing is shared here".to_owned(), body })
+    Ok(PublicPage { title: "Page not found".to_owned(), body })
 }
 
-/// A card for each tile, as many of them whole as fit on the page.
-fn cards(tx: &BoundedRead<'_>, dashboard: Of, token: &str) -> Result<Vec<String>> {
-    let (mut cards, mut room) = (Vec::new(), Some(LONGEST));
+/// Renders a card for each tile, and shortens the cards that do not fit on the page.
+fn cards(tx: &BoundedRead<'_>, dashboard: SharingKey, token: &str) -> Result<Vec<String>> {
+    let (mut cards, mut room) = (Vec::new(), Some(MAX_CARDS));
     for_each_tile(tx, dashboard, |tile| {
         if let Some(left) = room {
-            tx.spend(CARD)?;
+            tx.spend(CARD_COST)?;
             let whole = card(&tile, Content::whole(&tile))?;
             room = left.checked_sub(whole.len());
             if room.is_some() {

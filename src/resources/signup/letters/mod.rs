@@ -1,39 +1,38 @@
-//! What the mails about invites and joining say (decisions §4, Invite). They are composed when they are
-//! sent, from what is so then.
+//! The mails about invites and new members. A mail is rendered when it is sent, from the data at that time.
 
 use askama::Template;
 
 use crate::error::{Error, Result};
 use crate::ids::{InviteId, OrganizationId, UserId};
-use crate::mail::compose::{Compose, Composed, Message, one_line};
-use crate::mail::outbox::{About, Letter};
-use crate::resources::invites::{self, Links};
+use crate::mail::compose::{ComposeMail, Composed, MailContent, to_single_line};
+use crate::mail::outbox::{Notification, OutboxMessage};
+use crate::resources::invites::{self, InviteLinks};
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::users::{self, User};
 use crate::store::{Order, Snapshot, Tx, Window};
 use crate::time::Timestamp;
 
-/// Composes the mails about invites and joining.
-pub struct Letters {
-    /// Makes the links in them.
-    pub links: Links,
+/// Renders the mails about invites and new members.
+pub struct InviteMails {
+    /// Creates the links in the mails.
+    pub links: InviteLinks,
 }
 
-impl Compose for Letters {
-    fn compose(&self, tx: &Snapshot, letter: &Letter, now: Timestamp) -> Result<Composed> {
-        match &letter.about {
-            About::Invite { invite, .. } => self.invitation(tx, *invite, now),
-            About::Joining { user } => announcement(tx, letter.organization, *user),
-            About::Joined { user, to } => joined(tx, letter.organization, *user, to),
-            About::TakenOver { user, since, .. } => {
-                taken_over(tx, letter.organization, *user, *since, letter.written_at)
+impl ComposeMail for InviteMails {
+    fn compose(&self, tx: &Snapshot, message: &OutboxMessage, now: Timestamp) -> Result<Composed> {
+        match &message.about {
+            Notification::Invite { invite, .. } => self.invitation(tx, *invite, now),
+            Notification::Joining { user } => announcement(tx, message.organization, *user),
+            Notification::Joined { user, to } => joined(tx, message.organization, *user, to),
+            Notification::TakenOver { user, since, .. } => {
+                taken_over(tx, message.organization, *user, *since, message.written_at)
             }
         }
     }
 }
 
-/// What the mail to an invite's address says.
+/// The variables of the mail to an invited address.
 struct Invitation {
     first_name: String,
     inviter: String,
@@ -55,46 +54,46 @@ struct InvitationHtml<'i> {
     it: &'i Invitation,
 }
 
-impl Letters {
+impl InviteMails {
     fn invitation(&self, tx: &Snapshot, id: InviteId, now: Timestamp) -> Result<Composed> {
-        let Some(invite) = invites::find_by_id(tx, id)?.filter(|it| !it.head.is_expired(now))
+        let Some(invite) = invites::find_by_id(tx, id)?.filter(|it| !it.meta.is_expired(now))
         else {
-            return Ok(Composed::Moot);
+            return Ok(Composed::Obsolete);
         };
-        let organization: Organization = tx.get(&invite.head.organization)?;
-        let inviter = match invite.head.created_by {
+        let organization: Organization = tx.get(&invite.meta.organization)?;
+        let inviter = match invite.meta.created_by {
             Some(user) => tx.find::<User>(&user)?.map(|user| name(&user)),
             None => None,
         };
         let it = Invitation {
-            first_name: one_line(&invite.shown.first_name),
+            first_name: to_single_line(&invite.fields.first_name),
             inviter: inviter.unwrap_or_else(|| "An administrator".to_owned()),
-            organization: one_line(&organization.shown.name),
-            message: invite.shown.message.filter(|message| !message.is_empty()),
-            expires_at: invite.head.expires_at.minute(),
-            url: self.links.to_mail(id),
+            organization: to_single_line(&organization.fields.name),
+            message: invite.fields.message.filter(|message| !message.is_empty()),
+            expires_at: invite.meta.expires_at.minute(),
+            url: self.links.mail_link(id),
         };
         let subject = format!("{} invites you to {}", it.inviter, it.organization);
         message(subject, &InvitationText { it: &it }, &InvitationHtml { it: &it })
     }
 }
 
-/// The letters to the organization's admins and owners, but not to the one who joined.
+/// Returns one message for each admin and owner of the organization, except the new member.
 fn announcement(tx: &Snapshot, organization: OrganizationId, user: UserId) -> Result<Composed> {
     let mut letters = Vec::new();
     let all = Window::all(Order::Ascending);
     tx.walk(&members::BY_JOINING, &organization, all, |row| {
-        let Membership { user: other, level, .. } = row.head;
-        if level.administers() && other != user {
-            let to = tx.get::<User>(&other)?.shown.email;
-            letters.push(About::Joined { user, to });
+        let Membership { user: other, level, .. } = row.meta;
+        if level.is_admin() && other != user {
+            let to = tx.get::<User>(&other)?.fields.email;
+            letters.push(Notification::Joined { user, to });
         }
         Ok(())
     })?;
-    Ok(Composed::Letters(letters))
+    Ok(Composed::Replace(letters))
 }
 
-/// What the mail to those who run an organization says when someone has joined it.
+/// The variables of the mail to admins and owners about a new member.
 struct Joined {
     name: String,
     email: String,
@@ -113,32 +112,31 @@ struct JoinedHtml<'j> {
     it: &'j Joined,
 }
 
-/// Nothing, where meanwhile the newcomer has left, the one to be told no longer runs the organization, or it
-/// wants no such mails any more.
+/// Renders the mail about a new member. Skips it if the new member has left, the recipient is no longer an admin, or
+/// the organization has disabled these mails.
 fn joined(tx: &Snapshot, id: OrganizationId, newcomer: UserId, to: &str) -> Result<Composed> {
     let organization = tx.find::<Organization>(&id)?;
-    let organization = organization.filter(|it| it.shown.is_member_join_email_enabled);
+    let organization = organization.filter(|it| it.fields.is_member_join_email_enabled);
     let told = match users::find_by_email(tx, to)? {
-        Some(user) => members::find_listed(tx, id, user.head.id)?,
+        Some(user) => members::find_listed(tx, id, user.meta.id)?,
         None => None,
     };
-    let told = told.filter(|member| member.level.administers());
+    let told = told.filter(|member| member.level.is_admin());
     let newcomer = members::find(tx, id, newcomer)?;
     let (Some(organization), Some(newcomer), Some(_)) = (organization, newcomer, told) else {
-        return Ok(Composed::Moot);
+        return Ok(Composed::Obsolete);
     };
     let user: User = tx.get(&newcomer.user)?;
     let it = Joined {
         name: name(&user),
-        email: user.shown.email,
-        organization: one_line(&organization.shown.name),
+        email: user.fields.email,
+        organization: to_single_line(&organization.fields.name),
     };
     let subject = format!("{} has joined {}", it.name, it.organization);
     message(subject, &JoinedText { it: &it }, &JoinedHtml { it: &it })
 }
 
-/// What the mail to the owner of an address says when they have taken over the account that a link had made
-/// for it.
+/// The variables of the mail that confirms a takeover.
 struct TakenOver {
     email: String,
     organization: Option<String>,
@@ -158,7 +156,7 @@ struct TakenOverHtml<'t> {
     it: &'t TakenOver,
 }
 
-/// It is told whatever has become of the organization meanwhile.
+/// Renders the confirmation of a takeover. The organization may have been deleted in the meantime.
 fn taken_over(
     tx: &Snapshot,
     organization: OrganizationId,
@@ -166,11 +164,11 @@ fn taken_over(
     since: Timestamp,
     at: Timestamp,
 ) -> Result<Composed> {
-    let Some(user) = tx.find::<User>(&user)? else { return Ok(Composed::Moot) };
+    let Some(user) = tx.find::<User>(&user)? else { return Ok(Composed::Obsolete) };
     let organization = tx.find::<Organization>(&organization)?;
     let it = TakenOver {
-        email: user.shown.email,
-        organization: organization.map(|organization| one_line(&organization.shown.name)),
+        email: user.fields.email,
+        organization: organization.map(|organization| to_single_line(&organization.fields.name)),
         since: since.minute(),
         at: at.minute(),
     };
@@ -178,17 +176,17 @@ fn taken_over(
     message(subject, &TakenOverText { it: &it }, &TakenOverHtml { it: &it })
 }
 
-/// What a user is called: by name where they have one, else by address.
+/// Returns the name of a user, or the address of a user without a name.
 fn name(user: &User) -> String {
-    let full = format!("{} {}", user.shown.first_name, user.shown.last_name);
+    let full = format!("{} {}", user.fields.first_name, user.fields.last_name);
     match full.trim() {
-        "" => user.shown.email.clone(),
-        name => one_line(name),
+        "" => user.fields.email.clone(),
+        name => to_single_line(name),
     }
 }
 
 fn message(subject: String, text: &impl Template, html: &impl Template) -> Result<Composed> {
     let text = text.render().map_err(Error::internal)?;
     let html = html.render().map_err(Error::internal)?;
-    Ok(Composed::Message(Message { subject, text, html }))
+    Ok(Composed::Content(MailContent { subject, text, html }))
 }

@@ -34,25 +34,25 @@ function askForKey(text) {
 
 const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-// Offers both ways: joining with the account's key, or taking the account over.
+// Offers two choices: join with the account's API key, or take over the account.
 function offerTakeover(offer) {
   const account = offer.unproven_account;
   const since = account.created_at.slice(0, 10);
   askForKey(
-    `${offer.target_email} is invited to ${offer.organization_name}. There is an account for this address, created ` +
-      `on ${since} by a link. To join with it, give an API key of that account.`,
+    `${offer.target_email} is invited to ${offer.organization_name}. An account with this address ` +
+      `was created on ${since} with a link. To join with it, enter an API key of that account.`,
   );
   const ends = [
     `revokes its ${counted(account.api_keys, "API key")}`,
-    `ends its ${counted(account.organizations, "membership")}`,
+    `deletes its ${counted(account.organizations, "membership")}`,
   ];
   if (account.organizations_deleted > 0) {
     const deleted = counted(account.organizations_deleted, "organization");
     ends.push(`deletes ${deleted} of which it is the only member, with all projects and dashboards`);
   }
   at("ends").textContent =
-    `You can take the account over instead. This ${ends.slice(0, -1).join(", ")} and ${ends.at(-1)}. ` +
-    "Organizations of which it is the only owner are left without an owner. This cannot be undone.";
+    `Alternatively, take over the account. This ${ends.slice(0, -1).join(", ")} and ${ends.at(-1)}. ` +
+    "Organizations of which it is the only owner will have no owner. This cannot be undone.";
   at("takeover").hidden = false;
   at("take_over").addEventListener("click", () => {
     at("account").hidden = true;
@@ -70,7 +70,7 @@ async function begin() {
   if (ok && body.unproven_account) offerTakeover(body);
   else if (ok) invite(body);
   else if (body.code === "account_exists") {
-    askForKey("There is an account for this address. To join with it, give an API key of that account.");
+    askForKey("An account with this address exists. To join with it, enter an API key of that account.");
   } else say(body.detail, true);
 }
 
@@ -100,6 +100,6 @@ async function join(event) {
   }
 }
 
-const failed = () => say("The service cannot be reached. Try again in a moment.", true);
+const failed = () => say("The server cannot be reached. Try again later.", true);
 at("form").addEventListener("submit", (event) => join(event).catch(failed));
 begin().catch(failed);

@@ -1,0 +1,167 @@
+//! The measured operations. Their names are those in `counts.txt`.
+
+use axum::body::Body;
+use axum::http::Request;
+use serde_json::json;
+
+use crate::callgrind::{Dump, dump};
+use crate::site::{Client, DASHBOARDS, Site, dashboard, runtime};
+use crate::{Result, fail};
+
+/// A measured operation.
+struct Operation {
+    name: &'static str,
+    /// The number of requests that are counted. The count is their average.
+    times: u64,
+    /// The status of every response.
+    status: u16,
+    /// Whether each request commits.
+    writes: bool,
+    /// Returns the request with this number.
+    request: fn(&Site, u64) -> Result<Request<Body>>,
+}
+
+/// The requests before the counted ones: they fill caches and grow buffers.
+const WARM_UP: u64 = 50;
+
+/// The operations, in order. Writes come last, because they change what lists return.
+const OPERATIONS: &[Operation] = &[
+    Operation {
+        name: "get",
+        times: 400,
+        status: 200,
+        writes: false,
+        request: |site, n| site.get(&id(site, n)),
+    },
+    Operation {
+        name: "get-unknown-id",
+        times: 400,
+        status: 404,
+        writes: false,
+        request: |site, n| site.get(&format!("{}/", 1_000_000 + n)),
+    },
+    Operation {
+        name: "refused-by-scope",
+        times: 400,
+        status: 403,
+        writes: false,
+        request: |site, n| site.get_with(&site.narrow_key, &id(site, n)),
+    },
+    Operation {
+        name: "refused-without-key",
+        times: 400,
+        status: 401,
+        writes: false,
+        request: |site, n| site.get_with("phx_unknown", &id(site, n)),
+    },
+    Operation {
+        name: "list-100",
+        times: 150,
+        status: 200,
+        writes: false,
+        request: |site, _| site.get("?limit=100"),
+    },
+    Operation {
+        name: "list-100-at-offset-1000",
+        times: 50,
+        status: 200,
+        writes: false,
+        request: |site, _| site.get("?limit=100&offset=1000"),
+    },
+    Operation {
+        name: "list-100-at-offset-2000",
+        times: 50,
+        status: 200,
+        writes: false,
+        request: |site, _| site.get("?limit=100&offset=2000"),
+    },
+    Operation {
+        name: "create-refused",
+        times: 400,
+        status: 400,
+        writes: false,
+        request: |site, n| {
+            site.post(&site.dashboards, &json!({ "name": "A".repeat(401), "tags": n }))
+        },
+    },
+    Operation {
+        name: "create",
+        times: 200,
+        status: 201,
+        writes: true,
+        request: |site, n| site.post(&site.dashboards, &dashboard(DASHBOARDS + n)),
+    },
+    Operation {
+        name: "patch",
+        times: 200,
+        status: 200,
+        writes: true,
+        request: |site, n| {
+            let text = format!("Revenue against plan, by channel, edition {n:05}");
+            site.patch(pick(site, n), &json!({ "description": text }))
+        },
+    },
+];
+
+/// Returns the id of a dashboard, another one for each number.
+fn pick(site: &Site, number: u64) -> u64 {
+    // Successive requests read different pages. 997 and 2,500 have no common factor, so all dashboards have their turn.
+    let at = usize::try_from(number * 997 % DASHBOARDS).unwrap_or_default();
+    site.ids.get(at).copied().unwrap_or_default()
+}
+
+fn id(site: &Site, number: u64) -> String {
+    format!("{}/", pick(site, number))
+}
+
+/// Runs every operation, with a dump before and after its counted requests.
+pub fn run(site: &Site) -> Result<()> {
+    runtime()?.block_on(async {
+        let (app, client) = site.serve()?;
+        for operation in OPERATIONS {
+            measure(site, &client, operation)
+                .await
+                .map_err(|error| format!("{}: {error}", operation.name))?;
+        }
+        app.close().await;
+        Ok(())
+    })
+}
+
+async fn measure(site: &Site, client: &Client, operation: &Operation) -> Result<()> {
+    let Operation { times, status, request, .. } = *operation;
+    for number in 0..WARM_UP {
+        client.send(request(site, number)?, status).await?;
+    }
+    let requests: Result<Vec<_>> =
+        (WARM_UP..WARM_UP + times).map(|number| request(site, number)).collect();
+    let requests = requests?;
+    dump();
+    for request in requests {
+        client.send(request, status).await?;
+    }
+    dump();
+    Ok(())
+}
+
+/// Returns the counts of one request of each operation, without its commit, and of the commits. The server commits the
+/// writes of many requests together, so a commit of one request would hide what the request itself costs.
+pub fn per_operation(dumps: &[Dump]) -> Result<Vec<(String, u64)>> {
+    if dumps.len() != OPERATIONS.len() * 2 {
+        return fail(format!("{} dumps for {} operations", dumps.len(), OPERATIONS.len()));
+    }
+    // The first dump of each pair ends the preparation.
+    let counted = dumps.iter().skip(1).step_by(2);
+    let mut counts = Vec::new();
+    for (Operation { name, times, writes, .. }, dump) in OPERATIONS.iter().zip(counted) {
+        counts.push(((*name).to_owned(), (dump.total - dump.commits) / times));
+        match (*writes, dump.commits) {
+            (false, 0) => {}
+            (true, 1..) => counts.push((format!("{name}-commit"), dump.commits / times)),
+            (_, commits) => {
+                return fail(format!("{name}: {commits} instructions in commits"));
+            }
+        }
+    }
+    Ok(counts)
+}

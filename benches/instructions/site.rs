@@ -1,0 +1,158 @@
+//! The data file on which operations are measured, and requests to it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use axum::http::{Method, Request};
+use http_body_util::BodyExt;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use steward::{App, Config, InitialRecords, Store, create, router};
+use tower::ServiceExt;
+
+use crate::{Context, Result, fail};
+
+/// The number of dashboards in the project.
+pub const DASHBOARDS: u64 = 2_500;
+
+/// The service records the first use of a key after a delay. Seeding waits this long, so that the records are written
+/// before the measurement.
+const USES_RECORDED_WITHIN: Duration = Duration::from_millis(500);
+
+/// A data file with a project of [`DASHBOARDS`] dashboards, and its keys.
+#[derive(Serialize, Deserialize)]
+pub struct Site {
+    data: std::path::PathBuf,
+    /// A key that may do everything.
+    pub key: String,
+    /// A key whose scopes allow no request of the measurement.
+    pub narrow_key: String,
+    /// The path of the project's dashboards.
+    pub dashboards: String,
+    /// The ids of the dashboards, in order of creation.
+    pub ids: Vec<u64>,
+}
+
+impl Site {
+    /// Creates the data file in `folder`. It takes seconds, so it does not run under valgrind.
+    pub fn create(folder: &Path) -> Result<()> {
+        runtime()?.block_on(async {
+            let data = folder.join("steward.redb");
+            let (app, made) = create(&data, Config::default(), &InitialRecords::default())
+                .context("the data file")?;
+            let client = Client::new(&app);
+            let mut site = Self {
+                data,
+                key: made.api_key,
+                narrow_key: String::new(),
+                dashboards: format!("/api/projects/{}/dashboards/", made.project_id),
+                ids: Vec::new(),
+            };
+            let narrow = json!({ "label": "narrow", "scopes": ["organization:read"] });
+            let narrow = site.post("/api/personal_api_keys/", &narrow);
+            let narrow = client.send_json(narrow?, 201).await?;
+            site.narrow_key = narrow["value"].as_str().ok_or("a key without a value")?.to_owned();
+            for number in 0..DASHBOARDS {
+                let created = site.post(&site.dashboards, &dashboard(number))?;
+                let created = client.send_json(created, 201).await?;
+                site.ids.push(created["id"].as_u64().ok_or("a dashboard without an id")?);
+            }
+            client.send(site.get_with(&site.narrow_key, "")?, 403).await?;
+            tokio::time::sleep(USES_RECORDED_WITHIN).await;
+            app.close().await;
+            let text = serde_json::to_vec(&site).context("the site")?;
+            std::fs::write(folder.join("site.json"), text).context("the site")
+        })
+    }
+
+    /// Reads what [`create`](Self::create) wrote to `folder`.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let text = std::fs::read(folder.join("site.json")).context("the site")?;
+        serde_json::from_slice(&text).context("the site")
+    }
+
+    /// Opens the data file for serving.
+    pub fn serve(&self) -> Result<(App, Client)> {
+        let config = Config::default();
+        let store = Store::open(&self.data, config.page_cache).context("the data file")?;
+        let app = App::new(store, config).context("the service")?;
+        let client = Client::new(&app);
+        Ok((app, client))
+    }
+
+    /// Returns a GET of `rest` after the dashboards' path.
+    pub fn get(&self, rest: &str) -> Result<Request<Body>> {
+        self.get_with(&self.key, rest)
+    }
+
+    /// Does what [`get`](Self::get) does, with another key.
+    pub fn get_with(&self, key: &str, rest: &str) -> Result<Request<Body>> {
+        let path = format!("{}{rest}", self.dashboards);
+        request(Method::GET, &path, key, None)
+    }
+
+    /// Returns a POST to `path`.
+    pub fn post(&self, path: &str, body: &Value) -> Result<Request<Body>> {
+        request(Method::POST, path, &self.key, Some(body))
+    }
+
+    /// Returns a PATCH of one dashboard.
+    pub fn patch(&self, id: u64, body: &Value) -> Result<Request<Body>> {
+        request(Method::PATCH, &format!("{}{id}/", self.dashboards), &self.key, Some(body))
+    }
+}
+
+/// Returns the body of a create. The names are in no order, as those of real dashboards are.
+pub fn dashboard(number: u64) -> Value {
+    // 7,919 and 100,000 have no common factor, so no two of 100,000 names are equal.
+    let place = number * 7_919 % 100_000;
+    json!({
+        "name": format!("{place:05} weekly revenue by channel"),
+        "description": "Signups, activation and churn of the self-serve plan against the week before",
+        "pinned": false,
+        "tags": ["growth", "weekly"],
+    })
+}
+
+fn request(method: Method, path: &str, key: &str, body: Option<&Value>) -> Result<Request<Body>> {
+    let mut request =
+        Request::builder().method(method).uri(path).header(AUTHORIZATION, format!("Bearer {key}"));
+    if body.is_some() {
+        request = request.header(CONTENT_TYPE, "application/json");
+    }
+    let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
+    request.body(body).context("a request")
+}
+
+/// Returns a runtime that runs all tasks on the thread that calls it.
+pub fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().context("the runtime")
+}
+
+/// Sends requests to the router, without a network.
+pub struct Client(Router);
+
+impl Client {
+    fn new(app: &App) -> Self {
+        Self(router(app.clone()))
+    }
+
+    /// Sends a request and returns the body. Fails unless the response has the status `expected`.
+    pub async fn send(&self, request: Request<Body>, expected: u16) -> Result<Bytes> {
+        let Ok(response) = self.0.clone().oneshot(request).await;
+        let status = response.status();
+        let body = response.into_body().collect().await.context("a body")?.to_bytes();
+        if status != expected {
+            let body = String::from_utf8_lossy(&body);
+            return fail(format!("{status} instead of {expected}: {body}"));
+        }
+        Ok(body)
+    }
+
+    async fn send_json(&self, request: Request<Body>, expected: u16) -> Result<Value> {
+        serde_json::from_slice(&self.send(request, expected).await?).context("a body")
+    }
+}

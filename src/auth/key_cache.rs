@@ -1,0 +1,108 @@
+//! A cache of verified API keys. This process verifies each key once, by its stored digest.
+//!
+//! An entry states only that a text matches a stored hash, and is found by a keyed hash of the text. It contains no
+//! secret and grants nothing: each request still reads the key, its user and the membership. So revocation and expiry
+//! need not change the cache.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use quick_cache::sync::Cache;
+
+use crate::error::{Error, Result};
+use crate::ids::ApiKeyId;
+use crate::metrics::{Counter, Metrics, Series};
+use crate::resources::api_keys::{self, ApiKey, USE_RECORD_INTERVAL};
+use crate::secret::Seed;
+use crate::store::{Snapshot, Tx, WriteTx};
+use crate::time::Timestamp;
+
+use super::key_text::{self, TagKey};
+
+/// The capacity of the cache, in keys.
+const MAX_CACHED_KEYS: usize = 10_000;
+
+/// A verified API key.
+#[derive(Clone)]
+pub struct VerifiedKey(Arc<Inner>);
+
+struct Inner {
+    key: ApiKeyId,
+    hash: String,
+    /// The last use that this process recorded, in microseconds since 1970.
+    use_recorded_at: AtomicI64,
+}
+
+impl VerifiedKey {
+    /// Returns the key's public id.
+    pub fn key(&self) -> ApiKeyId {
+        self.0.key
+    }
+
+    /// Returns the stored hash that the secret matches.
+    pub fn hash(&self) -> &str {
+        &self.0.hash
+    }
+
+    /// Records that the key was used.
+    ///
+    /// # Errors
+    /// 500 or 503 if the file cannot be read or written.
+    pub fn record_use(&self, tx: &mut WriteTx<'_>, now: Timestamp) -> Result<()> {
+        api_keys::record_use(tx, self.key(), now)
+    }
+
+    /// Returns whether a use is due to be recorded. It is at most once an hour.
+    pub fn is_use_due(&self, now: Timestamp) -> bool {
+        let last = self.0.use_recorded_at.load(Ordering::Relaxed);
+        let due = Timestamp::from_micros(last).plus_seconds(USE_RECORD_INTERVAL);
+        now >= due
+            && self
+                .0
+                .use_recorded_at
+                .compare_exchange(last, now.micros(), Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+    }
+}
+
+/// The cache of the keys that this process has verified.
+pub struct KeyCache {
+    tags: TagKey,
+    digest_key: [u8; 32],
+    known: Cache<[u8; 32], VerifiedKey>,
+    hits: Counter,
+    misses: Counter,
+}
+
+impl KeyCache {
+    /// Creates an empty cache. Hits and misses are counted in `metrics`.
+    pub fn new(tags: TagKey, metrics: &Metrics) -> Self {
+        let digest_key = Seed::generate().rng().bytes();
+        let [hits, misses] =
+            [Series::KEY_HITS, Series::KEY_MISSES].map(|series| metrics.counter(series, &[]));
+        Self { tags, digest_key, known: Cache::new(MAX_CACHED_KEYS), hits, misses }
+    }
+
+    /// Verifies the text of a key.
+    ///
+    /// # Errors
+    /// 401 with the same text for every reason if the key is not valid; 500 or 503 if the file cannot be read.
+    pub fn verify(&self, tx: &Snapshot, text: &str) -> Result<VerifiedKey> {
+        let digest = *blake3::keyed_hash(&self.digest_key, text.as_bytes()).as_bytes();
+        if let Some(found) = self.known.get(&digest) {
+            self.hits.increment(1);
+            return Ok(found);
+        }
+        self.misses.increment(1);
+        let (id, secret) =
+            key_text::parse(&self.tags, text).ok_or_else(Error::authentication_failed)?;
+        let stored = tx.meta::<ApiKey>(&id)?.ok_or_else(Error::authentication_failed)?;
+        let secret_digest = self.tags.digest(id, &secret);
+        let hash = api_keys::find_hash(tx, stored, &secret_digest)?;
+        let hash = hash.ok_or_else(Error::authentication_failed)?;
+        let found =
+            VerifiedKey(Arc::new(Inner { key: id, hash, use_recorded_at: AtomicI64::new(0) }));
+        self.known.insert(digest, found.clone());
+        Ok(found)
+    }
+}

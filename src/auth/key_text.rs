@@ -1,0 +1,237 @@
+//! The text of a personal API key:
+//!
+//! ```text
+//! phx_ | public id (22) | secret (44) | tag (6)
+//! ```
+//!
+//! Each part is base62 of a fixed width. The tag is an HMAC of id and secret with a key of the data file, so that a
+//! guessed or mistyped key is rejected without Argon2 and without a look-up.
+
+use std::fmt;
+
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::{Value, json};
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
+use uuid::Uuid;
+
+use crate::error::{Error, Result};
+use crate::ids::{ApiKeyId, UserId};
+use crate::resources::api_keys::{NewApiKey, NewSecret, SecretDigest};
+use crate::secret::{SeededRng, encode_base62, encode_base62_u128};
+
+use super::key_hasher::KeyHasher;
+
+const PREFIX: &str = "phx_";
+const ID_LENGTH: usize = 22;
+const SECRET_LENGTH: usize = 44;
+const TAG_LENGTH: usize = 6;
+
+/// The key with which this data file tags its API keys.
+#[derive(Clone)]
+pub struct TagKey(Hmac<Sha256>);
+
+impl TagKey {
+    /// Creates a tag key from its bytes.
+    ///
+    /// # Errors
+    /// Does not fail in practice: HMAC accepts keys of any length.
+    pub fn new(bytes: &[u8; 32]) -> Result<Self> {
+        Hmac::new_from_slice(bytes).map(Self).map_err(Error::internal)
+    }
+
+    fn tag(&self, id: &str, secret: &str) -> String {
+        let [a, b, c, d, ..] = self.mac(id, secret);
+        format!("{:0>TAG_LENGTH$}", base62::encode(u32::from_be_bytes([a, b, c, d])))
+    }
+
+    /// Returns the digest that verifies the secret and distinguishes it from the key's other secrets. It shares no
+    /// bit with the tag, which is part of the key's text.
+    pub fn digest(&self, id: ApiKeyId, secret: &PresentedSecret) -> SecretDigest {
+        let full = self.mac(&encode_base62_u128(id.0.as_u128()), &secret.0);
+        let mut digest = [0; 16];
+        digest.iter_mut().zip(full.iter().rev()).for_each(|(to, from)| *to = *from);
+        SecretDigest(digest)
+    }
+
+    fn mac(&self, id: &str, secret: &str) -> [u8; 32] {
+        let mut mac = self.0.clone();
+        mac.update(id.as_bytes());
+        mac.update(secret.as_bytes());
+        mac.finalize().into_bytes().into()
+    }
+}
+
+/// A new API key. Its text is shown once; the data file stores only a hash.
+pub struct KeyText {
+    /// The public id.
+    pub id: ApiKeyId,
+    /// The whole text of the key.
+    pub value: String,
+    /// The secret part, which is hashed.
+    pub secret: PresentedSecret,
+}
+
+impl KeyText {
+    /// Creates a key with a random secret.
+    pub fn generate(tags: &TagKey, id: ApiKeyId, rng: &mut SeededRng) -> Self {
+        let text = encode_base62_u128(id.0.as_u128());
+        let secret = encode_base62(&rng.bytes());
+        let tag = tags.tag(&text, &secret);
+        Self { id, value: format!("{PREFIX}{text}{secret}{tag}"), secret: PresentedSecret(secret) }
+    }
+
+    /// Returns the key's first four characters, `...` and its last four.
+    pub fn mask(&self) -> String {
+        let end = self.value.len() - 4;
+        format!("{PREFIX}...{}", &self.value[end..])
+    }
+}
+
+/// A new API key with its hash. It has no `Debug`, because it contains the key's text.
+pub struct IssuedKey {
+    id: ApiKeyId,
+    value: String,
+    secret: NewSecret,
+}
+
+impl IssuedKey {
+    /// Creates a key with a random secret and hashes the secret.
+    ///
+    /// # Errors
+    /// 500 if Argon2 fails, which it does not for secrets of this crate.
+    pub fn generate(
+        tags: &TagKey,
+        hasher: &KeyHasher,
+        id: ApiKeyId,
+        rng: &mut SeededRng,
+    ) -> Result<Self> {
+        let new = KeyText::generate(tags, id, rng);
+        let hash = hasher.hash(&new.secret, &rng.salt())?;
+        let digest = tags.digest(id, &new.secret);
+        let secret = NewSecret { mask_value: new.mask(), hash, digest };
+        Ok(Self { id, value: new.value, secret })
+    }
+
+    /// Returns the public id.
+    pub const fn id(&self) -> ApiKeyId {
+        self.id
+    }
+
+    /// Returns the secret in its stored form.
+    pub fn secret(&self) -> NewSecret {
+        self.secret.clone()
+    }
+
+    /// Returns the whole text of the key.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+
+    /// Returns the key of a user, without restrictions.
+    pub fn to_new_api_key(&self, user: UserId, label: &str, scopes: &[&str]) -> NewApiKey {
+        NewApiKey {
+            user,
+            label: label.to_owned(),
+            scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+            organizations: Vec::new(),
+            projects: Vec::new(),
+            expires_at: None,
+            id: self.id,
+            secret: self.secret(),
+        }
+    }
+
+    /// Returns the JSON that shows the key to its creator. It is the only one with the key's text.
+    pub fn to_json(&self, label: &str, scopes: &[&str]) -> Value {
+        json!({ "id": self.id, "value": self.value, "label": label, "scopes": scopes })
+    }
+}
+
+/// The secret part of a key in a request. `Debug` does not show it.
+#[derive(Clone)]
+pub struct PresentedSecret(String);
+
+impl PresentedSecret {
+    /// Returns the bytes to hash.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+impl fmt::Debug for PresentedSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PresentedSecret(..)")
+    }
+}
+
+/// Parses the text of a key. Returns `None` if its form or its tag is wrong.
+pub fn parse(tags: &TagKey, text: &str) -> Option<(ApiKeyId, PresentedSecret)> {
+    let body = text.strip_prefix(PREFIX)?;
+    if body.len() != ID_LENGTH + SECRET_LENGTH + TAG_LENGTH || !body.is_ascii() {
+        return None;
+    }
+    let (id, rest) = body.split_at(ID_LENGTH);
+    let (secret, tag) = rest.split_at(SECRET_LENGTH);
+    let expected = tags.tag(id, secret);
+    if !bool::from(expected.as_bytes().ct_eq(tag.as_bytes())) {
+        return None;
+    }
+    let uuid = Uuid::from_u128(base62::decode(id).ok()?);
+    Some((ApiKeyId(uuid), PresentedSecret(secret.to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::secret::Seed;
+    use crate::time::Timestamp;
+
+    fn key() -> (TagKey, KeyText) {
+        let tags = TagKey::new(&[7; 32]).expect("a tag key");
+        let mut rng = Seed::generate().rng();
+        let id = ApiKeyId(rng.uuid(Timestamp::from_micros(1_700_000_000_000_000)));
+        let new = KeyText::generate(&tags, id, &mut rng);
+        (tags, new)
+    }
+
+    #[test]
+    fn a_key_is_read_back_whole() {
+        let (tags, new) = key();
+        let (id, secret) = parse(&tags, &new.value).expect("its own key");
+        assert_eq!((id, secret.as_bytes()), (new.id, new.secret.as_bytes()));
+        assert_eq!(new.value.len(), 76);
+        assert_eq!(new.mask().len(), 11);
+    }
+
+    #[test]
+    fn another_files_tag_key_refuses_it() {
+        let (_, new) = key();
+        let other = TagKey::new(&[8; 32]).expect("a tag key");
+        assert!(parse(&other, &new.value).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn one_changed_character_is_refused(at in 0usize..76, with in "[0-9A-Za-z_]") {
+            let (tags, new) = key();
+            let mut text = new.value.clone();
+            text.replace_range(at..=at, &with);
+            prop_assert_eq!(parse(&tags, &text).is_some(), text == new.value);
+        }
+
+        #[test]
+        fn a_cut_off_key_is_refused(length in 0usize..76) {
+            let (tags, new) = key();
+            prop_assert!(parse(&tags, &new.value[..length]).is_none());
+        }
+
+        #[test]
+        fn any_text_is_parsed_or_refused(text in ".*") {
+            let (tags, _) = key();
+            prop_assert!(parse(&tags, &text).is_none());
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Restriction, privilege and access levels of dashboards. No other module compares them. See
+//! `docs/spec/dashboards.md` and `docs/spec/access-controls.md`.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::error::{Error, Result};
+use crate::ids::UserId;
+use crate::resources::members::Membership;
+
+/// As a restriction: all members of the project can edit. As a privilege: can view.
+pub const EVERYONE_EDITS: i64 = 21;
+/// As a restriction: only collaborators can edit. As a privilege: can edit.
+pub const COLLABORATORS_EDIT: i64 = 37;
+
+/// The level that access rules grant on a resource. A higher level includes the lower ones.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum AccessLevel {
+    /// No access, not even to view.
+    None,
+    /// Can view.
+    Viewer,
+    /// Can view and edit. This is the default without access rules.
+    Editor,
+    /// Can view, edit and change access rules.
+    Manager,
+}
+
+impl AccessLevel {
+    /// All levels, the lowest first.
+    pub const ALL: [Self; 4] = [Self::None, Self::Viewer, Self::Editor, Self::Manager];
+
+    /// Returns the name in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Viewer => "viewer",
+            Self::Editor => "editor",
+            Self::Manager => "manager",
+        }
+    }
+
+    /// Returns whether the level allows to view the resource.
+    pub fn can_view(self) -> bool {
+        self >= Self::Viewer
+    }
+
+    /// Checks that the level is at least `least`.
+    ///
+    /// # Errors
+    /// 403 if it is lower.
+    pub fn require(self, least: Self) -> Result<()> {
+        if self >= least {
+            return Ok(());
+        }
+        let word = least.as_str();
+        Err(Error::denied(format!("You do not have {word} access to this resource.")))
+    }
+}
+
+/// The properties of a dashboard and of the caller that decide the caller's rights.
+#[derive(Debug, Clone, Copy)]
+pub struct DashboardAccessInput {
+    /// The user that created the dashboard.
+    pub created_by: Option<UserId>,
+    /// [`EVERYONE_EDITS`] or [`COLLABORATORS_EDIT`].
+    pub restriction_level: i64,
+    /// The caller's level as a collaborator, if the caller is one.
+    pub collaborator: Option<i64>,
+    /// The level that access rules grant the caller, if a rule applies.
+    pub rule_level: Option<AccessLevel>,
+}
+
+/// A caller's rights on a dashboard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DashboardRights {
+    /// Whether the caller can restrict editing: the creator and the organization's admins can.
+    pub can_restrict: bool,
+    /// `effective_restriction_level`.
+    pub effective_restriction_level: i64,
+    /// `effective_privilege_level`.
+    pub effective_privilege_level: i64,
+    /// `user_access_level`.
+    pub user_access_level: AccessLevel,
+    /// `access_control_version`.
+    pub access_control_version: &'static str,
+}
+
+/// Returns the caller's rights on the dashboard.
+pub fn rights(caller: &Membership, dashboard: DashboardAccessInput) -> DashboardRights {
+    let DashboardAccessInput { created_by, restriction_level, collaborator, rule_level } =
+        dashboard;
+    let restricted = restriction_level > EVERYONE_EDITS;
+    let can_restrict = created_by == Some(caller.user) || caller.level.is_admin();
+    let privilege = match collaborator {
+        _ if !restricted || can_restrict => COLLABORATORS_EDIT,
+        collaborator => collaborator.unwrap_or(EVERYONE_EDITS),
+    };
+    let access = rule_level.unwrap_or(AccessLevel::Editor);
+    DashboardRights {
+        can_restrict,
+        effective_restriction_level: restriction_level,
+        effective_privilege_level: privilege,
+        user_access_level: if can_restrict { AccessLevel::Manager } else { access },
+        access_control_version: if restricted { "v1" } else { "v2" },
+    }
+}
+
+/// Checks that the caller may create dashboards in a project. `ruled` is the level that access rules grant on all its
+/// dashboards, if a rule applies.
+///
+/// # Errors
+/// 403 if the caller may not.
+pub fn require_create(caller: &Membership, ruled: Option<AccessLevel>) -> Result<()> {
+    default_level(caller, ruled).require(AccessLevel::Editor)
+}
+
+/// Returns the caller's level on all dashboards of a project. `ruled` is the level that access rules grant there, if
+/// a rule applies.
+pub fn default_level(caller: &Membership, ruled: Option<AccessLevel>) -> AccessLevel {
+    match ruled {
+        _ if caller.level.is_admin() => AccessLevel::Manager,
+        ruled => ruled.unwrap_or(AccessLevel::Editor),
+    }
+}
+
+impl DashboardRights {
+    /// Returns whether the restriction allows the caller to edit. Access rules are a separate check.
+    pub fn can_edit(&self) -> bool {
+        self.effective_restriction_level < COLLABORATORS_EDIT
+            || self.effective_privilege_level >= COLLABORATORS_EDIT
+    }
+
+    /// Returns whether access rules allow the caller to view the dashboard.
+    pub fn can_view(&self) -> bool {
+        self.user_access_level.can_view()
+    }
+
+    /// Returns whether the caller may change the dashboard's access rules: its managers may, and the project's
+    /// managers.
+    pub fn can_manage(&self, runs_project: bool) -> bool {
+        runs_project || self.user_access_level >= AccessLevel::Manager
+    }
+
+    /// Checks that the caller may view the dashboard.
+    ///
+    /// # Errors
+    /// 403 if the caller may not.
+    pub fn require_view(&self) -> Result<()> {
+        self.user_access_level.require(AccessLevel::Viewer)
+    }
+
+    /// Checks that the caller may edit the dashboard.
+    ///
+    /// # Errors
+    /// 403 if the caller may not.
+    pub fn require_edit(&self) -> Result<()> {
+        self.require_edit_of("this dashboard")
+    }
+
+    /// Checks that the caller may edit. The error's text names the dashboard with `dashboard`.
+    ///
+    /// # Errors
+    /// 403 if the caller may not.
+    pub fn require_edit_of(&self, dashboard: &str) -> Result<()> {
+        self.user_access_level.require(AccessLevel::Editor)?;
+        if self.can_edit() {
+            return Ok(());
+        }
+        Err(Error::denied(format!("You don't have edit permissions for {dashboard}.")))
+    }
+
+    /// Returns whether the caller may share the dashboard: editors may.
+    pub fn can_share(&self) -> bool {
+        self.require_share().is_ok()
+    }
+
+    /// Checks that the caller may edit. As in PostHog, the error's text is the same whether an access rule or the
+    /// restriction denies it.
+    ///
+    /// # Errors
+    /// 403 if the caller may not.
+    pub fn require_share(&self) -> Result<()> {
+        let denied = |_| Error::denied("You don't have edit permissions for this dashboard.");
+        self.require_edit().map_err(denied)
+    }
+
+    /// Checks that the caller may change the dashboard's access rules.
+    ///
+    /// # Errors
+    /// 403 if the caller may not.
+    pub fn require_manage(&self, runs_project: bool) -> Result<()> {
+        if self.can_manage(runs_project) {
+            return Ok(());
+        }
+        Err(Error::denied("Must be manager to modify dashboard permissions."))
+    }
+
+    /// Checks that the caller may restrict editing.
+    ///
+    /// # Errors
+    /// 403 if the caller may not.
+    pub fn require_restrict(&self) -> Result<()> {
+        if self.can_restrict {
+            return Ok(());
+        }
+        Err(Error::denied(
+            "Only the dashboard owner and project admins have the restriction rights required to change the dashboard's restriction level.",
+        ))
+    }
+}

@@ -1,0 +1,119 @@
+//! The tenant of a route, and the proofs that the caller was authorized.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::etag::IfMatch;
+use crate::fair_queue::Consumer;
+use crate::idempotency::IdempotencyRequest;
+use crate::resources::members::Membership;
+use crate::resources::projects;
+use crate::store::Snapshot;
+
+use super::authorize::{AuthContext, AuthRequest, Caller};
+
+/// The tenant of a route, as a type. A handler that has a value of it has a caller with access to that tenant.
+pub trait Tenant: Clone + Send + Sync + Sized + 'static {
+    /// Returns the tenant of a successful check.
+    ///
+    /// # Errors
+    /// 500 if the route's path does not name such a tenant, which is a bug in the route table.
+    fn of(granted: &AuthContext) -> Result<Self>;
+}
+
+/// No organization or project.
+#[derive(Debug, Clone, Copy)]
+pub struct Global;
+
+impl Tenant for Global {
+    fn of(_: &AuthContext) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+/// An organization that the caller belongs to.
+#[derive(Debug, Clone)]
+pub struct InOrganization {
+    /// The caller's membership of the organization.
+    pub member: Membership,
+}
+
+impl Tenant for InOrganization {
+    fn of(context: &AuthContext) -> Result<Self> {
+        let member = context.member.clone();
+        Ok(Self {
+            member: member.ok_or_else(|| Error::internal("the path names no organization"))?,
+        })
+    }
+}
+
+/// A project that the caller may see.
+#[derive(Debug, Clone)]
+pub struct InProject {
+    /// The caller's membership of the project's organization.
+    pub member: Membership,
+    /// The project.
+    pub project: projects::Meta,
+}
+
+impl Tenant for InProject {
+    fn of(context: &AuthContext) -> Result<Self> {
+        let InOrganization { member } = InOrganization::of(context)?;
+        let project = context.project.clone();
+        let project = project.ok_or_else(|| Error::internal("the path names no project"))?;
+        Ok(Self { member, project })
+    }
+}
+
+/// Proof that the caller is authorized to read, with the snapshot that authorization used. The whole response is read
+/// from that snapshot.
+pub struct ReadAccess<P> {
+    /// The authenticated caller.
+    pub caller: Caller,
+    /// The tenant of the route.
+    pub tenant: P,
+    /// The tenant that the request counts towards.
+    pub consumer: Consumer,
+    /// The snapshot of the response.
+    pub snapshot: Arc<Snapshot>,
+}
+
+/// Proof that the caller is authorized to change something. It holds no snapshot: the body may arrive slowly, and the
+/// write authorizes the caller again.
+pub struct WriteAccess<P> {
+    /// The input of the check, to repeat it inside the write.
+    pub auth: Arc<AuthRequest>,
+    /// The versions that `If-Match` expects.
+    pub if_match: IfMatch,
+    /// The idempotent request, if it has an idempotency key.
+    pub idempotency: Option<IdempotencyRequest>,
+    /// The tenant that the request counts towards.
+    pub consumer: Consumer,
+    /// Reserves this many bytes of memory for a large response, in place of the previous reservation. 503 if the
+    /// budget is used up.
+    pub reserve: Box<dyn Fn(usize) -> Result<()> + Send + Sync>,
+    /// The tenant of the route.
+    pub tenant: PhantomData<P>,
+}
+
+impl<P> WriteAccess<P> {
+    /// Takes fields that the body leaves out from the caller's key. The idempotent request then differs for a key
+    /// with other permissions.
+    #[must_use]
+    pub fn inheriting_key_scope(self) -> Self {
+        Self { idempotency: self.idempotency.map(IdempotencyRequest::inheriting_key_scope), ..self }
+    }
+}
+
+/// The caller of a public route, with or without a key.
+pub struct PublicAccess {
+    /// The input of the check, to repeat it inside a write; `None` without a key.
+    pub auth: Option<Arc<AuthRequest>>,
+    /// The authenticated caller, if the request has a key.
+    pub caller: Option<Caller>,
+    /// The idempotent request. The caller counts as a part of its body.
+    pub idempotency: Option<IdempotencyRequest>,
+    /// The tenant that the request counts towards: the key's, or the client's address without a key.
+    pub consumer: Consumer,
+}

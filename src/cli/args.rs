@@ -1,0 +1,186 @@
+//! Reads the configuration of a command. Flags override environment variables, which override the configuration file,
+//! which overrides defaults.
+//!
+//! The keys of a configuration file are the flags of `serve`, so a new flag is a key at once. The values of a file
+//! are appended to the command line, so clap checks them like flags.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches};
+
+use super::Cli;
+use super::config_file::ConfigFile;
+
+/// A parsed command line with its settings.
+pub(super) struct ParsedArgs {
+    pub(super) cli: Cli,
+    /// The flags of the command, in their order.
+    pub(super) settings: Vec<ArgValue>,
+    /// A warning about the configuration file, for stderr or the log.
+    pub(super) warning: Option<String>,
+}
+
+/// The value of a flag, with its source.
+pub(super) struct ArgValue {
+    pub(super) flag: Arg,
+    pub(super) source: Source,
+    /// The values as they would be typed, one per use; empty if the flag has no value.
+    pub(super) values: Vec<String>,
+}
+
+/// The source of a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Source {
+    Flag,
+    Environment,
+    File,
+    Default,
+}
+
+/// The error of an invalid command line or configuration file.
+#[derive(Debug)]
+pub(super) enum ArgsError {
+    /// The command line is invalid, or asks for help.
+    Args(clap::Error),
+    /// The configuration file is invalid. The text is one line.
+    File(String),
+}
+
+impl From<clap::Error> for ArgsError {
+    fn from(error: clap::Error) -> Self {
+        Self::Args(error)
+    }
+}
+
+/// Parses a command line, and the configuration file that `--config` or its environment variable names.
+pub(super) fn parse(mut line: Vec<OsString>) -> Result<ParsedArgs, ArgsError> {
+    let mut whole = Cli::command();
+    whole.build();
+    // Ignores errors in this first pass. The second pass, with the file's values, reports them.
+    let first = Cli::command().ignore_errors(true).try_get_matches_from(&line)?;
+    let (command, matches) = find_subcommand(&whole, &first);
+    let mut file = None;
+    if let Some(path) = matches.get_one::<PathBuf>("config") {
+        let read = ConfigFile::read(path, serve_command(&whole)).map_err(ArgsError::File)?;
+        let (keys, words) = args_from_file(&read, command, matches).map_err(ArgsError::File)?;
+        let end = line.iter().position(|word| word == "--").unwrap_or(line.len());
+        line.splice(end..end, words);
+        file = Some((path, read, keys));
+    }
+    let (path, read, keys) = match &file {
+        Some((path, read, keys)) => (Some(path.as_path()), Some(read), &keys[..]),
+        None => (None, None, &[][..]),
+    };
+    let matches = Cli::command().try_get_matches_from(line);
+    let matches = matches.map_err(|error| with_file_context(error, path, keys))?;
+    let (command, innermost) = find_subcommand(&whole, &matches);
+    let settings = flags(command).map(|flag| ArgValue::new(flag, innermost, keys)).collect();
+    let warning = read.and_then(ConfigFile::permission_warning);
+    Ok(ParsedArgs { cli: Cli::from_arg_matches(&matches)?, settings, warning })
+}
+
+/// Returns the innermost subcommand, with its matches.
+fn find_subcommand<'a>(
+    mut command: &'a Command,
+    mut matches: &'a ArgMatches,
+) -> (&'a Command, &'a ArgMatches) {
+    while let Some((name, below)) = matches.subcommand() {
+        let Some(found) = command.find_subcommand(name) else { break };
+        (command, matches) = (found, below);
+    }
+    (command, matches)
+}
+
+/// Returns the `serve` command, whose flags are the keys of a configuration file.
+pub(super) fn serve_command(whole: &Command) -> &Command {
+    whole.find_subcommand("serve").unwrap_or(whole)
+}
+
+/// Returns the flags of a command that have a value, except `--config`.
+pub(super) fn flags(command: &Command) -> impl Iterator<Item = &Arg> {
+    command.get_arguments().filter(|flag| {
+        let valued =
+            matches!(flag.get_action(), ArgAction::Set | ArgAction::Append | ArgAction::SetTrue);
+        valued && flag.get_long().is_some_and(|name| name != "config")
+    })
+}
+
+/// Returns the key of a flag, which is its long name.
+pub(super) fn key(flag: &Arg) -> &str {
+    flag.get_long().unwrap_or_default()
+}
+
+/// Returns whether a flag holds a secret. The help texts of such flags do not show values from the environment.
+pub(super) fn is_secret(flag: &Arg) -> bool {
+    flag.is_hide_env_values_set()
+}
+
+/// Returns the keys whose values the file decides, and these values as command line words. A command's flag of the
+/// same name but with another environment variable is a different flag.
+fn args_from_file(
+    file: &ConfigFile,
+    command: &Command,
+    matches: &ArgMatches,
+) -> Result<(Vec<String>, Vec<OsString>), String> {
+    let (mut keys, mut words) = (Vec::new(), Vec::new());
+    for (key, value) in file.values() {
+        let same =
+            |flag: &&Arg| flag.get_long() == Some(key) && flag.get_env() == value.flag().get_env();
+        let Some(flag) = flags(command).find(same) else { continue };
+        let texts = value.to_args()?;
+        if is_given(flag, matches) {
+            continue;
+        }
+        keys.push(key.to_owned());
+        if matches!(flag.get_action(), ArgAction::SetTrue) {
+            words
+                .extend(texts.iter().any(|text| text == "true").then(|| format!("--{key}").into()));
+        } else {
+            words.extend(texts.iter().map(|text| OsString::from(format!("--{key}={text}"))));
+        }
+    }
+    Ok((keys, words))
+}
+
+/// Returns whether the command line or the environment sets a flag.
+fn is_given(flag: &Arg, matches: &ArgMatches) -> bool {
+    let typed = matches.value_source(flag.get_id().as_str()) == Some(ValueSource::CommandLine);
+    typed || flag.get_env().is_some_and(|name| std::env::var_os(name).is_some())
+}
+
+/// Adds the keys that came from the file to an error, because the conflict may be with one of them.
+fn with_file_context(error: clap::Error, path: Option<&Path>, keys: &[String]) -> ArgsError {
+    match path.filter(|_| error.use_stderr() && !keys.is_empty()) {
+        Some(path) => {
+            let (text, kind) = (error.to_string(), error.kind());
+            let text = text.strip_prefix("error: ").unwrap_or(&text);
+            let text = format!("{text}\n{} sets {}.\n", path.display(), keys.join(", "));
+            clap::Error::raw(kind, text).into()
+        }
+        None => error.into(),
+    }
+}
+
+impl ArgValue {
+    fn new(flag: &Arg, matches: &ArgMatches, of_file: &[String]) -> Self {
+        let id = flag.get_id().as_str();
+        let source = match matches.value_source(id) {
+            _ if of_file.iter().any(|name| name == key(flag)) => Source::File,
+            Some(ValueSource::CommandLine) => Source::Flag,
+            Some(ValueSource::EnvVariable) => Source::Environment,
+            _ => Source::Default,
+        };
+        let values = if matches!(flag.get_action(), ArgAction::SetTrue) {
+            vec![matches.get_flag(id).to_string()]
+        } else {
+            let texts = matches.get_raw(id).into_iter().flatten();
+            texts.map(|text| text.to_string_lossy().into_owned()).collect()
+        };
+        Self { flag: flag.clone(), source, values }
+    }
+}
+
+#[cfg(test)]
+mod tests;

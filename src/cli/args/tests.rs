@@ -1,0 +1,205 @@
+//! Tests that every flag of `serve` is a key of the configuration file. New flags are included automatically.
+
+use std::fs;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+use toml::{Table, Value};
+
+use super::*;
+use crate::cli::config_file::{mask_secret, parse_error};
+
+/// Sample values. Every flag accepts at least one of them.
+const SAMPLES: [&str; 14] = [
+    "17",
+    "7m",
+    "3MiB",
+    "json",
+    "10.1.0.0/16",
+    "9/s",
+    "smtps://ann:hunter2@mail.example.org",
+    "https://app.example.org",
+    "127.0.0.1:1053",
+    "warn",
+    "always",
+    "never",
+    "text",
+    "a-name",
+];
+
+/// Returns a sample that the flag accepts and that is not its default.
+fn sample(flag: &Arg) -> &'static str {
+    let default = flag.get_default_values().first().map(|text| text.to_string_lossy());
+    let fits = |sample: &&&str| {
+        parse_error(flag, sample).is_none() && default.as_deref() != Some(**sample)
+    };
+    SAMPLES.iter().find(fits).unwrap_or_else(|| panic!("no sample is valid for --{}", key(flag)))
+}
+
+fn whole() -> Command {
+    let mut whole = Cli::command();
+    whole.build();
+    whole
+}
+
+/// Writes a file with a value for each flag of `serve`, and returns these values as they would be typed.
+fn full() -> (TempDir, PathBuf, Vec<(String, String)>) {
+    let (mut table, mut typed) = (Table::new(), Vec::new());
+    for flag in flags(serve_command(&whole())) {
+        let (value, text) = match flag.get_action() {
+            ArgAction::SetTrue => (Value::Boolean(true), "true"),
+            ArgAction::Append => (Value::Array(vec![sample(flag).into()]), sample(flag)),
+            _ => (sample(flag).into(), sample(flag)),
+        };
+        table.insert(key(flag).to_owned(), value);
+        typed.push((key(flag).to_owned(), text.to_owned()));
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("steward.toml");
+    fs::write(&path, table.to_string()).expect("written");
+    (folder, path, typed)
+}
+
+fn asked(words: &[&str]) -> ParsedArgs {
+    let line = [&["steward"], words].concat().into_iter().map(OsString::from).collect();
+    parse(line).unwrap_or_else(|unclear| panic!("{words:?}: {unclear:?}"))
+}
+
+fn shown(args: &ParsedArgs) -> Vec<(String, String)> {
+    let shown = args.settings.iter();
+    shown.map(|setting| (key(&setting.flag).to_owned(), setting.values.join(","))).collect()
+}
+
+#[test]
+fn every_flag_of_serve_is_a_key_and_its_value_arrives() {
+    let (_folder, path, typed) = full();
+    let path = path.to_str().expect("UTF-8");
+    for command in ["serve", "config"] {
+        let args = asked(&[command, "--config", path]);
+        assert_eq!(shown(&args), typed);
+        for setting in &args.settings {
+            assert_eq!(setting.source, Source::File, "{}", key(&setting.flag));
+        }
+    }
+}
+
+#[test]
+fn every_flag_overrules_the_file() {
+    let (_folder, path, typed) = full();
+    let path = path.to_str().expect("UTF-8");
+    for flag in flags(serve_command(&whole())) {
+        let given = match flag.get_action() {
+            ArgAction::SetTrue => format!("--{}", key(flag)),
+            _ => format!("--{}={}", key(flag), sample(flag)),
+        };
+        let args = asked(&["serve", &given, "--config", path]);
+        assert_eq!(shown(&args), typed, "the flag has one value");
+        for setting in &args.settings {
+            let overruled = key(&setting.flag) == key(flag);
+            let source = if overruled { Source::Flag } else { Source::File };
+            assert_eq!(setting.source, source, "{} beside {given}", key(&setting.flag));
+        }
+    }
+}
+
+#[test]
+fn every_flag_has_a_variable_of_its_name() {
+    for flag in flags(serve_command(&whole())) {
+        let variable = format!("STEWARD_{}", key(flag).replace('-', "_").to_uppercase());
+        assert_eq!(flag.get_env(), Some(variable.as_ref()), "--{}", key(flag));
+    }
+}
+
+#[test]
+fn every_command_takes_a_full_file() {
+    let (_folder, path, _) = full();
+    let path = path.to_str().expect("UTF-8");
+    let mail = asked(&["mail", "test", "a@example.org", "--config", path]);
+    let found: Vec<_> = mail.settings.iter().map(|setting| setting.source).collect();
+    assert!(found.len() > 5 && found.iter().all(|source| *source == Source::File), "{found:?}");
+    for words in [&["check"][..], &["user", "list"], &["init", "--email", "a@example.org"]] {
+        let taken = asked(&[words, &["--config", path]].concat());
+        let own = |setting: &&ArgValue| setting.source != Source::File;
+        let own: Vec<_> = taken.settings.iter().filter(own).map(|one| key(&one.flag)).collect();
+        assert!(!own.contains(&"data") && !own.contains(&"json"), "{words:?}: {own:?}");
+    }
+}
+
+#[test]
+fn a_file_may_stand_before_the_command_and_values_before_a_double_dash() {
+    let (_folder, path, typed) = full();
+    let path = path.to_str().expect("UTF-8");
+    assert_eq!(shown(&asked(&["--config", path, "serve"])), typed);
+    let args = asked(&["--config", path, "mail", "test", "--", "a@example.org"]);
+    assert!(args.settings.iter().all(|setting| setting.source == Source::File));
+}
+
+#[test]
+fn a_secret_is_told_without_its_password() {
+    for (text, shown) in [
+        ("smtps://ann:hunter2@mail.example.org", "smtps://ann:********@mail.example.org"),
+        ("smtps://ann@mail.example.org", "smtps://ann@mail.example.org"),
+        ("hunter2", "********"),
+        ("hunter:2", "********"),
+    ] {
+        assert_eq!(mask_secret(text), shown);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// A file is accepted, or rejected with one line that begins with the file's name.
+    #[test]
+    fn any_file_is_taken_or_refused_in_one_line(text in proptest::collection::vec(pieces(), 0..12)) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("steward.toml");
+        fs::write(&path, text.concat()).expect("written");
+        let serve = serve_command(&whole()).clone();
+        let told = match ConfigFile::read(&path, &serve) {
+            Ok(file) => file.values().filter_map(|(_, line)| line.to_args().err()).collect(),
+            Err(told) => vec![told],
+        };
+        for told in told {
+            prop_assert!(told.starts_with(&format!("{}: ", path.display())), "{told}");
+            prop_assert!(!told.contains('\n') && !told.contains("hunter2"), "{told}");
+        }
+    }
+}
+
+/// Returns pieces of configuration files, valid and invalid.
+fn pieces() -> impl Strategy<Value = String> {
+    prop_oneof![
+        proptest::sample::select(vec![
+            "listen",
+            "smtp-url",
+            "json",
+            "max-body",
+            "rate-limit",
+            " = ",
+            "\n",
+            "\"",
+            "'",
+            "\"\"\"",
+            "[",
+            "]",
+            "{",
+            "}",
+            ",",
+            "true",
+            "1",
+            "-9223372036854775808",
+            "1.5",
+            "1979-05-27",
+            "\\u0000",
+            "\\n",
+            "#",
+            ".",
+            "\"a\\nb\" = 1\n",
+            "smtp-url = \"smtps://a:hunter2@b\"\n",
+            "json = true\n",
+        ])
+        .prop_map(str::to_owned),
+        any::<char>().prop_map(String::from),
+    ]
+}

@@ -1,0 +1,131 @@
+//! Commands on whole files: backup, restore, export and import.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::bootstrap;
+use crate::error::Error;
+use crate::operator::Operation;
+use crate::resources::record_registry;
+use crate::store::{
+    ExportOptions, OpenError, PreparedRestore, Progress, folder_of, receive, require_absent,
+};
+use crate::time::Clock;
+
+use super::progress_bar::progress_bar;
+use super::{Backend, CONNECT_TIMEOUT, Failure, RETRY_INTERVAL, connect, control};
+
+/// The buffer size for reading an export, in bytes.
+const READ_BUFFER_SIZE: usize = 256 * 1024;
+
+/// Writes a backup. This process writes the file even if the state comes from a server, so that the file belongs to
+/// the command's user and is where that user may write.
+pub(super) async fn backup(data: &Path, file: PathBuf) -> Result<Value, Failure> {
+    let backup = match connect(data, crate::store::DEFAULT_CACHE).await? {
+        Backend::File(store) => {
+            let backup = store.backup(file, record_registry(), progress_bar()).await;
+            store.close().await;
+            backup?
+        }
+        Backend::Server(server) => {
+            let stream = control::stream(server).await?;
+            let receive = move || receive(stream, &file, &record_registry(), &progress_bar());
+            tokio::task::spawn_blocking(receive).await.map_err(Error::internal)??
+        }
+    };
+    Ok(serde_json::to_value(backup).map_err(Error::internal)?)
+}
+
+/// Writes an export, in this process like a backup. Returns what was written, unless it went to stdout.
+pub(super) async fn export(
+    data: &Path,
+    secrets: bool,
+    file: Option<PathBuf>,
+) -> Result<Option<Value>, Failure> {
+    let folder = match &file {
+        Some(file) => {
+            require_absent(file)?;
+            folder_of(file).to_owned()
+        }
+        None => std::env::temp_dir(),
+    };
+    let how =
+        ExportOptions { registry: record_registry(), secrets, folder, progress: progress_bar() };
+    let export = match connect(data, crate::store::DEFAULT_CACHE).await? {
+        Backend::File(store) => {
+            let export = store.export(how).await;
+            store.close().await;
+            export?
+        }
+        Backend::Server(server) => {
+            let stream = control::stream(server).await?;
+            let receive = move || how.receive(stream);
+            tokio::task::spawn_blocking(receive).await.map_err(Error::internal)??
+        }
+    };
+    let write = move || match file {
+        None => Ok(export.write_to(io::stdout().lock()).map(|_| None)?),
+        Some(file) => Ok(Some(export.save(&file)?)),
+    };
+    let exported: Result<_, Failure> =
+        tokio::task::spawn_blocking(write).await.map_err(Error::internal)?;
+    Ok(exported?.map(serde_json::to_value).transpose().map_err(Error::internal)?)
+}
+
+/// Creates a data file from an export.
+pub(super) async fn import(data: PathBuf, file: PathBuf) -> Result<Value, Failure> {
+    let import = move || -> Result<_, Failure> {
+        let from: Box<dyn BufRead> = if file == Path::new("-") {
+            Box::new(io::stdin().lock())
+        } else {
+            let opened = File::open(&file).map_err(|cause| {
+                Failure::Other(format!("cannot open {}: {cause}", file.display()))
+            })?;
+            Box::new(BufReader::with_capacity(READ_BUFFER_SIZE, opened))
+        };
+        Ok(bootstrap::import(&data, from, &progress_bar())?)
+    };
+    let imported = tokio::task::spawn_blocking(import).await.map_err(Error::internal)??;
+    let next = (!imported.secrets).then_some(
+        "the export has no secrets: create API keys with `steward key create`, set the secrets of batch exports and \
+         webhooks, and pass on the projects' new tokens and the public pages' new addresses",
+    );
+    let mut answer = serde_json::to_value(imported).map_err(Error::internal)?;
+    if let Value::Object(members) = &mut answer {
+        members.insert("next".to_owned(), next.into());
+    }
+    Ok(answer)
+}
+
+/// Replaces the data file with a backup. If a server has the file open, it continues with the backup.
+pub(super) async fn restore(data: &Path, file: PathBuf) -> Result<Value, Failure> {
+    let (place, begun) = (data.to_owned(), Instant::now());
+    let prepare = move || PreparedRestore::new(&place, &file, &record_registry(), &progress_bar());
+    let prepared = tokio::task::spawn_blocking(prepare).await.map_err(Error::internal)??;
+    loop {
+        let held = match prepared.swap(&Clock::System.now().to_file_stamp()) {
+            Ok(restored) => return Ok(serde_json::to_value(restored).map_err(Error::internal)?),
+            Err(held @ OpenError::InUse(_)) => held,
+            Err(error) => return Err(error.into()),
+        };
+        match control::connect(data).await {
+            Ok(server) => {
+                return control::request_operation(
+                    server,
+                    &Operation::Restore,
+                    &Progress::silent(),
+                )
+                .await;
+            }
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(error.into());
+            }
+            Err(_) if begun.elapsed() < CONNECT_TIMEOUT => tokio::time::sleep(RETRY_INTERVAL).await,
+            Err(_) => return Err(held.into()),
+        }
+    }
+}

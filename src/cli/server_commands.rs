@@ -1,0 +1,36 @@
+//! Commands about the running server: its health and its log filter.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+use super::{Failure, control};
+
+/// How long the server may take to answer a health check.
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Asks over the control socket, which works whatever addresses the server listens on.
+pub(super) async fn healthcheck(data: &Path) -> Result<Value, Failure> {
+    let asking = async { control::ready(connect(data).await?).await };
+    let answered = timeout(HEALTH_TIMEOUT, asking).await;
+    let silent = |_| Failure::Other(format!("the server did not answer within {HEALTH_TIMEOUT:?}"));
+    answered.map_err(silent)?
+}
+
+/// Changes the running server's log filter.
+pub(super) async fn log(data: &Path, filter: String) -> Result<Value, Failure> {
+    control::log(connect(data).await?, filter).await
+}
+
+async fn connect(data: &Path) -> Result<UnixStream, Failure> {
+    control::connect(data).await.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+            Failure::Other(format!("no server is serving {}", data.display()))
+        }
+        _ => error.into(),
+    })
+}

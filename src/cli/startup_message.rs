@@ -1,0 +1,62 @@
+//! The text that `steward serve` prints when it is ready.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::bootstrap::CreatedWorkspace;
+
+/// The records that a first start created, and the file with the API key if one was written.
+pub(super) struct FirstRun {
+    pub(super) workspace: CreatedWorkspace,
+    pub(super) key_file: Option<PathBuf>,
+}
+
+/// Prints the URL of the service, and on a first start how to use the API key. Errors of a closed stdout are ignored.
+pub(super) fn print(data: &Path, url: &str, first: Option<&FirstRun>, json: bool) {
+    let text = if json { to_json(data, url, first) } else { to_text(data, url, first) };
+    let mut stdout = std::io::stdout();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
+fn to_json(data: &Path, url: &str, first: Option<&FirstRun>) -> String {
+    let key_file = first.and_then(|first| first.key_file.as_deref());
+    let printed = first.filter(|first| first.key_file.is_none());
+    let greeting = json!({
+        "url": url,
+        "data": data.display().to_string(),
+        "organization_id": first.map(|first| first.workspace.organization_id),
+        "project_id": first.map(|first| first.workspace.project_id),
+        "api_key": printed.map(|first| &first.workspace.api_key),
+        "api_key_file": key_file.map(|path| path.display().to_string()),
+    });
+    format!("{greeting}\n")
+}
+
+fn to_text(data: &Path, url: &str, first: Option<&FirstRun>) -> String {
+    let serving = format!("Steward is serving {url} from {}\n", data.display());
+    let Some(FirstRun { workspace, key_file }) = first else { return serving };
+    let try_it = |key: &str| {
+        format!(
+            "Try it:\n\n  curl -H \"Authorization: Bearer {key}\" {url}/api/projects/{}/dashboards/\n\n",
+            workspace.project_id
+        )
+    };
+    let key = if let Some(path) = key_file {
+        let path = &path.display().to_string();
+        format!(
+            "The first API key is in {path}. {}",
+            try_it(&format!("$(cat {})", shell_quote(path)))
+        )
+    } else {
+        let key = &workspace.api_key;
+        format!("The first API key, shown only once:\n\n  {key}\n\n{}", try_it(key))
+    };
+    format!("Created a new workspace in {}.\n{key}{serving}", data.display())
+}
+
+/// Quotes `text` as one word of a shell command.
+fn shell_quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}

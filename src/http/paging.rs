@@ -1,0 +1,280 @@
+//! Paginated lists: `limit` and `offset` in, `count`, `next`, `previous` and `results` out. See
+//! `docs/spec/paging.md`.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use url::form_urlencoded::Serializer;
+
+use crate::auth::ReadAccess;
+use crate::error::{Error, Result};
+use crate::json::Object;
+use crate::state::{App, BlockingPool};
+use crate::store::{BoundedRead, Order, Window};
+
+use super::client::Client;
+use super::query;
+use super::response::{ApiResponse, ApiResult};
+
+const DEFAULT_LIMIT: usize = 100;
+const MAX_LIMIT: usize = 1000;
+/// Larger offsets are read off the request threads, because skipping rows takes time.
+const MAX_INLINE_OFFSET: usize = 1500;
+
+/// The requested page of a list, with the parts of its links.
+#[derive(Clone)]
+pub struct PageParams {
+    limit: usize,
+    offset: usize,
+    /// The maximum number of different values per parameter.
+    max_values: usize,
+    /// Whether the list reads more rows than it returns.
+    scans: bool,
+    /// The thread pool for long reads.
+    pool: BlockingPool,
+    base: String,
+    path: String,
+    /// The other query parameters, sorted by name.
+    other_params: Vec<(String, String)>,
+}
+
+impl FromRequestParts<App> for PageParams {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        let client = Client::of(parts, app.proxies());
+        let base = client.base_url(app.config().public_url.as_deref()).into_owned();
+        let query = parts.uri.query().unwrap_or_default();
+        let most_values = app.config().caps.query_values;
+        Self::parse(base, parts.uri.path(), query, most_values, app.long_reads().clone())
+    }
+}
+
+impl PageParams {
+    fn parse(
+        base: String,
+        path: &str,
+        query: &str,
+        max_values: usize,
+        pool: BlockingPool,
+    ) -> Result<Self> {
+        let pairs = query::parse(query, max_values)?.into_iter();
+        let (paging, mut other_params): (Vec<_>, Vec<_>) =
+            pairs.partition(|(name, _)| name == "limit" || name == "offset");
+        other_params.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let number = |wanted: &str| {
+            let last = paging.iter().rev().find(|(name, _)| name == wanted);
+            last.and_then(|(_, text)| python_integer(text))
+        };
+        Ok(Self {
+            limit: number("limit")
+                .filter(|limit| *limit > 0)
+                .unwrap_or(DEFAULT_LIMIT)
+                .min(MAX_LIMIT),
+            offset: number("offset").unwrap_or(0),
+            max_values,
+            scans: false,
+            pool,
+            base,
+            path: path.to_owned(),
+            other_params,
+        })
+    }
+
+    /// Returns the requested range of the list, in the given order.
+    pub fn window(&self, order: Order) -> Window {
+        Window { offset: self.offset, limit: self.limit, order }
+    }
+
+    /// Sets whether the list reads all rows, as a search does.
+    #[must_use]
+    pub fn with_scan(self, scans: bool) -> Self {
+        Self { scans, ..self }
+    }
+
+    /// Returns the last value of another query parameter.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        let found = self.other_params.iter().rev().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the different values of another query parameter.
+    pub fn parameters(&self, name: &str) -> impl Iterator<Item = &str> {
+        let named = self.other_params.iter().filter(move |(known, _)| known == name);
+        named.map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the different words of a query parameter that holds comma-separated lists, and of its alias.
+    ///
+    /// # Errors
+    /// 400 if there are more words than a parameter may have values.
+    pub fn comma_list(&self, name: &str, alias: Option<&str>) -> Result<Vec<String>> {
+        let lists =
+            self.parameters(name).chain(alias.into_iter().flat_map(|name| self.parameters(name)));
+        query::split_comma_lists(lists, name, self.max_values)
+    }
+
+    /// Runs `list`, which returns the count and the items of a JSON array, and wraps the result in the list envelope.
+    /// The list runs on this thread, and again on a blocking thread if it takes long. A deep offset, a large page and
+    /// a list that reads all rows start on a blocking thread.
+    ///
+    /// # Errors
+    /// The errors of `list`; 503 if too many long reads of the tenant wait, or if the read exceeds its time limit.
+    pub async fn respond<P: Send + 'static>(
+        self,
+        access: ReadAccess<P>,
+        list: impl Fn(&BoundedRead<'_>, &ReadAccess<P>, &Self) -> Result<(u64, Vec<u8>)>
+        + Send
+        + 'static,
+    ) -> ApiResult {
+        let pool = self.pool.clone();
+        let is_long = self.offset > MAX_INLINE_OFFSET || self.limit > DEFAULT_LIMIT || self.scans;
+        let read = move |tx: &BoundedRead<'_>, at: &ReadAccess<P>| {
+            let (count, items) = list(tx, at, &self)?;
+            self.envelope(count, &items)
+        };
+        if is_long { pool.read_long(access, read).await } else { pool.read(access, read).await }
+    }
+
+    fn envelope(&self, count: u64, items: &[u8]) -> ApiResult {
+        let total = usize::try_from(count).unwrap_or(usize::MAX);
+        let end = self.offset.saturating_add(self.limit);
+        let next = (end < total).then(|| self.link(end));
+        let previous = (self.offset > 0).then(|| self.link(self.offset.saturating_sub(self.limit)));
+        let mut out = Vec::with_capacity(items.len() + 512);
+        Object::begin(&mut out)
+            .field("count", &count)?
+            .field("next", &next)?
+            .field("previous", &previous)?
+            .with("results", |out| {
+                out.push(b'[');
+                out.extend_from_slice(items);
+                out.push(b']');
+                Ok(())
+            })?
+            .end();
+        Ok(ApiResponse::Json(out))
+    }
+
+    /// Returns the absolute URL of the page at `offset`. It keeps the other parameters, without duplicates and sorted
+    /// by name, and omits an offset of 0.
+    fn link(&self, offset: usize) -> String {
+        let mut pairs = self.other_params.clone();
+        pairs.push(("limit".to_owned(), self.limit.to_string()));
+        if offset > 0 {
+            pairs.push(("offset".to_owned(), offset.to_string()));
+        }
+        pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let query = Serializer::new(String::new()).extend_pairs(pairs).finish();
+        format!("{}{}?{query}", self.base, self.path)
+    }
+}
+
+/// Parses an integer as Python's `int` does: outer whitespace, a plus sign, leading zeros and single underscores
+/// between digits are valid. Returns `None` for negative numbers and anything else.
+fn python_integer(text: &str) -> Option<usize> {
+    let text = text.trim();
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    let well_formed = digits
+        .split('_')
+        .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
+    if !well_formed {
+        return None;
+    }
+    let digits = digits.replace('_', "");
+    Some(digits.parse().unwrap_or(usize::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use crate::fair_queue::FairQueueLimits;
+    use crate::metrics::Metrics;
+
+    use super::*;
+
+    fn page(query: &str) -> PageParams {
+        let limits = FairQueueLimits {
+            slots: 1,
+            slots_per_consumer: 1,
+            waiting_per_consumer: 1,
+            waiting: 1,
+            max_wait: None,
+        };
+        let pool = BlockingPool::new(limits, Duration::from_secs(1), &Metrics::default());
+        let base = "http://a.example".to_owned();
+        PageParams::parse(base, "/api/x/", query, usize::MAX, pool).expect("within the limit")
+    }
+
+    fn links(query: &str, count: u64) -> Result<(serde_json::Value, serde_json::Value)> {
+        let ApiResponse::Json(body) = page(query).envelope(count, b"")? else {
+            return Err(Error::internal("expected a 200 list"));
+        };
+        let body: serde_json::Value = serde_json::from_slice(&body).map_err(Error::internal)?;
+        Ok((body["next"].clone(), body["previous"].clone()))
+    }
+
+    #[test]
+    fn odd_limits_and_offsets_fall_back() {
+        for (query, limit, offset) in [
+            ("", 100, 0),
+            ("limit=0&offset=-1", 100, 0),
+            ("limit=-5&offset=x", 100, 0),
+            ("limit=2.5&offset=1.5", 100, 0),
+            ("limit=&offset=", 100, 0),
+            ("limit=%202%20&offset=00002", 2, 2),
+            ("limit=1_0&offset=1__0", 10, 0),
+            ("limit=_1&offset=%2B7", 100, 7),
+            ("limit=3&limit=4", 4, 0),
+            ("limit=100000", 1000, 0),
+            ("limit=99999999999999999999999&offset=99999999999999999999999", 1000, usize::MAX),
+        ] {
+            let page = page(query);
+            assert_eq!((page.limit, page.offset), (limit, offset), "{query}");
+        }
+    }
+
+    #[test]
+    fn links_carry_the_other_parameters_sorted_by_name() -> Result<()> {
+        let (next, previous) = links("search=a+b&offset=2&limit=2&b=%C3%A9", 10)?;
+        assert_eq!(next, "http://a.example/api/x/?b=%C3%A9&limit=2&offset=4&search=a+b");
+        assert_eq!(previous, "http://a.example/api/x/?b=%C3%A9&limit=2&search=a+b");
+        Ok(())
+    }
+
+    #[test]
+    fn the_ends_have_no_links() -> Result<()> {
+        assert_eq!(links("limit=5", 5)?, (serde_json::Value::Null, serde_json::Value::Null));
+        let (next, previous) = links("limit=5&offset=50", 5)?;
+        assert_eq!(next, serde_json::Value::Null);
+        assert_eq!(previous, "http://a.example/api/x/?limit=5&offset=45");
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn any_query_makes_a_page_and_links(query in ".*", count in 0u64..50) {
+            let page = page(&query);
+            prop_assert!((1..=1000).contains(&page.limit));
+            prop_assert!(links(&query, count).is_ok());
+        }
+
+        #[test]
+        fn following_next_shows_every_row_once(count in 0usize..300, limit in 1usize..40) {
+            let mut seen = 0;
+            let mut query = format!("limit={limit}");
+            loop {
+                let at = page(&query);
+                prop_assert_eq!(at.offset, seen);
+                seen += at.limit.min(count - at.offset);
+                match links(&query, count as u64)?.0.as_str() {
+                    Some(next) => query = next.split_once('?').expect("a query").1.to_owned(),
+                    None => break,
+                }
+            }
+            prop_assert_eq!(seen, count);
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Rate limits per key, per address for requests without a valid key, and per address before the key is checked. The
+//! `governor` crate does the arithmetic: a full quota is available at first and is replenished evenly.
+
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use governor::clock::Clock as RateClock;
+use governor::middleware::StateInformationMiddleware;
+use governor::nanos::Nanos;
+use governor::state::keyed::DashMapStateStore;
+use governor::{Quota, RateLimiter};
+
+use crate::config::RateLimit;
+use crate::error::Error;
+use crate::fair_queue::client_network;
+use crate::ids::ApiKeyId;
+use crate::time::Clock;
+
+const LIMIT_HEADER: HeaderName = HeaderName::from_static("ratelimit-limit");
+const REMAINING_HEADER: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RESET_HEADER: HeaderName = HeaderName::from_static("ratelimit-reset");
+
+/// The number of buckets for addresses, which bounds the memory for any number of addresses.
+const ADDRESS_BUCKETS: u64 = 1 << 16;
+
+/// The number of requests between two removals of entries with a full quota. A request adds at most one entry, so the
+/// table stays small and the cost of a removal is spread over these requests.
+const CLEANUP_INTERVAL: u64 = 1 << 13;
+
+/// The configured rate limits. There are none by default.
+pub struct RateLimits {
+    keys: Quotas<RateLimitKey>,
+    peers: Quotas<u64>,
+    hasher: RandomState,
+}
+
+/// The subject of a `--rate-limit` counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum RateLimitKey {
+    /// The API key of the request.
+    Key(ApiKeyId),
+    /// The bucket of the client's address, for a request without a valid key.
+    Bucket(u64),
+}
+
+impl RateLimits {
+    /// Creates the limits: `keys` for each key and for each address without a valid key, `peers` for each address.
+    /// Every rate of a list applies.
+    pub fn new(keys: &[RateLimit], peers: &[RateLimit], clock: &Clock) -> Self {
+        Self {
+            keys: Quotas::new(keys, clock),
+            peers: Quotas::new(peers, clock),
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// Counts a request of a key. Returns the state of the quota, or `None` without limits.
+    ///
+    /// # Errors
+    /// 429 if the request exceeds a limit.
+    pub fn check_key(&self, key: ApiKeyId) -> Result<Option<RateLimitStatus>, Error> {
+        self.keys.check(&RateLimitKey::Key(key))
+    }
+
+    /// Whether there is a limit per key.
+    pub fn limits_keys(&self) -> bool {
+        !self.keys.limiters.is_empty()
+    }
+
+    /// Counts a request without a valid key against its address, with the limits of keys. Returns the state of the
+    /// quota, or `None` without limits. Calls `address` only if there is a limit.
+    ///
+    /// # Errors
+    /// 429 if the request exceeds a limit.
+    pub fn check_keyless(
+        &self,
+        address: impl FnOnce() -> IpAddr,
+    ) -> Result<Option<RateLimitStatus>, Error> {
+        if !self.limits_keys() {
+            return Ok(None);
+        }
+        self.keys.check(&RateLimitKey::Bucket(self.bucket(address())))
+    }
+
+    /// Counts a request of an address. All addresses of an IPv6 /64 network count as one, because one client has them
+    /// all.
+    ///
+    /// # Errors
+    /// 429 if the request exceeds a limit.
+    pub fn check_peer(&self, address: IpAddr) -> Result<(), Error> {
+        if self.peers.limiters.is_empty() {
+            return Ok(());
+        }
+        self.peers.check(&self.bucket(address)).map(drop)
+    }
+
+    fn bucket(&self, address: IpAddr) -> u64 {
+        self.hasher.hash_one(client_network(address)) % ADDRESS_BUCKETS
+    }
+}
+
+/// The state of the quota with the fewest requests left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateLimitStatus {
+    /// The size of the quota, in requests.
+    pub limit: u32,
+    /// The requests left.
+    pub remaining: u32,
+    /// Seconds until the quota is full. In a 429: seconds until the next request is allowed.
+    pub reset: u64,
+}
+
+impl RateLimitStatus {
+    /// Sets the `RateLimit-*` headers.
+    pub fn add_headers(self, headers: &mut HeaderMap) {
+        headers.insert(LIMIT_HEADER, HeaderValue::from(self.limit));
+        headers.insert(REMAINING_HEADER, HeaderValue::from(self.remaining));
+        headers.insert(RESET_HEADER, HeaderValue::from(self.reset));
+    }
+}
+
+type KeyedLimiter<K> =
+    RateLimiter<K, DashMapStateStore<K>, MonotonicClock, StateInformationMiddleware>;
+
+/// Several rate limits that all apply.
+struct Quotas<K: Hash + Eq + Clone> {
+    limiters: Vec<(KeyedLimiter<K>, MonotonicClock)>,
+    requests: AtomicU64,
+}
+
+impl<K: Hash + Eq + Clone> Quotas<K> {
+    fn new(rates: &[RateLimit], clock: &Clock) -> Self {
+        let quota = |rate: &RateLimit| {
+            let quota =
+                Quota::with_period(rate.per / rate.requests.get())?.allow_burst(rate.requests);
+            let ticks = MonotonicClock::new(clock.clone());
+            Some((KeyedLimiter::new(quota, DashMapStateStore::default(), ticks.clone()), ticks))
+        };
+        Self { limiters: rates.iter().filter_map(quota).collect(), requests: AtomicU64::new(0) }
+    }
+
+    /// Removes entries with a full quota, because a client without an entry has a full quota too.
+    fn forget_idle(&self) {
+        for (counter, _) in &self.limiters {
+            counter.retain_recent();
+            counter.shrink_to_fit();
+        }
+    }
+
+    fn check(&self, key: &K) -> Result<Option<RateLimitStatus>, Error> {
+        if self.limiters.is_empty() {
+            return Ok(None);
+        }
+        if self.requests.fetch_add(1, Ordering::Relaxed) % CLEANUP_INTERVAL == CLEANUP_INTERVAL - 1
+        {
+            self.forget_idle();
+        }
+        let mut least: Option<RateLimitStatus> = None;
+        for (counter, ticks) in &self.limiters {
+            let state = counter.check_key(key).map_err(|until| {
+                let wait = until.wait_time_from(ticks.now());
+                Error::throttled(until.quota().burst_size().get(), seconds(wait))
+            })?;
+            let (quota, remaining) = (state.quota(), state.remaining_burst_capacity());
+            let limit = quota.burst_size().get();
+            let reset = seconds(quota.replenish_interval() * limit.saturating_sub(remaining));
+            if least.is_none_or(|least| remaining < least.remaining) {
+                least = Some(RateLimitStatus { limit, remaining, reset });
+            }
+        }
+        Ok(least)
+    }
+}
+
+/// Rounds up to whole seconds.
+fn seconds(time: std::time::Duration) -> u64 {
+    time.as_secs() + u64::from(time.subsec_nanos() > 0)
+}
+
+/// A monotonic clock, unlike the time of day.
+#[derive(Debug, Clone)]
+struct MonotonicClock {
+    start: Instant,
+    clock: Clock,
+}
+
+impl MonotonicClock {
+    fn new(clock: Clock) -> Self {
+        Self { start: Instant::now(), clock }
+    }
+}
+
+impl RateClock for MonotonicClock {
+    type Instant = Nanos;
+
+    fn now(&self) -> Nanos {
+        match &self.clock {
+            Clock::System => self.start.elapsed().into(),
+            Clock::Manual(_) => {
+                Nanos::new(self.clock.now().micros().unsigned_abs().saturating_mul(1000))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::time::{ManualClock, Timestamp};
+
+    #[test]
+    fn who_has_asked_nothing_for_long_is_forgotten_and_who_waits_is_not() {
+        let hand = ManualClock::at(Timestamp::from_micros(1_735_787_045_000_000));
+        let rate = "3/h".parse().expect("valid rate");
+        let quotas = Quotas::new(&[rate], &Clock::Manual(hand.clone()));
+        let known = || quotas.limiters.iter().map(|(counter, _)| counter.len()).sum::<usize>();
+        let mut next = 1_u64..;
+        let mut ask_as_others = |requests: u64| {
+            for _ in 0..requests {
+                let key = next.next().expect("unlimited");
+                quotas.check(&key).expect("first request of a key");
+            }
+        };
+        for _ in 0..3 {
+            quotas.check(&0).expect("within quota");
+        }
+        ask_as_others(CLEANUP_INTERVAL - 4);
+        assert_eq!(known(), 8189);
+        hand.advance(Duration::from_mins(41));
+        ask_as_others(1);
+        assert_eq!(known(), 2, "the requesting key, and key 0, whose quota is not full yet");
+        for left in [1, 0] {
+            let status = quotas.check(&0).expect("two requests are replenished");
+            assert_eq!(status.map(|status| status.remaining), Some(left));
+        }
+        assert_eq!(quotas.check(&0).expect_err("quota is used up").status(), 429);
+        for _ in 0..3 {
+            ask_as_others(CLEANUP_INTERVAL);
+            hand.advance(Duration::from_mins(41));
+        }
+        assert!(known() <= 8192 + 2, "{}", known());
+    }
+}

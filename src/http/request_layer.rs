@@ -1,0 +1,340 @@
+//! The outermost layer: request ids, the time limit, panics, security headers and the request log.
+
+mod request_id;
+
+use std::any::Any;
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use axum::extract::{MatchedPath, Request};
+use axum::http::Method;
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use tower::{Layer, Service, ServiceExt};
+use tower_http::cors::CorsLayer;
+
+use self::request_id::{REQUEST_ID, RequestId, RequestIds};
+use super::client::{self, TrustedProxies};
+use super::delivery::ResponseDelivery;
+use super::overload::OverloadLog;
+use super::rate_limit::RateLimits;
+use super::request_metrics::RequestMetrics;
+use super::{cors, security_headers};
+use crate::error::Error;
+use crate::ids::{ApiKeyId, OrganizationId};
+
+/// Requests that take longer are logged as warnings.
+const SLOW_REQUEST: Duration = Duration::from_secs(1);
+
+/// The status of the readiness probe while the service is not ready.
+const NOT_READY: u16 = 503;
+
+/// The status that is logged when the client disconnects before the response. It is nginx's code and is never
+/// sent.
+const CLIENT_GONE: u16 = 499;
+
+/// The log target of request lines: `--log info,request=debug` logs every request.
+pub(super) const LOG_TARGET: &str = "request";
+
+/// The outermost layer. Add it with `Router::layer` after all routes and the fallback.
+///
+/// - Sets `X-Request-Id` on every response. The layer keeps the client's id if it is 1 to 128 characters of
+///   `[A-Za-z0-9._-]`, and otherwise generates a version 7 UUID.
+/// - Answers a panic with 500 and a timeout with 503.
+/// - Logs one line per request under the target `request`: an error for a 5xx status, a warning for a request
+///   slower than one second, and debug for all others. A readiness probe that returns 503 is logged at debug
+///   level too.
+///
+/// A log line never contains a body, a raw path, a query, or a header other than the request id.
+#[derive(Clone)]
+pub struct RequestLayer(Arc<Shared>);
+
+/// The configuration of [`RequestLayer`].
+pub struct RequestLayerConfig {
+    /// The maximum time from the request head to the response head. Set it longer than the time limit for
+    /// reading a body.
+    pub timeout: Duration,
+    /// The proxies whose forwarding headers are trusted.
+    pub trusted_proxies: TrustedProxies,
+    /// The rate limit per client address.
+    pub rate_limiter: Arc<RateLimits>,
+    /// Whether clients reach the service over HTTPS.
+    pub is_https: bool,
+    /// The CORS policy. It also applies to errors that this layer returns.
+    pub cors: Option<CorsLayer>,
+    /// The request metrics, if they are enabled.
+    pub metrics: Option<Arc<RequestMetrics>>,
+    /// Sends large responses.
+    pub delivery: ResponseDelivery,
+}
+
+struct Shared {
+    config: RequestLayerConfig,
+    overloads: OverloadLog,
+    request_ids: RequestIds,
+}
+
+impl RequestLayer {
+    /// Creates the layer.
+    #[must_use]
+    pub fn new(config: RequestLayerConfig) -> Self {
+        Self(Arc::new(Shared {
+            config,
+            overloads: OverloadLog::default(),
+            request_ids: RequestIds::default(),
+        }))
+    }
+}
+
+impl<S> Layer<S> for RequestLayer {
+    type Service = RequestService<S>;
+
+    fn layer(&self, inner: S) -> RequestService<S> {
+        RequestService { inner, shared: Arc::clone(&self.0) }
+    }
+}
+
+/// A service wrapped by [`RequestLayer`].
+#[derive(Clone)]
+pub struct RequestService<S> {
+    inner: S,
+    shared: Arc<Shared>,
+}
+
+impl<S> Service<Request> for RequestService<S>
+where
+    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send + 'static,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let line = RequestLog::of(&request, &self.shared);
+        let shared = Arc::clone(&self.shared);
+        if let Some(cors) = shared.config.cors.as_ref().filter(|_| cors::is_cross_origin(&request))
+        {
+            let (mut inner, within, client) =
+                (self.inner.clone(), Arc::clone(&shared), line.client());
+            let bounded =
+                move |request| call_with_limits(&mut inner, request, client, Arc::clone(&within));
+            let answer = cors.layer(tower::service_fn(bounded)).oneshot(request);
+            return Box::pin(async move {
+                let Ok(response) = answer.await;
+                Ok(line.finish(response, &shared))
+            });
+        }
+        let client = line.client();
+        let answer = call_with_limits(&mut self.inner, request, client, Arc::clone(&shared));
+        Box::pin(async move {
+            let Ok(response) = answer.await;
+            Ok(line.finish(response, &shared))
+        })
+    }
+}
+
+/// Calls `inner`. Returns an error response if `client` exceeds its rate limit, if `inner` times out, or if
+/// it panics.
+fn call_with_limits<S>(
+    inner: &mut S,
+    request: Request,
+    client: RequestClient,
+    shared: Arc<Shared>,
+) -> impl Future<Output = Result<Response, Infallible>> + Send + use<S>
+where
+    S: Service<Request, Response = Response, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    let counted = if client.is_counted {
+        shared.config.rate_limiter.check_peer(client.address)
+    } else {
+        Ok(())
+    };
+    let counted = counted.and_then(|()| match request.extensions().get() {
+        Some(client::RejectedRequest(error)) => Err(error.clone()),
+        None => Ok(()),
+    });
+    // axum's `RouteMetrics::call` only builds a future. A handler can panic only while that future is polled.
+    let answer = counted.map(|()| AssertUnwindSafe(inner.call(request)).catch_unwind());
+    async move {
+        let timeout = shared.config.timeout;
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => return Ok(error.into_response()),
+        };
+        Ok(match tokio::time::timeout(timeout, answer).await {
+            Ok(Ok(Ok(response))) => shared.config.delivery.deliver(response, client.address),
+            Ok(Err(panic)) => Error::internal(panic_text(&*panic)).into_response(),
+            Err(_) => timeout_error(timeout).into_response(),
+        })
+    }
+}
+
+fn timeout_error(timeout: Duration) -> Error {
+    Error::unavailable(1, format_args!("no answer within {timeout:?}"))
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<&'static str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("panic: {}", text.unwrap_or("no text"))
+}
+
+/// The API key and organization of a request, for its log line.
+#[derive(Clone)]
+pub(super) struct LogContext {
+    pub(super) key: ApiKeyId,
+    /// The organization in the path.
+    pub(super) organization: Option<OrganizationId>,
+    started: Instant,
+}
+
+impl LogContext {
+    pub(super) fn of(key: ApiKeyId) -> Self {
+        Self { key, organization: None, started: Instant::now() }
+    }
+
+    /// Attaches the context to a response whose log line will be written.
+    pub(super) fn attach(self, response: &mut Response) {
+        let shown = response.status().is_server_error()
+            || tracing::enabled!(target: LOG_TARGET, tracing::Level::DEBUG)
+            || self.started.elapsed() > SLOW_REQUEST;
+        if shown {
+            response.extensions_mut().insert(self);
+        }
+    }
+}
+
+/// The client of a request.
+#[derive(Clone, Copy)]
+struct RequestClient {
+    address: IpAddr,
+    /// False for probes, which monitoring calls too often for the rate limit.
+    is_counted: bool,
+}
+
+/// A request's log line. `Drop` writes it, so it is written exactly once, even if the client disconnects and
+/// the response future is dropped.
+struct RequestLog {
+    id: RequestId,
+    method: Method,
+    route: Option<MatchedPath>,
+    client: IpAddr,
+    start: Instant,
+    status: u16,
+    error: Option<Error>,
+    context: Option<LogContext>,
+    metrics: Option<Arc<RequestMetrics>>,
+    overloads: OverloadLog,
+}
+
+impl RequestLog {
+    fn of(request: &Request, shared: &Shared) -> Self {
+        let metrics = shared.config.metrics.clone();
+        if let Some(requests) = &metrics {
+            requests.begin();
+        }
+        Self {
+            id: RequestId::of(request, &shared.request_ids),
+            method: request.method().clone(),
+            route: request.extensions().get().cloned(),
+            client: client::address(
+                request.extensions(),
+                request.headers(),
+                &shared.config.trusted_proxies,
+            ),
+            start: Instant::now(),
+            status: CLIENT_GONE,
+            error: None,
+            context: None,
+            metrics,
+            overloads: shared.overloads.clone(),
+        }
+    }
+
+    fn client(&self) -> RequestClient {
+        RequestClient { address: self.client, is_counted: !self.is_probe() }
+    }
+
+    fn is_probe(&self) -> bool {
+        self.route().starts_with("/_")
+    }
+
+    /// Records the outcome, and sets the headers that every response has.
+    fn finish(mut self, mut response: Response, shared: &Shared) -> Response {
+        self.status = response.status().as_u16();
+        self.error = response.extensions_mut().remove();
+        self.context = response.extensions_mut().remove();
+        response.headers_mut().insert(REQUEST_ID, self.id.to_header());
+        security_headers::add(&self.method, response.headers_mut(), shared.config.is_https);
+        response
+    }
+
+    fn route(&self) -> &str {
+        self.route.as_ref().map_or("unmatched", MatchedPath::as_str)
+    }
+}
+
+impl Drop for RequestLog {
+    fn drop(&mut self) {
+        let took = self.start.elapsed();
+        if let Some(requests) = &self.metrics {
+            let route = self.route.as_ref().map(MatchedPath::as_str);
+            requests.end(route, &self.method, self.status, took);
+        }
+        // The macro evaluates its fields only if the level is enabled.
+        macro_rules! line {
+            ($level:ident, $text:literal $(, $name:ident = $value:expr)?) => {
+                tracing::$level!(
+                    target: LOG_TARGET,
+                    request_id = %self.id,
+                    method = %self.method,
+                    route = self.route(),
+                    status = self.status,
+                    duration_ms = took.as_secs_f64() * 1000.0,
+                    client = %self.client,
+                    key = self.context.as_ref().map(|passage| tracing::field::display(passage.key)),
+                    organization = self.context.as_ref().and_then(|passage| {
+                        passage.organization.map(tracing::field::display)
+                    }),
+                    $($name = $value,)?
+                    $text
+                )
+            };
+        }
+        // The component that makes the service unready logs the reason once, so failing probes are not
+        // errors.
+        let expected = self.is_probe() && self.status == NOT_READY;
+        let overload = self.error.as_ref().filter(|error| error.is_overload());
+        if let Some(limit) = overload.and_then(Error::cause) {
+            self.overloads.count(limit);
+            if let Some(requests) = &self.metrics {
+                requests.count_overload();
+            }
+            line!(debug, "request refused: limit reached", error = limit);
+        } else if self.status >= 500 && !expected {
+            let cause = self.error.as_ref().and_then(Error::cause);
+            line!(error, "request failed", error = cause);
+        } else if took > SLOW_REQUEST && !expected {
+            line!(warn, "slow request");
+        } else {
+            line!(debug, "request");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

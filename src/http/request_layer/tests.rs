@@ -1,0 +1,199 @@
+use std::collections::HashSet;
+use std::net::SocketAddr;
+use std::time::SystemTime;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::HeaderValue;
+use axum::routing::get;
+use http_body_util::BodyExt;
+use serde_json::Value;
+use tower::ServiceExt;
+use uuid::Uuid;
+
+use super::*;
+use crate::http::client::Peer;
+use crate::http::logging::tests::CapturedLog;
+use crate::http::memory_budget::MemoryBudget;
+use crate::time::Clock;
+
+const TIME_LIMIT: Duration = Duration::from_millis(50);
+
+fn no_limits() -> Arc<RateLimits> {
+    Arc::new(RateLimits::new(&[], &[], &Clock::System))
+}
+
+fn router() -> Router {
+    Router::new()
+        .route("/things/{id}", get(|| async { "ok" }))
+        .route("/panic", get(|| async { panic!("no {}", 7) as () }))
+        .route("/refused", get(|| async { Error::not_found() }))
+        .route("/broken", get(|| async { Error::internal("bad page") }))
+        .route("/full", get(|| async { Error::overloaded(1, "all slots are in use") }))
+        .route("/stuck", get(std::future::pending::<()>))
+        .layer(RequestLayer::new(RequestLayerConfig {
+            timeout: TIME_LIMIT,
+            trusted_proxies: TrustedProxies::default(),
+            rate_limiter: no_limits(),
+            is_https: false,
+            cors: None,
+            metrics: None,
+            delivery: ResponseDelivery::new(MemoryBudget::new(1 << 20)),
+        }))
+}
+
+fn request(path: &str) -> Request {
+    Request::builder().uri(path).body(Body::empty()).unwrap()
+}
+
+fn id_of(response: &Response) -> &str {
+    response.headers()[REQUEST_ID].to_str().unwrap()
+}
+
+async fn body_of(response: Response) -> Value {
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    serde_json::from_slice(&bytes).unwrap()
+}
+
+/// Returns the lines logged at `level` while `work` runs.
+async fn capture_log(level: tracing::Level, work: impl Future) -> Vec<Value> {
+    let kept = CapturedLog::default();
+    let log = tracing_subscriber::fmt()
+        .json()
+        .flatten_event(true)
+        .with_max_level(level)
+        .with_writer(kept.writer())
+        .finish();
+    let guard = tracing::subscriber::set_default(log);
+    work.await;
+    drop(guard);
+    kept.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_clients_own_request_id_comes_back() {
+    for own in ["a", "A.b_c-9", &"x".repeat(128)] {
+        let mut request = request("/things/1");
+        request.headers_mut().insert(REQUEST_ID, own.parse().unwrap());
+        assert_eq!(id_of(&router().oneshot(request).await.unwrap()), own);
+    }
+}
+
+#[tokio::test]
+async fn a_bad_or_missing_request_id_is_replaced_by_a_uuid_of_version_7() {
+    for bad in ["", "a b", "a/b", "é", &"x".repeat(129)] {
+        let mut request = request("/nowhere");
+        let value = HeaderValue::from_bytes(bad.as_bytes()).unwrap();
+        request.headers_mut().insert(REQUEST_ID, value);
+        let response = router().oneshot(request).await.unwrap();
+        let id = Uuid::parse_str(id_of(&response)).unwrap();
+        assert_eq!((id.get_version_num(), id.get_variant()), (7, uuid::Variant::RFC4122));
+    }
+    let response = router().oneshot(request("/things/1")).await.unwrap();
+    assert!(Uuid::parse_str(id_of(&response)).is_ok());
+}
+
+#[test]
+fn made_ids_are_unique_and_carry_the_time() {
+    let ids = RequestIds::default();
+    let made: HashSet<_> = (0..1000).map(|_| ids.generate()).collect();
+    assert_eq!(made.len(), 1000);
+    let (seconds, _) = ids.generate().get_timestamp().unwrap().to_unix();
+    assert!(SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs() - seconds < 5);
+}
+
+#[tokio::test]
+async fn a_panic_is_a_500_without_its_text_and_one_line_with_it() {
+    let mut response = None;
+    let lines = capture_log(tracing::Level::DEBUG, async {
+        response = router().oneshot(request("/panic")).await.ok();
+    })
+    .await;
+    let response = response.unwrap();
+    assert_eq!(response.status(), 500);
+    let id = id_of(&response).to_owned();
+    let body = body_of(response).await;
+    assert_eq!(body["detail"], "A server error occurred.");
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    let line = &lines[0];
+    assert_eq!((&line["level"], &line["status"]), (&"ERROR".into(), &500.into()));
+    assert_eq!((&line["error"], &line["route"]), (&"panic: no 7".into(), &"/panic".into()));
+    assert_eq!(line["request_id"], id);
+}
+
+#[tokio::test]
+async fn a_request_that_takes_too_long_is_a_503() {
+    let response = router().oneshot(request("/stuck")).await.unwrap();
+    assert_eq!(response.status(), 503);
+    assert_eq!(response.headers()["retry-after"], "1");
+    assert!(response.headers().contains_key(REQUEST_ID));
+    assert_eq!(body_of(response).await["code"], "unavailable");
+}
+
+#[tokio::test]
+async fn a_line_shows_the_template_and_never_path_or_query() {
+    let lines = capture_log(tracing::Level::DEBUG, async {
+        let mut asked = request("/things/secret?key=secret");
+        asked.extensions_mut().insert(Peer(SocketAddr::from(([192, 0, 2, 7], 1))));
+        let _ = router().oneshot(asked).await;
+        let _ = router().oneshot(request("/secret")).await;
+    })
+    .await;
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0]["route"], "/things/{id}");
+    assert_eq!(lines[0]["method"], "GET");
+    assert_eq!(lines[0]["client"], "192.0.2.7");
+    assert!(lines[0]["duration_ms"].is_f64());
+    assert_eq!(lines[0].get("error"), None);
+    assert_eq!((&lines[1]["route"], &lines[1]["status"]), (&"unmatched".into(), &404.into()));
+    assert!(!format!("{lines:?}").contains("secret"));
+}
+
+#[tokio::test]
+async fn only_server_errors_reach_the_usual_log() {
+    let lines = capture_log(tracing::Level::INFO, async {
+        for path in ["/things/1", "/refused", "/nowhere", "/broken"] {
+            let _ = router().oneshot(request(path)).await;
+        }
+    })
+    .await;
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!(lines[0]["error"], "bad page");
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_leaves_a_line() {
+    let lines = capture_log(tracing::Level::DEBUG, async {
+        assert!(router().oneshot(request("/stuck")).now_or_never().is_none());
+    })
+    .await;
+    assert_eq!((lines.len(), &lines[0]["status"]), (1, &CLIENT_GONE.into()));
+}
+
+#[tokio::test]
+async fn refusals_at_a_limit_are_a_warning_at_once_and_one_more_for_the_second_after_it() {
+    let kept = CapturedLog::default();
+    let log = tracing_subscriber::fmt().json().flatten_event(true);
+    let log = log.with_max_level(tracing::Level::INFO).with_writer(kept.writer()).finish();
+    let _guard = tracing::subscriber::set_default(log);
+    let router = router();
+    for _ in 0..1000 {
+        let refused = router.clone().oneshot(request("/full")).await.unwrap();
+        assert_eq!(
+            (refused.status().as_u16(), &refused.headers()["retry-after"]),
+            (503, &1.into())
+        );
+    }
+    let lines = || -> Vec<Value> {
+        kept.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let at_once = lines().len();
+    let total = || lines().iter().map(|line| line["count"].as_u64().unwrap()).sum::<u64>();
+    while total() < 1000 {
+        tokio::task::yield_now().await;
+    }
+    let lines = lines();
+    assert!(lines.len() <= at_once + 1 && at_once < 100, "{lines:?}");
+    assert_eq!((&lines[0]["count"], &lines[0]["level"]), (&1.into(), &"WARN".into()));
+    assert_eq!(lines[0]["limits"], "all slots are in use (1)");
+}

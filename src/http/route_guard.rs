@@ -1,0 +1,241 @@
+//! The checks before a handler: the key, its rate limit, and its access to what the path names. Extractors give handlers
+//! the result.
+
+use std::convert::Infallible;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, Request};
+use axum::http::StatusCode;
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+use axum::response::Response;
+
+use crate::auth::authorize::{AuthContext, authorize};
+use crate::auth::key_cache::VerifiedKey;
+use crate::auth::{
+    AuthRequest, PathIds, PathTarget, PublicAccess, ReadAccess, Requirements, Tenant, WriteAccess,
+};
+use crate::error::{Error, Result};
+use crate::fair_queue::Consumer;
+use crate::idempotency::IdempotencyRequest;
+use crate::state::App;
+use crate::store::Snapshot;
+
+use super::body::MAX_BODY_WITHOUT_KEY;
+use super::client;
+use super::delivery::{ChangeResponse, is_large};
+use super::memory_budget::Payer;
+use super::path::path_parameter;
+use super::rate_limit::RateLimitStatus;
+use super::request_layer::LogContext;
+use super::request_memory::RequestMemory;
+use super::{etag, idempotency};
+
+/// Facts about a request that are added to its response, even to an error.
+#[derive(Default)]
+pub(super) struct ResponseExtras {
+    /// The rate limit state of the key, or of the address without a valid key.
+    rate_limit: Option<RateLimitStatus>,
+    log_context: Option<LogContext>,
+    /// The tenant of a request with a key.
+    consumer: Option<Consumer>,
+    /// The request's memory. `None` for a read without a body.
+    memory: Option<RequestMemory>,
+    /// Whether the request may write.
+    is_unsafe: bool,
+}
+
+impl ResponseExtras {
+    /// Allows the request a body of at most `max_bytes` and attaches its memory.
+    fn allow_body(&mut self, app: &App, max_bytes: usize, request: &mut Request) -> Result<()> {
+        self.is_unsafe = !request.method().is_safe();
+        if RequestMemory::is_needed(request) {
+            let client = client::address(request.extensions(), request.headers(), app.proxies());
+            let payer = self.consumer.map_or(Payer::Anonymous, Payer::Keyed);
+            let charge = app.transfer_memory().charge(client, payer, 0)?;
+            let memory = RequestMemory::new(max_bytes, charge);
+            request.extensions_mut().insert(memory.clone());
+            self.memory = Some(memory);
+        }
+        Ok(())
+    }
+
+    /// Adds them to the response.
+    pub(super) fn apply(self, response: &mut Response) {
+        if is_large(response) {
+            let memory = self.memory.filter(|_| self.is_unsafe && response.status().is_success());
+            let changed = memory.map(|memory| ChangeResponse { reserved: memory.into_charge() });
+            let extensions = response.extensions_mut();
+            changed.map(|changed| extensions.insert(changed));
+            self.consumer.map(|tenant| extensions.insert(Payer::Keyed(tenant)));
+        }
+        // A 401 reveals nothing about the key, so it must not show the key's rate limit.
+        if let Some(status) = self.rate_limit
+            && response.status() != StatusCode::UNAUTHORIZED
+        {
+            status.add_headers(response.headers_mut());
+        }
+        if let Some(log_context) = self.log_context {
+            log_context.attach(response);
+        }
+    }
+}
+
+/// The checks before a handler.
+#[derive(Clone, Copy)]
+pub(super) struct RouteGuard {
+    pub(super) requirements: Requirements,
+    pub(super) target: PathTarget,
+    /// Whether an `Idempotency-Key` applies to this route.
+    pub(super) idempotent: bool,
+}
+
+/// The authorization of a request, attached for the extractors.
+#[derive(Clone)]
+struct AuthorizedRequest {
+    context: Arc<AuthContext>,
+    auth: Arc<AuthRequest>,
+    snapshot: Arc<Snapshot>,
+}
+
+/// Authorizes a request and attaches what its handler extracts. Records the caller and the rate limit state in
+/// `extras` as soon as they are known. A public route that ignores keys is not counted.
+pub(super) async fn check_access(
+    app: &App,
+    RouteGuard { requirements, target, idempotent }: RouteGuard,
+    mut request: Request,
+    extras: &mut ResponseExtras,
+) -> Result<Request> {
+    if requirements.public.is_some() && !requirements.optional {
+        extras.allow_body(app, MAX_BODY_WITHOUT_KEY, &mut request)?;
+        return Ok(request);
+    }
+    let once = idempotent && idempotency::has_key(&request);
+    let (parts, body) = request.into_parts();
+    let Some((key, mut snapshot)) = authenticate(app, &parts, extras)? else {
+        if !requirements.optional {
+            return Err(Error::not_authenticated());
+        }
+        let mut request = Request::from_parts(parts, body);
+        extras.allow_body(app, MAX_BODY_WITHOUT_KEY, &mut request)?;
+        return if once { idempotency::attach_request(app, request).await } else { Ok(request) };
+    };
+    let ids = PathIds {
+        organization: path_parameter(&parts, "organization_id").map(Into::into),
+        project: path_parameter(&parts, "project_id").map(Into::into),
+    };
+    let now = app.now();
+    let auth = AuthRequest { key, requirements, target, ids };
+    let context = authorize(&*snapshot, &auth, now)?;
+    if let Some(log_context) = &mut extras.log_context {
+        log_context.organization = context.member.as_ref().map(|member| member.organization);
+    }
+    app.record_use(&auth.key, now);
+    extras.consumer = Some(context.consumer());
+    let mut request = Request::from_parts(parts, body);
+    extras.allow_body(app, app.config().max_body, &mut request)?;
+    if once {
+        // Do not hold a snapshot while a slow body arrives.
+        drop(snapshot);
+        request = idempotency::attach_request(app, request).await?;
+        snapshot = app.store().snapshot()?;
+    }
+    let entry = AuthorizedRequest { context: Arc::new(context), auth: Arc::new(auth), snapshot };
+    request.extensions_mut().insert(entry);
+    Ok(request)
+}
+
+/// Verifies the request's key. Returns it with the snapshot that it was verified in, or `None` if no key was sent.
+/// Counts the request against its key, or against its address if the key is missing or invalid, even if it fails
+/// later.
+///
+/// # Errors
+/// 401 for an invalid key, 429 if the request exceeds a limit, 503 while the data file is closed.
+pub(super) fn authenticate(
+    app: &App,
+    parts: &Parts,
+    extras: &mut ResponseExtras,
+) -> Result<Option<(VerifiedKey, Arc<Snapshot>)>> {
+    let count_address = |extras: &mut ResponseExtras| -> Result<()> {
+        let address = || client::address(&parts.extensions, &parts.headers, app.proxies());
+        extras.rate_limit = app.rate_limiter().check_keyless(address)?;
+        Ok(())
+    };
+    let sent =
+        parts.headers.get(AUTHORIZATION).map(|sent| String::from_utf8_lossy(sent.as_bytes()));
+    let Some(text) = sent.as_deref().and_then(bearer_token) else {
+        count_address(extras)?;
+        return Ok(None);
+    };
+    let tx = app.store().snapshot()?;
+    let presented = match app.key_cache().verify(&tx, text) {
+        Ok(presented) => presented,
+        Err(error) => {
+            if error.status() == 401 {
+                count_address(extras)?;
+            }
+            return Err(error);
+        }
+    };
+    extras.log_context = Some(LogContext::of(presented.key()));
+    extras.rate_limit = app.rate_limiter().check_key(presented.key())?;
+    Ok(Some((presented, tx)))
+}
+
+/// Returns the key of `Authorization: Bearer <key>`. PostHog treats every other form as a missing key.
+fn bearer_token(header: &str) -> Option<&str> {
+    let rest = header.strip_prefix("Bearer")?;
+    let token = rest.trim();
+    (rest.starts_with([' ', '\t']) && token.len() >= 2 && !token.starts_with("pha_"))
+        .then_some(token)
+}
+
+impl<P: Tenant> FromRequestParts<App> for ReadAccess<P> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self> {
+        let AuthorizedRequest { context, snapshot, .. } = AuthorizedRequest::take(parts)?;
+        let (tenant, consumer) = (P::of(&context)?, context.consumer());
+        Ok(Self { caller: context.caller.clone(), tenant, consumer, snapshot })
+    }
+}
+
+impl<P: Tenant> FromRequestParts<App> for WriteAccess<P> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self> {
+        let AuthorizedRequest { context, auth, .. } = AuthorizedRequest::take(parts)?;
+        P::of(&context)?;
+        let if_match = etag::if_match(&parts.headers);
+        let (idempotency, consumer) = (parts.extensions.remove(), context.consumer());
+        let reserve = RequestMemory::reserve_fn(parts.extensions.get().cloned());
+        Ok(Self { auth, if_match, idempotency, consumer, reserve, tenant: PhantomData })
+    }
+}
+
+impl FromRequestParts<App> for PublicAccess {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Infallible> {
+        let entry = parts.extensions.remove::<AuthorizedRequest>();
+        let address = || client::address(&parts.extensions, &parts.headers, app.proxies());
+        let consumer = entry
+            .as_ref()
+            .map_or_else(|| Consumer::from_address(address()), |entry| entry.context.consumer());
+        let caller = entry.as_ref().map(|entry| entry.context.caller.clone());
+        let sent = parts.extensions.remove::<IdempotencyRequest>();
+        let idempotency = sent.map(|sent| match &caller {
+            Some(caller) => sent.with_context(caller.user.uuid.0.as_bytes()),
+            None => sent,
+        });
+        Ok(Self { auth: entry.map(|entry| entry.auth), caller, idempotency, consumer })
+    }
+}
+
+impl AuthorizedRequest {
+    fn take(parts: &mut Parts) -> Result<Self> {
+        let entry = parts.extensions.remove();
+        entry.ok_or_else(|| Error::internal("an extractor needs a caller on a public route"))
+    }
+}

@@ -1,0 +1,87 @@
+//! A router that can be replaced while the server runs. A server listens before its data file is open.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use axum::Router;
+
+use crate::metrics::{Counter, Gauge, Metrics, Series};
+
+/// The replaceable router of a listener, with its connection metrics. Clones share the router.
+#[derive(Clone)]
+pub struct SwappableRouter {
+    router: Arc<ArcSwap<Router>>,
+    connections: ConnectionMetrics,
+}
+
+/// The connection metrics of a listener.
+#[derive(Clone)]
+pub struct ConnectionMetrics {
+    open: Gauge,
+    refused: Counter,
+    closed: Counter,
+}
+
+impl ConnectionMetrics {
+    /// Returns the metrics of the API listener.
+    pub fn of(metrics: &Metrics) -> Self {
+        Self {
+            open: metrics.gauge(Series::CONNECTIONS, &[]),
+            refused: metrics.counter(Series::CONNECTIONS_REFUSED, &[]),
+            closed: metrics.counter(Series::CONNECTIONS_CLOSED, &[]),
+        }
+    }
+
+    /// Returns metrics that are not recorded.
+    pub fn none() -> Self {
+        Self::of(&Metrics::default())
+    }
+}
+
+/// An open connection, counted until this is dropped.
+pub(super) struct OpenConnection(Gauge);
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.decrement(1);
+    }
+}
+
+impl SwappableRouter {
+    /// Creates a front that serves `router` and records `connections`.
+    pub fn new(router: Router, connections: ConnectionMetrics) -> Self {
+        Self { router: Arc::new(ArcSwap::from_pointee(router)), connections }
+    }
+
+    /// Replaces the router. Open connections use the new router from their next request.
+    pub fn replace(&self, router: Router) {
+        self.router.store(Arc::new(router));
+    }
+
+    /// Returns the router for the next request.
+    pub(super) fn router(&self) -> Router {
+        Router::clone(&self.router.load())
+    }
+
+    /// Counts an open connection until the returned value is dropped.
+    pub(super) fn count_open(&self) -> OpenConnection {
+        self.connections.open.increment(1);
+        OpenConnection(self.connections.open.clone())
+    }
+
+    /// Counts a connection that was refused because no slot was free.
+    pub(super) fn count_refused(&self) {
+        self.connections.refused.increment(1);
+    }
+
+    /// Counts an idle connection that was closed to make room for another.
+    pub(super) fn count_closed(&self) {
+        self.connections.closed.increment(1);
+    }
+}
+
+impl From<Router> for SwappableRouter {
+    fn from(router: Router) -> Self {
+        Self::new(router, ConnectionMetrics::none())
+    }
+}

@@ -1,0 +1,46 @@
+//! Threads of low priority for long work, so that the threads that serve requests run first.
+
+use rustix::process::setpriority_process;
+use tokio::sync::oneshot;
+
+use crate::error::{Error, Result};
+
+/// The priority of long work, below that of the threads that serve requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Priority {
+    /// Work for a response that takes long.
+    Answer,
+    /// Work that also yields to long responses: maintenance of the file, and Argon2 for new keys.
+    Upkeep,
+}
+
+impl Priority {
+    /// Returns the `nice` value of the thread.
+    const fn niceness(self) -> i32 {
+        match self {
+            Self::Answer => 10,
+            Self::Upkeep => 15,
+        }
+    }
+}
+
+/// Runs `work` on its own thread of low priority. The work continues if the caller stops waiting.
+///
+/// # Errors
+/// 500 if no thread can be started, or `work` panicked.
+pub(crate) async fn run_low_priority<T: Send + 'static>(
+    priority: Priority,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T> {
+    let (reply, answer) = oneshot::channel();
+    let run = move || {
+        // On Linux this changes the calling thread only.
+        if let Err(error) = setpriority_process(None, priority.niceness()) {
+            tracing::debug!(%error, "cannot lower the priority of a thread");
+        }
+        let _ = reply.send(work());
+    };
+    let thread = std::thread::Builder::new().name("background".to_owned());
+    thread.spawn(run).map_err(Error::internal)?;
+    answer.await.map_err(Error::internal)
+}

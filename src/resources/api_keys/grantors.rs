@@ -1,0 +1,85 @@
+//! Permissions of the keys that created or rolled a key. An update cannot give a key more than each of them had.
+//!
+//! Otherwise a caller could create a value with a weak key and use it after an update gave the key more permissions.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::ids::ApiKeyId;
+use crate::store::{Owner, Record, Reference, Table, Tx, WriteTx};
+use crate::time::Timestamp;
+
+use super::issuing::exceeds;
+use super::verifiers::is_in_grace;
+use super::{ApiKey, KeyPermissions};
+
+/// The permissions of the keys that created the current and the previous value of a key, at that time. The operator and
+/// signup create values without such a limit. Most keys have none, so the record is separate from the key.
+#[derive(Serialize, Deserialize)]
+pub struct Grantors {
+    key: ApiKeyId,
+    /// The permissions of the key that created the current value.
+    current: KeyPermissions,
+    /// The permissions of the key that created the previous value, if a key did.
+    retired: Option<KeyPermissions>,
+}
+
+impl Record for Grantors {
+    const TABLE: Table = Table::ApiKeyMakers;
+    type Key = ApiKeyId;
+    type Meta = Self;
+    type Fields = ();
+
+    fn key(&self) -> ApiKeyId {
+        self.key
+    }
+
+    fn parts(&self) -> (&Self, &()) {
+        (self, &())
+    }
+
+    fn from_parts(meta: Self, (): ()) -> Self {
+        meta
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(None)
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        vec![Reference::to::<ApiKey>(&self.key)]
+    }
+}
+
+/// Records that a key with these permissions created a value of the key `id`.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub(super) fn record(tx: &mut WriteTx<'_>, id: ApiKeyId, grantor: &KeyPermissions) -> Result<()> {
+    let retired = tx.meta::<Grantors>(&id)?.map(|makers| makers.current);
+    tx.put(&Grantors { key: id, current: grantor.clone(), retired })
+}
+
+/// Checks that `wanted` is within the permissions of every key that created a value which is valid or may become valid
+/// again.
+///
+/// # Errors
+/// 403 if one of those keys had fewer permissions.
+pub(super) fn require_within_grantors(
+    tx: &impl Tx,
+    id: ApiKeyId,
+    wanted: &KeyPermissions,
+    now: Timestamp,
+) -> Result<()> {
+    let Some(Grantors { current, retired, .. }) = tx.meta::<Grantors>(&id)? else { return Ok(()) };
+    let retired = if is_in_grace(tx, id, now)? { retired } else { None };
+    for maker in [current].iter().chain(&retired) {
+        if let Some(excess) = exceeds(tx, wanted, maker)? {
+            return Err(Error::denied(format!(
+                "A value of this API key was created by a key with less access: {}. Roll the key without a grace period first.",
+                excess.fields()
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,296 @@
+//! The permissions of a key, and the rule that decides whether they are within those of another key.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{OrganizationId, ProjectId, UserId};
+use crate::time::Timestamp;
+
+use super::{Meta, Scopes};
+
+/// The permissions of a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyPermissions {
+    /// The user that the key acts for.
+    pub user: UserId,
+    /// The scopes of the key.
+    pub scopes: Scopes,
+    /// The organizations that the key is limited to; empty for no limit.
+    pub organizations: Vec<OrganizationId>,
+    /// The projects that the key is limited to; empty for no limit. A key limited to projects cannot access
+    /// organizations.
+    pub projects: Vec<ProjectId>,
+    /// When the key expires; `None` for never.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A way in which one key has more access than another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExceedsGrantor {
+    /// It acts for another user.
+    User,
+    /// It has more scopes.
+    Scopes,
+    /// It can access more organizations or projects.
+    Tenants,
+    /// It expires later.
+    Expiry,
+}
+
+impl ExceedsGrantor {
+    /// Returns the names of the fields, for error messages.
+    pub const fn fields(self) -> &'static str {
+        match self {
+            Self::User => "user_id",
+            Self::Scopes => "scopes",
+            Self::Tenants => "scoped_organizations, scoped_teams",
+            Self::Expiry => "expires_at",
+        }
+    }
+}
+
+impl KeyPermissions {
+    /// Returns the permissions of a key.
+    pub fn of(key: Meta) -> Self {
+        let Meta { user, scopes, organizations, projects, expires_at, .. } = key;
+        Self { user, scopes, organizations, projects, expires_at }
+    }
+
+    /// Returns whether the key is limited neither to organizations nor to projects.
+    pub const fn is_unscoped(&self) -> bool {
+        self.organizations.is_empty() && self.projects.is_empty()
+    }
+
+    /// Returns the first way in which this key has more access than `other`, or `None` if it is within `other`.
+    /// `organization_of` returns the organization of a project, or `None` if the project was deleted. A deleted project
+    /// gives no access, and its id is never reused.
+    ///
+    /// The rule compares what the keys can access, so it is reflexive and transitive. A key limited to projects is
+    /// within a key limited to their organizations. A key without any access is within many keys; this is safe because
+    /// an update cannot give a key more access than the keys had that created its values
+    /// ([`Grantors`](super::Grantors)).
+    pub fn exceeds(
+        &self,
+        other: &Self,
+        organization_of: impl Fn(ProjectId) -> Option<OrganizationId>,
+    ) -> Option<ExceedsGrantor> {
+        if self.user != other.user {
+            return Some(ExceedsGrantor::User);
+        }
+        if !self.scopes.are_within(&other.scopes) {
+            return Some(ExceedsGrantor::Scopes);
+        }
+        if !self.tenants_within(other, organization_of) {
+            return Some(ExceedsGrantor::Tenants);
+        }
+        let outlasts =
+            other.expires_at.is_some_and(|end| self.expires_at.is_none_or(|mine| mine > end));
+        outlasts.then_some(ExceedsGrantor::Expiry)
+    }
+
+    fn tenants_within(
+        &self,
+        other: &Self,
+        organization_of: impl Fn(ProjectId) -> Option<OrganizationId>,
+    ) -> bool {
+        if !self.projects.is_empty() {
+            let opened = self.projects.iter().filter_map(|id| Some((*id, organization_of(*id)?)));
+            return opened
+                .filter(|(project, organization)| self.opens(*project, *organization))
+                .all(|(project, organization)| other.opens(project, organization));
+        }
+        let mut mine = self.organizations.iter();
+        other.is_unscoped()
+            || other.projects.is_empty()
+                && !self.organizations.is_empty()
+                && mine.all(|id| other.organizations.contains(id))
+    }
+
+    /// Returns whether the key's limits include an organization: they name it, or they name only projects and one of
+    /// these belongs to it.
+    pub fn includes_organization(
+        &self,
+        id: OrganizationId,
+        organization_of: impl Fn(ProjectId) -> Option<OrganizationId>,
+    ) -> bool {
+        if !self.organizations.is_empty() {
+            return self.organizations.contains(&id);
+        }
+        let mut named = self.projects.iter();
+        self.projects.is_empty() || named.any(|project| organization_of(*project) == Some(id))
+    }
+
+    /// Returns whether the key's limits include a project: they name it, or they name only organizations and it belongs
+    /// to one of these.
+    pub fn includes_project(&self, id: ProjectId, organization: Option<OrganizationId>) -> bool {
+        if !self.projects.is_empty() {
+            return self.projects.contains(&id);
+        }
+        let mut named = self.organizations.iter();
+        self.organizations.is_empty() || named.any(|known| organization == Some(*known))
+    }
+
+    /// Returns whether the key can access a project. A key limited to organizations and projects must name both.
+    fn opens(&self, project: ProjectId, organization: OrganizationId) -> bool {
+        (self.projects.is_empty() || self.projects.contains(&project))
+            && (self.organizations.is_empty() || self.organizations.contains(&organization))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use uuid::Uuid;
+
+    use super::*;
+
+    const SCOPES: [&str; 5] =
+        ["*", "dashboard:read", "dashboard:write", "user:read", "personal_api_key:write"];
+
+    fn organization(number: u8) -> OrganizationId {
+        OrganizationId(Uuid::from_u128(number.into()))
+    }
+
+    /// Three organizations with two projects each; the last project was deleted.
+    fn organization_of(project: ProjectId) -> Option<OrganizationId> {
+        (project.0 < 5).then(|| organization(u8::try_from(project.0 / 2).unwrap_or(0)))
+    }
+
+    fn permissions() -> impl Strategy<Value = KeyPermissions> {
+        (
+            proptest::sample::subsequence(SCOPES.to_vec(), 1..=3),
+            proptest::sample::subsequence(vec![0u8, 1, 2], 0..=2),
+            proptest::sample::subsequence(vec![0u64, 1, 2, 3, 4, 5], 0..=3),
+            proptest::option::of(0i64..3),
+        )
+            .prop_map(|(scopes, organizations, projects, end)| KeyPermissions {
+                user: UserId(1),
+                scopes: Scopes::new(scopes.into_iter().map(str::to_owned).collect())
+                    .expect("scopes"),
+                organizations: organizations.into_iter().map(organization).collect(),
+                projects: projects.into_iter().map(ProjectId).collect(),
+                expires_at: end.map(Timestamp::from_micros),
+            })
+    }
+
+    /// A target of a request.
+    #[derive(Debug, Clone, Copy)]
+    enum Resource {
+        /// Creating or joining an organization, which only keys without limits may do.
+        Anywhere,
+        Organization(OrganizationId),
+        Project(ProjectId),
+    }
+
+    /// The authorization of a request, written independently of the code under test.
+    fn may(key: &KeyPermissions, scope: &str, tenant: Resource, now: Timestamp) -> bool {
+        let live = key.expires_at.is_none_or(|end| now < end);
+        let among =
+            |id: &OrganizationId| key.organizations.is_empty() || key.organizations.contains(id);
+        let open = match tenant {
+            Resource::Anywhere => key.organizations.is_empty() && key.projects.is_empty(),
+            Resource::Organization(id) => key.projects.is_empty() && among(&id),
+            Resource::Project(id) => {
+                (key.projects.is_empty() || key.projects.contains(&id))
+                    && organization_of(id).is_some_and(|organization| among(&organization))
+            }
+        };
+        live && key.scopes.allows(scope) && open
+    }
+
+    fn everything() -> impl Iterator<Item = (&'static str, Resource, Timestamp)> {
+        let places = (0..3)
+            .map(|number| Resource::Organization(organization(number)))
+            .chain((0..6).map(|number| Resource::Project(ProjectId(number))))
+            .chain([Resource::Anywhere]);
+        places.flat_map(|tenant| {
+            SCOPES.iter().flat_map(move |scope| {
+                (0..3).map(move |moment| (*scope, tenant, Timestamp::from_micros(moment)))
+            })
+        })
+    }
+
+    fn within(one: &KeyPermissions, other: &KeyPermissions) -> bool {
+        one.exceeds(other, organization_of).is_none()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        #[test]
+        fn a_key_within_another_may_do_nothing_that_the_other_may_not(
+            one in permissions(), other in permissions(),
+        ) {
+            if within(&one, &other) {
+                for (scope, tenant, now) in everything() {
+                    let told = (scope, tenant, now);
+                    prop_assert!(
+                        !may(&one, scope, tenant, now) || may(&other, scope, tenant, now), "{told:?}"
+                    );
+                }
+            }
+        }
+
+        #[test]
+        fn every_key_lies_within_itself(one in permissions()) {
+            prop_assert!(within(&one, &one));
+        }
+
+        #[test]
+        fn what_lies_within_lies_within_all_around(
+            one in permissions(), two in permissions(), three in permissions(),
+        ) {
+            prop_assert!(!within(&one, &two) || !within(&two, &three) || within(&one, &three));
+        }
+
+        #[test]
+        fn a_key_cut_down_lies_within_what_it_was(
+            one in permissions(), cut in permissions(), narrower in any::<[bool; 3]>(),
+        ) {
+            let mut less = one.clone();
+            if narrower[0] && one.projects.is_empty() {
+                less.projects.clone_from(&cut.projects);
+            }
+            if narrower[1] && one.organizations.is_empty() {
+                less.organizations.clone_from(&cut.organizations);
+            }
+            if narrower[2] && one.expires_at.is_none() {
+                less.expires_at = cut.expires_at;
+            }
+            prop_assert!(within(&less, &one), "{:?}", less.exceeds(&one, organization_of));
+        }
+    }
+
+    #[test]
+    fn a_key_limited_to_projects_lies_within_one_limited_to_their_organization() {
+        let all = KeyPermissions {
+            user: UserId(1),
+            scopes: Scopes::new(vec!["*".to_owned()]).expect("a scope"),
+            organizations: Vec::new(),
+            projects: Vec::new(),
+            expires_at: None,
+        };
+        let limited = |organizations: &[u8], projects: &[u64]| KeyPermissions {
+            organizations: organizations.iter().copied().map(organization).collect(),
+            projects: projects.iter().copied().map(ProjectId).collect(),
+            ..all.clone()
+        };
+        for (one, other, expected) in [
+            (limited(&[], &[0]), limited(&[0], &[]), true),
+            (limited(&[0], &[]), limited(&[], &[0, 1]), false),
+            (limited(&[], &[0, 2]), limited(&[0], &[]), false),
+            // Keys limited to organizations and projects can access the projects that match both.
+            (limited(&[0], &[0, 2]), limited(&[0], &[]), true),
+            (limited(&[0], &[0, 2]), limited(&[], &[0]), true),
+            (limited(&[], &[0, 2]), limited(&[0], &[0, 2]), false),
+            (limited(&[1], &[0]), limited(&[2], &[]), true),
+            // A deleted project gives no access, but the list is still a limit.
+            (limited(&[], &[0, 5]), limited(&[0], &[]), true),
+            (all.clone(), limited(&[], &[5]), false),
+            (limited(&[0], &[]), limited(&[], &[5]), false),
+        ] {
+            assert_eq!(within(&one, &other), expected, "{one:?} within {other:?}");
+        }
+        let theirs = KeyPermissions { user: UserId(2), ..all.clone() };
+        assert_eq!(theirs.exceeds(&all, organization_of), Some(ExceedsGrantor::User));
+    }
+}

@@ -1,0 +1,56 @@
+//! The deletion of an account's keys and memberships when the owner of its address takes it over.
+
+use crate::error::Result;
+use crate::ids::{OrganizationId, UserId};
+use crate::resources::api_keys;
+use crate::resources::members::{self, Membership};
+use crate::resources::organizations::Organization;
+use crate::store::{Tx, WriteTx};
+
+use super::{delete_former_member, delete_organization};
+
+/// The maximum number of memberships that one transaction deletes.
+const MEMBERSHIPS_PER_BATCH: usize = 20;
+
+/// Returns whether it takes more than one transaction to delete an account's memberships and permissions before its new
+/// owner can join `organization`.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn needs_batches(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<bool> {
+    let memberships = tx.keys(&members::BY_USER, &user, MEMBERSHIPS_PER_BATCH + 1)?.len();
+    Ok(memberships > MEMBERSHIPS_PER_BATCH
+        || members::find(tx, organization, user)?.is_some()
+        || members::is_pending_deletion(tx, organization, user)?)
+}
+
+/// Deletes all keys of an account, and as many memberships as fit in one transaction. Returns whether memberships
+/// remain; without a key the account cannot get new ones.
+///
+/// Permissions in `organization`, which the new owner joins, are deleted here, in several calls if necessary.
+/// Permissions in other organizations are deleted in the background. An organization without any other member is
+/// deleted.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub fn delete_account_data(
+    tx: &mut WriteTx<'_>,
+    organization: OrganizationId,
+    user: UserId,
+) -> Result<bool> {
+    for key in tx.keys(&members::BY_USER, &user, MEMBERSHIPS_PER_BATCH)? {
+        let member: Membership = tx.get(&key)?;
+        let is_alone = members::is_last_member(tx, &member)?;
+        members::delete(tx, member.organization, user)?;
+        // The organization may be deleted already, with its records still pending.
+        if is_alone && tx.exists::<Organization>(&member.organization)? {
+            delete_organization(tx, member.organization)?;
+        }
+    }
+    // Delete keys last: the first deletion leads the activity entry, and that must be a membership.
+    api_keys::remove_all(tx, user)?;
+    if members::is_pending_deletion(tx, organization, user)? {
+        delete_former_member(tx, organization, user)?;
+    }
+    Ok(!tx.keys(&members::BY_USER, &user, 1)?.is_empty())
+}

@@ -1,0 +1,98 @@
+//! Deleting and restoring dashboards. A deleted dashboard has a [`Deletion`] until it is restored.
+
+use serde::{Deserialize, Serialize};
+
+use crate::auth::InProject;
+use crate::error::Result;
+use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
+use crate::resources::projects::{Meta, Settings};
+use crate::store::{Count, Index, Indexed, Key, Owner, Record, Reference, Table, Tx, WriteTx};
+use crate::time::Timestamp;
+
+use super::{Dashboard, tiles};
+
+/// Records who deleted a dashboard, and when.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Deletion {
+    /// The organization of the project.
+    pub organization: OrganizationId,
+    /// The project of the dashboard.
+    pub project: ProjectId,
+    /// The deleted dashboard.
+    pub dashboard: DashboardId,
+    /// The user who deleted it.
+    pub removed_by: UserId,
+    /// When it was deleted.
+    pub removed_at: Timestamp,
+}
+
+/// Deleted dashboards of a project, ordered by the time of deletion.
+pub const BY_MOMENT: Index<Deletion, (ProjectId, Timestamp)> =
+    Index::many(Table::RemovalsByMoment, |removal| Some((removal.project, removal.removed_at)));
+
+impl Record for Deletion {
+    const TABLE: Table = Table::Removals;
+    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_MOMENT];
+    const COUNTS: &'static [Count<Self>] = &[Count::per(|removal| Some(removal.project.encoded()))];
+    type Key = (ProjectId, DashboardId);
+    type Meta = Self;
+    type Fields = ();
+
+    fn key(&self) -> Self::Key {
+        (self.project, self.dashboard)
+    }
+
+    fn parts(&self) -> (&Self, &()) {
+        (self, &())
+    }
+
+    fn from_parts(meta: Self, (): ()) -> Self {
+        meta
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.organization.owner()))
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        vec![Reference::to::<Dashboard>(&(self.project, self.dashboard))]
+    }
+}
+
+/// Deletes the tiles of a dashboard, records the deletion, and clears the project's `primary_dashboard` if
+/// it was this one. With `with_insights`, also deletes the insights that no other dashboard shows.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub(super) fn delete(
+    tx: &mut WriteTx<'_>,
+    tenant: &InProject,
+    dashboard: DashboardId,
+    with_insights: bool,
+    now: Timestamp,
+) -> Result<()> {
+    let Meta { organization, id: project, .. } = tenant.project;
+    tiles::delete_all(tx, tenant, dashboard, with_insights, now)?;
+    let mut settings: Settings = tx.get(&(organization, project))?;
+    if settings.fields.primary_dashboard == Some(dashboard.0) {
+        settings.fields.primary_dashboard = None;
+        settings.fields.updated_at = now;
+        tx.put(&settings)?;
+    }
+    let removed_by = tenant.member.user;
+    tx.put(&Deletion { organization, project, dashboard, removed_by, removed_at: now })
+}
+
+/// Restores all tiles of a dashboard with their insights, and removes the record of its deletion.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub(super) fn restore(
+    tx: &mut WriteTx<'_>,
+    tenant: &InProject,
+    dashboard: DashboardId,
+    now: Timestamp,
+) -> Result<()> {
+    tiles::restore_all(tx, tenant, dashboard, now)?;
+    tx.remove::<Deletion>(&(tenant.project.id, dashboard)).map(drop)
+}

@@ -1,0 +1,50 @@
+//! Cascading deletion: marks a deleted organization, project or membership whose records are not yet deleted.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::ids::{OrganizationId, ProjectId, UserId};
+use crate::store::{Owner, Record, Table, Tx};
+
+/// The bit that marks the key of a removed member. Ids of projects are smaller.
+const MEMBER_BIT: u64 = 1 << 63;
+
+/// A deleted organization, project or membership whose records must still be deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PendingDeletion {
+    /// A project, with the organization that it was in.
+    Project(OrganizationId, ProjectId),
+    /// An organization.
+    Organization(OrganizationId),
+    /// A user that was removed from the organization. The user cannot join it again until the deletion is complete,
+    /// because leftover permissions would apply again.
+    Member(OrganizationId, UserId),
+}
+
+impl Record for PendingDeletion {
+    const TABLE: Table = Table::Sweeps;
+    /// The organization, and 0, the id of the project, or the id of the user with `MEMBER_BIT` set.
+    type Key = (OrganizationId, u64);
+    type Meta = Self;
+    type Fields = ();
+
+    fn key(&self) -> Self::Key {
+        match self {
+            Self::Organization(organization) => (*organization, 0),
+            Self::Project(organization, project) => (*organization, project.0),
+            Self::Member(organization, user) => (*organization, MEMBER_BIT | user.0),
+        }
+    }
+
+    fn parts(&self) -> (&Self, &()) {
+        (self, &())
+    }
+
+    fn from_parts(meta: Self, (): ()) -> Self {
+        meta
+    }
+
+    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
+        Ok(Some(self.key().0.owner()))
+    }
+}

@@ -1,0 +1,166 @@
+//! Background maintenance: deletes the data of removed organizations and projects, expired activity
+//! entries and expired idempotency keys, and creates backups.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::idempotency;
+use crate::resources::{activity, cascade_delete};
+use crate::store::{OpenError, Store};
+use crate::time::{Clock, Timestamp};
+
+use super::App;
+use super::backups::BackupScheduler;
+
+/// The wait after a failure.
+const RETRY_DELAY: Duration = Duration::from_secs(5);
+/// The longest time between two searches for expired data.
+const CHECK_INTERVAL: Duration = Duration::from_hours(1);
+
+impl App {
+    /// Starts the background tasks. Each transaction does a bounded amount of work.
+    ///
+    /// # Errors
+    /// If the backup folder cannot be created or read.
+    pub(super) fn start_maintenance(&self) -> Result<(), OpenError> {
+        let (store, due) = (self.0.store.clone(), Arc::clone(&self.0.deletions));
+        let inner = Arc::downgrade(&self.0);
+        let (mut log, mut replies) = (ActivityRetention::of(self), ResponseRetention::of(self));
+        self.start_backups()?;
+        due.notify_one();
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    () = due.notified() => {}
+                    () = log.is_due() => {}
+                    () = replies.is_due() => {}
+                }
+                let mut more = true;
+                while more && inner.strong_count() > 0 {
+                    more = match store.write(cascade_delete::delete_batch).await {
+                        Ok(more) => more,
+                        Err(error) => warn_and_wait(&error).await,
+                    };
+                }
+                more = true;
+                while more && inner.strong_count() > 0 {
+                    more = match delete_expired(&store, &mut log, &mut replies).await {
+                        Ok(more) => more,
+                        Err(error) => warn_and_wait(&error).await,
+                    };
+                }
+                if inner.strong_count() == 0 {
+                    return;
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// Creates backups in a separate task, so that they continue if deletions fail.
+    fn start_backups(&self) -> Result<(), OpenError> {
+        let Some(mut backups) = BackupScheduler::of(self)? else { return Ok(()) };
+        let inner = Arc::downgrade(&self.0);
+        tokio::spawn(async move {
+            loop {
+                backups.is_due().await;
+                let Some(store) = inner.upgrade().map(|inner| inner.store.clone()) else { return };
+                backups.create(&store).await;
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Deletes some expired data. Returns whether there may be more.
+async fn delete_expired(
+    store: &Store,
+    log: &mut ActivityRetention,
+    replies: &mut ResponseRetention,
+) -> Result<bool> {
+    let more = log.delete_some(store).await?;
+    Ok(replies.delete_some(store).await? || more)
+}
+
+/// Logs the error, waits, and returns true to try again.
+async fn warn_and_wait(error: &Error) -> bool {
+    tracing::warn!(%error, "a maintenance task failed; trying again");
+    tokio::time::sleep(RETRY_DELAY).await;
+    true
+}
+
+/// Deletes expired entries of the activity log.
+struct ActivityRetention {
+    clock: Clock,
+    /// The retention. `None` means forever.
+    retention: Option<Duration>,
+    /// The time of the next search.
+    next: Timestamp,
+}
+
+impl ActivityRetention {
+    fn of(app: &App) -> Self {
+        let clock = app.0.clock.clone();
+        Self { next: clock.now(), clock, retention: app.0.config.activity_retention }
+    }
+
+    async fn is_due(&self) {
+        match self.retention {
+            Some(_) => self.clock.wait_until(self.next).await,
+            None => pending().await,
+        }
+    }
+
+    /// Deletes one transaction's worth of entries if a search is due. Returns whether there may be more.
+    async fn delete_some(&mut self, store: &Store) -> Result<bool> {
+        let now = self.clock.now();
+        let Some(retention) = self.retention.filter(|_| now >= self.next) else {
+            return Ok(false);
+        };
+        let (snapshot, cutoff) = (store.snapshot()?, now.minus(retention));
+        let look = move || activity::find_expired(&*snapshot, cutoff);
+        let keys = tokio::task::spawn_blocking(look).await.map_err(Error::internal)??;
+        if keys.is_empty() {
+            self.next = now.plus(retention.min(CHECK_INTERVAL));
+            return Ok(false);
+        }
+        store.write(move |tx| activity::delete(tx, &keys)).await?;
+        Ok(true)
+    }
+}
+
+/// Deletes expired idempotency keys with their stored responses.
+struct ResponseRetention {
+    clock: Clock,
+    /// The time of the next search.
+    next: Timestamp,
+}
+
+impl ResponseRetention {
+    fn of(app: &App) -> Self {
+        let clock = app.0.clock.clone();
+        Self { next: clock.now(), clock }
+    }
+
+    async fn is_due(&self) {
+        self.clock.wait_until(self.next).await;
+    }
+
+    /// Deletes one transaction's worth of keys if a search is due. Returns whether there may be more.
+    async fn delete_some(&mut self, store: &Store) -> Result<bool> {
+        let now = self.clock.now();
+        if now < self.next {
+            return Ok(false);
+        }
+        let snapshot = store.snapshot()?;
+        let look = move || idempotency::has_expired(&*snapshot, now);
+        let due = tokio::task::spawn_blocking(look).await.map_err(Error::internal)??;
+        if due && store.write(move |tx| idempotency::delete_expired(tx, now)).await? {
+            return Ok(true);
+        }
+        self.next = now.plus(CHECK_INTERVAL);
+        Ok(false)
+    }
+}

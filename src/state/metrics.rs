@@ -1,0 +1,181 @@
+//! Metrics that are collected on demand.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use crate::error::{Error, Result};
+use crate::metrics::{Counter, Gauge, Metrics, Series, record_seconds};
+use crate::store::{PageCache, RecordCounts, Store, StoreMetrics};
+
+use super::App;
+
+/// The time for which collected metrics are reused.
+const CACHE_TIME: Duration = Duration::from_secs(1);
+/// The longest wait for the writer thread. While it is busy, the values that only it knows are not
+/// updated.
+const WRITER_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// The metrics that are collected on demand.
+pub(super) struct MetricsCollector {
+    cached: Arc<Mutex<Option<CachedMetrics>>>,
+    ready: Gauge,
+    queued: Gauge,
+    refused: Counter,
+    bytes: Gauge,
+    queued_mails: Gauge,
+    pending_deletions: Gauge,
+    transfer: Gauge,
+    values: Gauge,
+    near_quota: Gauge,
+    largest: Gauge,
+    cache: Option<PageCacheMetrics>,
+}
+
+/// Metrics of redb's page cache. redb counts them only with the `cache-metrics` feature.
+struct PageCacheMetrics {
+    bytes: Gauge,
+    hits: ExternalCounter,
+    misses: ExternalCounter,
+    evictions: ExternalCounter,
+}
+
+/// The text, and the time at which it was collected.
+type CachedMetrics = (Instant, Arc<str>);
+
+/// A counter for a value that is counted elsewhere and may restart at zero.
+struct ExternalCounter {
+    counter: Counter,
+    last: AtomicU64,
+}
+
+impl ExternalCounter {
+    fn set(&self, now: u64) {
+        let last = self.last.swap(now, Ordering::Relaxed);
+        self.counter.increment(now.checked_sub(last).unwrap_or(now));
+    }
+}
+
+impl MetricsCollector {
+    pub(super) fn new(metrics: &Metrics) -> Self {
+        let gauge = |series| metrics.gauge(series, &[]);
+        let risen = |series| ExternalCounter {
+            counter: metrics.counter(series, &[]),
+            last: AtomicU64::new(0),
+        };
+        metrics.gauge(Series::BUILD, &[env!("CARGO_PKG_VERSION")]).set(1);
+        Self {
+            cached: Arc::default(),
+            ready: gauge(Series::READY),
+            queued: gauge(Series::QUEUED),
+            refused: metrics.counter(Series::REFUSED, &[]),
+            bytes: gauge(Series::FILE_SIZE),
+            queued_mails: gauge(Series::LETTERS),
+            pending_deletions: gauge(Series::SWEEPS),
+            transfer: gauge(Series::TRANSFER),
+            values: gauge(Series::VALUES),
+            near_quota: gauge(Series::NEAR_QUOTA),
+            largest: gauge(Series::LARGEST),
+            cache: cfg!(feature = "cache-metrics").then(|| PageCacheMetrics {
+                bytes: gauge(Series::CACHE_SIZE),
+                hits: risen(Series::CACHE_HITS),
+                misses: risen(Series::CACHE_MISSES),
+                evictions: risen(Series::CACHE_EVICTIONS),
+            }),
+        }
+    }
+
+    fn update(&self, app: &App, cache: Option<PageCache>) {
+        let (ready, store) = (app.known_ready(), app.store());
+        let quota = app.config().caps.organization_bytes as u64;
+        let figure = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        self.ready.set(i32::from(ready));
+        self.transfer.set(to_f64(app.transfer_memory().used() as u64));
+        let StoreMetrics { bytes, queued, refused, records } = store.metrics(quota / 5 * 4);
+        self.queued.set(figure(queued));
+        self.refused.absolute(refused);
+        self.bytes.set(to_f64(bytes));
+        // While the file is closed, these keep their last values.
+        if let Some(RecordCounts {
+            queued_mails,
+            pending_deletions,
+            values,
+            large_organizations,
+            largest_organization,
+        }) = records
+        {
+            self.queued_mails.set(to_f64(queued_mails));
+            self.pending_deletions.set(to_f64(pending_deletions));
+            self.values.set(to_f64(values));
+            self.near_quota.set(to_f64(large_organizations));
+            self.largest.set(to_f64(largest_organization));
+        }
+        if let (Some(fields), Some(PageCache { bytes, hits, misses, evictions })) =
+            (&self.cache, cache)
+        {
+            fields.bytes.set(to_f64(bytes as u64));
+            fields.hits.set(hits);
+            fields.misses.set(misses);
+            fields.evictions.set(evictions);
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "what Prometheus reads are floats")]
+fn to_f64(number: u64) -> f64 {
+    number as f64
+}
+
+/// Records each commit of `store` in `meters`.
+pub(super) fn observe_commits(store: &Store, metrics: &Metrics) {
+    if !metrics.is_enabled() {
+        return;
+    }
+    let times = metrics.histogram(Series::COMMIT_TIME, &[]);
+    let sizes = metrics.histogram(Series::COMMIT_WRITES, &[]);
+    store.on_commit(move |commit| {
+        record_seconds(&times, commit.took);
+        sizes.record(u32::try_from(commit.writes).unwrap_or(u32::MAX));
+    });
+}
+
+impl App {
+    /// Returns the metrics as text, at most one second old, or an empty text if metrics are
+    /// disabled.
+    ///
+    /// # Errors
+    /// 500 if the metrics cannot be rendered.
+    pub async fn metrics(&self) -> Result<Arc<str>> {
+        // Concurrent callers wait here and get the same text.
+        let mut last = Arc::clone(&self.0.metrics.cached).lock_owned().await;
+        if let Some((_, text)) = last.as_ref().filter(|(moment, _)| moment.elapsed() < CACHE_TIME) {
+            return Ok(Arc::clone(text));
+        }
+        let app = self.clone();
+        // The task continues if this client disconnects, because others may wait for its result.
+        let gathered = tokio::spawn(async move {
+            let text = app.collect_metrics().await?;
+            *last = Some((Instant::now(), Arc::clone(&text)));
+            Ok(text)
+        });
+        gathered.await.map_err(Error::internal)?
+    }
+
+    async fn collect_metrics(&self) -> Result<Arc<str>> {
+        let cache = match self.0.metrics.cache {
+            Some(_) => {
+                timeout(WRITER_TIMEOUT, self.store().page_cache()).await.ok().and_then(Result::ok)
+            }
+            None => None,
+        };
+        let app = self.clone();
+        let gathered = tokio::task::spawn_blocking(move || {
+            app.0.metrics.update(&app, cache);
+            app.0.config.metrics.render()
+        });
+        Ok(gathered.await.map_err(Error::internal)?.into())
+    }
+}

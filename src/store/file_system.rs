@@ -1,0 +1,357 @@
+//! The file system that holds the data file.
+//!
+//! The service uses [`OsFileSystem`]. A test can pass another [`FileSystem`] in [`Config`](crate::Config), to decide
+//! what a power cut loses, which access fails, and which bit is flipped.
+
+use std::fmt::Debug;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::ops::Bound;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use redb::backends::FileBackend;
+use redb::{BackendError, StorageBackend};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+/// A file system. A change of a folder is durable once the folder is synced. A power cut before that may lose
+/// any of the changes, each independently.
+pub trait FileSystem: Debug + Send + Sync + 'static {
+    /// Whether `path` names a regular file.
+    ///
+    /// # Errors
+    /// `NotFound` if nothing exists at `path`.
+    fn is_file(&self, path: &Path) -> io::Result<bool>;
+
+    /// Opens the file at `path` for reading and writing. Does not follow a symbolic link.
+    ///
+    /// # Errors
+    /// The error of the operating system; an error if `path` is a symbolic link.
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn FsFile>>;
+
+    /// Creates an empty file at `path` that only its owner may read.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if something exists at `path`.
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn FsFile>>;
+
+    /// Adds the name `to` to the file at `from`.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if something exists at `to`.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Renames the file at `from` to `to`, and replaces a file that has that name.
+    ///
+    /// # Errors
+    /// The error of the operating system.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a name.
+    ///
+    /// # Errors
+    /// `NotFound` if nothing exists at `path`.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+
+    /// Makes the names in a folder durable.
+    ///
+    /// # Errors
+    /// The error of the operating system.
+    fn sync_folder(&self, folder: &Path) -> io::Result<()>;
+
+    /// Returns the space of the file system that holds `folder`, or `None` if it is unknown.
+    ///
+    /// # Errors
+    /// The error of the operating system.
+    fn space(&self, folder: &Path) -> io::Result<Option<FreeBytes>> {
+        let _ = folder;
+        Ok(None)
+    }
+}
+
+/// The space of a file system.
+#[derive(Debug, Clone, Copy)]
+pub struct FreeBytes {
+    /// The bytes that this process can use.
+    pub free: u64,
+    /// The total size in bytes.
+    pub total: u64,
+}
+
+/// An open file. Written data is durable once the file is synced. A power cut before that may lose any of the
+/// written sectors, each independently.
+pub trait FsFile: Debug + Send + Sync + 'static {
+    /// Returns the size of the file in bytes.
+    ///
+    /// # Errors
+    /// The error of the operating system.
+    fn size(&self) -> io::Result<u64>;
+
+    /// Fills `out` with the bytes at `offset`.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` if the file ends before `out` is full.
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
+
+    /// Writes `data` at `offset`.
+    ///
+    /// # Errors
+    /// The error of the operating system.
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()>;
+
+    /// Truncates the file, or extends it with zeros.
+    ///
+    /// # Errors
+    /// The error of the operating system.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+
+    /// Makes everything written so far durable.
+    ///
+    /// # Errors
+    /// The error of the operating system. After an error it is unknown which writes since the last successful
+    /// sync are on disk, and reading the file does not show it.
+    fn sync(&self) -> io::Result<()>;
+
+    /// Releases the ranges that [`try_lock`](Self::try_lock) locked.
+    ///
+    /// # Errors
+    /// The error of the operating system.
+    fn close(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Locks a range of bytes. Returns false if another handle holds a part of it.
+    ///
+    /// # Errors
+    /// `Unsupported` if the file system has no locks.
+    fn try_lock(&self, start: Bound<u64>, end: Bound<u64>) -> io::Result<bool> {
+        let _ = (start, end);
+        Ok(true)
+    }
+
+    /// Unlocks a range of bytes.
+    ///
+    /// # Errors
+    /// The error of the operating system.
+    fn unlock(&self, start: Bound<u64>, end: Bound<u64>) -> io::Result<()> {
+        let _ = (start, end);
+        Ok(())
+    }
+}
+
+/// The files of the operating system.
+#[derive(Debug, Clone, Copy)]
+pub struct OsFileSystem;
+
+/// An open file of the operating system.
+#[derive(Debug)]
+struct OsFile(FileBackend);
+
+impl OsFileSystem {
+    /// The file system that the service uses.
+    pub fn shared() -> Arc<dyn FileSystem> {
+        Arc::new(Self)
+    }
+}
+
+/// Opens the regular file at `path`. Does not follow a symbolic link, and does not block if `path` is a pipe.
+///
+/// # Errors
+/// The error of the operating system; an error if `path` is a symbolic link or not a regular file.
+pub(super) fn open_no_follow(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = options.custom_flags(flags.bits().cast_signed()).open(path);
+    let file = opened.map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::LOOP) => io::Error::other("it is a symbolic link and was not followed"),
+        _ => error,
+    })?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::other("it is not a regular file"))
+}
+
+fn wrap_file(file: File) -> io::Result<Arc<dyn FsFile>> {
+    Ok(Arc::new(OsFile(FileBackend::new(file).map_err(io::Error::other)?)))
+}
+
+impl FileSystem for OsFileSystem {
+    fn is_file(&self, path: &Path) -> io::Result<bool> {
+        fs::metadata(path).map(|found| found.is_file())
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn FsFile>> {
+        wrap_file(open_no_follow(OpenOptions::new().read(true).write(true), path)?)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn FsFile>> {
+        let mut options = OpenOptions::new();
+        wrap_file(options.read(true).write(true).create_new(true).mode(0o600).open(path)?)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        File::open(folder)?.sync_all()
+    }
+
+    fn space(&self, folder: &Path) -> io::Result<Option<FreeBytes>> {
+        let found = rustix::fs::statvfs(folder)?;
+        let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+        Ok(Some(FreeBytes { free: bytes(found.f_bavail), total: bytes(found.f_blocks) }))
+    }
+}
+
+impl FsFile for OsFile {
+    fn size(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read(offset, out)
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.write(offset, data)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.0.close()
+    }
+
+    fn try_lock(&self, start: Bound<u64>, end: Bound<u64>) -> io::Result<bool> {
+        self.0.try_lock_range(start, end).map_err(io::Error::from)
+    }
+
+    fn unlock(&self, start: Bound<u64>, end: Bound<u64>) -> io::Result<()> {
+        self.0.unlock_range(start, end).map_err(io::Error::from)
+    }
+}
+
+/// The disk of one store, and whether a sync on it failed.
+#[derive(Debug, Clone)]
+pub(super) struct FsHandle {
+    file_system: Arc<dyn FileSystem>,
+    sync_failed: Arc<AtomicBool>,
+}
+
+impl FsHandle {
+    pub(super) fn new(file_system: Arc<dyn FileSystem>) -> Self {
+        Self { file_system, sync_failed: Arc::default() }
+    }
+
+    /// Returns a handle of the same disk for another file, which tracks its own failed syncs.
+    pub(super) fn separate(&self) -> Self {
+        Self::new(Arc::clone(&self.file_system))
+    }
+
+    /// Returns a handle of the operating system's files.
+    pub(super) fn os() -> Self {
+        Self::new(OsFileSystem::shared())
+    }
+
+    pub(super) fn file_system(&self) -> &dyn FileSystem {
+        &*self.file_system
+    }
+
+    /// Wraps an open file of this disk for redb.
+    pub(super) fn backend(&self, file: Arc<dyn FsFile>) -> StoreBackend {
+        StoreBackend { file, sync_failed: Arc::clone(&self.sync_failed) }
+    }
+
+    /// Whether a sync failed since the last call of [`clear_failed_sync`](Self::clear_failed_sync).
+    pub(super) fn has_failed_sync(&self) -> bool {
+        self.sync_failed.load(Ordering::Acquire)
+    }
+
+    /// Clears the failure: all committed data has been read back, rewritten and synced.
+    pub(super) fn clear_failed_sync(&self) {
+        self.sync_failed.store(false, Ordering::Release);
+    }
+}
+
+/// An open file as a storage backend of redb.
+#[derive(Debug)]
+pub(super) struct StoreBackend {
+    file: Arc<dyn FsFile>,
+    sync_failed: Arc<AtomicBool>,
+}
+
+impl StorageBackend for StoreBackend {
+    fn len(&self) -> io::Result<u64> {
+        self.file.size()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.file.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.file.sync().inspect_err(|_| self.sync_failed.store(true, Ordering::Release))
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.file.write(offset, data)
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.file.close()
+    }
+
+    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        Ok(self.file.try_lock(start, end)?)
+    }
+
+    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        Ok(self.file.unlock(start, end)?)
+    }
+}
+
+/// Reads a file from start to end.
+pub(super) struct FileReader {
+    file: Arc<dyn FsFile>,
+    at: u64,
+}
+
+impl FileReader {
+    /// Opens the file at `path`.
+    pub(super) fn open(fs: &FsHandle, path: &Path) -> io::Result<Self> {
+        Ok(Self { file: fs.file_system().open(path)?, at: 0 })
+    }
+}
+
+impl io::Read for FileReader {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let left = self.file.size()?.saturating_sub(self.at);
+        let count = usize::try_from(left).unwrap_or(usize::MAX).min(out.len());
+        let (out, _) = out.split_at_mut(count);
+        self.file.read(self.at, out)?;
+        self.at = self.at.saturating_add(count as u64);
+        Ok(count)
+    }
+}

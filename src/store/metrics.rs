@@ -1,0 +1,234 @@
+//! Numbers about the work of the store. The store only counts; its callers publish the numbers.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use redb::{Database, ReadableDatabase, WriteTransaction};
+use tokio::sync::oneshot;
+
+use crate::error::Result;
+
+use super::byte_usage::Owner;
+use super::engine::{begin, storage_error};
+use super::schema::Table;
+use super::writer::{Task, Writer};
+use super::{Store, flatten_reply};
+
+/// A batch of writes that was committed.
+#[derive(Debug, Clone, Copy)]
+pub struct Commit {
+    /// How many writes the batch contained, including refused ones.
+    pub writes: usize,
+    /// How long the commit took.
+    pub took: Duration,
+}
+
+/// Called on the writer thread after each commit, so it must be quick.
+type Listener = Box<dyn Fn(Commit) + Send + Sync>;
+
+/// State that the writer thread shares with its observers.
+#[derive(Default)]
+pub(super) struct WriterStats {
+    listener: OnceLock<Listener>,
+    refused: AtomicU64,
+    /// When the last commit completed; `None` if there was none since the file was closed.
+    committed: Mutex<Option<Instant>>,
+    is_busy: AtomicBool,
+}
+
+/// Clears the flag when the work ends, also by a panic.
+struct BusyGuard<'w>(&'w AtomicBool);
+
+impl Drop for BusyGuard<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+impl WriterStats {
+    /// Runs work on the writer thread that is not a write and takes time proportional to the size of the
+    /// file.
+    pub(super) fn run_busy<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.is_busy.store(true, Ordering::Release);
+        let _ends = BusyGuard(&self.is_busy);
+        work()
+    }
+
+    pub(super) fn note_commit(&self, commit: Commit) {
+        self.note(Some(Instant::now()));
+        if let Some(listener) = self.listener.get() {
+            listener(commit);
+        }
+    }
+
+    pub(super) fn note_close(&self) {
+        self.note(None);
+    }
+
+    /// Counts a write that failed because of a full queue, a closed file, a failed commit, or a failed read
+    /// of the file. `written` is an outer error unless the rule itself failed. An overload error of a rule is
+    /// not counted.
+    pub(super) fn note_refusal<T>(&self, written: &Result<Result<T>>) {
+        let refused = match written {
+            Err(_) => true,
+            Ok(Err(ruled)) => ruled.status() == 503 && !ruled.is_overload(),
+            Ok(Ok(_)) => false,
+        };
+        if refused {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn note(&self, moment: Option<Instant>) {
+        *self.committed.lock().unwrap_or_else(PoisonError::into_inner) = moment;
+    }
+}
+
+/// Work that the writer thread does with the open file on request.
+pub(super) type DatabaseTask = dyn FnOnce(&Writer, &Database) -> Result<()> + Send;
+
+/// Numbers about the store.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StoreMetrics {
+    /// The size of the data file in bytes.
+    pub bytes: u64,
+    /// How many writes are waiting in the queue.
+    pub queued: usize,
+    /// How many writes failed since the store was opened, because of a full queue, a closed file or a failed
+    /// commit.
+    pub refused: u64,
+    /// Numbers about the content of the file; `None` while it is closed.
+    pub records: Option<RecordCounts>,
+}
+
+/// Numbers about the content of the file.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RecordCounts {
+    /// How many messages are in the outbox.
+    pub queued_mails: u64,
+    /// How many deleted organizations and projects still have records.
+    pub pending_deletions: u64,
+    /// How many values all tables contain, including index entries.
+    pub values: u64,
+    /// How many organizations store more bytes than a given limit.
+    pub large_organizations: u64,
+    /// The most bytes that one organization stores.
+    pub largest_organization: u64,
+}
+
+/// Statistics of redb's page cache. All are 0 without the feature `cache-metrics`. The counters restart at 0
+/// whenever the file is opened.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PageCache {
+    /// The size of the cached pages in bytes.
+    pub bytes: usize,
+    /// How many reads and writes found their page in the cache.
+    pub hits: u64,
+    /// How many pages were read from the file.
+    pub misses: u64,
+    /// How many pages were evicted.
+    pub evictions: u64,
+}
+
+impl Store {
+    /// Calls `listener` after each commit from now on. It runs on the writer thread, so it must be quick. The
+    /// store has one listener: only the first call has an effect.
+    pub fn on_commit(&self, listener: impl Fn(Commit) + Send + Sync + 'static) {
+        let _kept = self.shared.stats.listener.set(Box::new(listener));
+    }
+
+    /// Returns when the last commit completed, or `None` if there was none since the file was opened.
+    pub fn committed_at(&self) -> Option<Instant> {
+        *self.shared.stats.committed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether writes are waiting for a copy, a compaction or a restore of the whole file.
+    pub fn is_busy(&self) -> bool {
+        self.shared.stats.is_busy.load(Ordering::Acquire)
+    }
+
+    /// Returns numbers about the store, and counts the organizations that store more than `large` bytes.
+    /// Makes a system call, so do not call it on a thread that serves requests.
+    pub fn metrics(&self, large: u64) -> StoreMetrics {
+        StoreMetrics {
+            bytes: self.path.metadata().map_or(0, |data| data.len()),
+            queued: self.queue.len(),
+            refused: self.shared.stats.refused.load(Ordering::Relaxed),
+            records: self.records(large).ok(),
+        }
+    }
+
+    fn records(&self, bytes: u64) -> Result<RecordCounts> {
+        let snapshot = self.snapshot()?;
+        let (mut large_organizations, mut largest_organization) = (0, 0);
+        Owner::each_organization(&snapshot, |stored| {
+            large_organizations += u64::from(stored > bytes);
+            largest_organization = stored.max(largest_organization);
+        })?;
+        Ok(RecordCounts {
+            large_organizations,
+            largest_organization,
+            queued_mails: snapshot.len(Table::Outbox)?,
+            pending_deletions: snapshot.len(Table::Sweeps)?,
+            values: snapshot.values()?,
+        })
+    }
+
+    /// Returns statistics of the page cache. Waits for the writer thread, so it may take as long as a commit.
+    ///
+    /// # Errors
+    /// 503 when the queue is full or the file is closed.
+    pub async fn page_cache(&self) -> Result<PageCache> {
+        self.with_database(|_, database| Ok(page_cache_of(database))).await
+    }
+
+    /// Commits an empty transaction and returns once it is on disk, to prove that the store can write.
+    ///
+    /// # Errors
+    /// 503 when the queue is full, the file is closed, or the commit failed.
+    pub async fn probe_commit(&self) -> Result<()> {
+        self.with_database(|writer, database| writer.commit(database, begin(database)?, 0)).await
+    }
+
+    /// Runs `look` on the writer thread with the open file. If it fails, the writer opens the file again, and
+    /// the caller gets 503.
+    async fn with_database<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Writer, &Database) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        self.enqueue(Task::WithDatabase(Box::new(move |writer, database| {
+            let _ = reply.send(look(writer, database)?);
+            Ok(())
+        })))?;
+        flatten_reply(answer.await)
+    }
+}
+
+impl Writer {
+    /// Commits `transaction` and publishes a new snapshot, even if nothing changed: an older snapshot would
+    /// keep the pages that each commit frees.
+    pub(super) fn commit(
+        &self,
+        database: &Database,
+        transaction: WriteTransaction,
+        writes: usize,
+    ) -> Result<()> {
+        let begun = Instant::now();
+        transaction.commit().map_err(storage_error)?;
+        self.publish(database)?;
+        self.shared.stats.note_commit(Commit { writes, took: begun.elapsed() });
+        Ok(())
+    }
+}
+
+fn page_cache_of(database: &Database) -> PageCache {
+    let stats = database.cache_stats();
+    PageCache {
+        bytes: stats.used_bytes(),
+        hits: stats.read_hits() + stats.write_hits(),
+        misses: stats.read_misses() + stats.write_misses(),
+        evictions: stats.evictions(),
+    }
+}

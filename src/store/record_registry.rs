@@ -1,0 +1,157 @@
+//! The types of records, for everything that processes all tables alike: `check`, `export` and `import`.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::error::Result;
+
+use super::check_report::{CheckReport, check_number};
+use super::export_lines::{self, ExportLine, Redaction};
+use super::import::ImportWriter;
+use super::key::Key;
+use super::read::Tx;
+use super::record::{HexKey, Record, Reference, Row, entry_payload};
+use super::schema::Table;
+use super::snapshot::Snapshot;
+use super::sums::Counts;
+
+/// Whether a reference to a missing record is allowed.
+pub type IsPendingDeletion = fn(&Snapshot, &Reference) -> Result<bool>;
+
+/// The types of records, for `check`, `export` and `import`.
+pub struct RecordRegistry {
+    /// Every type of record, and what is secret in it.
+    pub record_types: Vec<Box<dyn RecordType>>,
+    /// Whether a reference to a missing record is allowed.
+    pub is_pending: IsPendingDeletion,
+}
+
+/// A type of record that `check`, `export` and `import` can process.
+pub trait RecordType: Send + Sync {
+    /// Returns the table of the records, followed by the tables of their indexes.
+    fn tables(&self) -> Vec<Table>;
+    #[doc(hidden)]
+    fn check(
+        &self,
+        tx: &Snapshot,
+        excused: IsPendingDeletion,
+        counts: &mut Counts,
+        findings: &mut CheckReport,
+    ) -> Result<()>;
+    /// Appends the line of a record to an export. Returns false if the record has no line.
+    #[doc(hidden)]
+    fn write_line(&self, with_secrets: bool, payload: &[u8], out: &mut Vec<u8>) -> Result<bool>;
+    /// Adds the record in a line of an export to a new file.
+    #[doc(hidden)]
+    fn read_line(&self, line: &ExportLine<'_>, filling: &mut ImportWriter<'_, '_>) -> Result<()>;
+}
+
+/// Returns the type `R` of records that contain no secrets.
+pub fn record_type<R: Record>() -> Box<dyn RecordType> {
+    secret_record_type::<R>(Redaction::Open)
+}
+
+/// Returns the type `R` of records, with what is secret in them.
+pub fn secret_record_type<R: Record>(redaction: Redaction<R>) -> Box<dyn RecordType> {
+    Box::new(TypedRecords(redaction))
+}
+
+struct TypedRecords<R: Record>(Redaction<R>);
+
+/// The expected number of entries of each index.
+type EntryCounts = HashMap<Table, u64>;
+
+impl<R: Record> RecordType for TypedRecords<R> {
+    fn tables(&self) -> Vec<Table> {
+        let indexes = R::INDEXES.iter().map(|index| index.table());
+        std::iter::once(R::TABLE).chain(indexes).collect()
+    }
+
+    fn check(
+        &self,
+        tx: &Snapshot,
+        excused: IsPendingDeletion,
+        counts: &mut Counts,
+        report: &mut CheckReport,
+    ) -> Result<()> {
+        let mut entries = EntryCounts::new();
+        tx.each(R::TABLE, &mut |key, payload| {
+            report.count_value();
+            let read =
+                payload.and_then(|payload| Ok((payload, Row::<R>::read(payload)?.into_record()?)));
+            match read {
+                Ok((payload, record)) => {
+                    if record.key().encoded() != key {
+                        let what = "a record is stored under another record's key";
+                        report.problem(R::TABLE, format_args!("{what}, {}", HexKey(key)));
+                    }
+                    let found = FoundRecord { key, payload, record: &record };
+                    check_entries_of(tx, &found, &mut entries, report);
+                    check_references(tx, &record, excused, report)?;
+                    counts.add(tx, key, payload, &record);
+                }
+                Err(error) => report.problem(R::TABLE, error),
+            }
+            Ok(())
+        })?;
+        // Two indexes may share a table.
+        let indexes: BTreeSet<_> = R::INDEXES.iter().map(|index| index.table()).collect();
+        for index in indexes {
+            let expected = entries.get(&index).copied().unwrap_or(0);
+            check_number(tx, index, expected, report)?;
+        }
+        Ok(())
+    }
+
+    fn write_line(&self, with_secrets: bool, payload: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+        export_lines::write_record(&self.0, with_secrets, payload, out)
+    }
+
+    fn read_line(&self, line: &ExportLine<'_>, filling: &mut ImportWriter<'_, '_>) -> Result<()> {
+        filling.record(&self.0, line)
+    }
+}
+
+/// A record in the file.
+struct FoundRecord<'f, R> {
+    key: &'f [u8],
+    payload: &'f [u8],
+    record: &'f R,
+}
+
+/// Checks that every index has the right entry for a record.
+fn check_entries_of<R: Record>(
+    tx: &Snapshot,
+    found: &FoundRecord<'_, R>,
+    entries: &mut EntryCounts,
+    report: &mut CheckReport,
+) {
+    for index in R::INDEXES {
+        let Some(entry) = index.entry(found.record) else { continue };
+        *entries.entry(index.table()).or_default() += 1;
+        let expected = entry_payload(index.form(), found.key, found.payload);
+        let wrong = match tx.get_raw(index.table(), &entry).ok().flatten() {
+            Some(stands) if stands == expected => continue,
+            Some(_) => "an entry differs from its record",
+            None => "a record is missing from the index",
+        };
+        report.problem(index.table(), format_args!("{wrong}, {}", HexKey(found.key)));
+    }
+}
+
+fn check_references<R: Record>(
+    tx: &Snapshot,
+    record: &R,
+    excused: IsPendingDeletion,
+    report: &mut CheckReport,
+) -> Result<()> {
+    for reference in record.references() {
+        let found = tx.get_raw(reference.table, &reference.key).is_ok_and(|found| found.is_some());
+        if !found && !excused(tx, &reference)? {
+            let target = reference.table.name();
+            let key = HexKey(&record.key().encoded()).to_string();
+            let what = format_args!("the record {key} refers to a missing record in {target}");
+            report.problem(R::TABLE, what);
+        }
+    }
+    Ok(())
+}

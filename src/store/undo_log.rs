@@ -1,0 +1,119 @@
+//! The changes of one write: to undo them if its rule fails, and to record them in the activity log.
+
+use std::collections::HashMap;
+
+use super::byte_usage;
+use super::schema::Table;
+
+/// One value as it was before the write changed it.
+pub(super) struct UndoEntry {
+    pub(super) table: Table,
+    pub(super) key: Vec<u8>,
+    pub(super) before: PreviousValue,
+}
+
+/// The previous state of a value.
+pub(super) enum PreviousValue {
+    /// The sealed value, or `None` if the key was absent.
+    Sealed(Option<Vec<u8>>),
+    /// A count, sum or sequence, which the batch keeps in memory.
+    Number(u64),
+}
+
+/// A record that a write created, updated or deleted. Has no `Debug`, because payloads may contain hashes and
+/// addresses.
+pub struct Change {
+    /// The table of the record.
+    pub table: Table,
+    /// The primary key of the record.
+    pub key: Vec<u8>,
+    /// The payload before the write; `None` if the record is new.
+    pub before: Option<Vec<u8>>,
+    /// The payload after the write; `None` if the record was deleted.
+    pub after: Option<Vec<u8>>,
+}
+
+impl Change {
+    /// Returns by how many bytes the record grew; negative if it became smaller or was deleted.
+    pub fn growth(&self) -> i64 {
+        let size = |payload: &Option<Vec<u8>>| {
+            payload.as_ref().map_or(0, |payload| byte_usage::size(&self.key, payload).cast_signed())
+        };
+        size(&self.after) - size(&self.before)
+    }
+}
+
+/// The changes of one write.
+#[derive(Default)]
+pub(super) struct UndoLog {
+    entries: Vec<UndoEntry>,
+    changes: Vec<Change>,
+    /// The index of each change. Filled once there are more than `MAX_LINEAR_SEARCH` changes.
+    positions: HashMap<(Table, Vec<u8>), usize>,
+}
+
+/// Up to this many changes are searched linearly.
+const MAX_LINEAR_SEARCH: usize = 16;
+
+impl UndoLog {
+    pub(super) fn note_value(&mut self, table: Table, key: &[u8], before: PreviousValue) {
+        self.entries.push(UndoEntry { table, key: key.to_vec(), before });
+    }
+
+    /// Adds a change. Two changes of one record are merged into one, from the first state to the last.
+    pub(super) fn note_change(&mut self, change: Change) {
+        let known = self.place(&change);
+        match known.and_then(|at| self.changes.get_mut(at)) {
+            Some(known) => known.after = change.after,
+            None => self.changes.push(change),
+        }
+    }
+
+    /// Returns how many records changed.
+    pub(super) const fn changed_records(&self) -> usize {
+        self.changes.len()
+    }
+
+    fn place(&mut self, change: &Change) -> Option<usize> {
+        let same = |known: &Change| known.table == change.table && known.key == change.key;
+        if self.changes.len() <= MAX_LINEAR_SEARCH {
+            return self.changes.iter().position(same);
+        }
+        for (at, known) in self.changes.iter().enumerate().skip(self.positions.len()) {
+            self.positions.insert((known.table, known.key.clone()), at);
+        }
+        self.positions.get(&(change.table, change.key.clone())).copied()
+    }
+
+    pub(super) fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// Returns the value of each number in `table` whose key begins with `prefix`, from before the write
+    /// first changed it.
+    pub(super) fn first_numbers<'u>(
+        &'u self,
+        table: Table,
+        prefix: &[u8],
+    ) -> impl Iterator<Item = (&'u [u8], u64)> {
+        let mut first = Vec::<(&[u8], u64)>::new();
+        for note in self.entries.iter().filter(|note| note.table == table) {
+            if let PreviousValue::Number(number) = note.before
+                && note.key.starts_with(prefix)
+                && first.iter().all(|(known, _)| *known != note.key)
+            {
+                first.push((&note.key, number));
+            }
+        }
+        first.into_iter()
+    }
+
+    pub(super) fn wrote_anything(&self) -> bool {
+        !self.entries.is_empty()
+    }
+
+    /// Returns the previous values, newest first: the order in which to undo them.
+    pub(super) fn into_entries(self) -> impl Iterator<Item = UndoEntry> {
+        self.entries.into_iter().rev()
+    }
+}

@@ -1,0 +1,565 @@
+//! Tests that responses which clients do not read, and requests which clients do not finish, use bounded memory.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use axum::body::{Body, HttpBody};
+use axum::http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
+use axum::http::{Method, Request};
+use axum::response::Response;
+use bytes::Bytes;
+use flate2::read::GzDecoder;
+use futures_util::{FutureExt, StreamExt, stream};
+use http_body_util::BodyExt;
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+use serde_json::{Value, json};
+use steward::config::Config;
+use steward::http::client::Peer;
+use steward::router::router;
+use tower::ServiceExt;
+
+use crate::support::process::{DataFolder, Server, TEST_TIMEOUT, until};
+use crate::support::sharing::Board;
+use crate::support::{Workspace, eventually};
+
+const MIB: usize = 1 << 20;
+
+/// Creates a workspace with this limit on the memory of large responses and requests in flight.
+async fn with_memory(transfer_memory: usize) -> Workspace {
+    let mut config = Config::default();
+    config.transfer_memory = transfer_memory;
+    Workspace::with(config).await
+}
+
+fn client(last: u8) -> Peer {
+    Peer(SocketAddr::from(([192, 0, 2, last], 4000)))
+}
+
+/// Returns the response to a request of this client, with an unread body.
+async fn ask(workspace: &Workspace, from: Peer, mut request: Request<Body>) -> Response {
+    request.extensions_mut().insert(from);
+    router(workspace.app.clone()).oneshot(request).await.expect("an answer")
+}
+
+fn get(path: &str, key: Option<&str>) -> Request<Body> {
+    let request = Request::builder().uri(path);
+    let request = match key {
+        Some(key) => request.header(AUTHORIZATION, format!("Bearer {key}")),
+        None => request,
+    };
+    request.body(Body::empty()).expect("a request")
+}
+
+async fn bytes_of(response: Response) -> Bytes {
+    response.into_body().collect().await.expect("a whole body").to_bytes()
+}
+
+/// Creates a dashboard of about this many bytes. Returns it and the token of its public page.
+async fn heavy(workspace: &Workspace, bytes: usize) -> (Board, String) {
+    let board = Board::make(workspace, json!({ "name": "heavy" })).await;
+    let tile = json!({ "text": { "body": "words ".repeat(600) } });
+    for _ in 0..bytes.div_ceil(360_000) {
+        let sent = json!({ "tiles": vec![&tile; 100] });
+        workspace.owner.patch(&board.one, sent).await.ok();
+    }
+    let token = board.enable(&workspace.owner, true).await;
+    (board, token)
+}
+
+#[tokio::test]
+async fn answers_that_a_client_does_not_read_are_refused_beyond_its_share() {
+    let workspace = with_memory(8 * MIB).await;
+    let (board, token) = heavy(&workspace, MIB / 2).await;
+    let key = workspace.owner.key.as_deref();
+    let size = bytes_of(ask(&workspace, client(1), get(&board.one, key)).await).await.len();
+    let mut held = Vec::new();
+    for _ in 0..20 {
+        held.push(ask(&workspace, client(1), get(&board.one, key)).await);
+    }
+    let served = held.iter().filter(|answer| answer.status() == 200).count();
+    assert_eq!(served, 2 * MIB / size, "a client's share is a quarter of the memory");
+    let refused = held.pop().expect("an answer");
+    assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"]), (503, &1.into()));
+    let body: Value = serde_json::from_slice(&bytes_of(refused).await).expect("an envelope");
+    assert_eq!(body["code"], "unavailable");
+    assert!(workspace.app.transfer_memory().used() <= 2 * MIB);
+
+    // Small responses, and readers of the public page without a key, are never refused.
+    assert_eq!(ask(&workspace, client(1), get("/api/users/@me/", key)).await.status(), 200);
+    let page = format!("/shared/{token}.json");
+    let public = ask(&workspace, client(2), get(&page, None)).await;
+    assert!(bytes_of(public).await.len() > 64 * 1024);
+
+    drop(held);
+    assert_eq!(workspace.app.transfer_memory().used(), 0);
+    assert_eq!(ask(&workspace, client(1), get(&board.one, key)).await.status(), 200);
+}
+
+#[tokio::test]
+async fn one_keyless_client_takes_an_eighth_and_leaves_the_page_to_others() {
+    let workspace = with_memory(16 * MIB).await;
+    let (_, token) = heavy(&workspace, MIB / 2).await;
+    let page = format!("/shared/{token}.json");
+    let mut held = Vec::new();
+    for _ in 0..20 {
+        held.push(ask(&workspace, client(1), get(&page, None)).await);
+    }
+    let served = held.iter().filter(|answer| answer.status() == 200).count();
+    assert!((1..20).contains(&served), "{served}");
+    assert!(held.iter().all(|answer| [200, 503].contains(&answer.status().as_u16())));
+    for other in 2..8 {
+        let answer = ask(&workspace, client(other), get(&page, None)).await;
+        assert_eq!(answer.status(), 200);
+        bytes_of(answer).await;
+    }
+    drop(held);
+    assert_eq!(bytes_of(ask(&workspace, client(1), get(&page, None)).await).await[0], b'{');
+}
+
+#[tokio::test]
+async fn a_large_answer_leaves_in_pieces_whose_memory_comes_back_as_they_leave() {
+    let workspace = with_memory(8 * MIB).await;
+    let (board, _) = heavy(&workspace, MIB / 2).await;
+    let memory = workspace.app.transfer_memory();
+    let answer = ask(&workspace, client(1), get(&board.one, workspace.owner.key.as_deref())).await;
+    let size =
+        usize::try_from(answer.body().size_hint().exact().expect("a length")).expect("small");
+    let (mut body, mut left) = (answer.into_body(), size);
+    while left > 0 {
+        assert_eq!(memory.used(), left);
+        let frame = body.frame().await.expect("a frame").expect("no error");
+        let piece = frame.into_data().expect("data");
+        assert!(piece.len() <= 64 * 1024, "{}", piece.len());
+        left -= piece.len();
+    }
+    assert_eq!(memory.used(), 0);
+}
+
+/// Returns a body that sends this text and then stalls.
+fn unfinished(text: String) -> Body {
+    let sent = stream::iter([Ok::<_, std::io::Error>(text)]);
+    Body::from_stream(sent.chain(stream::pending()))
+}
+
+fn post(path: &str, key: Option<&str>, body: Body) -> Request<Body> {
+    let mut request = get(path, key);
+    *request.method_mut() = Method::POST;
+    request.headers_mut().insert(CONTENT_TYPE, "application/json".parse().expect("a type"));
+    *request.body_mut() = body;
+    request
+}
+
+#[tokio::test]
+async fn bodies_that_do_not_end_are_refused_beyond_the_share_of_their_tenant() {
+    let workspace = with_memory(8 * MIB).await;
+    let (list, key) = (workspace.dashboards(""), workspace.owner.key.clone().expect("a key"));
+    workspace.owner.get("/api/users/@me/").await.ok();
+    let mut waiting = Vec::new();
+    for number in 0..20 {
+        let body = unfinished(format!("{{\"name\": \"{}\"", "x".repeat(MIB / 2)));
+        let request = post(&list, Some(&key), body);
+        let mut answer = Box::pin(ask(&workspace, client(number), request));
+        if let Some(refused) = answer.as_mut().now_or_never() {
+            assert_eq!(refused.status(), 503);
+        } else {
+            waiting.push(answer);
+        }
+    }
+    assert!((1..=4).contains(&waiting.len()), "{} of half a MiB in 2 MiB", waiting.len());
+    assert!(workspace.app.transfer_memory().used() <= 2 * MIB);
+    let created = post(&list, Some(&key), Body::from(r#"{"name": "small"}"#));
+    assert_eq!(ask(&workspace, client(1), created).await.status(), 201);
+    drop(waiting);
+    assert_eq!(workspace.app.transfer_memory().used(), 0);
+}
+
+#[tokio::test]
+async fn a_body_is_counted_by_what_parsing_makes_of_it_until_it_is_answered() {
+    let workspace = Workspace::new().await;
+    let key = workspace.owner.key.clone().expect("a key");
+    let (memory, list) = (workspace.app.transfer_memory().clone(), workspace.dashboards(""));
+    workspace.owner.get("/api/users/@me/").await.ok();
+    for (item, least) in [("{\"\":0},", 200), ("0,", 70), ("\"some text of a tile\",", 70)] {
+        let items = item.repeat(10_000);
+        let body = format!("{{\"name\": \"A\", \"unknown\": [{}]}}", items.trim_end_matches(','));
+        let request = post(&list, Some(&key), Body::from(body));
+        let mut answer = Box::pin(ask(&workspace, client(1), request));
+        let mut most = 0;
+        let answer = std::future::poll_fn(|cx| {
+            let polled = answer.as_mut().poll_unpin(cx);
+            most = most.max(memory.used());
+            polled
+        });
+        assert_eq!(answer.await.status(), 201);
+        assert!(most > 10_000 * least, "{item}: {most}");
+        assert_eq!(memory.used(), 0);
+    }
+}
+
+/// Returns a JSON array of this many bytes that takes a hundred times as much memory when parsed.
+fn dense(bytes: usize) -> String {
+    format!("[{}[0]]", "[0],".repeat(bytes / 4))
+}
+
+#[tokio::test]
+async fn a_body_that_parses_to_more_than_a_share_is_refused_and_takes_nothing_from_others() {
+    let workspace = Workspace::new().await;
+    let key = workspace.owner.key.clone().expect("a key");
+    let (memory, list) = (workspace.app.transfer_memory().clone(), workspace.dashboards(""));
+    let post = |body| ask(&workspace, client(1), post(&list, Some(&key), Body::from(body)));
+    let refused = post(format!("{{\"a\": {}}}", dense(MIB - 100))).await;
+    assert_eq!(refused.status(), 413);
+    let body: Value = serde_json::from_slice(&bytes_of(refused).await).expect("an envelope");
+    assert_eq!(body["code"], "payload_too_large");
+    assert_eq!(
+        body["detail"],
+        "The request body has too many values: parsed, it takes more than 33554432 bytes.",
+    );
+    assert_eq!(memory.used(), 0);
+
+    // Normal requests are far below the limit, for example the layouts of a thousand tiles.
+    let layout = r#"{"id":100000,"layouts":{"sm":{"x":0,"y":100,"w":6,"h":5},"xs":{"x":0,"y":100,"w":1,"h":5}}}"#;
+    let tiles = vec![layout; 1000].join(",");
+    let served = post(format!("{{\"name\": \"many\", \"unknown\": [{tiles}]}}")).await;
+    assert_eq!(served.status(), 201);
+}
+
+#[tokio::test]
+async fn a_small_body_that_parses_to_much_is_counted() {
+    let workspace = Workspace::new().await;
+    let key = workspace.owner.key.clone().expect("a key");
+    let (memory, list) = (workspace.app.transfer_memory().clone(), workspace.dashboards(""));
+    workspace.owner.get("/api/users/@me/").await.ok();
+    let most_of = async |body: String| {
+        let mut answer = Box::pin(ask(&workspace, client(1), post(&list, Some(&key), body.into())));
+        let mut most = 0;
+        let answer = std::future::poll_fn(|cx| {
+            let polled = answer.as_mut().poll_unpin(cx);
+            most = most.max(memory.used());
+            polled
+        });
+        assert_eq!(answer.await.status(), 201);
+        most
+    };
+    assert!(most_of(format!("{{\"name\": \"A\", \"unknown\": {}}}", dense(4_000))).await > 250_000);
+    assert_eq!(most_of("{\"name\": \"A\"}".to_owned()).await, 0, "a sparse body is not counted");
+}
+
+#[tokio::test]
+async fn a_route_that_ignores_its_body_reads_little_and_holds_nothing_of_it() {
+    let workspace = Workspace::new().await;
+    let board = Board::make(&workspace, json!({})).await;
+    board.enable(&workspace.owner, true).await;
+    let key = workspace.owner.key.clone().expect("a key");
+    let (memory, refresh) =
+        (workspace.app.transfer_memory().clone(), format!("{}sharing/refresh/", board.one));
+    let post = |body| ask(&workspace, client(1), post(&refresh, Some(&key), Body::from(body)));
+    assert_eq!(post(format!("{{\"a\": {}}}", dense(16 * 1024))).await.status(), 413);
+    for (body, status) in [("[]", 400), ("{", 400)] {
+        assert_eq!(
+            post(body.to_owned()).await.status(),
+            status,
+            "the usual rules for a body apply to it too"
+        );
+    }
+    let mut answer = Box::pin(post(format!("{{\"a\": {}}}", dense(16_000))));
+    let mut used = Vec::new();
+    let answer = std::future::poll_fn(|cx| {
+        let polled = answer.as_mut().poll_unpin(cx);
+        used.push(memory.used());
+        polled
+    });
+    assert_eq!(answer.await.status(), 200);
+    assert!(used.len() > 1 && used.iter().all(|used| *used == 0), "{used:?}");
+}
+
+#[tokio::test]
+async fn a_change_whose_answer_has_no_room_is_not_made() {
+    let workspace = with_memory(8 * MIB).await;
+    let (board, _) = heavy(&workspace, MIB / 2).await;
+    let (key, list) = (workspace.owner.key.clone().expect("a key"), workspace.dashboards(""));
+    let count = async || workspace.owner.get(&list).await.ok()["count"].clone();
+    let mut held = Vec::new();
+    loop {
+        let answer = ask(&workspace, client(1), get(&board.one, Some(&key))).await;
+        if answer.status() == 503 {
+            break;
+        }
+        held.push(answer);
+    }
+    let before = count().await;
+    let copy = json!({ "use_dashboard": board.id }).to_string();
+    let copy = || ask(&workspace, client(1), post(&list, Some(&key), Body::from(copy.clone())));
+    let refused = copy().await;
+    assert_eq!((refused.status().as_u16(), count().await), (503, before.clone()));
+
+    // With memory for the response, the copy succeeds, and its response is counted once.
+    held.pop();
+    let created = copy().await;
+    let size = created.body().size_hint().exact().expect("a length");
+    assert_eq!(created.status(), 201);
+    assert_ne!(count().await, before);
+    let used = workspace.app.transfer_memory().used();
+    drop(created);
+    let given_back = used - workspace.app.transfer_memory().used();
+    assert_eq!(given_back as u64, size);
+    drop(held);
+    assert_eq!(workspace.app.transfer_memory().used(), 0);
+}
+
+#[tokio::test]
+async fn a_caller_without_a_key_sends_sixteen_kilobytes_at_the_most() {
+    let workspace = Workspace::new().await;
+    let anyone = workspace.anonymous();
+    let path = format!("/api/signup/{}/", uuid::Uuid::nil());
+    let json = ("content-type", "application/json");
+    let once = ("idempotency-key", "1");
+    for headers in [vec![json], vec![json, once]] {
+        let body = |bytes: usize| format!("{{\"first_name\": \"{}\"}}", "x".repeat(bytes));
+        let large = anyone.fetch(Method::POST, &path, &headers, body(16 * 1024)).await;
+        large.assert_error(
+            413,
+            "invalid_request",
+            "payload_too_large",
+            "The request body is larger than 16384 bytes.",
+            None,
+        );
+        let unannounced = stream::iter([Ok::<_, std::io::Error>(body(16 * 1024))]);
+        let streamed = Body::from_stream(unannounced);
+        let large = anyone.fetch(Method::POST, &path, &headers, streamed).await;
+        assert_eq!(large.status, 413);
+        let small = anyone.fetch(Method::POST, &path, &headers, body(15 * 1024)).await;
+        assert_ne!(small.status, 413);
+        // With a key, the larger limit of the server applies.
+        let known = workspace.owner.fetch(Method::POST, &path, &headers, body(16 * 1024)).await;
+        assert_ne!(known.status, 413);
+    }
+}
+
+fn unpacked(gzip: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::new();
+    GzDecoder::new(gzip).read_to_end(&mut plain).expect("gzip");
+    plain
+}
+
+fn accepting(mut request: Request<Body>, encoding: &str) -> Request<Body> {
+    request.headers_mut().insert(ACCEPT_ENCODING, encoding.parse().expect("a value"));
+    request
+}
+
+#[tokio::test]
+async fn what_is_vendored_compressed_leaves_as_it_is() {
+    let workspace = Workspace::new().await;
+    for name in ["swagger-ui.css", "swagger-ui-bundle.js"] {
+        let path = format!("/api/docs/{name}");
+        let vendored = utoipa_swagger_ui::serve(name, Arc::default()).expect("a file");
+        let vendored = vendored.expect("there is one").bytes;
+        let gzip = ask(&workspace, client(1), accepting(get(&path, None), "gzip")).await;
+        assert_eq!(gzip.headers()[CONTENT_ENCODING], "gzip");
+        assert_eq!(gzip.body().size_hint().exact(), Some(vendored.len() as u64));
+        assert!(bytes_of(gzip).await == *vendored);
+        let plain = ask(&workspace, client(1), accepting(get(&path, None), "identity")).await;
+        assert!(!plain.headers().contains_key(CONTENT_ENCODING));
+        assert!(bytes_of(plain).await == unpacked(&vendored));
+    }
+}
+
+#[tokio::test]
+async fn the_document_is_compressed_once() {
+    let workspace = Workspace::new().await;
+    for path in ["/api/schema/", "/api/schema/?format=json"] {
+        let plain = bytes_of(ask(&workspace, client(1), get(path, None)).await).await;
+        let gzip = || ask(&workspace, client(1), accepting(get(path, None), "gzip"));
+        let (first, second) = (gzip().await, gzip().await);
+        let length = first.body().size_hint().exact();
+        assert!(length.is_some(), "what was compressed before has a known length");
+        assert_eq!(length, second.body().size_hint().exact());
+        let first = bytes_of(first).await;
+        assert!(unpacked(&first) == plain && first == bytes_of(second).await);
+    }
+}
+
+#[tokio::test]
+async fn a_large_answer_is_compressed_off_the_threads_that_serve() {
+    let workspace = Workspace::new().await;
+    let (board, _) = heavy(&workspace, MIB).await;
+    let key = workspace.owner.key.as_deref();
+    let plain = bytes_of(ask(&workspace, client(1), get(&board.one, key)).await).await;
+    let gzip = ask(&workspace, client(1), accepting(get(&board.one, key), "gzip")).await;
+    assert_eq!(gzip.headers()[CONTENT_ENCODING], "gzip");
+    let (mut body, mut packed, mut waits) = (gzip.into_body(), Vec::new(), 0);
+    loop {
+        let mut next = body.frame();
+        let frame = if let Some(ready) = (&mut next).now_or_never() {
+            ready
+        } else {
+            // While another thread compresses the response, this thread serves other requests.
+            waits += 1;
+            assert_eq!(ask(&workspace, client(2), get("/_livez", None)).await.status(), 200);
+            next.await
+        };
+        let Some(frame) = frame else { break };
+        packed.extend_from_slice(&frame.expect("no error").into_data().expect("data"));
+    }
+    assert!(waits >= plain.len() / MIB, "{waits}");
+    assert!(unpacked(&packed) == plain);
+    eventually("the memory is released", || {
+        (workspace.app.transfer_memory().used() == 0).then_some(())
+    })
+    .await;
+}
+
+/// Opens a connection from this address in the loopback network.
+fn connect_from(last: u8, to: SocketAddr) -> TcpStream {
+    let from = IpAddr::V4(Ipv4Addr::new(127, 0, 0, last));
+    let socket: OwnedFd = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+    bind(&socket, &SocketAddr::new(from, 0)).expect("an address");
+    connect(&socket, &to).expect("a connection");
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).expect("a timeout");
+    stream
+}
+
+/// Requests a page without reading the response.
+fn ask_without_reading(last: u8, server: &Server, path: &str) -> TcpStream {
+    let mut stream = connect_from(last, server.address);
+    let request = format!("GET {path} HTTP/1.1\r\nHost: steward\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("sent");
+    stream
+}
+
+fn status_of(stream: &TcpStream) -> Option<u16> {
+    let mut line = [0; 12];
+    until("a status line arrives", || match stream.peek(&mut line) {
+        Ok(12) => Some(std::str::from_utf8(&line[9..]).ok()?.parse().ok()),
+        Ok(0) | Err(_) => Some(None),
+        Ok(_) => None,
+    })
+}
+
+/// Returns a value from `/proc/PID/status` of the server, in bytes.
+fn memory_of(server: &Server, name: &str) -> usize {
+    let path = format!("/proc/{}/status", server.pid().as_raw_nonzero());
+    let text = std::fs::read_to_string(path).expect("it runs");
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
+    let kilobytes: usize = line.trim().trim_end_matches(" kB").parse().expect("a number");
+    kilobytes * 1024
+}
+
+/// Creates a shared dashboard with many copies of `tile`, in several requests. Returns its path and the token of its
+/// public page.
+fn shared_dashboard(
+    server: &Server,
+    made: &Value,
+    tile: &Value,
+    (parts, tiles): (usize, usize),
+) -> (String, String) {
+    let key = made["api_key"].as_str().expect("a key");
+    let list = format!("/api/projects/{}/dashboards/", made["project_id"]);
+    let id = server.post(&list, key, &json!({ "name": "shared" })).ok()["id"].clone();
+    let one = format!("{list}{id}/");
+    for _ in 0..parts {
+        server.send("PATCH", &one, key, Some(&json!({ "tiles": vec![tile; tiles] }))).ok();
+    }
+    let enabled = json!({ "enabled": true });
+    let shared = server.send("PATCH", &format!("{one}sharing/"), key, Some(&enabled)).ok();
+    let token = shared["access_token"].as_str().expect("a token").to_owned();
+    (one, token)
+}
+
+#[test]
+fn three_hundred_readers_that_never_read_leave_memory_and_the_service_to_others() {
+    let (site, made) = DataFolder::with_workspace();
+    let server = site.serve(&[]);
+    let key = made["api_key"].as_str().expect("a key");
+    // Each character has four bytes.
+    let tile = json!({ "text": { "body": "\u{1f9f1}".repeat(3_990) } });
+    let (one, token) = shared_dashboard(&server, &made, &tile, (9, 55));
+    let page = format!("/shared/{token}.json");
+    let small = server.get("/api/users/@me/", key).ok();
+    let before = memory_of(&server, "VmRSS:");
+
+    // Uses four addresses, so that the limit on connections per address does not apply first.
+    let unread: Vec<_> =
+        (2..6).cycle().take(300).map(|from| ask_without_reading(from, &server, &page)).collect();
+    let statuses: Vec<_> = unread.iter().map(status_of).collect();
+    let count = |status| statuses.iter().filter(|found| **found == Some(status)).count();
+    assert!(count(200) >= 1, "{statuses:?}");
+    assert!(count(503) > count(200), "{statuses:?}");
+    let most = memory_of(&server, "VmHWM:");
+    let (most_mib, before_mib) = (most / MIB, before / MIB);
+    println!("{} of 300 served, {most_mib} MiB at most, {before_mib} before", count(200));
+    assert!(most < 512 * MIB, "{most_mib} MiB");
+
+    // Other clients are served in the meantime, with a key and without one.
+    assert_eq!(server.get("/api/users/@me/", key).ok(), small);
+    let whole = server.get(&one, key);
+    assert!(whole.status == 200 && whole.body.len() > 7 * MIB, "{}", whole.status);
+    let public = server.get(&page, "");
+    assert!(public.status == 200 && public.body.len() > 7 * MIB, "{}", public.status);
+
+    drop(unread);
+    // The memory and the address's share are released.
+    until("the address is served again", || {
+        let stream = ask_without_reading(2, &server, &page);
+        (status_of(&stream) == Some(200)).then_some(())
+    });
+    until("the memory is released", || {
+        let now = memory_of(&server, "VmRSS:");
+        (now < before + (most - before) / 2 + 64 * MIB).then_some(())
+    });
+    let log = server.stop();
+    let of_memory = || log.lines().filter(|line| line.contains("share of the transfer memory"));
+    let warnings = of_memory().filter(|line| line.contains("\"WARN\"")).count();
+    assert!((1..count(503)).contains(&warnings), "{warnings} lines");
+    assert_eq!(of_memory().count(), warnings, "a refusal beyond a share is no error: {log}");
+}
+
+/// Resets the peak memory in `/proc/PID/status`.
+fn forget_peak(server: &Server) {
+    let path = format!("/proc/{}/clear_refs", server.pid().as_raw_nonzero());
+    std::fs::write(path, "5").expect("it runs");
+}
+
+/// Tests layouts with few bytes per value. Parsed at once, they take a hundred times the memory of the response.
+#[test]
+fn a_dense_dashboard_takes_no_more_memory_than_its_answer_needs() {
+    let (site, made) = DataFolder::with_workspace();
+    let server = site.serve(&[]);
+    let key = made["api_key"].as_str().expect("a key");
+    let layouts: Value = serde_json::from_str(&dense(32_000)).expect("JSON");
+    let tile = json!({ "text": { "body": "x" }, "layouts": { "q": { "a": layouts } } });
+    let (one, token) = shared_dashboard(&server, &made, &tile, (10, 5));
+    let json = format!("/shared/{token}.json");
+    let answer = server.get(&json, "").body.len();
+    assert!(answer > MIB, "{answer}");
+    let peak = |what: &str, act: &dyn Fn()| {
+        let before = memory_of(&server, "VmRSS:");
+        forget_peak(&server);
+        act();
+        let growth = memory_of(&server, "VmHWM:").saturating_sub(before);
+        println!("{what}: {} KiB more for an answer of {} KiB", growth / 1024, answer / 1024);
+        assert!(growth < 16 * answer, "{what}: {} MiB", growth / MIB);
+    };
+    let rename = json!({ "name": "again" });
+    server.send("PATCH", &one, key, Some(&rename)).ok();
+    peak("JSON", &|| assert_eq!(server.get(&json, "").status, 200));
+    peak("HTML", &|| assert_eq!(server.get(&format!("/shared/{token}"), "").status, 200));
+    let get = || server.get(&one, key).ok();
+    let ids = || {
+        get()["tiles"]
+            .as_array()
+            .expect("tiles")
+            .iter()
+            .map(|tile| tile["id"].clone())
+            .collect::<Vec<_>>()
+    };
+    let emptied: Vec<_> = ids().into_iter().map(|id| json!({ "id": id, "layouts": {} })).collect();
+    for change in
+        [json!({ "deleted": true }), json!({ "deleted": false }), json!({ "tiles": emptied })]
+    {
+        peak("change", &|| drop(server.send("PATCH", &one, key, Some(&change)).ok()));
+    }
+}

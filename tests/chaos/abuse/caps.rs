@@ -1,0 +1,278 @@
+//! Tests of the limits on what a tenant may create.
+
+use serde_json::{Value, json};
+use steward::config::{Caps, Config};
+use steward::ids::UserId;
+use steward::input::{Input, JsonObject};
+use steward::operator::Operation;
+use steward::resources::members::Level;
+use steward::resources::organizations::{self, NewOrganization};
+use steward::resources::projects::{self, NewProject};
+use steward::secret::Seed;
+
+use crate::support::{OWNER, TestClient, TestResponse, Workspace};
+
+async fn capped(caps: Caps) -> Workspace {
+    let mut config = Config::default();
+    config.caps = caps;
+    Workspace::with(config).await
+}
+
+#[track_caller]
+fn refused(answer: &TestResponse, detail: &str) {
+    answer_is(
+        answer,
+        json!({
+            "type": "validation_error", "code": "limit_reached", "detail": detail, "attr": null,
+        }),
+    );
+}
+
+#[track_caller]
+fn answer_is(answer: &TestResponse, body: Value) {
+    assert_eq!((answer.status, &answer.body), (400, &body));
+}
+
+/// Creates organizations or projects until one fails. Returns their number and the error.
+async fn create_until_refused(
+    caller: &TestClient,
+    path: &str,
+    most: usize,
+) -> (usize, TestResponse) {
+    for number in 0..=most {
+        let answer = caller.post(path, json!({ "name": format!("Number {number}") })).await;
+        if answer.status != 201 {
+            return (number, answer);
+        }
+    }
+    panic!("more than {most} objects were created at {path}");
+}
+
+#[tokio::test]
+async fn a_user_creates_and_joins_only_so_many_organizations() {
+    let workspace = capped(Caps { organizations: 3, ..Caps::DEFAULT }).await;
+    let owner = &workspace.owner;
+    let (created, answer) = create_until_refused(owner, "/api/organizations/", 3).await;
+    assert_eq!(created, 2, "the first one already existed");
+    refused(&answer, "A user can belong to at most 3 organizations.");
+
+    let (eve, made) = workspace.outsider("eve").await;
+    let invite = json!({ "target_email": OWNER, "send_email": false });
+    let invites = format!("/api/organizations/{}/invites/", made["id"].as_str().expect("an id"));
+    let invite = eve.post(&invites, invite).await.ok();
+    let link = Operation::InviteLink {
+        id: invite["id"].as_str().and_then(|id| id.parse().ok()).expect("an id"),
+    };
+    let link = workspace.run_operation(link).await;
+    let token = link["accept_url"].as_str().and_then(|url| url.split("token=").nth(1));
+    let accept = format!("/api/signup/{}/", invite["id"].as_str().expect("an id"));
+    let answer = owner.post(&accept, json!({ "token": token.expect("a token") })).await;
+    refused(&answer, "A user can belong to at most 3 organizations.");
+
+    // At the limit, updates still succeed, and a deletion makes room.
+    owner.patch(&workspace.organization(""), json!({ "name": "Renamed" })).await.ok();
+    let listed = owner.get("/api/organizations/").await.ok();
+    let last = listed["results"][2]["id"].as_str().expect("an id").to_owned();
+    owner.delete(&format!("/api/organizations/{last}/")).await.assert_empty(204);
+    let mut status = 400;
+    while status == 400 {
+        status = owner.post("/api/organizations/", json!({ "name": "Again" })).await.status;
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(status, 201);
+    let by_operator = Operation::OrganizationCreate {
+        name: "Fourth".to_owned(),
+        owner: OWNER.to_owned(),
+        existing: false,
+    };
+    workspace.run_operation(by_operator).await;
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn an_organization_has_only_so_many_projects_and_members() {
+    let workspace = capped(Caps { projects: 3, members: 2, ..Caps::DEFAULT }).await;
+    let path = workspace.organization("projects/");
+    let (created, answer) = create_until_refused(&workspace.owner, &path, 3).await;
+    assert_eq!(created, 2, "the first one already existed");
+    refused(&answer, "An organization can have at most 3 projects.");
+
+    let mut last = None;
+    for name in ["ann", "ben"] {
+        let sent = json!({ "target_email": format!("{name}@new.example"), "send_email": false });
+        let invite = workspace.owner.post(&workspace.organization("invites/"), sent).await.ok();
+        let url = invite["accept_url"].as_str().expect("a link");
+        let token = url.split("token=").nth(1).expect("a token");
+        let path = format!("/api/signup/{}/", invite["id"].as_str().expect("an id"));
+        let sent = json!({ "token": token, "first_name": name });
+        last = Some(workspace.anonymous().post(&path, sent).await);
+    }
+    refused(&last.expect("an answer"), "An organization can have at most 2 members.");
+    // The limit does not apply to the operator.
+    workspace.member("cyd", Level::Member).await;
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_project_has_only_so_many_live_dashboards_however_they_come_to_be() {
+    const TOLD: &str = "A project can have at most 3 live dashboards.";
+    let workspace = capped(Caps { dashboards: 3, ..Caps::DEFAULT }).await;
+    let (owner, path) = (&workspace.owner, workspace.dashboards(""));
+    let (created, answer) = create_until_refused(owner, &path, 3).await;
+    assert_eq!(created, 3);
+    refused(&answer, TOLD);
+    let listed = owner.get(&path).await.ok();
+    let ids: Vec<_> = (0..3).map(|at| listed["results"][at]["id"].clone()).collect();
+    refused(&owner.post(&path, json!({ "use_dashboard": ids[0] })).await, TOLD);
+    refused(&owner.post(&path, json!({ "use_template": "DEFAULT_APP" })).await, TOLD);
+    let template = json!({ "template": {
+        "template_name": "T", "dashboard_description": "", "dashboard_filters": {},
+        "tiles": [{ "type": "TEXT", "body": "Hello" }],
+    }});
+    let from_json = workspace.dashboards("create_from_template_json/");
+    refused(&owner.post(&from_json, template).await, TOLD);
+
+    let one = workspace.dashboards(&format!("{}/", ids[0]));
+    owner.patch(&one, json!({ "deleted": true })).await.ok();
+    owner.post(&path, json!({ "name": "In its place" })).await.ok();
+    refused(&owner.patch(&one, json!({ "deleted": false })).await, TOLD);
+    assert_eq!(owner.get(&path).await.ok()["count"], 3);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_project_has_only_so_many_live_insights() {
+    const TOLD: &str = "A project can have at most 3 live insights.";
+    let workspace = capped(Caps { dashboards: 3, ..Caps::DEFAULT }).await;
+    let owner = &workspace.owner;
+    let insight = |name: &str| json!({ "type": "INSIGHT", "name": name, "query": { "kind": "Q" } });
+    let template = json!({ "template": {
+        "template_name": "T", "dashboard_description": "", "dashboard_filters": {},
+        "tiles": [insight("a"), insight("b")],
+    }});
+    let from_json = workspace.dashboards("create_from_template_json/");
+    let made = owner.post(&from_json, template.clone()).await.ok();
+    refused(&owner.post(&from_json, template).await, TOLD);
+    let one = workspace.dashboards(&format!("{}/", made["id"]));
+    let tiles: Vec<_> = made["tiles"].as_array().expect("tiles").iter().collect();
+    let twice = json!({ "duplicate_tiles": [{ "id": tiles[0]["id"] }, { "id": tiles[1]["id"] }] });
+    refused(&owner.patch(&one, twice).await, TOLD);
+    let deep = json!({ "use_dashboard": made["id"], "duplicate_tiles": true });
+    refused(&owner.post(&workspace.dashboards(""), deep).await, TOLD);
+    let shallow = json!({ "use_dashboard": made["id"] });
+    owner.post(&workspace.dashboards(""), shallow).await.ok();
+    let single = json!({ "duplicate_tiles": [{ "id": tiles[0]["id"] }] });
+    owner.patch(&one, single).await.ok();
+    workspace.assert_file_valid().await;
+}
+
+/// Adds organizations with a project each to the first user, and projects to the first organization, beyond the limits,
+/// as commands of the operator can.
+async fn fill(workspace: &Workspace, organizations: usize, projects: usize) {
+    let (first, seed) = (workspace.made.organization_id, Seed::generate());
+    let user = UserId(workspace.made.user_id.0);
+    let added = workspace.app.operate(move |tx, now| {
+        let mut rng = seed.rng();
+        let named = |name: String| JsonObject::from_iter([("name".to_owned(), Value::from(name))]);
+        let owner = steward::resources::members::find(tx, first, user)?.expect("the owner");
+        for number in 0..projects {
+            let new = NewProject::of(&named(format!("Project {number}")));
+            projects::create(tx, &owner, &new, &mut rng, now)?;
+        }
+        for number in 0..organizations {
+            let new = NewOrganization::parse(&named(format!("Organization {number}")))?;
+            let id = organizations::create(tx, &new, &mut rng, now)?;
+            let new = NewProject::of(&JsonObject::new());
+            projects::create_first(tx, id, user, &new, &mut rng, now)?;
+        }
+        steward::resources::users::set_current_tenant(tx, user, first, None)
+    });
+    added.await.expect("they are added");
+}
+
+fn length(body: &Value, pointer: &str) -> usize {
+    body.pointer(pointer).and_then(Value::as_array).expect("an array").len()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_lists_organizations_and_projects_shows_the_first_and_works_beyond_the_caps() {
+    let workspace = Workspace::new().await;
+    fill(&workspace, 150, 1_100).await;
+    let owner = &workspace.owner;
+    let me = "/api/users/@me/";
+    let patched = owner.patch(me, json!({ "first_name": "Olga" })).await.ok();
+    for body in [owner.get(me).await.ok(), patched] {
+        assert_eq!(length(&body, "/organizations"), 100);
+        assert_eq!(length(&body, "/organization/teams"), 1_000);
+        assert_eq!(length(&body, "/organization/projects"), 1_000);
+    }
+    let path = workspace.organization("");
+    let patched = owner.patch(&path, json!({ "name": "Renamed" })).await.ok();
+    let current = owner.get("/api/organizations/@current/").await.ok();
+    assert_eq!(patched["name"], "Renamed");
+    for body in [owner.get(&path).await.ok(), current, patched] {
+        assert_eq!((length(&body, "/teams"), length(&body, "/projects")), (1_000, 1_000));
+    }
+    let listed = owner.get("/api/organizations/").await.ok();
+    assert_eq!((&listed["count"], length(&listed, "/results")), (&json!(151), 100));
+    let teams = (0..100).map(|at| length(&listed, &format!("/results/{at}/teams")));
+    assert_eq!(teams.sum::<usize>(), 1_000, "the maximum in one response");
+    // Paging reaches the rest.
+    let all = owner.get("/api/organizations/?offset=100").await.ok();
+    assert_eq!(length(&all, "/results"), 51);
+    let projects = workspace.organization("projects/?limit=1000&offset=1000");
+    assert_eq!(length(&owner.get(&projects).await.ok(), "/results"), 101);
+    let mine = owner.get("/api/projects/?limit=1000&offset=1000").await.ok();
+    assert_eq!((&mine["count"], length(&mine, "/results")), (&json!(1_251), 251));
+    // Beyond the limits, existing objects remain usable, but no more can be created.
+    let beyond = owner.post("/api/organizations/", json!({ "name": "One more" })).await;
+    refused(&beyond, "A user can belong to at most 100 organizations.");
+    let beyond = owner.post(&workspace.organization("projects/"), json!({ "name": "P" })).await;
+    refused(&beyond, "An organization can have at most 1000 projects.");
+    let set = json!({ "set_current_team": mine["results"][250]["id"] });
+    let moved = owner.patch(me, set).await.ok();
+    assert_eq!(moved["team"]["id"], mine["results"][250]["id"]);
+    workspace.assert_file_valid().await;
+}
+
+/// Returns the version in the `ETag` of a response.
+fn version(answer: &TestResponse) -> u64 {
+    let tag = answer.headers["etag"].to_str().expect("a tag").trim_matches('"').to_owned();
+    tag.split('-').next().and_then(|version| version.parse().ok()).expect("a number")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_with_a_large_answer_that_is_refused_changed_nothing() {
+    let workspace = Workspace::new().await;
+    fill(&workspace, 0, 70).await;
+    for (path, field) in
+        [("/api/users/@me/".to_owned(), "first_name"), (workspace.organization(""), "name")]
+    {
+        let before = version(&workspace.owner.get(&path).await);
+        let patches: Vec<_> = (0..400)
+            .map(|number| {
+                let (owner, path) = (workspace.owner.clone(), path.clone());
+                tokio::spawn(async move {
+                    let answer = owner.patch(&path, json!({ field: format!("N{number}") })).await;
+                    if answer.status == 503 {
+                        return None;
+                    }
+                    let version = version(&answer);
+                    assert_eq!(
+                        answer.ok()[field],
+                        format!("N{number}"),
+                        "the response shows its own update"
+                    );
+                    Some(version)
+                })
+            })
+            .collect();
+        let mut versions = Vec::new();
+        for patch in patches {
+            versions.extend(patch.await.expect("an answer"));
+        }
+        versions.sort_unstable();
+        let after = version(&workspace.owner.get(&path).await);
+        assert_eq!(versions, (before + 1..=after).collect::<Vec<_>>(), "{path}");
+    }
+}

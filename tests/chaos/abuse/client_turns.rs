@@ -1,0 +1,95 @@
+//! Tests that a client with many connections does not run all of its requests before another client's.
+
+use std::future::pending;
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::extract::{Extension, State};
+use axum::routing::get;
+use steward::http::client::Peer;
+use steward::http::server::{ServerLimits, serve};
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::runtime::{Builder, Runtime};
+
+const GREEDY: &str = "127.0.0.2";
+const MODEST: &str = "127.0.0.3";
+/// The number of connections of the greedy client.
+const MANY: usize = 64;
+
+/// The clients in the order in which their requests ran.
+type Order = Arc<Mutex<Vec<IpAddr>>>;
+
+async fn note(State(order): State<Order>, Extension(Peer(peer)): Extension<Peer>) {
+    order.lock().expect("the order").push(peer.ip());
+}
+
+/// A server on one thread, which runs only while the test waits for it.
+struct Served {
+    runtime: Runtime,
+    order: Order,
+    greedy: Vec<TcpStream>,
+    modest: TcpStream,
+}
+
+fn connect(runtime: &Runtime, from: &str, to: SocketAddr) -> TcpStream {
+    let connected = runtime.block_on(async {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind(SocketAddr::new(from.parse().expect("an address"), 0))?;
+        socket.connect(to).await?.into_std()
+    });
+    let stream = connected.expect("a connection");
+    stream.set_nonblocking(false).expect("a blocking stream");
+    stream
+}
+
+impl Served {
+    fn start() -> Self {
+        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let order = Order::default();
+        let router = Router::new().route("/", get(note)).with_state(Arc::clone(&order));
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        runtime.spawn(
+            async move { serve(listener, router, &ServerLimits::default(), pending()).await },
+        );
+        let greedy = (0..MANY).map(|_| connect(&runtime, GREEDY, address)).collect();
+        let modest = connect(&runtime, MODEST, address);
+        Self { runtime, order, greedy, modest }
+    }
+
+    /// Sends a request on each connection of the greedy client, then one of the modest client. Returns how many
+    /// requests ran before the modest client's.
+    fn run_before_the_modest(&mut self) -> usize {
+        for stream in self.greedy.iter_mut().chain([&mut self.modest]) {
+            stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").expect("sent");
+        }
+        let order = Arc::clone(&self.order);
+        let ran = self.runtime.block_on(async move {
+            while order.lock().expect("the order").len() <= MANY {
+                tokio::task::yield_now().await;
+            }
+            // Lets the server send the responses.
+            for _ in 0..1_000 {
+                tokio::task::yield_now().await;
+            }
+            std::mem::take(&mut *order.lock().expect("the order"))
+        });
+        for stream in self.greedy.iter_mut().chain([&mut self.modest]) {
+            let mut answer = [0; 1024];
+            assert!(stream.read(&mut answer).expect("an answer") > 0);
+        }
+        let modest: IpAddr = MODEST.parse().expect("an address");
+        ran.iter().position(|client| *client == modest).expect("it ran")
+    }
+}
+
+#[test]
+fn a_request_waits_for_few_of_those_that_another_client_sent_before() {
+    let mut served = Served::start();
+    served.run_before_the_modest();
+    // The modest client counts as active for a second, so the test tries three times in case the machine is slow.
+    let before = (0..3).map(|_| served.run_before_the_modest()).min();
+    assert!(before.is_some_and(|before| before <= MANY / 4), "{before:?}");
+}

@@ -1,0 +1,355 @@
+//! Tests that one address cannot use up the connections of others.
+
+use std::fs::{self, Permissions};
+use std::io::Read;
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Instant;
+
+use rustix::process::geteuid;
+use serde_json::{Value, json};
+use tokio::net::TcpSocket;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::support::process::{CommandOutput, Connection, DataFolder, Server, TEST_TIMEOUT};
+
+/// The addresses of an attacker, a victim and another client.
+const ATTACKER: &str = "127.0.0.2";
+const VICTIM: &str = "127.0.0.3";
+const NEWCOMER: &str = "127.0.0.4";
+
+/// A server, and clients with different addresses.
+struct Served {
+    made: Value,
+    server: Server,
+    runtime: Runtime,
+    site: DataFolder,
+}
+
+impl Served {
+    fn with(args: &[&str]) -> Self {
+        let (site, made) = DataFolder::with_workspace();
+        let runtime = Builder::new_current_thread().enable_io().build().expect("a runtime");
+        Self { server: site.serve(args), made, runtime, site }
+    }
+
+    /// Opens a connection from this address.
+    fn connect_from(&self, address: &str) -> Connection {
+        let server = self.server.address;
+        let connected = self.runtime.block_on(async {
+            let socket = TcpSocket::new_v4()?;
+            socket.bind(SocketAddr::new(address.parse().expect("an address"), 0))?;
+            socket.connect(server).await?.into_std()
+        });
+        let stream: TcpStream = connected.expect("a connection");
+        stream.set_nonblocking(false).expect("a blocking stream");
+        Connection::of(stream).expect("a connection")
+    }
+
+    /// Opens connections one after another, each with one completed request, and leaves them idle.
+    fn idle_from(&self, address: &str, count: usize) -> Vec<Connection> {
+        let idle = (0..count).map(|_| {
+            let mut connection = self.connect_from(address);
+            is_served(&mut connection);
+            connection
+        });
+        idle.collect()
+    }
+
+    /// Opens a connection with an unfinished request: the server waits for its body.
+    fn busy_from(&self, address: &str) -> Connection {
+        let (project, key) =
+            (&self.made["project_id"], self.made["api_key"].as_str().expect("a key"));
+        let mut connection = self.connect_from(address);
+        let head = format!(
+            "POST /api/projects/{project}/dashboards/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
+            BODY.len()
+        );
+        connection.write(head).expect("sent");
+        assert_eq!(connection.reply().expect("it is asked for").status, 100);
+        connection
+    }
+
+    fn dashboards(&self) -> Value {
+        let path = format!("/api/projects/{}/dashboards/", self.made["project_id"]);
+        let key = self.made["api_key"].as_str().expect("a key");
+        let mut victim = self.connect_from(VICTIM);
+        victim.send("GET", &path, key, None).expect("an answer").ok()["count"].clone()
+    }
+}
+
+const BODY: &str = r#"{"name": "A"}"#;
+
+#[track_caller]
+fn is_served(connection: &mut Connection) {
+    assert_eq!(connection.send("GET", "/_livez", "", None).expect("an answer").status, 200);
+}
+
+#[test]
+fn idle_connections_of_one_address_shut_nobody_out() {
+    let served = Served::with(&["--connections", "32", "--connections-per-address", "8"]);
+    let mut idle = served.idle_from(ATTACKER, 40);
+    assert_eq!(served.dashboards(), 0);
+    assert_eq!(served.server.get("/_livez", "").status, 200, "a health probe must be served");
+    let kept = idle.split_off(32);
+    for connection in &mut idle {
+        assert!(connection.is_closed(), "the longest idle connections are closed");
+    }
+    for mut connection in kept {
+        is_served(&mut connection);
+    }
+    served.server.stop();
+}
+
+#[test]
+fn connections_that_send_nothing_have_no_more_than_their_share() {
+    let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+    let folder = tempfile::tempdir().expect("a folder");
+    let (certificate, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
+    fs::write(&certificate, pair.cert.pem()).expect("written");
+    fs::write(&key, pair.signing_key.serialize_pem()).expect("written");
+    let by_tls = [
+        "--tls-cert",
+        certificate.to_str().expect("a path"),
+        "--tls-key",
+        key.to_str().expect("a path"),
+    ];
+    let share = ["--connections-per-address", "4"];
+    for flags in [share.to_vec(), [&by_tls[..], &share].concat()] {
+        let served = Served::with(&flags);
+        let mut silent: Vec<_> = (0..12).map(|_| served.connect_from(ATTACKER)).collect();
+        for connection in &mut silent[..8] {
+            assert!(connection.is_closed());
+        }
+        served.server.stop();
+    }
+}
+
+#[test]
+fn when_all_slots_are_used_the_address_that_holds_most_makes_room() {
+    let served = Served::with(&["--connections", "16", "--connections-per-address", "12"]);
+    let mut modest = served.idle_from(VICTIM, 4);
+    let mut greedy = served.idle_from(ATTACKER, 12);
+    let newcomers = served.idle_from(NEWCOMER, 4);
+    for connection in &mut greedy[..4] {
+        assert!(connection.is_closed());
+    }
+    for connection in modest.iter_mut().chain(&mut greedy[4..]) {
+        is_served(connection);
+    }
+    drop(newcomers);
+    served.server.stop();
+}
+
+#[test]
+fn requests_under_way_are_never_cut_for_new_connections() {
+    let flags = ["--connections", "4", "--connections-per-address", "4", "--body-timeout", "60s"];
+    let served = Served::with(&[&flags[..], &["--request-timeout", "90s"]].concat());
+    let busy: Vec<_> = (0..4).map(|_| served.busy_from(ATTACKER)).collect();
+    let (begun, refused) = (Instant::now(), 200);
+    for _ in 0..refused {
+        assert!(
+            served.connect_from(ATTACKER).is_closed(),
+            "the connection exceeds the share of its address"
+        );
+    }
+    let seconds = usize::try_from(begun.elapsed().as_secs()).expect("a time");
+    assert_eq!(
+        served.server.get("/_livez", "").status,
+        200,
+        "slots are reserved for loopback addresses"
+    );
+    for mut connection in busy {
+        connection.write(BODY).expect("sent");
+        assert_eq!(connection.reply().expect("an answer").status, 201);
+    }
+    assert_eq!(served.dashboards(), 4);
+    let log = served.server.stop();
+    let lines = log.matches("connections were refused").count();
+    assert!(
+        (1..=seconds + 1).contains(&lines),
+        "{lines} log lines for {refused} refusals in {seconds} s"
+    );
+}
+
+#[test]
+fn refused_and_closed_connections_are_counted() {
+    let numbers = std::net::TcpListener::bind("127.0.0.1:0").and_then(|on| on.local_addr());
+    let numbers = numbers.expect("a free port").to_string();
+    let served = Served::with(&["--metrics-listen", &numbers, "--connections-per-address", "2"]);
+    let _idle = served.idle_from(ATTACKER, 5);
+    let _busy = [served.busy_from(NEWCOMER), served.busy_from(NEWCOMER)];
+    for _ in 0..3 {
+        assert!(served.connect_from(NEWCOMER).is_closed());
+    }
+    let mut connection = Connection::open(numbers.parse().expect("an address")).expect("open");
+    connection.write("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").expect("sent");
+    let text = String::from_utf8(connection.reply().expect("an answer").body).expect("text");
+    for line in ["http_connections_closed_total 3", "http_connections_refused_total 3"] {
+        assert!(text.contains(&format!("steward_{line}\n")), "{text}");
+    }
+}
+
+#[test]
+fn a_connection_ends_after_its_largest_age() {
+    let served = Served::with(&["--connection-age", "50ms"]);
+    let (begun, mut connection) = (Instant::now(), served.connect_from(VICTIM));
+    loop {
+        let reply = connection.send("GET", "/_livez", "", None).expect("an answer");
+        assert_eq!(reply.status, 200);
+        if reply.header("connection") == Some("close") {
+            break;
+        }
+        assert!(begun.elapsed() < TEST_TIMEOUT, "the connection exceeds its maximum age");
+    }
+    assert!(connection.is_closed());
+    served.server.stop();
+}
+
+#[test]
+fn a_request_names_one_host() {
+    let served = Served::with(&[]);
+    let refused = [
+        "GET /_livez HTTP/1.1\r\n\r\n",
+        "GET http://a/_livez HTTP/1.1\r\n\r\n",
+        "GET /_livez HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        "GET /_livez HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n",
+        "GET /_livez HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n",
+        "GET /_livez HTTP/1.1\r\nHost:\r\n\r\n",
+        "GET /_livez HTTP/1.1\r\nHost: a b\r\n\r\n",
+        "GET /_livez HTTP/1.1\r\nHost: user@a\r\n\r\n",
+        "GET /_livez HTTP/1.1\r\nHost: a/b\r\n\r\n",
+        "GET /_livez HTTP/1.1\r\nHost: a:99999\r\n\r\n",
+    ];
+    for request in refused {
+        let mut connection = served.server.connect();
+        connection
+            .write(format!("{request}GET /_livez HTTP/1.1\r\nHost: a\r\n\r\n"))
+            .expect("sent");
+        let reply = connection.reply().expect("an answer");
+        reply.assert_error(400, "invalid_request", "invalid_host");
+        assert!(reply.header("x-request-id").is_some(), "{request:?}");
+        assert!(connection.is_closed(), "the next request must not be read: {request:?}");
+    }
+    for request in [
+        "GET /_livez HTTP/1.0\r\n\r\n",
+        "GET /_livez HTTP/1.0\r\nHost: a\r\n\r\n",
+        "GET /_livez HTTP/1.1\r\nHost: [::1]:8000\r\n\r\n",
+        "GET http://a/_livez HTTP/1.1\r\nHost: b\r\n\r\n",
+    ] {
+        let mut connection = served.server.connect();
+        connection.write(request).expect("sent");
+        assert_eq!(connection.reply().expect("an answer").status, 200, "{request:?}");
+    }
+    served.server.stop();
+}
+
+#[test]
+fn a_repeated_length_is_one_length_or_none() {
+    let served = Served::with(&[]);
+    let send = |headers: &str| {
+        let mut connection = served.server.connect();
+        let request = format!("GET /_livez HTTP/1.1\r\nHost: a\r\n{headers}\r\n{{}}");
+        connection.write(request + "GET /_readyz HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+        let status = connection.reply().expect("an answer").status;
+        (status, connection.reply().map(|reply| reply.status).ok())
+    };
+    assert_eq!(send("Content-Length: 2\r\n"), (200, Some(200)));
+    assert_eq!(send("Content-Length: 2\r\nContent-Length: 2\r\n"), (200, Some(200)));
+    assert_eq!(send("Content-Length: 2\r\nContent-Length: 40\r\n"), (400, None));
+    assert_eq!(send("Content-Length: 2, 40\r\n"), (400, None));
+    assert_eq!(send("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n"), (400, None));
+    served.server.stop();
+}
+
+#[test]
+fn commands_that_say_nothing_hold_up_no_other() {
+    let served = Served::with(&[]);
+    let path = served.site.path("steward.redb.sock");
+    let mut silent: Vec<_> =
+        (0..64).map(|_| UnixStream::connect(&path).expect("a connection")).collect();
+    assert_eq!(served.site.json(&["healthcheck"])["ready"], json!(true));
+    for connection in &mut silent[..48] {
+        assert_eq!(connection.read(&mut [0]).expect("the end"), 0);
+    }
+    served.server.stop();
+}
+
+/// Returns the path of a data file that is too long for a socket beside it.
+fn far_away(site: &DataFolder) -> String {
+    let folder = site.path(&"long".repeat(30));
+    fs::create_dir(&folder).expect("a folder");
+    folder.join("steward.redb").to_str().expect("a path").to_owned()
+}
+
+#[test]
+fn a_folder_for_the_control_socket_that_is_not_private_is_refused() {
+    let site = DataFolder::empty();
+    let data = far_away(&site);
+    let private = site.path("private");
+    fs::create_dir(&private).expect("a folder");
+    fs::set_permissions(&private, Permissions::from_mode(0o700)).expect("its mode");
+    let open = site.path("open");
+    fs::create_dir(&open).expect("a folder");
+    fs::set_permissions(&open, Permissions::from_mode(0o770)).expect("its mode");
+    let (link, file, theirs) = (site.path("link"), site.path("file"), site.path("theirs"));
+    symlink(&private, &link).expect("a link");
+    fs::write(&file, "").expect("a file");
+    fs::create_dir(&theirs).expect("a folder");
+    fs::set_permissions(&theirs, Permissions::from_mode(0o700)).expect("its mode");
+    let mut planted =
+        vec![(&link, "is a symbolic link"), (&file, "is not a folder"), (&open, "mode 0770")];
+    // Only root can change the owner.
+    if chown(&theirs, Some(65_534), None).is_ok() {
+        planted.push((&theirs, "belongs to user 65534"));
+    }
+    let serve = |runtime: &Path| {
+        let mut command = site.steward(&["serve", "--listen", "127.0.0.1:0", "--data", &data]);
+        Server::start(command.env("XDG_RUNTIME_DIR", runtime))
+    };
+    for (folder, problem) in &planted {
+        let Err(run) = serve(folder) else { panic!("the server accepted {}", folder.display()) };
+        assert!(run.code == Some(1) && run.stderr.contains(problem), "{run:?}");
+    }
+    let server = serve(&private).expect("a private folder will do");
+    for (folder, problem) in &planted {
+        let mut command = site.steward(&["user", "list", "--data", &data]);
+        CommandOutput::new(command.env("XDG_RUNTIME_DIR", folder)).assert_failed(problem);
+    }
+    server.stop();
+}
+
+#[test]
+fn a_folder_planted_in_the_shared_one_is_refused() {
+    let site = DataFolder::empty();
+    let (data, shared) = (far_away(&site), site.path("tmp"));
+    fs::create_dir(&shared).expect("a folder");
+    let theirs = site.path("theirs");
+    symlink(&theirs, shared.join(format!("steward-{}", geteuid().as_raw()))).expect("a link");
+    let mut command = site.steward(&["serve", "--listen", "127.0.0.1:0", "--data", &data]);
+    let Err(run) = Server::start(command.env("TMPDIR", &shared)) else {
+        panic!("the server started")
+    };
+    assert!(run.stderr.contains("is a symbolic link"), "{run:?}");
+    assert!(!theirs.exists(), "nothing is created behind the link");
+}
+
+#[test]
+fn a_lock_that_is_a_link_or_a_pipe_is_refused() {
+    let (site, _) = DataFolder::with_workspace();
+    let (lock, target) = (site.path("steward.redb.lock"), site.path("theirs"));
+    fs::remove_file(&lock).expect("removed");
+    symlink(&target, &lock).expect("a link");
+    site.run(&["user", "list"]).assert_failed("steward.redb.lock: it is a symbolic link");
+    assert!(!target.exists(), "nothing is created behind the link");
+    fs::remove_file(&lock).expect("removed");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &lock, rustix::fs::FileType::Fifo, mode, 0)
+        .expect("a pipe");
+    site.run(&["user", "list"]).assert_failed("steward.redb.lock");
+    fs::remove_file(&lock).expect("removed");
+    assert_eq!(site.json(&["user", "list"])["results"].as_array().expect("users").len(), 1);
+}

@@ -1,0 +1,313 @@
+//! Tests that long reads stop when their clients disconnect, and that organizations share the capacity for them.
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::{join, join_all};
+use futures_util::poll;
+use serde_json::json;
+use steward::config::Config;
+use steward::fair_queue::Consumer;
+use steward::ids::{DashboardId, OrganizationId, ProjectId};
+use steward::metrics::Metrics;
+use steward::resources::dashboards::{Dashboard, Fields, Meta};
+use steward::store::{BoundedRead, Order, Table, Tx, Window};
+
+use crate::support::metrics::Numbers;
+use crate::support::sharing::{Board, add_text};
+use crate::support::{TestClient, Workspace, eventually};
+
+/// Adds this many dashboards to a project, each with a description of 2 KB.
+async fn fill(workspace: &Workspace, of: (OrganizationId, ProjectId), count: usize) {
+    let filled = workspace.app.operate(move |tx, now| {
+        let (organization, project) = of;
+        for _ in 0..count {
+            let id = DashboardId(tx.next_number(Table::Dashboards)?);
+            let meta = Meta {
+                organization,
+                project,
+                id,
+                created_by: None,
+                restriction_level: 21,
+                deleted: false,
+                detailed: false,
+            };
+            let fields = Fields {
+                id,
+                name: Some(format!("Board {id}")),
+                description: "word ".repeat(400),
+                pinned: false,
+                created_at: now,
+                is_shared: false,
+                deleted: false,
+                creation_mode: "default".to_owned(),
+                tags: Vec::new(),
+                restriction_level: 21,
+            };
+            tx.put(&Dashboard { meta, fields })?;
+        }
+        Ok(())
+    });
+    filled.await.expect("dashboards");
+}
+
+fn own(workspace: &Workspace) -> (OrganizationId, ProjectId) {
+    (workspace.made.organization_id, workspace.made.project_id)
+}
+
+async fn metered() -> Workspace {
+    let mut config = Config::default();
+    config.metrics = Metrics::enabled();
+    Workspace::with(config).await
+}
+
+/// Returns the number of long reads and their total duration.
+fn long_reads(workspace: &Workspace) -> (f64, f64) {
+    let numbers = Numbers::read(&workspace.app.config().metrics.render());
+    let of = |what: &str| numbers.value(&format!("steward_long_read_duration_seconds_{what}"), &[]);
+    (of("count"), of("sum"))
+}
+
+#[tokio::test]
+async fn a_query_parameter_has_a_bounded_number_of_values() {
+    let workspace = Workspace::new().await;
+    let different = |name: &str, count: usize| -> String {
+        let values: Vec<_> = (0..count).map(|number| format!("{name}=a{number}")).collect();
+        values.join("&")
+    };
+    let words: Vec<_> = (0..201).map(|number| format!("a{number}")).collect();
+    let detail = "A query parameter has at most 200 different values (--max-query-values).";
+    let (dashboards, log) = (workspace.dashboards(""), workspace.organization("activity_log/"));
+    for (path, query, attr) in [
+        (&dashboards, different("tags", 201), "tags"),
+        (&dashboards, different("unknown", 201), "unknown"),
+        (&log, different("scope", 201), "scope"),
+        (&log, different("limit", 201), "limit"),
+        (&log, format!("activity={}", words.join(",")), "activity"),
+        (&log, different("scope", 150) + &different("scopes", 151).replace("=a", "=b"), "scope"),
+        (&"/api/schema/".to_owned(), different("format", 201), "format"),
+    ] {
+        let answer = workspace.owner.get(&format!("{path}?{query}")).await;
+        answer.assert_invalid(attr, "limit_reached", detail);
+    }
+    for (path, query) in [
+        (&dashboards, different("tags", 200)),
+        (&dashboards, "tags=one&".repeat(3_000)),
+        (&log, "scope=Dashboard&scopes=Dashboard&".repeat(900)),
+        (&log, format!("activity={}", "created,".repeat(3_000))),
+        (&log, different("scope", 150) + &different("scopes", 150)),
+    ] {
+        assert_eq!(workspace.owner.get(&format!("{path}?{query}")).await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn the_operator_sets_how_many_values_a_parameter_has() {
+    let mut config = Config::default();
+    config.caps.query_values = 2;
+    let workspace = Workspace::with(config).await;
+    let (two, three) = (
+        workspace.dashboards("?tags=a&tags=b&tags=a"),
+        workspace.dashboards("?tags=a&tags=b&tags=c"),
+    );
+    assert_eq!(workspace.owner.get(&two).await.status, 200);
+    assert_eq!(workspace.owner.get(&three).await.body["code"], "limit_reached");
+}
+
+#[tokio::test]
+async fn the_last_value_counts_and_links_hold_each_value_once() {
+    let workspace = Workspace::new().await;
+    fill(&workspace, own(&workspace), 3).await;
+    let path = workspace.dashboards("?limit=2&limit=1&limit=2&pinned=false&pinned=false&limit=1");
+    let listed = workspace.owner.get(&path).await.ok();
+    assert_eq!(listed["results"].as_array().map(Vec::len), Some(1));
+    let next = listed["next"].as_str().expect("a link");
+    assert!(next.ends_with("?limit=1&offset=1&pinned=false"), "{next}");
+}
+
+/// Counts the rows that a read of 4,000 rows visits after its client disconnects.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_that_nobody_waits_for_ends() {
+    let workspace = Workspace::new().await;
+    fill(&workspace, own(&workspace), 4_000).await;
+    let project = workspace.made.project_id;
+    let pool = workspace.app.long_reads();
+    let (seen, go_on) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+    let read = {
+        let (seen, go_on) = (Arc::clone(&seen), Arc::clone(&go_on));
+        move |tx: &BoundedRead<'_>| {
+            tx.scan::<Dashboard, _>(&project, Window::all(Order::Ascending), |_| {
+                seen.fetch_add(1, Ordering::SeqCst);
+                while !go_on.load(Ordering::SeqCst) {
+                    std::thread::yield_now();
+                }
+                Ok(())
+            })
+        }
+    };
+    let consumer = Consumer::Organization(workspace.made.organization_id.0);
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let mut reading = Box::pin(pool.run(consumer, tx, read));
+    assert!(poll!(reading.as_mut()).is_pending());
+    while seen.load(Ordering::SeqCst) == 0 {
+        std::thread::yield_now();
+    }
+    drop(reading);
+    go_on.store(true, Ordering::SeqCst);
+    eventually("the slot is free", || (pool.used() == 0).then_some(())).await;
+    let seen = seen.load(Ordering::SeqCst);
+    assert!(seen <= 1_000, "{seen} rows were read after the client disconnected");
+}
+
+/// Measures the cost of four searches whose clients disconnect, relative to one complete search.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn searches_of_clients_that_are_gone_cost_next_to_nothing() {
+    let workspace = metered().await;
+    fill(&workspace, own(&workspace), 8_000).await;
+    let path = workspace.dashboards("?search=nowhere&tags=a");
+    assert_eq!(workspace.owner.get(&path).await.ok()["count"], 0);
+    let (count, alone) = long_reads(&workspace);
+    assert!((count - 1.0).abs() < 0.1, "{count} long reads");
+    let pool = workspace.app.long_reads();
+    for _ in 0..4 {
+        let mut asked = Box::pin(workspace.owner.get(&path));
+        while pool.used() == 0 {
+            assert!(poll!(asked.as_mut()).is_pending(), "the search must take long");
+        }
+        drop(asked);
+        eventually("the slot is free", || (pool.used() == 0).then_some(())).await;
+    }
+    let (_, all) = long_reads(&workspace);
+    assert!(all - alone < alone, "four searches for nobody took {}, one took {alone}", all - alone);
+}
+
+#[tokio::test]
+async fn a_read_ends_at_the_time_limit_of_requests() {
+    let mut config = Config::default();
+    config.request_timeout = Duration::from_millis(20);
+    let workspace = Workspace::with(config).await;
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let endless = |tx: &BoundedRead<'_>| -> steward::error::Result<()> {
+        loop {
+            tx.spend(1)?;
+        }
+    };
+    let ended = workspace.app.long_reads().run(Consumer::User(1), tx, endless).await;
+    let error = ended.expect_err("it ends");
+    assert_eq!((error.status(), error.is_overload(), error.retry_after()), (503, true, Some(1)));
+    workspace.app.require_ready().await.expect("the file is in order");
+}
+
+#[tokio::test]
+async fn rows_that_are_passed_over_count_too() {
+    let workspace = Workspace::new().await;
+    fill(&workspace, own(&workspace), 3_000).await;
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let project = workspace.made.project_id;
+    for (offset, order, is_exceeded) in [
+        (2_900, Order::Ascending, true),
+        (2_900, Order::Descending, true),
+        (500, Order::Ascending, false),
+    ] {
+        let (read, mut seen) = (BoundedRead::short(&tx), 0);
+        let window = Window { offset, limit: 1, order };
+        let walked = read.scan::<Dashboard, _>(&project, window, |_| {
+            seen += 1;
+            Ok(())
+        });
+        assert_eq!((walked.is_err(), read.is_exceeded()), (is_exceeded, is_exceeded));
+        assert_eq!(seen, usize::from(!is_exceeded));
+    }
+}
+
+/// Reads on the request thread are limited for every route: a longer read restarts on another thread.
+#[tokio::test]
+async fn a_read_that_turns_out_long_leaves_the_request_thread() {
+    let workspace = metered().await;
+    let board = Board::make(&workspace, json!({ "name": "Small" })).await;
+    add_text(&workspace, &board, "one", 0).await;
+    for path in [board.one.as_str(), "/api/users/@me/", "/api/organizations/@current/"] {
+        workspace.owner.get(path).await.ok();
+    }
+    assert!(long_reads(&workspace).0 < 0.1, "short reads stay on the request thread");
+    for number in 0..200 {
+        add_text(&workspace, &board, &"word ".repeat(700), number).await;
+    }
+    let shown = workspace.owner.get(&board.one).await.ok();
+    assert_eq!(shown["tiles"].as_array().map(Vec::len), Some(201));
+    assert!((long_reads(&workspace).0 - 1.0).abs() < 0.1);
+}
+
+/// A search starts while 64 searches of another organization wait. It must be among the first to finish.
+#[tokio::test]
+async fn a_search_does_not_wait_for_those_of_another_organization() {
+    let workspace = Workspace::new().await;
+    let (victim, made) = workspace.outsider("victim").await;
+    let organization = serde_json::from_value(made["id"].clone()).expect("an id");
+    let project = serde_json::from_value(made["project_id"].clone()).expect("an id");
+    fill(&workspace, own(&workspace), 500).await;
+    fill(&workspace, (organization, project), 500).await;
+    let search = |caller: TestClient, project: ProjectId| async move {
+        let path = format!("/api/projects/{project}/dashboards/?search=nowhere");
+        caller.get(&path).await.ok()
+    };
+    // Both keys are now in the cache.
+    search(victim.clone(), project).await;
+    search(workspace.owner.clone(), workspace.made.project_id).await;
+    let order = Mutex::new(Vec::new());
+    let done = |who: &'static str| order.lock().expect("unpoisoned").push(who);
+    let flood = join_all((0..64).map(|_| async {
+        search(workspace.owner.clone(), workspace.made.project_id).await;
+        done("flood");
+    }));
+    let one = async {
+        search(victim.clone(), project).await;
+        done("victim");
+    };
+    join(flood, one).await;
+    let place = order.lock().expect("unpoisoned").iter().position(|who| *who == "victim");
+    assert!(place.expect("it was answered") < 8, "{place:?} were answered before the victim");
+}
+
+/// Searches beyond an organization's share of the queue fail, without an effect on other organizations.
+#[tokio::test]
+async fn searches_beyond_a_tenants_places_are_refused_to_that_tenant_alone() {
+    let workspace = metered().await;
+    let (victim, made) = workspace.outsider("victim").await;
+    let theirs = format!("/api/projects/{}/dashboards/?search=a", made["project_id"]);
+    let mine = workspace.dashboards("?search=a");
+    victim.get(&theirs).await.ok();
+    workspace.owner.get(&mine).await.ok();
+    let (pool, consumer) =
+        (workspace.app.long_reads(), Consumer::Organization(workspace.made.organization_id.0));
+    // Starts as many reads as one tenant may run at once.
+    let mut held = Vec::new();
+    let mut ends = Vec::new();
+    while pool.waiting() == 0 {
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let tx = workspace.app.store().snapshot().expect("a snapshot");
+        let mut read = Box::pin(pool.run(consumer, tx, move |_| Ok(ended.recv().is_err())));
+        assert!(poll!(read.as_mut()).is_pending());
+        held.push(read);
+        ends.push(end);
+    }
+    let mut waiting: Vec<_> = (1..64).map(|_| Box::pin(workspace.owner.get(&mine))).collect();
+    for search in &mut waiting {
+        assert!(poll!(search.as_mut()).is_pending());
+    }
+    let refused = workspace.owner.get(&mine).await;
+    assert_eq!(
+        (refused.status, &refused.headers["retry-after"]),
+        (503, &"2".parse().expect("a number"))
+    );
+    let mut victims = pin!(join_all((0..32).map(|_| victim.get(&theirs))));
+    let answered = victims.as_mut().await;
+    assert!(answered.iter().all(|answer| answer.status == 200));
+    let numbers = Numbers::read(&workspace.app.config().metrics.render());
+    assert!((numbers.value("steward_long_reads_refused_total", &[]) - 1.0).abs() < 0.1);
+    drop(ends);
+    join_all(held).await;
+    assert!(join_all(waiting).await.iter().all(|answer| answer.status == 200));
+}

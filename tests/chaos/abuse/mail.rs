@@ -1,0 +1,416 @@
+//! Tests that nobody can flood a mailbox, the outbox or the DNS.
+
+use std::time::{Duration, Instant};
+
+use axum::http::Method;
+use serde_json::json;
+use steward::config::Config;
+use steward::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
+use steward::mail::outbox::{Notification, OutboxMessage};
+use steward::mail::sent_log::SentMail;
+use steward::operator::Operation;
+use steward::resources::users::User;
+use steward::store::{Order, Tx, Window, WriteTx};
+use steward::time::{ManualClock, Timestamp};
+use uuid::Uuid;
+
+use crate::support::dns::{Dns, Reply};
+use crate::support::domains::add;
+use crate::support::invites::{invite, invites, with_mail};
+use crate::support::signup::Offer;
+use crate::support::smtp::{Mail, MailServer};
+use crate::support::{TestClient, Workspace, eventually, log, with_clock};
+
+const VICTIM: &str = "victim@x.example";
+const NO_ADDRESS: &str = "Enter a valid email address.";
+const FULL: &str = "This organization has the maximum number of mails waiting to be sent (1000).";
+
+fn sending_to(mut config: Config, server: &MailServer) -> Config {
+    config.mail.smtp_url = Some(server.url().parse().expect("a URL"));
+    config.mail.smtp_from = Some("Steward <steward@corp.example>".to_owned());
+    config
+}
+
+fn letter(
+    number: u128,
+    organization: OrganizationId,
+    to: &str,
+    due_at: Timestamp,
+) -> OutboxMessage {
+    let id = Uuid::from_u128(0x0bec_0000_0000_7000_9000_0000_0000_0000 + number);
+    let by = UserId(id.as_u64_pair().1);
+    let about = Notification::Invite { invite: InviteId(id), to: to.to_owned(), by };
+    OutboxMessage {
+        id: OutboxMessageId(id),
+        organization,
+        about,
+        written_at: due_at,
+        due_at,
+        attempts: 0,
+    }
+}
+
+async fn write(
+    workspace: &Workspace,
+    rule: impl Fn(&mut WriteTx<'_>) -> steward::error::Result<()> + Send + 'static,
+) {
+    workspace.app.store().write(rule).await.expect("written");
+}
+
+/// Adds messages of the first organization to the outbox that are due in half an hour.
+async fn fill_outbox(workspace: &Workspace, count: u128) {
+    let organization = workspace.made.organization_id;
+    let due_at = workspace.app.now().plus(Duration::from_mins(30));
+    write(workspace, move |tx| {
+        (0..count).try_for_each(|number| {
+            tx.put(&letter(number, organization, &format!("{number}@x.example"), due_at))
+        })
+    })
+    .await;
+}
+
+fn waiting(workspace: &Workspace) -> u64 {
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let mut waiting = 0;
+    let counted = tx.scan::<OutboxMessage, _>(&(), Window::all(Order::Ascending), |_| {
+        waiting += 1;
+        Ok(())
+    });
+    counted.expect("letters");
+    waiting
+}
+
+#[tokio::test]
+async fn an_organization_has_a_thousand_mails_waiting_at_the_most() {
+    let (mut config, _) = with_clock();
+    config.mail = with_mail().mail;
+    let workspace = Workspace::with(config).await;
+    let (other, made) = workspace.outsider("eve").await;
+    fill_outbox(&workspace, 1_000).await;
+    let sent = json!({ "target_email": "ann@x.example" });
+    let refused = workspace.owner.post(&invites(&workspace, ""), sent.clone()).await;
+    refused.assert_invalid_body("limit_reached", FULL);
+    let bulk = workspace.owner.post(&invites(&workspace, "bulk/"), json!([sent])).await;
+    assert_eq!((bulk.status, &bulk.body["code"]), (400, &json!("limit_reached")));
+    let list = workspace.owner.get(&invites(&workspace, "")).await.ok();
+    assert_eq!(list["count"], 0, "no invite was created");
+    assert_eq!(waiting(&workspace), 1_000);
+    let by_hand = json!({ "target_email": "ann@x.example", "send_email": false });
+    invite(&workspace.owner, &workspace, by_hand).await;
+    // Other organizations can still send mail.
+    let path = format!("/api/organizations/{}/invites/", made["id"].as_str().expect("an id"));
+    let sent = other.post(&path, json!({ "target_email": "ann@x.example" })).await;
+    assert_eq!(sent.status, 201, "{}", sent.body);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn announcements_leave_half_of_the_outbox_to_invites() {
+    log::capture();
+    let (mut config, _) = with_clock();
+    config.mail = with_mail().mail;
+    let workspace = Workspace::with(config).await;
+    let sent = json!({ "target_email": "ann@x.example", "send_email": false });
+    let made = invite(&workspace.owner, &workspace, sent).await;
+    fill_outbox(&workspace, 500).await;
+    let fields = json!({ "first_name": "Ann" });
+    let joined = Offer::of(&made).accept(&workspace.anonymous(), fields).await;
+    assert_eq!(joined.status, 201, "{}", joined.body);
+    assert_eq!(waiting(&workspace), 500, "the announcement must be dropped");
+    let lines = log::lines_about(workspace.made.organization_id);
+    let told = lines.iter().find(|line| line["dropped"] == 1).expect("a warning in the log");
+    assert_eq!(told["level"], "WARN");
+    invite(&workspace.owner, &workspace, json!({ "target_email": "ben@x.example" })).await;
+    assert_eq!(waiting(&workspace), 501);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn the_mail_that_tells_of_a_takeover_is_not_dropped_for_other_mails() {
+    let (mut config, _) = with_clock();
+    config.mail = with_mail().mail;
+    let workspace = Workspace::with(config).await;
+    let anonymous = workspace.anonymous();
+    let sent = json!({ "target_email": VICTIM, "send_email": false });
+    let (eve, _) = workspace.outsider("eve").await;
+    let link = eve.post("/api/organizations/@current/invites/", sent.clone()).await.ok();
+    Offer::of(&link).accept(&anonymous, json!({ "first_name": "E" })).await.ok();
+    let made = invite(&workspace.owner, &workspace, sent).await;
+    let id = made["id"].as_str().expect("an id").parse().expect("an id");
+    let by_mail = json!({ "id": made["id"], "accept_url": workspace.app.links().mail_link(id) });
+    fill_outbox(&workspace, 1_000).await;
+    let before = waiting(&workspace);
+    let fields = json!({ "first_name": "V", "take_over": true });
+    Offer::of(&by_mail).accept(&anonymous, fields).await.ok();
+    assert_eq!(waiting(&workspace), before + 1);
+    workspace.app.close().await;
+}
+
+/// An organization that sends invites while messages of another one wait for its quota.
+struct Beside {
+    workspace: Workspace,
+    server: MailServer,
+    eve: TestClient,
+    path: String,
+    invited: usize,
+}
+
+impl Beside {
+    async fn new(letters: u128) -> Self {
+        let server = MailServer::start();
+        let (config, _) = with_clock();
+        let workspace = Workspace::with(sending_to(config, &server)).await;
+        let (organization, now) = (workspace.made.organization_id, workspace.app.now());
+        let (eve, made) = workspace.outsider("eve").await;
+        let path = format!("/api/organizations/{}/invites/", made["id"].as_str().expect("an id"));
+        write(&workspace, move |tx| {
+            for number in 0..100 {
+                let message = OutboxMessageId(Uuid::from_u128(number));
+                let mailbox = format!("{number}@sent.example");
+                tx.put(&SentMail { at: now, letter: message, organization, mailbox, user: None })?;
+            }
+            (0..letters).try_for_each(|number| {
+                tx.put(&letter(number, organization, &format!("{number}@x.example"), now))
+            })
+        })
+        .await;
+        Self { workspace, server, eve, path, invited: 0 }
+    }
+
+    /// Creates another invite and returns the time until its mail arrives.
+    async fn delivery(&mut self) -> Duration {
+        self.invited += 1;
+        let (begun, to) = (Instant::now(), format!("{}@eve.example", self.invited));
+        let sent = self.eve.post(&self.path, json!({ "target_email": to })).await;
+        assert_eq!(sent.status, 201, "{}", sent.body);
+        assert_eq!(self.server.mail().await.to, [to]);
+        begun.elapsed()
+    }
+}
+
+#[tokio::test]
+async fn letters_that_wait_for_a_quota_do_not_slow_down_the_mails_of_others() {
+    let (mut few, mut many) = (Beside::new(300).await, Beside::new(30_000).await);
+    let (mut beside_few, mut beside_many) = (Duration::ZERO, Duration::ZERO);
+    for number in 0..25 {
+        let took = (few.delivery().await, many.delivery().await);
+        // The first deliveries run with cold caches.
+        if number >= 5 {
+            (beside_few, beside_many) = (beside_few + took.0, beside_many + took.1);
+        }
+    }
+    println!("20 mails beside 300 waiting: {beside_few:?}; beside 30,000: {beside_many:?}");
+    assert!(beside_many < 3 * beside_few, "{beside_many:?} beside {beside_few:?}");
+    few.workspace.app.close().await;
+    many.workspace.app.close().await;
+}
+
+#[tokio::test]
+async fn attempts_that_fail_count_against_the_organization_and_the_user() {
+    let server = MailServer::start();
+    let (config, clock) = with_clock();
+    let workspace = Workspace::with(sending_to(config, &server)).await;
+    let sent = || {
+        let tx = workspace.app.store().snapshot().expect("a snapshot");
+        let mut sent = Vec::new();
+        let all = Window::all(Order::Ascending);
+        let read = tx.scan::<SentMail, _>(&(), all, |row| {
+            sent.push(row.meta);
+            Ok(())
+        });
+        read.expect("what was sent");
+        sent
+    };
+    server.refuse(VICTIM);
+    invite(&workspace.owner, &workspace, json!({ "target_email": VICTIM })).await;
+    eventually("the attempt is recorded", || (sent().len() == 1).then_some(())).await;
+    let attempt = sent().remove(0);
+    assert_eq!(attempt.organization, workspace.made.organization_id);
+    assert!(attempt.user.is_some());
+    // The mailbox received nothing, so the next mail to it need not wait a minute.
+    assert_eq!(attempt.mailbox, "");
+    clock.advance(Duration::from_secs(5));
+    eventually("the mail is sent again", || (sent().len() == 2).then_some(())).await;
+    workspace.app.close().await;
+}
+
+/// A user with thirty organizations, a mail server, and another sender. A mail of the other sender shows that all
+/// messages before it were processed.
+struct Bomb {
+    workspace: Workspace,
+    organizations: Vec<String>,
+    server: MailServer,
+    clock: ManualClock,
+    eve: TestClient,
+    path: String,
+    asked: usize,
+}
+
+impl Bomb {
+    async fn new() -> Self {
+        let server = MailServer::start();
+        let (config, clock) = with_clock();
+        let workspace = Workspace::with(sending_to(config, &server)).await;
+        let (eve, made) = workspace.outsider("eve").await;
+        let path = format!("/api/organizations/{}/invites/", made["id"].as_str().expect("an id"));
+        let mut organizations = Vec::new();
+        for number in 0..30 {
+            let name = json!({ "name": format!("Bomb {number}") });
+            let made = workspace.owner.post("/api/organizations/", name).await.ok();
+            organizations.push(made["id"].as_str().expect("an id").to_owned());
+        }
+        Self { workspace, organizations, server, clock, eve, path, asked: 0 }
+    }
+
+    async fn invite(&self, organization: usize, to: &str) {
+        let path = format!("/api/organizations/{}/invites/", self.organizations[organization]);
+        let made = self.workspace.owner.post(&path, json!({ "target_email": to })).await;
+        assert_eq!(made.status, 201, "{}", made.body);
+    }
+
+    /// Returns the mails that arrive before a new mail of the other sender.
+    async fn mails(&mut self) -> Vec<Mail> {
+        self.asked += 1;
+        let last = format!("{}@beside.example", self.asked);
+        let made = self.eve.post(&self.path, json!({ "target_email": last })).await;
+        assert_eq!(made.status, 201, "{}", made.body);
+        let mut mails = Vec::new();
+        loop {
+            let mail = self.server.mail().await;
+            if mail.to == [last.as_str()] {
+                return mails;
+            }
+            mails.push(mail);
+        }
+    }
+
+    /// Returns the mails that arrive until several rounds in a row bring none.
+    async fn mails_until_quiet(&mut self) -> Vec<Mail> {
+        let (mut mails, mut quiet) = (Vec::new(), 0);
+        while quiet < 3 {
+            let more = self.mails().await;
+            quiet = if more.is_empty() { quiet + 1 } else { 0 };
+            mails.extend(more);
+        }
+        mails
+    }
+}
+
+#[tokio::test]
+async fn a_mailbox_gets_one_mail_a_minute_whatever_its_spelling_and_whoever_invites() {
+    let mut bomb = Bomb::new().await;
+    for organization in 0..30 {
+        for spelling in [VICTIM, "Victim+a@X.example", "victim+b@x.example", "VICTIM+B+c@x.example"]
+        {
+            bomb.invite(organization, spelling).await;
+        }
+    }
+    let mut came = bomb.mails_until_quiet().await.len();
+    assert_eq!(came, 1, "in the first minute");
+    for minute in 1..60 {
+        bomb.clock.advance(Duration::from_mins(1));
+        let more = bomb.mails().await;
+        came += more.len();
+        assert!(more.len() <= 1, "{} mails in minute {minute}", more.len());
+    }
+    assert!((50..=60).contains(&came), "{came} in the first hour");
+    bomb.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_user_causes_a_hundred_mails_an_hour_over_all_organizations() {
+    let mut bomb = Bomb::new().await;
+    for organization in 0..30 {
+        for number in 0..5 {
+            bomb.invite(organization, &format!("{number}@to-{organization}.example")).await;
+        }
+    }
+    let first = bomb.mails_until_quiet().await;
+    assert_eq!(first.len(), 100, "in the first hour");
+    // Mails of deleted invites still count.
+    let to = first[0].to[0].clone();
+    for organization in 0..30 {
+        let path = format!("/api/organizations/{}/invites/", bomb.organizations[organization]);
+        let list = bomb.workspace.owner.get(&path).await.ok();
+        for made in list["results"].as_array().expect("invites") {
+            if made["target_email"] == json!(to) {
+                let one = format!("{path}{}/", made["id"].as_str().expect("an id"));
+                bomb.workspace.owner.delete(&one).await.assert_empty(204);
+            }
+        }
+    }
+    bomb.clock.advance(Duration::from_mins(59));
+    assert!(bomb.mails_until_quiet().await.is_empty());
+    bomb.clock.advance(Duration::from_mins(1));
+    assert_eq!(bomb.mails_until_quiet().await.len(), 50, "nothing is lost");
+    bomb.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn an_address_in_quotes_is_refused_and_an_account_that_has_one_stays_usable() {
+    let workspace = Workspace::new().await;
+    for quoted in ["\"v\\ictim\"@x.example", "\"victim\"@x.example", "\"a b\"@x.example"] {
+        let sent = json!({ "target_email": quoted });
+        let refused = workspace.owner.post(&invites(&workspace, ""), sent.clone()).await;
+        refused.assert_invalid("target_email", "invalid_input", NO_ADDRESS);
+        let refused = workspace.owner.post(&invites(&workspace, "bulk/"), json!([sent])).await;
+        refused.assert_invalid("0__target_email", "invalid_input", NO_ADDRESS);
+    }
+    let id: UserId = {
+        let me = workspace.owner.get("/api/users/@me/").await.ok();
+        serde_json::from_value(me["id"].clone()).expect("a number")
+    };
+    let quoted = "\"ol\\ga\"@corp.example";
+    write(&workspace, move |tx| {
+        let mut user: User = tx.get(&id)?;
+        user.fields.email = quoted.to_owned();
+        tx.put(&user)
+    })
+    .await;
+    let me = workspace.owner.get("/api/users/@me/").await.ok();
+    assert_eq!(me["email"], quoted);
+    let caller = workspace.key(quoted, &["*"]).await;
+    assert_eq!(caller.get("/api/users/@me/").await.ok()["email"], quoted);
+    assert!(workspace.run_operation(Operation::Check).await["problem_count"] == 0);
+}
+
+#[tokio::test]
+async fn name_servers_that_do_not_answer_hold_up_one_organization_alone() {
+    let dns = Dns::start().await;
+    let workspace = Workspace::with(dns.config()).await;
+    let (_, silent) = add(&workspace, "silent.example").await;
+    let silent_name = "_posthog-challenge.silent.example.";
+    dns.set(silent_name, Reply::Silence);
+    let (eve, made) = workspace.outsider("eve").await;
+    let list = format!("/api/organizations/{}/domains/", made["id"].as_str().expect("an id"));
+    let domain = eve.post(&list, json!({ "domain": "eve.example" })).await.ok();
+    let challenge = domain["verification_challenge"].as_str().expect("a challenge");
+    dns.set("_posthog-challenge.eve.example.", Reply::texts(&[&[challenge]]));
+
+    let path = format!("{silent}verify/");
+    let attack: Vec<_> = (0..70)
+        .map(|_| {
+            let (caller, path) = (workspace.owner.clone(), path.clone());
+            tokio::spawn(async move { caller.send(Method::POST, &path, None).await })
+        })
+        .collect();
+    dns.heard(2).await;
+    // Besides the two lookups, eight requests wait.
+    let refused = || attack.iter().filter(|one| one.is_finished()).count();
+    eventually("sixty requests fail", || (refused() == 60).then_some(())).await;
+    let verify = format!("{list}{}/verify/", domain["id"].as_str().expect("an id"));
+    eve.send(Method::POST, &verify, None).await.assert_empty(200);
+    let shown = eve.get(&format!("{list}{}/", domain["id"].as_str().expect("an id"))).await.ok();
+    assert_eq!(shown["is_verified"], true);
+    let asked = dns.asked().into_iter().filter(|(_, name)| name == silent_name).count();
+    assert_eq!(asked, 2, "concurrent lookups of one organization");
+    for one in attack {
+        if one.is_finished() {
+            let answer = one.await.expect("an answer");
+            assert_eq!((answer.status, &answer.body["code"]), (503, &json!("unavailable")));
+            assert!(answer.headers.contains_key("retry-after"));
+        } else {
+            one.abort();
+        }
+    }
+}

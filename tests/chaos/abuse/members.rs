@@ -1,0 +1,145 @@
+//! Tests that a removed member's permissions and invites are deleted, a limited number of them in one transaction.
+
+use serde_json::{Value, json};
+use steward::auth::levels::AccessLevel;
+use steward::error::Result;
+use steward::ids::DashboardId;
+use steward::operator::{Operation, perform};
+use steward::resources::access_controls::rules::AccessRule;
+use steward::resources::cascade_delete::{self, PendingDeletion};
+use steward::resources::members::{self, Level, Membership};
+use steward::resources::users;
+use steward::store::{Order, Progress, Record, Tx, Window};
+
+use crate::support::dashboards::make;
+use crate::support::invites::{invite, invites};
+use crate::support::signup::Offer;
+use crate::support::{OWNER, Workspace, eventually};
+
+const BEN: &str = "ben@corp.example";
+/// The maximum number of records that one transaction deletes.
+const DELETE_BATCH: usize = 500;
+
+/// Returns the operator command that adds Ben to the first organization again.
+fn rejoin(workspace: &Workspace) -> Operation {
+    Operation::UserCreate {
+        email: BEN.to_owned(),
+        first_name: String::new(),
+        last_name: String::new(),
+        organization: Some(workspace.made.organization_id),
+        level: Level::Admin,
+        existing: true,
+    }
+}
+
+fn count<R: Record>(workspace: &Workspace) -> usize {
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let mut found = 0;
+    let counted = tx.scan::<R, _>(&(), Window::all(Order::Ascending), |_| {
+        found += 1;
+        Ok(())
+    });
+    counted.expect("counted");
+    found
+}
+
+/// Returns the membership of a user in the first organization.
+fn membership(workspace: &Workspace, tx: &impl Tx, email: &str) -> Result<Membership> {
+    let user = users::find_by_email(tx, email)?.expect("a user").meta.id;
+    Ok(members::find(tx, workspace.made.organization_id, user)?.expect("a member"))
+}
+
+/// Hides each of these dashboards from Ben with an access rule.
+async fn hide_from_ben(workspace: &Workspace, dashboards: &[u64]) {
+    let snapshot = workspace.app.store().snapshot().expect("a snapshot");
+    let Membership { organization, user, .. } =
+        membership(workspace, &*snapshot, BEN).expect("a member");
+    let (project, dashboards) = (workspace.made.project_id, dashboards.to_vec());
+    let (level, now) = (AccessLevel::None, workspace.app.now());
+    let written = workspace.app.store().write(move |tx| {
+        dashboards.iter().try_for_each(|id| {
+            let (dashboard, user) = (Some(DashboardId(*id)), Some(user));
+            let (created_at, updated_at) = (now, now);
+            tx.put(&AccessRule {
+                organization,
+                project,
+                dashboard,
+                user,
+                level,
+                created_at,
+                updated_at,
+            })
+        })
+    });
+    written.await.expect("written");
+}
+
+#[tokio::test]
+async fn what_a_removed_member_was_granted_goes_in_pieces_and_never_holds_again() {
+    let workspace = Workspace::new().await;
+    let ben = workspace.member("ben", Level::Member).await;
+    let mut hidden = Vec::new();
+    for number in 0..DELETE_BATCH + 20 {
+        let sent = json!({ "name": format!("D{number}") });
+        hidden.push(make(&workspace, &workspace.owner, sent).await.0);
+    }
+    hide_from_ben(&workspace, &hidden).await;
+    let one = workspace.dashboards(&format!("{}/", hidden[DELETE_BATCH + 10]));
+    assert_eq!(ben.get(&one).await.status, 403);
+
+    // Runs the removal without the HTTP request, so that the background task does not wake.
+    let snapshot = workspace.app.store().snapshot().expect("a snapshot");
+    let owner = membership(&workspace, &*snapshot, OWNER).expect("a member");
+    let user = membership(&workspace, &*snapshot, BEN).expect("a member").user;
+    drop(snapshot);
+    let store = workspace.app.store();
+    let removed = store.write(move |tx| cascade_delete::delete_member(tx, &owner, user)).await;
+    removed.expect("removed");
+    assert_eq!((count::<AccessRule>(&workspace), count::<PendingDeletion>(&workspace)), (20, 1));
+    workspace.assert_file_valid().await;
+    // No response shows the remaining records.
+    for id in &hidden[DELETE_BATCH..] {
+        let path = workspace.dashboards(&format!("{id}/access_controls/"));
+        assert_eq!(workspace.owner.get(&path).await.ok()["access_controls"], json!([]));
+    }
+    assert_eq!(ben.get(&one).await.status, 403);
+    let refused = perform(&workspace.app, rejoin(&workspace), Progress::silent()).await;
+    assert_eq!(refused.expect_err("refused").status(), 503);
+
+    while workspace.app.store().write(cascade_delete::delete_batch).await.expect("deleted") {}
+    assert_eq!((count::<AccessRule>(&workspace), count::<PendingDeletion>(&workspace)), (0, 0));
+    workspace.run_operation(rejoin(&workspace)).await;
+    assert_eq!(ben.get(&one).await.ok()["id"], hidden[DELETE_BATCH + 10]);
+    workspace.assert_file_valid().await;
+
+    // The HTTP request wakes the background task.
+    hide_from_ben(&workspace, &hidden).await;
+    let path = workspace.organization(&format!("members/{}/", workspace.uuid(BEN).await));
+    workspace.owner.delete(&path).await.assert_empty(204);
+    let left = || count::<AccessRule>(&workspace) + count::<PendingDeletion>(&workspace);
+    eventually("all records are deleted", || (left() == 0).then_some(())).await;
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn invites_end_with_the_membership_of_whoever_made_them() {
+    let workspace = Workspace::new().await;
+    let ben = workspace.member("ben", Level::Admin).await;
+    let sent = |email: &str| json!({ "target_email": email });
+    let offer = Offer::of(&invite(&ben, &workspace, sent("ann@x.example")).await);
+    invite(&workspace.owner, &workspace, sent("cat@x.example")).await;
+    let path = workspace.organization(&format!("members/{}/", workspace.uuid(BEN).await));
+    workspace.owner.delete(&path).await.assert_empty(204);
+    workspace.run_operation(rejoin(&workspace)).await;
+    let answer = offer.accept(&workspace.anonymous(), json!({ "first_name": "Ann" })).await;
+    answer.assert_invalid_body("invalid_input", "The provided invite ID is not valid.");
+    let list = workspace.owner.get(&invites(&workspace, "")).await.ok();
+    let listed: Vec<&Value> = list["results"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| &one["target_email"])
+        .collect();
+    assert_eq!(listed, ["cat@x.example"]);
+    workspace.assert_file_valid().await;
+}

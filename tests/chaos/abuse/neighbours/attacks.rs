@@ -1,0 +1,240 @@
+//! The attacks, each from one tenant or one address.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rustix::process::nice;
+
+use super::stage::{AttackSetup, Attacker, PROXY, open_from, request};
+use crate::support::process::Connection;
+
+/// One attack.
+pub struct Attack {
+    pub name: &'static str,
+    pub needs: AttackSetup,
+    /// Starts the attack. The threads exit when the attacker is stopped.
+    pub run: fn(&Arc<Attacker>) -> Vec<JoinHandle<()>>,
+}
+
+const NOTHING: AttackSetup = AttackSetup { many: false, heavy: false, costly_page: false };
+const MANY: AttackSetup = AttackSetup { many: true, ..NOTHING };
+const HEAVY: AttackSetup = AttackSetup { heavy: true, ..NOTHING };
+const COSTLY_PAGE: AttackSetup = AttackSetup { costly_page: true, ..NOTHING };
+
+/// All attacks in the table.
+pub const ATTACKS: &[Attack] = &[
+    Attack { name: "64 connections that read a dashboard", needs: NOTHING, run: reads },
+    Attack { name: "300 answers of 8 MiB that nobody reads", needs: HEAVY, run: unread_answers },
+    Attack { name: "400 bodies of 1 MiB that never end", needs: NOTHING, run: unfinished_bodies },
+    Attack { name: "searches whose clients leave at once", needs: MANY, run: abandoned_searches },
+    Attack { name: "64 searches side by side", needs: MANY, run: searches },
+    Attack { name: "organizations without end", needs: NOTHING, run: organizations },
+    Attack { name: "copies of an 8 MiB dashboard", needs: HEAVY, run: copies },
+    Attack { name: "5,000 idle connections of one address", needs: NOTHING, run: idle_connections },
+    Attack { name: "one costly public page", needs: COSTLY_PAGE, run: costly_page },
+    Attack { name: "PATCH of an 8 MiB dashboard by 32", needs: HEAVY, run: heavy_changes },
+    Attack { name: "512 connections that roll a key", needs: NOTHING, run: rolls },
+    Attack { name: "16 readers of compressed scripts", needs: NOTHING, run: scripts },
+];
+
+/// Runs `each` on this many threads until the attack is stopped.
+fn threads(
+    attacker: &Arc<Attacker>,
+    count: usize,
+    each: impl Fn(&Attacker) + Send + Sync + 'static,
+) -> Vec<JoinHandle<()>> {
+    let each = Arc::new(each);
+    let spawn = |_| {
+        let (attacker, each) = (Arc::clone(attacker), Arc::clone(&each));
+        thread::spawn(move || {
+            // Low priority, so that the attack loads the server but not the cores on which the victim is measured.
+            let _priority = nice(19);
+            while attacker.goes_on() {
+                each(&attacker);
+            }
+        })
+    };
+    (0..count).map(spawn).collect()
+}
+
+/// Sends `request` repeatedly on `count` keep-alive connections and reads the responses.
+fn repeat(attacker: &Arc<Attacker>, count: usize, request: String) -> Vec<JoinHandle<()>> {
+    threads(attacker, count, move |attacker| {
+        let Ok(mut connection) = Connection::open(attacker.address) else { return rest() };
+        while attacker.goes_on() {
+            if connection.write(&request).is_err() || connection.reply().is_err() {
+                return rest();
+            }
+        }
+    })
+}
+
+fn rest() {
+    thread::sleep(Duration::from_millis(5));
+}
+
+/// Opens connections, sends these bytes on them, and keeps them open.
+fn hold(
+    attacker: &Arc<Attacker>,
+    count: usize,
+    from: &'static str,
+    bytes: impl Fn(&Attacker) -> String + Send + Sync + 'static,
+) -> Vec<JoinHandle<()>> {
+    threads(attacker, 1, move |attacker| {
+        let bytes = bytes(attacker);
+        let mut held = Vec::new();
+        while attacker.goes_on() {
+            if held.len() >= count {
+                rest();
+                continue;
+            }
+            match open_from(from, attacker.address) {
+                Some(mut stream) => {
+                    let _refused = stream.write_all(bytes.as_bytes());
+                    held.push(stream);
+                }
+                None => rest(),
+            }
+        }
+    })
+}
+
+fn unread_answers(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
+    hold(attacker, 300, "127.0.0.2", |attacker| {
+        request("GET", &format!("/shared/{}.json", attacker.token), "", "", "")
+    })
+}
+
+fn unfinished_bodies(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
+    hold(attacker, 400, "127.0.0.2", |attacker| {
+        let body = format!("{{\"name\": \"{}\"}}", "x".repeat(1_000_000));
+        let path = format!("/api/projects/{}/dashboards/", attacker.project);
+        let mut sent = request("POST", &path, &attacker.key, "", &body);
+        sent.truncate(sent.len() - 64);
+        sent
+    })
+}
+
+fn search(attacker: &Attacker, query: &str) -> String {
+    let path = format!("/api/projects/{}/dashboards/?{query}", attacker.project);
+    request("GET", &path, &attacker.key, "", "")
+}
+
+fn abandoned_searches(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
+    threads(attacker, 4, |attacker| {
+        let query = vec!["tags=weekly"; 2_000].join("&");
+        let Some(mut stream) = open_from("127.0.0.2", attacker.address) else { return rest() };
+        let _refused = stream.write_all(search(attacker, &query).as_bytes());
+        rest();
+    })
+}
+
+fn searches(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
+    let request = search(attacker, "search=nowhere");
+    repeat(attacker, 64, request)
+}
+
+/// Normal read requests: the baseline of the table.
+fn reads(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
+    let request = search(attacker, "limit=1");
+    repeat(attacker, 64, request)
+}
+
+fn organizations(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
+    let create = request("POST", "/api/organizations/", &attacker.key, "", r#"{"name": "More"}"#);
+    let me = request("PATCH", "/api/users/@me/", &attacker.key, "", r#"{"first_name": "Me"}"#);
+    let mut running = repeat(attacker, 16, create);
+    running.extend(repeat(attacker, 4, me));
+    running
+}
+
+fn copies(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
+    threads(attacker, 8, |attacker| {
+        let Ok(mut connection) = Connection::open(attacker.address) else { return rest() };
+        let path = format!("/api/projects/{}/dashboards/", attacker.project);
+        let body = format!("{{\"use_dashboard\": {}}}", attacker.dashboard);
+        while attacker.goes_on() {
+            let key = format!("Idempotency-Key: {}\r\n", uuid::Uuid::from_u128(rand()));
+            let copy = request("POST", &path, &attacker.key, &key, &body);
+            if connection.write(&copy).is_err() || connection.reply().is_err() {
+                return rest();
+            }
+        }
+    })
+}
+
+/// Returns a number that was not returned before.
+fn rand() -> u128 {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    u128::from(NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn idle_connections(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
+    hold(attacker, 5_000, "127.0.0.2", |_| request("GET", "/_livez", "", "", ""))
+}
+
+fn costly_page(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
+    threads(attacker, 100, |attacker| {
+        let Some(stream) = open_from("127.0.0.2", attacker.address) else { return rest() };
+        let page = request("GET", &format!("/shared/{}", attacker.token), "", "", "");
+        read_some(stream, &page);
+    })
+}
+
+/// Sends a request and reads the beginning of the response.
+fn read_some(mut stream: TcpStream, request: &str) {
+    if stream.write_all(request.as_bytes()).is_ok() {
+        let _timeout = stream.set_read_timeout(Some(Duration::from_millis(500)));
+        let _gone = stream.read(&mut [0; 4096]);
+    }
+}
+
+fn heavy_changes(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
+    let path = format!("/api/projects/{}/dashboards/{}/", attacker.project, attacker.dashboard);
+    let change = request("PATCH", &path, &attacker.key, "", r#"{"tiles": []}"#);
+    let mut running = repeat(attacker, 16, change);
+    let name = request("PATCH", &path, &attacker.key, "", r#"{"pinned": true}"#);
+    running.extend(repeat(attacker, 16, name));
+    running
+}
+
+fn rolls(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
+    let create = r#"{"label": "rolled", "scopes": ["dashboard:read"]}"#;
+    let create = request("POST", "/api/personal_api_keys/", &attacker.key, "", create);
+    let mut connection = Connection::open(attacker.address).expect("a connection");
+    connection.write(&create).expect("sent");
+    let made = connection.reply().expect("an answer").ok();
+    let path = format!("/api/personal_api_keys/{}/roll/", made["id"].as_str().expect("an id"));
+    let roll = request("POST", &path, &attacker.key, "", "{}");
+    hold_and_read(attacker, 512, roll)
+}
+
+/// Sends a request on this many connections, reads the responses, and repeats.
+fn hold_and_read(attacker: &Arc<Attacker>, count: usize, request: String) -> Vec<JoinHandle<()>> {
+    let each = count / 32;
+    threads(attacker, 32, move |attacker| {
+        let open = |_| Connection::open(attacker.address).ok();
+        let mut connections: Vec<_> = (0..each).filter_map(open).collect();
+        while attacker.goes_on() && !connections.is_empty() {
+            connections.retain_mut(|connection| connection.write(&request).is_ok());
+            connections.retain_mut(|connection| connection.reply().is_ok());
+        }
+        rest();
+    })
+}
+
+fn scripts(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
+    threads(attacker, 16, |attacker| {
+        let Some(mut stream) = open_from(PROXY, attacker.address) else { return rest() };
+        let headers =
+            "Accept-Encoding: gzip\r\nX-Forwarded-For: 192.0.2.7\r\nConnection: close\r\n";
+        let script = request("GET", "/api/docs/swagger-ui-bundle.js", "", headers, "");
+        if stream.write_all(script.as_bytes()).is_ok() {
+            let _all = std::io::copy(&mut stream, &mut std::io::sink());
+        }
+    })
+}

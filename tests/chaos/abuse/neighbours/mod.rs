@@ -1,0 +1,76 @@
+//! Measures what each attack costs a victim: the victim's latency during the attack, relative to its latency alone.
+//!
+//! By default, each attack runs briefly, and the test asserts only what does not depend on the machine: the victim gets
+//! no 5xx, and the memory of the server is bounded. To run each attack for five seconds and print the table of
+//! `docs/reliability.md`:
+//!
+//! ```text
+//! NEIGHBOURS=5 cargo test --release --test chaos neighbours -- --nocapture
+//! ```
+//!
+//! `NEIGHBOURS_ROWS` sets the number of the attacker's dashboards. `STEWARD_BIN` selects another binary.
+
+mod attacks;
+mod stage;
+mod victim;
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use attacks::ATTACKS;
+use stage::Stage;
+use victim::Latencies;
+
+/// The limit on the resident memory of the server in every attack, in bytes.
+const MEMORY: u64 = 512 << 20;
+
+fn variable(name: &str) -> Option<f64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn ratio(beside: Duration, alone: Duration) -> f64 {
+    beside.as_secs_f64() / alone.as_secs_f64().max(1e-6)
+}
+
+/// Formats a row of the table: the attack, then for each kind of request its latency alone, during the attack, and the
+/// ratio.
+fn line(attack: &str, alone: &Latencies, beside: &Latencies, memory: u64) -> String {
+    let mut line = format!("| {attack} |");
+    for ((_, alone), (_, beside)) in alone.iter().zip(beside.iter()) {
+        let (alone, beside) = (alone.p99(), beside.p99());
+        let [a, b] = [alone, beside].map(|p99| p99.as_secs_f64() * 1000.0);
+        write!(line, " {b:.1} / {a:.1} = {:.1}x |", ratio(beside, alone)).expect("a text");
+    }
+    let refused: usize = beside.iter().map(|(_, samples)| samples.failed).sum();
+    write!(line, " {refused} | {} |", memory >> 20).expect("a text");
+    line
+}
+
+#[test]
+fn no_attack_takes_the_service_from_another_tenant() {
+    let span = Duration::from_secs_f64(variable("NEIGHBOURS").unwrap_or(0.3));
+    let mut table = vec![
+        "| attack | read p99 ms | search | write | page | 5xx | RSS MiB |".to_owned(),
+        "|---|---|---|---|---|---|---|".to_owned(),
+    ];
+    let mut faults = Vec::new();
+    let only = std::env::var("NEIGHBOURS_ONLY").unwrap_or_default();
+    for attack in ATTACKS.iter().filter(|attack| attack.name.contains(&only)) {
+        // A new server for each attack, so that attacks do not affect each other.
+        let stage = Stage::set(attack.needs);
+        let alone = stage.victim().measure(span);
+        let running = stage.attack(attack.run);
+        let (beside, memory) = stage.watch_memory(|| stage.victim().measure(span));
+        running.stop();
+        table.push(line(attack.name, &alone, &beside, memory));
+        let failed: usize = beside.iter().map(|(_, samples)| samples.failed).sum();
+        if failed > 0 {
+            faults.push(format!("{}: {failed} of the victim's requests failed", attack.name));
+        }
+        if memory > MEMORY {
+            faults.push(format!("{}: {} MiB of memory", attack.name, memory >> 20));
+        }
+    }
+    println!("{}", table.join("\n"));
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}

@@ -1,0 +1,262 @@
+//! A server with two tenants: an attacker and a victim.
+
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde_json::{Value, json};
+
+use super::variable;
+use super::victim::Victim;
+use crate::support::process::{CommandOutput, DataFolder, OWNER, STEWARD, Server, cleared};
+
+/// The address of the trusted proxy.
+pub const PROXY: &str = "127.0.0.9";
+/// The cores that this process may use.
+static ALLOWED: OnceLock<CpuSet> = OnceLock::new();
+
+/// The data that an attack needs in the attacker's project.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AttackSetup {
+    /// Many dashboards.
+    pub many: bool,
+    /// A dashboard of nearly 8 MiB with a public page.
+    pub heavy: bool,
+    /// A dashboard with a public page that takes long to render.
+    pub costly_page: bool,
+}
+
+/// The data that an attack uses.
+pub struct Attacker {
+    pub address: SocketAddr,
+    pub key: String,
+    pub project: u64,
+    /// The dashboard in [`AttackSetup`], and the token of its public page.
+    pub dashboard: u64,
+    pub token: String,
+    stopped: AtomicBool,
+}
+
+impl Attacker {
+    pub fn goes_on(&self) -> bool {
+        !self.stopped.load(Ordering::Relaxed)
+    }
+}
+
+/// The server, the attacker and the victim.
+pub struct Stage {
+    attacker: Arc<Attacker>,
+    victim: Victim,
+    server: Server,
+    _site: DataFolder,
+}
+
+/// An attack that runs until it is stopped.
+pub struct Running {
+    attacker: Arc<Attacker>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Running {
+    pub fn stop(self) {
+        self.attacker.stopped.store(true, Ordering::Relaxed);
+        for thread in self.threads {
+            thread.join().expect("an attack");
+        }
+    }
+}
+
+fn binary() -> PathBuf {
+    std::env::var_os("STEWARD_BIN").map_or_else(|| STEWARD.into(), PathBuf::from)
+}
+
+/// Starts the server on a core of its own, so that its times do not include the work of the attack. Afterwards the
+/// calling thread, and the threads that it starts, run on other cores, if there are any.
+fn on_server_core<T>(start: impl FnOnce() -> T) -> T {
+    let pin = |core| {
+        let mut one = CpuSet::new();
+        one.set(core);
+        sched_setaffinity(None, &one).expect("a core that is allowed");
+    };
+    let allowed = *ALLOWED.get_or_init(|| sched_getaffinity(None).expect("the allowed cores"));
+    let mut cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
+    let first = cores.next().expect("a core");
+    pin(first);
+    let started = start();
+    pin(cores.next_back().unwrap_or(first));
+    started
+}
+
+/// Raises the limit on open files to the maximum, for attacks with thousands of connections.
+fn allow_many_connections() {
+    let limits = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limits.maximum, ..limits };
+    setrlimit(Resource::Nofile, raised).expect("a limit below the hard one");
+}
+
+/// Opens a connection from this address in the loopback network.
+pub fn open_from(from: &str, to: SocketAddr) -> Option<TcpStream> {
+    let from: IpAddr = from.parse().expect("an address");
+    let socket: OwnedFd = socket(AddressFamily::INET, SocketType::STREAM, None).ok()?;
+    bind(&socket, &SocketAddr::new(from, 0)).ok()?;
+    connect(&socket, &to).ok()?;
+    Some(socket.into())
+}
+
+/// Runs a command of the binary and returns the JSON that it prints.
+fn run(site: &DataFolder, args: &[&str]) -> Value {
+    CommandOutput::new(cleared(binary()).current_dir(site.folder()).args(args).arg("--json")).json()
+}
+
+impl Stage {
+    /// Starts a server with default limits, and creates the data that the attack needs.
+    pub fn set(needs: AttackSetup) -> Self {
+        allow_many_connections();
+        let site = DataFolder::empty();
+        let made = run(&site, &["init", "--email", OWNER, "--project", "Web"]);
+        let create = ["organization", "create", "Victim", "--owner", "v@victim.example"];
+        let victim = run(&site, &create);
+        let key = ["key", "create", "--email", "v@victim.example", "--label", "v", "--scope", "*"];
+        let victim_key = run(&site, &key)["value"].as_str().expect("a key").to_owned();
+        let mut command = cleared(binary());
+        command.current_dir(site.folder()).args([
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--json",
+            "--trusted-proxy",
+            &format!("{PROXY}/32"),
+        ]);
+        let server = on_server_core(|| Server::start(&mut command)).expect("it serves");
+        let address = server.address;
+        let key = made["api_key"].as_str().expect("a key").to_owned();
+        let project = made["project_id"].as_u64().expect("a project");
+        let (dashboard, token) = furnish(&server, &key, project, needs);
+        let attacker =
+            Attacker { address, key, project, dashboard, token, stopped: AtomicBool::new(false) };
+        let victim_project = victim["project_id"].as_u64().expect("a project");
+        let victim = victim_of(&server, &victim_key, victim_project);
+        Self { attacker: Arc::new(attacker), victim, server, _site: site }
+    }
+
+    pub fn victim(&self) -> &Victim {
+        &self.victim
+    }
+
+    /// Starts an attack.
+    pub fn attack(&self, run: fn(&Arc<Attacker>) -> Vec<JoinHandle<()>>) -> Running {
+        Running { attacker: Arc::clone(&self.attacker), threads: run(&self.attacker) }
+    }
+
+    /// Runs `work`. Returns its result and the peak resident memory of the server during it, in bytes.
+    pub fn watch_memory<T>(&self, work: impl FnOnce() -> T) -> (T, u64) {
+        let status = format!("/proc/{}/status", self.server.pid().as_raw_nonzero());
+        let (most, over) = (AtomicU64::new(0), AtomicBool::new(false));
+        let done = thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    most.fetch_max(resident(&status), Ordering::Relaxed);
+                    thread::sleep(Duration::from_millis(5));
+                }
+            });
+            let done = work();
+            over.store(true, Ordering::Relaxed);
+            done
+        });
+        (done, most.into_inner())
+    }
+}
+
+fn resident(status: &str) -> u64 {
+    let text = std::fs::read_to_string(status).expect("the server runs");
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a size");
+    let kilobytes = line.trim().trim_end_matches(" kB");
+    kilobytes.parse::<u64>().expect("a number") * 1024
+}
+
+/// Returns the text of a request with a key.
+pub fn request(method: &str, path: &str, key: &str, headers: &str, body: &str) -> String {
+    let length = body.len();
+    let key =
+        if key.is_empty() { String::new() } else { format!("Authorization: Bearer {key}\r\n") };
+    let body = match length {
+        0 => "\r\n".to_owned(),
+        _ => format!("Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"),
+    };
+    format!("{method} {path} HTTP/1.1\r\nHost: steward\r\n{key}{headers}{body}")
+}
+
+fn victim_of(server: &Server, key: &str, project: u64) -> Victim {
+    let dashboards = format!("/api/projects/{project}/dashboards/");
+    let mut first = Value::Null;
+    for nth in 0..20 {
+        let made = server.post(&dashboards, key, &json!({ "name": format!("board {nth}") })).ok();
+        if nth == 0 {
+            first = made["id"].clone();
+        }
+    }
+    let one = format!("{dashboards}{first}/");
+    let shared =
+        server.send("PATCH", &format!("{one}sharing/"), key, Some(&json!({"enabled": true}))).ok();
+    let token = shared["access_token"].as_str().expect("a token");
+    Victim {
+        address: server.address,
+        requests: vec![
+            ("read", request("GET", &one, key, "", "")),
+            ("search", request("GET", &format!("{dashboards}?search=board"), key, "", "")),
+            ("write", request("PATCH", &one, key, "", r#"{"description": "written"}"#)),
+            ("page", request("GET", &format!("/shared/{token}"), "", "", "")),
+        ],
+    }
+}
+
+/// Creates the data that the attack needs. Returns the dashboard and the token of its public page.
+fn furnish(server: &Server, key: &str, project: u64, needs: AttackSetup) -> (u64, String) {
+    let dashboards = format!("/api/projects/{project}/dashboards/");
+    if needs.many {
+        fill(server, key, &dashboards);
+    }
+    if !needs.heavy && !needs.costly_page {
+        return (0, String::new());
+    }
+    let made = server.post(&dashboards, key, &json!({ "name": "heavy" })).ok();
+    let id = made["id"].as_u64().expect("an id");
+    let one = format!("{dashboards}{id}/");
+    // 4,000 characters of four bytes each, or Markdown that takes long to render.
+    let text = if needs.heavy { "\u{1f9f1}".repeat(3_990) } else { "*a* `b` [c](d) ".repeat(266) };
+    let (batches, tiles) = if needs.heavy { (9, 55) } else { (5, 100) };
+    for _ in 0..batches {
+        let tile = json!({ "text": { "body": text } });
+        let sent = json!({ "tiles": vec![tile; tiles] });
+        server.send("PATCH", &one, key, Some(&sent)).ok();
+    }
+    let shared =
+        server.send("PATCH", &format!("{one}sharing/"), key, Some(&json!({"enabled": true}))).ok();
+    (id, shared["access_token"].as_str().expect("a token").to_owned())
+}
+
+/// Creates many dashboards with long descriptions, on several connections.
+fn fill(server: &Server, key: &str, dashboards: &str) {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small count")]
+    let rows = variable("NEIGHBOURS_ROWS").unwrap_or(400.0) as usize;
+    let body = json!({ "name": "needle", "description": "hay ".repeat(500) }).to_string();
+    let create = request("POST", dashboards, key, "", &body);
+    thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                let mut connection = server.connect();
+                for _ in 0..rows.div_ceil(16) {
+                    connection.write(&create).expect("sent");
+                    assert_eq!(connection.reply().expect("an answer").status, 201);
+                }
+            });
+        }
+    });
+}

@@ -1,0 +1,418 @@
+//! Tests of the quota on the bytes that a tenant stores.
+
+use std::path::Path;
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use steward::App;
+use steward::config::{Caps, Config};
+use steward::ids::ActivityId;
+use steward::metrics::Metrics;
+use steward::operator::Operation;
+use steward::resources::activity::{self, Entry};
+use steward::resources::members::Level;
+use steward::resources::users;
+use steward::router::router;
+use steward::store::{FreeSpace, Store};
+use steward::time::Timestamp;
+use uuid::Uuid;
+
+use crate::support::{OWNER, TestClient, TestResponse, Workspace};
+
+const QUOTA: usize = 256 * 1024;
+
+async fn with_quota(bytes: usize) -> Workspace {
+    let mut config = Config::default();
+    config.caps = Caps { organization_bytes: bytes, ..Caps::DEFAULT };
+    config.metrics = Metrics::enabled();
+    Workspace::with(config).await
+}
+
+/// Returns the bytes of an organization in the output of `steward organization list`.
+async fn stored(workspace: &Workspace, id: &str) -> u64 {
+    let listed = workspace.run_operation(Operation::OrganizationList).await;
+    let all = listed["results"].as_array().expect("a list");
+    let found = all.iter().find(|one| one["id"] == *id).expect("the organization");
+    found["bytes"].as_u64().expect("a number")
+}
+
+/// Returns a dashboard of 16 KB.
+fn large(name: &str) -> Value {
+    json!({ "name": name, "description": "x".repeat(16_000) })
+}
+
+#[track_caller]
+fn reached(answer: &TestResponse) {
+    assert_eq!((answer.status, &answer.body["code"]), (400, &json!("limit_reached")));
+    // The error does not contain the bytes in use, which only the operator may know.
+    let told =
+        format!("The organization may store at most {QUOTA} bytes. This change would exceed that.");
+    assert_eq!(answer.body["detail"], told);
+}
+
+/// Creates large dashboards until one fails. Returns the ids of those created.
+async fn fill_up(workspace: &Workspace) -> Vec<Value> {
+    let mut created = Vec::new();
+    loop {
+        let answer = workspace.owner.post(&workspace.dashboards(""), large("Large")).await;
+        if answer.status == 201 {
+            created.push(answer.body["id"].clone());
+            assert!(created.len() < 64, "64 dashboards of 16 KB fit in a quota of {QUOTA} bytes");
+        } else {
+            reached(&answer);
+            return created;
+        }
+    }
+}
+
+#[tokio::test]
+async fn all_that_belongs_to_an_organization_is_counted_and_given_back() {
+    let workspace = Workspace::new().await;
+    let (owner, id) = (&workspace.owner, workspace.made.organization_id.to_string());
+    let (_, other) = workspace.outsider("eve").await;
+    let other = other["id"].as_str().expect("an id");
+    let (before, others) = (stored(&workspace, &id).await, stored(&workspace, other).await);
+    let made = owner.post(&workspace.organization("projects/"), json!({ "name": "P" })).await.ok();
+    let path = format!("/api/projects/{}/dashboards/", made["id"]);
+    let board = owner.post(&path, large("Large")).await.ok();
+    let one = stored(&workspace, &id).await;
+    assert!(one > before + 16_000, "{before} {one}");
+
+    // A copy, free-form fields, tiles and a stored response count as well.
+    let headers = [("idempotency-key", "copy"), ("content-type", "application/json")];
+    let sent = large("Kept").to_string();
+    owner.fetch(Method::POST, &path, &headers, sent.clone()).await.ok();
+    let kept = stored(&workspace, &id).await;
+    assert!(kept > one + 32_000, "the dashboard and the stored response must count: {one} {kept}");
+    owner.fetch(Method::POST, &path, &headers, sent).await.ok();
+    assert_eq!(stored(&workspace, &id).await, kept, "a repeated request adds nothing");
+    let text = json!({ "tiles": [{ "text": { "body": "y".repeat(3_900) } }] });
+    let filters = json!({ "filters": { "note": "z".repeat(8_000) } });
+    let this = format!("{path}{}/", board["id"]);
+    owner.patch(&this, text).await.ok();
+    owner.patch(&this, filters).await.ok();
+    let full = stored(&workspace, &id).await;
+    assert!(full > kept + 11_900, "{kept} {full}");
+    workspace.assert_file_valid().await;
+
+    // A failed request changes nothing.
+    assert_eq!(owner.post(&path, json!({ "use_dashboard": 404 })).await.status, 400);
+    assert_eq!(stored(&workspace, &id).await, full);
+
+    owner.delete(&format!("/api/projects/{}/", made["id"])).await.assert_empty(204);
+    let mut left = full;
+    while left > before + 26_000 {
+        left = stored(&workspace, &id).await;
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(
+        stored(&workspace, other).await,
+        others,
+        "the bytes of another organization must not change"
+    );
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn beyond_its_quota_an_organization_adds_nothing_and_the_others_go_on() {
+    let workspace = with_quota(QUOTA).await;
+    let (eve, other) = workspace.outsider("eve").await;
+    let ben = workspace.member("ben", Level::Member).await;
+    let id = workspace.made.organization_id.to_string();
+    let created = fill_up(&workspace).await;
+    let used = stored(&workspace, &id).await;
+    assert!(used <= QUOTA as u64 && used + 17_000 > QUOTA as u64, "{used} of {QUOTA}");
+    let (owner, path) = (&workspace.owner, workspace.dashboards(""));
+    reached(&ben.post(&path, large("By another member")).await);
+    let one = workspace.dashboards(&format!("{}/", created[0]));
+    let sharing = format!("{one}sharing/");
+    owner.patch(&sharing, json!({ "enabled": true })).await.ok();
+    let grown = json!({ "filters": { "note": "z".repeat(17_000) } });
+    reached(&owner.patch(&one, grown).await);
+    let new = json!({ "name": "x".repeat(200), "description": "y".repeat(3_000) });
+    while owner.post(&path, new.clone()).await.status == 201 {}
+    reached(&owner.post(&path, new).await);
+    let copy = json!({ "use_dashboard": created[0] });
+    while owner.post(&path, copy.clone()).await.status == 201 {}
+    reached(&owner.post(&path, copy).await);
+
+    let others = format!("/api/projects/{}/dashboards/", other["project_id"]);
+    eve.post(&others, large("Another tenant's")).await.ok();
+    // Changes to a user's own account do not count towards an organization.
+    owner.patch("/api/users/@me/", json!({ "first_name": "Olga" })).await.ok();
+    let key = json!({ "label": "Nightly", "scopes": ["dashboard:read"] });
+    owner.post("/api/personal_api_keys/", key).await.ok();
+
+    // Reading, small updates, revoking and deleting still succeed.
+    owner.get(&one).await.ok();
+    owner.patch(&one, json!({ "pinned": true })).await.ok();
+    owner.patch(&sharing, json!({ "enabled": false })).await.ok();
+    let uuid = workspace.uuid("ben@corp.example").await;
+    let member = workspace.organization(&format!("members/{uuid}/"));
+    owner.patch(&member, json!({ "level": 8 })).await.ok();
+    owner.patch(&member, json!({ "level": 1 })).await.ok();
+    owner.delete(&member).await.assert_empty(204);
+    for number in &created {
+        let path = workspace.dashboards(&format!("{number}/"));
+        owner.patch(&path, json!({ "deleted": true })).await.ok();
+    }
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn small_edits_beyond_the_quota_end_at_a_sixteenth_and_removals_do_not() {
+    let workspace = with_quota(QUOTA).await;
+    let created = fill_up(&workspace).await;
+    let one = workspace.dashboards(&format!("{}/", created[0]));
+    let id = workspace.made.organization_id.to_string();
+    let mut edits = 0;
+    let refused = loop {
+        let answer = workspace.owner.patch(&one, json!({ "pinned": edits % 2 == 0 })).await;
+        if answer.status != 200 {
+            break answer;
+        }
+        edits += 1;
+        assert!(edits < 1_000, "each update adds an entry to the activity log");
+    };
+    reached(&refused);
+    let used = stored(&workspace, &id).await;
+    let most = QUOTA as u64 / 16 * 17;
+    assert!(used <= most && used + 4_096 > most, "{used} of {most}");
+    for number in &created {
+        let path = workspace.dashboards(&format!("{number}/"));
+        workspace.owner.patch(&path, json!({ "deleted": true })).await.ok();
+    }
+    reached(&workspace.owner.patch(&one, json!({ "deleted": false })).await);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn the_operator_sees_who_is_near_the_quota_and_no_tenant_in_the_numbers() {
+    let workspace = with_quota(QUOTA).await;
+    workspace.outsider("eve").await;
+    fill_up(&workspace).await;
+    let id = workspace.made.organization_id.to_string();
+    let listed = workspace.run_operation(Operation::OrganizationList).await;
+    assert_eq!(listed["results"][0]["quota"], QUOTA);
+    let numbers = workspace.app.metrics().await.expect("numbers");
+    let value = |name: &str| {
+        let line = numbers.lines().find(|line| line.starts_with(name)).expect("a series");
+        line.rsplit(' ').next().and_then(|value| value.parse::<u64>().ok()).expect("a number")
+    };
+    assert_eq!(value("steward_organizations_near_quota "), 1);
+    assert_eq!(value("steward_largest_organization_bytes "), stored(&workspace, &id).await);
+    assert!(!numbers.contains(&id));
+}
+
+/// Returns the bytes that count towards the owner's account.
+fn stored_by_owner(workspace: &Workspace) -> u64 {
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let owner = users::owner_of(&*tx, workspace.made.user_id).expect("read").expect("a user");
+    owner.stored_bytes(&*tx).expect("a sum")
+}
+
+/// Returns an entry of 1 MiB about the owner's account.
+fn large_entry(workspace: &Workspace, number: u8) -> Entry {
+    Entry {
+        meta: activity::Meta {
+            organization: activity::NO_ORGANIZATION,
+            created_at: Timestamp::from_micros(0),
+            id: ActivityId(Uuid::from_u128(number.into())),
+            project: None,
+            user: Some(workspace.made.user_id),
+        },
+        fields: activity::Fields {
+            scope: "User".to_owned(),
+            item_id: workspace.made.user_id.to_string(),
+            activity: "updated".to_owned(),
+            detail: activity::Detail { name: Some("x".repeat(1 << 20)), changes: Vec::new() },
+        },
+    }
+}
+
+#[tokio::test]
+async fn what_users_change_of_themselves_counts_to_them_and_ends() {
+    const MOST: u64 = 64 << 20;
+    let workspace = Workspace::new().await;
+    let ben = workspace.member("ben", Level::Member).await;
+    let (owner, me, keys) = (&workspace.owner, "/api/users/@me/", "/api/personal_api_keys/");
+    let key = json!({ "label": "Nightly", "scopes": ["dashboard:read"] });
+    let key = owner.post(keys, key).await.ok();
+    let profile = |letter: &str| {
+        let value = json!({ "note": letter.repeat(2_000) });
+        json!({
+            "notification_settings": value, "events_column_config": value,
+            "has_seen_product_intro_for": value, "hedgehog_config": value,
+        })
+    };
+    owner.patch(me, profile("a")).await.ok();
+    let before = stored_by_owner(&workspace);
+    owner.patch(me, profile("b")).await.ok();
+    let each = stored_by_owner(&workspace) - before;
+    assert!(
+        (16_000..20_000).contains(&each),
+        "an entry contains the old and the new values: {each}"
+    );
+
+    workspace.assert_file_valid().await;
+    let many: Vec<_> = (0..67).map(|number| large_entry(&workspace, number)).collect();
+    let filled =
+        workspace.app.operate(move |tx, _| many.iter().try_for_each(|entry| tx.put(entry)));
+    filled.await.expect("written");
+    let mut patched = 0;
+    let refused = loop {
+        let answer = owner.patch(me, profile(&(patched % 10).to_string())).await;
+        if answer.status != 200 {
+            break answer;
+        }
+        patched += 1;
+        assert!(patched < (1 << 20) / each, "{} bytes", stored_by_owner(&workspace));
+    };
+    let told =
+        format!("Your account may store at most {MOST} bytes. This change would exceed that.");
+    refused.assert_error(400, "validation_error", "limit_reached", &told, None);
+    assert!(stored_by_owner(&workspace) <= MOST / 16 * 17);
+    owner.post(&workspace.dashboards(""), large("In an organization")).await.ok();
+    ben.patch(me, profile("a")).await.ok();
+    let one = format!("{keys}{}/", key["id"].as_str().expect("an id"));
+    owner.delete(&one).await.assert_empty(204);
+}
+
+#[tokio::test]
+async fn a_limited_key_that_is_changed_again_and_again_ends_at_the_quota_of_its_organization() {
+    let workspace = with_quota(QUOTA).await;
+    let id = workspace.made.organization_id.to_string();
+    let keys = "/api/personal_api_keys/";
+    let key = json!({ "label": "Own", "scopes": ["*"], "scoped_organizations": [id] });
+    let key = workspace.owner.post(keys, key).await.ok();
+    let one = format!("{keys}{}/", key["id"].as_str().expect("an id"));
+    fill_up(&workspace).await;
+    let mut patched = 0;
+    let refused = loop {
+        let sent = json!({ "label": format!("{patched:040}") });
+        let answer = workspace.owner.patch(&one, sent).await;
+        if answer.status != 200 {
+            break answer;
+        }
+        patched += 1;
+        assert!(patched < 1_000, "{} bytes", stored(&workspace, &id).await);
+    };
+    reached(&refused);
+    assert!(stored(&workspace, &id).await <= QUOTA as u64 / 16 * 17);
+    workspace.owner.delete(&one).await.assert_empty(204);
+    workspace.assert_file_valid().await;
+}
+
+/// Creates a dashboard with this many insights. Returns its path.
+async fn with_insights(workspace: &Workspace, count: usize) -> String {
+    let tile = json!({ "type": "INSIGHT", "name": "An insight", "query": { "kind": "A" } });
+    let template = json!({ "template": {
+        "template_name": "Many", "dashboard_description": "", "dashboard_filters": {},
+        "tiles": vec![tile; count],
+    }});
+    let path = workspace.dashboards("create_from_template_json/");
+    let made = workspace.owner.post(&path, template).await.ok();
+    assert_eq!(made["tiles"].as_array().expect("tiles").len(), count);
+    workspace.dashboards(&format!("{}/", made["id"]))
+}
+
+/// Returns the requests that delete a dashboard.
+fn removals() -> [Value; 2] {
+    [json!({ "deleted": true }), json!({ "deleted": true, "delete_insights": true })]
+}
+
+#[tokio::test]
+async fn beyond_the_quota_dashboards_of_any_size_are_removed() {
+    let workspace = with_quota(4 * QUOTA).await;
+    let mut boards = Vec::new();
+    for count in [150, 245, 600] {
+        for removal in removals() {
+            boards.push((with_insights(&workspace, count).await, removal));
+        }
+    }
+    let new = json!({ "name": "x".repeat(200) });
+    let path = workspace.dashboards("");
+    while workspace.owner.post(&path, new.clone()).await.status == 201 {}
+    for (one, removal) in boards {
+        let removed = workspace.owner.patch(&one, removal).await.ok();
+        assert_eq!(removed["deleted"], true);
+    }
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn near_a_full_disk_keys_are_rolled_rules_end_and_large_dashboards_are_removed() {
+    let workspace = Workspace::new().await;
+    workspace.member("ben", Level::Member).await;
+    let mut boards = Vec::new();
+    for removal in removals() {
+        boards.push((with_insights(&workspace, 150).await, removal));
+    }
+    let rules = format!("{}access_controls/", boards[0].0);
+    let member = workspace.membership("ben@corp.example").await;
+    let rule = |level: Value| json!({ "access_level": level, "organization_member": member });
+    workspace.owner.put(&rules, rule(json!("none"))).await.ok();
+    // The operator created the key, so there is no record of its creator's permissions.
+    let leaked = workspace.key(OWNER, &["dashboard:read"]).await;
+    let leaked = leaked.get("/api/personal_api_keys/@current/").await.ok();
+    let key = workspace.owner.key.clone().expect("a key");
+    workspace.app.close().await;
+
+    let (app, owner) = serve(&workspace.path(), &key, Some(usize::MAX));
+    owner.put(&rules, rule(Value::Null)).await.assert_empty(204);
+    for (one, removal) in boards {
+        owner.patch(&one, removal).await.ok();
+    }
+    app.close().await;
+    drop(owner);
+
+    // Free space is between half of the reserve and the reserve.
+    let store = Store::open(&workspace.path(), 4 << 20).expect("it opens");
+    let free = FreeSpace::of(&store).get().expect("free space").free;
+    store.close().await;
+    drop(store);
+    let reserve = usize::try_from(free / 2 * 3).expect("a size");
+    let (app, owner) = serve(&workspace.path(), &key, Some(reserve));
+    let new = owner.post(&workspace.dashboards(""), json!({ "name": "Refused" })).await;
+    assert_eq!(new.status, 503);
+    let path = format!("/api/personal_api_keys/{}/roll/", leaked["id"].as_str().expect("an id"));
+    owner.post(&path, json!({ "grace_seconds": 0 })).await.ok();
+    app.close().await;
+}
+
+/// Opens the file with this reserve of free disk space.
+fn serve(path: &Path, key: &str, reserve: Option<usize>) -> (App, TestClient) {
+    let mut config = Config::default();
+    config.caps.disk_reserve = reserve;
+    let app = App::new(Store::open(path, 4 << 20).expect("it opens"), config).expect("it serves");
+    let caller = TestClient::of(router(app.clone()), key);
+    (app, caller)
+}
+
+#[tokio::test]
+async fn near_a_full_disk_what_adds_is_refused_and_what_removes_goes_on() {
+    let workspace = Workspace::new().await;
+    let (path, boards) = (workspace.path(), workspace.dashboards(""));
+    let made = workspace.owner.post(&boards, large("Large")).await.ok();
+    let one = workspace.dashboards(&format!("{}/", made["id"]));
+    let sharing = format!("{one}sharing/");
+    workspace.owner.patch(&sharing, json!({ "enabled": true })).await.ok();
+    let key = workspace.owner.key.clone().expect("a key");
+    workspace.app.close().await;
+
+    // A reserve larger than any disk.
+    let (app, owner) = serve(&path, &key, Some(usize::MAX));
+    let answer = owner.post(&boards, large("Refused")).await;
+    assert_eq!((answer.status, &answer.body["code"]), (503, &json!("unavailable")));
+    assert!(answer.headers.contains_key("retry-after"));
+    owner.get(&one).await.ok();
+    owner.patch(&one, json!({ "description": "" })).await.ok();
+    owner.patch(&one, json!({ "deleted": true })).await.ok();
+    assert_eq!(owner.patch(&one, json!({ "deleted": false })).await.status, 503);
+    app.close().await;
+    drop(owner);
+
+    let (app, owner) = serve(&path, &key, Some(0));
+    owner.post(&boards, large("There is room")).await.ok();
+    app.close().await;
+}

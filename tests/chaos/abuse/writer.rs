@@ -1,0 +1,303 @@
+//! Tests of the single writer: fairness between tenants, large responses, expensive copies, and stored responses.
+
+use std::sync::{Arc, Mutex, mpsc};
+
+use futures_util::FutureExt;
+use serde_json::{Value, json};
+use steward::error::Result;
+use steward::fair_queue::Consumer;
+use steward::idempotency::{
+    self, IdempotencyRequest, IdempotentResponse, MAX_RESPONSES_PER_REQUESTER, StoredBodyPart,
+    StoredObjectRef, StoredResponse,
+};
+use steward::ids::RequesterId;
+use steward::store::{Store, Tx, WriteTx};
+use steward::time::Timestamp;
+
+use crate::support::dashboards::make;
+use crate::support::idempotency::{post_once, stored};
+use crate::support::{TestClient, TestResponse, Workspace};
+
+/// Blocks the writer until the sender is used or dropped.
+fn hold(store: &Store) -> (impl Future<Output = Result<()>> + use<>, mpsc::Sender<()>) {
+    let (release, released) = mpsc::channel();
+    let (released, store) = (Mutex::new(released), store.clone());
+    let held = async move {
+        let wait = move |_: &mut WriteTx<'_>| {
+            let _ = released.lock().expect("one holder").recv();
+            Ok(())
+        };
+        store.write(wait).await
+    };
+    (held, release)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_waits_for_few_of_the_writes_that_another_queued_before() {
+    const GREEDY: u64 = 500;
+    let workspace = Workspace::new().await;
+    let store = workspace.app.store();
+    let (held, release) = hold(store);
+    let mut held = Box::pin(held);
+    assert!((&mut held).now_or_never().is_none());
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let mut queued: Vec<_> = (0..=GREEDY)
+        .map(|number| {
+            let (order, user) = (Arc::clone(&order), 1 + number / GREEDY);
+            let ran = move |_: &mut WriteTx<'_>| {
+                order.lock().expect("the order").push(user);
+                Ok(())
+            };
+            Box::pin(store.write_for(Some(Consumer::User(user)), ran))
+        })
+        .collect();
+    assert!(queued.iter_mut().all(|write| write.now_or_never().is_none()));
+    release.send(()).expect("held");
+    held.await.expect("released");
+    for write in queued {
+        write.await.expect("served");
+    }
+    let order = order.lock().expect("the order");
+    let before = order.iter().position(|user| *user == 2).expect("it ran");
+    assert!(before <= 1, "{before} of {GREEDY} writes of another tenant ran first");
+}
+
+/// Adds this many texts of 4,000 characters to a dashboard.
+async fn fill(caller: &TestClient, one: &str, count: usize) -> Value {
+    let mut shown = Value::Null;
+    for _ in 0..count.div_ceil(200) {
+        let tiles = vec![json!({ "text": { "body": "x".repeat(4_000) } }); count.min(200)];
+        shown = caller.patch(one, json!({ "tiles": tiles })).await.ok();
+    }
+    shown
+}
+
+#[tokio::test]
+async fn a_write_behind_a_large_answer_does_not_wait_for_it() {
+    let workspace = Workspace::new().await;
+    let (eve, hers) = workspace.outsider("eve").await;
+    let light = format!("/api/projects/{}/dashboards/", hers["project_id"]);
+    let (_, heavy) = make(&workspace, &workspace.owner, json!({})).await;
+    fill(&workspace.owner, &heavy, 400).await;
+    for round in 0..5 {
+        let answered = Mutex::new(Vec::new());
+        let note = |who| answered.lock().expect("the order").push(who);
+        let large = async {
+            let sent = json!({ "name": format!("Heavy {round}") });
+            let answer = workspace.owner.patch(&heavy, sent).await;
+            note("large");
+            answer.ok();
+        };
+        let small = async {
+            let answer = eve.post(&light, json!({ "name": "Light" })).await;
+            note("small");
+            answer.ok();
+        };
+        tokio::join!(large, small);
+        let answered = answered.into_inner().expect("the order");
+        assert_eq!(answered, ["small", "large"], "round {round}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_with_a_large_answer_is_no_refused_write() {
+    let workspace = Workspace::new().await;
+    let (_, heavy) = make(&workspace, &workspace.owner, json!({})).await;
+    fill(&workspace.owner, &heavy, 400).await;
+    workspace.owner.patch(&heavy, json!({ "name": "Heavy" })).await.ok();
+    let template = json!({ "template": {
+        "template_name": "T", "dashboard_description": "", "dashboard_filters": {},
+        "tiles": [{ "type": "TEXT", "body": "x" }],
+    }});
+    let path = workspace.dashboards("create_from_template_json/");
+    workspace.owner.post(&path, template).await.ok();
+    assert_eq!(workspace.app.store().metrics(0).refused, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_large_answer_shows_the_state_that_its_own_write_left() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (_, one) = make(&workspace, owner, json!({})).await;
+    fill(owner, &one, 30).await;
+    let patches: Vec<_> = (0..12)
+        .map(|number| {
+            let (owner, one) = (owner.clone(), one.clone());
+            tokio::spawn(async move {
+                let name = format!("Name {number}");
+                let answer = owner.patch(&one, json!({ "name": name })).await;
+                let version = |answer: &TestResponse| {
+                    let tag = answer.headers["etag"].to_str().expect("a tag").to_owned();
+                    let version = tag.trim_matches('"').split('-').next().expect("a version");
+                    version.parse::<u64>().expect("a number")
+                };
+                let version = version(&answer);
+                assert_eq!(answer.ok()["name"], name);
+                version
+            })
+        })
+        .collect();
+    let mut versions = Vec::new();
+    for patch in patches {
+        versions.push(patch.await.expect("an answer"));
+    }
+    versions.sort_unstable();
+    versions.dedup();
+    assert_eq!(versions.len(), 12, "two responses show the same state");
+    workspace.assert_file_valid().await;
+}
+
+const TOO_HEAVY: &str = "Ensure the tiles have no more than 1048576 bytes of JSON in total.";
+
+#[tokio::test]
+async fn a_copy_counts_the_layouts_of_its_tiles() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (id, one) = make(&workspace, owner, json!({})).await;
+    let texts = vec![json!({ "text": { "body": "x" } }); 40];
+    let shown = owner.patch(&one, json!({ "tiles": texts })).await.ok();
+    let ids: Vec<_> =
+        shown["tiles"].as_array().expect("tiles").iter().map(|tile| &tile["id"]).collect();
+    let wide = json!({ "sm": { "note": "x".repeat(30_000) } });
+    for half in ids.chunks(20) {
+        let laid_out: Value = half.iter().map(|id| json!({ "id": id, "layouts": wide })).collect();
+        owner.patch(&one, json!({ "tiles": laid_out })).await.ok();
+    }
+    let before = std::fs::metadata(workspace.path()).expect("the data file").len();
+    let copies = workspace.dashboards("");
+    let shallow = owner.post(&copies, json!({ "use_dashboard": id })).await;
+    shallow.assert_invalid("use_dashboard", "max_length", TOO_HEAVY);
+    let deep = json!({ "use_dashboard": id, "duplicate_tiles": true });
+    let deep = owner.post(&copies, deep).await;
+    deep.assert_invalid("duplicate_tiles", "max_length", TOO_HEAVY);
+    let after = std::fs::metadata(workspace.path()).expect("the data file").len();
+    assert_eq!(before, after, "a failed copy must not grow the data file");
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_dashboard_of_a_thousand_tiles_with_small_layouts_is_copied() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (id, one) = make(&workspace, owner, json!({})).await;
+    let layouts = json!({ "sm": { "x": 0, "y": 0, "w": 6, "h": 5 }, "xs": { "x": 0, "y": 0 } });
+    let text = json!({ "text": { "body": "x" }, "layouts": layouts, "color": "blue" });
+    owner.patch(&one, json!({ "tiles": vec![text; 1_000] })).await.ok();
+    let copy = owner.post(&workspace.dashboards(""), json!({ "use_dashboard": id })).await.ok();
+    assert_eq!(copy["tiles"].as_array().map(Vec::len), Some(1_000));
+    workspace.assert_file_valid().await;
+}
+
+/// Every change to what tiles show must update the stored weight of all dashboards that show it. `check` verifies it.
+#[tokio::test]
+async fn the_weight_of_a_dashboard_is_kept_through_all_that_changes_it() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let template = json!({ "template": {
+        "template_name": "T", "dashboard_description": "", "dashboard_filters": {},
+        "tiles": [
+            { "type": "TEXT", "body": "words", "layouts": {} },
+            { "type": "INSIGHT", "name": "I", "query": { "kind": "Q" }, "layouts": {} },
+        ],
+    }});
+    let path = workspace.dashboards("create_from_template_json/");
+    let source = owner.post(&path, template).await.ok();
+    let one = workspace.dashboards(&format!("{}/", source["id"]));
+    let shallow = json!({ "use_dashboard": source["id"] });
+    let (other, copy) = make(&workspace, owner, shallow).await;
+    let deep = json!({ "use_dashboard": source["id"], "duplicate_tiles": true });
+    make(&workspace, owner, deep).await;
+    let (text, insight) = (&source["tiles"][0]["id"], &source["tiles"][1]["id"]);
+    for sent in [
+        json!({ "tiles": [{ "id": text, "text": { "body": "x".repeat(3_000) } }] }),
+        json!({ "tiles": [{ "id": text, "color": "red" }, { "id": insight, "deleted": true }] }),
+        json!({ "tiles": [{ "id": text, "text": { "body": null } }] }),
+        json!({ "tiles": [{ "id": insight, "deleted": false }] }),
+        json!({ "duplicate_tiles": [{ "id": text }, { "id": insight }] }),
+        json!({ "deleted": true, "delete_insights": true }),
+        json!({ "deleted": false }),
+    ] {
+        owner.patch(&one, sent).await.ok();
+        workspace.assert_file_valid().await;
+    }
+    let (_, empty) = make(&workspace, owner, json!({})).await;
+    let to = owner.get(&empty).await.ok()["id"].clone();
+    let sent = json!({ "tile": { "id": insight }, "to_dashboard": to });
+    owner.patch(&format!("{one}move_tile/"), sent).await.assert_empty(200);
+    owner.patch(&copy, json!({ "deleted": true, "delete_insights": true })).await.ok();
+    assert!(other > 0);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn of_a_large_reply_only_what_renders_it_again_is_kept() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let query = json!({ "kind": "HogQLQuery", "query": "x".repeat(30_000) });
+    let tile = json!({ "type": "INSIGHT", "name": "Heavy", "query": query, "layouts": {} });
+    let sent = json!({ "template": {
+        "template_name": "Heavy", "dashboard_description": "", "dashboard_filters": {},
+        "tiles": vec![tile; 30],
+    }});
+    let path = workspace.dashboards("create_from_template_json/");
+    let first = post_once(owner, &path, "one", &sent).await;
+    let copies = workspace.dashboards("");
+    let copy = json!({ "use_dashboard": first.body["id"] });
+    let answer = post_once(owner, &copies, "two", &copy).await;
+    assert_eq!((first.status, answer.status), (200, 201));
+    assert!(answer.bytes.len() > 900_000);
+    assert_eq!(
+        (stored::<StoredBodyPart>(&workspace), stored::<StoredObjectRef>(&workspace)),
+        (0, 2)
+    );
+    let again = post_once(owner, &path, "one", &sent).await;
+    assert_eq!(again.headers["idempotent-replayed"], "true");
+    again.assert_is(
+        200,
+        owner.get(&workspace.dashboards(&format!("{}/", first.body["id"]))).await.body,
+    );
+    let one = workspace.dashboards(&format!("{}/", answer.body["id"]));
+    owner.patch(&one, json!({ "name": "As it is now" })).await.ok();
+    let again = post_once(owner, &copies, "two", &copy).await;
+    let now = owner.get(&one).await;
+    assert_eq!(again.headers["etag"], now.headers["etag"]);
+    again.assert_is(201, now.body);
+    owner.patch(&one, json!({ "deleted": true })).await.ok();
+    post_once(owner, &copies, "two", &copy).await.assert_not_found("Not found.");
+    assert_eq!(owner.get(&copies).await.ok()["count"], 1, "the copy was created twice");
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn the_replies_kept_of_one_requester_are_bounded_and_the_oldest_goes_first() {
+    let workspace = Workspace::new().await;
+    let store = workspace.app.store();
+    let request = |number: u64, by: u128| {
+        let sent = IdempotencyRequest::new(["path"].into_iter(), &number.to_string(), b"{}");
+        sent.to_key(RequesterId(uuid::Uuid::from_u128(by)), None, None)
+    };
+    let at = |number: u64| Timestamp::from_micros(number.cast_signed());
+    let reply =
+        IdempotentResponse { status: 201, version: Some(1), body: b"{}".to_vec(), object: None };
+    let keep = move |tx: &mut WriteTx<'_>| {
+        idempotency::store(tx, &request(0, 2), &reply, at(0))?;
+        (0..=MAX_RESPONSES_PER_REQUESTER)
+            .try_for_each(|number| idempotency::store(tx, &request(number, 1), &reply, at(number)))
+    };
+    store.write(keep).await.expect("kept");
+    let tx = store.snapshot().expect("a snapshot");
+    let is_kept =
+        |number, by| idempotency::find(&*tx, &request(number, by), at(0)).expect("read").is_some();
+    assert_eq!(stored::<StoredResponse>(&workspace) as u64, MAX_RESPONSES_PER_REQUESTER + 1);
+    assert_eq!(
+        [is_kept(0, 1), is_kept(1, 1), is_kept(MAX_RESPONSES_PER_REQUESTER, 1)],
+        [false, true, true]
+    );
+    assert!(is_kept(0, 2), "the response of another requester was deleted");
+    assert_eq!(
+        tx.count::<StoredResponse>(&RequesterId(uuid::Uuid::from_u128(1))).expect("read"),
+        MAX_RESPONSES_PER_REQUESTER
+    );
+    drop(tx);
+    workspace.assert_file_valid().await;
+}

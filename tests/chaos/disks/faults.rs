@@ -1,0 +1,156 @@
+//! Input/output errors while the service runs: requests fail with the standard error body, and the service
+//! recovers by itself.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::{Resource, Rlimit, prlimit};
+use serde_json::{Value, json};
+
+use crate::support::process::{DataFolder, STEWARD, Server, cleared, until};
+
+/// A server whose data file can be made unwritable.
+struct Faulty {
+    site: DataFolder,
+    made: Value,
+    server: Server,
+    /// The dashboards that were created with 201.
+    acknowledged: Vec<(u64, String)>,
+    tried: usize,
+}
+
+impl Faulty {
+    fn new() -> Self {
+        let (site, made) = DataFolder::with_workspace();
+        let mut command = cleared("sh");
+        command.current_dir(site.folder());
+        // While the signal is ignored, a write beyond the limit returns an error instead of killing the
+        // process.
+        command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", STEWARD]);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--json"]);
+        let server = Server::start(&mut command).expect("a server");
+        Self { site, made, server, acknowledged: Vec::new(), tried: 0 }
+    }
+
+    fn key(&self) -> &str {
+        self.made["api_key"].as_str().unwrap()
+    }
+
+    fn path(&self) -> String {
+        format!("/api/projects/{}/dashboards/", self.made["project_id"])
+    }
+
+    /// Makes every write beyond this size of a file fail.
+    fn limit_files(&self, bytes: Option<u64>) {
+        let limit = Rlimit { current: bytes, maximum: None };
+        prlimit(Some(self.server.pid()), Resource::Fsize, limit).expect("the limit can be set");
+    }
+
+    /// Creates a dashboard. The response must be 201 or a prompt 503.
+    fn create(&mut self) -> u16 {
+        self.tried += 1;
+        let name = format!("Dashboard {}", self.tried);
+        let body = json!({ "name": name, "description": "x".repeat(16_000) });
+        let begun = Instant::now();
+        let reply = self.server.post(&self.path(), self.key(), &body);
+        assert!(begun.elapsed() < Duration::from_secs(10), "a write took too long");
+        if reply.status == 201 {
+            self.acknowledged.push((reply.json()["id"].as_u64().unwrap(), name));
+        } else {
+            reply.assert_error(503, "server_error", "unavailable");
+        }
+        reply.status
+    }
+
+    /// Reads the list, which must return 200 or 503. Returns whether the service reports that it is ready.
+    fn read(&self) -> bool {
+        let read = self.server.get(&self.path(), self.key());
+        if read.status != 200 {
+            read.assert_error(503, "server_error", "unavailable");
+        }
+        assert_eq!(self.server.get("/_livez", "").status, 200);
+        let ready = self.server.get("/_readyz", "");
+        if ready.status != 200 {
+            ready.assert_error(503, "server_error", "unavailable");
+        }
+        ready.status == 200
+    }
+
+    /// Makes the file writable again and waits until the service accepts writes.
+    fn heal(&mut self) {
+        self.limit_files(None);
+        until("the service accepts writes again", || (self.create() == 201).then_some(()));
+        assert!(self.read(), "the service must be ready");
+        for _ in 0..10 {
+            assert_eq!(self.create(), 201);
+        }
+        self.has_everything();
+        self.site.check();
+    }
+
+    fn has_everything(&self) {
+        let found = self.server.dashboards(&self.made["project_id"], self.key());
+        let lost: Vec<_> = self.acknowledged.iter().filter(|one| !found.contains(one)).collect();
+        assert!(lost.is_empty(), "{lost:?}");
+    }
+
+    /// Stops the server with `end` and asserts that a new one has all acknowledged dashboards.
+    fn restart(self, end: impl FnOnce(Server)) {
+        end(self.server);
+        self.site.check();
+        let server = self.site.serve(&[]);
+        Self { server, ..self }.has_everything();
+    }
+}
+
+#[test]
+fn a_file_that_cannot_grow_refuses_writes_for_as_long_as_it_lasts_and_loses_nothing() {
+    let mut faulty = Faulty::new();
+    assert_eq!(faulty.create(), 201);
+    for _ in 0..2 {
+        faulty.limit_files(Some(faulty.site.data().metadata().unwrap().len()));
+        let refused = (0..500).find(|_| faulty.create() == 503);
+        assert!(refused.is_some(), "no write failed");
+        let mut unready = 0;
+        for _ in 0..20 {
+            faulty.create();
+            unready += usize::from(!faulty.read());
+        }
+        assert!(unready > 0, "the service must report that it is not ready");
+        faulty.heal();
+    }
+    faulty.restart(|server| {
+        let log = server.stop();
+        assert!(log.contains("the data file failed"), "{log}");
+    });
+}
+
+#[test]
+fn a_file_that_cannot_be_written_at_all_refuses_writes_and_loses_nothing() {
+    let mut faulty = Faulty::new();
+    assert_eq!(faulty.create(), 201);
+    faulty.limit_files(Some(0));
+    for _ in 0..5 {
+        assert_eq!(faulty.create(), 503);
+        assert!(!faulty.read(), "the service must report that it is not ready");
+    }
+    faulty.heal();
+    faulty.restart(|server| drop(server.stop()));
+}
+
+#[test]
+fn a_service_that_waits_for_its_file_stops_when_it_is_told_to() {
+    let mut faulty = Faulty::new();
+    assert_eq!(faulty.create(), 201);
+    faulty.limit_files(Some(0));
+    assert_eq!(faulty.create(), 503);
+    faulty.restart(|server| drop(server.stop()));
+}
+
+#[test]
+fn a_kill_in_the_midst_of_a_fault_loses_nothing() {
+    let mut faulty = Faulty::new();
+    assert_eq!(faulty.create(), 201);
+    faulty.limit_files(Some(0));
+    assert_eq!(faulty.create(), 503);
+    faulty.restart(Server::kill);
+}

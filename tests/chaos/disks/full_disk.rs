@@ -1,0 +1,172 @@
+//! The real binary on a full file system and on a read-only one.
+//!
+//! The server gets a small file system in a mount namespace of its own. If the tests do not run as root, the
+//! namespace is inside a user namespace.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use rustix::process::geteuid;
+use serde_json::{Value, json};
+
+use crate::support::process::{CommandOutput, DataFolder, STEWARD, Server, tool, until};
+
+/// Runs a script in a shell in its own mount namespace. `$0` is the binary, `$1` the mount point.
+fn in_namespace(site: &DataFolder, script: &str) -> Command {
+    let mut command = tool("unshare", "util-linux");
+    if !geteuid().is_root() {
+        command.args(["--user", "--map-root-user"]);
+    }
+    command.args(["--mount", "sh", "-c", script, STEWARD]).arg(site.path("disk"));
+    command
+}
+
+/// Whether such namespaces are available. As root they must be.
+fn possible(site: &DataFolder) -> bool {
+    fs::create_dir(site.path("disk")).expect("a folder");
+    let tried =
+        CommandOutput::new(&mut in_namespace(site, "mount -t tmpfs -o size=1m none \"$1\""));
+    if tried.code == Some(0) {
+        return true;
+    }
+    eprintln!("NOT TESTED: no file system can be mounted here: {tried:?}");
+    assert!(!geteuid().is_root(), "root must be able to mount a file system: {tried:?}");
+    false
+}
+
+/// A server on a small file system.
+struct Small {
+    server: Server,
+    site: DataFolder,
+}
+
+impl Small {
+    /// Starts the server with this disk reserve.
+    fn keeping(reserve: &str) -> Option<Self> {
+        let site = DataFolder::empty();
+        if !possible(&site) {
+            return None;
+        }
+        let script = format!(
+            "mount -t tmpfs -o size=6m none \"$1\" && cd \"$1\" && exec \"$0\" serve \
+             --listen 127.0.0.1:0 --json --data \"$1/steward.redb\" --disk-reserve {reserve}"
+        );
+        let server = Server::start(&mut in_namespace(&site, &script)).expect("a server");
+        Some(Self { server, site })
+    }
+
+    /// Returns the path, outside the namespace, of a file on that file system.
+    fn path(&self, name: &str) -> PathBuf {
+        let disk = self.site.path("disk");
+        let root = format!("/proc/{}/root", self.server.pid().as_raw_nonzero());
+        PathBuf::from(root).join(disk.strip_prefix("/").expect("an absolute path")).join(name)
+    }
+}
+
+#[test]
+fn a_full_file_system_refuses_writes_for_as_long_as_it_is_full_and_loses_nothing() {
+    let Some(small) = Small::keeping("0") else { return };
+    let server = &small.server;
+    let key = fs::read_to_string(small.path("steward.redb.first-key")).expect("a key");
+    let (key, project) = (key.trim_end(), &server.startup_message()["project_id"]);
+    let path = format!("/api/projects/{project}/dashboards/");
+    let mut acknowledged: Vec<(u64, String)> = Vec::new();
+    let mut create = |number: usize| {
+        let name = format!("Dashboard {number}");
+        let body = json!({ "name": name, "description": "x".repeat(16_000) });
+        let reply = server.post(&path, key, &body);
+        if reply.status == 201 {
+            acknowledged.push((reply.json()["id"].as_u64().expect("an id"), name));
+        } else {
+            reply.assert_error(503, "server_error", "unavailable");
+        }
+        reply.status
+    };
+    assert_eq!(create(0), 201);
+    for round in 0..2 {
+        // Another program uses all remaining space.
+        let other = small.path("filler");
+        let filled = fs::write(&other, vec![1; 8 << 20]);
+        assert!(filled.is_err_and(|error| error.kind() == std::io::ErrorKind::StorageFull));
+        let refused = (1..300).find(|number| create(round * 1000 + number) == 503);
+        assert!(refused.is_some(), "no write failed on the full file system");
+        let read = (0..40).filter(|number| {
+            create(round * 1000 + 400 + number);
+            server.get(&path, key).status == 200
+        });
+        assert!(read.count() >= 30, "writes disturbed too many reads");
+        fs::remove_file(&other).expect("the filler removed");
+        until("the service accepts writes again", || {
+            (create(round * 1000 + 999) == 201).then_some(())
+        });
+    }
+    let found = server.dashboards(project, key);
+    let lost: Vec<_> = acknowledged.iter().filter(|one| !found.contains(one)).collect();
+    assert!(lost.is_empty(), "{lost:?}");
+    let data = small.path("steward.redb").into_os_string().into_string().expect("text");
+    assert_eq!(small.site.json(&["check", "--data", &data])["problem_count"], 0);
+    let log = small.server.stop();
+    assert!(log.contains("the data file failed"), "{log}");
+}
+
+#[test]
+fn near_a_full_file_system_what_adds_is_refused_and_what_removes_goes_on() {
+    let Some(small) = Small::keeping("1MiB") else { return };
+    let server = &small.server;
+    let key = fs::read_to_string(small.path("steward.redb.first-key")).expect("a key");
+    let (key, project) = (key.trim_end(), &server.startup_message()["project_id"]);
+    let path = format!("/api/projects/{project}/dashboards/");
+    let body = json!({ "name": "A", "description": "x".repeat(16_000) });
+    let first = server.post(&path, key, &body).ok();
+    let mut created = 1;
+    let refused = loop {
+        let reply = server.post(&path, key, &body);
+        if reply.status != 201 {
+            break reply;
+        }
+        created += 1;
+        assert!(created < 600, "600 writes of 16 KB cannot fit in 5 MiB");
+    };
+    refused.assert_error(503, "server_error", "unavailable");
+    let one = format!("{path}{}/", first["id"]);
+    let deleted = server.send("PATCH", &one, key, Some(&json!({ "deleted": true })));
+    assert_eq!(deleted.status, 200);
+    let log = small.server.stop();
+    assert!(log.contains("the disk is nearly full"), "{log}");
+    assert!(!log.contains("the data file failed"), "the disk became full: {log}");
+}
+
+#[test]
+fn a_read_only_file_system_is_refused_in_one_line_and_nothing_is_changed() {
+    let (site, _) = DataFolder::with_workspace();
+    if !possible(&site) {
+        return;
+    }
+    let before = fs::read(site.data()).expect("the file");
+    let script = "mount --bind \"$1/..\" \"$1\" && mount -o remount,bind,ro \"$1\" && \
+                  exec \"$0\" serve --listen 127.0.0.1:0 --json --data \"$1/steward.redb\"";
+    let refused = Server::start(&mut in_namespace(&site, script)).err().expect("a refusal");
+    refused.assert_failed("Read-only file system");
+    assert!(fs::read(site.data()).expect("the file") == before);
+    site.serve(&[]).stop();
+}
+
+#[test]
+fn of_two_servers_on_one_file_the_second_is_refused_and_the_first_goes_on() {
+    let (site, made) = DataFolder::with_workspace();
+    let (key, project) = (made["api_key"].as_str().expect("a key"), &made["project_id"]);
+    let path = format!("/api/projects/{project}/dashboards/");
+    let first = site.serve(&[]);
+    let before = first.post(&path, key, &json!({ "name": "before" })).ok();
+    for _ in 0..3 {
+        let refused = site.try_serve(&[]).err().expect("a refusal");
+        refused.assert_failed("steward.redb is in use by another steward process");
+    }
+    let after = first.post(&path, key, &json!({ "name": "after" })).ok();
+    let named =
+        |made: &Value| (made["id"].as_u64().unwrap(), made["name"].as_str().unwrap().to_owned());
+    assert_eq!(first.dashboards(project, key), [named(&after), named(&before)]);
+    first.stop();
+    site.check();
+}

@@ -1,0 +1,366 @@
+//! Input/output errors at every disk access: each response is a success whose change stays, or a 503 without
+//! a partial change, and the service recovers by itself.
+//!
+//! Each request of a day is repeated. First its first disk access fails, then its second, and so on, until
+//! the request makes no further access. `STEWARD_FAULTS=all` makes every read fail instead of a sample.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use steward::config::Config;
+
+use crate::disks::power_cuts::dump;
+use crate::support::day::{QUICK_REQUESTS, SampleWorkload};
+use crate::support::sim::{self, Access, EIO, ENOSPC, EROFS, Fault, SimFileSystem, TestRng};
+use crate::support::{TestResponse, Workspace, eventually};
+
+/// How many workspaces run in parallel: each waits for its file most of the time.
+const SIDE_BY_SIDE: usize = 7;
+
+/// More accesses than any request makes.
+const ENOUGH: usize = 2_000;
+
+/// A workspace on a disk that can fail.
+struct Faulty {
+    workspace: Workspace,
+    disk: SimFileSystem,
+    /// The acknowledged dashboards by path, each with its version.
+    known: BTreeMap<String, (u64, Value)>,
+    /// The last refused request, if it is being retried.
+    tried: Option<usize>,
+    /// How many accesses had failed when the service was last ready.
+    seen: u64,
+    tally: Tally,
+}
+
+/// The outcomes of the faults.
+#[derive(Debug, Default, Clone, Copy)]
+struct Tally {
+    faults: usize,
+    refused: usize,
+    /// How often the service reported that it is not ready.
+    unready: usize,
+    /// How often a refused change was done nevertheless.
+    done: usize,
+}
+
+fn version(answer: &TestResponse) -> u64 {
+    let tag = answer.headers["etag"].to_str().expect("a tag").trim_matches('"');
+    tag.split('-').next().expect("a version").parse().expect("a number")
+}
+
+impl Faulty {
+    async fn new() -> Self {
+        let disk = SimFileSystem::default();
+        let mut config = Config::default();
+        config.file_system = Arc::new(disk.clone());
+        // Every read goes to the file.
+        config.page_cache = 0;
+        let workspace = Workspace::with(config).await;
+        Self {
+            workspace,
+            disk,
+            known: BTreeMap::new(),
+            tried: None,
+            seen: 0,
+            tally: Tally::default(),
+        }
+    }
+
+    async fn recover(&mut self) {
+        let workspace = self.workspace.clone();
+        let ready = workspace.anonymous().get("/_readyz").await;
+        if ready.status != 200 {
+            ready.assert_error(503, "server_error", "unavailable", UNAVAILABLE, None);
+            self.tally.unready += 1;
+        }
+        // The service notices a failed read a moment later.
+        let list = workspace.dashboards("?limit=1");
+        let mut tries = 0;
+        loop {
+            eventually("the service is ready again", || {
+                workspace.app.store().ready().then_some(())
+            })
+            .await;
+            let read = workspace.owner.get(&list).await;
+            if read.status == 200 {
+                self.seen = self.disk.fired();
+                return;
+            }
+            read.assert_error(503, "server_error", "unavailable", UNAVAILABLE, None);
+            tries += 1;
+            assert!(tries < 100_000, "the service does not read again");
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Makes a request with `faults`, and looks at the result after they are over. Returns `None` if the day
+    /// has no such request now, else whether no fault happened.
+    async fn strike(
+        &mut self,
+        day: &mut SampleWorkload<'_>,
+        at: usize,
+        faults: Vec<Fault>,
+    ) -> Option<bool> {
+        self.disk.fail(faults, (self.tally.faults * 7 + at) as u64);
+        let answer = day.request(at).await?;
+        // A fault may also happen after the previous request, in background work.
+        let struck = self.disk.fired() > self.seen;
+        match answer.status {
+            200..300 => {}
+            503 => answer.assert_error(503, "server_error", "unavailable", UNAVAILABLE, None),
+            // The refused previous attempt was done nevertheless.
+            400 | 404 => assert_eq!(self.tried, Some(at), "{}", answer.body),
+            status => panic!("{at}: {status} {}", answer.body),
+        }
+        self.tried =
+            (answer.status == 503).then_some(at).or(self.tried.filter(|tried| *tried == at));
+        if struck {
+            self.tally.faults += 1;
+            self.tally.refused += usize::from(answer.status == 503);
+            self.recover().await;
+        } else {
+            assert_ne!(answer.status, 503, "{at}: refused without a fault");
+        }
+        self.disk.fail([], 0);
+        self.look(day, answer.status == 503).await;
+        Some(!struck)
+    }
+
+    /// Asserts that all known dashboards are unchanged, or, after a refused request, changed completely or
+    /// not at all.
+    async fn look(&mut self, day: &SampleWorkload<'_>, refused: bool) {
+        for path in day.dashboards() {
+            let found = self.workspace.owner.get(&path).await;
+            let before = self.known.get(&path);
+            if found.status == 404 {
+                // The dashboard was deleted, or a refused request deletes it.
+                continue;
+            }
+            let now = (version(&found), found.ok());
+            if let Some(before) = before.filter(|_| refused) {
+                assert!(
+                    now.0 == before.0 || now.0 == before.0 + 1,
+                    "{path} has an unexpected version"
+                );
+                assert!(now.0 != before.0 || now.1 == before.1, "{path} is partially changed");
+                self.tally.done += usize::from(now.0 != before.0);
+            }
+            self.known.insert(path, now);
+        }
+    }
+
+    /// Asserts that everything that the service shows is on disk.
+    async fn end(self) -> Tally {
+        self.workspace.assert_file_valid().await;
+        self.workspace.app.close().await;
+        let world = self.disk.world();
+        let open = async |world| {
+            let disk = SimFileSystem::holding(world);
+            let store = sim::open(&disk, &self.workspace.path(), 0).expect("a store");
+            let held = dump(&store);
+            store.close().await;
+            held
+        };
+        let shown = open(world.shown()).await;
+        assert!(
+            open(world.after_power_cut(&mut TestRng(1))).await == shown,
+            "the service showed a state that is not on disk"
+        );
+        self.tally
+    }
+}
+
+const UNAVAILABLE: &str = "The service is temporarily unavailable. Try again shortly.";
+
+fn fault(access: Access, after: usize) -> Fault {
+    let errno = if after.is_multiple_of(2) { EIO } else { ENOSPC };
+    Fault { access, after: after as u64, times: 1, errno }
+}
+
+/// For each request, makes one access of this kind after another fail; `next` returns the number of the next
+/// access.
+async fn every(access: Access, next: fn(usize) -> usize) -> Tally {
+    let runs = (0..SIDE_BY_SIDE).map(|part| {
+        tokio::spawn(async move {
+            let mut faulty = Faulty::new().await;
+            let workspace = faulty.workspace.clone();
+            let mut day = SampleWorkload::new(&workspace, part);
+            for at in 0..QUICK_REQUESTS {
+                let mut after = 0;
+                while at % SIDE_BY_SIDE == part && after < ENOUGH {
+                    match faulty.strike(&mut day, at, vec![fault(access, after)]).await {
+                        Some(false) => after = next(after),
+                        _ => break,
+                    }
+                }
+                if at % SIDE_BY_SIDE != part {
+                    faulty.strike(&mut day, at, Vec::new()).await;
+                }
+                assert!(after < ENOUGH, "{at} makes too many accesses");
+            }
+            faulty.end().await
+        })
+    });
+    total(runs).await
+}
+
+async fn total(runs: impl Iterator<Item = tokio::task::JoinHandle<Tally>>) -> Tally {
+    let mut all = Tally::default();
+    for run in runs.collect::<Vec<_>>() {
+        let tally = run.await.expect("a run");
+        all.faults += tally.faults;
+        all.refused += tally.refused;
+        all.unready += tally.unready;
+        all.done += tally.done;
+    }
+    all
+}
+
+fn report(what: &str, tally: Tally, begun: Instant) {
+    println!(
+        "{what}: {} faults, {} requests refused with 503, {} of them done nevertheless; {} times unready; {:?}",
+        tally.faults,
+        tally.refused,
+        tally.done,
+        tally.unready,
+        begun.elapsed()
+    );
+    assert!(tally.faults > 0 && tally.unready > 0);
+}
+
+/// Whether to make every access fail instead of a sample.
+fn all() -> bool {
+    std::env::var("STEWARD_FAULTS").is_ok_and(|told| told == "all")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_failed_write_is_refused_or_done_and_the_service_recovers() {
+    let begun = Instant::now();
+    let next = if all() { |after| after + 1 } else { |after| after + 3 };
+    report("failed writes", every(Access::Write, next).await, begun);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_failed_sync_is_refused_or_done_and_the_service_recovers() {
+    let begun = Instant::now();
+    let tally = every(Access::Sync, |after| after + 1).await;
+    report("failed syncs", tally, begun);
+    assert_eq!(tally.faults, tally.refused);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_failed_growth_is_refused_and_the_service_recovers() {
+    let begun = Instant::now();
+    let mut faulty = Faulty::new().await;
+    let path = faulty.workspace.dashboards("");
+    let body = json!({ "name": "large", "description": "x".repeat(16_000) });
+    let mut made = 0;
+    while faulty.tally.faults < 3 {
+        faulty.disk.fail([fault(Access::SetLen, 0)], 0);
+        let answer = faulty.workspace.owner.post(&path, body.clone()).await;
+        if faulty.disk.fired() == faulty.seen {
+            made += 1;
+            answer.ok();
+            continue;
+        }
+        answer.assert_error(503, "server_error", "unavailable", UNAVAILABLE, None);
+        faulty.tally.faults += 1;
+        faulty.tally.refused += 1;
+        faulty.recover().await;
+    }
+    let found = faulty.workspace.owner.get(&path).await.ok()["count"].as_u64().expect("a count");
+    // The file shrinks after a commit is on disk, so a refused change may be done.
+    assert!((made..=made + 3).contains(&found), "{found} of {made}");
+    faulty.tally.done = usize::try_from(found - made).expect("few");
+    report("failed changes of the length", faulty.end().await, begun);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_failed_read_is_refused_or_done_and_the_service_recovers() {
+    let begun = Instant::now();
+    let next = if all() { |after| after + 1 } else { |after| 2 * after + 1 };
+    report("failed reads", every(Access::Read, next).await, begun);
+}
+
+/// The disk continues to fail while the file is rewritten and opened again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_fails_while_the_service_recovers_is_recovered_from_too() {
+    let begun = Instant::now();
+    let runs = (0..SIDE_BY_SIDE).map(|part| {
+        tokio::spawn(async move {
+            let mut faulty = Faulty::new().await;
+            let workspace = faulty.workspace.clone();
+            let mut dice = TestRng(part as u64);
+            let mut day = SampleWorkload::new(&workspace, part);
+            for at in 0..QUICK_REQUESTS {
+                let accesses =
+                    [Access::Write, Access::Sync, Access::SetLen, Access::Folder, Access::Read];
+                let mut struck = vec![fault(Access::Sync, dice.below(2))];
+                for _ in 0..=dice.below(3) {
+                    let access = accesses[dice.below(5)];
+                    let after = dice.below(if access == Access::Read { 300 } else { 30 });
+                    struck.push(fault(
+                        access,
+                        if access == Access::Folder { after % 3 } else { after },
+                    ));
+                }
+                faulty.strike(&mut day, at, struck).await;
+                faulty.strike(&mut day, at, Vec::new()).await;
+            }
+            faulty.end().await
+        })
+    });
+    report("faults upon faults", total(runs).await, begun);
+}
+
+/// Like a file system that found itself damaged: nothing can be written until an operator repairs it.
+#[tokio::test]
+async fn a_disk_that_turns_read_only_refuses_writes_until_it_is_mended() {
+    let mut faulty = Faulty::new().await;
+    let path = faulty.workspace.dashboards("");
+    let owner = faulty.workspace.owner.clone();
+    let made = owner.post(&path, json!({ "name": "before" })).await.ok();
+    let never = |access| Fault { access, after: 0, times: u64::MAX, errno: EROFS };
+    faulty.disk.fail([Access::Write, Access::SetLen, Access::Sync, Access::Folder].map(never), 0);
+    for _ in 0..3 {
+        let refused = owner.post(&path, json!({ "name": "lost" })).await;
+        refused.assert_error(503, "server_error", "unavailable", UNAVAILABLE, None);
+        assert_eq!(faulty.workspace.anonymous().get("/_readyz").await.status, 503);
+        assert_eq!(faulty.workspace.anonymous().get("/_livez").await.status, 200);
+    }
+    faulty.disk.fail([], 0);
+    faulty.recover().await;
+    let after = owner.post(&path, json!({ "name": "after" })).await.ok();
+    let found = owner.get(&path).await.ok();
+    let ids: Vec<_> = found["results"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    assert_eq!(ids, [&after["id"], &made["id"]]);
+    faulty.end().await;
+}
+
+#[tokio::test]
+async fn after_a_failed_sync_the_file_is_written_anew_and_nothing_is_left_beside_it() {
+    let mut faulty = Faulty::new().await;
+    let (path, data) = (faulty.workspace.dashboards(""), faulty.workspace.path());
+    let owner = faulty.workspace.owner.clone();
+    // If the disk has no space for a second file or the rename fails, the service continues with the old
+    // file. If it is unknown whether the rename took effect, the service rewrites the file once more.
+    for (after, anew) in [(None, true), (Some(0), false), (Some(1), false), (Some(2), true)] {
+        let before = faulty.disk.world().node(&data);
+        let sync = [fault(Access::Sync, 0)];
+        let folder =
+            after.map(|after| Fault { access: Access::Folder, after, times: 1, errno: ENOSPC });
+        faulty.disk.fail(sync.into_iter().chain(folder), 1);
+        let refused = owner.post(&path, json!({ "name": "lost" })).await;
+        refused.assert_error(503, "server_error", "unavailable", UNAVAILABLE, None);
+        faulty.recover().await;
+        let world = faulty.disk.world();
+        assert_eq!(world.node(&data) != before, anew, "{after:?}");
+        assert_eq!(world.names().collect::<Vec<_>>(), [data.as_path()]);
+    }
+    owner.post(&path, json!({ "name": "kept" })).await.ok();
+    assert_eq!(owner.get(&path).await.ok()["count"], 1);
+    faulty.end().await;
+}

@@ -1,0 +1,7 @@
+//! Disks that lose, refuse or change what was written.
+
+mod bit_rot;
+mod faults;
+mod full_disk;
+mod io_faults;
+mod power_cuts;

@@ -1,0 +1,312 @@
+//! A disaster drill with the real binary: serve under load, back up, kill, damage the file, restore, and
+//! serve again. Also a series of kills at random moments.
+//!
+//! `KILLS` sets the number of kills in the series.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::process::{Connection, DataFolder, Server, until};
+
+const WRITERS: usize = 4;
+const KILLS: u32 = 12;
+
+/// Records of the load by path, each with its expected content.
+type AcknowledgedNames = BTreeMap<String, Value>;
+
+/// The acknowledged state of each record, and the changes whose response never arrived.
+#[derive(Default)]
+struct AcknowledgedWrites {
+    kept: Mutex<AcknowledgedNames>,
+    /// The content that a change under way would give a record, by the record's path.
+    under_way: Mutex<BTreeMap<String, Value>>,
+    over: AtomicBool,
+}
+
+/// Pseudo-random numbers that are the same in every run.
+struct TestRng(u64);
+
+impl TestRng {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+}
+
+/// The paths of the workspace.
+struct WorkspacePaths {
+    key: String,
+    dashboards: String,
+    domains: String,
+    invites: String,
+}
+
+impl WorkspacePaths {
+    fn of(made: &Value) -> Self {
+        let text = |name: &str| made[name].as_str().expect("a text").to_owned();
+        let organization = text("organization_id");
+        Self {
+            key: text("api_key"),
+            dashboards: format!("/api/projects/{}/dashboards/", made["project_id"]),
+            domains: format!("/api/organizations/{organization}/domains/"),
+            invites: format!("/api/organizations/{organization}/invites/"),
+        }
+    }
+}
+
+impl AcknowledgedWrites {
+    fn count(&self) -> usize {
+        self.kept.lock().unwrap().len()
+    }
+
+    fn more(&self, number: usize) {
+        let before = self.count();
+        until("writes are acknowledged", || (self.count() >= before + number).then_some(()));
+    }
+
+    /// Sends one write. Returns `None` if the server was killed before it responded.
+    fn send(
+        &self,
+        connection: &mut Connection,
+        (method, path): (&str, &str),
+        place: &WorkspacePaths,
+        sent: &Value,
+    ) -> Option<Value> {
+        loop {
+            let reply = connection.send(method, path, &place.key, Some(sent)).ok()?;
+            match reply.status {
+                200 | 201 => return Some(reply.json()),
+                503 if !self.over.load(Ordering::Relaxed) => {}
+                _ => panic!("{}: {}", reply.status, reply.json()),
+            }
+        }
+    }
+
+    /// Writes until the load is over or the server is gone.
+    fn write(&self, address: SocketAddr, place: &WorkspacePaths, writer: usize, round: u64) {
+        let Ok(mut connection) = Connection::open(address) else { return };
+        let mut dice = TestRng(round * 1000 + writer as u64);
+        let mut own: Vec<String> = Vec::new();
+        for number in 0_u64.. {
+            if self.over.load(Ordering::Relaxed) {
+                return;
+            }
+            let name = format!("r{round}w{writer}n{number}");
+            let made = match dice.below(8) {
+                0..3 => {
+                    // Both members get the same value, so that a difference shows a partial change.
+                    let sent = json!({ "name": name, "description": name });
+                    let post = ("POST", place.dashboards.as_str());
+                    self.send(&mut connection, post, place, &sent)
+                        .map(|body| format!("{}{}/", place.dashboards, body["id"]))
+                        .inspect(|path| own.push(path.clone()))
+                        .map(|path| (path, json!({ "name": name, "description": name })))
+                }
+                3..6 if !own.is_empty() => {
+                    let at = usize::try_from(dice.below(own.len() as u64)).expect("few");
+                    let path = own[at].clone();
+                    let sent = json!({ "name": name, "description": name });
+                    self.under_way.lock().unwrap().insert(path.clone(), sent.clone());
+                    let done = self.send(&mut connection, ("PATCH", &path), place, &sent);
+                    if done.is_some() {
+                        self.under_way.lock().unwrap().remove(&path);
+                    }
+                    done.map(|_| (path, sent))
+                }
+                6 => {
+                    let sent = json!({ "domain": format!("{name}.example") });
+                    self.send(&mut connection, ("POST", &place.domains), place, &sent).map(|body| {
+                        let id = body["id"].as_str().expect("an id");
+                        (format!("{}{id}/", place.domains), sent)
+                    })
+                }
+                _ => {
+                    let sent = json!({ "target_email": format!("{name}@new.example"), "level": 8 });
+                    self.send(&mut connection, ("POST", &place.invites), place, &sent).map(|body| {
+                        let id = body["id"].as_str().expect("an id");
+                        (format!("{} {id}", place.invites), sent)
+                    })
+                }
+            };
+            let Some((path, shown)) = made else { return };
+            self.kept.lock().unwrap().insert(path, shown);
+        }
+    }
+
+    /// Runs `act` while several writers write. `act` stops the load or kills the server.
+    fn under(&self, address: SocketAddr, place: &WorkspacePaths, round: u64, act: impl FnOnce()) {
+        self.over.store(false, Ordering::Relaxed);
+        thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                scope.spawn(move || self.write(address, place, writer, round));
+            }
+            act();
+            self.over.store(true, Ordering::Relaxed);
+        });
+    }
+}
+
+/// Returns everything that the service shows of the load, in the form of [`AcknowledgedNames`].
+fn shown(server: &Server, place: &WorkspacePaths) -> AcknowledgedNames {
+    let mut connection = server.connect();
+    let mut all = AcknowledgedNames::new();
+    let mut walk = |list: &str, of: &dyn Fn(&Value) -> (String, Value)| {
+        let mut offset = 0;
+        loop {
+            let path = format!("{list}?limit=1000&offset={offset}");
+            let page = connection.send("GET", &path, &place.key, None).expect("an answer").ok();
+            let rows = page["results"].as_array().expect("a page");
+            offset += rows.len();
+            all.extend(rows.iter().map(of));
+            if page["next"].is_null() {
+                assert_eq!(page["count"], offset, "{list} must count the rows that it shows");
+                break;
+            }
+        }
+    };
+    let text = |row: &Value| row["id"].as_str().expect("an id").to_owned();
+    walk(&place.dashboards, &|row| {
+        let path = format!("{}{}/", place.dashboards, row["id"]);
+        (path, json!({ "name": row["name"], "description": row["description"] }))
+    });
+    walk(&place.domains, &|row| {
+        (format!("{}{}/", place.domains, text(row)), json!({ "domain": row["domain"] }))
+    });
+    walk(&place.invites, &|row| {
+        let sent = json!({ "target_email": row["target_email"], "level": row["level"] });
+        (format!("{} {}", place.invites, text(row)), sent)
+    });
+    all
+}
+
+/// Returns the records of `kept` that are not shown as expected. A record must have the state of its last
+/// response, or the state of the change in `under_way`, whose response never arrived.
+fn lost(
+    kept: &AcknowledgedNames,
+    under_way: &AcknowledgedNames,
+    shown: &AcknowledgedNames,
+) -> Vec<String> {
+    let is_kept = |(path, value): &(&String, &Value)| {
+        let found = shown.get(*path);
+        found != Some(value) && (found.is_none() || found != under_way.get(*path))
+    };
+    kept.iter().filter(is_kept).map(|(path, value)| format!("{path} {value}")).collect()
+}
+
+/// Asserts that no record is partially changed: members that were written together have the same value.
+fn none_is_half(server: &Server, place: &WorkspacePaths, shown: &AcknowledgedNames) {
+    let mut connection = server.connect();
+    for (path, value) in shown.iter().filter(|(path, _)| path.starts_with(&place.dashboards)) {
+        assert_eq!(value["name"], value["description"], "{path} is partially changed");
+        let one = connection.send("GET", path, &place.key, None).expect("an answer").ok();
+        assert_eq!((&one["name"], &one["description"]), (&value["name"], &value["description"]));
+    }
+}
+
+/// Overwrites parts of a file, after its first page.
+fn damage(path: &Path, seed: u64) -> usize {
+    let mut bytes = fs::read(path).expect("the file");
+    let mut dice = TestRng(seed);
+    let mut pieces = 0;
+    while pieces < 64 {
+        let at = 4096 + usize::try_from(dice.below(bytes.len() as u64 - 8192)).expect("a place");
+        bytes[at..at + 512].fill_with(|| dice.next().to_le_bytes()[0]);
+        pieces += 1;
+    }
+    fs::write(path, bytes).expect("written");
+    pieces
+}
+
+#[test]
+fn after_a_cut_and_damage_a_restore_brings_back_all_that_was_acknowledged_before_the_backup() {
+    let (site, made) = DataFolder::with_workspace();
+    let (place, load) = (WorkspacePaths::of(&made), AcknowledgedWrites::default());
+    let server = site.serve(&[]);
+    let mut before = AcknowledgedNames::new();
+    let address = server.address;
+    load.under(address, &place, 0, || {
+        load.more(60);
+        before = load.kept.lock().unwrap().clone();
+        site.json(&["backup", "copy.redb"]);
+        load.more(60);
+        server.kill();
+    });
+    let pieces = damage(&site.data(), 7);
+
+    let run = site.run(&["check", "--json"]);
+    assert!(run.code != Some(0) || !run.stdout.contains("\"problem_count\":0"), "{run:?}");
+    if let Ok(server) = site.try_serve(&[]) {
+        // The file may open. Then requests that read damaged values fail, and no response is wrong.
+        let reply = server.get(&place.dashboards, &place.key);
+        assert!([200, 401, 500, 503].contains(&reply.status), "{}", reply.status);
+        drop(server);
+    }
+
+    let restored = site.json(&["restore", "copy.redb"]);
+    assert!(restored["replaced"].is_string(), "the damaged file must be kept: {restored}");
+    site.check();
+    let server = site.serve(&[]);
+    let found = shown(&server, &place);
+    // A record that changed between `before` and the backup may have any state from that time.
+    let missing: Vec<_> = before.keys().filter(|path| !found.contains_key(*path)).collect();
+    assert!(missing.is_empty(), "lost {missing:?}");
+    none_is_half(&server, &place, &found);
+    let more = AcknowledgedWrites::default();
+    more.under(server.address, &place, 1, || more.more(40));
+    let found = shown(&server, &place);
+    let lost = lost(&more.kept.into_inner().unwrap(), &AcknowledgedNames::new(), &found);
+    assert!(lost.is_empty(), "after the restore {lost:?}");
+    server.stop();
+    site.check();
+    println!(
+        "{} acknowledged before the backup, {pieces} parts overwritten, {} restored or added since",
+        before.len(),
+        found.len()
+    );
+}
+
+#[test]
+fn cut_off_at_random_moments_under_load_it_loses_nothing_acknowledged() {
+    let kills = std::env::var("KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
+    let (site, made) = DataFolder::with_workspace();
+    let (place, load) = (WorkspacePaths::of(&made), AcknowledgedWrites::default());
+    let mut dice = TestRng(u64::from(kills));
+    let begun = Instant::now();
+    for round in 0..u64::from(kills) {
+        let server = site.serve(&[]);
+        let found = shown(&server, &place);
+        let under_way = std::mem::take(&mut *load.under_way.lock().unwrap());
+        let missing = lost(&load.kept.lock().unwrap(), &under_way, &found);
+        assert!(missing.is_empty(), "before round {round}: {missing:?}");
+        none_is_half(&server, &place, &found);
+        // From now on the found state is the expected one, including changes whose response never arrived.
+        *load.kept.lock().unwrap() = found;
+        let address = server.address;
+        load.under(address, &place, round, || {
+            load.more(1);
+            // Vary the moment of the kill.
+            thread::sleep(Duration::from_micros(dice.below(60_000)));
+            server.kill();
+        });
+    }
+    site.check();
+    let server = site.serve(&[]);
+    let found = shown(&server, &place);
+    let missing = lost(&load.kept.lock().unwrap(), &load.under_way.lock().unwrap(), &found);
+    assert!(missing.is_empty(), "after the last: {missing:?}");
+    none_is_half(&server, &place, &found);
+    println!("{kills} kills, {} records, {:?}", found.len(), begun.elapsed());
+}

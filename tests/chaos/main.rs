@@ -1,0 +1,47 @@
+//! Power cuts, failing disks, bit rot, kills, abuse, concurrent histories, and a model of the whole service.
+//!
+//! `cargo test --test chaos` runs them. `docs/reliability.md` says how to run each of them for longer.
+
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::unused_async,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    missing_docs,
+    unreachable_pub,
+    reason = "a test that cannot go on says so by panicking"
+)]
+
+mod abuse;
+mod disks;
+mod drill;
+mod histories;
+mod model;
+
+#[expect(dead_code, reason = "other test binaries use the other helpers")]
+#[path = "../support"]
+mod support {
+    pub mod activity;
+    pub mod api_keys;
+    pub mod batch_exports;
+    pub mod contract;
+    pub mod dashboards;
+    pub mod day;
+    pub mod dns;
+    pub mod domains;
+    pub mod idempotency;
+    pub mod invites;
+    pub mod log;
+    pub mod metrics;
+    pub mod process;
+    pub mod sharing;
+    pub mod signup;
+    pub mod sim;
+    pub mod smtp;
+    pub mod wait;
+    mod workspace;
+
+    pub use workspace::*;
+}

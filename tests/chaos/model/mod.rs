@@ -1,0 +1,147 @@
+//! Random sequences of requests by several callers, restarts, backups and restores, compared with a small
+//! model of the API.
+//!
+//! `PROPTEST_CASES` sets the number of sequences. A failing sequence is reduced to the steps that are
+//! necessary.
+
+pub mod service;
+pub mod steps;
+pub mod world;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config as Cases, TestRunner};
+use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
+
+use service::Service;
+use steps::{Step, Theme, steps, themes};
+use world::{Expected, World};
+
+/// The number of sequences, unless the environment sets another.
+const SEQUENCES: u32 = 16;
+/// The number of steps in a sequence.
+const SHORTEST: usize = 30;
+const MAX_STEPS: usize = 120;
+
+/// The model with its last step.
+#[derive(Clone)]
+struct State {
+    theme: Theme,
+    world: World,
+    last: Option<(Step, Option<Expected>)>,
+}
+
+/// Shows only the theme: a failing sequence shows its steps, and every sequence begins with the same state.
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the beginning of {:?}", self.theme)
+    }
+}
+
+struct Model;
+
+impl ReferenceStateMachine for Model {
+    type State = State;
+    type Transition = Step;
+
+    fn init_state() -> BoxedStrategy<State> {
+        themes().prop_map(|theme| State { theme, world: World::new(), last: None }).boxed()
+    }
+
+    fn transitions(state: &State) -> BoxedStrategy<Step> {
+        steps(state.theme).boxed()
+    }
+
+    fn apply(mut state: State, step: &Step) -> State {
+        let step = state.world.resolve(*step);
+        let expected = state.world.take(&step);
+        state.last = Some((step, expected));
+        state
+    }
+}
+
+thread_local! {
+    /// How often each kind of step gave each status.
+    static SEEN: RefCell<BTreeMap<(String, u16), usize>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+struct Compared;
+
+impl StateMachineTest for Compared {
+    type SystemUnderTest = Service;
+    type Reference = Model;
+
+    fn init_test(_: &State) -> Service {
+        Service::new()
+    }
+
+    fn apply(mut service: Service, state: &State, _: Step) -> Service {
+        let (step, expected) = state.last.as_ref().expect("a step was taken");
+        service.take(step, expected.as_ref());
+        let status = expected.as_ref().map_or(0, |expected| expected.status);
+        SEEN.with_borrow_mut(|seen| {
+            *seen.entry((format!("{:?}", step.what), status)).or_default() += 1;
+        });
+        service
+    }
+
+    fn teardown(mut service: Service, state: State) {
+        let mut world = state.world;
+        let mut ask = |world: &mut World, steps: &[Step]| {
+            for step in steps {
+                let expected = world.take(step);
+                service.take(step, expected.as_ref());
+            }
+        };
+        let steps = world.questions();
+        ask(&mut world, &steps);
+        let steps = world.acceptances();
+        ask(&mut world, &steps);
+        let steps = world.exodus();
+        ask(&mut world, &steps);
+        while let Some([invite, accept]) = world.homecoming() {
+            ask(&mut world, &[invite]);
+            let joined = world.clone().take(&accept).is_some_and(|joined| joined.status == 201);
+            assert!(joined, "a user that an owner invites must be able to join: {accept:?}");
+            ask(&mut world, &[accept]);
+        }
+        let steps = world.questions();
+        ask(&mut world, &steps);
+        service.check();
+    }
+}
+
+#[test]
+fn whatever_is_asked_in_whatever_order_is_answered_as_the_model_says() {
+    let default = Cases::default();
+    let cases = match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => default.cases,
+        None => SEQUENCES,
+    };
+    let config = Cases {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 2000,
+        max_shrink_time: 300_000,
+        ..default
+    };
+    let mut runner = TestRunner::new(config.clone());
+    let sequences = Model::sequential_strategy(SHORTEST..MAX_STEPS);
+    let ran = runner.run(&sequences, |(state, steps, seen)| {
+        Compared::test_sequential(config.clone(), state, steps, seen);
+        Ok(())
+    });
+    if let Err(failure) = ran {
+        panic!("{failure}");
+    }
+    SEEN.with_borrow(|seen| {
+        let steps: usize = seen.values().sum();
+        println!("{cases} sequences, {steps} steps");
+        for ((what, status), count) in seen {
+            println!("{what:24} {status:4} {count:6}");
+        }
+    });
+}

@@ -1,0 +1,418 @@
+//! The service, for the same steps as the model.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use steward::App;
+use steward::ids::UserUuid;
+use steward::operator::{Operation, perform};
+use steward::resources::members::Level;
+use steward::resources::{members, record_registry, users};
+use steward::router::router;
+use steward::store::{PreparedRestore, Progress, Store, Tx};
+use steward::time::ManualClock;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use super::steps::{Step, What};
+use super::world::{ACCESS, Expected, NAMES, NEWCOMER, PEOPLE, SCOPES, SERIAL};
+use crate::support::{TestClient, TestResponse, Workspace, with_clock};
+
+/// An id that no object has.
+const NOTHING: &str = "01890000-0000-7000-8000-000000000000";
+
+/// A data file with the initial state of the model. It is created once, because hashing keys is slow.
+struct Beginning {
+    bytes: Vec<u8>,
+    names: Names,
+}
+
+/// The service's ids for the model's numbers.
+#[derive(Clone, Default)]
+struct Names {
+    /// The id and the value of each key.
+    keys: BTreeMap<usize, (String, String)>,
+    organizations: BTreeMap<usize, String>,
+    /// The id and the token of each invite.
+    invites: BTreeMap<usize, (String, String)>,
+    domains: BTreeMap<usize, String>,
+    exports: BTreeMap<usize, String>,
+    people: [String; 5],
+    /// The tokens of each dashboard, by the dashboard's number and the token's.
+    shared: HashMap<(usize, u64), String>,
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+impl Beginning {
+    async fn make() -> Self {
+        let (config, _) = with_clock();
+        let workspace = Workspace::with(config).await;
+        let admin = workspace.member("p1", Level::Admin).await;
+        let member = workspace.member("p2", Level::Member).await;
+        let (outsider, other) = workspace.outsider("p3").await;
+        let patch = Operation::UserCreate {
+            email: PEOPLE[0].to_owned(),
+            first_name: "P".to_owned(),
+            last_name: String::new(),
+            organization: Some(workspace.made.organization_id),
+            level: Level::Owner,
+            existing: false,
+        };
+        workspace.run_operation(patch).await;
+        let owner = workspace.key(PEOPLE[0], &["*"]).await;
+        // The model does not have the workspace's own owner.
+        let first = workspace.uuid(crate::support::OWNER).await;
+        let lowered = workspace.organization(&format!("members/{first}/"));
+        owner.patch(&lowered, json!({ "level": 1 })).await.ok();
+        owner.delete(&lowered).await.assert_empty(204);
+        let mut names = Names::default();
+        for (person, caller) in [owner, admin, member, outsider].iter().enumerate() {
+            let key = caller.get("/api/personal_api_keys/@current/").await.ok();
+            names.keys.insert(person, (text(&key["id"]), caller.key.clone().expect("a key")));
+            names.people[person] = text(&caller.get("/api/users/@me/").await.ok()["uuid"]);
+        }
+        NOTHING.clone_into(&mut names.people[NEWCOMER]);
+        names.organizations = BTreeMap::from([
+            (0, workspace.made.organization_id.to_string()),
+            (1, text(&other["id"])),
+        ]);
+        workspace.app.close().await;
+        Self { bytes: fs::read(workspace.path()).expect("the file"), names }
+    }
+}
+
+pub struct Service {
+    runtime: Runtime,
+    folder: TempDir,
+    clock: ManualClock,
+    config: steward::Config,
+    app: App,
+    names: Mutex<Names>,
+    backups: usize,
+}
+
+impl Service {
+    pub fn new() -> Self {
+        static BEGINNING: OnceLock<Beginning> = OnceLock::new();
+        let runtime = Runtime::new().expect("a runtime");
+        let beginning = BEGINNING.get_or_init(|| runtime.block_on(Beginning::make()));
+        let folder = TempDir::new().expect("a folder");
+        fs::write(folder.path().join("steward.redb"), &beginning.bytes).expect("the file");
+        let (config, clock) = with_clock();
+        let app = {
+            let _entered = runtime.enter();
+            open(&folder.path().join("steward.redb"), &config)
+        };
+        let names = Mutex::new(beginning.names.clone());
+        Self { runtime, folder, clock, config, app, names, backups: 0 }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("steward.redb")
+    }
+
+    fn backup(&self) -> PathBuf {
+        self.folder.path().join(format!("backup-{}.redb", self.backups))
+    }
+
+    /// Takes a step and asserts that the response is as expected.
+    pub fn take(&mut self, step: &Step, expected: Option<&Expected>) {
+        match step.what {
+            What::Wait => {
+                let hours = u64::try_from(step.hours()).expect("hours");
+                self.clock.advance(Duration::from_hours(hours));
+            }
+            What::Restart => self.reopen(|_| ()),
+            What::Backup => {
+                let _ = fs::remove_file(self.backup());
+                self.backups += 1;
+                let made =
+                    self.app.store().backup(self.backup(), record_registry(), Progress::silent());
+                self.runtime.block_on(made).expect("a backup");
+            }
+            What::RestoreServing if self.backups > 0 => {
+                let prepared = PreparedRestore::new(
+                    &self.path(),
+                    &self.backup(),
+                    &record_registry(),
+                    &Progress::silent(),
+                );
+                let _prepared = prepared.expect("a copy");
+                let restored = perform(&self.app, Operation::Restore, Progress::silent());
+                self.runtime.block_on(restored).expect("a restore");
+            }
+            What::RestoreClosed if self.backups > 0 => {
+                let from = self.backup();
+                self.reopen(|path| {
+                    let prepared =
+                        PreparedRestore::new(path, &from, &record_registry(), &Progress::silent())
+                            .expect("a copy");
+                    prepared.swap("closed").expect("a restore");
+                });
+            }
+            What::RestoreServing | What::RestoreClosed => {}
+            _ => {
+                let answer = self.ask(step);
+                let expected = expected.expect("a request is answered");
+                compare(step, &answer, expected);
+                self.note(step, &answer, None);
+                self.note_page(step, &answer, expected);
+            }
+        }
+    }
+
+    /// Closes the file, calls `meanwhile`, and opens the file again.
+    fn reopen(&mut self, meanwhile: impl FnOnce(&std::path::Path)) {
+        self.runtime.block_on(self.app.close());
+        meanwhile(&self.path());
+        let _entered = self.runtime.enter();
+        self.app = open(&self.path(), &self.config);
+    }
+
+    /// Asserts that `check` finds no problems.
+    pub fn check(&self) {
+        let findings =
+            self.runtime.block_on(perform(&self.app, Operation::Check, Progress::silent()));
+        let findings = findings.expect("a check");
+        assert_eq!(findings["problem_count"], 0, "{findings}");
+    }
+
+    /// Sends the request of a step.
+    pub fn ask(&self, step: &Step) -> TestResponse {
+        let (method, path, body) = self.request(step);
+        let router = router(self.app.clone());
+        let caller = match step.what {
+            What::AcceptAsSomebodyNew | What::OpenShared => TestClient::nobody(router),
+            _ => {
+                let names = self.names.lock().expect("no panic");
+                TestClient::of(router, names.keys.get(&step.by).map_or("unknown", |key| &key.1))
+            }
+        };
+        self.runtime.block_on(caller.send(method, &path, body))
+    }
+
+    #[expect(clippy::too_many_lines, reason = "one line for each kind of request")]
+    fn request(&self, step: &Step) -> (Method, String, Option<Value>) {
+        use What::*;
+        let names = self.names.lock().expect("no panic").clone();
+        let nothing = NOTHING.to_owned();
+        let organization = |rest: &str| {
+            let id = names.organizations.get(&step.at).map_or(NOTHING, String::as_str);
+            format!("/api/organizations/{id}/{rest}")
+        };
+        let project = |rest: &str| format!("/api/projects/{}/{rest}", step.at);
+        let board = |rest: &str| project(&format!("dashboards/{}/{rest}", step.which));
+        let member = || organization(&format!("members/{}/", names.people[step.whom]));
+        let export = || names.exports.get(&step.which).unwrap_or(&nothing);
+        let (invite, token) = names
+            .invites
+            .get(&step.which)
+            .cloned()
+            .unwrap_or((nothing.clone(), "unknown".to_owned()));
+        let domain = || names.domains.get(&step.which).unwrap_or(&nothing);
+        let membership = |whom| self.membership(step, whom);
+        let get = |path| (Method::GET, path, None);
+        let post = |path, body| (Method::POST, path, Some(body));
+        let patch = |path, body| (Method::PATCH, path, Some(body));
+        let delete = |path| (Method::DELETE, path, None);
+        match step.what {
+            CreateOrganization => post("/api/organizations/".to_owned(), json!({ "name": "New" })),
+            DeleteOrganization => delete(organization("")),
+            LetInvite => patch(organization(""), json!({ "members_can_invite": step.yes() })),
+            SetLevel => patch(member(), json!({ "level": step.level() })),
+            RemoveMember => delete(member()),
+            ListMembers => get(organization("members/")),
+            Invite => {
+                let sent = json!({
+                    "target_email": PEOPLE[step.whom], "level": step.level(),
+                    "combine_pending_invites": step.which % 2 == 1,
+                });
+                post(organization("invites/"), sent)
+            }
+            Withdraw => delete(organization(&format!("invites/{invite}/"))),
+            ListInvites => get(organization("invites/")),
+            Accept | AcceptAsSomebodyNew => {
+                let sent = json!({ "token": token, "first_name": "New" });
+                post(format!("/api/signup/{invite}/"), sent)
+            }
+            CreateProject => {
+                post(organization("projects/"), json!({ "access_control": step.yes() }))
+            }
+            DeleteProject => delete(project("")),
+            CloseProject => patch(project(""), json!({ "access_control": step.yes() })),
+            Grant => {
+                let level = step.granted().map(|admin| if admin { "admin" } else { "member" });
+                let sent = json!({
+                    "access_level": level, "organization_member": membership(step.whom),
+                });
+                (Method::PUT, project("access_controls/"), Some(sent))
+            }
+            GetProject => get(project("")),
+            ListProjects => get(organization("projects/")),
+            AddDomain => post(organization("domains/"), json!({ "domain": NAMES[step.name()] })),
+            RemoveDomain => delete(organization(&format!("domains/{}/", domain()))),
+            ListDomains => get(organization("domains/")),
+            AddExport => {
+                post(project("batch_exports/"), crate::support::batch_exports::nowhere("export"))
+            }
+            Pause => post(organization(&format!("batch_exports/{}/pause/", export())), json!({})),
+            Unpause => {
+                post(organization(&format!("batch_exports/{}/unpause/", export())), json!({}))
+            }
+            GetExport => get(project(&format!("batch_exports/{}/", export()))),
+            CreateKey => {
+                let mut sent = json!({ "label": "made", "scopes": SCOPES[step.scopes()] });
+                if let Some(days) = step.days() {
+                    let end = self.app.now().plus_seconds(days * super::world::DAY);
+                    sent["expires_at"] = json!(end);
+                }
+                post("/api/personal_api_keys/".to_owned(), sent)
+            }
+            DeleteKey => delete(format!(
+                "/api/personal_api_keys/{}/",
+                names.keys.get(&step.which).map_or(NOTHING, |key| &key.0)
+            )),
+            CreateBoard => {
+                let level = if step.yes() { 37 } else { 21 };
+                let sent = json!({ "name": NAMES[step.name()], "restriction_level": level });
+                post(project("dashboards/"), sent)
+            }
+            GetBoard => get(board("")),
+            ListBoards => get(project("dashboards/")),
+            Rename => patch(board(""), json!({ "name": NAMES[step.name()] })),
+            Pin => patch(board(""), json!({ "pinned": step.yes() })),
+            Restrict => {
+                let level = if step.yes() { 37 } else { 21 };
+                patch(board(""), json!({ "restriction_level": level }))
+            }
+            AddText => patch(board(""), json!({ "tiles": [{ "text": { "body": "A text" } }] })),
+            Remove => patch(board(""), json!({ "deleted": true })),
+            BringBack => patch(board(""), json!({ "deleted": false })),
+            AddEditor => {
+                let sent = json!({ "user_uuid": names.people[step.whom], "level": 37 });
+                post(board("collaborators/"), sent)
+            }
+            RemoveEditor => delete(board(&format!("collaborators/{}/", names.people[step.whom]))),
+            Rule => {
+                let mut sent = json!({ "access_level": step.access().map(|level| ACCESS[level]) });
+                if let Some(whom) = step.ruled() {
+                    sent["organization_member"] = json!(membership(whom));
+                }
+                (Method::PUT, board("access_controls/"), Some(sent))
+            }
+            Share => patch(board("sharing/"), json!({ "enabled": step.yes() })),
+            OpenShared => {
+                let serial = u64::try_from(step.how / 4).expect("few");
+                let token = names.shared.get(&(step.which, serial));
+                get(format!("/shared/{}.json", token.map_or("unknown", String::as_str)))
+            }
+            Wait | Restart | Backup | RestoreServing | RestoreClosed => unreachable!("no request"),
+        }
+    }
+
+    /// Returns the id of a person's membership in the organization of the step's project.
+    fn membership(&self, step: &Step, whom: usize) -> String {
+        let tx = self.app.store().snapshot().expect("a snapshot");
+        let people = &self.names.lock().expect("no panic").people;
+        let uuid: UserUuid = people[whom].parse().expect("a UUID");
+        let user = tx.lookup(&users::BY_UUID, &uuid).expect("read");
+        let id = steward::ids::ProjectId(u64::try_from(step.at).expect("few"));
+        let project = steward::resources::projects::find_by_id(&*tx, id).expect("read");
+        let found = user.zip(project).and_then(|(user, project)| {
+            members::find(&*tx, project.organization, user).expect("read")
+        });
+        found.map_or(NOTHING.to_owned(), |member| member.id.to_string())
+    }
+
+    /// Remembers the id of the created object, under `number` or else the next number.
+    pub fn note(&self, step: &Step, answer: &TestResponse, number: Option<usize>) {
+        let body = &answer.body;
+        let names = &mut *self.names.lock().expect("no panic");
+        let id = text(&body["id"]);
+        let next = |made: usize| number.unwrap_or(made);
+        match (step.what, answer.status) {
+            (What::CreateOrganization, 201) => {
+                names.organizations.insert(next(names.organizations.len()), id);
+            }
+            (What::Invite, 201) => {
+                let url = text(&body["accept_url"]);
+                let token = url.split_once("?token=").expect("a token").1.to_owned();
+                names.invites.insert(next(names.invites.len()), (id, token));
+            }
+            (What::AcceptAsSomebodyNew, 201) => {
+                let key = &body["personal_api_key"];
+                let key = (text(&key["id"]), text(&key["value"]));
+                names.keys.insert(next(names.keys.len()), key);
+                names.people[NEWCOMER] = text(&body["uuid"]);
+            }
+            (What::AddDomain, 201) => drop(names.domains.insert(next(names.domains.len()), id)),
+            (What::AddExport, 201) => drop(names.exports.insert(next(names.exports.len()), id)),
+            (What::CreateKey, 201) => {
+                names.keys.insert(next(names.keys.len()), (id, text(&body["value"])));
+            }
+            _ => {}
+        }
+    }
+
+    /// Remembers the token of a public page.
+    fn note_page(&self, step: &Step, answer: &TestResponse, expected: &Expected) {
+        if step.what == What::Share && answer.status == 200 {
+            let serial = expected.body.iter().find(|(name, _)| *name == SERIAL);
+            let serial = serial.and_then(|(_, serial)| serial.as_u64()).expect("a number");
+            let shown = text(&answer.body["access_token"]);
+            let names = &mut *self.names.lock().expect("no panic");
+            let before = names.shared.insert((step.which, serial), shown.clone());
+            assert!(before.is_none_or(|before| before == shown), "{step:?}: a different token");
+        }
+    }
+}
+
+fn open(path: &std::path::Path, config: &steward::Config) -> App {
+    let store = Store::open(path, 4 * 1024 * 1024).expect("a store");
+    App::new(store, config.clone()).expect("an app")
+}
+
+/// Returns the part of a response that the model compares.
+fn found(name: &str, body: &Value) -> Value {
+    let results = || body["results"].as_array().cloned().unwrap_or_default();
+    let each = |of: &dyn Fn(&Value) -> Value| results().iter().map(of).collect::<Vec<_>>();
+    match name {
+        "ids" => json!(each(&|one| one["id"].clone())),
+        "domains" => json!(each(&|one| one["domain"].clone())),
+        "members" => {
+            let mut all = each(&|one| json!([one["user"]["email"], one["level"]]));
+            all.sort_by_key(Value::to_string);
+            json!(all)
+        }
+        "invites" => {
+            json!(each(&|one| json!([one["target_email"], one["level"], one["is_expired"]])))
+        }
+        "texts" => json!(body["tiles"].as_array().map_or(0, Vec::len)),
+        pointer => body.pointer(pointer).cloned().unwrap_or_default(),
+    }
+}
+
+/// Returns the difference between a response and the expected one, if there is any.
+pub fn difference(answer: &TestResponse, expected: &Expected) -> Option<String> {
+    if answer.status != expected.status {
+        return Some(format!("{}, expected {}", answer.status, expected.status));
+    }
+    let members = expected.body.iter().filter(|(name, _)| *name != SERIAL);
+    let mut found = members.map(|(name, value)| (name, value, found(name, &answer.body)));
+    let (name, value, found) = found.find(|(_, value, found)| *value != found)?;
+    Some(format!("{name}: {found}, expected {value}"))
+}
+
+#[track_caller]
+fn compare(step: &Step, answer: &TestResponse, expected: &Expected) {
+    let difference = difference(answer, expected);
+    assert_eq!(difference, None, "{step:?}\n{}\n{expected:?}", answer.body);
+}

@@ -1,0 +1,468 @@
+//! The steps of a sequence, and how the model takes them.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::world::{ADMIN, DAY, Expected, MEMBER, OWNER, Organization, World};
+
+/// The kind of a step. Most are requests; the last five concern the service and its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    CreateOrganization,
+    DeleteOrganization,
+    LetInvite,
+    SetLevel,
+    RemoveMember,
+    ListMembers,
+    Invite,
+    Withdraw,
+    ListInvites,
+    Accept,
+    AcceptAsSomebodyNew,
+    CreateProject,
+    DeleteProject,
+    CloseProject,
+    Grant,
+    GetProject,
+    ListProjects,
+    AddDomain,
+    RemoveDomain,
+    ListDomains,
+    AddExport,
+    Pause,
+    Unpause,
+    GetExport,
+    CreateKey,
+    DeleteKey,
+    CreateBoard,
+    GetBoard,
+    ListBoards,
+    Rename,
+    Pin,
+    Restrict,
+    AddText,
+    Remove,
+    BringBack,
+    AddEditor,
+    RemoveEditor,
+    Rule,
+    Share,
+    OpenShared,
+    Wait,
+    Restart,
+    Backup,
+    RestoreServing,
+    RestoreClosed,
+}
+
+use What::*;
+
+/// What a sequence is about. A narrow theme reaches rare states sooner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Theme {
+    Everything,
+    People,
+    Projects,
+    Boards,
+    Pages,
+    Keys,
+}
+
+use Theme::{Boards, Everything, Keys, Pages, People, Projects};
+
+/// The weight of each kind of step, and the themes that include it besides `Everything`.
+const OFTEN: [(u32, What, &[Theme]); 45] = [
+    (1, CreateOrganization, &[]),
+    (1, DeleteOrganization, &[]),
+    (2, LetInvite, &[People]),
+    (6, SetLevel, &[People, Projects]),
+    (5, RemoveMember, &[People, Projects]),
+    (2, ListMembers, &[People]),
+    (8, Invite, &[People, Projects]),
+    (2, Withdraw, &[People]),
+    (2, ListInvites, &[People]),
+    (6, Accept, &[People, Projects]),
+    (4, AcceptAsSomebodyNew, &[People]),
+    (3, CreateProject, &[Projects]),
+    (1, DeleteProject, &[Projects]),
+    (4, CloseProject, &[Projects, Boards]),
+    (5, Grant, &[Projects]),
+    (2, GetProject, &[Projects]),
+    (2, ListProjects, &[Projects]),
+    (4, AddDomain, &[Keys]),
+    (2, RemoveDomain, &[Keys]),
+    (1, ListDomains, &[Keys]),
+    (3, AddExport, &[Projects]),
+    (2, Pause, &[Projects]),
+    (2, Unpause, &[Projects]),
+    (2, GetExport, &[Projects]),
+    (6, CreateKey, &[Keys]),
+    (4, DeleteKey, &[Keys]),
+    (10, CreateBoard, &[Boards, Pages]),
+    (4, GetBoard, &[Boards, Keys]),
+    (4, ListBoards, &[Boards]),
+    (4, Rename, &[Boards, Keys]),
+    (3, Pin, &[Boards]),
+    (5, Restrict, &[Boards, Pages]),
+    (3, AddText, &[Boards]),
+    (3, Remove, &[Boards, Pages]),
+    (3, BringBack, &[Boards, Pages]),
+    (6, AddEditor, &[Boards]),
+    (2, RemoveEditor, &[Boards]),
+    (5, Rule, &[Boards, Pages]),
+    (8, Share, &[Pages]),
+    (4, OpenShared, &[Pages]),
+    (2, Wait, &[People, Keys]),
+    (2, Restart, &[People, Projects, Boards, Pages, Keys]),
+    (1, Backup, &[People, Projects, Boards, Pages, Keys]),
+    (1, RestoreServing, &[People, Boards, Keys]),
+    (1, RestoreClosed, &[Projects, Pages]),
+];
+
+pub fn themes() -> impl Strategy<Value = Theme> {
+    prop_oneof![
+        2 => Just(Everything),
+        2 => Just(People),
+        2 => Just(Projects),
+        2 => Just(Boards),
+        1 => Just(Pages),
+        1 => Just(Keys),
+    ]
+}
+
+/// One step. Its numbers select from what exists when the step is taken, so that it stays meaningful when earlier
+/// steps are left out.
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    pub what: What,
+    /// The key of the request.
+    pub by: usize,
+    /// The organization or the project.
+    pub at: usize,
+    /// The dashboard, invite, domain, export or key.
+    pub which: usize,
+    /// The person that the step is about.
+    pub whom: usize,
+    /// The variant of the step.
+    pub how: usize,
+    /// Whether to choose a caller and a person that belong to the object. Otherwise most requests are refused for lack
+    /// of access.
+    pub fits: bool,
+}
+
+/// Returns the steps of a sequence with this theme.
+pub fn steps(theme: Theme) -> impl Strategy<Value = Step> + use<> {
+    let about =
+        |(_, _, themes): &&(u32, What, &[Theme])| theme == Everything || themes.contains(&theme);
+    let what = OFTEN.iter().filter(about).map(|(weight, what, _)| (*weight, Just(*what)));
+    let what = proptest::strategy::Union::new_weighted(what.collect());
+    // The first keys belong to people with many permissions.
+    let by = prop_oneof![4 => 0..5_usize, 2 => 0..16_usize];
+    let at = prop_oneof![4 => 0..2_usize, 1 => 0..6_usize];
+    let fits = prop_oneof![1 => Just(false), 3 => Just(true)];
+    (what, by, at, 0..6_usize, 0..5_usize, 0..8_usize, fits).prop_map(
+        |(what, by, at, which, whom, how, fits)| Step { what, by, at, which, whom, how, fits },
+    )
+}
+
+impl Step {
+    pub fn level(&self) -> i64 {
+        [MEMBER, MEMBER, ADMIN, OWNER][self.how % 4]
+    }
+
+    pub fn yes(&self) -> bool {
+        self.how % 2 == 1
+    }
+
+    pub fn scopes(&self) -> usize {
+        self.which % super::world::SCOPES.len()
+    }
+
+    pub fn days(&self) -> Option<i64> {
+        [None, None, Some(1), Some(2)][self.how % 4]
+    }
+
+    /// The access to grant: as an admin, as a member, or none.
+    pub fn granted(&self) -> Option<bool> {
+        [None, Some(false), Some(true)][self.how % 3]
+    }
+
+    /// The person that a rule names; `None` for the default rule.
+    pub fn ruled(&self) -> Option<usize> {
+        (!self.how.is_multiple_of(4)).then_some(self.whom)
+    }
+
+    pub fn access(&self) -> Option<usize> {
+        [None, Some(0), Some(1), Some(2), Some(3)][(self.how + self.which) % 5]
+    }
+
+    pub fn hours(&self) -> i64 {
+        [1, 25, 80][self.how % 3]
+    }
+
+    pub fn name(&self) -> usize {
+        self.how % super::world::NAMES.len()
+    }
+}
+
+impl World {
+    /// Replaces the numbers of a step with those of existing objects, mostly in the right place.
+    pub fn resolve(&self, mut step: Step) -> Step {
+        let (file, made) = (&self.file, &self.made);
+        step.by %= made.keys;
+        let organization = step.at % made.organizations;
+        let project = 1 + step.at % usize::try_from(file.next_project).expect("few");
+        let elsewhere = step.how == 7;
+        let number = |id: u64| usize::try_from(id).expect("few");
+        match step.what {
+            CreateProject | DeleteOrganization | LetInvite | SetLevel | RemoveMember
+            | ListMembers | Invite | ListInvites | ListProjects | AddDomain | ListDomains => {
+                step.at = organization;
+            }
+            Withdraw | Accept | AcceptAsSomebodyNew => {
+                step.which %= made.invites.max(1);
+                // The newest invite is the most likely to exist.
+                step.which = made.invites.max(1) - 1 - step.which;
+                let own = file.invites.get(&step.which).filter(|_| !elsewhere);
+                step.at = own.map_or(organization, |invite| invite.organization);
+            }
+            RemoveDomain => {
+                step.which %= made.domains.max(1);
+                let own = file.domains.get(&step.which).filter(|_| !elsewhere);
+                step.at = own.map_or(organization, |domain| domain.0);
+            }
+            Pause | Unpause => {
+                step.which %= made.exports.max(1);
+                let own = file.exports.get(&step.which).filter(|_| !elsewhere);
+                let own = own.and_then(|export| file.projects.get(&export.project));
+                step.at = own.map_or(organization, |project| project.organization);
+            }
+            GetExport => {
+                step.which %= made.exports.max(1);
+                let own = file.exports.get(&step.which).filter(|_| !elsewhere);
+                step.at = own.map_or(project, |export| number(export.project));
+            }
+            DeleteKey => step.which %= made.keys,
+            DeleteProject | CloseProject | Grant | GetProject | AddExport | CreateBoard
+            | ListBoards => step.at = project,
+            GetBoard | Rename | Pin | Restrict | AddText | Remove | BringBack | AddEditor
+            | RemoveEditor | Rule | Share | OpenShared => {
+                step.which = 1 + step.which % number(file.next_board - 1).max(1);
+                let id = u64::try_from(step.which).expect("few");
+                let own = file.boards.get(&id).filter(|_| !elsewhere);
+                step.at = own.map_or(project, |board| number(board.project));
+            }
+            CreateOrganization | CreateKey | Wait | Restart | Backup | RestoreServing
+            | RestoreClosed => {}
+        }
+        if step.fits {
+            self.fit(&mut step);
+        }
+        step
+    }
+
+    /// Chooses a caller and a person that belong to the object.
+    fn fit(&self, step: &mut Step) {
+        let file = &self.file;
+        let of_project = u64::try_from(step.at).ok().and_then(|id| file.projects.get(&id));
+        let organization = match step.what {
+            CreateOrganization | CreateKey | DeleteKey | Wait | Restart | Backup
+            | RestoreServing | RestoreClosed => return,
+            DeleteProject | CloseProject | Grant | GetProject | AddExport | GetExport
+            | CreateBoard | ListBoards | GetBoard | Rename | Pin | Restrict | AddText | Remove
+            | BringBack | AddEditor | RemoveEditor | Rule | Share | OpenShared => {
+                of_project.map_or(0, |project| project.organization)
+            }
+            _ => step.at,
+        };
+        let Some(found) = file.organizations.get(&organization) else { return };
+        let is_member = |person: &usize| found.members.contains_key(person);
+        let invited = |step: &Step| file.invites.get(&step.which).map(|invite| invite.person);
+        if step.what == AcceptAsSomebodyNew {
+            let newest =
+                file.invites.iter().rev().find(|(_, one)| one.person == super::world::NEWCOMER);
+            step.which = newest.map_or(step.which, |(number, _)| *number);
+        }
+        let asks = |person: &usize| match step.what {
+            Accept => invited(step) == Some(*person),
+            _ => is_member(person),
+        };
+        let keys: Vec<_> =
+            file.keys.iter().filter(|(_, key)| asks(&key.person)).map(|(key, _)| *key).collect();
+        if let Some(key) = keys.get(step.by % keys.len().max(1)) {
+            step.by = *key;
+        }
+        let people = (0..super::world::PEOPLE.len())
+            .filter(|person| is_member(person) != (step.what == Invite));
+        let people: Vec<_> = people.collect();
+        if let Some(person) = people.get(step.whom % people.len().max(1)) {
+            step.whom = *person;
+        }
+    }
+
+    /// Takes a resolved step. Returns `None` for steps that are not requests.
+    pub fn take(&mut self, step: &Step) -> Option<Expected> {
+        let &Step { by, at, which, whom, .. } = step;
+        let project = u64::try_from(at).expect("few");
+        let board = (project, u64::try_from(which).expect("few"));
+        let outcome = match step.what {
+            CreateOrganization => self.create_organization(by),
+            DeleteOrganization => self.delete_organization(by, at),
+            LetInvite => self.let_invite(by, at, step.yes()),
+            SetLevel => self.set_level(by, at, whom, step.level()),
+            RemoveMember => self.remove_member(by, at, whom),
+            ListMembers => self.list_members(by, at),
+            Invite => self.invite(by, at, (whom, step.level(), step.which % 2 == 1)),
+            Withdraw => self.withdraw(by, at, which),
+            ListInvites => self.list_invites(by, at),
+            Accept => self.accept(Some(by), which),
+            AcceptAsSomebodyNew => self.accept(None, which),
+            CreateProject => self.create_project(by, at, step.yes()),
+            DeleteProject => self.delete_project(by, project),
+            CloseProject => self.close_project(by, project, step.yes()),
+            Grant => self.grant(by, project, whom, step.granted()),
+            GetProject => self.get_project(by, project),
+            ListProjects => self.list_projects(by, at),
+            AddDomain => self.add_domain(by, at, step.name()),
+            RemoveDomain => self.remove_domain(by, at, which),
+            ListDomains => self.list_domains(by, at),
+            AddExport => self.add_export(by, project),
+            Pause => self.pause(by, at, which, true),
+            Unpause => self.pause(by, at, which, false),
+            GetExport => self.get_export(by, project, which),
+            CreateKey => self.create_key(by, step.scopes(), step.days()),
+            DeleteKey => self.delete_key(by, which),
+            CreateBoard => self.create_board(by, project, step.name(), step.yes()),
+            GetBoard => self.get_board(by, project, board.1),
+            ListBoards => self.list_boards(by, project),
+            Rename => {
+                let name = super::world::NAMES[step.name()].to_owned();
+                self.change_board(by, board, false, |board| board.name = name)
+            }
+            Pin => self.change_board(by, board, false, |board| board.pinned = step.yes()),
+            Restrict => self.change_board(by, board, true, |board| board.restricted = step.yes()),
+            AddText => self.change_board(by, board, false, |board| board.texts += 1),
+            Remove => self.change_board(by, board, false, |board| board.deleted = true),
+            BringBack => self.bring_back(by, board),
+            AddEditor => self.add_editor(by, board, whom),
+            RemoveEditor => self.remove_editor(by, board, whom),
+            Rule => self.rule(by, board, step.ruled(), step.access()),
+            Share => self.share(by, board, step.yes()),
+            OpenShared => self.open_shared(board.1, u64::try_from(step.how / 4).expect("few")),
+            Wait => {
+                self.now += step.hours() * DAY / 24;
+                return None;
+            }
+            Restart => return None,
+            Backup => {
+                self.backup = Some(self.file.clone());
+                return None;
+            }
+            RestoreServing | RestoreClosed => {
+                self.file = self.backup.clone().unwrap_or_else(|| self.file.clone());
+                return None;
+            }
+        };
+        Some(outcome.unwrap_or_else(|refused| refused))
+    }
+
+    /// Returns every read by every key, and every public page with every token so far.
+    pub fn questions(&self) -> Vec<Step> {
+        let mut asked = Vec::new();
+        let mut ask = |what, by, at, which, how| {
+            asked.push(Step { what, by, at, which, whom: 0, how, fits: false });
+        };
+        let number = |id: &u64| usize::try_from(*id).expect("few");
+        for by in self.file.keys.keys() {
+            for at in 0..self.made.organizations {
+                for what in [ListMembers, ListInvites, ListProjects, ListDomains] {
+                    ask(what, *by, at, 0, 0);
+                }
+            }
+            for at in self.file.projects.keys().map(number) {
+                ask(GetProject, *by, at, 0, 0);
+                ask(ListBoards, *by, at, 0, 0);
+            }
+            for (id, board) in &self.file.boards {
+                ask(GetBoard, *by, number(&board.project), number(id), 0);
+            }
+            for (number_of, export) in &self.file.exports {
+                ask(GetExport, *by, number(&export.project), *number_of, 0);
+            }
+        }
+        for (id, board) in &self.file.boards {
+            for serial in 0..=board.serial {
+                ask(OpenShared, 0, number(&board.project), number(id), 4 * number(&serial));
+            }
+        }
+        asked
+    }
+
+    /// Returns a live key of this person with all scopes.
+    fn key_of(&self, person: usize) -> Option<usize> {
+        let live = |key: &super::world::Key| key.ends.is_none_or(|end| self.now < end);
+        let all = |key: &super::world::Key| key.person == person && key.scopes == 0 && live(key);
+        self.file.keys.iter().find(|(_, key)| all(key)).map(|(number, _)| *number)
+    }
+
+    /// Returns a step that accepts each invite so far, by the person that it was for.
+    pub fn acceptances(&self) -> Vec<Step> {
+        let accept = |which| {
+            let whom = self.file.invites.get(&which).map_or(0, |invite| invite.person);
+            let by = self.key_of(whom).unwrap_or(0);
+            Step { what: Accept, by, at: 0, which, whom, how: 0, fits: false }
+        };
+        (0..self.made.invites).map(accept).collect()
+    }
+
+    /// Returns the key of an owner for each organization that has one.
+    fn owners(&self) -> BTreeMap<usize, usize> {
+        let owner = |found: &Organization| {
+            let mut owners = found.members.iter().filter(|(_, level)| **level == OWNER);
+            owners.find_map(|(person, _)| self.key_of(*person))
+        };
+        let all = self.file.organizations.iter();
+        all.filter_map(|(at, found)| Some((*at, owner(found)?))).collect()
+    }
+
+    /// Returns steps that make every project private, restrict every dashboard, and remove all members except owners.
+    /// After that no other person has any right, so a remaining right shows.
+    pub fn exodus(&self) -> Vec<Step> {
+        let (owners, number) = (self.owners(), |id: &u64| usize::try_from(*id).expect("few"));
+        let mut steps = Vec::new();
+        let mut add = |what, by: &usize, at, which, whom| {
+            steps.push(Step { what, by: *by, at, which, whom, how: 1, fits: false });
+        };
+        for (id, project) in &self.file.projects {
+            if let Some(by) = owners.get(&project.organization) {
+                add(CloseProject, by, number(id), 0, 0);
+            }
+        }
+        for (id, board) in &self.file.boards {
+            let project = self.file.projects.get(&board.project);
+            if let Some(by) = project.and_then(|project| owners.get(&project.organization)) {
+                add(Restrict, by, number(&board.project), number(id), 0);
+            }
+        }
+        for (at, by) in &owners {
+            for whom in self.file.organizations[at].members.keys() {
+                add(RemoveMember, by, *at, 0, *whom);
+            }
+        }
+        steps
+    }
+
+    /// Returns steps that invite a person with an account to an organization that they are not a member of, and accept
+    /// the invite. The person must not regain earlier access.
+    pub fn homecoming(&self) -> Option<[Step; 2]> {
+        self.owners().into_iter().find_map(|(at, by)| {
+            let members = &self.file.organizations[&at].members;
+            let mut strangers = self.file.accounts.iter().filter(|one| !members.contains_key(one));
+            let (whom, own) = strangers.find_map(|one| Some((*one, self.key_of(*one)?)))?;
+            let which = self.made.invites;
+            let step = Step { what: Invite, by, at, which: 0, whom, how: 0, fits: false };
+            Some([step, Step { what: Accept, by: own, which, ..step }])
+        })
+    }
+}

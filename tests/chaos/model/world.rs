@@ -1,0 +1,898 @@
+//! A model of the API on a few maps. It shares no code with the service; see `docs/spec/` for its rules.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+/// The addresses of the people, by number. The first three belong to the first organization from the
+/// beginning, the fourth owns the second organization, and the last has no account yet.
+pub const PEOPLE: [&str; 5] =
+    ["p0@corp.example", "p1@corp.example", "p2@corp.example", "p3@other.example", "p4@new.example"];
+/// The person without an account at first.
+pub const NEWCOMER: usize = 4;
+pub const MEMBER: i64 = 1;
+pub const ADMIN: i64 = 8;
+pub const OWNER: i64 = 15;
+/// The scopes of keys, by number.
+pub const SCOPES: [&[&str]; 6] = [
+    &["*"],
+    &["dashboard:read"],
+    &["dashboard:write", "personal_api_key:write"],
+    &["organization:read", "organization_member:write", "user:write"],
+    &["access_control:write", "project:write", "sharing_configuration:write"],
+    &["batch_export:read", "organization:write", "personal_api_key:write"],
+];
+/// The names of domains and dashboards.
+pub const NAMES: [&str; 3] = ["a.example", "b.example", "c.example"];
+pub const DAY: i64 = 86_400;
+/// The lifetime of an invite in seconds.
+const INVITE: i64 = 3 * DAY;
+/// The name under which the model gives the number of the shown token; responses do not contain it.
+pub const SERIAL: &str = "serial";
+/// The levels of access rules, lowest first.
+pub const ACCESS: [&str; 4] = ["none", "viewer", "editor", "manager"];
+const VIEWER: usize = 1;
+const EDITOR: usize = 2;
+const MANAGER: usize = 3;
+
+/// The expected response.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expected {
+    pub status: u16,
+    /// Members of the body, by JSON pointer.
+    pub body: Vec<(&'static str, Value)>,
+}
+
+/// The result of a request in the model: a success or a refusal.
+pub type Outcome = Result<Expected, Expected>;
+
+#[expect(clippy::unnecessary_wraps, reason = "callers use `?` before it")]
+fn answer(status: u16, body: Vec<(&'static str, Value)>) -> Outcome {
+    Ok(Expected { status, body })
+}
+
+fn refuse<T>(status: u16, code: &str, detail: &str) -> Result<T, Expected> {
+    let body = vec![("/code", json!(code)), ("/detail", json!(detail))];
+    Err(Expected { status, body })
+}
+
+fn deny<T>(detail: &str) -> Result<T, Expected> {
+    refuse(403, "permission_denied", detail)
+}
+
+fn missing<T>(detail: &str) -> Result<T, Expected> {
+    refuse(404, "not_found", detail)
+}
+
+fn invalid<T>(code: &str, detail: &str) -> Result<T, Expected> {
+    refuse(400, code, detail)
+}
+
+#[derive(Debug, Clone)]
+pub struct Key {
+    pub person: usize,
+    pub scopes: usize,
+    pub ends: Option<i64>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Organization {
+    pub members: BTreeMap<usize, i64>,
+    pub members_can_invite: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Invite {
+    pub organization: usize,
+    pub person: usize,
+    pub level: i64,
+    pub by: usize,
+    pub ends: i64,
+    /// How many invites were created before.
+    pub order: usize,
+}
+
+#[derive(Debug, Clone)]
+pub struct Project {
+    pub organization: usize,
+    pub private: bool,
+    /// The people with access, and whether it is access as an admin.
+    pub grants: BTreeMap<usize, bool>,
+}
+
+#[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "a dashboard has as many flags")]
+pub struct Board {
+    pub project: u64,
+    pub name: String,
+    pub maker: usize,
+    pub pinned: bool,
+    pub deleted: bool,
+    pub restricted: bool,
+    pub texts: usize,
+    pub editors: BTreeSet<usize>,
+    pub rules: BTreeMap<Option<usize>, usize>,
+    pub shared: bool,
+    /// How many tokens the dashboard had before.
+    pub serial: u64,
+}
+
+#[derive(Debug, Clone)]
+pub struct Export {
+    pub project: u64,
+    pub paused: bool,
+}
+
+/// The content of the data file. Numbers that the service does not assign count created objects.
+#[derive(Debug, Clone)]
+pub struct File {
+    pub accounts: BTreeSet<usize>,
+    pub keys: BTreeMap<usize, Key>,
+    pub organizations: BTreeMap<usize, Organization>,
+    pub invites: BTreeMap<usize, Invite>,
+    pub domains: BTreeMap<usize, (usize, usize)>,
+    pub projects: BTreeMap<u64, Project>,
+    pub boards: BTreeMap<u64, Board>,
+    pub exports: BTreeMap<usize, Export>,
+    /// The ids of the next project and the next dashboard.
+    pub next_project: u64,
+    pub next_board: u64,
+    pub next_invite: usize,
+}
+
+/// How many of each were ever created, including objects that a restore removed.
+#[derive(Debug, Clone, Default)]
+pub struct CreatedIds {
+    pub keys: usize,
+    pub organizations: usize,
+    pub invites: usize,
+    pub domains: usize,
+    pub exports: usize,
+}
+
+#[derive(Debug, Clone)]
+pub struct World {
+    pub now: i64,
+    pub file: File,
+    pub backup: Option<File>,
+    pub made: CreatedIds,
+}
+
+/// The caller inside an organization or project.
+#[derive(Debug, Clone, Copy)]
+pub struct At {
+    pub person: usize,
+    pub level: i64,
+}
+
+impl At {
+    fn administers(self) -> bool {
+        self.level >= ADMIN
+    }
+}
+
+fn allows(held: usize, wanted: &str) -> bool {
+    let writes = wanted.replace(":read", ":write");
+    SCOPES[held].iter().any(|scope| *scope == "*" || *scope == wanted || *scope == writes)
+}
+
+const UNKNOWN_INVITE: &str = "The provided invite ID is not valid.";
+const NOT_YOURS: &str = "You do not have permission to perform this action.";
+const NO_PROJECT: &str = "You don't have access to the project.";
+const NO_LEVEL: &str = "Your organization access level is insufficient.";
+const NO_EDIT: &str = "You don't have edit permissions for this dashboard.";
+
+impl World {
+    pub fn new() -> Self {
+        let organization = |members: &[(usize, i64)]| Organization {
+            members: members.iter().copied().collect(),
+            members_can_invite: true,
+        };
+        let project =
+            |organization| Project { organization, private: false, grants: BTreeMap::new() };
+        let key = |person| Key { person, scopes: 0, ends: None };
+        let file = File {
+            accounts: (0..NEWCOMER).collect(),
+            keys: (0..NEWCOMER).map(|person| (person, key(person))).collect(),
+            organizations: BTreeMap::from([
+                (0, organization(&[(0, OWNER), (1, ADMIN), (2, MEMBER)])),
+                (1, organization(&[(3, OWNER)])),
+            ]),
+            invites: BTreeMap::new(),
+            domains: BTreeMap::new(),
+            projects: BTreeMap::from([(1, project(0)), (2, project(1))]),
+            boards: BTreeMap::new(),
+            exports: BTreeMap::new(),
+            next_project: 3,
+            next_board: 1,
+            next_invite: 0,
+        };
+        let made = CreatedIds { keys: NEWCOMER, organizations: 2, ..CreatedIds::default() };
+        Self { now: 0, file, backup: None, made }
+    }
+
+    /// Sets the numbers for the objects that the next step creates. `id` is the service's id, if it assigns
+    /// numbers.
+    pub fn number(&mut self, number: usize, id: Option<u64>) {
+        let made = &mut self.made;
+        made.keys = number;
+        made.organizations = number;
+        made.invites = number;
+        made.domains = number;
+        made.exports = number;
+        if let Some(id) = id {
+            (self.file.next_project, self.file.next_board) = (id, id);
+        }
+    }
+
+    /// Returns the key, if it is valid.
+    fn key(&self, by: usize) -> Result<&Key, Expected> {
+        let live = |key: &&Key| key.ends.is_none_or(|end| self.now < end);
+        let text = "Personal API key found in request Authorization header is invalid.";
+        match self.file.keys.get(&by).filter(live) {
+            Some(key) => Ok(key),
+            None => refuse(401, "authentication_failed", text),
+        }
+    }
+
+    fn require_scope(&self, by: usize, scope: &str) -> Result<(), Expected> {
+        if allows(self.key(by)?.scopes, scope) {
+            return Ok(());
+        }
+        deny(&format!("API key missing required scope '{scope}'"))
+    }
+
+    fn in_organization(
+        &self,
+        by: usize,
+        organization: usize,
+        scope: &str,
+        least: i64,
+    ) -> Result<At, Expected> {
+        let person = self.key(by)?.person;
+        let Some(found) = self.file.organizations.get(&organization) else {
+            return missing("Organization not found.");
+        };
+        self.require_scope(by, scope)?;
+        match found.members.get(&person) {
+            None => deny(NOT_YOURS),
+            Some(level) if *level < least => deny(NO_LEVEL),
+            Some(level) => Ok(At { person, level: *level }),
+        }
+    }
+
+    /// Returns the project, if its organization exists.
+    fn live_project(&self, id: u64) -> Option<&Project> {
+        let project = self.file.projects.get(&id)?;
+        self.file.organizations.contains_key(&project.organization).then_some(project)
+    }
+
+    fn sees(&self, project: &Project, person: usize) -> Option<At> {
+        let level = *self.file.organizations.get(&project.organization)?.members.get(&person)?;
+        let at = At { person, level };
+        (!project.private || at.administers() || project.grants.contains_key(&person)).then_some(at)
+    }
+
+    /// Checks access to what is inside a project.
+    fn in_project(&self, by: usize, id: u64, scope: &str) -> Result<At, Expected> {
+        let person = self.key(by)?.person;
+        let Some(project) = self.live_project(id) else { return missing("Project not found.") };
+        self.require_scope(by, scope)?;
+        self.sees(project, person).map_or_else(|| deny(NO_PROJECT), Ok)
+    }
+
+    /// Checks access to the project itself.
+    fn at_project(&self, by: usize, id: u64, scope: &str) -> Result<At, Expected> {
+        let person = self.key(by)?.person;
+        let Some(project) = self.live_project(id) else { return missing("Not found.") };
+        self.require_scope(by, scope)?;
+        self.sees(project, person).map_or_else(|| missing("Not found."), Ok)
+    }
+
+    /// Returns the access level of the caller on a dashboard.
+    fn access(board: &Board, at: At) -> usize {
+        if at.administers() || board.maker == at.person {
+            return MANAGER;
+        }
+        let ruled = board.rules.get(&Some(at.person)).or_else(|| board.rules.get(&None));
+        ruled.copied().unwrap_or(EDITOR)
+    }
+
+    fn may_edit(board: &Board, at: At) -> bool {
+        let free = !board.restricted || at.administers() || board.maker == at.person;
+        free || board.editors.contains(&at.person)
+    }
+
+    fn require_edit(board: &Board, at: At) -> Result<(), Expected> {
+        if Self::access(board, at) < EDITOR {
+            return deny("You do not have editor access to this resource.");
+        }
+        if Self::may_edit(board, at) { Ok(()) } else { deny(NO_EDIT) }
+    }
+
+    /// Returns a dashboard of the project that is not deleted.
+    fn board(&self, project: u64, id: u64) -> Option<&Board> {
+        self.file.boards.get(&id).filter(|board| board.project == project && !board.deleted)
+    }
+
+    fn edited(
+        &mut self,
+        by: usize,
+        (project, id): (u64, u64),
+        scope: &str,
+        none: &str,
+    ) -> Result<(At, &mut Board), Expected> {
+        let at = self.in_project(by, project, scope)?;
+        let Some(board) = self.board(project, id) else { return missing(none) };
+        Self::require_edit(board, at)?;
+        match self.file.boards.get_mut(&id) {
+            Some(board) => Ok((at, board)),
+            None => missing(none),
+        }
+    }
+}
+
+// Organizations, members, invites.
+impl World {
+    pub fn create_organization(&mut self, by: usize) -> Outcome {
+        let person = self.key(by)?.person;
+        self.require_scope(by, "organization:write")?;
+        let members = BTreeMap::from([(person, OWNER)]);
+        let organization = Organization { members, members_can_invite: true };
+        let number = self.made.organizations;
+        self.made.organizations += 1;
+        self.file.organizations.insert(number, organization);
+        self.add_project(number, false);
+        answer(201, vec![("/membership_level", json!(OWNER))])
+    }
+
+    pub fn delete_organization(&mut self, by: usize, organization: usize) -> Outcome {
+        self.in_organization(by, organization, "organization:write", OWNER)?;
+        self.file.organizations.remove(&organization);
+        answer(204, vec![])
+    }
+
+    pub fn let_invite(&mut self, by: usize, organization: usize, may: bool) -> Outcome {
+        self.in_organization(by, organization, "organization:write", ADMIN)?;
+        let found = self.file.organizations.get_mut(&organization).expect("an object found before");
+        found.members_can_invite = may;
+        answer(200, vec![("/members_can_invite", json!(may))])
+    }
+
+    pub fn set_level(
+        &mut self,
+        by: usize,
+        organization: usize,
+        whom: usize,
+        level: i64,
+    ) -> Outcome {
+        let at = self.in_organization(by, organization, "organization_member:write", MEMBER)?;
+        let members = &mut self.file.organizations.get_mut(&organization).expect("found").members;
+        let Some(old) = members.get(&whom).copied() else { return missing("Not found.") };
+        Self::require_reach(at, whom, old)?;
+        if whom == at.person {
+            return deny("You can't change your own access level.");
+        }
+        if level == OWNER && at.level < OWNER {
+            let text =
+                "You can only make another member owner if you're this organization's owner.";
+            return deny(text);
+        }
+        members.insert(whom, level);
+        answer(200, vec![("/level", json!(level)), ("/user/email", json!(PEOPLE[whom]))])
+    }
+
+    fn require_reach(at: At, whom: usize, level: i64) -> Result<(), Expected> {
+        if whom == at.person || (at.administers() && level <= at.level) {
+            return Ok(());
+        }
+        if !at.administers() {
+            return deny("You can only edit others if you are an admin.");
+        }
+        deny("You can only edit others with level lower or equal to you.")
+    }
+
+    pub fn remove_member(&mut self, by: usize, organization: usize, whom: usize) -> Outcome {
+        let at = self.in_organization(by, organization, "organization_member:write", MEMBER)?;
+        let members = &mut self.file.organizations.get_mut(&organization).expect("found").members;
+        let Some(level) = members.get(&whom).copied() else { return missing("Not found.") };
+        Self::require_reach(at, whom, level)?;
+        if level == OWNER {
+            return invalid("invalid_input", "Cannot leave the organization as its owner!");
+        }
+        members.remove(&whom);
+        let by_them = |invite: &Invite| invite.organization == organization && invite.by == whom;
+        self.file.invites.retain(|_, invite| !by_them(invite));
+        let mut left = BTreeSet::new();
+        for (id, project) in &mut self.file.projects {
+            if project.organization == organization {
+                project.grants.remove(&whom);
+                left.insert(*id);
+            }
+        }
+        for board in self.file.boards.values_mut().filter(|board| left.contains(&board.project)) {
+            board.editors.remove(&whom);
+            board.rules.remove(&Some(whom));
+        }
+        answer(204, vec![])
+    }
+
+    pub fn list_members(&self, by: usize, organization: usize) -> Outcome {
+        self.in_organization(by, organization, "organization_member:read", MEMBER)?;
+        let members = &self.file.organizations[&organization].members;
+        let mut shown: Vec<_> =
+            members.iter().map(|(person, level)| json!([PEOPLE[*person], level])).collect();
+        shown.sort_by_key(Value::to_string);
+        answer(200, vec![("/count", json!(shown.len())), ("members", json!(shown))])
+    }
+
+    pub fn invite(
+        &mut self,
+        by: usize,
+        organization: usize,
+        (whom, level, combine): (usize, i64, bool),
+    ) -> Outcome {
+        let at = self.in_organization(by, organization, "organization_member:write", MEMBER)?;
+        let found = &self.file.organizations[&organization];
+        if !at.administers() && !found.members_can_invite {
+            return deny(NOT_YOURS);
+        }
+        if level > at.level {
+            return deny("You cannot invite a user with a higher permission level than your own.");
+        }
+        if found.members.contains_key(&whom) {
+            let text = "A user with this email address already belongs to the organization.";
+            return invalid("invalid_input", text);
+        }
+        let pending = self.pending(organization, whom);
+        let mut level = level;
+        if let Some(old) = pending.and_then(|number| self.file.invites.remove(&number))
+            && combine
+            && self.now < old.ends
+        {
+            level = level.max(old.level.min(at.level));
+        }
+        let number = self.made.invites;
+        self.made.invites += 1;
+        let ends = self.now + INVITE;
+        let order = self.file.next_invite;
+        self.file.next_invite += 1;
+        let invite = Invite { organization, person: whom, level, by: at.person, ends, order };
+        self.file.invites.insert(number, invite);
+        let address = ("/target_email", json!(PEOPLE[whom]));
+        answer(201, vec![address, ("/level", json!(level)), ("/is_expired", json!(false))])
+    }
+
+    fn pending(&self, organization: usize, whom: usize) -> Option<usize> {
+        let of = |invite: &Invite| (invite.organization, invite.person) == (organization, whom);
+        self.file.invites.iter().find(|(_, invite)| of(invite)).map(|(number, _)| *number)
+    }
+
+    pub fn withdraw(&mut self, by: usize, organization: usize, invite: usize) -> Outcome {
+        self.in_organization(by, organization, "organization_member:write", MEMBER)?;
+        match self.file.invites.get(&invite) {
+            Some(found) if found.organization == organization => {
+                self.file.invites.remove(&invite);
+                answer(204, vec![])
+            }
+            _ => missing("Not found."),
+        }
+    }
+
+    pub fn list_invites(&self, by: usize, organization: usize) -> Outcome {
+        self.in_organization(by, organization, "organization_member:read", MEMBER)?;
+        let of = |invite: &&Invite| invite.organization == organization;
+        let mut found: Vec<_> = self.file.invites.values().filter(of).collect();
+        found.sort_by_key(|invite| Reverse(invite.order));
+        let shown = |invite: &&Invite| {
+            json!([PEOPLE[invite.person], invite.level, self.now >= invite.ends])
+        };
+        let shown: Vec<_> = found.iter().map(shown).collect();
+        answer(200, vec![("/count", json!(shown.len())), ("invites", json!(shown))])
+    }
+
+    /// Accepts an invite, with a key or without one.
+    pub fn accept(&mut self, by: Option<usize>, number: usize) -> Outcome {
+        let visitor = match by {
+            Some(by) => Some(self.key(by)?.person),
+            None => None,
+        };
+        if let Some(by) = by {
+            self.require_scope(by, "user:write")?;
+        }
+        let Some(invite) = self.file.invites.get(&number).cloned() else {
+            return invalid("invalid_input", UNKNOWN_INVITE);
+        };
+        let organization = self.file.organizations.get(&invite.organization);
+        let inviter = organization.and_then(|found| found.members.get(&invite.by));
+        if inviter.is_none_or(|level| *level < invite.level) {
+            return invalid("invalid_input", UNKNOWN_INVITE);
+        }
+        let person = invite.person;
+        if visitor.is_some_and(|visitor| visitor != person) {
+            let text = "This invite is intended for another email address.";
+            return invalid("invalid_recipient", text);
+        }
+        if self.now >= invite.ends {
+            let text = "This invite has expired. Please ask your admin for a new one.";
+            return invalid("expired", text);
+        }
+        if visitor.is_none() && self.file.accounts.contains(&person) {
+            return Err(Expected { status: 400, body: vec![("/code", json!("account_exists"))] });
+        }
+        if visitor.is_none() {
+            self.file.accounts.insert(person);
+            self.file.keys.insert(self.made.keys, Key { person, scopes: 0, ends: None });
+            self.made.keys += 1;
+        }
+        let found =
+            self.file.organizations.get_mut(&invite.organization).expect("the organization");
+        found.members.insert(person, invite.level);
+        self.file.invites.remove(&number);
+        answer(201, vec![("/email", json!(PEOPLE[person]))])
+    }
+}
+
+// Projects, domains, exports, keys.
+impl World {
+    fn add_project(&mut self, organization: usize, private: bool) -> u64 {
+        let id = self.file.next_project;
+        self.file.next_project += 1;
+        self.file.projects.insert(id, Project { organization, private, grants: BTreeMap::new() });
+        id
+    }
+
+    pub fn create_project(&mut self, by: usize, organization: usize, private: bool) -> Outcome {
+        let at = self.in_organization(by, organization, "project:write", MEMBER)?;
+        if !at.administers() {
+            return deny(NO_LEVEL);
+        }
+        let id = self.add_project(organization, private);
+        answer(201, vec![("/id", json!(id)), ("/access_control", json!(private))])
+    }
+
+    pub fn delete_project(&mut self, by: usize, id: u64) -> Outcome {
+        let at = self.at_project(by, id, "project:write")?;
+        if !at.administers() {
+            return deny(NO_LEVEL);
+        }
+        self.file.projects.remove(&id);
+        answer(204, vec![])
+    }
+
+    pub fn close_project(&mut self, by: usize, id: u64, private: bool) -> Outcome {
+        let at = self.at_project(by, id, "project:write")?;
+        if !at.administers() {
+            let what = "to configure project access restrictions.";
+            return deny(&format!("Your organization access level is insufficient {what}"));
+        }
+        self.file.projects.get_mut(&id).expect("an object found before").private = private;
+        answer(200, vec![("/access_control", json!(private))])
+    }
+
+    /// Grants a person access to a project, as an admin or a member, or removes it.
+    pub fn grant(&mut self, by: usize, id: u64, whom: usize, level: Option<bool>) -> Outcome {
+        let at = self.in_project(by, id, "access_control:write")?;
+        let organization = self.file.projects[&id].organization;
+        let is_member = self.file.organizations[&organization].members.contains_key(&whom);
+        let grants = &mut self.file.projects.get_mut(&id).expect("an object found before").grants;
+        if !at.administers() && grants.get(&at.person) != Some(&true) {
+            return deny("Must be admin to modify project permissions.");
+        }
+        match level {
+            _ if !is_member => Err(Expected { status: 400, body: vec![] }),
+            Some(admin) => {
+                grants.insert(whom, admin);
+                let word = if admin { "admin" } else { "member" };
+                answer(200, vec![("/access_level", json!(word))])
+            }
+            None => {
+                grants.remove(&whom);
+                answer(204, vec![])
+            }
+        }
+    }
+
+    pub fn get_project(&self, by: usize, id: u64) -> Outcome {
+        self.at_project(by, id, "project:read")?;
+        let private = self.file.projects[&id].private;
+        answer(200, vec![("/id", json!(id)), ("/access_control", json!(private))])
+    }
+
+    pub fn list_projects(&self, by: usize, organization: usize) -> Outcome {
+        let at = self.in_organization(by, organization, "project:read", MEMBER)?;
+        let seen = |(_, project): &(&u64, &Project)| {
+            project.organization == organization && self.sees(project, at.person).is_some()
+        };
+        let ids: Vec<_> = self.file.projects.iter().filter(seen).map(|(id, _)| *id).collect();
+        answer(200, vec![("/count", json!(ids.len())), ("ids", json!(ids))])
+    }
+
+    pub fn add_domain(&mut self, by: usize, organization: usize, name: usize) -> Outcome {
+        self.in_organization(by, organization, "organization:write", ADMIN)?;
+        let live = |of: &usize| self.file.organizations.contains_key(of);
+        if self.file.domains.values().any(|(of, taken)| *taken == name && live(of)) {
+            return invalid("unique", "domain with this domain already exists.");
+        }
+        self.file.domains.insert(self.made.domains, (organization, name));
+        self.made.domains += 1;
+        answer(201, vec![("/domain", json!(NAMES[name])), ("/is_verified", json!(false))])
+    }
+
+    pub fn remove_domain(&mut self, by: usize, organization: usize, domain: usize) -> Outcome {
+        self.in_organization(by, organization, "organization:write", ADMIN)?;
+        match self.file.domains.get(&domain) {
+            Some((of, _)) if *of == organization => {
+                self.file.domains.remove(&domain);
+                answer(204, vec![])
+            }
+            _ => missing("Not found."),
+        }
+    }
+
+    pub fn list_domains(&self, by: usize, organization: usize) -> Outcome {
+        self.in_organization(by, organization, "organization:read", MEMBER)?;
+        let of = self.file.domains.values().filter(|(of, _)| *of == organization);
+        let mut names: Vec<_> = of.map(|(_, name)| NAMES[*name]).collect();
+        names.sort_unstable();
+        answer(200, vec![("/count", json!(names.len())), ("domains", json!(names))])
+    }
+
+    pub fn add_export(&mut self, by: usize, project: u64) -> Outcome {
+        self.in_project(by, project, "batch_export:write")?;
+        self.file.exports.insert(self.made.exports, Export { project, paused: false });
+        self.made.exports += 1;
+        answer(201, vec![("/paused", json!(false)), ("/team_id", json!(project))])
+    }
+
+    /// Pauses or unpauses an export of an organization.
+    pub fn pause(
+        &mut self,
+        by: usize,
+        organization: usize,
+        export: usize,
+        paused: bool,
+    ) -> Outcome {
+        let at = self.in_organization(by, organization, "batch_export:write", MEMBER)?;
+        let project = self.file.exports.get(&export).map(|export| export.project);
+        let project = project.and_then(|id| self.live_project(id));
+        let seen = project.filter(|project| {
+            project.organization == organization && self.sees(project, at.person).is_some()
+        });
+        if seen.is_none() {
+            return missing("Not found.");
+        }
+        self.file.exports.get_mut(&export).expect("an object found before").paused = paused;
+        answer(200, vec![])
+    }
+
+    pub fn get_export(&self, by: usize, project: u64, export: usize) -> Outcome {
+        self.in_project(by, project, "batch_export:read")?;
+        match self.file.exports.get(&export).filter(|export| export.project == project) {
+            Some(export) => answer(200, vec![("/paused", json!(export.paused))]),
+            None => missing("Not found."),
+        }
+    }
+
+    fn lies_within(scopes: usize, ends: Option<i64>, holder: &Key) -> bool {
+        let outlives = match (ends, holder.ends) {
+            (_, None) => false,
+            (None, Some(_)) => true,
+            (Some(one), Some(other)) => one > other,
+        };
+        !outlives && SCOPES[scopes].iter().all(|scope| allows(holder.scopes, scope))
+    }
+
+    pub fn create_key(&mut self, by: usize, scopes: usize, days: Option<i64>) -> Outcome {
+        let holder = self.key(by)?.clone();
+        self.require_scope(by, "personal_api_key:write")?;
+        let ends = days.map_or(holder.ends, |days| Some(self.now + days * DAY));
+        if !Self::lies_within(scopes, ends, &holder) {
+            return Err(Expected { status: 403, body: vec![] });
+        }
+        let key = Key { person: holder.person, scopes, ends };
+        self.file.keys.insert(self.made.keys, key);
+        self.made.keys += 1;
+        let shown = SCOPES[scopes].to_vec();
+        answer(201, vec![("/scopes", json!(shown))])
+    }
+
+    pub fn delete_key(&mut self, by: usize, key: usize) -> Outcome {
+        let holder = self.key(by)?.clone();
+        self.require_scope(by, "personal_api_key:write")?;
+        let own = self.file.keys.get(&key).filter(|key| key.person == holder.person);
+        let Some(Key { scopes, ends, .. }) = own else { return missing("Not found.") };
+        if !Self::lies_within(*scopes, *ends, &holder) {
+            return Err(Expected { status: 403, body: vec![] });
+        }
+        self.file.keys.remove(&key);
+        answer(204, vec![])
+    }
+}
+
+// Dashboards.
+impl World {
+    fn shown(id: u64, board: &Board, at: At) -> Vec<(&'static str, Value)> {
+        vec![
+            ("/id", json!(id)),
+            ("/name", json!(board.name)),
+            ("/pinned", json!(board.pinned)),
+            ("/deleted", json!(board.deleted)),
+            ("/is_shared", json!(board.shared)),
+            ("/restriction_level", json!(if board.restricted { 37 } else { 21 })),
+            ("/effective_privilege_level", json!(if Self::may_edit(board, at) { 37 } else { 21 })),
+            ("/user_access_level", json!(ACCESS[Self::access(board, at)])),
+            // The tiles of a dashboard are deleted and restored with it.
+            ("texts", json!(if board.deleted { 0 } else { board.texts })),
+        ]
+    }
+
+    pub fn create_board(
+        &mut self,
+        by: usize,
+        project: u64,
+        name: usize,
+        restricted: bool,
+    ) -> Outcome {
+        let at = self.in_project(by, project, "dashboard:write")?;
+        let id = self.file.next_board;
+        self.file.next_board += 1;
+        let board = Board {
+            project,
+            name: NAMES[name].to_owned(),
+            maker: at.person,
+            pinned: false,
+            deleted: false,
+            restricted,
+            texts: 0,
+            editors: BTreeSet::new(),
+            rules: BTreeMap::new(),
+            shared: false,
+            serial: 0,
+        };
+        let shown = Self::shown(id, &board, at);
+        self.file.boards.insert(id, board);
+        answer(201, shown)
+    }
+
+    pub fn get_board(&self, by: usize, project: u64, id: u64) -> Outcome {
+        let at = self.in_project(by, project, "dashboard:read")?;
+        let Some(board) = self.board(project, id) else { return missing("Not found.") };
+        if Self::access(board, at) < VIEWER {
+            return deny("You do not have viewer access to this resource.");
+        }
+        answer(200, Self::shown(id, board, at))
+    }
+
+    pub fn list_boards(&self, by: usize, project: u64) -> Outcome {
+        let at = self.in_project(by, project, "dashboard:read")?;
+        let seen = |(_, board): &(&u64, &Board)| {
+            board.project == project && !board.deleted && Self::access(board, at) >= VIEWER
+        };
+        let mut boards: Vec<_> = self.file.boards.iter().filter(seen).collect();
+        boards.sort_by_key(|(id, board)| (!board.pinned, board.name.clone(), **id));
+        let ids: Vec<_> = boards.into_iter().map(|(id, _)| *id).collect();
+        answer(200, vec![("/count", json!(ids.len())), ("ids", json!(ids))])
+    }
+
+    /// Changes a dashboard. `restricts` is true if the change affects its restriction level.
+    pub fn change_board(
+        &mut self,
+        by: usize,
+        of: (u64, u64),
+        restricts: bool,
+        change: impl FnOnce(&mut Board),
+    ) -> Outcome {
+        let (at, board) = self.edited(by, of, "dashboard:write", "Not found.")?;
+        if restricts && !at.administers() && board.maker != at.person {
+            let text = "Only the dashboard owner and project admins have the restriction rights required to change the dashboard's restriction level.";
+            return deny(text);
+        }
+        change(board);
+        answer(200, Self::shown(of.1, board, at))
+    }
+
+    pub fn bring_back(&mut self, by: usize, (project, id): (u64, u64)) -> Outcome {
+        let at = self.in_project(by, project, "dashboard:write")?;
+        let found = self.file.boards.get_mut(&id).filter(|board| board.project == project);
+        let Some(board) = found else { return missing("Not found.") };
+        Self::require_edit(board, at)?;
+        board.deleted = false;
+        answer(200, Self::shown(id, board, at))
+    }
+
+    pub fn add_editor(&mut self, by: usize, of: (u64, u64), whom: usize) -> Outcome {
+        let known = self.file.accounts.contains(&whom);
+        let project = self.live_project(of.0).cloned();
+        let other = project.and_then(|project| self.sees(&project, whom));
+        let (_, board) = self.edited(by, of, "dashboard:write", "Dashboard not found.")?;
+        if !board.restricted {
+            let text = "Cannot add collaborators to a dashboard on the lowest restriction level.";
+            return invalid("invalid_input", text);
+        }
+        if !known {
+            return invalid("invalid_input", "User does not exist.");
+        }
+        let Some(other) = other else {
+            let text = "Cannot add collaborators that have no access to the project.";
+            return invalid("invalid_input", text);
+        };
+        if other.administers() || board.maker == whom {
+            let text = "Cannot add collaborators that already have inherent access (the dashboard owner or a project admins).";
+            return invalid("invalid_input", text);
+        }
+        if !board.editors.insert(whom) {
+            return invalid("invalid_input", "User already is a collaborator.");
+        }
+        answer(201, vec![("/level", json!(37)), ("/user/email", json!(PEOPLE[whom]))])
+    }
+
+    pub fn remove_editor(&mut self, by: usize, of: (u64, u64), whom: usize) -> Outcome {
+        let (_, board) = self.edited(by, of, "dashboard:write", "Dashboard not found.")?;
+        if !board.editors.contains(&whom) {
+            return missing("Not found.");
+        }
+        if !board.restricted {
+            let text =
+                "Cannot remove collaborators from a dashboard on the lowest restriction level.";
+            return invalid("invalid_input", text);
+        }
+        board.editors.remove(&whom);
+        answer(204, vec![])
+    }
+
+    /// Sets or removes the access rule of a person, or the default rule, on a dashboard.
+    pub fn rule(
+        &mut self,
+        by: usize,
+        (project, id): (u64, u64),
+        whom: Option<usize>,
+        level: Option<usize>,
+    ) -> Outcome {
+        let at = self.in_project(by, project, "access_control:write")?;
+        let found = self.file.projects[&project].clone();
+        let members = self.file.organizations[&found.organization].members.clone();
+        let Some(board) = self.board(project, id) else { return missing("Not found.") };
+        let runs = found.grants.get(&at.person) == Some(&true);
+        if Self::access(board, at) < MANAGER && !runs {
+            return Err(Expected { status: 403, body: vec![] });
+        }
+        if whom.is_some_and(|whom| !members.contains_key(&whom)) {
+            return Err(Expected { status: 400, body: vec![] });
+        }
+        let rules = &mut self.file.boards.get_mut(&id).expect("an object found before").rules;
+        let Some(level) = level else {
+            rules.remove(&whom);
+            return answer(204, vec![]);
+        };
+        rules.insert(whom, level);
+        answer(200, vec![("/access_level", json!(ACCESS[level]))])
+    }
+
+    pub fn share(&mut self, by: usize, (project, id): (u64, u64), enabled: bool) -> Outcome {
+        let at = self.in_project(by, project, "sharing_configuration:write")?;
+        let Some(board) = self.board(project, id) else { return missing("Dashboard not found.") };
+        if Self::require_edit(board, at).is_err() {
+            return deny(NO_EDIT);
+        }
+        let board = self.file.boards.get_mut(&id).expect("an object found before");
+        if board.shared && !enabled {
+            board.serial += 1;
+        }
+        board.shared = enabled;
+        answer(200, vec![("/enabled", json!(enabled)), (SERIAL, json!(board.serial))])
+    }
+
+    /// Opens the public page with the token of this number.
+    pub fn open_shared(&self, id: u64, serial: u64) -> Outcome {
+        let board = self.file.boards.get(&id).filter(|board| {
+            let there = !board.deleted && self.live_project(board.project).is_some();
+            there && board.shared && board.serial == serial
+        });
+        match board {
+            Some(board) => answer(200, vec![("/dashboard/name", json!(board.name))]),
+            None => missing("Not found."),
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! Tests of `/api/organizations/:organization_id/activity_log/` and `/api/projects/:project_id/activity_log/`.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use steward::config::Config;
+use steward::operator::Operation;
+use steward::resources::members::Level;
+use steward::time::{Clock, ManualClock, Timestamp};
+
+use crate::dashboards::{embedded, make};
+use crate::support::{OWNER, TestClient, Workspace};
+use crate::tiles::put_texts;
+
+/// Creates a workspace with a manual clock, set to 2025-01-02T03:04:05Z.
+pub async fn at_a_standstill() -> (Workspace, ManualClock) {
+    let clock = ManualClock::at(Timestamp::from_micros(1_735_787_045_000_000));
+    let mut config = Config::default();
+    config.clock = Clock::Manual(clock.clone());
+    (Workspace::with(config).await, clock)
+}
+
+/// Returns the paths of the first organization's log and the first project's log.
+pub fn logs(workspace: &Workspace) -> [String; 2] {
+    let project = workspace.made.project_id;
+    [workspace.organization("activity_log/"), format!("/api/projects/{project}/activity_log/")]
+}
+
+/// Returns scope, item and activity of each entry of a page.
+pub fn told(page: &Value) -> Vec<[String; 3]> {
+    let text = |entry: &Value, name: &str| entry[name].as_str().expect("a text").to_owned();
+    let entries = page["results"].as_array().expect("a list").iter();
+    entries.map(|entry| ["scope", "item_id", "activity"].map(|name| text(entry, name))).collect()
+}
+
+/// Returns the ids on all pages from this path on. Asserts that each page has the right count.
+pub async fn walked(caller: &TestClient, path: &str) -> Vec<Value> {
+    let mut seen = Vec::new();
+    let mut next = json!(path);
+    let mut count = Value::Null;
+    while let Some(path) = next.as_str() {
+        let page = caller.get(path.trim_start_matches("http://localhost")).await.ok();
+        let known = std::mem::replace(&mut count, page["count"].clone());
+        assert!(known.is_null() || known == count, "{path}");
+        seen.extend(page["results"].as_array().expect("a list").iter().map(|e| e["id"].clone()));
+        next = page["next"].clone();
+    }
+    assert_eq!(count, seen.len(), "{path}");
+    seen
+}
+
+fn page(results: Value) -> Value {
+    let count = results.as_array().expect("a list").len();
+    json!({ "count": count, "next": null, "previous": null, "results": results })
+}
+
+#[tokio::test]
+async fn both_logs_tell_what_was_done_newest_first() {
+    let (workspace, clock) = at_a_standstill().await;
+    let owner = &workspace.owner;
+    let olga = embedded(owner).await;
+    let [whole, own] = logs(&workspace);
+    owner.get(&own).await.assert_is(200, page(json!([])));
+    let first = owner.get(&whole).await.ok();
+    let id = &first["results"][0]["id"];
+    assert!(id.as_str().is_some_and(|id| id.parse::<uuid::Uuid>().is_ok()), "{id}");
+    let organization = workspace.made.organization_id;
+    let founded = json!({
+        "id": id,
+        "user": null,
+        "scope": "Organization",
+        "item_id": organization,
+        "activity": "created",
+        "detail": { "name": "Corp", "changes": [] },
+        "created_at": "2025-01-02T03:04:05Z",
+    });
+    assert_eq!(first, page(json!([founded])), "the operator's entry has no user");
+
+    clock.advance(Duration::from_millis(1500));
+    let (id, one) = make(&workspace, owner, json!({ "name": "A" })).await;
+    clock.advance(Duration::from_secs(1));
+    owner.patch(&one, json!({ "name": "B", "tags": ["x"] })).await.ok();
+    let log = owner.get(&own).await.ok();
+    let ids: Vec<_> = log["results"].as_array().expect("a list").iter().map(|e| &e["id"]).collect();
+    let change = |field: &str, before: Value, after: Value| {
+        json!({
+            "type": "Dashboard", "action": "changed", "field": field, "before": before, "after": after,
+        })
+    };
+    let renamed = json!({
+        "id": ids[0],
+        "user": olga,
+        "scope": "Dashboard",
+        "item_id": id.to_string(),
+        "activity": "updated",
+        "detail": { "name": "B", "changes": [
+            change("name", json!("A"), json!("B")), change("tags", json!([]), json!(["x"])),
+        ] },
+        "created_at": "2025-01-02T03:04:07.500000Z",
+    });
+    let made = json!({
+        "id": ids[1],
+        "user": olga,
+        "scope": "Dashboard",
+        "item_id": id.to_string(),
+        "activity": "created",
+        "detail": { "name": "A", "changes": [] },
+        "created_at": "2025-01-02T03:04:06.500000Z",
+    });
+    assert_eq!(log, page(json!([renamed, made])));
+    owner.get(&whole).await.assert_is(200, page(json!([renamed, made, founded])));
+    let names: Vec<_> = log["results"][0].as_object().expect("an entry").keys().cloned().collect();
+    assert_eq!(names, ["id", "user", "scope", "item_id", "activity", "detail", "created_at"]);
+    // Reading the log writes no entries.
+    owner.get(&whole).await.assert_is(200, page(json!([renamed, made, founded])));
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn pages_follow_each_other_and_odd_limits_fall_back() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (_, one) = make(&workspace, owner, json!({})).await;
+    for number in 0..9 {
+        owner.patch(&one, json!({ "name": number.to_string() })).await.ok();
+    }
+    for path in logs(&workspace) {
+        let all = walked(owner, &path).await;
+        assert!(all.len() >= 10);
+        for query in
+            ["limit=1", "limit=3", "limit=4&offset=0", "limit=3&scope=Dashboard,Organization"]
+        {
+            assert_eq!(walked(owner, &format!("{path}?{query}")).await, all, "{query}");
+        }
+        for query in ["limit=x&offset=-1", "limit=0", "offset=", "limit=2.5"] {
+            assert_eq!(walked(owner, &format!("{path}?{query}")).await, all, "{query}");
+        }
+        let behind = owner.get(&format!("{path}?offset=5000&limit=7")).await.ok();
+        assert_eq!((&behind["results"], &behind["next"]), (&json!([]), &Value::Null));
+        let previous = format!("http://localhost{path}?limit=7&offset=4993");
+        assert_eq!((&behind["count"], &behind["previous"]), (&json!(all.len()), &json!(previous)));
+        let one = owner.get(&format!("{path}?offset=2&limit=1&activity=updated")).await.ok();
+        let next = format!("http://localhost{path}?activity=updated&limit=1&offset=3");
+        assert_eq!((&one["results"][0]["id"], &one["next"]), (&all[2], &json!(next)));
+    }
+}
+
+#[tokio::test]
+async fn filters_find_what_they_ask_for() {
+    let (workspace, clock) = at_a_standstill().await;
+    let minute = Duration::from_mins(1);
+    clock.advance(Duration::from_secs(1)); // 03:04:06
+    let (owner, ann) = (&workspace.owner, workspace.member("ann", Level::Member).await);
+    let sent = json!({ "level": 8 });
+    let (olga, uuid) = (embedded(owner).await, embedded(&ann).await["uuid"].clone());
+    let member = workspace.organization(&format!("members/{}/", uuid.as_str().expect("a uuid")));
+    let item = workspace.membership("ann@corp.example").await;
+    clock.advance(Duration::from_secs(59)); // 03:05:05
+    owner.patch(&member, sent).await.ok();
+    clock.advance(minute); // 03:06:05
+    let (id, one) = make(&workspace, &ann, json!({ "name": "A" })).await;
+    assert_eq!(id, workspace.made.project_id.0, "one id for two things");
+    clock.advance(minute); // 03:07:05
+    owner.patch(&one, json!({ "pinned": true })).await.ok();
+    clock.advance(minute); // 03:08:05
+    ann.patch(&format!("/api/projects/{}/", workspace.made.project_id), json!({ "name": "W" }))
+        .await
+        .ok();
+    let [whole, own] = logs(&workspace);
+    let [renamed, pinned, made] = ["a project renamed", "a dashboard pinned", "a dashboard made"];
+    let [raised, joined, founded] = ["a member raised", "a member", "an organization"];
+    let name = |entry: &[String; 3]| match [0, 2].map(|at| entry[at].as_str()) {
+        ["Project", "updated"] => renamed,
+        ["Dashboard", "updated"] => pinned,
+        ["Dashboard", "created"] => made,
+        ["OrganizationMembership", "updated"] => raised,
+        ["OrganizationMembership", "created"] => joined,
+        ["Organization", "created"] => founded,
+        other => panic!("{other:?}"),
+    };
+    let (uuid, owners) = (uuid.as_str().expect("a uuid"), olga["uuid"].as_str().expect("a uuid"));
+    let item = item.as_str().expect("an id");
+    for (query, found) in [
+        (String::new(), vec![renamed, pinned, made, raised, joined, founded]),
+        ("scope=Dashboard".to_owned(), vec![pinned, made]),
+        ("scope=Dashboard&scope=Project".to_owned(), vec![renamed, pinned, made]),
+        ("scopes=Dashboard,+Project,".to_owned(), vec![renamed, pinned, made]),
+        ("scope=Dashboard&scopes=Organization".to_owned(), vec![pinned, made, founded]),
+        ("scope=dashboard".to_owned(), vec![]),
+        ("scope=Nonsense".to_owned(), vec![]),
+        (
+            "scope=&item_id=+&user=&after=&before=&activity=,".to_owned(),
+            vec![renamed, pinned, made, raised, joined, founded],
+        ),
+        ("activity=created".to_owned(), vec![made, joined, founded]),
+        ("activity=created&scope=Dashboard".to_owned(), vec![made]),
+        ("item_id=1".to_owned(), vec![renamed, pinned, made]),
+        ("item_id=1&scope=Project".to_owned(), vec![renamed]),
+        (format!("item_id={item}"), vec![raised, joined]),
+        ("item_id=1%00".to_owned(), vec![]),
+        ("item_id=11".to_owned(), vec![]),
+        (format!("user={uuid}"), vec![renamed, made]),
+        (format!("user={}", uuid.to_uppercase()), vec![renamed, made]),
+        (format!("user={owners}"), vec![pinned, raised]),
+        ("user=@me".to_owned(), vec![pinned, raised]),
+        ("user=01890000-0000-7000-8000-000000000000".to_owned(), vec![]),
+        (format!("user={uuid}&item_id=1&scope=Dashboard"), vec![made]),
+        ("after=2025-01-02T03:07:05Z".to_owned(), vec![renamed, pinned]),
+        ("before=2025-01-02T03:07:05Z".to_owned(), vec![made, raised, joined, founded]),
+        ("after=2025-01-02T03:05:05Z&before=2025-01-02T03:07:05Z".to_owned(), vec![made, raised]),
+        ("after=2025-01-02T04:07:05%2B01:00".to_owned(), vec![renamed, pinned]),
+        ("after=2025-01-02&before=2025-01-03&user=@me".to_owned(), vec![pinned, raised]),
+        ("after=2025-01-02T03:07:05Z&item_id=1".to_owned(), vec![renamed, pinned]),
+        ("before=2025-01-02T03:07:05Z&user=@me".to_owned(), vec![raised]),
+        ("after=2025-01-03&before=2025-01-02".to_owned(), vec![]),
+        ("after=2025-01-02&before=2025-01-02&item_id=1".to_owned(), vec![]),
+        ("AFTER=x&unknown=1".to_owned(), vec![renamed, pinned, made, raised, joined, founded]),
+    ] {
+        for (path, in_project) in [(&whole, false), (&own, true)] {
+            let log = owner.get(&format!("{path}?{query}")).await.ok();
+            let mut found = found.clone();
+            found.retain(|name| !in_project || ![raised, joined, founded].contains(name));
+            let told = told(&log);
+            assert_eq!(told.iter().map(name).collect::<Vec<_>>(), found, "{path}?{query}");
+            assert_eq!(log["count"], found.len(), "{query}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_filter_that_cannot_be_read_is_refused_by_its_name() {
+    let workspace = Workspace::new().await;
+    let date = "Datetime has wrong format. Use one of these formats instead: YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";
+    for path in logs(&workspace) {
+        for (query, attr, detail) in [
+            ("after=yesterday", "after", date),
+            ("before=2025-02-30", "before", date),
+            ("before=1735787045", "before", date),
+            ("after=2025-01-01&after=x", "after", date),
+            ("user=olga", "user", "Must be a valid UUID."),
+            ("user=1", "user", "Must be a valid UUID."),
+            ("user=%FF", "user", "Must be a valid UUID."),
+        ] {
+            let answer = workspace.owner.get(&format!("{path}?{query}&limit=x")).await;
+            answer.assert_invalid(attr, "invalid_input", detail);
+        }
+    }
+}
+
+#[tokio::test]
+async fn long_values_are_told_in_a_word_and_secrets_not_at_all() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (_, one) = make(&workspace, owner, json!({ "name": "A" })).await;
+    let long = "d".repeat(5000);
+    let filters = json!({ "date_from": "-7d", "note": "n".repeat(3000) });
+    owner.patch(&one, json!({ "description": long, "filters": filters })).await.ok();
+    put_texts(owner, &one, &[&"t".repeat(3500)]).await;
+    let project = format!("/api/projects/{}/", workspace.made.project_id);
+    owner.patch(&project, json!({ "slack_incoming_webhook": "https://h.example/s" })).await.ok();
+    let listed = owner.get(&logs(&workspace)[1]).await.ok();
+    let change = |entry: usize, field: &str| {
+        let changes = listed["results"][entry]["detail"]["changes"].as_array().expect("changes");
+        let found = changes.iter().find(|change| change["field"] == field).expect("the field");
+        json!([found["before"], found["after"]])
+    };
+    assert_eq!(change(0, "slack_incoming_webhook"), json!([null, null]));
+    let text = format!("{}… (3500 characters)", "t".repeat(100));
+    assert_eq!(change(1, "texts__1__body"), json!([null, text]));
+    assert_eq!(change(2, "filters"), json!([{}, "(2 members)"]));
+    let description = format!("{}… (5000 characters)", "d".repeat(100));
+    assert_eq!(change(2, "description"), json!(["", description]));
+}
+
+#[tokio::test]
+async fn whoever_left_is_still_named() {
+    let workspace = Workspace::new().await;
+    let ann = workspace.member("ann", Level::Admin).await;
+    make(&workspace, &ann, json!({ "name": "A" })).await;
+    let shown = embedded(&ann).await;
+    let uuid = shown["uuid"].as_str().expect("a uuid");
+    workspace
+        .owner
+        .delete(&workspace.organization(&format!("members/{uuid}/")))
+        .await
+        .assert_empty(204);
+    let email = "ann@corp.example".to_owned();
+    workspace.run_operation(Operation::UserSetActive { email, active: false }).await;
+    for path in logs(&workspace) {
+        let found = workspace.owner.get(&format!("{path}?user={uuid}")).await.ok();
+        assert_eq!((&found["count"], &found["results"][0]["user"]), (&json!(1), &shown), "{path}");
+    }
+    ann.get(&logs(&workspace)[0]).await.assert_error(
+        401,
+        "authentication_error",
+        "authentication_failed",
+        "Personal API key found in request Authorization header is invalid.",
+        None,
+    );
+}
+
+#[tokio::test]
+async fn keys_read_as_far_as_they_reach() {
+    let workspace = Workspace::new().await;
+    let [whole, own] = logs(&workspace);
+    let (project, organization) = (workspace.made.project_id, workspace.made.organization_id);
+    let made = workspace.owner.post(&workspace.organization("projects/"), json!({})).await.ok();
+    let other = format!("/api/projects/{}/activity_log/", made["id"]);
+    let scopes = ["activity_log:read"];
+    let to_project = workspace.limited_key(OWNER, &scopes, json!({ "projects": [project] })).await;
+    to_project.get(&own).await.ok();
+    to_project.get(&whole).await.assert_denied(
+        "API keys with scoped projects are only supported on project-based endpoints.",
+    );
+    to_project.get(&other).await.assert_denied(&format!(
+        "API key does not have access to the requested project: ID {}.",
+        made["id"]
+    ));
+    let limits = json!({ "organizations": [organization] });
+    let to_organization = workspace.limited_key(OWNER, &scopes, limits).await;
+    let (outsider, elsewhere) = workspace.outsider("eve").await;
+    for path in [&whole, &own, &other] {
+        to_organization.get(path).await.ok();
+        let narrow = workspace.key(OWNER, &["organization:read", "project:read", "dashboard:read"]);
+        narrow
+            .await
+            .get(path)
+            .await
+            .assert_denied("API key missing required scope 'activity_log:read'");
+    }
+    outsider.get(&whole).await.assert_denied("You do not have permission to perform this action.");
+    outsider.get(&own).await.assert_denied("You don't have access to the project.");
+    let elsewhere = elsewhere["id"].as_str().expect("an id");
+    let theirs = format!("/api/organizations/{elsewhere}/activity_log/");
+    to_organization.get(&theirs).await.assert_denied(&format!(
+        "API key does not have access to the requested organization: ID {elsewhere}."
+    ));
+    assert_eq!(told(&outsider.get(&theirs).await.ok()).len(), 1);
+}

@@ -1,0 +1,135 @@
+//! Tests of `--activity-retention`, the time for which entries are kept.
+
+use std::time::Duration;
+
+use serde_json::json;
+use steward::config::Config;
+use steward::ids::{ActivityId, OrganizationId, UserId};
+use steward::resources::activity::{Detail, Entry, Fields, Meta};
+use steward::state::App;
+use steward::store::Store;
+use steward::time::{Clock, ManualClock, Timestamp};
+use uuid::Uuid;
+
+use crate::activity::entries;
+use crate::activity::log::{logs, told};
+use crate::dashboards::make;
+use crate::support::{Workspace, eventually};
+
+const BEGAN: Timestamp = Timestamp::from_micros(1_735_787_045_000_000);
+const DAY: Duration = Duration::from_hours(24);
+
+fn kept_for(retention: Duration, clock: &ManualClock) -> Config {
+    let mut config = Config::default();
+    config.clock = Clock::Manual(clock.clone());
+    config.activity_retention = Some(retention);
+    config
+}
+
+/// Waits until the log has this many entries.
+async fn left(workspace: &Workspace, count: usize) {
+    eventually("old entries are deleted", || (entries(workspace).len() == count).then_some(()))
+        .await;
+}
+
+/// Writes entries of these organizations into the log, one second apart.
+async fn fill(workspace: &Workspace, count: u64, organizations: &[OrganizationId]) {
+    for piece in (0..count).collect::<Vec<_>>().chunks(1000) {
+        let entries: Vec<Entry> = piece
+            .iter()
+            .map(|number| Entry {
+                meta: Meta {
+                    organization: organizations
+                        [usize::try_from(*number).expect("few") % organizations.len()],
+                    created_at: BEGAN.plus_seconds(i64::try_from(*number).expect("few")),
+                    id: ActivityId(Uuid::from_u128(u128::from(*number))),
+                    project: None,
+                    user: Some(UserId(1)),
+                },
+                fields: Fields {
+                    scope: "Organization".to_owned(),
+                    item_id: number.to_string(),
+                    activity: "updated".to_owned(),
+                    detail: Detail { name: None, changes: Vec::new() },
+                },
+            })
+            .collect();
+        let put =
+            workspace.app.store().write(move |tx| entries.iter().try_for_each(|one| tx.put(one)));
+        put.await.expect("entries");
+    }
+}
+
+#[tokio::test]
+async fn entries_go_when_they_were_kept_long_enough_and_counts_with_them() {
+    let clock = ManualClock::at(BEGAN);
+    let workspace = Workspace::with(kept_for(DAY * 365, &clock)).await;
+    let owner = &workspace.owner;
+    make(&workspace, owner, json!({ "name": "old" })).await;
+    owner.patch("/api/users/@me/", json!({ "first_name": "Ola" })).await.ok();
+    assert_eq!(entries(&workspace).len(), 3);
+    clock.advance(DAY * 100);
+    let (_, one) = make(&workspace, owner, json!({ "name": "new" })).await;
+    // When they reach the maximum age, the entries still exist; an hour later they are deleted.
+    clock.advance(DAY * 265);
+    owner.patch(&one, json!({ "pinned": true })).await.ok();
+    assert_eq!(entries(&workspace).len(), 5);
+    clock.advance(Duration::from_hours(1));
+    left(&workspace, 2).await;
+    for path in logs(&workspace) {
+        let log = owner.get(&path).await.ok();
+        assert_eq!(log["count"], 2, "{path}");
+        assert!(told(&log).iter().all(|[scope, item, _]| scope == "Dashboard" && item == "2"));
+    }
+    assert_eq!(owner.get(&format!("{}?item_id=1", logs(&workspace)[0])).await.ok()["count"], 0);
+    clock.advance(DAY * 1000);
+    left(&workspace, 0).await;
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn many_old_entries_of_many_organizations_go_and_the_young_stay() {
+    let clock = ManualClock::at(BEGAN);
+    let workspace = Workspace::with(kept_for(DAY, &clock)).await;
+    let organization = |number| OrganizationId(Uuid::from_u128(number));
+    let all = [workspace.made.organization_id, organization(1), organization(u128::MAX - 1)];
+    fill(&workspace, 3000, &all).await;
+    // The first 2000 entries, and the workspace's own entry, are now older than a day.
+    clock.advance(DAY + Duration::from_secs(2000));
+    left(&workspace, 1000).await;
+    assert!(
+        entries(&workspace).iter().all(|entry| entry.meta.created_at >= BEGAN.plus_seconds(2000))
+    );
+    let log = workspace.owner.get(&logs(&workspace)[0]).await.ok();
+    assert_eq!(log["count"], 333);
+}
+
+#[tokio::test]
+async fn a_start_removes_what_grew_old_meanwhile_and_without_a_limit_nothing_goes() {
+    let clock = ManualClock::at(BEGAN);
+    let mut config = Config::default();
+    config.clock = Clock::Manual(clock.clone());
+    let workspace = Workspace::with(config.clone()).await;
+    make(&workspace, &workspace.owner, json!({ "name": "old" })).await;
+    clock.advance(DAY * 4000);
+    make(&workspace, &workspace.owner, json!({ "name": "new" })).await;
+    assert_eq!(entries(&workspace).len(), 3);
+    workspace.app.close().await;
+    let store = Store::open(&workspace.path(), config.page_cache).expect("the data file");
+    let app = App::new(store, kept_for(DAY, &clock)).expect("a service");
+    let tx = || app.store().snapshot().expect("a snapshot");
+    let organization = workspace.made.organization_id;
+    eventually("old entries are deleted", || {
+        use steward::store::{Order, Tx, Window};
+        let mut items = Vec::new();
+        let all = Window::all(Order::Ascending);
+        let read = tx().scan::<Entry, _>(&organization, all, |row| {
+            items.push(row.into_record()?.fields.item_id);
+            Ok(())
+        });
+        read.expect("entries");
+        (items == ["2"]).then_some(())
+    })
+    .await;
+    app.close().await;
+}

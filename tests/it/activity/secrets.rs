@@ -1,0 +1,441 @@
+//! Runs every operation that writes. Tests which entries it records, and that no entry contains a secret.
+
+use std::collections::BTreeSet;
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use steward::operator::Operation;
+use steward::resources::activity::{Entry, NO_ORGANIZATION};
+use steward::resources::members::Level;
+use steward::router::routes;
+
+use crate::activity::entries;
+use crate::signup::Offer;
+use crate::support::dns::{Dns, Reply};
+use crate::support::{OWNER, TestClient, Workspace};
+
+/// The names of response fields that contain secrets.
+const SECRETS: [&str; 5] =
+    ["api_token", "access_token", "live_events_token", "accept_url", "value"];
+
+/// The DNS name of the record that verifies the domain.
+const CHALLENGE: &str = "_posthog-challenge.corp.example.";
+
+/// The state of a run through all operations.
+struct Walk {
+    workspace: Workspace,
+    dns: Dns,
+    /// The secrets that no entry may contain.
+    secrets: Vec<String>,
+    done: BTreeSet<&'static str>,
+}
+
+/// Returns the scope and the activity of an entry.
+fn in_short(entry: &Entry) -> String {
+    assert!(!entry.fields.item_id.is_empty(), "{entry:?}");
+    let of_none = entry.meta.organization == NO_ORGANIZATION;
+    assert!(!of_none || ["User", "PersonalAPIKey"].contains(&entry.fields.scope.as_str()));
+    format!("{} {}", entry.fields.scope, entry.fields.activity)
+}
+
+impl Walk {
+    async fn new() -> Self {
+        let dns = Dns::start().await;
+        let mut config = dns.config();
+        let url = "smtp://steward:SECRET-smtp@127.0.0.1:9";
+        config.mail.smtp_url = Some(url.parse().expect("a URL"));
+        config.mail.smtp_from = Some("Steward <steward@corp.example>".to_owned());
+        let workspace = Workspace::with(config).await;
+        let secrets = vec!["SECRET".to_owned(), workspace.made.api_key.clone()];
+        dns.set(CHALLENGE, Reply::texts(&[&["nothing"]]));
+        Self { workspace, dns, secrets, done: BTreeSet::new() }
+    }
+
+    /// Runs an operation and asserts which entries it records. Returns the response body. `ids` are the parameters of
+    /// the path besides the first organization and project.
+    async fn does(
+        &mut self,
+        caller: &TestClient,
+        operation: &'static str,
+        ids: &[(&str, &Value)],
+        sent: Value,
+        told: &[&str],
+    ) -> Value {
+        let table = routes();
+        let row = table.specs().iter().find(|row| row.operation == operation).expect(operation);
+        let organization = json!(self.workspace.made.organization_id);
+        let project = json!(self.workspace.made.project_id);
+        let defaults = [("organization_id", &organization), ("project_id", &project)];
+        let mut path = row.path.to_owned();
+        for (name, id) in ids.iter().chain(&defaults) {
+            let id = id.as_str().map_or_else(|| id.to_string(), str::to_owned);
+            path = path.replace(&format!("{{{name}}}"), &id);
+        }
+        assert!(!path.contains('{'), "{path}");
+        let known = entries(&self.workspace);
+        let answer = caller.send(row.method.clone(), &path, Some(sent)).await;
+        assert_eq!(answer.status, row.status, "{operation}: {}", answer.body);
+        self.note(&answer.body);
+        self.left(operation, &known, told);
+        self.done.insert(operation);
+        answer.body
+    }
+
+    /// The same for an operator command.
+    async fn operates(&mut self, operation: Operation, told: &[&str]) -> Value {
+        let known = entries(&self.workspace);
+        let name = format!("{operation:?}");
+        let answer = self.workspace.run_operation(operation).await;
+        self.note(&answer);
+        self.left(&name, &known, told);
+        answer
+    }
+
+    #[track_caller]
+    fn left(&self, operation: &str, known: &[Entry], told: &[&str]) {
+        let mut new = entries(&self.workspace);
+        new.retain(|entry| !known.contains(entry));
+        assert_eq!(new.iter().map(in_short).collect::<Vec<_>>(), told, "{operation}: {new:?}");
+    }
+
+    /// Remembers every secret in a response.
+    fn note(&mut self, answer: &Value) {
+        match answer {
+            Value::Object(members) => {
+                for (name, value) in members {
+                    match value.as_str() {
+                        // The `value` of a filter, such as a domain of addresses, is not a secret.
+                        Some(text)
+                            if SECRETS.contains(&name.as_str()) && !text.starts_with('@') =>
+                        {
+                            let secret =
+                                text.split_once("?token=").map_or(text, |(_, token)| token);
+                            self.secrets.push(secret.to_owned());
+                        }
+                        _ => self.note(value),
+                    }
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.note(item)),
+            _ => {}
+        }
+    }
+}
+
+/// Runs the operations on an organization, its members and invites.
+async fn organization(walk: &mut Walk, owner: &TestClient) {
+    let none = json!({});
+    walk.does(
+        owner,
+        "users_partial_update",
+        &[],
+        json!({ "theme_mode": "dark" }),
+        &["User updated"],
+    )
+    .await;
+    let made = walk
+        .does(
+            owner,
+            "organizations_create",
+            &[],
+            json!({ "name": "Two" }),
+            &["Organization created"],
+        )
+        .await;
+    let id = [("organization_id", &made["id"])];
+    walk.does(
+        owner,
+        "organizations_partial_update",
+        &id,
+        json!({ "name": "Second" }),
+        &["Organization updated"],
+    )
+    .await;
+    walk.does(owner, "organizations_destroy", &id, none.clone(), &["Organization deleted"]).await;
+
+    let domain = walk
+        .does(
+            owner,
+            "domains_create",
+            &[],
+            json!({ "domain": "corp.example" }),
+            &["OrganizationDomain created"],
+        )
+        .await;
+    let id = [("id", &domain["id"])];
+    walk.does(owner, "domains_verify_create", &id, none.clone(), &[]).await;
+    let challenge = domain["verification_challenge"].as_str().expect("a challenge");
+    walk.dns.set(CHALLENGE, Reply::texts(&[&[challenge]]));
+    walk.does(owner, "domains_verify_create", &id, none.clone(), &["OrganizationDomain updated"])
+        .await;
+    let sent = json!({ "sso_enforcement": "github", "saml_entity_id": "https://idp.example" });
+    walk.does(owner, "domains_partial_update", &id, sent, &["OrganizationDomain updated"]).await;
+    walk.does(owner, "domains_destroy", &id, none.clone(), &["OrganizationDomain deleted"]).await;
+
+    let sent = json!({ "target_email": "ann@x.example", "send_email": false, "message": "Hello" });
+    let made = walk.does(owner, "invites_create", &[], sent, &["OrganizationInvite created"]).await;
+    let offer = Offer::of(&made);
+    let sent = json!([{ "target_email": "bob@x.example" }, { "target_email": "cat@x.example" }]);
+    let two = ["OrganizationInvite created"; 2];
+    walk.does(owner, "invites_bulk_create", &[], sent, &two).await;
+    let sent = json!({ "token": offer.token, "first_name": "Ann" });
+    let anyone = walk.workspace.anonymous();
+    let joined = ["OrganizationMembership created"];
+    let ann = walk.does(&anyone, "signup_create", &[("id", &made["id"])], sent, &joined).await;
+    assert!(
+        walk.secrets.contains(&offer.token)
+            && walk.secrets.iter().filter(|one| one.starts_with("phx_")).count() == 2
+    );
+    let list = owner.get(&walk.workspace.organization("invites/")).await.ok();
+    let id = [("id", &list["results"][0]["id"])];
+    walk.does(owner, "invites_destroy", &id, none.clone(), &["OrganizationInvite deleted"]).await;
+    let id = [("user__uuid", &ann["uuid"])];
+    walk.does(
+        owner,
+        "members_partial_update",
+        &id,
+        json!({ "level": 8 }),
+        &["OrganizationMembership updated"],
+    )
+    .await;
+    walk.does(owner, "members_destroy", &id, none, &["OrganizationMembership deleted"]).await;
+}
+
+/// Runs the operations on projects.
+async fn projects(walk: &mut Walk, owner: &TestClient) {
+    let webhook = |number: u8| json!({ "slack_incoming_webhook": format!("https://h.example/SECRET-{number}") });
+    for (updates, destroys) in [
+        ("organizations_projects_partial_update", "organizations_projects_destroy"),
+        ("projects_partial_update", "projects_destroy"),
+    ] {
+        let made = walk
+            .does(owner, "organizations_projects_create", &[], webhook(1), &["Project created"])
+            .await;
+        let id = [("project_id", &made["id"])];
+        walk.does(owner, updates, &id, webhook(2), &["Project updated"]).await;
+        walk.does(
+            owner,
+            updates,
+            &id,
+            json!({ "slack_incoming_webhook": null }),
+            &["Project updated"],
+        )
+        .await;
+        walk.does(owner, destroys, &id, json!({}), &["Project deleted"]).await;
+    }
+}
+
+/// Runs the operations on dashboards and their access controls.
+async fn dashboards(walk: &mut Walk, owner: &TestClient) {
+    let none = json!({});
+    let ann = walk.workspace.member("ann", Level::Member).await;
+    let uuid = ann.get("/api/users/@me/").await.ok()["uuid"].clone();
+    let member = walk.workspace.membership("ann@corp.example").await;
+    let updated = ["Dashboard updated"];
+    let made = walk
+        .does(
+            owner,
+            "dashboards_create",
+            &[],
+            json!({ "use_template": "DEFAULT_APP" }),
+            &["Dashboard created"],
+        )
+        .await;
+    let id = [("id", &made["id"])];
+    let template = json!({ "template": {
+        "template_name": "T", "dashboard_description": "", "dashboard_filters": {},
+        "tiles": [{ "type": "TEXT", "body": "text" }],
+    } });
+    let other = walk
+        .does(
+            owner,
+            "dashboards_create_from_template_json_create",
+            &[],
+            template,
+            &["Dashboard created"],
+        )
+        .await;
+    let sent =
+        json!({ "tiles": [{ "text": { "body": "text" } }], "restriction_level": 37, "name": "N" });
+    let changed = walk.does(owner, "dashboards_partial_update", &id, sent, &updated).await;
+    let tiles = changed["tiles"].as_array().expect("tiles");
+    let text = tiles.iter().find(|tile| !tile["text"].is_null()).expect("a text");
+    let sent = json!({ "tile": { "id": text["id"] }, "toDashboard": other["id"] });
+    let both = ["Dashboard updated"; 2];
+    walk.does(owner, "dashboards_move_tile_partial_update", &id, sent, &both).await;
+
+    let rule = |level: &str| json!({ "organization_member": member, "access_level": level, "resource": "dashboard" });
+    let ruled = ["AccessControl created"];
+    walk.does(owner, "projects_access_controls_update", &[], rule("member"), &ruled).await;
+    walk.does(owner, "projects_resource_access_controls_update", &[], rule("viewer"), &ruled).await;
+    walk.does(owner, "dashboards_access_controls_update", &id, rule("none"), &ruled).await;
+    let of = [("dashboard_id", &made["id"]), ("user__uuid", &uuid)];
+    let sent = json!({ "user_uuid": uuid, "level": 37 });
+    walk.does(
+        owner,
+        "dashboards_collaborators_create",
+        &of,
+        sent,
+        &["DashboardCollaborator created"],
+    )
+    .await;
+    walk.does(
+        owner,
+        "dashboards_collaborators_destroy",
+        &of,
+        none.clone(),
+        &["DashboardCollaborator deleted"],
+    )
+    .await;
+    for (enabled, told) in [
+        (true, "Dashboard sharing enabled"),
+        (false, "Dashboard sharing disabled"),
+        (true, "Dashboard sharing enabled"),
+    ] {
+        walk.does(
+            owner,
+            "dashboards_sharing_partial_update",
+            &of,
+            json!({ "enabled": enabled }),
+            &[told],
+        )
+        .await;
+    }
+    walk.does(
+        owner,
+        "dashboards_sharing_refresh_create",
+        &of,
+        none.clone(),
+        &["Dashboard access token refreshed"],
+    )
+    .await;
+    walk.does(owner, "dashboards_destroy", &id, none, &[]).await;
+    walk.does(
+        owner,
+        "dashboards_partial_update",
+        &id,
+        json!({ "deleted": true }),
+        &["Dashboard deleted"],
+    )
+    .await;
+}
+
+/// Runs the operations on batch exports, at both paths.
+async fn batch_exports(walk: &mut Walk, owner: &TestClient) {
+    let project = walk.workspace.made.project_id;
+    let token = |number: u8| {
+        let config = json!({ "url": "https://in.example", "token": format!("SECRET-{number}") });
+        json!({ "type": "HTTP", "config": config })
+    };
+    for [creates, updates, pauses, unpauses, destroys] in [
+        [
+            "batch_exports_create",
+            "batch_exports_partial_update",
+            "batch_exports_pause_create",
+            "batch_exports_unpause_create",
+            "batch_exports_destroy",
+        ],
+        [
+            "projects_batch_exports_create",
+            "projects_batch_exports_partial_update",
+            "projects_batch_exports_pause_create",
+            "projects_batch_exports_unpause_create",
+            "projects_batch_exports_destroy",
+        ],
+    ] {
+        let sent = json!({ "project_id": project, "name": "N", "interval": "day", "destination": token(1) });
+        let made = walk.does(owner, creates, &[], sent, &["BatchExport created"]).await;
+        let id = [("id", &made["id"])];
+        let sent = json!({ "destination": token(2) });
+        walk.does(owner, updates, &id, sent, &["BatchExport updated"]).await;
+        walk.does(owner, pauses, &id, json!({}), &["BatchExport paused"]).await;
+        walk.does(owner, unpauses, &id, json!({}), &["BatchExport unpaused"]).await;
+        walk.does(owner, destroys, &id, json!({}), &["BatchExport deleted"]).await;
+    }
+}
+
+/// Runs the operations on API keys.
+async fn keys(walk: &mut Walk, owner: &TestClient) {
+    let sent = json!({ "label": "x", "scopes": ["user:read"] });
+    let made =
+        walk.does(owner, "personal_api_keys_create", &[], sent, &["PersonalAPIKey created"]).await;
+    let id = [("id", &made["id"])];
+    for (operation, sent, told) in [
+        ("personal_api_keys_partial_update", json!({ "label": "y" }), "PersonalAPIKey updated"),
+        ("personal_api_keys_roll_create", json!({ "grace_seconds": 60 }), "PersonalAPIKey rolled"),
+        ("personal_api_keys_destroy", json!({}), "PersonalAPIKey deleted"),
+    ] {
+        walk.does(owner, operation, &id, sent, &[told]).await;
+    }
+}
+
+/// Runs the operator commands.
+async fn operator(walk: &mut Walk) {
+    let organization = Some(walk.workspace.made.organization_id);
+    let owner = OWNER.to_owned();
+    walk.operates(
+        Operation::OrganizationCreate {
+            name: "Three".to_owned(),
+            owner: owner.clone(),
+            existing: false,
+        },
+        &["Organization created"],
+    )
+    .await;
+    let email = "eve@corp.example".to_owned();
+    let user = |organization| Operation::UserCreate {
+        email: email.clone(),
+        first_name: String::new(),
+        last_name: String::new(),
+        organization,
+        level: Level::Member,
+        existing: organization.is_some(),
+    };
+    walk.operates(user(None), &["User created"]).await;
+    walk.operates(user(organization), &["OrganizationMembership created"]).await;
+    let off = Operation::UserSetActive { email: email.clone(), active: false };
+    walk.operates(off, &["User updated"]).await;
+    let made = Operation::KeyCreate {
+        email: owner,
+        label: "label".to_owned(),
+        scopes: vec!["*".to_owned()],
+        organizations: organization.into_iter().collect(),
+        projects: Vec::new(),
+        expires_in: None,
+        existing: false,
+    };
+    let made = walk.operates(made, &["PersonalAPIKey created"]).await;
+    let id = serde_json::from_value(made["id"].clone()).expect("an id");
+    walk.operates(Operation::KeyRevoke { id }, &["PersonalAPIKey deleted"]).await;
+}
+
+#[tokio::test]
+async fn every_write_leaves_its_entries_and_no_entry_holds_a_secret() {
+    let mut walk = Walk::new().await;
+    let owner = walk.workspace.owner.clone();
+    organization(&mut walk, &owner).await;
+    projects(&mut walk, &owner).await;
+    dashboards(&mut walk, &owner).await;
+    batch_exports(&mut walk, &owner).await;
+    keys(&mut walk, &owner).await;
+    operator(&mut walk).await;
+
+    let table = routes();
+    let writes = table.specs().iter().filter(|row| row.method != Method::GET);
+    let writes: BTreeSet<&str> = writes.map(|row| row.operation).collect();
+    assert_eq!(walk.done, writes, "operations that this test does not run");
+    assert!(walk.secrets.len() > 12, "{}", walk.secrets.len());
+    let log: Vec<String> =
+        entries(&walk.workspace).iter().map(|entry| json!(entry.fields).to_string()).collect();
+    for secret in &walk.secrets {
+        // The part after the common prefix of all keys must not occur either.
+        let core = &secret[secret.len() - secret.len().min(20)..];
+        for entry in &log {
+            assert!(!entry.contains(core), "{core}: {entry}");
+        }
+    }
+    for kind in ["phx_", "phc_", "argon2", "token="] {
+        assert!(!log.iter().any(|entry| entry.contains(kind)), "{kind}");
+    }
+    walk.workspace.assert_file_valid().await;
+}

@@ -1,0 +1,193 @@
+//! Tests that a value never gives more access than the key had that created it, whatever the value's key gets later.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use steward::resources::members::Level;
+
+use crate::api_keys::limits::World;
+use crate::api_keys::{CURRENT, ME, at, holder, make};
+use crate::support::{TestClient, TestResponse};
+
+const PLACES: &str = "scoped_organizations, scoped_teams";
+
+/// Rolls a key.
+async fn roll(by: &TestClient, key: &Value, grace: i64) -> Value {
+    by.post(&at(key, "roll/"), json!({"grace_seconds": grace})).await.ok()
+}
+
+/// Asserts that an update failed because it gives more than the key had that created a value.
+#[track_caller]
+fn held_less(answer: &TestResponse, fields: &str) {
+    let text = "A value of this API key was created by a key with less access";
+    answer.assert_denied(&format!("{text}: {fields}. Roll the key without a grace period first."));
+}
+
+async fn dashboards(by: &TestClient, project: &Value) -> u16 {
+    by.get(&format!("/api/projects/{project}/dashboards/")).await.status
+}
+
+#[tokio::test]
+async fn who_rolls_a_key_that_opens_nothing_has_nothing_of_it_when_it_is_mended() {
+    let world = World::new().await;
+    let ((_, [web, shop]), (two, _)) = (&world.one, &world.two);
+    let owner = &world.workspace.owner;
+    let sent = json!({
+        "label": "broken", "scopes": ["dashboard:read"], "scoped_teams": [web],
+        "scoped_organizations": [two],
+    });
+    let key = make(owner, sent).await;
+    let weak = world.key(&["*"], json!({"projects": [shop]})).await;
+    let rolled = holder(&world.workspace, &roll(&weak, &key, 86_400).await);
+    let mend = json!({"scoped_organizations": []});
+    held_less(&owner.patch(&at(&key, ""), mend.clone()).await, PLACES);
+    assert_eq!(dashboards(&rolled, web).await, 403);
+    // Rolling the key, as the error recommends, helps and revokes the value that the weaker key created.
+    roll(owner, &key, 60).await;
+    held_less(&owner.patch(&at(&key, ""), mend.clone()).await, PLACES);
+    let again = holder(&world.workspace, &roll(owner, &key, 0).await);
+    owner.patch(&at(&key, ""), mend).await.ok();
+    assert_eq!(dashboards(&again, web).await, 200);
+    rolled.get(CURRENT).await.is_bad_key();
+    world.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn who_rolls_a_key_that_has_ended_has_nothing_of_it_when_it_is_revived() {
+    let world = World::new().await;
+    let owner = &world.workspace.owner;
+    let sent = json!({"label": "x", "scopes": ["user:read"], "expires_at": "2023-11-14T22:13:21Z"});
+    let key = make(owner, sent).await;
+    let weak = world.key(&["*"], json!({"expires_in": 5})).await;
+    world.clock.advance(Duration::from_secs(1));
+    let rolled = holder(&world.workspace, &roll(&weak, &key, 0).await);
+    for end in [json!(null), json!("2023-11-14T22:13:25.000001Z")] {
+        let revived = owner.patch(&at(&key, ""), json!({"expires_at": end})).await;
+        held_less(&revived, "expires_at");
+    }
+    owner.patch(&at(&key, ""), json!({"expires_at": "2023-11-14T22:13:25Z"})).await.ok();
+    assert_eq!(rolled.get(ME).await.status, 200);
+    world.clock.advance(Duration::from_secs(4));
+    rolled.get(ME).await.is_bad_key();
+    // Rolling the expired key first makes the update possible.
+    let again = holder(&world.workspace, &roll(owner, &key, 0).await);
+    owner.patch(&at(&key, ""), json!({"expires_at": null})).await.ok();
+    assert_eq!(again.get(ME).await.status, 200);
+    rolled.get(ME).await.is_bad_key();
+}
+
+#[tokio::test]
+async fn a_key_that_was_made_is_given_no_more_than_its_maker_held() {
+    let world = World::new().await;
+    let ((one, [web, shop]), _) = (&world.one, &world.two);
+    let owner = &world.workspace.owner;
+    let limits = json!({"projects": [web], "expires_in": 60});
+    let maker = world.key(&["personal_api_key:write", "dashboard:write"], limits).await;
+    let child = make(&maker, json!({"label": "x", "scopes": ["dashboard:read"]})).await;
+    for (more, fields) in [
+        (json!({"scopes": ["dashboard:read", "user:read"]}), "scopes"),
+        (json!({"scopes": ["*"]}), "scopes"),
+        (json!({"scoped_teams": [web, shop]}), PLACES),
+        (json!({"scoped_teams": []}), PLACES),
+        (json!({"scoped_teams": [], "scoped_organizations": [one]}), PLACES),
+        (json!({"expires_at": null}), "expires_at"),
+    ] {
+        held_less(&owner.patch(&at(&child, ""), more).await, fields);
+    }
+    // The key may get what its creator had, and an additional limit.
+    let sent = json!({"scopes": ["dashboard:write"], "label": "y", "scoped_organizations": [one]});
+    owner.patch(&at(&child, ""), sent).await.ok();
+    // A later change of the creator does not count until the creator rolls the key.
+    let own = maker.get(CURRENT).await.ok();
+    owner.patch(&at(&own, ""), json!({"scoped_teams": [], "expires_at": null})).await.ok();
+    let more = json!({"scoped_teams": [web, shop]});
+    held_less(&maker.patch(&at(&child, ""), more.clone()).await, PLACES);
+    roll(&maker, &child, 0).await;
+    maker.patch(&at(&child, ""), more.clone()).await.ok();
+    // The limit applies even after the creator was deleted.
+    owner.delete(&at(&own, "")).await.assert_empty(204);
+    held_less(&owner.patch(&at(&child, ""), json!({"scopes": ["*"]})).await, "scopes");
+    owner.patch(&at(&child, ""), more).await.ok();
+    world.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_key_that_rolled_itself_is_given_no_more_before_a_stronger_one_rolls_it() {
+    let world = World::new().await;
+    let owner = &world.workspace.owner;
+    let key = world.key(&["personal_api_key:write", "dashboard:read"], json!({})).await;
+    let shown = key.get(CURRENT).await.ok();
+    let more = json!({"scopes": ["personal_api_key:write", "dashboard:write"]});
+    let rolled = holder(&world.workspace, &roll(&key, &shown, 60).await);
+    held_less(&owner.patch(&at(&shown, ""), more.clone()).await, "scopes");
+    roll(owner, &shown, 0).await;
+    owner.patch(&at(&shown, ""), more).await.ok();
+    rolled.get(CURRENT).await.is_bad_key();
+}
+
+#[tokio::test]
+async fn what_a_stronger_key_or_the_operator_made_is_given_more_at_once() {
+    let world = World::new().await;
+    let owner = &world.workspace.owner;
+    let (one, [web, _]) = &world.one;
+    let sent = json!({
+        "label": "x", "scopes": ["user:read"], "scoped_teams": [web],
+        "scoped_organizations": [one], "expires_at": "2024-01-01",
+    });
+    let made = make(owner, sent).await;
+    let limits = json!({"organizations": [one], "projects": [web], "expires_in": 60});
+    let by_operator = world.key(&["user:read"], limits).await.get(CURRENT).await.ok();
+    let more = json!({
+        "scopes": ["*"], "scoped_teams": [], "scoped_organizations": [], "expires_at": null,
+    });
+    for key in [&made, &by_operator] {
+        owner.patch(&at(key, ""), more.clone()).await.ok();
+    }
+    // The same holds after the owner's key rolled them.
+    for key in [&made, &by_operator] {
+        owner.patch(&at(key, ""), json!({"scopes": ["user:read"]})).await.ok();
+        roll(owner, key, 60).await;
+        owner.patch(&at(key, ""), more.clone()).await.ok();
+    }
+}
+
+#[tokio::test]
+async fn an_old_value_that_a_weaker_key_made_counts_until_its_grace_ends() {
+    let world = World::new().await;
+    let owner = &world.workspace.owner;
+    let maker = world.key(&["personal_api_key:write", "user:read"], json!({})).await;
+    let key = make(&maker, json!({"label": "x", "scopes": ["user:read"]})).await;
+    let old = holder(&world.workspace, &key);
+    let new = holder(&world.workspace, &roll(owner, &key, 60).await);
+    let more = json!({"scopes": ["user:write"]});
+    world.clock.advance(Duration::from_micros(59_999_999));
+    held_less(&owner.patch(&at(&key, ""), more.clone()).await, "scopes");
+    assert_eq!(old.patch(ME, json!({"first_name": "O"})).await.status, 403);
+    world.clock.advance(Duration::from_micros(1));
+    owner.patch(&at(&key, ""), more).await.ok();
+    assert_eq!(new.patch(ME, json!({"first_name": "O"})).await.status, 200);
+    old.get(ME).await.is_bad_key();
+}
+
+#[tokio::test]
+async fn what_an_old_value_made_in_its_grace_lasts_no_longer_by_anybody() {
+    let world = World::new().await;
+    let owner = &world.workspace.owner;
+    let key = make(owner, json!({"label": "x", "scopes": ["*"]})).await;
+    roll(owner, &key, 60).await;
+    let old = holder(&world.workspace, &key);
+    let child = make(&old, json!({"label": "y", "scopes": ["user:read"]})).await;
+    held_less(&owner.patch(&at(&child, ""), json!({"expires_at": null})).await, "expires_at");
+    owner.patch(&at(&child, ""), json!({"scopes": ["*"]})).await.ok();
+}
+
+#[tokio::test]
+async fn nobody_learns_of_makers_who_may_not_give_that_much() {
+    let world = World::new().await;
+    let maker = world.key(&["personal_api_key:write", "user:read"], json!({})).await;
+    let key = make(&maker, json!({"label": "x", "scopes": ["user:read"]})).await;
+    let text = "This API key cannot grant more access than it has: scopes.";
+    maker.patch(&at(&key, ""), json!({"scopes": ["*"]})).await.assert_denied(text);
+    let max = world.workspace.member("max", Level::Owner).await;
+    max.patch(&at(&key, ""), json!({"scopes": ["*"]})).await.assert_not_found("Not found.");
+}

@@ -1,0 +1,160 @@
+//! Tests creating and rolling keys with an `Idempotency-Key`: it happens once, and only the first response has the
+//! value.
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use steward::idempotency::StoredResponse;
+
+use crate::api_keys::limits::{PLACES, SCOPES, World};
+use crate::api_keys::{CURRENT, KEYS, ME, at, holder, make, standing};
+use crate::idempotency::{is_replayed, is_reused, post_once, stored};
+use crate::support::{OWNER, Workspace};
+
+/// Returns the expected replay of a response.
+fn told_again(first: &Value) -> Value {
+    let mut again = first.clone();
+    again["value"] = Value::Null;
+    again
+}
+
+#[tokio::test]
+async fn the_value_of_a_key_is_told_once_and_lies_nowhere() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let sent = json!({"label": "quite-a-label", "scopes": ["user:read"]});
+    let made = post_once(owner, KEYS, "one", &sent).await;
+    assert_eq!(made.status, 201);
+    let path = at(&made.body, "roll/");
+    let rolled = post_once(owner, &path, "one", &json!({"grace_seconds": 60})).await;
+    assert_eq!(rolled.status, 200);
+    for (path, sent, first) in
+        [(KEYS, &sent, &made), (path.as_str(), &json!({"grace_seconds": 60}), &rolled)]
+    {
+        is_replayed(&post_once(owner, path, "one", sent).await, first, &told_again(&first.body));
+    }
+    // Both values work, so nothing was rolled twice.
+    for value in [&made.body, &rolled.body] {
+        assert_eq!(holder(&workspace, value).get(ME).await.status, 200);
+    }
+    let file = std::fs::read(workspace.path()).expect("the data file");
+    let lies = |text: &str| file.windows(text.len()).any(|found| found == text.as_bytes());
+    assert!(lies("quite-a-label"));
+    for value in [&made.body, &rolled.body] {
+        let value = value["value"].as_str().expect("a value");
+        assert!(!lies(value) && !lies(&value[26..70]), "the data file contains the secret");
+    }
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_key_made_again_is_answered_though_there_is_no_room_for_another() {
+    let (workspace, _) = standing().await;
+    let owner = &workspace.owner;
+    for _ in 0..98 {
+        make(owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+    }
+    let sent = json!({"label": "y", "scopes": ["user:read"], "expires_at": "2024-01-01"});
+    let first = post_once(owner, KEYS, "one", &sent).await;
+    let again = post_once(owner, KEYS, "one", &sent).await;
+    is_replayed(&again, &first, &told_again(&first.body));
+    let text = "You can only have 100 personal API keys. Remove an existing key before creating a new one.";
+    post_once(owner, KEYS, "two", &sent).await.assert_invalid_body("invalid_input", text);
+    assert_eq!(stored::<StoredResponse>(&workspace), 1, "an error is not stored");
+}
+
+#[tokio::test]
+async fn who_may_not_grant_a_key_is_not_told_of_it_again() {
+    let world = World::new().await;
+    let ((one, _), (two, _)) = (&world.one, &world.two);
+    let maker = world.key(&["personal_api_key:write", "dashboard:write"], json!({})).await;
+    let sent = json!({"label": "x", "scopes": ["dashboard:write"]});
+    let first = post_once(&maker, KEYS, "one", &sent).await;
+    let roll = at(&first.body, "roll/");
+    post_once(&maker, &roll, "one", &json!({})).await.ok();
+    let less = json!({"scopes": ["personal_api_key:write", "dashboard:read"]});
+    maker.patch(&at(&maker.get(CURRENT).await.ok(), ""), less).await.ok();
+    post_once(&maker, KEYS, "one", &sent).await.assert_denied(SCOPES);
+    let text = "This API key cannot change a key with more access: scopes.";
+    post_once(&maker, &roll, "one", &json!({})).await.assert_denied(text);
+
+    let sent = json!({"label": "x", "scopes": ["*"], "scoped_organizations": [two]});
+    post_once(&world.workspace.owner, KEYS, "two", &sent).await.ok();
+    let limited = world.key(&["*"], json!({"organizations": [one]})).await;
+    post_once(&limited, KEYS, "two", &sent).await.assert_denied(PLACES);
+
+    // A response about a deleted key is not replayed.
+    world.workspace.owner.delete(&at(&first.body, "")).await.assert_empty(204);
+    post_once(&world.workspace.owner, &roll, "one", &json!({}))
+        .await
+        .assert_not_found("Not found.");
+}
+
+/// Omitted fields default to those of the presented key, so the same body with another key is a different request.
+#[tokio::test]
+async fn a_key_that_holds_something_else_is_not_told_of_the_first_ones_key() {
+    let world = World::new().await;
+    let ((one, [web, _]), _) = (&world.one, &world.two);
+    let sent = json!({"label": "x", "scopes": ["dashboard:read"]});
+    let owner = &world.workspace.owner;
+    let first = post_once(owner, KEYS, "one", &sent).await;
+    assert_eq!((first.status, &first.body["scoped_teams"]), (201, &json!([])));
+    for limits in
+        [json!({"projects": [web]}), json!({"organizations": [one]}), json!({"expires_in": 60})]
+    {
+        let limited = world.key(&["*"], limits.clone()).await;
+        is_reused(&post_once(&limited, KEYS, "one", &sent).await);
+        let own = post_once(&limited, KEYS, &limits.to_string(), &sent).await;
+        assert_eq!(own.status, 201, "{}", own.body);
+        is_reused(&post_once(owner, KEYS, &limits.to_string(), &sent).await);
+        is_replayed(
+            &post_once(&limited, KEYS, &limits.to_string(), &sent).await,
+            &own,
+            &told_again(&own.body),
+        );
+    }
+    // A key with the same permissions sends the same request.
+    let same = world.key(&["*"], json!({})).await;
+    is_replayed(&post_once(&same, KEYS, "one", &sent).await, &first, &told_again(&first.body));
+    // After an update of that key, it is a different request.
+    let path = at(&same.get(CURRENT).await.ok(), "");
+    same.patch(&path, json!({"scoped_teams": [web]})).await.ok();
+    is_reused(&post_once(&same, KEYS, "one", &sent).await);
+    assert_eq!(stored::<StoredResponse>(&world.workspace), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_who_make_or_roll_a_key_once_one_does_and_one_is_told_the_value() {
+    let workspace = Workspace::new().await;
+    let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+    for (path, sent) in [
+        (KEYS.to_owned(), json!({"label": "y", "scopes": ["user:read"]})),
+        (at(&key, "roll/"), json!({})),
+    ] {
+        let herd = (0..8).map(|_| {
+            let (owner, path, sent) = (workspace.owner.clone(), path.clone(), sent.clone());
+            tokio::spawn(async move { post_once(&owner, &path, "one", &sent).await.ok() })
+        });
+        let answers: Vec<Value> =
+            join_all(herd).await.into_iter().map(|answer| answer.expect("no panic")).collect();
+        let told: Vec<_> = answers.iter().filter(|answer| !answer["value"].is_null()).collect();
+        assert_eq!(told.len(), 1, "{path}");
+        assert_eq!(holder(&workspace, told[0]).get(ME).await.status, 200, "{path}");
+        assert!(answers.iter().all(|answer| told_again(answer) == told_again(told[0])));
+    }
+    let listed = workspace.owner.get(KEYS).await.ok();
+    assert_eq!(listed.as_array().map(Vec::len), Some(3));
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_key_that_rolled_itself_away_is_not_told_again() {
+    let workspace = Workspace::new().await;
+    let key = workspace.key(OWNER, &["*"]).await;
+    let path = at(&key.get(CURRENT).await.ok(), "roll/");
+    let rolled = post_once(&key, &path, "one", &json!({})).await.ok();
+    post_once(&key, &path, "one", &json!({})).await.is_bad_key();
+    let new = holder(&workspace, &rolled);
+    let again = post_once(&new, &path, "one", &json!({})).await;
+    assert_eq!((again.status, &again.body["value"]), (200, &Value::Null));
+    assert_eq!(new.get(ME).await.status, 200);
+}

@@ -1,0 +1,365 @@
+//! Tests of `/api/personal_api_keys/`: creating, showing, updating and revoking keys.
+
+mod grantors;
+mod idempotency;
+mod issuing;
+pub mod limits;
+mod races;
+mod rotation;
+mod sequences;
+mod upkeep;
+
+use std::time::Duration;
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use steward::config::Config;
+use steward::resources::members::Level;
+use steward::time::{Clock, ManualClock, Timestamp};
+
+pub use crate::support::api_keys::{KEYS, at, make};
+use crate::support::{OWNER, TestClient, Workspace};
+
+pub const CURRENT: &str = "/api/personal_api_keys/@current/";
+pub const ME: &str = "/api/users/@me/";
+/// The initial time of a workspace with a manual clock.
+pub const BEGAN: &str = "2023-11-14T22:13:20Z";
+
+/// Creates a workspace with a manual clock.
+pub async fn standing() -> (Workspace, ManualClock) {
+    let clock = ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000));
+    let mut config = Config::default();
+    config.clock = Clock::Manual(clock.clone());
+    (Workspace::with(config).await, clock)
+}
+
+/// Returns a caller with the value of a key that was created or rolled.
+pub fn holder(workspace: &Workspace, made: &Value) -> TestClient {
+    workspace.with_key(made["value"].as_str().expect("a value"))
+}
+
+#[tokio::test]
+async fn a_key_is_made_shown_changed_and_ended() {
+    let (workspace, clock) = standing().await;
+    let owner = &workspace.owner;
+    let sent =
+        json!({"label": " laptop ", "scopes": ["user:read", "dashboard:write", "user:read"]});
+    let made = make(owner, sent).await;
+    let (id, value) = (made["id"].clone(), made["value"].as_str().expect("a value"));
+    let mask = format!("phx_...{}", &value[value.len() - 4..]);
+    let mut shown = json!({
+        "id": id, "label": "laptop", "value": value, "mask_value": mask, "created_at": BEGAN,
+        "last_used_at": null, "last_rolled_at": null, "user_id": 1,
+        "scopes": ["dashboard:write", "user:read"], "scoped_teams": [], "scoped_organizations": [],
+        "expires_at": null,
+    });
+    assert_eq!(made, shown);
+    shown["value"] = json!(null);
+    owner.get(&at(&made, "")).await.assert_is(200, shown.clone());
+    owner.get(at(&made, "").trim_end_matches('/')).await.assert_is(200, shown.clone());
+
+    clock.advance(Duration::from_mins(1));
+    let organization = workspace.made.organization_id;
+    let sent = json!({
+        "label": "desk", "scopes": ["*"], "scoped_teams": [workspace.made.project_id, "1"],
+        "scoped_organizations": [organization.to_string().to_uppercase()],
+        "expires_at": "2024-01-01", "id": 5, "value": "phx_mine", "user_id": 7,
+    });
+    shown["label"] = json!("desk");
+    shown["scopes"] = json!(["*"]);
+    shown["scoped_teams"] = json!([workspace.made.project_id]);
+    shown["scoped_organizations"] = json!([organization]);
+    shown["expires_at"] = json!("2024-01-01T00:00:00Z");
+    owner.patch(&at(&made, ""), sent).await.assert_is(200, shown.clone());
+    owner.patch(&at(&made, ""), json!({})).await.assert_is(200, shown.clone());
+    shown["scoped_teams"] = json!([]);
+    shown["scoped_organizations"] = json!([]);
+    shown["expires_at"] = json!(null);
+    let sent = json!({"scoped_teams": null, "scoped_organizations": [], "expires_at": null});
+    owner.patch(&at(&made, ""), sent).await.assert_is(200, shown);
+
+    let maker = holder(&workspace, &made);
+    assert_eq!(maker.get(ME).await.status, 200);
+    owner.delete(&at(&made, "")).await.assert_empty(204);
+    owner.get(&at(&made, "")).await.assert_not_found("Not found.");
+    owner.delete(&at(&made, "")).await.assert_not_found("Not found.");
+    maker.get(ME).await.is_bad_key();
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_list_is_an_array_of_ones_own_keys_with_the_newest_first() {
+    let (workspace, clock) = standing().await;
+    let member = workspace.member("max", Level::Member).await;
+    for label in ["one", "two", "three"] {
+        clock.advance(Duration::from_secs(1));
+        make(&member, json!({"label": label, "scopes": ["user:read"]})).await;
+    }
+    let listed = member.get(KEYS.trim_end_matches('/')).await.ok();
+    let listed = listed.as_array().expect("an array");
+    let labels: Vec<_> = listed.iter().map(|key| key["label"].as_str()).collect();
+    assert_eq!(labels, [Some("three"), Some("two"), Some("one"), Some("test")]);
+    assert!(listed.iter().all(|key| key["value"].is_null() && key["user_id"] == 2));
+    let owners = workspace.owner.get(KEYS).await.ok();
+    assert_eq!(owners.as_array().expect("an array").len(), 1);
+}
+
+#[tokio::test]
+async fn the_current_key_is_shown_to_whoever_presents_it() {
+    let workspace = Workspace::new().await;
+    let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);
+    for limits in [
+        json!({}),
+        json!({"organizations": [organization]}),
+        json!({"projects": [project]}),
+        json!({"organizations": [organization], "projects": [project], "expires_in": 60}),
+    ] {
+        let key = workspace.limited_key(OWNER, &["notebook:read"], limits.clone()).await;
+        let shown = key.get(CURRENT).await.ok();
+        assert_eq!(shown["scopes"], json!(["notebook:read"]));
+        assert_eq!(shown["value"], json!(null));
+        let none = json!([]);
+        let limit = |name: &str| limits.get(name).cloned().unwrap_or_else(|| none.clone());
+        assert_eq!(shown["scoped_organizations"], limit("organizations"));
+        assert_eq!(shown["scoped_teams"], limit("projects"));
+        assert_eq!(shown["expires_at"].is_null(), limits.get("expires_in").is_none());
+        let bare = key.get(CURRENT.trim_end_matches('/')).await.ok();
+        assert_eq!(bare["id"], shown["id"]);
+        key.get(&at(&shown, ""))
+            .await
+            .assert_denied("API key missing required scope 'personal_api_key:read'");
+        key.get(KEYS).await.assert_denied("API key missing required scope 'personal_api_key:read'");
+    }
+    workspace.anonymous().get(CURRENT).await.is_no_key();
+    assert_eq!(workspace.owner.send(Method::HEAD, CURRENT, None).await.status, 200);
+    let refused = workspace.owner.patch(CURRENT, json!({})).await;
+    assert_eq!(
+        (refused.status, &refused.headers["allow"]),
+        (405, &"GET, HEAD, OPTIONS".parse().expect("a value"))
+    );
+}
+
+#[tokio::test]
+async fn the_key_of_somebody_else_is_not_there() {
+    let workspace = Workspace::new().await;
+    let max = workspace.member("max", Level::Owner).await;
+    let theirs = max.get(CURRENT).await.ok();
+    let nobodys = json!({"id": "01890000-0000-7000-8000-000000000000"});
+    for key in [&theirs, &nobodys, &json!({"id": "7"}), &json!({"id": "@me"})] {
+        let (one, roll) = (at(key, ""), at(key, "roll/"));
+        workspace.owner.get(&one).await.assert_not_found("Not found.");
+        workspace.owner.patch(&one, json!({"label": ""})).await.assert_not_found("Not found.");
+        workspace.owner.delete(&one).await.assert_not_found("Not found.");
+        workspace
+            .owner
+            .post(&roll, json!({"grace_seconds": -1}))
+            .await
+            .assert_not_found("Not found.");
+    }
+    workspace
+        .owner
+        .post(&format!("{CURRENT}roll/"), json!({}))
+        .await
+        .assert_not_found("Not found.");
+    assert_eq!(max.get(ME).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_bad_field_is_refused_in_the_words_of_the_facts() {
+    let (workspace, _) = standing().await;
+    let owner = &workspace.owner;
+    let made = make(owner, json!({"label": "x", "scopes": ["*"]})).await;
+    let moment = "Datetime has wrong format. Use one of these formats instead: YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";
+    let past = "The time must be in the future. To revoke a key now, delete it.";
+    let no_list = "Expected a list of items but got type \"str\".";
+    let many = |item: Value| vec![item; 101];
+    for (field, value, attr, code, detail) in [
+        ("label", json!(null), "label", "null", "This field may not be null."),
+        ("label", json!("  "), "label", "blank", "This field may not be blank."),
+        ("label", json!(true), "label", "invalid_input", "Not a valid string."),
+        (
+            "label",
+            json!("x".repeat(41)),
+            "label",
+            "max_length",
+            "Ensure this field has no more than 40 characters.",
+        ),
+        ("scopes", json!(null), "scopes", "null", "This field may not be null."),
+        ("scopes", json!("*"), "scopes", "not_a_list", no_list),
+        ("scopes", json!([]), "scopes", "empty", "This list may not be empty."),
+        ("scopes", json!(["user:read", "xyz"]), "scopes", "invalid_input", "Invalid scope: xyz"),
+        ("scopes", json!(["user:admin"]), "scopes", "invalid_input", "Invalid scope: user:admin"),
+        ("scopes", json!(["llm_\n:read"]), "scopes", "invalid_input", "Invalid scope: llm_\n:read"),
+        ("scopes", json!([{}]), "scopes__0", "invalid_input", "Not a valid string."),
+        (
+            "scopes",
+            json!(["*".repeat(101)]),
+            "scopes__0",
+            "max_length",
+            "Ensure this field has no more than 100 characters.",
+        ),
+        (
+            "scopes",
+            json!(vec!["*"; 201]),
+            "scopes",
+            "max_length",
+            "Ensure this field has no more than 200 elements.",
+        ),
+        ("scoped_teams", json!("1"), "scoped_teams", "not_a_list", no_list),
+        (
+            "scoped_teams",
+            json!(["x"]),
+            "scoped_teams__0",
+            "invalid_input",
+            "A valid integer is required.",
+        ),
+        (
+            "scoped_teams",
+            json!(many(json!(1))),
+            "scoped_teams",
+            "max_length",
+            "Ensure this field has no more than 100 elements.",
+        ),
+        (
+            "scoped_organizations",
+            json!(["x"]),
+            "scoped_organizations",
+            "invalid_input",
+            "Invalid organization UUID",
+        ),
+        (
+            "scoped_organizations",
+            json!([7]),
+            "scoped_organizations",
+            "invalid_input",
+            "Invalid organization UUID",
+        ),
+        (
+            "scoped_organizations",
+            json!([null]),
+            "scoped_organizations__0",
+            "null",
+            "This field may not be null.",
+        ),
+        (
+            "scoped_organizations",
+            json!(many(json!("x"))),
+            "scoped_organizations",
+            "max_length",
+            "Ensure this field has no more than 100 elements.",
+        ),
+        ("expires_at", json!("soon"), "expires_at", "invalid_input", moment),
+        ("expires_at", json!(5), "expires_at", "invalid_input", moment),
+        ("expires_at", json!("2024-01-01T00:00+24:00"), "expires_at", "invalid_input", moment),
+        ("expires_at", json!(BEGAN), "expires_at", "invalid_input", past),
+        ("expires_at", json!("0000-01-01"), "expires_at", "invalid_input", past),
+    ] {
+        let mut sent = json!({"label": "x", "scopes": ["*"]});
+        sent[field] = value.clone();
+        owner.post(KEYS, sent).await.assert_invalid(attr, code, detail);
+        owner.patch(&at(&made, ""), json!({field: value})).await.assert_invalid(attr, code, detail);
+    }
+    for (sent, field) in [(json!({"scopes": ["*"]}), "label"), (json!({"label": "x"}), "scopes")] {
+        owner.post(KEYS, sent).await.assert_invalid(field, "required", "This field is required.");
+    }
+    owner
+        .post(KEYS, json!([]))
+        .await
+        .assert_invalid_body("invalid_input", "Invalid data. Expected a dictionary, but got list.");
+    let far =
+        json!({"label": "x".repeat(40), "scopes": ["*"], "expires_at": "9999-12-31T23:59-12:00"});
+    assert_eq!(make(owner, far).await["expires_at"], "9999-12-31T23:59:59.999999Z");
+    assert_eq!(owner.get(KEYS).await.ok().as_array().map(Vec::len), Some(3));
+}
+
+#[tokio::test]
+async fn a_field_of_any_shape_is_taken_or_refused_by_its_name() {
+    let (workspace, _) = standing().await;
+    let owner = &workspace.owner;
+    let made = make(owner, json!({"label": "x", "scopes": ["*"]})).await;
+    let shapes = [
+        json!(true),
+        json!(0),
+        json!(-1),
+        json!(1.5),
+        json!(u64::MAX),
+        json!(1e300),
+        json!(""),
+        json!("\u{0}"),
+        json!("x"),
+        json!([]),
+        json!([null]),
+        json!([true]),
+        json!([[]]),
+        json!([{}]),
+        json!(["\u{0}"]),
+        json!([u64::MAX]),
+        json!({}),
+        json!({"0": 1}),
+    ];
+    let fields = ["label", "scopes", "scoped_teams", "scoped_organizations", "expires_at"];
+    let (one, roll) = (at(&made, ""), at(&made, "roll/"));
+    let mut refused = 0;
+    for shape in shapes {
+        for field in fields.into_iter().chain(["grace_seconds"]) {
+            let mut sent = json!({"label": "x", "scopes": ["user:read"]});
+            sent[field] = shape.clone();
+            let answer = match field {
+                "grace_seconds" => owner.post(&roll, sent).await,
+                _ => owner.post(KEYS, sent).await,
+            };
+            let patched = owner.patch(&one, json!({field: shape})).await;
+            for answer in [answer, patched] {
+                if answer.status != 400 {
+                    assert!(
+                        [200, 201].contains(&answer.status),
+                        "{field} {shape}: {}",
+                        answer.body
+                    );
+                    continue;
+                }
+                refused += 1;
+                let attr = answer.body["attr"].as_str().expect("a field");
+                assert!(attr.starts_with(field), "{field} {shape}: {}", answer.body);
+            }
+        }
+    }
+    assert!(refused > 120, "{refused}");
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_key_is_limited_to_what_its_user_belongs_to() {
+    let workspace = Workspace::new().await;
+    let (_, other) = workspace.outsider("eve").await;
+    let member = workspace.member("max", Level::Member).await;
+    let projects = workspace.organization("projects/");
+    let hidden = workspace.owner.post(&projects, json!({"access_control": true})).await.ok();
+    let made = make(&member, json!({"label": "x", "scopes": ["user:read"]})).await;
+    let teams = "You must be a member of all teams that you are scoping the key to.";
+    let organizations =
+        "You must be a member of all organizations that you are scoping the key to.";
+    let (mine, nowhere) = (workspace.made.project_id, "01890000-0000-7000-8000-000000000000");
+    for (field, named, detail) in [
+        ("scoped_teams", json!([mine, other["project_id"]]), teams),
+        ("scoped_teams", json!([hidden["id"]]), teams),
+        ("scoped_teams", json!([999_999]), teams),
+        ("scoped_teams", json!([-1]), teams),
+        (
+            "scoped_organizations",
+            json!([workspace.made.organization_id, other["id"]]),
+            organizations,
+        ),
+        ("scoped_organizations", json!([nowhere]), organizations),
+    ] {
+        // `expires_at` is also invalid, but it comes later in the order of fields.
+        let sent =
+            json!({"label": "x", "scopes": ["user:read"], field: named, "expires_at": BEGAN});
+        member.post(KEYS, sent).await.assert_invalid(field, "invalid_input", detail);
+        let sent = json!({field: named, "expires_at": BEGAN});
+        member.patch(&at(&made, ""), sent).await.assert_invalid(field, "invalid_input", detail);
+    }
+    // An admin can access the project that the member cannot.
+    let sent = json!({"label": "x", "scopes": ["user:read"], "scoped_teams": [hidden["id"]]});
+    make(&workspace.owner, sent).await;
+}

@@ -1,0 +1,108 @@
+//! Tests concurrent requests on API keys: the responses must be the same as for some sequential order.
+
+use futures_util::future::{join, join_all};
+use serde_json::{Value, json};
+use steward::resources::api_keys::{ApiKey, Verifiers};
+use steward::store::Tx;
+
+use crate::api_keys::{CURRENT, KEYS, ME, at, holder, make, standing};
+use crate::support::{OWNER, TestClient, TestResponse, Workspace};
+
+/// Sends the same POST from all callers at once.
+async fn post_at_once(callers: &[TestClient], path: &str, sent: &Value) -> Vec<TestResponse> {
+    let herd = callers.iter().map(|caller| {
+        let (caller, path, sent) = (caller.clone(), path.to_owned(), sent.clone());
+        tokio::spawn(async move { caller.post(&path, sent).await })
+    });
+    join_all(herd).await.into_iter().map(|answer| answer.expect("no panic")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_rolls_at_once_the_last_value_works_and_the_one_before_it_for_a_while() {
+    let (workspace, _) = standing().await;
+    let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+    let owners = vec![workspace.owner.clone(); 6];
+    for (grace, working) in [(60, 2), (0, 1)] {
+        let sent = json!({"grace_seconds": grace});
+        let answers = post_at_once(&owners, &at(&key, "roll/"), &sent).await;
+        let mut live = Vec::new();
+        for answer in answers {
+            assert_eq!(answer.status, 200, "{}", answer.body);
+            let rolled = holder(&workspace, &answer.body).get(ME).await;
+            live.extend((rolled.status == 200).then_some(answer.body["mask_value"].clone()));
+        }
+        assert_eq!(live.len(), working);
+        let mask = workspace.owner.get(&at(&key, "")).await.ok()["mask_value"].clone();
+        assert!(live.contains(&mask), "the mask belongs to a valid value");
+    }
+    holder(&workspace, &key).get(ME).await.is_bad_key();
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_rolled_and_ended_at_once_is_ended() {
+    let workspace = Workspace::new().await;
+    for _ in 0..8 {
+        let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+        let owners = [workspace.owner.clone()];
+        let (owner, one) = (workspace.owner.clone(), at(&key, ""));
+        let ending = tokio::spawn(async move { owner.delete(&one).await });
+        let (path, sent) = (at(&key, "roll/"), json!({"grace_seconds": 60}));
+        let (rolls, end) = join(post_at_once(&owners, &path, &sent), ending).await;
+        end.expect("no panic").assert_empty(204);
+        if rolls[0].status == 200 {
+            holder(&workspace, &rolls[0].body).get(ME).await.is_bad_key();
+        } else {
+            rolls[0].assert_not_found("Not found.");
+        }
+        holder(&workspace, &key).get(ME).await.is_bad_key();
+        let id = serde_json::from_value(key["id"].clone()).expect("an id");
+        let tx = workspace.app.store().snapshot().expect("a snapshot");
+        assert!(
+            !tx.exists::<ApiKey>(&id).expect("read") && !tx.exists::<Verifiers>(&id).expect("read")
+        );
+    }
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_who_make_the_hundredth_key_at_once_one_does() {
+    let workspace = Workspace::new().await;
+    for _ in 0..98 {
+        make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+    }
+    let sent = json!({"label": "y", "scopes": ["user:read"]});
+    let answers = post_at_once(&vec![workspace.owner.clone(); 8], KEYS, &sent).await;
+    let made = answers.iter().filter(|answer| answer.status == 201).count();
+    assert_eq!((made, answers.iter().filter(|answer| answer.status == 400).count()), (1, 7));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_ended_while_it_makes_others_makes_no_more() {
+    let workspace = Workspace::new().await;
+    for _ in 0..4 {
+        let maker = workspace.key(OWNER, &["*"]).await;
+        let one = at(&maker.get(CURRENT).await.ok(), "");
+        let makers = vec![maker.clone(); 4];
+        let sent = json!({"label": "child", "scopes": ["user:read"]});
+        let owner = workspace.owner.clone();
+        let ended = tokio::spawn(async move { owner.delete(&one).await });
+        let (answers, ended) = join(post_at_once(&makers, KEYS, &sent), ended).await;
+        ended.expect("no panic").assert_empty(204);
+        for answer in &answers {
+            if answer.status != 201 {
+                answer.is_bad_key();
+            }
+        }
+        let made = answers.iter().filter(|answer| answer.status == 201).count();
+        let listed = workspace.owner.get(KEYS).await.ok();
+        let children = listed.as_array().expect("an array").iter();
+        let children: Vec<_> = children.filter(|key| key["label"] == "child").collect();
+        assert_eq!(children.len(), made);
+        for child in children {
+            workspace.owner.delete(&at(child, "")).await.assert_empty(204);
+        }
+        maker.post(KEYS, sent).await.is_bad_key();
+    }
+    workspace.assert_file_valid().await;
+}

@@ -1,0 +1,313 @@
+//! Tests of rolling keys: the new value, and the grace period of the old one.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use steward::auth::key_text::{TagKey, parse};
+use steward::config::Config;
+use steward::operator::Operation;
+use steward::resources::api_keys::{ApiKey, Grantors, Verifiers, find_hash};
+use steward::resources::members::Level;
+use steward::router::router;
+use steward::secret::Purpose;
+use steward::state::App;
+use steward::store::{Store, Tx};
+use steward::time::{Clock, ManualClock, Timestamp};
+
+use crate::api_keys::{BEGAN, CURRENT, KEYS, ME, at, holder, make, standing};
+use crate::support::{OWNER, TestClient, Workspace};
+
+/// Rolls a key.
+async fn roll(by: &TestClient, key: &Value, grace: i64) -> Value {
+    by.post(&at(key, "roll/"), json!({"grace_seconds": grace})).await.ok()
+}
+
+#[tokio::test]
+async fn a_rolled_key_is_the_same_key_with_another_value() {
+    let (workspace, clock) = standing().await;
+    let owner = &workspace.owner;
+    let mut key = owner.get(CURRENT).await.ok();
+    clock.advance(Duration::from_secs(90));
+    let rolled = owner.post(at(&key, "roll").as_str(), json!({})).await.ok();
+    let value = rolled["value"].as_str().expect("a value");
+    assert_ne!(value, workspace.made.api_key);
+    key["value"] = json!(value);
+    key["mask_value"] = json!(format!("phx_...{}", &value[value.len() - 4..]));
+    key["last_rolled_at"] = json!("2023-11-14T22:14:50Z");
+    key["last_used_at"] = rolled["last_used_at"].clone();
+    assert_eq!(rolled, key);
+    // The request rolled its own key. Without a grace period, the old value is invalid.
+    owner.get(ME).await.is_bad_key();
+    owner.post(&at(&key, "roll/"), json!({})).await.is_bad_key();
+    let new = holder(&workspace, &rolled);
+    key["value"] = json!(null);
+    let shown = new.get(CURRENT).await.ok();
+    key["last_used_at"] = shown["last_used_at"].clone();
+    assert_eq!(shown, key);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn the_last_use_of_a_key_outlives_a_roll() {
+    let (workspace, _) = standing().await;
+    let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+    let id = serde_json::from_value(key["id"].clone()).expect("an id");
+    let now = Timestamp::from_micros(1_600_000_000_000_000);
+    let used = move |tx: &mut steward::store::WriteTx<'_>| {
+        steward::resources::api_keys::record_use(tx, id, now)
+    };
+    workspace.app.store().write(used).await.expect("recorded");
+    let rolled = roll(&workspace.owner, &key, 0).await;
+    assert_eq!(rolled["last_used_at"], "2020-09-13T12:26:40Z");
+    assert_eq!(rolled["created_at"], BEGAN);
+}
+
+#[tokio::test]
+async fn the_old_value_works_to_the_end_of_its_grace() {
+    let (workspace, clock) = standing().await;
+    let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:write"]})).await;
+    let old = holder(&workspace, &key);
+    // One key was used before the roll, so its old value is in the cache; the other was not.
+    let unseen = make(&workspace.owner, json!({"label": "y", "scopes": ["user:write"]})).await;
+    old.get(ME).await.ok();
+    let new = holder(&workspace, &roll(&workspace.owner, &key, 60).await);
+    let newer = holder(&workspace, &roll(&workspace.owner, &unseen, 60).await);
+    let unseen = holder(&workspace, &unseen);
+    clock.advance(Duration::from_micros(59_999_999));
+    for caller in [&old, &new, &unseen, &newer] {
+        assert_eq!(caller.get(ME).await.status, 200);
+        assert_eq!(caller.patch(ME, json!({"first_name": "O"})).await.status, 200);
+    }
+    assert_eq!(old.get(CURRENT).await.ok()["id"], key["id"]);
+    clock.advance(Duration::from_micros(1));
+    for caller in [&old, &unseen] {
+        caller.get(ME).await.is_bad_key();
+        caller.patch(ME, json!({"first_name": "O"})).await.is_bad_key();
+    }
+    assert_eq!(new.get(ME).await.status, 200);
+    assert_eq!(newer.get(ME).await.status, 200);
+}
+
+#[tokio::test]
+async fn an_old_value_first_used_after_its_grace_opens_nothing() {
+    let (workspace, clock) = standing().await;
+    let key = make(&workspace.owner, json!({"label": "x", "scopes": ["*"]})).await;
+    let new = holder(&workspace, &roll(&workspace.owner, &key, 1).await);
+    clock.advance(Duration::from_secs(1));
+    holder(&workspace, &key).get(ME).await.is_bad_key();
+    assert_eq!(new.get(ME).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_key_in_grace_ends_with_the_key() {
+    let (workspace, clock) = standing().await;
+    let owner = &workspace.owner;
+    let sent = json!({"label": "x", "scopes": ["user:read"], "expires_at": "2023-11-14T22:13:30Z"});
+    let expiring = make(owner, sent).await;
+    let new = holder(&workspace, &roll(owner, &expiring, 86_400).await);
+    let old = holder(&workspace, &expiring);
+    assert_eq!(old.get(ME).await.status, 200);
+    clock.advance(Duration::from_secs(10));
+    old.get(ME).await.is_bad_key();
+    new.get(ME).await.is_bad_key();
+
+    let revoked = make(owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+    roll(owner, &revoked, 60).await;
+    let old = holder(&workspace, &revoked);
+    assert_eq!(old.get(ME).await.status, 200);
+    owner.delete(&at(&revoked, "")).await.assert_empty(204);
+    old.get(ME).await.is_bad_key();
+
+    let by_operator = make(owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+    roll(owner, &by_operator, 60).await;
+    let id = serde_json::from_value(by_operator["id"].clone()).expect("an id");
+    workspace.run_operation(Operation::KeyRevoke { id }).await;
+    holder(&workspace, &by_operator).get(ME).await.is_bad_key();
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    assert!(!tx.exists::<Verifiers>(&id).expect("read"), "its secrets are deleted");
+    assert!(
+        !tx.exists::<Grantors>(&id).expect("read"),
+        "the records of their creators are deleted"
+    );
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_second_roll_ends_the_grace_of_the_first() {
+    let (workspace, clock) = standing().await;
+    let owner = &workspace.owner;
+    let first = make(owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+    let second = roll(owner, &first, 3600).await;
+    clock.advance(Duration::from_secs(10));
+    let third = roll(owner, &first, 60).await;
+    let [first, second, third] = [&first, &second, &third].map(|value| holder(&workspace, value));
+    first.get(ME).await.is_bad_key();
+    assert_eq!(second.get(ME).await.status, 200);
+    assert_eq!(third.get(ME).await.status, 200);
+    let key = third.get(CURRENT).await.ok();
+    roll(owner, &key, 0).await;
+    for caller in [&first, &second, &third] {
+        caller.get(ME).await.is_bad_key();
+    }
+}
+
+#[tokio::test]
+async fn an_old_value_lasts_no_longer_by_anything_it_does() {
+    let (workspace, clock) = standing().await;
+    let owner = &workspace.owner;
+    let key = make(owner, json!({"label": "x", "scopes": ["*"]})).await;
+    let sibling = make(owner, json!({"label": "y", "scopes": ["user:read"]})).await;
+    roll(owner, &key, 60).await;
+    let old = holder(&workspace, &key);
+    let more = "This API key cannot change a key with more access: expires_at.";
+    for target in [&key, &sibling] {
+        old.post(&at(target, "roll/"), json!({"grace_seconds": 86_400})).await.assert_denied(more);
+        old.patch(&at(target, ""), json!({"label": "mine"})).await.assert_denied(more);
+        old.delete(&at(target, "")).await.assert_denied(more);
+    }
+    let grant = "This API key cannot grant more access than it has: expires_at.";
+    for end in [json!(null), json!("2023-11-14T22:14:20.000001Z"), json!("2024-01-01")] {
+        let sent = json!({"label": "z", "scopes": ["*"], "expires_at": end});
+        old.post(KEYS, sent).await.assert_denied(grant);
+    }
+    let child = make(&old, json!({"label": "z", "scopes": ["*"]})).await;
+    assert_eq!(child["expires_at"], "2023-11-14T22:14:20Z");
+    let sent = json!({"expires_at": null});
+    holder(&workspace, &child).patch(&at(&child, ""), sent).await.assert_denied(grant);
+    clock.advance(Duration::from_mins(1));
+    holder(&workspace, &child).get(ME).await.is_bad_key();
+}
+
+#[tokio::test]
+async fn what_a_key_loses_its_old_value_loses_too() {
+    let (workspace, _) = standing().await;
+    let owner = &workspace.owner;
+    let member = workspace.member("max", Level::Member).await;
+    let key =
+        make(&member, json!({"label": "x", "scopes": ["dashboard:write", "user:read"]})).await;
+    let list = workspace.dashboards("");
+    let new = holder(&workspace, &roll(&member, &key, 3600).await);
+    let old = holder(&workspace, &key);
+    for caller in [&old, &new] {
+        caller.post(&list, json!({})).await.ok();
+    }
+    member.patch(&at(&key, ""), json!({"scopes": ["dashboard:read", "user:read"]})).await.ok();
+    for caller in [&old, &new] {
+        caller.get(&list).await.ok();
+        let text = "API key missing required scope 'dashboard:write'";
+        caller.post(&list, json!({})).await.assert_denied(text);
+    }
+    let uuid = member.get(ME).await.ok()["uuid"].as_str().expect("a UUID").to_owned();
+    owner.delete(&workspace.organization(&format!("members/{uuid}/"))).await.assert_empty(204);
+    for caller in [&old, &new] {
+        caller.get(&list).await.assert_denied("You don't have access to the project.");
+        assert_eq!(caller.get(ME).await.ok()["organizations"], json!([]));
+    }
+    let off = Operation::UserSetActive { email: "max@corp.example".to_owned(), active: false };
+    workspace.run_operation(off).await;
+    old.get(ME).await.is_bad_key();
+    new.get(ME).await.is_bad_key();
+}
+
+#[tokio::test]
+async fn grace_is_a_number_of_seconds_up_to_a_day() {
+    let (workspace, _) = standing().await;
+    let key = make(&workspace.owner, json!({"label": "x", "scopes": ["*"]})).await;
+    let above = "Ensure this value is less than or equal to 86400.";
+    let below = "Ensure this value is greater than or equal to 0.";
+    let none = "A valid integer is required.";
+    for (sent, code, detail) in [
+        (json!(86_401), "max_value", above),
+        (json!(-1), "min_value", below),
+        (json!(1.5), "invalid_input", none),
+        (json!("soon"), "invalid_input", none),
+        (json!(true), "invalid_input", none),
+        (json!(null), "null", "This field may not be null."),
+    ] {
+        let answer = workspace.owner.post(&at(&key, "roll/"), json!({"grace_seconds": sent})).await;
+        answer.assert_invalid("grace_seconds", code, detail);
+    }
+    let old = holder(&workspace, &key);
+    assert_eq!(old.get(CURRENT).await.ok()["last_rolled_at"], json!(null));
+    let sent = json!({"grace_seconds": "86400"});
+    workspace.owner.post(&at(&key, "roll/"), sent).await.ok();
+    assert_eq!(old.get(ME).await.status, 200);
+}
+
+#[tokio::test]
+async fn grace_holds_over_a_restart_and_no_longer() {
+    let (workspace, _) = standing().await;
+    let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+    let rolled = roll(&workspace.owner, &key, 60).await;
+    workspace.app.close().await;
+    let old = key["value"].as_str().expect("a value");
+    let new = rolled["value"].as_str().expect("a value");
+    for (second, works) in [(59, true), (60, false)] {
+        let mut config = Config::default();
+        let moment = Timestamp::from_micros(1_700_000_000_000_000).plus_seconds(second);
+        config.clock = Clock::Manual(ManualClock::at(moment));
+        let store = Store::open(&workspace.path(), 1 << 20).expect("the data file");
+        let app = App::new(store, config).expect("the service");
+        let answer = TestClient::of(router(app.clone()), old).get(ME).await;
+        assert_eq!(answer.status, if works { 200 } else { 401 });
+        assert_eq!(TestClient::of(router(app.clone()), new).get(ME).await.status, 200);
+        app.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_secret_that_was_rolled_away_is_never_hashed_again() {
+    let (workspace, _) = standing().await;
+    let owner = &workspace.owner;
+    let first = make(owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+    let second = roll(owner, &first, 0).await;
+    let secret = workspace.app.store().signing_secret().expect("the secret");
+    let tags = TagKey::new(&secret.subkey(Purpose::KeyTag).expect("a subkey")).expect("a tag key");
+    // Returns whether the value's digest is stored, and whether the hash is the key's current one.
+    let found = |value: &Value| {
+        let tx = workspace.app.store().snapshot().expect("a snapshot");
+        let text = value["value"].as_str().expect("a value");
+        let (id, secret) = parse(&tags, text).expect("a key of this file");
+        let key = tx.meta::<ApiKey>(&id).expect("read").expect("a key");
+        let found = find_hash(&*tx, key.clone(), &tags.digest(id, &secret)).expect("read");
+        found.map(|found| found == key.hash)
+    };
+    assert_eq!([&first, &second].map(found), [None, Some(true)]);
+    let third = roll(owner, &first, 60).await;
+    assert_eq!([&first, &second, &third].map(found), [None, Some(false), Some(true)]);
+    holder(&workspace, &first).get(ME).await.is_bad_key();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_rolls_of_a_key_by_itself_at_once_one_is_done() {
+    let workspace = Workspace::new().await;
+    let key = workspace.key(OWNER, &["*"]).await;
+    let path = at(&key.get(CURRENT).await.ok(), "roll/");
+    let herd = (0..8).map(|_| {
+        let (key, path) = (key.clone(), path.clone());
+        tokio::spawn(async move { key.post(&path, json!({})).await })
+    });
+    let answers: Vec<_> =
+        join_all(herd).await.into_iter().map(|answer| answer.expect("no panic")).collect();
+    let done: Vec<_> = answers.iter().filter(|answer| answer.status == 200).collect();
+    assert_eq!(done.len(), 1);
+    answers.iter().filter(|answer| answer.status != 200).for_each(|answer| answer.is_bad_key());
+    assert_eq!(holder(&workspace, &done[0].body).get(ME).await.status, 200);
+}
+
+#[tokio::test]
+async fn check_finds_secrets_of_a_key_that_is_gone() {
+    let workspace = Workspace::new().await;
+    let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
+    roll(&workspace.owner, &key, 60).await;
+    workspace.assert_file_valid().await;
+    let id = serde_json::from_value(key["id"].clone()).expect("an id");
+    let torn = workspace.app.store().write(move |tx| tx.remove::<ApiKey>(&id).map(drop)).await;
+    torn.expect("removed");
+    let findings = workspace.run_operation(Operation::Check).await;
+    assert_eq!(findings["problem_count"], 2, "{findings}");
+    for table in ["api_key_verifiers/1", "api_key_makers/1"] {
+        assert!(findings.to_string().contains(table), "{findings}");
+    }
+}

@@ -1,0 +1,161 @@
+//! Tests of the maximum number of keys of a user, and of the activity entries for keys.
+
+use std::time::Duration;
+
+use serde_json::json;
+use steward::operator::Operation;
+use steward::resources::activity::NO_ORGANIZATION;
+use steward::resources::members::Level;
+
+use crate::activity::entries;
+use crate::api_keys::{KEYS, ME, at, holder, make, standing};
+use crate::support::OWNER;
+
+#[tokio::test]
+async fn a_user_has_at_most_a_hundred_live_keys_and_keeps_as_many_that_ended() {
+    let (workspace, clock) = standing().await;
+    let owner = &workspace.owner;
+    let text = "You can only have 100 personal API keys. Remove an existing key before creating a new one.";
+    let ending = |end: &str| json!({"label": "x", "scopes": ["user:read"], "expires_at": end});
+    let soon = ending("2023-11-14T22:14:19Z");
+    let lasting = json!({"label": "y", "scopes": ["user:read"]});
+    let first = make(owner, soon.clone()).await;
+    for _ in 0..98 {
+        make(owner, soon.clone()).await;
+    }
+    owner.post(KEYS, lasting.clone()).await.assert_invalid_body("invalid_input", text);
+    owner.delete(&at(&first, "")).await.assert_empty(204);
+    let revivable = make(owner, ending("2023-11-14T22:14:20Z")).await;
+    owner.post(KEYS, lasting.clone()).await.assert_invalid_body("invalid_input", text);
+
+    clock.advance(Duration::from_mins(1));
+    for _ in 0..2 {
+        make(owner, ending("2023-11-14T22:15:20Z")).await;
+    }
+    for _ in 0..97 {
+        make(owner, lasting.clone()).await;
+    }
+    owner.post(KEYS, lasting.clone()).await.assert_invalid_body("invalid_input", text);
+    let revive = json!({"expires_at": null});
+    owner
+        .patch(&at(&revivable, ""), revive.clone())
+        .await
+        .assert_invalid_body("invalid_input", text);
+    owner.patch(&at(&revivable, ""), json!({"label": "z"})).await.ok();
+
+    clock.advance(Duration::from_mins(1));
+    let newest = make(owner, lasting.clone()).await;
+    // 99 unexpired keys, and 100 of the 101 expired ones.
+    let listed = owner.get(KEYS).await.ok();
+    assert_eq!(listed.as_array().map(Vec::len), Some(199));
+    assert_eq!(owner.get(&at(&newest, "")).await.status, 200);
+    owner.patch(&at(&revivable, ""), revive).await.ok();
+    assert_eq!(holder(&workspace, &revivable).get(ME).await.status, 200);
+    owner.post(KEYS, lasting).await.assert_invalid_body("invalid_input", text);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn every_change_of_a_key_is_logged_without_a_secret() {
+    let (workspace, clock) = standing().await;
+    let (owner, organization) = (&workspace.owner, workspace.made.organization_id);
+    let two = Operation::OrganizationCreate {
+        name: "Two".to_owned(),
+        owner: OWNER.to_owned(),
+        existing: false,
+    };
+    let two = workspace.run_operation(two).await["id"].clone();
+    let begun = entries(&workspace).len();
+    let tick = || clock.advance(Duration::from_secs(1));
+    tick();
+    let made = make(owner, json!({"label": "laptop", "scopes": ["user:read"]})).await;
+    let one = at(&made, "");
+    tick();
+    owner.patch(&one, json!({"scoped_organizations": [organization], "label": "desk"})).await.ok();
+    tick();
+    let rolled = owner.post(&at(&made, "roll/"), json!({"grace_seconds": 60})).await.ok();
+    tick();
+    owner.patch(&one, json!({"scoped_organizations": [organization, two]})).await.ok();
+    tick();
+    let sent = json!({"scoped_organizations": [two], "expires_at": "2024-01-01"});
+    owner.patch(&one, sent).await.ok();
+    // An update without a change records no entry.
+    owner.patch(&one, json!({"label": "desk"})).await.ok();
+    tick();
+    let path = format!("/api/organizations/{}/", two.as_str().expect("an id"));
+    owner.delete(&path).await.assert_empty(204);
+    tick();
+    owner.delete(&one).await.assert_empty(204);
+
+    let told: Vec<_> = entries(&workspace).split_off(begun);
+    let text = format!("{told:?}");
+    for secret in [&made["value"], &rolled["value"], &json!("argon2"), &made["mask_value"]] {
+        assert!(!text.contains(secret.as_str().expect("a text")), "{text}");
+    }
+    let mine: Vec<_> = told.iter().filter(|entry| entry.fields.scope == "PersonalAPIKey").collect();
+    assert!(mine.iter().all(|entry| made["id"] == entry.fields.item_id));
+    assert!(mine.iter().all(|entry| entry.meta.user.map(|user| user.0) == Some(1)));
+    let changes: Vec<_> = mine
+        .iter()
+        .map(|entry| {
+            let detail = &entry.fields.detail;
+            let fields: Vec<_> = detail
+                .changes
+                .iter()
+                .map(|change| json!([change.field, change.before, change.after]))
+                .collect();
+            json!([entry.fields.activity, detail.name, fields])
+        })
+        .collect();
+    assert_eq!(
+        changes,
+        [
+            json!(["created", "laptop", []]),
+            json!([
+                "updated",
+                "desk",
+                [["label", "laptop", "desk"], ["scoped_organizations", null, null]]
+            ]),
+            json!(["rolled", "desk", [["last_rolled_at", null, "2023-11-14T22:13:23Z"]]]),
+            json!(["updated", "desk", [["scoped_organizations", null, null]]]),
+            json!([
+                "updated",
+                "desk",
+                [
+                    ["scoped_organizations", null, null],
+                    ["expires_at", null, "2024-01-01T00:00:00Z"]
+                ]
+            ]),
+            json!(["deleted", "desk", []]),
+        ]
+    );
+    let filed: Vec<_> = mine.iter().map(|entry| json!(entry.meta.organization)).collect();
+    let (none, first) = (json!(NO_ORGANIZATION), json!(organization));
+    // The organization of the last entry was deleted.
+    assert_eq!(filed, [none.clone(), first.clone(), first, none.clone(), two, none]);
+}
+
+#[tokio::test]
+async fn who_left_an_organization_writes_nothing_into_its_log_by_a_key() {
+    let (workspace, clock) = standing().await;
+    let max = workspace.member("max", Level::Member).await;
+    let organization = json!(workspace.made.organization_id);
+    let sent =
+        json!({"label": "x", "scopes": ["user:read"], "scoped_organizations": [organization]});
+    let key = make(&max, sent).await;
+    let uuid = workspace.uuid("max@corp.example").await;
+    let member = workspace.organization(&format!("members/{uuid}/"));
+    workspace.owner.delete(&member).await.assert_empty(204);
+    clock.advance(Duration::from_secs(1));
+    max.patch(&at(&key, ""), json!({"label": "a word to my former boss"})).await.ok();
+    clock.advance(Duration::from_secs(1));
+    max.delete(&at(&key, "")).await.assert_empty(204);
+    let told: Vec<_> = entries(&workspace)
+        .iter()
+        .filter(|entry| key["id"] == entry.fields.item_id)
+        .map(|entry| json!([entry.fields.activity, entry.meta.organization]))
+        .collect();
+    let none = json!(NO_ORGANIZATION);
+    let expected = [("created", &organization), ("updated", &none), ("deleted", &none)];
+    assert_eq!(told, expected.map(|(activity, place)| json!([activity, place])));
+}

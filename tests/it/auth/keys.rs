@@ -1,0 +1,359 @@
+//! Authentication with personal API keys. See `docs/spec/authentication.md`.
+
+use std::time::Duration;
+
+use axum::http::Method;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use steward::config::Config;
+use steward::operator::{Operation, perform};
+use steward::resources::members::Level;
+use steward::router::router;
+use steward::state::App;
+use steward::store::{Progress, Store};
+use steward::time::{Clock, ManualClock, Timestamp};
+
+use crate::support::{OWNER, TestClient, TestResponse, Workspace};
+
+const ME: &str = "/api/users/@me/";
+
+async fn authorized(workspace: &Workspace, header: &str) -> TestResponse {
+    let headers = [("authorization", header)];
+    workspace.anonymous().fetch(Method::GET, ME, &headers, "").await
+}
+
+/// Returns the newest key of `email`, as listed.
+async fn listed(app: &App, email: &str) -> Value {
+    let keys = perform(app, Operation::KeyList, Progress::silent()).await.expect("a list");
+    let keys = keys["results"].as_array().expect("a list").iter();
+    let mut keys: Vec<&Value> = keys.filter(|key| key["email"] == email).collect();
+    keys.sort_by_key(|key| key["id"].as_str().expect("an id"));
+    keys.pop().expect("a key").clone()
+}
+
+/// Waits until the recorded last use of the key is not `before`, and returns it. Fails after a timeout.
+async fn use_recorded(app: &App, email: &str, before: &Value) -> Value {
+    let recorded = async {
+        loop {
+            let recorded = listed(app, email).await["last_used_at"].clone();
+            if &recorded != before {
+                return recorded;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), recorded).await.expect("the use is recorded")
+}
+
+#[tokio::test]
+async fn a_key_is_taken_in_every_form_of_the_bearer_header() {
+    let workspace = Workspace::new().await;
+    let key = workspace.made.api_key.clone();
+    for header in [
+        format!("Bearer {key}"),
+        format!("Bearer    {key}"),
+        format!("Bearer {key}   "),
+        format!("Bearer \t{key}\t"),
+    ] {
+        assert_eq!(authorized(&workspace, &header).await.status, 200, "{header:?}");
+    }
+}
+
+#[tokio::test]
+async fn anything_but_a_bearer_header_is_no_credentials() {
+    let workspace = Workspace::new().await;
+    let key = &workspace.made.api_key;
+    workspace.anonymous().get(ME).await.is_no_key();
+    for header in [
+        format!("bearer {key}"),
+        format!("BEARER {key}"),
+        format!("Bearer{key}"),
+        format!("Token {key}"),
+        format!("Basic {key}"),
+        key.clone(),
+        "Bearer".to_owned(),
+        "Bearer ".to_owned(),
+        "Bearer x".to_owned(),
+        "Bearer pha_1234567890".to_owned(),
+        String::new(),
+    ] {
+        authorized(&workspace, &header).await.is_no_key();
+    }
+    let query = format!("{ME}?personal_api_key={key}");
+    workspace.anonymous().get(&query).await.is_no_key();
+    let sent = json!({ "personal_api_key": key });
+    workspace.anonymous().patch(ME, sent).await.is_no_key();
+}
+
+#[tokio::test]
+async fn a_key_cut_off_or_with_another_character_is_refused() {
+    let workspace = Workspace::new().await;
+    let key = &workspace.made.api_key;
+    for length in [4, 5, 25, 26, 27, 69, 70, 75] {
+        workspace.with_key(&key[..length]).get(ME).await.is_bad_key();
+    }
+    for at in [0, 3, 4, 25, 26, 50, 69, 70, 75] {
+        let other = if key.as_bytes()[at] == b'a' { "b" } else { "a" };
+        let mut changed = key.clone();
+        changed.replace_range(at..=at, other);
+        workspace.with_key(&changed).get(ME).await.is_bad_key();
+    }
+    let swapped: String = key.chars().rev().collect();
+    for wrong in [
+        format!("{key}x"),
+        format!("{key} {key}"),
+        format!("{key}\""),
+        key.replace("phx_", "phc_"),
+        key.to_uppercase(),
+        swapped,
+        "phx_".to_owned(),
+        "xx".to_owned(),
+        "x".repeat(16_000),
+        "phx_é".to_owned(),
+    ] {
+        authorized(&workspace, &format!("Bearer {wrong}")).await.is_bad_key();
+    }
+    assert_eq!(workspace.owner.get(ME).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_key_of_another_data_file_is_refused() {
+    let (one, other) = (Workspace::new().await, Workspace::new().await);
+    one.with_key(&other.made.api_key).get(ME).await.is_bad_key();
+}
+
+#[tokio::test]
+async fn a_key_that_was_revoked_a_moment_ago_is_refused() {
+    let workspace = Workspace::new().await;
+    let member = workspace.member("max", Level::Member).await;
+    assert_eq!(member.get(ME).await.status, 200);
+    let id = listed(&workspace.app, "max@corp.example").await["id"].clone();
+    let id = serde_json::from_value(id).expect("an id");
+    workspace.run_operation(Operation::KeyRevoke { id }).await;
+    member.get(ME).await.is_bad_key();
+    member.post(&workspace.dashboards(""), json!({})).await.is_bad_key();
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_key_ends_at_the_moment_it_expires() {
+    let mut config = Config::default();
+    config.clock = Clock::Manual(ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000)));
+    let workspace = Workspace::with(config).await;
+    for (expires_in, open) in [(-1, false), (0, false), (1, true)] {
+        let key = workspace.limited_key(OWNER, &["*"], json!({"expires_in": expires_in})).await;
+        let answer = key.get(ME).await;
+        if open {
+            assert_eq!(answer.status, 200);
+        } else {
+            answer.is_bad_key();
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_keys_of_a_deactivated_user_are_refused_until_activated() {
+    let workspace = Workspace::new().await;
+    let member = workspace.member("max", Level::Member).await;
+    let email = "max@corp.example".to_owned();
+    assert_eq!(member.get(ME).await.status, 200);
+    workspace.run_operation(Operation::UserSetActive { email: email.clone(), active: false }).await;
+    member.get(ME).await.is_bad_key();
+    workspace.key(&email, &["*"]).await.get(ME).await.is_bad_key();
+    workspace.run_operation(Operation::UserSetActive { email, active: true }).await;
+    assert_eq!(member.get(ME).await.status, 200);
+}
+
+#[tokio::test]
+async fn the_key_of_a_removed_member_opens_the_organization_no_more() {
+    let workspace = Workspace::new().await;
+    let member = workspace.member("max", Level::Member).await;
+    let list = workspace.dashboards("");
+    let uuid = member.get(ME).await.ok()["uuid"].as_str().expect("a UUID").to_owned();
+    member.post(&list, json!({})).await.ok();
+    let at = workspace.organization(&format!("members/{uuid}/"));
+    workspace.owner.delete(&at).await.assert_empty(204);
+    member.get(&list).await.assert_denied("You don't have access to the project.");
+    member.post(&list, json!({})).await.assert_denied("You don't have access to the project.");
+    let stranger = "You do not have permission to perform this action.";
+    member.get(&workspace.organization("")).await.assert_denied(stranger);
+    assert_eq!(member.get(ME).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_scope_opens_what_it_names_and_write_implies_read() {
+    let workspace = Workspace::new().await;
+    let list = workspace.dashboards("");
+    let lacks = |scope| format!("API key missing required scope '{scope}'");
+    for (scopes, reads, writes) in [
+        (&["*"][..], true, true),
+        (&["dashboard:write"], true, true),
+        (&["user:read", "dashboard:read"], true, false),
+        (&["dashboard_template:write", "project:write"], false, false),
+    ] {
+        let key = workspace.key(OWNER, scopes).await;
+        let (get, post) = (key.get(&list).await, key.post(&list, json!({})).await);
+        if reads {
+            assert_eq!(get.status, 200, "{scopes:?}");
+        } else {
+            get.assert_denied(&lacks("dashboard:read"));
+        }
+        if writes {
+            assert_eq!(post.status, 201, "{scopes:?}");
+        } else {
+            post.assert_denied(&lacks("dashboard:write"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_key_limited_to_organizations_opens_nothing_else() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let email = OWNER.to_owned();
+    let other = workspace
+        .run_operation(Operation::OrganizationCreate {
+            name: "Two".to_owned(),
+            owner: email,
+            existing: false,
+        })
+        .await;
+    let limits = json!({"organizations": [other["id"]]});
+    let key = workspace.limited_key(OWNER, &["*"], limits).await;
+    let id = workspace.made.organization_id;
+    let text = format!("API key does not have access to the requested organization: ID {id}.");
+    key.get(&workspace.organization("")).await.assert_denied(&text);
+    key.get(&workspace.organization("members/")).await.assert_denied(&text);
+    let project = workspace.made.project_id;
+    let text = format!("API key does not have access to the requested project: ID {project}.");
+    key.get(&workspace.dashboards("")).await.assert_denied(&text);
+    key.post(&workspace.dashboards(""), json!({})).await.assert_denied(&text);
+    let theirs = format!("/api/projects/{}/dashboards/", other["project_id"]);
+    assert_eq!(key.get(&theirs).await.ok()["count"], 0);
+    let shown = key.get("/api/organizations/").await.ok();
+    assert_eq!((&shown["count"], &shown["results"][0]["id"]), (&json!(1), &other["id"]));
+    let shown = key.get("/api/projects/").await.ok();
+    assert_eq!((&shown["count"], &shown["results"][0]["id"]), (&json!(1), &other["project_id"]));
+    assert_eq!(owner.get("/api/organizations/").await.ok()["count"], 2);
+}
+
+#[tokio::test]
+async fn a_key_limited_to_projects_opens_those_and_no_organization() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let projects = workspace.organization("projects/");
+    let two = owner.post(&projects, json!({"name": "Two"})).await.ok()["id"].clone();
+    let key = workspace.limited_key(OWNER, &["*"], json!({"projects": [two]})).await;
+    let first = workspace.made.project_id;
+    let text = format!("API key does not have access to the requested project: ID {first}.");
+    key.get(&workspace.dashboards("")).await.assert_denied(&text);
+    key.get(&format!("/api/projects/{first}/")).await.assert_denied(&text);
+    key.get(&format!("{projects}{first}/")).await.assert_denied(&text);
+    let text = "API keys with scoped projects are only supported on project-based endpoints.";
+    key.get(&projects).await.assert_denied(text);
+    key.get(&workspace.organization("")).await.assert_denied(text);
+    key.get("/api/organizations/").await.assert_denied(text);
+    assert_eq!(key.get(&format!("/api/projects/{two}/dashboards/")).await.ok()["count"], 0);
+    assert_eq!(key.get(&format!("/api/projects/{two}/")).await.ok()["id"], two);
+    assert_eq!(key.get(&format!("{projects}{two}/")).await.ok()["id"], two);
+    assert_eq!(key.get(ME).await.status, 200);
+    let shown = key.get("/api/projects/").await.ok();
+    assert_eq!((&shown["count"], &shown["results"][0]["id"]), (&json!(1), &two));
+}
+
+#[tokio::test]
+async fn an_organization_may_keep_its_plain_members_from_using_keys() {
+    let workspace = Workspace::new().await;
+    let member = workspace.member("max", Level::Member).await;
+    let admin = workspace.member("ada", Level::Admin).await;
+    let sent = json!({"members_can_use_personal_api_keys": false});
+    workspace.owner.patch(&workspace.organization(""), sent).await.ok();
+    let text = "Organization 'Corp' does not allow using personal API keys. Contact an admin to enable personal API keys for this organization.";
+    member.get(&workspace.dashboards("")).await.assert_denied(text);
+    member.get(&workspace.organization("members/")).await.assert_denied(text);
+    assert_eq!(admin.get(&workspace.dashboards("")).await.status, 200);
+    assert_eq!(member.get(ME).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_keys_use_is_recorded_once_an_hour() {
+    let began = 1_700_000_000;
+    let at = |second: i64| {
+        let mut config = Config::default();
+        config.clock = Clock::Manual(ManualClock::at(Timestamp::from_micros(second * 1_000_000)));
+        config
+    };
+    let workspace = Workspace::with(at(began)).await;
+    assert_eq!(listed(&workspace.app, OWNER).await["last_used_at"], json!(null));
+    assert_eq!(workspace.owner.get(ME).await.status, 200);
+    let first = use_recorded(&workspace.app, OWNER, &json!(null)).await;
+    assert_eq!(first, "2023-11-14T22:13:20Z");
+    workspace.app.close().await;
+
+    let path = workspace.path();
+    let reopen = |second: i64| {
+        let store = Store::open(&path, 1 << 20).expect("the data file");
+        let app = App::new(store, at(second)).expect("the service");
+        let owner = TestClient::of(router(app.clone()), &workspace.made.api_key);
+        (app, owner)
+    };
+    let (app, owner) = reopen(began + 3599);
+    owner.get(ME).await.ok();
+    // Writes run in order, so a recorded use would be committed before this write.
+    owner.patch(ME, json!({"first_name": "Olga"})).await.ok();
+    assert_eq!(listed(&app, OWNER).await["last_used_at"], first);
+    app.close().await;
+
+    let (app, owner) = reopen(began + 3600);
+    owner.get(ME).await.ok();
+    assert_eq!(use_recorded(&app, OWNER, &first).await, "2023-11-14T23:13:20Z");
+    app.close().await;
+}
+
+#[tokio::test]
+async fn a_refused_key_is_not_recorded_as_used() {
+    let workspace = Workspace::new().await;
+    let member = workspace.member("max", Level::Member).await;
+    let email = "max@corp.example";
+    let mut wrong = member.key.clone().expect("a key");
+    wrong.pop();
+    workspace.with_key(&wrong).get(ME).await.is_bad_key();
+    workspace.owner.post(&workspace.dashboards(""), json!({})).await.ok();
+    assert_eq!(listed(&workspace.app, email).await["last_used_at"], json!(null));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_first_uses_of_a_key_at_once_all_answer() {
+    let workspace = Workspace::new().await;
+    let key = workspace.key(OWNER, &["user:read"]).await;
+    let herd = (0..64).map(|_| {
+        let key = key.clone();
+        tokio::spawn(async move { key.get(ME).await.status })
+    });
+    for answer in join_all(herd).await {
+        assert_eq!(answer.expect("no panic"), 200);
+    }
+}
+
+#[tokio::test]
+async fn a_label_is_trimmed_and_may_not_be_blank() {
+    let workspace = Workspace::new().await;
+    let create = |label: &str| Operation::KeyCreate {
+        email: OWNER.to_owned(),
+        label: label.to_owned(),
+        scopes: vec!["logs:read".to_owned(), "llm_gateway:read".to_owned()],
+        organizations: Vec::new(),
+        projects: Vec::new(),
+        expires_in: None,
+        existing: false,
+    };
+    let refused =
+        perform(&workspace.app, create("  "), Progress::silent()).await.expect_err("no label");
+    assert_eq!((refused.attr(), refused.code()), (Some("label"), "blank"));
+    let made = workspace.run_operation(create("  laptop ")).await;
+    let keys = workspace.run_operation(Operation::KeyList).await;
+    let listed = keys["results"].as_array().expect("keys").iter();
+    let labels: Vec<_> =
+        listed.filter(|key| key["id"] == made["id"]).map(|key| &key["label"]).collect();
+    assert_eq!(labels, ["laptop"]);
+}

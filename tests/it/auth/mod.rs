@@ -1,0 +1,4 @@
+//! Who the caller is, and what the caller may do.
+
+mod authorization;
+mod keys;

@@ -1,0 +1,85 @@
+//! Tests of the limits on the fields of batch exports.
+
+use axum::http::Method;
+use serde_json::{Value, json};
+
+use crate::batch_exports::{add, list_of, with};
+use crate::support::Workspace;
+use crate::support::batch_exports::nowhere;
+use crate::support::batch_exports::to;
+
+#[tokio::test]
+async fn a_query_has_to_select_from_events_and_nothing_else() {
+    let workspace = Workspace::new().await;
+    let (_, paths) = add(&workspace, nowhere("a")).await;
+    for (query, detail) in [
+        (json!(""), "Failed to parse query"),
+        (json!(5), "Failed to parse query"),
+        (json!("SELECT * FROM events; DROP TABLE events"), "Failed to parse query"),
+        (json!("SELECT * FROM events UNION ALL SELECT * FROM events"), "UNIONs are not supported"),
+        (json!("SELECT * FROM events AS a JOIN events AS b ON 1"), "JOINs are not supported"),
+        (json!("SELECT * FROM persons"), "Query must only SELECT FROM events"),
+        (json!("SELECT (SELECT 1 FROM persons) FROM events"), "Query must only SELECT FROM events"),
+        (json!(format!("SELECT {} FROM events", "(".repeat(10_000))), "Failed to parse query"),
+        (json!(format!("SELECT {}1 FROM events", "1 + ".repeat(4_000))), "Failed to parse query"),
+        (json!(true), "Not a valid string."),
+    ] {
+        let sent = json!({ "hogql_query": query });
+        for path in &paths {
+            let refused = workspace.owner.patch(path, sent.clone()).await;
+            refused.assert_invalid("hogql_query", "invalid_input", detail);
+        }
+        let refused = workspace.owner.post(&list_of(&workspace), with(nowhere("b"), sent)).await;
+        refused.assert_invalid("hogql_query", "invalid_input", detail);
+    }
+    let long = json!({ "hogql_query": "x".repeat(20_000) });
+    let detail = "Ensure this field has no more than 16384 characters.";
+    workspace.owner.patch(&paths[0], long).await.assert_invalid(
+        "hogql_query",
+        "max_length",
+        detail,
+    );
+    // Keywords within a string literal are allowed.
+    let quoted = json!({ "hogql_query": "SELECT ' UNION JOIN persons' FROM events" });
+    workspace.owner.patch(&paths[0], quoted).await.ok();
+}
+
+#[tokio::test]
+async fn what_is_long_or_deep_is_refused() {
+    let workspace = Workspace::new().await;
+    let (_, [path, _]) = add(&workspace, nowhere("a")).await;
+    let change = async |sent: Value| workspace.owner.patch(&path, sent).await;
+    let bytes = "Ensure this field has no more than 32768 bytes of JSON.";
+    let containers = "Ensure this field has no more than 32 nested containers.";
+    let config = |config: Value| json!({ "destination": { "type": "NoOp", "config": config } });
+    let huge = config(json!({ "arg": "x".repeat(1_000_000) }));
+    change(huge).await.assert_invalid("destination__config", "max_length", bytes);
+    let beyond = change(config(json!({ "arg": "x".repeat(1 << 20) }))).await;
+    assert_eq!((beyond.status, &beyond.body["code"]), (413, &json!("payload_too_large")));
+    let deep = |depth: usize| (0..depth).fold(json!([]), |inner, _| json!({ "a": inner }));
+    change(config(json!({ "arg": deep(40) }))).await.assert_invalid(
+        "destination__config",
+        "max_length",
+        containers,
+    );
+    change(json!({ "filters": deep(40) })).await.assert_invalid(
+        "filters",
+        "max_length",
+        containers,
+    );
+    change(json!({ "filters": deep(31) })).await.ok();
+    let sent = format!("{{\"filters\": {}", "[".repeat(500_000));
+    let json = [("content-type", "application/json")];
+    let broken = workspace.owner.fetch(Method::PATCH, &path, &json, sent).await;
+    assert_eq!((broken.status, &broken.body["code"]), (400, &json!("parse_error")));
+
+    // Several small updates cannot exceed the limit either.
+    let least = json!({ "bucket_name": "b", "region": "r", "prefix": "p" });
+    let (_, [path, _]) = add(&workspace, to("S3", &least)).await;
+    let events = vec!["x".repeat(300); 70];
+    let piece = |key: &str| json!({ "destination": { "config": { key: events } } });
+    workspace.owner.patch(&path, piece("include_events")).await.ok();
+    let refused = workspace.owner.patch(&path, piece("exclude_events")).await;
+    refused.assert_invalid("destination__config", "max_length", bytes);
+    workspace.assert_file_valid().await;
+}

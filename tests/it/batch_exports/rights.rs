@@ -1,0 +1,232 @@
+//! Tests which callers may see and change batch exports, and the exports of deleted projects.
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use steward::ids::{OrganizationId, ProjectId};
+use steward::resources::batch_exports::{BatchExport, Secrets};
+use steward::resources::cascade_delete::{self, PendingDeletion};
+use steward::resources::members::Level;
+use steward::store::{Key, Order, Record, Tx, Window};
+
+use crate::batch_exports::list_of;
+use crate::support::batch_exports::nowhere;
+use crate::support::batch_exports::to;
+use crate::support::{TestClient, Workspace, eventually};
+
+const NO_ACCESS: &str = "You don't have access to the project.";
+
+fn count<R: Record>(workspace: &Workspace, prefix: &impl Key) -> usize {
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let mut count = 0;
+    let counted = tx.scan::<R, _>(prefix, Window::all(Order::Ascending), |_| {
+        count += 1;
+        Ok(())
+    });
+    counted.expect("counted");
+    count
+}
+
+fn names(list: &Value) -> Vec<&str> {
+    let results = list["results"].as_array().expect("results");
+    results.iter().map(|item| item["name"].as_str().expect("a name")).collect()
+}
+
+/// Creates a project in the first organization. Returns its id.
+async fn project(workspace: &Workspace, name: &str, private: bool) -> u64 {
+    let sent = json!({ "name": name, "access_control": private });
+    let made = workspace.owner.post(&workspace.organization("projects/"), sent).await.ok();
+    made["id"].as_u64().expect("an id")
+}
+
+/// Creates an export with a secret in a project. Returns its id.
+async fn export(workspace: &Workspace, project: u64, name: &str) -> String {
+    let config = json!({ "url": "https://a.example", "token": "t" });
+    let mut sent = to("HTTP", &config);
+    sent["name"] = json!(name);
+    let list = format!("/api/projects/{project}/batch_exports/");
+    let made = workspace.owner.post(&list, sent).await.ok();
+    made["id"].as_str().expect("an id").to_owned()
+}
+
+/// A workspace with an open project (the first) and two private ones, of which a plain member may see one. Each has
+/// three exports, created alternately.
+struct Mixed {
+    workspace: Workspace,
+    shown: u64,
+    hidden: u64,
+    ann: TestClient,
+    /// Three rows with one export each of the open, the visible private and the hidden project.
+    exports: Vec<[String; 3]>,
+}
+
+impl Mixed {
+    async fn new() -> Self {
+        let workspace = Workspace::new().await;
+        let shown = project(&workspace, "Shown", true).await;
+        let hidden = project(&workspace, "Hidden", true).await;
+        let ann = workspace.member("ann", Level::Member).await;
+        let member = workspace.membership("ann@corp.example").await;
+        let grant = json!({ "organization_member": member, "access_level": "member" });
+        let controls = format!("/api/projects/{shown}/access_controls/");
+        workspace.owner.put(&controls, grant).await.ok();
+        let open = workspace.made.project_id.0;
+        let mut exports = Vec::new();
+        for turn in 0..3 {
+            exports.push([
+                export(&workspace, open, &format!("open {turn}")).await,
+                export(&workspace, shown, &format!("shown {turn}")).await,
+                export(&workspace, hidden, &format!("hidden {turn}")).await,
+            ]);
+        }
+        Self { workspace, shown, hidden, ann, exports }
+    }
+
+    fn list(&self) -> String {
+        self.workspace.organization("batch_exports/")
+    }
+}
+
+#[tokio::test]
+async fn exports_of_hidden_projects_are_in_no_list_count_or_page() {
+    let mixed = Mixed::new().await;
+    let all = mixed.workspace.owner.get(&mixed.list()).await.ok();
+    assert_eq!(all["count"], 9);
+    let expected = ["shown 2", "open 2", "shown 1", "open 1", "shown 0", "open 0"];
+    let list = mixed.ann.get(&mixed.list()).await.ok();
+    assert_eq!((names(&list), &list["count"]), (expected.to_vec(), &json!(6)));
+    let mut paged = Vec::new();
+    for offset in 0..7 {
+        let page = mixed.ann.get(&format!("{}?limit=1&offset={offset}", mixed.list())).await.ok();
+        assert_eq!((&page["count"], page["next"].is_null()), (&json!(6), offset >= 5), "{offset}");
+        paged.extend(names(&page).into_iter().map(str::to_owned));
+    }
+    assert_eq!(paged, expected);
+    let page = mixed.ann.get(&format!("{}?limit=4&offset=1", mixed.list())).await.ok();
+    assert_eq!(names(&page), expected[1..5]);
+    mixed.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn an_export_of_a_hidden_project_is_not_found_by_its_id() {
+    let mixed = Mixed::new().await;
+    let [open, shown, hidden] = &mixed.exports[0];
+    let requests = [
+        (Method::GET, "", json!(null)),
+        (Method::PATCH, "", json!({ "name": "" })),
+        (Method::POST, "pause/", json!({ "model": 1 })),
+        (Method::POST, "unpause/", json!({})),
+        (Method::DELETE, "", json!(null)),
+    ];
+    for (method, rest, body) in &requests {
+        let body = Some(body.clone()).filter(|body| !body.is_null());
+        let path = format!("{}{hidden}/{rest}", mixed.list());
+        mixed.ann.send(method.clone(), &path, body.clone()).await.assert_not_found("Not found.");
+        let path = format!("/api/projects/{}/batch_exports/{hidden}/{rest}", mixed.hidden);
+        mixed.ann.send(method.clone(), &path, body.clone()).await.assert_denied(NO_ACCESS);
+        // An export cannot be accessed through the path of another project.
+        for other in [mixed.shown, mixed.workspace.made.project_id.0] {
+            let path = format!("/api/projects/{other}/batch_exports/{hidden}/{rest}");
+            for caller in [&mixed.ann, &mixed.workspace.owner] {
+                caller
+                    .send(method.clone(), &path, body.clone())
+                    .await
+                    .assert_not_found("Not found.");
+            }
+        }
+    }
+    let sent = json!({ "project_id": mixed.hidden });
+    let refused = mixed.ann.post(&mixed.list(), sent).await;
+    let detail = format!("Invalid pk \"{}\" - object does not exist.", mixed.hidden);
+    refused.assert_invalid("project_id", "does_not_exist", &detail);
+    // A member may change exports that another member created.
+    for id in [open, shown] {
+        let path = format!("{}{id}/", mixed.list());
+        mixed.ann.post(&format!("{path}pause/"), json!({})).await.assert_empty(200);
+        mixed.ann.patch(&path, json!({ "name": "Ann's" })).await.ok();
+        mixed.ann.delete(&path).await.assert_empty(204);
+    }
+    let path = format!("{}{hidden}/", mixed.list());
+    let untouched = mixed.workspace.owner.get(&path).await.ok();
+    assert_eq!((&untouched["name"], &untouched["paused"]), (&json!("hidden 0"), &json!(false)));
+    mixed.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn another_organization_reaches_none_of_them() {
+    let mixed = Mixed::new().await;
+    let (eve, foreign) = mixed.workspace.outsider("eve").await;
+    let foreign = foreign["id"].as_str().expect("an id").to_owned();
+    let own = format!("/api/organizations/{foreign}/batch_exports/");
+    let denied = "You do not have permission to perform this action.";
+    for id in mixed.exports.iter().flatten() {
+        eve.get(&format!("{own}{id}/")).await.assert_not_found("Not found.");
+        eve.post(&format!("{own}{id}/pause/"), json!({})).await.assert_not_found("Not found.");
+        eve.delete(&format!("{own}{id}/")).await.assert_not_found("Not found.");
+        eve.post(&format!("{}{id}/pause/", mixed.list()), json!({})).await.assert_denied(denied);
+        eve.get(&format!("{}{id}/", list_of(&mixed.workspace))).await.assert_denied(NO_ACCESS);
+    }
+    assert_eq!(eve.get(&own).await.ok()["count"], 0);
+    assert_eq!(mixed.workspace.owner.get(&mixed.list()).await.ok()["count"], 9);
+}
+
+#[tokio::test]
+async fn exports_of_a_removed_project_are_gone_before_they_are_swept_and_after() {
+    let mixed = Mixed::new().await;
+    let Mixed { workspace, hidden, .. } = &mixed;
+    let (organization, project) = (workspace.made.organization_id, ProjectId(*hidden));
+    // Does not wake the background task, so the records still exist, as for a request in between.
+    let removed = workspace
+        .app
+        .store()
+        .write(move |tx| cascade_delete::delete_project(tx, organization, project));
+    removed.await.expect("removed");
+    let left =
+        || (count::<BatchExport>(workspace, &project), count::<Secrets>(workspace, &project));
+    assert_eq!(left(), (3, 3));
+    let gone = async || {
+        let list = workspace.owner.get(&mixed.list()).await.ok();
+        assert_eq!((names(&list).len(), &list["count"]), (6, &json!(6)));
+        let path = format!("{}{}/", mixed.list(), mixed.exports[0][2]);
+        workspace.owner.get(&path).await.assert_not_found("Not found.");
+        workspace
+            .owner
+            .post(&format!("{path}pause/"), json!({}))
+            .await
+            .assert_not_found("Not found.");
+        let path = format!("/api/projects/{hidden}/batch_exports/");
+        workspace.owner.get(&path).await.assert_not_found("Project not found.");
+        workspace.assert_file_valid().await;
+    };
+    gone().await;
+    workspace.app.wake_deletion();
+    eventually("the records are deleted", || {
+        (count::<PendingDeletion>(workspace, &()) == 0).then_some(())
+    })
+    .await;
+    assert_eq!(left(), (0, 0));
+    gone().await;
+}
+
+#[tokio::test]
+async fn exports_end_with_their_organization() {
+    let workspace = Workspace::new().await;
+    let (eve, made) = workspace.outsider("eve").await;
+    let organization: OrganizationId = serde_json::from_value(made["id"].clone()).expect("an id");
+    let list = format!("/api/projects/{}/batch_exports/", made["project_id"]);
+    for number in 0..3 {
+        eve.post(&list, nowhere(&number.to_string())).await.ok();
+    }
+    let config = json!({ "url": "https://a.example", "token": "t" });
+    eve.post(&list, to("HTTP", &config)).await.ok();
+    let kept = export(&workspace, workspace.made.project_id.0, "kept").await;
+    eve.delete(&format!("/api/organizations/{organization}/")).await.assert_empty(204);
+    workspace.assert_file_valid().await;
+    eventually("the records are deleted", || {
+        (count::<PendingDeletion>(&workspace, &()) == 0).then_some(())
+    })
+    .await;
+    assert_eq!((count::<BatchExport>(&workspace, &()), count::<Secrets>(&workspace, &())), (1, 1));
+    let path = workspace.organization(&format!("batch_exports/{kept}/"));
+    assert_eq!(workspace.owner.get(&path).await.ok()["name"], "kept");
+    workspace.assert_file_valid().await;
+}

@@ -1,0 +1,423 @@
+//! `/api/projects/:project_id/dashboards/:dashboard_id/collaborators/`: who may edit a restricted
+//! dashboard.
+
+use axum::http::Method;
+use axum::http::header::ALLOW;
+use serde_json::{Value, json};
+use steward::operator::Operation;
+use steward::resources::members::Level;
+
+use crate::dashboards::access::{BEGAN, Scene, minute};
+use crate::dashboards::{embedded, make};
+use crate::support::{TestClient, TestResponse};
+
+const EDIT: &str = "You don't have edit permissions for this dashboard.";
+const GONE: &str = "Dashboard not found.";
+const REQUIRED: &str = "This field is required.";
+const LOWEST: &str = "Cannot add collaborators to a dashboard on the lowest restriction level.";
+const STAYS: &str = "Cannot remove collaborators from a dashboard on the lowest restriction level.";
+const ONLY_EDIT: &str = "Only edit access can be explicitly specified currently.";
+const NOBODY: &str = "User does not exist.";
+const OUTSIDE: &str = "Cannot add collaborators that have no access to the project.";
+const INHERENT: &str = "Cannot add collaborators that already have inherent access (the dashboard owner or a project admins).";
+const TWICE: &str = "User already is a collaborator.";
+const NO_ACCESS: &str = "You don't have access to the project.";
+
+/// A scene whose dashboard is restricted to collaborators.
+async fn restricted() -> Scene {
+    let scene = Scene::new().await;
+    scene.restrict(37).await;
+    scene
+}
+
+async fn uuid(caller: &TestClient) -> Value {
+    caller.get("/api/users/@me/").await.ok()["uuid"].clone()
+}
+
+impl Scene {
+    async fn restrict(&self, level: u64) {
+        self.creator.patch(&self.one, json!({ "restriction_level": level })).await.ok();
+    }
+
+    fn collaborators(&self) -> String {
+        format!("{}collaborators/", self.one)
+    }
+
+    async fn add(&self, caller: &TestClient, who: &TestClient) -> TestResponse {
+        let sent = json!({ "user_uuid": uuid(who).await, "level": 37 });
+        caller.post(&self.collaborators(), sent).await
+    }
+
+    async fn remove(&self, caller: &TestClient, who: &TestClient) -> TestResponse {
+        let who = uuid(who).await;
+        caller.delete(&format!("{}{}/", self.collaborators(), who.as_str().expect("a uuid"))).await
+    }
+
+    /// The collaborators, as the owner sees them.
+    async fn listed(&self) -> Vec<Value> {
+        let list = self.owner().get(&self.collaborators()).await.ok();
+        list.as_array().expect("an array").iter().map(|row| row["user_uuid"].clone()).collect()
+    }
+}
+
+/// The expected collaborator, added at this time. `id` is new for each collaborator.
+async fn shown(scene: &Scene, id: &Value, who: &TestClient, moment: &str) -> Value {
+    json!({
+        "id": id,
+        "dashboard_id": scene.id,
+        "user": embedded(who).await,
+        "level": 37,
+        "added_at": moment,
+        "updated_at": moment,
+        "user_uuid": uuid(who).await,
+    })
+}
+
+#[tokio::test]
+async fn a_collaborator_is_added_listed_edits_and_is_removed() {
+    let scene = restricted().await;
+    let path = scene.collaborators();
+    scene.ann.get(&path).await.assert_is(200, json!([]));
+    scene.ann.patch(&scene.one, json!({ "name": "B" })).await.assert_denied(EDIT);
+
+    let added = scene.add(&scene.creator, &scene.ann).await;
+    let ann = shown(&scene, &added.body["id"], &scene.ann, BEGAN).await;
+    added.assert_is(201, ann.clone());
+    added.body["id"].as_str().expect("an id").parse::<uuid::Uuid>().expect("a UUID");
+    let changed = scene.ann.patch(&scene.one, json!({ "name": "B" })).await.ok();
+    assert_eq!(changed["effective_privilege_level"], 37);
+
+    scene.clock.advance(minute());
+    let added = scene.add(scene.owner(), &scene.bob).await;
+    let bob = shown(&scene, &added.body["id"], &scene.bob, "2025-01-02T03:05:05Z").await;
+    added.assert_is(201, bob.clone());
+    let bare = path.trim_end_matches('/');
+    for caller in [&scene.creator, &scene.ann, &scene.bob, &scene.max, &scene.admin, scene.owner()]
+    {
+        for path in [path.as_str(), bare] {
+            caller.get(path).await.assert_is(200, json!([ann, bob]));
+        }
+    }
+    scene.remove(&scene.admin, &scene.ann).await.assert_empty(204);
+    scene.max.get(&path).await.assert_is(200, json!([bob]));
+    scene.ann.patch(&scene.one, json!({ "name": "C" })).await.assert_denied(EDIT);
+    scene.bob.patch(&scene.one, json!({ "name": "C" })).await.ok();
+    scene.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn what_only_an_answer_tells_is_ignored_when_it_is_sent() {
+    let scene = restricted().await;
+    let sent = json!({
+        "user_uuid": uuid(&scene.ann).await, "level": "37", "id": uuid::Uuid::max(), "dashboard_id": 99,
+        "user": embedded(&scene.bob).await, "added_at": "2001-01-01", "updated_at": "2001-01-01",
+    });
+    let added = scene.creator.post(&scene.collaborators(), sent).await;
+    assert_ne!(added.body["id"], json!(uuid::Uuid::max()));
+    let ann = shown(&scene, &added.body["id"], &scene.ann, BEGAN).await;
+    added.assert_is(201, ann.clone());
+    scene.max.get(&scene.collaborators()).await.assert_is(200, json!([ann]));
+}
+
+#[tokio::test]
+async fn list_and_detail_tell_a_collaborators_levels() {
+    let scene = restricted().await;
+    scene.add(&scene.creator, &scene.ann).await.ok();
+    for (caller, privilege, access) in
+        [(&scene.ann, 37, "editor"), (&scene.bob, 21, "editor"), (&scene.creator, 37, "manager")]
+    {
+        let detail = caller.get(&scene.one).await.ok();
+        let list = caller.get(&scene.workspace.dashboards("")).await.ok();
+        for shown in [&detail, &list["results"][0]] {
+            assert_eq!(
+                (&shown["effective_privilege_level"], &shown["user_access_level"]),
+                (&json!(privilege), &json!(access))
+            );
+            assert_eq!(shown["access_control_version"], "v1");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_addition_is_refused_for_the_first_reason_there_is() {
+    let scene = restricted().await;
+    let (stranger, _) = scene.workspace.outsider("eve").await;
+    let off = scene.workspace.member("off", Level::Member).await;
+    let gone = uuid(&off).await;
+    scene.deactivate("off@corp.example").await;
+    scene.add(&scene.creator, &scene.bob).await.ok();
+    let (ann, bob) = (uuid(&scene.ann).await, uuid(&scene.bob).await);
+    let (eve, cleo) = (uuid(&stranger).await, uuid(&scene.creator).await);
+    let (ada, owner) = (uuid(&scene.admin).await, uuid(scene.owner()).await);
+    let nobody = json!(uuid::Uuid::max());
+
+    // Rights are checked before fields.
+    for sent in [json!({}), json!({ "user_uuid": ann, "level": 37 })] {
+        scene.max.post(&scene.collaborators(), sent).await.assert_denied(EDIT);
+    }
+    for (sent, attr, code, detail) in [
+        (json!({}), Some("user_uuid"), "required", REQUIRED),
+        (json!({ "level": 5 }), Some("user_uuid"), "required", REQUIRED),
+        (json!({ "user_uuid": "x" }), Some("user_uuid"), "invalid_input", "Must be a valid UUID."),
+        (json!({ "user_uuid": nobody }), Some("level"), "required", REQUIRED),
+        (
+            json!({ "user_uuid": nobody, "level": 36 }),
+            Some("level"),
+            "invalid_choice",
+            "\"36\" is not a valid choice.",
+        ),
+        (json!({ "user_uuid": nobody, "level": 21 }), None, "invalid_input", ONLY_EDIT),
+        (json!({ "user_uuid": nobody, "level": 37 }), None, "invalid_input", NOBODY),
+        (json!({ "user_uuid": gone, "level": 37 }), None, "invalid_input", NOBODY),
+        (json!({ "user_uuid": eve, "level": 37 }), None, "invalid_input", OUTSIDE),
+        (json!({ "user_uuid": cleo, "level": 37 }), None, "invalid_input", INHERENT),
+        (json!({ "user_uuid": ada, "level": 37 }), None, "invalid_input", INHERENT),
+        (json!({ "user_uuid": owner, "level": "37" }), None, "invalid_input", INHERENT),
+        (json!({ "user_uuid": bob, "level": 37 }), None, "invalid_input", TWICE),
+    ] {
+        let answer = scene.creator.post(&scene.collaborators(), sent).await;
+        answer.assert_error(400, "validation_error", code, detail, attr);
+    }
+    // For a dashboard that everyone may edit, only the fields are checked before its restriction level.
+    scene.restrict(21).await;
+    let post = async |sent| scene.max.post(&scene.collaborators(), sent).await;
+    post(json!({ "user_uuid": [] })).await.assert_invalid(
+        "user_uuid",
+        "invalid_input",
+        "Must be a valid UUID.",
+    );
+    for (who, level) in [(&nobody, 21), (&nobody, 37), (&ann, 37), (&cleo, 21), (&bob, 37)] {
+        let sent = json!({ "user_uuid": who, "level": level });
+        post(sent).await.assert_invalid_body("invalid_input", LOWEST);
+    }
+    scene.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn values_of_the_wrong_type_are_refused() {
+    let scene = restricted().await;
+    let ann = uuid(&scene.ann).await;
+    let wrong = [json!(true), json!([]), json!({}), json!(""), json!("\u{0}"), json!(-1.5)];
+    for value in &wrong {
+        let sent = json!({ "user_uuid": value, "level": 37 });
+        let answer = scene.creator.post(&scene.collaborators(), sent).await;
+        answer.assert_invalid("user_uuid", "invalid_input", "Must be a valid UUID.");
+        let sent = json!({ "user_uuid": ann, "level": value });
+        let answer = scene.creator.post(&scene.collaborators(), sent).await;
+        assert_eq!((answer.status, &answer.body["code"]), (400, &json!("invalid_choice")));
+        assert_eq!(answer.body["attr"], "level");
+    }
+    for name in ["user_uuid", "level"] {
+        let mut sent = json!({ "user_uuid": ann, "level": 37 });
+        sent[name] = Value::Null;
+        let answer = scene.creator.post(&scene.collaborators(), sent).await;
+        answer.assert_invalid(name, "null", "This field may not be null.");
+    }
+    let list = scene.creator.post(&scene.collaborators(), json!([])).await;
+    list.assert_invalid_body("invalid_input", "Invalid data. Expected a dictionary, but got list.");
+    assert_eq!(scene.listed().await, [] as [Value; 0]);
+}
+
+#[tokio::test]
+async fn a_removal_is_refused_for_the_first_reason_there_is() {
+    let scene = restricted().await;
+    scene.add(&scene.creator, &scene.ann).await.ok();
+    scene.remove(&scene.bob, &scene.ann).await.assert_denied(EDIT);
+    let path = scene.collaborators();
+    scene.bob.delete(&format!("{path}nonsense/")).await.assert_denied(EDIT);
+    for who in ["nonsense", "01890000-0000-7000-8000-000000000000", "@me", "5"] {
+        scene.creator.delete(&format!("{path}{who}/")).await.assert_not_found("Not found.");
+    }
+    scene.remove(&scene.creator, &scene.bob).await.assert_not_found("Not found.");
+    scene.restrict(21).await;
+    scene.remove(&scene.creator, &scene.bob).await.assert_not_found("Not found.");
+    let stays = scene.remove(&scene.bob, &scene.ann).await;
+    stays.assert_invalid_body("invalid_input", STAYS);
+    assert_eq!(scene.listed().await, [uuid(&scene.ann).await]);
+}
+
+#[tokio::test]
+async fn a_collaborator_hands_on_what_they_have_and_steps_down() {
+    let scene = restricted().await;
+    scene.add(&scene.creator, &scene.ann).await.ok();
+    scene.add(&scene.ann, &scene.bob).await.ok();
+    scene.remove(&scene.ann, &scene.bob).await.assert_empty(204);
+    let restriction = json!({ "restriction_level": 21 });
+    assert_eq!(scene.ann.patch(&scene.one, restriction).await.status, 403);
+    scene.ann.delete(&format!("{}@me/", scene.collaborators())).await.assert_empty(204);
+    scene.add(&scene.ann, &scene.bob).await.assert_denied(EDIT);
+    assert_eq!(scene.listed().await, [] as [Value; 0]);
+}
+
+#[tokio::test]
+async fn rows_outlast_the_restriction_and_a_removal_of_the_dashboard() {
+    let scene = restricted().await;
+    scene.add(&scene.creator, &scene.ann).await.ok();
+    let before = scene.max.get(&scene.collaborators()).await.ok();
+    scene.restrict(21).await;
+    scene.max.get(&scene.collaborators()).await.assert_is(200, before.clone());
+    scene.max.patch(&scene.one, json!({ "name": "B" })).await.ok();
+    scene.restrict(37).await;
+    scene.max.patch(&scene.one, json!({ "name": "C" })).await.assert_denied(EDIT);
+    scene.ann.patch(&scene.one, json!({ "name": "C" })).await.ok();
+
+    scene.ann.patch(&scene.one, json!({ "deleted": true })).await.ok();
+    scene.max.get(&scene.collaborators()).await.assert_not_found(GONE);
+    scene.max.patch(&scene.one, json!({ "deleted": false })).await.assert_denied(EDIT);
+    scene.ann.patch(&scene.one, json!({ "deleted": false })).await.ok();
+    scene.max.get(&scene.collaborators()).await.assert_is(200, before);
+    scene.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn what_is_no_live_dashboard_of_the_project_has_no_collaborators() {
+    let scene = restricted().await;
+    let other = scene.workspace.organization("projects/");
+    let other = scene.owner().post(&other, json!({})).await.ok()["id"].clone();
+    let elsewhere = format!("/api/projects/{other}/dashboards/{}/", scene.id);
+    let (_, removed) = make(&scene.workspace, scene.owner(), json!({})).await;
+    scene.owner().patch(&removed, json!({ "deleted": true })).await.ok();
+    let ann = uuid(&scene.ann).await;
+    for one in [
+        elsewhere,
+        removed,
+        scene.workspace.dashboards("999999/"),
+        scene.workspace.dashboards("x/"),
+        scene.workspace.dashboards("-1/"),
+        scene.workspace.dashboards("99999999999999999999999/"),
+    ] {
+        let path = format!("{one}collaborators/");
+        scene.owner().get(&path).await.assert_not_found(GONE);
+        for sent in [json!({}), json!({ "user_uuid": ann, "level": 37 })] {
+            scene.owner().post(&path, sent).await.assert_not_found(GONE);
+        }
+        scene.owner().delete(&format!("{path}nonsense/")).await.assert_not_found(GONE);
+    }
+}
+
+#[tokio::test]
+async fn nothing_of_a_collaborator_is_changed_in_place() {
+    let scene = restricted().await;
+    scene.add(&scene.creator, &scene.ann).await.ok();
+    let ann = uuid(&scene.ann).await;
+    let one = format!("{}{}/", scene.collaborators(), ann.as_str().expect("a uuid"));
+    for (path, methods, allow) in [
+        (&one, &[Method::PUT, Method::PATCH, Method::GET, Method::POST][..], "DELETE, OPTIONS"),
+        (
+            &scene.collaborators(),
+            &[Method::PUT, Method::PATCH, Method::DELETE],
+            "GET, POST, HEAD, OPTIONS",
+        ),
+    ] {
+        for method in methods {
+            let answer = scene.creator.send(method.clone(), path, Some(json!({}))).await;
+            let detail = format!("Method \"{method}\" not allowed.");
+            answer.assert_error(405, "invalid_request", "method_not_allowed", &detail, None);
+            assert_eq!(answer.headers[ALLOW], allow);
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_is_inactive_is_left_out_and_who_leaves_loses_the_row() {
+    let scene = restricted().await;
+    for who in [&scene.ann, &scene.bob] {
+        scene.add(&scene.creator, who).await.ok();
+    }
+    let (ann, bob) = (uuid(&scene.ann).await, uuid(&scene.bob).await);
+    scene.deactivate("ann@corp.example").await;
+    assert_eq!(scene.listed().await, vec![bob.clone()]);
+    let sent = json!({ "user_uuid": ann, "level": 37 });
+    let again = scene.creator.post(&scene.collaborators(), sent).await;
+    again.assert_invalid_body("invalid_input", NOBODY);
+    let email = "ann@corp.example".to_owned();
+    scene.workspace.run_operation(Operation::UserSetActive { email, active: true }).await;
+    assert_eq!(scene.listed().await, [ann.clone(), bob]);
+    scene.ann.patch(&scene.one, json!({})).await.ok();
+
+    scene.leave("bob").await;
+    assert_eq!(scene.listed().await, [ann]);
+    scene.come_back("bob").await;
+    scene.bob.patch(&scene.one, json!({})).await.assert_denied(EDIT);
+    scene.add(&scene.creator, &scene.bob).await.ok();
+    scene.bob.patch(&scene.one, json!({})).await.ok();
+    // A collaborator whom the list leaves out can be deleted too.
+    let bob = uuid(&scene.bob).await;
+    scene.deactivate("bob@corp.example").await;
+    let path = format!("{}{}/", scene.collaborators(), bob.as_str().expect("a uuid"));
+    scene.creator.delete(&path).await.assert_empty(204);
+    scene.creator.delete(&path).await.assert_not_found("Not found.");
+    scene.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_private_project_is_open_to_those_with_a_grant_alone() {
+    let scene = restricted().await;
+    let project = format!("/api/projects/{}/", scene.workspace.made.project_id);
+    scene.owner().patch(&project, json!({ "access_control": true })).await.ok();
+    scene.add(&scene.ann, &scene.bob).await.assert_denied(NO_ACCESS);
+    scene.ann.get(&scene.collaborators()).await.assert_denied(NO_ACCESS);
+    scene.remove(&scene.ann, &scene.bob).await.assert_denied(NO_ACCESS);
+    scene.add(scene.owner(), &scene.ann).await.assert_invalid_body("invalid_input", OUTSIDE);
+    for (level, added) in [("none", false), ("member", true)] {
+        scene.grant("ann", level).await;
+        let answer = scene.add(scene.owner(), &scene.ann).await;
+        if added {
+            assert_eq!(answer.status, 201, "{}", answer.body);
+        } else {
+            answer.assert_invalid_body("invalid_input", OUTSIDE);
+        }
+    }
+    scene.ann.patch(&scene.one, json!({ "name": "B" })).await.ok();
+    // An admin of the project by a grant has no inherent right to edit.
+    scene.grant("bob", "admin").await;
+    scene.bob.patch(&scene.one, json!({ "name": "C" })).await.assert_denied(EDIT);
+    scene.add(scene.owner(), &scene.bob).await.ok();
+    scene.bob.patch(&scene.one, json!({ "name": "C" })).await.ok();
+    scene.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn rules_come_before_the_restriction() {
+    let scene = restricted().await;
+    scene.add(&scene.creator, &scene.ann).await.ok();
+    let viewer = "You do not have viewer access to this resource.";
+    let editor = "You do not have editor access to this resource.";
+    for (level, sees) in [("none", false), ("viewer", true), ("editor", true)] {
+        scene.rule(Some("ann"), level).await;
+        let list = scene.ann.get(&scene.collaborators()).await;
+        if sees {
+            assert_eq!(list.status, 200, "{}", list.body);
+        } else {
+            list.assert_denied(viewer);
+        }
+        let bob = scene.add(&scene.ann, &scene.bob).await;
+        if level == "editor" {
+            bob.ok();
+            scene.remove(&scene.ann, &scene.bob).await.assert_empty(204);
+        } else {
+            bob.assert_denied(editor);
+            scene.remove(&scene.ann, &scene.ann).await.assert_denied(editor);
+        }
+    }
+    // A rule with level `manager` makes no collaborator, so the restriction still applies.
+    scene.rule(Some("bob"), "manager").await;
+    scene.add(&scene.bob, &scene.max).await.assert_denied(EDIT);
+}
+
+#[tokio::test]
+async fn of_two_additions_at_once_one_is_refused() {
+    let scene = restricted().await;
+    for _ in 0..10 {
+        let (a, b) = tokio::join!(
+            scene.add(&scene.creator, &scene.ann),
+            scene.add(&scene.admin, &scene.ann)
+        );
+        let (made, refused) = if a.status == 201 { (a, b) } else { (b, a) };
+        made.ok();
+        refused.assert_invalid_body("invalid_input", TWICE);
+        assert_eq!(scene.listed().await.len(), 1);
+        scene.remove(&scene.creator, &scene.ann).await.assert_empty(204);
+    }
+    scene.workspace.assert_file_valid().await;
+}

@@ -1,0 +1,395 @@
+//! Dashboards: create, list, retrieve and update.
+
+pub mod access;
+mod collaborators;
+mod copies;
+mod fields;
+mod levels;
+mod lists;
+mod removal;
+mod template_json;
+mod templates;
+
+use futures_util::future::join_all;
+use serde_json::{Map, Value, json};
+use steward::config::Config;
+use steward::time::{Clock, ManualClock, Timestamp};
+
+pub use crate::support::dashboards::make;
+use crate::support::{TestClient, Workspace};
+
+pub const MOMENT: &str = "2023-11-14T22:13:20.250000Z";
+
+/// The fields that only the detail view has.
+const DETAILS: [&str; 6] =
+    ["use_template", "use_dashboard", "delete_insights", "filters", "variables", "tiles"];
+
+/// The fields of an embedded user.
+const USER: [&str; 9] = [
+    "id",
+    "uuid",
+    "distinct_id",
+    "first_name",
+    "last_name",
+    "email",
+    "is_email_verified",
+    "hedgehog_config",
+    "role_at_organization",
+];
+
+/// A workspace whose clock stands at [`MOMENT`].
+pub async fn at_the_moment() -> Workspace {
+    let mut config = Config::default();
+    config.clock = Clock::Manual(ManualClock::at(Timestamp::from_micros(1_700_000_000_250_000)));
+    Workspace::with(config).await
+}
+
+/// The caller as an embedded user.
+pub async fn embedded(caller: &TestClient) -> Value {
+    let me = caller.get("/api/users/@me/").await.ok();
+    let user: Map<_, _> = USER.iter().map(|name| ((*name).to_owned(), me[*name].clone())).collect();
+    user.into()
+}
+
+/// The expected detail view of a dashboard that `maker` created with `{}`, with these changes.
+pub async fn detail(maker: &TestClient, id: u64, changes: Value) -> Value {
+    let mut body = json!({
+        "id": id,
+        "name": null,
+        "description": "",
+        "pinned": false,
+        "created_at": MOMENT,
+        "created_by": embedded(maker).await,
+        "is_shared": false,
+        "deleted": false,
+        "creation_mode": "default",
+        "tags": [],
+        "restriction_level": 21,
+        "effective_restriction_level": 21,
+        "effective_privilege_level": 37,
+        "user_access_level": "manager",
+        "access_control_version": "v2",
+        "use_template": "",
+        "use_dashboard": null,
+        "delete_insights": false,
+        "filters": {},
+        "variables": {},
+        "tiles": [],
+    });
+    for (name, value) in changes.as_object().expect("an object") {
+        assert!(body.get(name).is_some(), "a dashboard has no {name}");
+        body[name] = value.clone();
+    }
+    body
+}
+
+/// The list item of the dashboard with this detail view.
+pub fn item(mut detail: Value) -> Value {
+    for name in DETAILS {
+        detail.as_object_mut().expect("an object").remove(name).expect("a detail");
+    }
+    detail
+}
+
+#[tokio::test]
+async fn a_new_dashboard_shows_the_documents_fields_with_their_defaults() {
+    let workspace = at_the_moment().await;
+    let owner = &workspace.owner;
+    let list = workspace.dashboards("");
+    owner
+        .get(&list)
+        .await
+        .assert_is(200, json!({"count": 0, "next": null, "previous": null, "results": []}));
+    let made = owner.post(&list, json!({})).await;
+    let id = made.body["id"].as_u64().expect("an id");
+    let expected = detail(owner, id, json!({})).await;
+    made.assert_is(201, expected.clone());
+    owner.get(&workspace.dashboards(&format!("{id}/"))).await.assert_is(200, expected.clone());
+    let listed = json!({"count": 1, "next": null, "previous": null, "results": [item(expected)]});
+    owner.get(&list).await.assert_is(200, listed);
+}
+
+#[tokio::test]
+async fn every_request_field_of_a_create_is_kept() {
+    let workspace = at_the_moment().await;
+    let owner = &workspace.owner;
+    let sent = json!({
+        "name": " Sales ",
+        "description": "What we sold",
+        "pinned": true,
+        "tags": ["b", "a"],
+        "restriction_level": 37,
+        "use_template": "",
+        "use_dashboard": null,
+        "filters": {"date_from": "-7d"},
+    });
+    let made = owner.post(&workspace.dashboards(""), sent).await;
+    let id = made.body["id"].as_u64().expect("an id");
+    let changes = json!({
+        "name": "Sales",
+        "description": "What we sold",
+        "pinned": true,
+        "tags": ["a", "b"],
+        "restriction_level": 37,
+        "effective_restriction_level": 37,
+        "access_control_version": "v1",
+        "filters": {"date_from": "-7d"},
+    });
+    let expected = detail(owner, id, changes).await;
+    made.assert_is(201, expected.clone());
+    owner.get(&workspace.dashboards(&format!("{id}/"))).await.assert_is(200, expected);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn what_a_request_cannot_set_is_ignored() {
+    let workspace = at_the_moment().await;
+    let owner = &workspace.owner;
+    let sent = json!({
+        "id": 77, "created_at": "2001-01-01T00:00:00Z", "created_by": null, "is_shared": true,
+        "creation_mode": "template", "effective_restriction_level": 37,
+        "effective_privilege_level": 21, "user_access_level": "none",
+        "access_control_version": "v1", "nonsense": [1],
+    });
+    let mut on_create = sent.clone();
+    for (name, value) in
+        [("deleted", json!(true)), ("delete_insights", json!(true)), ("variables", json!({"a": 1}))]
+    {
+        on_create[name] = value;
+    }
+    on_create["tiles"] = json!([{"id": 1}]);
+    let made = owner.post(&workspace.dashboards(""), on_create).await;
+    let id = made.body["id"].as_u64().expect("an id");
+    assert_ne!(id, 77);
+    let expected = detail(owner, id, json!({})).await;
+    made.assert_is(201, expected.clone());
+    owner.patch(&workspace.dashboards(&format!("{id}/")), sent).await.assert_is(200, expected);
+}
+
+#[tokio::test]
+async fn a_patch_changes_what_it_names_and_nothing_else() {
+    let workspace = at_the_moment().await;
+    let owner = &workspace.owner;
+    let (id, one) =
+        make(&workspace, owner, json!({"name": "A", "tags": ["x"], "filters": {"a": 1}})).await;
+    let mut changes = json!({"name": "A", "tags": ["x"], "filters": {"a": 1}});
+    owner.patch(&one, json!({})).await.assert_is(200, detail(owner, id, changes.clone()).await);
+    for (name, value) in [
+        ("name", json!(null)),
+        ("description", json!("d")),
+        ("pinned", json!(true)),
+        ("tags", json!(["y"])),
+        ("filters", json!({"b": 2})),
+        ("variables", json!({"v": {"id": 1}})),
+        ("name", json!("B")),
+    ] {
+        changes[name] = value.clone();
+        let expected = detail(owner, id, changes.clone()).await;
+        owner.patch(&one, json!({ name: value })).await.assert_is(200, expected.clone());
+        owner.get(&one).await.assert_is(200, expected);
+    }
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn lists_show_pinned_first_then_names_by_their_characters_then_null_then_ids() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let mut expected = Vec::new();
+    // Each with its expected place in the list. The order of creation differs.
+    for (place, name, pinned) in [
+        (6, json!("a"), false),
+        (12, json!(null), false),
+        (1, json!("z"), true),
+        (10, json!("\u{fffd}"), false),
+        (4, json!("B"), false),
+        (7, json!("a"), false),
+        (2, json!(null), true),
+        (13, json!(null), false),
+        (8, json!("a b"), false),
+        (3, json!(""), false),
+        (11, json!("\u{10000}"), false),
+        (0, json!("Y"), true),
+        (9, json!("é"), false),
+        (5, json!("Z"), false),
+    ] {
+        let (id, _) =
+            make(&workspace, owner, json!({"name": name.clone(), "pinned": pinned})).await;
+        expected.push((place, json!([id, name, pinned])));
+    }
+    expected.sort_by_key(|(place, _)| *place);
+    let expected: Vec<Value> = expected.into_iter().map(|(_, shown)| shown).collect();
+    let listed = owner.get(&workspace.dashboards("")).await.ok();
+    let shown = |item: &Value| json!([item["id"], item["name"], item["pinned"]]);
+    let shown: Vec<Value> =
+        listed["results"].as_array().expect("a list").iter().map(shown).collect();
+    assert_eq!(shown, expected);
+}
+
+#[tokio::test]
+async fn a_dashboard_that_is_renamed_or_pinned_moves_in_the_list() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (a, at_a) = make(&workspace, owner, json!({"name": "a"})).await;
+    let (b, at_b) = make(&workspace, owner, json!({"name": "b"})).await;
+    let order = async || {
+        let listed = owner.get(&workspace.dashboards("")).await.ok();
+        let ids =
+            listed["results"].as_array().expect("a list").iter().map(|item| item["id"].clone());
+        ids.collect::<Vec<_>>()
+    };
+    assert_eq!(order().await, [a, b]);
+    owner.patch(&at_a, json!({"name": "c"})).await.ok();
+    assert_eq!(order().await, [b, a]);
+    owner.patch(&at_a, json!({"pinned": true})).await.ok();
+    assert_eq!(order().await, [a, b]);
+    owner.patch(&at_b, json!({"pinned": true, "name": null})).await.ok();
+    assert_eq!(order().await, [a, b]);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn tags_are_folded_sorted_replaced_and_cleared() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (_, one) = make(&workspace, owner, json!({"tags": [" Mixed Case ", "b", "B", "a"]})).await;
+    for (sent, shown) in [
+        (json!({}), json!(["a", "b", "mixed case"])),
+        (json!({"tags": ["C", "c ", 5]}), json!(["5", "c"])),
+        (json!({"name": "x"}), json!(["5", "c"])),
+        (json!({"tags": []}), json!([])),
+    ] {
+        assert_eq!(owner.patch(&one, sent.clone()).await.ok()["tags"], shown, "{sent}");
+        assert_eq!(owner.get(&one).await.ok()["tags"], shown, "{sent}");
+    }
+}
+
+#[tokio::test]
+async fn filters_and_variables_are_replaced_whole_and_emptiness_is_passed_over() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    for name in ["filters", "variables"] {
+        let (_, one) = make(&workspace, owner, json!({})).await;
+        for (sent, shown) in [
+            (
+                json!({"b": 1, "a": {"c": [null, 1.5, "x"]}}),
+                json!({"b": 1, "a": {"c": [null, 1.5, "x"]}}),
+            ),
+            (json!({"d": 2}), json!({"d": 2})),
+            (json!({}), json!({"d": 2})),
+            (json!(null), json!({"d": 2})),
+        ] {
+            assert_eq!(owner.patch(&one, json!({name: sent.clone()})).await.ok()[name], shown);
+            assert_eq!(owner.get(&one).await.ok()[name], shown, "{name} {sent}");
+        }
+        for wrong in [json!([1]), json!("x"), json!(1), json!(true)] {
+            let answer = owner.patch(&one, json!({ name: wrong })).await;
+            answer.assert_invalid_body("invalid_input", "Filters must be a dictionary");
+        }
+        assert_eq!(owner.get(&one).await.ok()[name], json!({"d": 2}));
+    }
+}
+
+#[tokio::test]
+async fn filters_come_back_with_their_members_in_the_order_they_were_sent() {
+    let workspace = Workspace::new().await;
+    let (_, one) = make(&workspace, &workspace.owner, json!({"filters": {"b": 1, "a": 2}})).await;
+    let answer = workspace.owner.get(&one).await;
+    let text = String::from_utf8(answer.bytes).expect("UTF-8");
+    assert!(text.contains(r#""filters":{"b":1,"a":2}"#), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn patches_of_one_dashboard_at_once_are_all_applied() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (_, one) = make(&workspace, owner, json!({})).await;
+    let patches = [
+        json!({"name": "n"}),
+        json!({"description": "d"}),
+        json!({"pinned": true}),
+        json!({"tags": ["t"]}),
+        json!({"restriction_level": 37}),
+        json!({"filters": {"f": 1}}),
+        json!({"variables": {"v": 1}}),
+    ];
+    let answers = join_all(patches.iter().map(|patch| {
+        let (owner, one, patch) = (owner.clone(), one.clone(), patch.clone());
+        tokio::spawn(async move { owner.patch(&one, patch).await.ok() })
+    }));
+    for answer in answers.await {
+        answer.expect("no panic");
+    }
+    let body = owner.get(&one).await.ok();
+    for patch in patches {
+        for (name, value) in patch.as_object().expect("an object") {
+            assert_eq!(&body[name], value, "{name}");
+        }
+    }
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_source_that_is_not_there_is_refused_and_nothing_is_made() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let list = workspace.dashboards("");
+    let both = owner.post(&list, json!({"use_template": "A", "use_dashboard": 1})).await;
+    let detail = "`use_dashboard` and `use_template` cannot be used together";
+    both.assert_invalid_body("invalid_input", detail);
+    let unknown = owner.post(&list, json!({"use_template": "No such"})).await;
+    let detail = "Invalid template provided: No such";
+    unknown.assert_invalid("use_template", "invalid_input", detail);
+    for id in [json!(999_999), json!("999999"), json!(-1), json!(1e30)] {
+        let unknown = owner.post(&list, json!({ "use_dashboard": id })).await;
+        unknown.assert_invalid("use_dashboard", "invalid_input", "Invalid value provided");
+    }
+    let blank = owner.post(&list, json!({"use_template": "A", "use_dashboard": ""})).await;
+    blank.assert_invalid("use_dashboard", "invalid_input", "A valid integer is required.");
+    assert_eq!(owner.get(&list).await.ok()["count"], 0);
+    for unset in [json!({"use_template": " "}), json!({"use_dashboard": 0, "use_template": ""})] {
+        let made = owner.post(&list, unset).await.ok();
+        assert_eq!((&made["use_template"], &made["use_dashboard"]), (&json!(""), &json!(null)));
+        assert_eq!(made["creation_mode"], "default");
+    }
+}
+
+#[tokio::test]
+async fn a_patch_passes_sources_over_but_not_two_of_them() {
+    let workspace = at_the_moment().await;
+    let owner = &workspace.owner;
+    let (id, one) = make(&workspace, owner, json!({})).await;
+    let unchanged = detail(owner, id, json!({})).await;
+    for sent in [
+        json!({"use_template": "No such"}),
+        json!({"use_dashboard": 999_999}),
+        json!({"use_template": "No such", "use_dashboard": 0}),
+        json!({"use_template": "", "use_dashboard": 7}),
+    ] {
+        owner.patch(&one, sent).await.assert_is(200, unchanged.clone());
+    }
+    let both = json!({"use_template": "A", "use_dashboard": 1, "name": "x"});
+    let detail = "`use_dashboard` and `use_template` cannot be used together";
+    owner.patch(&one, both).await.assert_invalid_body("invalid_input", detail);
+    owner.get(&one).await.assert_is(200, unchanged);
+}
+
+#[tokio::test]
+async fn projects_share_the_numbers_of_dashboards_but_not_the_dashboards() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (first, one) = make(&workspace, owner, json!({"name": "A"})).await;
+    let other = owner.post(&workspace.organization("projects/"), json!({"name": "Two"})).await.ok();
+    let elsewhere = format!("/api/projects/{}/dashboards/", other["id"]);
+    let second = owner.post(&elsewhere, json!({"name": "B"})).await.ok();
+    let (third, _) = make(&workspace, owner, json!({"name": "C"})).await;
+    let second_id = second["id"].as_u64().expect("an id");
+    assert!(first < second_id && second_id < third, "{first} {second_id} {third}");
+    owner.get(&format!("{elsewhere}{first}/")).await.assert_not_found("Not found.");
+    let answer = owner.patch(&format!("{elsewhere}{first}/"), json!({"name": "x"})).await;
+    answer.assert_not_found("Not found.");
+    let listed = owner.get(&elsewhere).await;
+    let expected = json!({"count": 1, "next": null, "previous": null, "results": [item(second)]});
+    listed.assert_is(200, expected);
+    assert_eq!(owner.get(&one).await.ok()["name"], "A");
+}

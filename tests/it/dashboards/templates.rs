@@ -1,0 +1,386 @@
+//! Dashboards created from built-in templates.
+
+use serde_json::{Value, json};
+use steward::auth::levels::AccessLevel;
+use steward::ids::UserId;
+use steward::resources::access_controls::rules::AccessRule;
+use steward::resources::members::Level;
+use steward::time::Timestamp;
+
+use crate::dashboards::{at_the_moment, detail, item, make};
+use crate::support::{TestClient, Workspace};
+
+const MOMENT: &str = "2023-11-14T22:13:20.250000Z";
+const APP: &str =
+    include_str!("../../../src/resources/dashboards/templates/product_analytics.json");
+const WEBSITE: &str =
+    include_str!("../../../src/resources/dashboards/templates/website_traffic.json");
+
+fn parsed(template: &str) -> Value {
+    serde_json::from_str(template).expect("JSON")
+}
+
+/// The expected tiles of a dashboard that `maker` created from a template at [`MOMENT`] as the first in its
+/// data file. Short IDs are random, so they come from `shown`.
+pub async fn tiles(maker: &TestClient, shown: &Value, template: &Value) -> Value {
+    let dashboard = &shown["id"];
+    let blank = detail(maker, 0, json!({})).await;
+    let user = &blank["created_by"];
+    let (mut insights, mut texts, mut placed) = (0, 0, Vec::new());
+    for sent in template["tiles"].as_array().expect("tiles") {
+        let id = insights + texts + 1;
+        let (insight, text) = match sent["type"].as_str() {
+            Some("INSIGHT") => {
+                insights += 1;
+                let short_id = short_id(shown, insights);
+                (insight(sent, json!([insights, short_id, dashboard, id, user])), json!(null))
+            }
+            Some("TEXT") => {
+                texts += 1;
+                let text = json!({
+                    "id": texts, "body": sent["body"], "created_by": user,
+                    "last_modified_at": MOMENT, "last_modified_by": null, "team": 1,
+                });
+                (json!(null), text)
+            }
+            _ => continue,
+        };
+        let layouts = if sent["layouts"].is_object() { &sent["layouts"] } else { &json!({}) };
+        let place = |axis: &str| {
+            let place = &layouts["sm"][axis];
+            place.as_u64().or_else(|| place.as_str()?.parse().ok()).unwrap_or(100)
+        };
+        let tile = json!({
+            "id": id, "layouts": layouts, "color": sent["color"], "insight": insight, "text": text,
+            "last_refresh": null, "is_cached": false, "filters_overrides": {}, "order": 0,
+        });
+        placed.push(((place("y"), place("x"), id), tile));
+    }
+    placed.sort_by_key(|(place, _)| *place);
+    for (order, (_, tile)) in placed.iter_mut().enumerate() {
+        tile["order"] = json!(order);
+    }
+    placed.into_iter().map(|(_, tile)| tile).collect()
+}
+
+/// The short ID of an insight: 8 characters.
+fn short_id(shown: &Value, insight: u64) -> &Value {
+    let mut tiles = shown["tiles"].as_array().expect("tiles").iter();
+    let tile = tiles.find(|tile| tile["insight"]["id"] == insight).expect("the insight's tile");
+    let short = &tile["insight"]["short_id"];
+    let known = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let text = short.as_str().expect("a text");
+    assert!(text.len() == 8 && text.chars().all(known), "{text}");
+    short
+}
+
+/// The expected insight of a template's tile, with `[id, short_id, dashboard, tile, user]`.
+fn insight(sent: &Value, given: Value) -> Value {
+    let query =
+        Some(&sent["query"]).filter(|query| query.as_object().is_some_and(|q| !q.is_empty()));
+    let mut filters = json!({});
+    if query.is_none() {
+        filters = if sent["filters"].is_object() { sent["filters"].clone() } else { filters };
+        if filters.get("filter_test_accounts").is_none() {
+            filters["filter_test_accounts"] = json!(true);
+        }
+    }
+    json!({
+        "id": given[0], "short_id": given[1], "name": sent["name"], "derived_name": null,
+        "description": sent["description"], "filters": filters, "query": query, "order": null,
+        "deleted": false, "favorited": false, "saved": true, "is_sample": true,
+        "dashboards": [given[2]],
+        "dashboard_tiles": [{"id": given[3], "dashboard_id": given[2], "deleted": null}],
+        "tags": [], "created_at": MOMENT, "updated_at": MOMENT, "last_modified_at": MOMENT,
+        "created_by": given[4], "last_modified_by": given[4],
+        "effective_restriction_level": 21, "effective_privilege_level": 37,
+        "user_access_level": "manager", "result": null, "columns": null, "hasMore": null,
+        "timezone": null, "last_refresh": null, "next_allowed_client_refresh": null,
+        "query_status": null, "is_cached": false, "filters_hash": null, "cache_target_age": null,
+        "hogql": null, "types": null,
+    })
+}
+
+#[tokio::test]
+async fn product_analytics_is_made_whole_by_both_its_names() {
+    for name in ["DEFAULT_APP", "Product analytics"] {
+        let workspace = at_the_moment().await;
+        let owner = &workspace.owner;
+        let made = owner.post(&workspace.dashboards(""), json!({ "use_template": name })).await;
+        let id = made.body["id"].as_u64().expect("an id");
+        let changes = json!({
+            "name": "Product analytics",
+            "creation_mode": "template",
+            "use_template": name,
+            "tiles": tiles(owner, &made.body, &parsed(APP)).await,
+        });
+        let expected = detail(owner, id, changes).await;
+        made.assert_is(201, expected.clone());
+        owner.get(&workspace.dashboards(&format!("{id}/"))).await.assert_is(200, expected.clone());
+        let listed =
+            json!({"count": 1, "next": null, "previous": null, "results": [item(expected)]});
+        owner.get(&workspace.dashboards("")).await.assert_is(200, listed);
+        workspace.assert_file_valid().await;
+    }
+}
+
+/// The tiles of product analytics in order: ID, name, color, `x,y,w,h` on wide screens, `y` on narrow ones,
+/// kind, interval, date range, display, breakdown.
+const SIX: [&str; 6] = [
+    "1|Daily active users (DAUs)|blue|0,0,6,5|0|TrendsQuery|day|-30d|ActionsLineGraph|",
+    "2|Weekly active users (WAUs)|green|6,0,6,5|5|TrendsQuery|week|-90d|ActionsLineGraph|",
+    "4|Growth accounting|purple|0,5,6,5|15|LifecycleQuery|week|-30d||",
+    "3|Retention|blue|6,5,6,5|10|RetentionQuery|Week|||",
+    "5|Referring domain (last 14 days)|black|0,10,6,5|20|TrendsQuery|day|-14d|ActionsBarValue|$referring_domain",
+    "6|Pageview funnel, by browser|green|6,10,6,5|25|FunnelsQuery|day||steps|$browser",
+];
+
+#[tokio::test]
+async fn product_analytics_has_the_six_tiles_of_the_facts_in_the_order_of_their_places() {
+    let workspace = Workspace::new().await;
+    let sent = json!({"use_template": "DEFAULT_APP"});
+    let made = workspace.owner.post(&workspace.dashboards(""), sent).await.ok();
+    let text = |tile: &Value, place: &str| match tile.pointer(place) {
+        Some(Value::String(text)) => text.clone(),
+        Some(value) => value.to_string(),
+        None => String::new(),
+    };
+    let row = |tile: &Value| {
+        let source = &tile["insight"]["query"]["source"];
+        let sm = ["x", "y", "w", "h"].map(|side| text(tile, &format!("/layouts/sm/{side}")));
+        let interval = text(source, "/interval") + &text(source, "/retentionFilter/period");
+        let drawn =
+            text(source, "/trendsFilter/display") + &text(source, "/funnelsFilter/funnelVizType");
+        [
+            text(tile, "/id"),
+            text(tile, "/insight/name"),
+            text(tile, "/color"),
+            sm.join(","),
+            text(tile, "/layouts/xs/y"),
+            text(source, "/kind"),
+            interval,
+            text(source, "/dateRange/date_from"),
+            drawn,
+            text(source, "/breakdownFilter/breakdown"),
+        ]
+        .join("|")
+    };
+    let tiles = made["tiles"].as_array().expect("tiles");
+    assert_eq!(tiles.iter().map(row).collect::<Vec<_>>(), SIX);
+    for tile in tiles {
+        let insight = &tile["insight"];
+        let told = (&insight["is_sample"], &insight["query"]["source"]["filterTestAccounts"]);
+        assert_eq!(told, (&json!(true), &json!(true)));
+    }
+    let steps = made["tiles"][5]["insight"]["query"]["source"]["series"].as_array();
+    let events = steps.expect("steps").iter().map(|step| step["event"].clone());
+    assert_eq!(events.collect::<Value>(), json!(["$pageview", "$pageview", "$pageview"]));
+}
+
+#[tokio::test]
+async fn website_traffic_is_made_whole() {
+    let workspace = at_the_moment().await;
+    let owner = &workspace.owner;
+    let sent = json!({"use_template": "WEBSITE_TRAFFIC"});
+    let made = owner.post(&workspace.dashboards(""), sent).await;
+    let id = made.body["id"].as_u64().expect("an id");
+    let changes = json!({
+        "name": "Website traffic",
+        "creation_mode": "template",
+        "use_template": "WEBSITE_TRAFFIC",
+        "filters": {"date_from": "-30d"},
+        "tags": ["marketing"],
+        "tiles": tiles(owner, &made.body, &parsed(WEBSITE)).await,
+    });
+    let expected = detail(owner, id, changes).await;
+    made.assert_is(201, expected.clone());
+    owner.get(&workspace.dashboards(&format!("{id}/"))).await.assert_is(200, expected);
+    let tiles = made.body["tiles"].as_array().expect("tiles").iter();
+    let names = tiles.map(|tile| tile["insight"]["name"].clone());
+    let expected = json!([
+        "Website Unique Users (Total)",
+        "Organic SEO Unique Users (Total)",
+        "Website Unique Users (Breakdown)",
+        "Organic SEO Unique Users (Breakdown)",
+        "Sessions Per User",
+        "Pages Per User",
+        "Top Website Pages (Overall)",
+        "Top Website Pages (via Google)",
+        "Website Users by Location",
+    ]);
+    assert_eq!(names.collect::<Value>(), expected);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_template_names_the_dashboard_only_where_the_request_does_not() {
+    let workspace = Workspace::new().await;
+    for (name, expected) in [
+        (json!("Mine"), "Mine"),
+        (json!(""), "Product analytics"),
+        (json!("  "), "Product analytics"),
+        (json!(null), "Product analytics"),
+    ] {
+        let sent = json!({"use_template": " DEFAULT_APP ", "name": name});
+        let made = workspace.owner.post(&workspace.dashboards(""), sent).await.ok();
+        assert_eq!(
+            (&made["name"], &made["use_template"]),
+            (&json!(expected), &json!("DEFAULT_APP"))
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_template_replaces_filters_and_description_and_adds_its_tags() {
+    let workspace = at_the_moment().await;
+    let owner = &workspace.owner;
+    for (template, filters, tags) in [
+        ("DEFAULT_APP", json!({}), json!(["a", "z"])),
+        ("WEBSITE_TRAFFIC", json!({"date_from": "-30d"}), json!(["a", "marketing", "z"])),
+    ] {
+        let sent = json!({
+            "use_template": template,
+            "name": "Mine",
+            "description": "What I say",
+            "filters": {"date_from": "-1d", "mine": true},
+            "tags": ["z", "A"],
+            "pinned": true,
+            "restriction_level": 37,
+        });
+        let mut made = owner.post(&workspace.dashboards(""), sent).await.ok();
+        let id = made["id"].as_u64().expect("an id");
+        made["tiles"] = json!([]);
+        let changes = json!({
+            "name": "Mine",
+            "creation_mode": "template",
+            "use_template": template,
+            "filters": filters,
+            "tags": tags,
+            "pinned": true,
+            "restriction_level": 37,
+            "effective_restriction_level": 37,
+            "access_control_version": "v1",
+        });
+        assert_eq!(made, detail(owner, id, changes).await);
+    }
+    let sent = json!({"use_template": "WEBSITE_TRAFFIC", "tags": ["Marketing "]});
+    let made = owner.post(&workspace.dashboards(""), sent).await.ok();
+    assert_eq!(made["tags"], json!(["marketing"]));
+}
+
+#[tokio::test]
+async fn what_is_made_of_a_template_belongs_to_the_dashboard_alone() {
+    let workspace = Workspace::new().await;
+    let sent = json!({"use_template": "DEFAULT_APP"});
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..2 {
+        let made = workspace.owner.post(&workspace.dashboards(""), sent.clone()).await.ok();
+        for tile in made["tiles"].as_array().expect("tiles") {
+            let insight = &tile["insight"];
+            assert_eq!(insight["dashboards"], json!([made["id"]]));
+            assert!(seen.insert((insight["id"].to_string(), insight["short_id"].to_string())));
+        }
+    }
+    assert_eq!(seen.len(), 12);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn an_unknown_template_is_refused_and_nothing_is_made() {
+    let workspace = at_the_moment().await;
+    let owner = &workspace.owner;
+    let list = workspace.dashboards("");
+    for name in ["No such", "default_app", "Website traffic", "DEFAULT_APP2", "<b>", "%s"] {
+        let sent = json!({"use_template": name, "name": "x"});
+        let text = format!("Invalid template provided: {name}");
+        let refused = owner.post(&list, sent).await;
+        refused.assert_invalid("use_template", "invalid_input", &text);
+    }
+    let long = owner.post(&list, json!({"use_template": "x".repeat(401)})).await;
+    let text = "Ensure this field has no more than 400 characters.";
+    long.assert_invalid("use_template", "max_length", text);
+    let both = json!({"use_template": "DEFAULT_APP", "use_dashboard": 1});
+    let text = "`use_dashboard` and `use_template` cannot be used together";
+    owner.post(&list, both).await.assert_invalid_body("invalid_input", text);
+    let blank = json!({"use_template": "DEFAULT_APP", "use_dashboard": ""});
+    let refused = owner.post(&list, blank).await;
+    refused.assert_invalid("use_dashboard", "invalid_input", "A valid integer is required.");
+    let named = json!({"use_template": "No such", "name": true});
+    owner.post(&list, named).await.assert_invalid("name", "invalid_input", "Not a valid string.");
+    owner
+        .get(&list)
+        .await
+        .assert_is(200, json!({"count": 0, "next": null, "previous": null, "results": []}));
+    workspace.assert_file_valid().await;
+    // The refused requests did not even use up an ID.
+    let made = owner.post(&list, json!({"use_template": "", "use_dashboard": 0})).await;
+    made.assert_is(201, detail(owner, 1, json!({})).await);
+}
+
+#[tokio::test]
+async fn a_patch_passes_templates_over() {
+    let workspace = at_the_moment().await;
+    let owner = &workspace.owner;
+    let (id, one) = make(&workspace, owner, json!({})).await;
+    for name in ["DEFAULT_APP", "WEBSITE_TRAFFIC", "No such", ""] {
+        let answer = owner.patch(&one, json!({ "use_template": name })).await;
+        answer.assert_is(200, detail(owner, id, json!({})).await);
+    }
+}
+
+/// Stores a rule on all dashboards of the first project, for this user or for everyone.
+async fn rule(workspace: &Workspace, user: Option<UserId>, level: AccessLevel) {
+    let made = &workspace.made;
+    let now = Timestamp::from_micros(0);
+    let rule = AccessRule {
+        organization: made.organization_id,
+        project: made.project_id,
+        dashboard: None,
+        user,
+        level,
+        created_at: now,
+        updated_at: now,
+    };
+    let written = workspace.app.store().write(move |tx| tx.put(&rule)).await;
+    written.expect("the rule is written");
+}
+
+#[tokio::test]
+async fn who_may_not_edit_the_dashboards_of_a_project_makes_none_in_any_way() {
+    let workspace = Workspace::new().await;
+    let member = workspace.member("mia", Level::Member).await;
+    let admin = workspace.member("ada", Level::Admin).await;
+    let user = member.get("/api/users/@me/").await.ok()["id"].clone();
+    let user = serde_json::from_value(user).expect("an id");
+    let list = workspace.dashboards("");
+    let from_json = workspace.dashboards("create_from_template_json/");
+    let template = json!({ "template": parsed(APP) });
+    let ways = [
+        (&list, json!({})),
+        (&list, json!({"use_template": "DEFAULT_APP"})),
+        // Rights are checked before fields.
+        (&list, json!({"name": []})),
+        (&list, json!({"use_template": "No such"})),
+        (&from_json, template.clone()),
+        (&from_json, json!({})),
+    ];
+    for level in [AccessLevel::None, AccessLevel::Viewer] {
+        rule(&workspace, None, level).await;
+        for (path, sent) in &ways {
+            let refused = member.post(path, sent.clone()).await;
+            refused.assert_denied("You do not have editor access to this resource.");
+        }
+    }
+    // Rules do not apply to admins.
+    admin.post(&list, json!({})).await.ok();
+    admin.post(&from_json, template.clone()).await.ok();
+    // A rule that names a user precedes the rule for everyone.
+    rule(&workspace, Some(user), AccessLevel::Editor).await;
+    assert_eq!(member.post(&list, json!({})).await.status, 201);
+    assert_eq!(member.post(&from_json, template.clone()).await.status, 200);
+    rule(&workspace, None, AccessLevel::Manager).await;
+    rule(&workspace, Some(user), AccessLevel::Viewer).await;
+    let refused = member.post(&from_json, template).await;
+    refused.assert_denied("You do not have editor access to this resource.");
+    workspace.assert_file_valid().await;
+}

@@ -1,0 +1,650 @@
+//! Tests of `/api/organizations/:organization_id/domains/`.
+
+mod saml;
+mod verification;
+
+use axum::http::Method;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use steward::ids::{DomainId, OrganizationId};
+use steward::resources::activity::Entry;
+use steward::resources::cascade_delete::{self, PendingDeletion};
+use steward::resources::domains::{self, Domain};
+use steward::resources::members::Level;
+use steward::store::{Key, Order, Record, Tx, Window};
+use steward::time::Timestamp;
+
+pub use crate::support::domains::add;
+use crate::support::{Workspace, redacted};
+
+const LEVEL: &str = "Your organization access level is insufficient.";
+const STRANGER: &str = "You do not have permission to perform this action.";
+const TAKEN: &str = "domain with this domain already exists.";
+const BAD_NAME: &str = "Please enter a valid domain or subdomain name.";
+const UNVERIFIED: &str = "This attribute cannot be updated until the domain is verified.";
+const UNKNOWN: &str = "01890000-0000-7000-8000-000000000000";
+
+/// Marks a domain as verified without a DNS lookup. `verification` tests the lookup.
+pub async fn prove(workspace: &Workspace, domain: &Value) {
+    let organization = workspace.made.organization_id;
+    let id: DomainId = serde_json::from_value(domain["id"].clone()).expect("an id");
+    let then = Timestamp::from_micros(1_735_787_045_000_000);
+    let proven = workspace.app.store();
+    let proven = proven.write(move |tx| domains::verify(tx, organization, id, then)).await;
+    proven.expect("verified");
+}
+
+fn all<R: Record>(workspace: &Workspace, prefix: &impl Key) -> Vec<R> {
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let mut found = Vec::new();
+    let read = tx.scan::<R, _>(prefix, Window::all(Order::Ascending), |row| {
+        found.push(row.into_record()?);
+        Ok(())
+    });
+    read.expect("records");
+    found
+}
+
+/// Returns the log entries about one item, oldest first: scope, item, activity, name, and the changes as `field:
+/// [before, after]`.
+pub fn entries_about(workspace: &Workspace, id: &Value) -> Vec<Value> {
+    let mut entries: Vec<Entry> = all(workspace, &workspace.made.organization_id);
+    entries.retain(|entry| *id == json!(entry.fields.item_id));
+    let told = entries.into_iter().map(|entry| {
+        let shown = entry.fields;
+        let mut changes = json!({});
+        for change in shown.detail.changes {
+            assert_eq!((&change.r#type, change.action.as_str()), (&shown.scope, "changed"));
+            changes[&change.field] = json!([change.before, change.after]);
+        }
+        json!([shown.scope, shown.item_id, shown.activity, shown.detail.name, changes])
+    });
+    told.collect()
+}
+
+/// Returns the path of the domains of an outsider's organization.
+fn foreign_list(foreign: &Value) -> String {
+    format!("/api/organizations/{}/domains/", foreign["id"].as_str().expect("an id"))
+}
+
+fn names(list: &Value) -> Vec<&str> {
+    let results = list["results"].as_array().expect("results");
+    results.iter().map(|item| item["domain"].as_str().expect("a name")).collect()
+}
+
+#[tokio::test]
+async fn a_domain_shows_exactly_these_fields() {
+    let workspace = Workspace::new().await;
+    let member = workspace.member("ann", Level::Member).await;
+    let list = workspace.organization("domains/");
+    let made = workspace.owner.post(&list, json!({ "domain": " the.posthog.com " })).await;
+    let expected = json!({
+        "id": "[id]",
+        "domain": "the.posthog.com",
+        "is_verified": false,
+        "verified_at": null,
+        "verification_challenge": made.body["verification_challenge"],
+        "jit_provisioning_enabled": false,
+        "sso_enforcement": "",
+        "has_saml": false,
+        "saml_entity_id": null,
+        "saml_acs_url": null,
+        "saml_x509_cert": null,
+    });
+    assert_eq!((made.status, redacted(made.body.clone())), (201, expected.clone()));
+    let order = |body: &Value| body.as_object().expect("an object").keys().cloned().collect();
+    let (shown, documented): (Vec<_>, Vec<_>) = (order(&made.body), order(&expected));
+    assert_eq!(shown, documented);
+    let challenge = made.body["verification_challenge"].as_str().expect("a challenge");
+    let urlsafe = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    assert!(challenge.len() == 43 && challenge.bytes().all(urlsafe), "{challenge}");
+
+    let one = format!("{list}{}/", made.body["id"].as_str().expect("an id"));
+    for caller in [&workspace.owner, &member] {
+        caller.get(&one).await.assert_is(200, made.body.clone());
+        caller.get(one.trim_end_matches('/')).await.assert_is(200, made.body.clone());
+        let page = json!({ "count": 1, "next": null, "previous": null, "results": [made.body] });
+        caller.get(&list).await.assert_is(200, page);
+    }
+    workspace.owner.patch(&one, json!({})).await.assert_is(200, made.body);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn every_domain_has_a_challenge_of_its_own_that_stays() {
+    let workspace = Workspace::new().await;
+    let (one, path) = add(&workspace, "one.example").await;
+    let (two, _) = add(&workspace, "two.example").await;
+    assert_ne!(one["verification_challenge"], two["verification_challenge"]);
+    let sent = json!({
+        "verification_challenge": "mine", "verified_at": "2025-01-01", "is_verified": true,
+        "id": UNKNOWN, "has_saml": true, "saml_entity_id": "idp",
+    });
+    let mut expected = one;
+    expected["saml_entity_id"] = json!("idp");
+    workspace.owner.patch(&path, sent).await.assert_is(200, expected);
+}
+
+#[tokio::test]
+async fn what_only_a_verified_domain_has_is_ignored_on_create() {
+    let workspace = Workspace::new().await;
+    let list = workspace.organization("domains/");
+    for (number, (jit, sso)) in [
+        (json!(true), json!("saml")),
+        (json!("maybe"), json!("nobody")),
+        (json!(null), json!(null)),
+        (json!([1]), json!({})),
+        (json!(2), json!("x".repeat(1000))),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let sent = json!({
+            "domain": format!("d{number}.example"),
+            "jit_provisioning_enabled": jit,
+            "sso_enforcement": sso,
+            "is_verified": true,
+            "verified_at": "2025-01-01T00:00:00Z",
+            "verification_challenge": "mine",
+            "has_saml": true,
+            "id": UNKNOWN,
+        });
+        let made = workspace.owner.post(&list, sent).await;
+        let expected = json!({
+            "id": "[id]",
+            "domain": format!("d{number}.example"),
+            "is_verified": false,
+            "verified_at": null,
+            "verification_challenge": made.body["verification_challenge"],
+            "jit_provisioning_enabled": false,
+            "sso_enforcement": "",
+            "has_saml": false,
+            "saml_entity_id": null,
+            "saml_acs_url": null,
+            "saml_x509_cert": null,
+        });
+        assert_eq!((made.status, redacted(made.body.clone())), (201, expected));
+        assert_ne!(made.body["verification_challenge"], "mine");
+        assert_ne!(made.body["id"], UNKNOWN);
+    }
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn names_of_domains_and_subdomains_are_taken() {
+    let workspace = Workspace::new().await;
+    let longest = format!("{}.{}.com", "a".repeat(61), "b".repeat(62));
+    assert_eq!(longest.len(), 128);
+    for name in [
+        "the.posthog.com",
+        "i-registered-first.com",
+        "org.posthog.net",
+        "a.bc",
+        "1.2.3.example",
+        "123.example",
+        "a-b-c.d-e.museum",
+        "localhost.localdomain",
+        &longest,
+    ] {
+        add(&workspace, name).await;
+    }
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn what_is_no_name_of_a_domain_is_refused() {
+    let workspace = Workspace::new().await;
+    let list = workspace.organization("domains/");
+    for name in [
+        "test@posthog.com",
+        "💻.com",
+        "one.two.c",
+        "--alpha.com",
+        "javascript: alert(1)",
+        "https://corp.example",
+        "corp.example:443",
+        "corp.example/",
+        "corp.example.",
+        ".corp.example",
+        "corp..example",
+        "corp",
+        "localhost",
+        "com",
+        "Corp.example",
+        "CORP.EXAMPLE",
+        "xn--bcher-kva.example",
+        "bücher.example",
+        "例え.jp",
+        "-corp.example",
+        "corp-.example",
+        "co--rp.example",
+        "co_rp.example",
+        "_posthog-challenge.corp.example",
+        "*.corp.example",
+        "corp.exam-ple",
+        "corp.ex4mple",
+        "corp.example1",
+        "127.0.0.1",
+        "::1",
+        "[::1]",
+        "corp. example",
+        "corp.example other.example",
+        "corp.example\nother.example",
+        "corp.exаmple",
+        "corp.example\\",
+        "'; drop table domains; --",
+        ".",
+        "@",
+    ] {
+        let refused = workspace.owner.post(&list, json!({ "domain": name })).await;
+        refused.assert_invalid("domain", "invalid_input", BAD_NAME);
+    }
+    assert_eq!(workspace.owner.get(&list).await.ok()["count"], 0);
+}
+
+#[tokio::test]
+async fn a_name_is_refused_for_type_then_length_then_form() {
+    let workspace = Workspace::new().await;
+    let list = workspace.organization("domains/");
+    let long = "Ensure this field has no more than 128 characters.";
+    let longer = format!("{}.{}.coms", "a".repeat(61), "b".repeat(62));
+    for (sent, code, detail) in [
+        (json!({}), "required", "This field is required."),
+        (json!({ "name": "corp.example" }), "required", "This field is required."),
+        (json!({ "domain": null }), "null", "This field may not be null."),
+        (json!({ "domain": "" }), "blank", "This field may not be blank."),
+        (json!({ "domain": " \n " }), "blank", "This field may not be blank."),
+        (json!({ "domain": true }), "invalid_input", "Not a valid string."),
+        (json!({ "domain": ["corp.example"] }), "invalid_input", "Not a valid string."),
+        (json!({ "domain": {} }), "invalid_input", "Not a valid string."),
+        (json!({ "domain": 5 }), "invalid_input", BAD_NAME),
+        (json!({ "domain": 1.5 }), "invalid_input", BAD_NAME),
+        (
+            json!({ "domain": "corp\u{0}.example" }),
+            "null_characters_not_allowed",
+            "Null characters are not allowed.",
+        ),
+        (json!({ "domain": longer }), "max_length", long),
+        (json!({ "domain": "A".repeat(10_000) }), "max_length", long),
+        (json!({ "domain": "ä".repeat(129) }), "max_length", long),
+    ] {
+        workspace.owner.post(&list, sent).await.assert_invalid("domain", code, detail);
+    }
+    workspace
+        .owner
+        .post(&list, json!(["corp.example"]))
+        .await
+        .assert_invalid_body("invalid_input", "Invalid data. Expected a dictionary, but got list.");
+}
+
+#[tokio::test]
+async fn a_name_is_taken_once_in_all_organizations() {
+    let workspace = Workspace::new().await;
+    let (made, path) = add(&workspace, "corp.example").await;
+    let (eve, foreign) = workspace.outsider("eve").await;
+    let own = workspace.organization("domains/");
+    let sent = json!({ "domain": " corp.example\n" });
+    for (caller, list) in [(&workspace.owner, own), (&eve, foreign_list(&foreign))] {
+        caller.post(&list, sent.clone()).await.assert_invalid("domain", "unique", TAKEN);
+    }
+    // Callers that may not access the organization do not learn that the name is in use.
+    let list = workspace.organization("domains/");
+    eve.post(&list, sent.clone()).await.assert_denied(STRANGER);
+    let member = workspace.member("ann", Level::Member).await;
+    member.post(&list, sent).await.assert_denied(LEVEL);
+    let upper = workspace.owner.post(&list, json!({ "domain": "CORP.example" })).await;
+    upper.assert_invalid("domain", "invalid_input", BAD_NAME);
+    workspace.owner.get(&path).await.assert_is(200, made);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_the_name_comes_before_what_is_wrong_with_saml() {
+    let workspace = Workspace::new().await;
+    let list = workspace.organization("domains/");
+    add(&workspace, "corp.example").await;
+    let long = "Ensure this field has no more than 128 characters.";
+    for (domain, code, detail) in [
+        (json!("corp.example"), "unique", TAKEN),
+        (json!("corp"), "invalid_input", BAD_NAME),
+        (json!("c".repeat(129)), "max_length", long),
+        (json!(null), "null", "This field may not be null."),
+    ] {
+        let sent = json!({ "domain": domain, "saml_acs_url": "no url", "saml_entity_id": [] });
+        workspace.owner.post(&list, sent).await.assert_invalid("domain", code, detail);
+    }
+    let sent = json!({ "domain": "new.example", "saml_acs_url": "no url", "saml_entity_id": [] });
+    let refused = workspace.owner.post(&list, sent).await;
+    refused.assert_invalid("saml_entity_id", "invalid_input", "Not a valid string.");
+    assert_eq!(names(&workspace.owner.get(&list).await.ok()), ["corp.example"]);
+}
+
+#[tokio::test]
+async fn of_many_who_want_a_name_at_once_one_gets_it() {
+    let workspace = Workspace::new().await;
+    let mut sites = vec![(workspace.owner.clone(), workspace.organization("domains/"))];
+    for name in ["eve", "mallory", "trudy"] {
+        let (caller, foreign) = workspace.outsider(name).await;
+        sites.push((caller, foreign_list(&foreign)));
+    }
+    for round in 0..5 {
+        let sent = json!({ "domain": format!("wanted{round}.example") });
+        let all = sites.iter().chain(&sites).map(|(caller, list)| caller.post(list, sent.clone()));
+        let answers = join_all(all).await;
+        let made = answers.iter().filter(|answer| answer.status == 201).count();
+        assert_eq!(made, 1);
+        for refused in answers.iter().filter(|answer| answer.status != 201) {
+            refused.assert_invalid("domain", "unique", TAKEN);
+        }
+    }
+    let mut count = 0;
+    for (caller, list) in &sites {
+        count += caller.get(list).await.ok()["count"].as_u64().expect("a count");
+    }
+    assert_eq!(count, 5);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_name_is_free_again_when_its_domain_is_deleted() {
+    let workspace = Workspace::new().await;
+    let (made, path) = add(&workspace, "corp.example").await;
+    workspace.owner.delete(&path).await.assert_empty(204);
+    for answer in [
+        workspace.owner.get(&path).await,
+        workspace.owner.patch(&path, json!({})).await,
+        workspace.owner.delete(&path).await,
+        workspace.owner.post(&format!("{path}verify/"), json!({})).await,
+    ] {
+        answer.assert_not_found("Not found.");
+    }
+    let list = workspace.organization("domains/");
+    assert_eq!(workspace.owner.get(&list).await.ok()["count"], 0);
+    let (eve, foreign) = workspace.outsider("eve").await;
+    let sent = json!({ "domain": "corp.example" });
+    let again = eve.post(&foreign_list(&foreign), sent).await.ok();
+    assert_ne!(
+        (&again["id"], &again["verification_challenge"]),
+        (&made["id"], &made["verification_challenge"])
+    );
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_name_is_free_again_the_moment_its_organization_is_deleted() {
+    let workspace = Workspace::new().await;
+    let (eve, foreign) = workspace.outsider("eve").await;
+    let theirs: OrganizationId = serde_json::from_value(foreign["id"].clone()).expect("an id");
+    for name in ["corp.example", "left.example"] {
+        eve.post(&foreign_list(&foreign), json!({ "domain": name })).await.ok();
+    }
+    // Does not wake the background task, so the records still exist, as for a request in between.
+    let store = workspace.app.store();
+    let removed = store.write(move |tx| cascade_delete::delete_organization(tx, theirs)).await;
+    removed.expect("removed");
+    assert_eq!(all::<Domain>(&workspace, &theirs).len(), 2);
+    eve.get(&foreign_list(&foreign)).await.assert_not_found("Organization not found.");
+    workspace.assert_file_valid().await;
+
+    // A creation that fails changes nothing.
+    let list = workspace.organization("domains/");
+    let bad = json!({ "domain": "corp.example", "saml_acs_url": "no url" });
+    workspace.owner.post(&list, bad).await.assert_invalid(
+        "saml_acs_url",
+        "invalid_input",
+        "Enter a valid URL.",
+    );
+    assert_eq!(all::<Domain>(&workspace, &theirs).len(), 2);
+
+    let (made, path) = add(&workspace, "corp.example").await;
+    assert_eq!(all::<Domain>(&workspace, &theirs).len(), 1);
+    let told = json!(["OrganizationDomain", made["id"], "created", "corp.example", {}]);
+    assert_eq!(entries_about(&workspace, &made["id"]), [told]);
+    workspace.assert_file_valid().await;
+
+    workspace.app.wake_deletion();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !all::<PendingDeletion>(&workspace, &()).is_empty() {
+        assert!(std::time::Instant::now() < deadline, "the background deletion does not finish");
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(all::<Domain>(&workspace, &theirs), []);
+    workspace.owner.get(&path).await.assert_is(200, made);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_domain_keeps_its_name() {
+    let workspace = Workspace::new().await;
+    add(&workspace, "taken.example").await;
+    let (made, path) = add(&workspace, "corp.example").await;
+    for name in [
+        json!("other.example"),
+        json!("taken.example"),
+        json!("no name"),
+        json!(""),
+        json!(null),
+        json!([5]),
+        json!("x".repeat(10_000)),
+    ] {
+        let patched = workspace.owner.patch(&path, json!({ "domain": name })).await;
+        patched.assert_is(200, made.clone());
+    }
+    assert_eq!(entries_about(&workspace, &made["id"]).len(), 1, "nothing was written");
+    let sent = json!({ "domain": "other.example", "saml_entity_id": "idp" });
+    let patched = workspace.owner.patch(&path, sent).await.ok();
+    assert_eq!(
+        (&patched["domain"], &patched["saml_entity_id"]),
+        (&json!("corp.example"), &json!("idp"))
+    );
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn an_unverified_domain_settles_nothing_about_signing_on() {
+    let workspace = Workspace::new().await;
+    let (made, path) = add(&workspace, "corp.example").await;
+    let (jit, sso) = ("jit_provisioning_enabled", "sso_enforcement");
+    for (sent, field) in [
+        (json!({ "jit_provisioning_enabled": true }), jit),
+        (json!({ "jit_provisioning_enabled": false }), jit),
+        (json!({ "sso_enforcement": "" }), sso),
+        (json!({ "sso_enforcement": "github" }), sso),
+        (json!({ "sso_enforcement": "saml" }), sso),
+        (json!({ "sso_enforcement": "github", "jit_provisioning_enabled": false }), jit),
+        (json!({ "sso_enforcement": "", "saml_entity_id": "idp" }), sso),
+    ] {
+        let refused = workspace.owner.patch(&path, sent).await;
+        refused.assert_invalid(field, "verification_required", UNVERIFIED);
+        workspace.owner.get(&path).await.assert_is(200, made.clone());
+    }
+    // The types of all fields are checked before the verification.
+    let choice = "\"okta\" is not a valid choice.";
+    let boolean = "Must be a valid boolean.";
+    let null = "This field may not be null.";
+    for (sent, field, code, detail) in [
+        (json!({ "jit_provisioning_enabled": "maybe" }), jit, "invalid_input", boolean),
+        (json!({ "jit_provisioning_enabled": null }), jit, "null", null),
+        (
+            json!({ "sso_enforcement": "okta", "jit_provisioning_enabled": true }),
+            sso,
+            "invalid_choice",
+            choice,
+        ),
+        (json!({ "sso_enforcement": null }), sso, "null", null),
+        (
+            json!({ "jit_provisioning_enabled": true, "saml_acs_url": "no url" }),
+            "saml_acs_url",
+            "invalid_input",
+            "Enter a valid URL.",
+        ),
+    ] {
+        workspace.owner.patch(&path, sent).await.assert_invalid(field, code, detail);
+    }
+    assert_eq!(entries_about(&workspace, &made["id"]).len(), 1);
+}
+
+#[tokio::test]
+async fn a_verified_domain_settles_how_to_sign_on() {
+    let workspace = Workspace::new().await;
+    let (made, path) = add(&workspace, "corp.example").await;
+    prove(&workspace, &made).await;
+    let mut expected = made;
+    expected["is_verified"] = json!(true);
+    expected["verified_at"] = json!("2025-01-02T03:04:05Z");
+    for (field, sent, kept) in [
+        ("jit_provisioning_enabled", json!(true), json!(true)),
+        ("jit_provisioning_enabled", json!("off"), json!(false)),
+        ("jit_provisioning_enabled", json!("True"), json!(true)),
+        ("sso_enforcement", json!("google-oauth2"), json!("google-oauth2")),
+        ("sso_enforcement", json!("github"), json!("github")),
+        ("sso_enforcement", json!("gitlab"), json!("gitlab")),
+        ("sso_enforcement", json!(""), json!("")),
+    ] {
+        expected[field] = kept;
+        let patched = workspace.owner.patch(&path, json!({ field: sent })).await;
+        patched.assert_is(200, expected.clone());
+        workspace.owner.get(&path).await.assert_is(200, expected.clone());
+    }
+    for (sent, detail) in [
+        (json!("okta"), "\"okta\" is not a valid choice."),
+        (json!("GitHub"), "\"GitHub\" is not a valid choice."),
+        (json!(" github"), "\" github\" is not a valid choice."),
+        (json!(0), "\"0\" is not a valid choice."),
+        (json!(["github"]), "\"[\"github\"]\" is not a valid choice."),
+    ] {
+        let refused = workspace.owner.patch(&path, json!({ "sso_enforcement": sent })).await;
+        refused.assert_invalid("sso_enforcement", "invalid_choice", detail);
+    }
+    workspace.owner.get(&path).await.assert_is(200, expected);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn members_read_and_admins_write() {
+    let workspace = Workspace::new().await;
+    let (made, path) = add(&workspace, "corp.example").await;
+    let list = workspace.organization("domains/");
+    let member = workspace.member("ann", Level::Member).await;
+    member.get(&path).await.assert_is(200, made.clone());
+    assert_eq!(member.get(&list).await.ok()["count"], 1);
+    // The level is checked before the body and the object.
+    for sent in [json!({ "domain": "new.example" }), json!({})] {
+        member.post(&list, sent.clone()).await.assert_denied(LEVEL);
+        member.patch(&path, sent.clone()).await.assert_denied(LEVEL);
+        member.patch(&format!("{list}{UNKNOWN}/"), sent).await.assert_denied(LEVEL);
+    }
+    member.delete(&path).await.assert_denied(LEVEL);
+
+    let admin = workspace.member("ada", Level::Admin).await;
+    let two = admin.post(&list, json!({ "domain": "two.example" })).await.ok();
+    let path = format!("{list}{}/", two["id"].as_str().expect("an id"));
+    let patched = admin.patch(&path, json!({ "saml_entity_id": "idp" })).await.ok();
+    assert_eq!(patched["saml_entity_id"], "idp");
+    admin.delete(&path).await.assert_empty(204);
+    assert_eq!(names(&admin.get(&list).await.ok()), ["corp.example"]);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn the_domains_of_another_organization_are_out_of_reach() {
+    let workspace = Workspace::new().await;
+    let (made, path) = add(&workspace, "corp.example").await;
+    let (eve, foreign) = workspace.outsider("eve").await;
+    let list = workspace.organization("domains/");
+    let under_own = format!("{}{}/", foreign_list(&foreign), made["id"].as_str().expect("an id"));
+    let sent = || json!({ "saml_entity_id": "eve" });
+    for refused in [
+        eve.get(&list).await,
+        eve.post(&list, json!({ "domain": "eve.example" })).await,
+        eve.get(&path).await,
+        eve.patch(&path, sent()).await,
+        eve.delete(&path).await,
+    ] {
+        refused.assert_denied(STRANGER);
+    }
+    let unknown = format!("{}{UNKNOWN}/", foreign_list(&foreign));
+    let no_id = format!("{}1/", foreign_list(&foreign));
+    for one in [under_own, unknown, no_id] {
+        eve.get(&one).await.assert_not_found("Not found.");
+        eve.patch(&one, sent()).await.assert_not_found("Not found.");
+        // The object is checked before the fields.
+        eve.patch(&one, json!({ "sso_enforcement": "okta" })).await.assert_not_found("Not found.");
+        eve.delete(&one).await.assert_not_found("Not found.");
+    }
+    assert_eq!(eve.get(&foreign_list(&foreign)).await.ok()["count"], 0);
+    workspace.owner.get(&path).await.assert_is(200, made);
+    let nowhere = format!("/api/organizations/{UNKNOWN}/domains/");
+    eve.get(&nowhere).await.assert_not_found("Organization not found.");
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn other_methods_are_refused() {
+    let workspace = Workspace::new().await;
+    let (_, path) = add(&workspace, "corp.example").await;
+    for (method, path, allow) in [
+        (Method::PUT, path.clone(), "GET, PATCH, DELETE, HEAD, OPTIONS"),
+        (Method::POST, path, "GET, PATCH, DELETE, HEAD, OPTIONS"),
+        (Method::DELETE, workspace.organization("domains/"), "GET, POST, HEAD, OPTIONS"),
+    ] {
+        let refused = workspace.owner.send(method.clone(), &path, Some(json!({}))).await;
+        let detail = format!("Method \"{method}\" not allowed.");
+        refused.assert_error(405, "invalid_request", "method_not_allowed", &detail, None);
+        assert_eq!(refused.headers["allow"], allow);
+    }
+}
+
+#[tokio::test]
+async fn domains_are_listed_by_name_in_pages() {
+    let workspace = Workspace::new().await;
+    let list = workspace.organization("domains/");
+    for name in ["b.example", "a.example", "a-b.example", "a.b.example", "10.example", "9.example"]
+    {
+        add(&workspace, name).await;
+    }
+    let (eve, foreign) = workspace.outsider("eve").await;
+    eve.post(&foreign_list(&foreign), json!({ "domain": "aa.example" })).await.ok();
+    let sorted =
+        ["10.example", "9.example", "a-b.example", "a.b.example", "a.example", "b.example"];
+    let page = workspace.owner.get(&list).await.ok();
+    assert_eq!((names(&page), &page["count"]), (sorted.to_vec(), &json!(6)));
+    assert_eq!((&page["next"], &page["previous"]), (&Value::Null, &Value::Null));
+
+    let (mut path, mut seen) = (format!("{list}?limit=4"), Vec::new());
+    loop {
+        let page = workspace.owner.get(&path).await.ok();
+        assert_eq!(page["count"], 6);
+        seen.extend(names(&page).into_iter().map(str::to_owned));
+        let Some(next) = page["next"].as_str() else { break };
+        path = next[next.find("/api/").expect("a path")..].to_owned();
+    }
+    assert_eq!(seen, sorted);
+    let beyond = workspace.owner.get(&format!("{list}?offset=6&limit=2")).await.ok();
+    assert_eq!((&beyond["count"], &beyond["results"]), (&json!(6), &json!([])));
+    assert!(beyond["previous"].as_str().expect("a link").ends_with("?limit=2&offset=4"));
+}
+
+#[tokio::test]
+async fn every_change_of_a_domain_leaves_one_entry() {
+    let workspace = Workspace::new().await;
+    let (made, path) = add(&workspace, "corp.example").await;
+    let (owner, id) = (&workspace.owner, made["id"].clone());
+    owner.patch(&path, json!({ "saml_entity_id": "idp", "saml_acs_url": "" })).await.ok();
+    owner.patch(&path, json!({ "saml_entity_id": "idp" })).await.ok();
+    let refused = owner.patch(&path, json!({ "sso_enforcement": "github" })).await;
+    refused.assert_invalid("sso_enforcement", "verification_required", UNVERIFIED);
+    owner.delete(&path).await.assert_empty(204);
+    let changes = json!({ "saml_entity_id": [null, "idp"], "saml_acs_url": [null, ""] });
+    assert_eq!(
+        entries_about(&workspace, &id),
+        [
+            json!(["OrganizationDomain", id, "created", "corp.example", {}]),
+            json!(["OrganizationDomain", id, "updated", "corp.example", changes]),
+            json!(["OrganizationDomain", id, "deleted", "corp.example", {}]),
+        ]
+    );
+    let entries: Vec<Entry> = all(&workspace, &workspace.made.organization_id);
+    let mine = entries.iter().filter(|entry| entry.fields.scope == "OrganizationDomain");
+    assert!(mine.into_iter().all(|entry| entry.meta.user.is_some()));
+}

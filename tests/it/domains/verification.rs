@@ -1,0 +1,426 @@
+//! Tests of `POST /api/organizations/:organization_id/domains/:id/verify/` with a real DNS server.
+
+use std::time::Duration;
+
+use axum::http::Method;
+use hickory_server::net::xfer::Protocol;
+use serde_json::{Value, json};
+use steward::config::Config;
+use steward::ids::DomainId;
+use steward::resources::domains;
+use steward::resources::members::Level;
+use steward::time::Timestamp;
+
+use crate::domains::{add, entries_about};
+use crate::support::JSON;
+use crate::support::dns::{Dns, Reply};
+use crate::support::{TestClient, TestResponse, Workspace};
+
+const NAME: &str = "_posthog-challenge.corp.example.";
+const UNAVAILABLE: &str = "The service is temporarily unavailable. Try again shortly.";
+
+/// A workspace with one unverified domain, `corp.example`, and its DNS server.
+struct Scene {
+    dns: Dns,
+    workspace: Workspace,
+    domain: Value,
+    path: String,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let dns = Dns::start().await;
+        let config = dns.config();
+        Self::with(dns, config).await
+    }
+
+    async fn with(dns: Dns, config: Config) -> Self {
+        let workspace = Workspace::with(config).await;
+        let (domain, path) = add(&workspace, "corp.example").await;
+        Self { dns, workspace, domain, path }
+    }
+
+    fn challenge(&self) -> String {
+        self.domain["verification_challenge"].as_str().expect("a challenge").to_owned()
+    }
+
+    /// Publishes the correct record.
+    fn publish(&self) {
+        self.dns.set(NAME, Reply::texts(&[&[&self.challenge()]]));
+    }
+
+    async fn verify(&self) -> TestResponse {
+        self.workspace.owner.send(Method::POST, &self.verify_path(), None).await
+    }
+
+    fn verify_path(&self) -> String {
+        format!("{}verify/", self.path)
+    }
+
+    /// Starts a verification, and returns when the query has reached the DNS server.
+    async fn begin(&self, caller: &TestClient) -> tokio::task::JoinHandle<TestResponse> {
+        let known = self.dns.asked().len();
+        let (caller, path) = (caller.clone(), self.verify_path());
+        let verifying = tokio::spawn(async move { caller.send(Method::POST, &path, None).await });
+        self.dns.heard(known + 1).await;
+        verifying
+    }
+
+    async fn shown(&self) -> Value {
+        self.workspace.owner.get(&self.path).await.ok()
+    }
+
+    #[track_caller]
+    fn is_unavailable(answer: &TestResponse) {
+        answer.assert_error(503, "server_error", "unavailable", UNAVAILABLE, None);
+        assert_eq!(answer.headers["retry-after"], "5");
+    }
+
+    /// Asserts that the domain has not changed since its creation.
+    async fn is_unchanged(&self) {
+        assert_eq!(self.shown().await, self.domain);
+        assert_eq!(entries_about(&self.workspace, &self.domain["id"]).len(), 1);
+    }
+
+    /// Asserts that the domain is verified and otherwise unchanged. Returns when it was verified.
+    async fn is_verified(&self) -> Value {
+        let shown = self.shown().await;
+        let mut expected = self.domain.clone();
+        expected["is_verified"] = json!(true);
+        expected["verified_at"] = shown["verified_at"].clone();
+        assert_eq!(shown, expected);
+        assert!(shown["verified_at"].is_string());
+        shown["verified_at"].clone()
+    }
+}
+
+#[tokio::test]
+async fn the_challenge_in_the_dns_verifies_a_domain_once() {
+    let scene = Scene::new().await;
+    scene.publish();
+    scene.verify().await.assert_empty(200);
+    let since = scene.is_verified().await;
+    assert_eq!(scene.dns.asked(), [(Protocol::Udp, NAME.to_owned())]);
+
+    let again = scene.verify().await;
+    again.assert_invalid_body("already_verified", "This domain has already been verified.");
+    assert_eq!(scene.is_verified().await, since);
+    assert_eq!(scene.dns.asked().len(), 1, "no query for a verified domain");
+
+    let entries = entries_about(&scene.workspace, &scene.domain["id"]);
+    let changes = json!({ "is_verified": [false, true], "verified_at": [null, since] });
+    let id = scene.domain["id"].clone();
+    assert_eq!(
+        entries,
+        [
+            json!(["OrganizationDomain", id, "created", "corp.example", {}]),
+            json!(["OrganizationDomain", id, "updated", "corp.example", changes]),
+        ]
+    );
+    scene.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn what_the_dns_says_decides() {
+    let scene = Scene::new().await;
+    let right = scene.challenge();
+    let (head, tail) = right.split_at(20);
+    let quoted = format!("\"{right}\"");
+    let spaced = format!("{right} ");
+    let upper = right.to_uppercase();
+    let empty = "";
+    for (case, reply) in [
+        ("no such name", Reply::NxDomain),
+        ("no such record", Reply::NoData),
+        ("another value", Reply::texts(&[&["wrong"]])),
+        ("an empty value", Reply::texts(&[&[empty]])),
+        ("several wrong ones", Reply::texts(&[&["wrong"], &["v=spf1 -all"], &[head]])),
+        ("split over two strings", Reply::texts(&[&[head, tail]])),
+        ("in the second string", Reply::texts(&[&["wrong", &right]])),
+        ("the beginning of it", Reply::texts(&[&[head]])),
+        ("quoted", Reply::texts(&[&[&quoted]])),
+        ("with a space", Reply::texts(&[&[&spaced]])),
+        ("in upper case", Reply::texts(&[&[&upper]])),
+        ("under a name that leads nowhere", Reply::Alias("elsewhere.example.".to_owned())),
+        ("under a name that leads to itself", Reply::Alias(NAME.to_owned())),
+    ] {
+        scene.dns.set(NAME, reply);
+        let answer = scene.verify().await;
+        assert_eq!(answer.status, 200, "{case}");
+        answer.assert_empty(200);
+        scene.is_unchanged().await;
+    }
+    // Earlier results are not cached.
+    scene.publish();
+    scene.verify().await.assert_empty(200);
+    scene.is_verified().await;
+    scene.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn the_challenge_may_stand_among_others_or_under_another_name() {
+    for case in 0..4 {
+        let scene = Scene::new().await;
+        let right = scene.challenge();
+        let reply = match case {
+            0 => Reply::texts(&[&["v=spf1 -all"], &[""], &[&right]]),
+            1 => Reply::texts(&[&[&right, "more"]]),
+            2 => Reply::texts(&[&[&right], &[&right]]),
+            _ => Reply::Alias("challenges.example.".to_owned()),
+        };
+        scene.dns.set(NAME, reply);
+        scene.dns.set("challenges.example.", Reply::texts(&[&[&right]]));
+        scene.verify().await.assert_empty(200);
+        scene.is_verified().await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_too_long_for_udp_is_asked_for_over_tcp() {
+    let scene = Scene::new().await;
+    let mut records: Vec<_> = (0..40).map(|number| vec![format!("{number:0>200}")]).collect();
+    records.push(vec![scene.challenge()]);
+    scene.dns.set(NAME, Reply::Texts(records));
+    scene.verify().await.assert_empty(200);
+    scene.is_verified().await;
+    let over: Vec<Protocol> = scene.dns.asked().into_iter().map(|(over, _)| over).collect();
+    assert_eq!(over, [Protocol::Udp, Protocol::Tcp]);
+}
+
+#[tokio::test]
+async fn a_server_that_fails_or_refuses_is_trouble_and_changes_nothing() {
+    let scene = Scene::new().await;
+    for reply in [Reply::ServFail, Reply::Refused] {
+        scene.dns.set(NAME, reply);
+        Scene::is_unavailable(&scene.verify().await);
+        scene.is_unchanged().await;
+    }
+    scene.publish();
+    scene.verify().await.assert_empty(200);
+    scene.is_verified().await;
+    scene.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_is_trouble_when_the_time_is_up() {
+    let dns = Dns::start().await;
+    let mut config = dns.config();
+    config.dns_timeout = Duration::from_millis(150);
+    let scene = Scene::with(dns, config).await;
+    scene.dns.set(NAME, Reply::Silence);
+    let begun = std::time::Instant::now();
+    Scene::is_unavailable(&scene.verify().await);
+    assert!(begun.elapsed() >= Duration::from_millis(150));
+    scene.is_unchanged().await;
+}
+
+#[tokio::test]
+async fn where_nobody_listens_the_time_is_up_too() {
+    let dns = Dns::start().await;
+    let mut config = dns.config();
+    config.dns_timeout = Duration::from_millis(150);
+    config.dns_resolvers = vec!["127.0.0.1:1".parse().expect("an address")];
+    let scene = Scene::with(dns, config).await;
+    Scene::is_unavailable(&scene.verify().await);
+    scene.is_unchanged().await;
+}
+
+#[tokio::test]
+async fn of_several_servers_one_that_answers_is_enough() {
+    for broken in [Reply::ServFail, Reply::Refused, Reply::Silence] {
+        let (dns, beside) = (Dns::start().await, Dns::start().await);
+        beside.set(NAME, broken);
+        let mut config = dns.config();
+        config.dns_resolvers = vec![beside.address(), dns.address()];
+        let scene = Scene::with(dns, config).await;
+        scene.publish();
+        scene.verify().await.assert_empty(200);
+        scene.is_verified().await;
+        beside.heard(1).await;
+    }
+}
+
+#[tokio::test]
+async fn the_prefix_of_the_name_can_be_set() {
+    let dns = Dns::start().await;
+    let mut config = dns.config();
+    config.dns_challenge_prefix = "_steward".to_owned();
+    let scene = Scene::with(dns, config).await;
+    scene.publish();
+    scene.verify().await.assert_empty(200);
+    scene.is_unchanged().await;
+    scene.dns.set("_steward.corp.example.", Reply::texts(&[&[&scene.challenge()]]));
+    scene.verify().await.assert_empty(200);
+    scene.is_verified().await;
+}
+
+#[tokio::test]
+async fn a_name_too_long_for_the_dns_is_found_nowhere() {
+    let scene = Scene::new().await;
+    let label = "a".repeat(64);
+    let (long, path) = add(&scene.workspace, &format!("{label}.example")).await;
+    let path = format!("{path}verify/");
+    scene.workspace.owner.send(Method::POST, &path, None).await.assert_empty(200);
+    assert_eq!(entries_about(&scene.workspace, &long["id"]).len(), 1);
+    assert!(scene.dns.asked().is_empty());
+}
+
+#[tokio::test]
+async fn the_body_has_to_be_an_object_and_is_not_looked_at() {
+    let scene = Scene::new().await;
+    let (owner, path) = (&scene.workspace.owner, scene.verify_path());
+    for ignored in [
+        json!({}),
+        json!({ "domain": 5, "is_verified": true, "saml_x509_cert": "x", "sso_enforcement": null }),
+    ] {
+        owner.post(&path, ignored).await.assert_empty(200);
+        owner.post(path.trim_end_matches('/'), json!({})).await.assert_empty(200);
+        scene.is_unchanged().await;
+    }
+    let list = "Invalid data. Expected a dictionary, but got list.";
+    owner.post(&path, json!([])).await.assert_invalid_body("invalid_input", list);
+    owner.post(&path, json!(null)).await.assert_invalid_body("null", "No data provided");
+    for gone in ["nobody", "01890000-0000-7000-8000-000000000000"] {
+        let gone = scene.workspace.organization(&format!("domains/{gone}/verify/"));
+        owner.post(&gone, json!([])).await.assert_invalid_body("invalid_input", list);
+        let broken = owner.fetch(Method::POST, &gone, &JSON, "{").await;
+        assert_eq!((broken.status, &broken.body["code"]), (400, &json!("parse_error")));
+        owner.post(&gone, json!({})).await.assert_not_found("Not found.");
+    }
+    let get = owner.get(&path).await;
+    let detail = "Method \"GET\" not allowed.";
+    get.assert_error(405, "invalid_request", "method_not_allowed", detail, None);
+    assert_eq!(get.headers["allow"], "POST, OPTIONS");
+}
+
+#[tokio::test]
+async fn only_admins_of_the_organization_verify() {
+    let scene = Scene::new().await;
+    scene.publish();
+    let member = scene.workspace.member("ann", Level::Member).await;
+    let refused = member.post(&scene.verify_path(), json!({})).await;
+    refused.assert_denied("Your organization access level is insufficient.");
+    let (eve, foreign) = scene.workspace.outsider("eve").await;
+    let refused = eve.post(&scene.verify_path(), json!({})).await;
+    refused.assert_denied("You do not have permission to perform this action.");
+    let (id, own) = (&scene.domain["id"], &foreign["id"]);
+    let under_own = format!(
+        "/api/organizations/{}/domains/{}/verify/",
+        own.as_str().expect("an id"),
+        id.as_str().expect("an id")
+    );
+    eve.post(&under_own, json!({})).await.assert_not_found("Not found.");
+    let reader = scene.workspace.key("ann@corp.example", &["organization:read"]).await;
+    let refused = reader.post(&scene.verify_path(), json!({})).await;
+    refused.assert_denied("API key missing required scope 'organization:write'");
+    assert!(scene.dns.asked().is_empty(), "no query for these requests");
+    scene.is_unchanged().await;
+
+    let admin = scene.workspace.member("ada", Level::Admin).await;
+    admin.post(&scene.verify_path(), json!({})).await.assert_empty(200);
+    scene.is_verified().await;
+}
+
+#[tokio::test]
+async fn nobody_else_waits_while_the_dns_is_asked() {
+    let scene = Scene::new().await;
+    scene.publish();
+    scene.dns.hold();
+    let owner = scene.workspace.owner.clone();
+    let verifying = scene.begin(&owner).await;
+    // Requests that read and write, including the domain itself, do not wait.
+    scene.is_unchanged().await;
+    let sent = json!({ "saml_entity_id": "idp" });
+    owner.patch(&scene.path, sent).await.ok();
+    let (other, _) = add(&scene.workspace, "other.example").await;
+    let list = owner.get(&scene.workspace.organization("domains/")).await.ok();
+    assert_eq!((&list["count"], &list["results"][1]), (&json!(2), &other));
+    assert!(!verifying.is_finished());
+
+    scene.dns.let_go();
+    verifying.await.expect("an answer").assert_empty(200);
+    let shown = scene.shown().await;
+    assert_eq!((&shown["is_verified"], &shown["saml_entity_id"]), (&json!(true), &json!("idp")));
+    scene.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn two_verifications_at_once_are_one() {
+    let scene = Scene::new().await;
+    scene.publish();
+    scene.dns.hold();
+    let owner = scene.workspace.owner.clone();
+    let (one, two) = (scene.begin(&owner).await, scene.begin(&owner).await);
+    scene.dns.let_go();
+    one.await.expect("an answer").assert_empty(200);
+    two.await.expect("an answer").assert_empty(200);
+    scene.is_verified().await;
+    assert_eq!(entries_about(&scene.workspace, &scene.domain["id"]).len(), 2);
+    scene.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_domain_verified_meanwhile_stays_as_it_is() {
+    let scene = Scene::new().await;
+    scene.publish();
+    scene.dns.hold();
+    let verifying = scene.begin(&scene.workspace.owner).await;
+    let organization = scene.workspace.made.organization_id;
+    let id: DomainId = serde_json::from_value(scene.domain["id"].clone()).expect("an id");
+    let store = scene.workspace.app.store();
+    let then = Timestamp::from_micros(1_735_787_045_000_000);
+    let verified = store.write(move |tx| domains::verify(tx, organization, id, then)).await;
+    verified.expect("verified");
+    scene.dns.let_go();
+    verifying.await.expect("an answer").assert_empty(200);
+    assert_eq!(scene.is_verified().await, "2025-01-02T03:04:05Z");
+    scene.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_domain_deleted_meanwhile_is_missed() {
+    let scene = Scene::new().await;
+    scene.publish();
+    scene.dns.hold();
+    let owner = scene.workspace.owner.clone();
+    let verifying = scene.begin(&owner).await;
+    owner.delete(&scene.path).await.assert_empty(204);
+    // A new domain with the same name is a different domain.
+    let (again, path) = add(&scene.workspace, "corp.example").await;
+    assert_ne!(again["verification_challenge"], scene.domain["verification_challenge"]);
+    scene.dns.let_go();
+    verifying.await.expect("an answer").assert_not_found("Not found.");
+    owner.get(&path).await.assert_is(200, again);
+    scene.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn an_organization_deleted_meanwhile_is_missed() {
+    let scene = Scene::new().await;
+    scene.publish();
+    scene.dns.hold();
+    let owner = scene.workspace.owner.clone();
+    let verifying = scene.begin(&owner).await;
+    owner.delete(&scene.workspace.organization("")).await.assert_empty(204);
+    scene.dns.let_go();
+    verifying.await.expect("an answer").assert_not_found("Organization not found.");
+}
+
+#[tokio::test]
+async fn a_right_lost_meanwhile_refuses() {
+    let scene = Scene::new().await;
+    scene.publish();
+    scene.dns.hold();
+    let admin = scene.workspace.member("ada", Level::Admin).await;
+    let verifying = scene.begin(&admin).await;
+    let list = scene.workspace.organization("members/?email=ada@corp.example");
+    let found = scene.workspace.owner.get(&list).await.ok();
+    let uuid = found["results"][0]["user"]["uuid"].as_str().expect("a uuid");
+    let path = scene.workspace.organization(&format!("members/{uuid}/"));
+    scene.workspace.owner.patch(&path, json!({ "level": 1 })).await.ok();
+    scene.dns.let_go();
+    let refused = verifying.await.expect("an answer");
+    refused.assert_denied("Your organization access level is insufficient.");
+    scene.is_unchanged().await;
+    scene.workspace.assert_file_valid().await;
+}

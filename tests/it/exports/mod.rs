@@ -1,0 +1,516 @@
+//! `export` and `import` of a workspace with records of every kind: identical bytes, and no secrets unless
+//! requested.
+
+mod damage;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use steward::bootstrap;
+use steward::config::Config;
+use steward::ids::{OutboxMessageId, ProjectId, UserId};
+use steward::mail::sent_log::SentMail;
+use steward::operator::Operation;
+use steward::resources::cascade_delete::PendingDeletion;
+use steward::resources::members::Level;
+use steward::resources::record_registry;
+use steward::router::{router, routes};
+use steward::state::App;
+use steward::store::{
+    ExportOptions, Imported, OpenError, PreparedRestore, Progress, Store, Table, receive,
+};
+use uuid::Uuid;
+
+use crate::api_keys::{KEYS, at, make};
+use crate::idempotency::post_once;
+use crate::signup::Offer;
+use crate::support::{OWNER, TestClient, Workspace, eventually};
+
+/// Returns export settings with the system's folder for temporary files.
+pub fn how(secrets: bool) -> ExportOptions {
+    ExportOptions {
+        registry: record_registry(),
+        secrets,
+        folder: std::env::temp_dir(),
+        progress: Progress::silent(),
+    }
+}
+
+/// Returns the export of a store.
+pub async fn export(store: &Store, secrets: bool) -> Vec<u8> {
+    let export = store.export(how(secrets)).await.expect("an export");
+    let mut bytes = Vec::new();
+    let length = export.write_to(&mut bytes).expect("written");
+    assert_eq!(length, bytes.len() as u64);
+    bytes
+}
+
+/// Creates a data file from an export.
+pub fn import(bytes: &[u8], to: &Path) -> Result<Imported, OpenError> {
+    bootstrap::import(to, bytes, &Progress::silent())
+}
+
+/// Checks the file at `path` and returns its export.
+async fn exported(path: &Path, secrets: bool) -> Vec<u8> {
+    let store = Store::open(path, 0).expect("a data file");
+    let findings = store.check(record_registry(), Progress::silent()).await.expect("checked");
+    assert_eq!(findings.problems, [""; 0]);
+    let bytes = export(&store, secrets).await;
+    store.close().await;
+    bytes
+}
+
+/// A workspace with records of every kind, and the secrets in it.
+pub struct Everything {
+    pub workspace: Workspace,
+    pub secrets: Vec<String>,
+    /// The dashboard with nearly every kind of content.
+    pub dashboard: Value,
+    /// The token of its public page.
+    pub page: String,
+}
+
+impl Everything {
+    pub async fn new() -> Self {
+        let mut config = Config::default();
+        config.mail.smtp_url =
+            Some("smtp://steward:SECRET-smtp@127.0.0.1:9".parse().expect("a URL"));
+        config.mail.smtp_from = Some("Steward <steward@corp.example>".to_owned());
+        let workspace = Workspace::with(config).await;
+        let secrets = vec!["SECRET".to_owned(), workspace.made.api_key.clone()];
+        let mut all = Self { workspace, secrets, dashboard: Value::Null, page: String::new() };
+        all.people().await;
+        all.projects().await;
+        all.dashboards().await;
+        all.keys().await;
+        all.rest().await;
+        all
+    }
+
+    fn owner(&self) -> TestClient {
+        self.workspace.owner.clone()
+    }
+
+    /// Collects every secret in a response and returns the response.
+    fn noted(&mut self, answer: Value) -> Value {
+        const SECRETS: [&str; 5] =
+            ["api_token", "access_token", "live_events_token", "accept_url", "value"];
+        for name in SECRETS {
+            if let Some(text) = answer[name].as_str() {
+                let secret = text.split_once("?token=").map_or(text, |(_, token)| token);
+                self.secrets.push(secret.to_owned());
+            }
+        }
+        answer
+    }
+
+    async fn people(&mut self) {
+        let owner = self.owner();
+        let ann = self.workspace.member("ann", Level::Member).await;
+        self.secrets.extend(ann.key);
+        owner.patch("/api/users/@me/", json!({ "theme_mode": "dark" })).await.ok();
+        let domains = self.workspace.organization("domains/");
+        owner.post(&domains, json!({ "domain": "corp.example" })).await.ok();
+        let invites = self.workspace.organization("invites/");
+        owner.post(&invites, json!({ "target_email": "bob@x.example" })).await.ok();
+        let by_hand = json!({ "target_email": "cat@x.example", "send_email": false, "message": "H\u{e9}!\n" });
+        let made = owner.post(&invites, by_hand).await.ok();
+        let offer = Offer::of(&made);
+        self.noted(made);
+        assert!(self.secrets.contains(&offer.token));
+        let by_link = json!({ "target_email": "lin@x.example", "send_email": false });
+        let by_link = Offer::of(&owner.post(&invites, by_link).await.ok());
+        let anonymous = self.workspace.anonymous();
+        let joined = by_link.accept(&anonymous, json!({ "first_name": "Lin" })).await.ok();
+        self.noted(joined["personal_api_key"].clone());
+    }
+
+    async fn projects(&mut self) {
+        let owner = self.owner();
+        let sent = json!({
+            "name": "Private", "access_control": true, "slack_incoming_webhook": "https://h.example/SECRET",
+            "extra_settings": { "z": 0.1, "a": [1e16, -0.0, 1.0, 123_456_789.123_456_7], "": "\u{2028}" },
+        });
+        let made = owner.post(&self.workspace.organization("projects/"), sent).await.ok();
+        let made = self.noted(made);
+        let member = self.workspace.membership("ann@corp.example").await;
+        let rule = json!({ "organization_member": member, "access_level": "member" });
+        let controls = format!("/api/projects/{}/access_controls/", made["id"]);
+        owner.put(&controls, rule).await.ok();
+        let rule = json!({ "organization_member": member, "access_level": "viewer", "resource": "dashboard" });
+        let project = self.workspace.made.project_id;
+        owner.put(&format!("/api/projects/{project}/resource_access_controls/"), rule).await.ok();
+        let web = owner.get(&format!("/api/projects/{project}/")).await.ok();
+        self.noted(web);
+        let config = json!({ "url": "https://in.example", "token": "SECRET-token" });
+        let sent = json!({ "name": "N", "interval": "day", "destination": { "type": "HTTP", "config": config } });
+        owner.post(&format!("/api/projects/{project}/batch_exports/"), sent).await.ok();
+    }
+
+    async fn dashboards(&mut self) {
+        let owner = self.owner();
+        let path = self.workspace.dashboards("");
+        let made = owner.post(&path, json!({ "use_template": "DEFAULT_APP" })).await.ok();
+        let one = self.workspace.dashboards(&format!("{}/", made["id"]));
+        let sent = json!({
+            "name": "Board", "description": "What\u{1f600}", "tags": ["b", "a"], "restriction_level": 37,
+            "filters": { "n": 0.300_000_000_000_000_04 }, "tiles": [{ "text": { "body": "# text" } }],
+        });
+        owner.patch(&one, sent).await.ok();
+        let ann = self.workspace.uuid("ann@corp.example").await;
+        owner
+            .post(&format!("{one}collaborators/"), json!({ "user_uuid": ann, "level": 37 }))
+            .await
+            .ok();
+        for change in [json!({ "enabled": true }), json!({})] {
+            let shown = owner.patch(&format!("{one}sharing/"), change).await.ok();
+            self.noted(shown);
+        }
+        let shown = owner.post(&format!("{one}sharing/refresh/"), json!({})).await.ok();
+        let shown = self.noted(shown);
+        shown["access_token"].as_str().expect("a token").clone_into(&mut self.page);
+        let gone = owner.post(&path, json!({ "name": "Gone" })).await.ok();
+        let gone = self.workspace.dashboards(&format!("{}/", gone["id"]));
+        owner.patch(&gone, json!({ "deleted": true })).await.ok();
+        post_once(&owner, &path, "once", &json!({ "name": "Once" })).await.ok();
+        let large = owner.post(&path, json!({ "name": "Large" })).await.ok();
+        let tiles = json!({ "tiles": vec![json!({ "text": { "body": "x" } }); 65] });
+        let one = self.workspace.dashboards(&format!("{}/", large["id"]));
+        owner.patch(&one, tiles).await.ok();
+        post_once(&owner, &path, "large", &json!({ "use_dashboard": large["id"] })).await.ok();
+        self.dashboard = made["id"].clone();
+    }
+
+    async fn keys(&mut self) {
+        let owner = self.owner();
+        let made = make(&owner, json!({ "label": "x", "scopes": ["user:read"] })).await;
+        let made = self.noted(made);
+        let rolled = owner.post(&at(&made, "roll/"), json!({ "grace_seconds": 3600 })).await.ok();
+        self.noted(rolled);
+        // The use of its own key is recorded a moment later.
+        let (caller, path) = (owner.clone(), format!("{KEYS}@current/"));
+        let store = self.workspace.app.store().clone();
+        eventually("the key's use is recorded", || {
+            let tx = store.snapshot().ok()?;
+            let uses: Vec<steward::resources::api_keys::ApiKeyUse> = all(&tx);
+            (!uses.is_empty()).then_some(())
+        })
+        .await;
+        caller.get(&path).await.ok();
+    }
+
+    /// Creates the records that exist only for a short time.
+    async fn rest(&mut self) {
+        let organization = self.workspace.made.organization_id;
+        let now = self.workspace.app.now();
+        let sent = SentMail {
+            at: now,
+            letter: OutboxMessageId(Uuid::from_u128(7)),
+            organization,
+            mailbox: "dan@x.example".to_owned(),
+            user: Some(UserId(1)),
+        };
+        let sweep = PendingDeletion::Project(organization, ProjectId(999));
+        let put = move |tx: &mut steward::store::WriteTx<'_>| {
+            tx.put(&sent)?;
+            tx.put(&sweep)
+        };
+        self.workspace.app.store().write(put).await.expect("written");
+    }
+}
+
+fn all<R: steward::store::Record>(tx: &steward::store::Snapshot) -> Vec<R> {
+    use steward::store::{Order, Tx, Window};
+    let mut found = Vec::new();
+    let read = tx.scan::<R, _>(&(), Window::all(Order::Ascending), |row| {
+        found.push(row.into_record()?);
+        Ok(())
+    });
+    read.expect("records");
+    found
+}
+
+fn header(export: &[u8]) -> Value {
+    let line = export.split(|byte| *byte == b'\n').next().expect("a line");
+    serde_json::from_slice(line).expect("a header")
+}
+
+/// Returns the tables in the counts of the header.
+fn tables(export: &[u8]) -> BTreeSet<String> {
+    header(export)["counts"].as_object().expect("counts").keys().cloned().collect()
+}
+
+fn names(tables: impl IntoIterator<Item = Table>) -> BTreeSet<String> {
+    tables.into_iter().map(|table| table.plain_name().to_owned()).collect()
+}
+
+/// Returns the tables of records, without indexes and counts.
+fn of_records() -> BTreeSet<String> {
+    names(record_registry().record_types.iter().map(|kind| kind.tables()[0]))
+}
+
+#[test]
+fn every_table_is_of_a_kind_of_record_or_known_to_be_none() {
+    let mut known: Vec<Table> =
+        record_registry().record_types.iter().flat_map(|kind| kind.tables()).collect();
+    known.extend([Table::Meta, Table::Sequences, Table::Counts]);
+    assert_eq!(names(known), names(Table::ALL.iter().copied()));
+    assert_eq!(
+        names(Table::ALL.iter().copied()).len(),
+        Table::ALL.len(),
+        "two tables have the same name"
+    );
+}
+
+#[tokio::test]
+async fn a_round_trip_of_every_kind_of_record_is_byte_equal() {
+    let all = Everything::new().await;
+    let store = all.workspace.app.store();
+    let (whole, open) = (export(store, true).await, export(store, false).await);
+    let mut expected = of_records();
+    expected.extend(["meta".to_owned(), "sequences".to_owned()]);
+    assert_eq!(tables(&whole), expected, "create a record of the missing kind in the workspace");
+    let folder = tempfile::tempdir().expect("a folder");
+    for (secrets, first) in [(true, &whole), (false, &open)] {
+        let path = folder.path().join(format!("{secrets}.redb"));
+        let imported = import(first, &path).expect("imported");
+        let lines = std::str::from_utf8(first).expect("text").lines().count() as u64 - 1;
+        assert_eq!((imported.lines, imported.secrets), (lines, secrets));
+        assert!(exported(&path, secrets).await == *first, "secrets: {secrets}");
+    }
+    // The export without secrets lacks exactly the secret values.
+    let whole = folder.path().join("true.redb");
+    assert!(exported(&whole, false).await == open);
+}
+
+#[tokio::test]
+async fn an_export_is_lines_of_json_in_one_order_with_a_first_line_that_tells_of_them() {
+    let all = Everything::new().await;
+    let bytes = export(all.workspace.app.store(), true).await;
+    assert!(
+        export(all.workspace.app.store(), true).await == bytes,
+        "equal states must have equal exports"
+    );
+    let text = String::from_utf8(bytes).expect("text");
+    let (first, rest) = text.split_once('\n').expect("lines");
+    let header: Value = serde_json::from_str(first).expect("a header");
+    let members: Vec<_> = header.as_object().expect("an object").keys().collect();
+    assert_eq!(members, ["steward_export", "schema", "secrets", "counts", "blake3"]);
+    assert_eq!(header["blake3"], blake3::hash(rest.as_bytes()).to_hex().as_str());
+    let mut counts = serde_json::Map::new();
+    let mut order = Vec::new();
+    for line in rest.lines() {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        let table = line["table"].as_str().expect("a table").to_owned();
+        let known = Table::ALL.iter().find(|known| known.plain_name() == table);
+        let count = counts.get(&table).and_then(Value::as_u64).unwrap_or(0);
+        counts.insert(table.clone(), json!(count + 1));
+        order.push(*known.expect("a table"));
+    }
+    assert_eq!(header["counts"], Value::Object(counts));
+    assert!(order.is_sorted());
+    assert!(
+        rest.contains(r#"{"z":0.1,"a":[1e+16,-0.0,1.0,123456789.1234567],"":"#),
+        "unchanged JSON"
+    );
+}
+
+#[tokio::test]
+async fn no_secret_is_in_an_export_without_secrets() {
+    let all = Everything::new().await;
+    let store = all.workspace.app.store();
+    let (whole, open) = (export(store, true).await, export(store, false).await);
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    let (whole, open) = (text(whole), text(open));
+    assert!(all.secrets.len() > 9, "{}", all.secrets.len());
+    for secret in &all.secrets {
+        // Also search for the part after the common prefix of all keys.
+        let core = &secret[secret.len() - secret.len().min(20)..];
+        assert!(!open.contains(core), "{core}");
+    }
+    for kind in ["phx_", "phc_", "argon2", "SECRET", "webhook\":\"", "signing"] {
+        assert!(!open.contains(kind), "{kind}");
+    }
+    for kind in ["phc_", "argon2", "SECRET-token", "example/SECRET", "\"table\":\"meta\""] {
+        assert!(whole.contains(kind), "the search for {kind} would find nothing");
+    }
+    let left_out: BTreeSet<_> =
+        tables(whole.as_bytes()).difference(&tables(open.as_bytes())).cloned().collect();
+    let expected = [
+        "api_key_makers",
+        "api_key_uses",
+        "api_key_verifiers",
+        "api_keys",
+        "batch_export_secrets",
+        "idempotency",
+        "idempotency_objects",
+        "idempotency_parts",
+        "meta",
+    ];
+    assert_eq!(left_out, expected.map(str::to_owned).into());
+    for line in open.lines().filter(|line| line.contains("\"table\":\"sharing\"")) {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!(
+            (&line["head"]["token"], &line["head"]["replaced"]),
+            (&json!(null), &json!(null))
+        );
+    }
+}
+
+/// Returns the responses to every GET for the first organization, its project and the dashboard.
+async fn answers(caller: &TestClient, all: &Everything) -> Vec<(String, u16, Vec<u8>, String)> {
+    let made = &all.workspace.made;
+    let dashboard = all.dashboard.to_string();
+    let mut paths: Vec<String> = routes()
+        .specs()
+        .iter()
+        .filter(|row| row.method == Method::GET)
+        .map(|row| {
+            row.path
+                .replace("{organization_id}", &made.organization_id.to_string())
+                .replace("{project_id}", &made.project_id.to_string())
+                .replace("{dashboard_id}", &dashboard)
+                .replace("dashboards/{id}", &format!("dashboards/{dashboard}"))
+                .replace("{token}", &format!("{}.json", all.page))
+        })
+        .filter(|path| !path.contains('{'))
+        .collect();
+    paths.push(all.workspace.dashboards("?limit=1"));
+    assert!(paths.len() > 20, "{paths:?}");
+    let mut answers = Vec::new();
+    for path in paths {
+        let answer = caller.get(&path).await;
+        let tag = answer.headers.get("etag").map_or("", |tag| tag.to_str().expect("text"));
+        answers.push((path, answer.status, answer.bytes, tag.to_owned()));
+    }
+    answers
+}
+
+#[tokio::test]
+async fn the_api_answers_the_same_to_the_same_keys_after_a_round_trip() {
+    let all = Everything::new().await;
+    let before = answers(&all.workspace.owner, &all).await;
+    assert!(before.iter().filter(|(_, status, ..)| *status == 200).count() > 20);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("steward.redb");
+    import(&export(all.workspace.app.store(), true).await, &path).expect("imported");
+    let app = App::new(Store::open(&path, 0).expect("a file"), Config::default()).expect("served");
+    let caller = TestClient::of(router(app.clone()), &all.workspace.made.api_key);
+    for (was, is) in before.iter().zip(answers(&caller, &all).await) {
+        assert_eq!((&was.0, was.1, &was.3), (&is.0, is.1, &is.3));
+        assert!(was.2 == is.2, "{}", was.0);
+    }
+    // Ids continue where they were.
+    let sent = json!({ "name": "new" });
+    let here = all.workspace.owner.post(&all.workspace.dashboards(""), sent.clone()).await.ok();
+    let there = caller.post(&all.workspace.dashboards(""), sent).await.ok();
+    assert_eq!(here["id"], there["id"]);
+    app.close().await;
+}
+
+#[tokio::test]
+async fn without_secrets_nothing_old_opens_anything_and_all_else_is_there() {
+    let all = Everything::new().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("steward.redb");
+    import(&export(all.workspace.app.store(), false).await, &path).expect("imported");
+    let app = App::new(Store::open(&path, 0).expect("a file"), Config::default()).expect("served");
+    let routes = router(app.clone());
+    for key in all.secrets.iter().filter(|secret| secret.starts_with("phx_")) {
+        assert_eq!(TestClient::of(routes.clone(), key).get("/api/users/@me/").await.status, 401);
+    }
+    let wanted = Operation::KeyCreate {
+        email: OWNER.to_owned(),
+        label: "anew".to_owned(),
+        scopes: vec!["*".to_owned()],
+        organizations: Vec::new(),
+        projects: Vec::new(),
+        expires_in: None,
+        existing: false,
+    };
+    let made = steward::operator::perform(&app, wanted, Progress::silent()).await.expect("a key");
+    let caller = TestClient::of(routes, made["value"].as_str().expect("a value"));
+    let names = |list: Value| -> Vec<Value> {
+        list["results"].as_array().expect("a list").iter().map(|one| one["name"].clone()).collect()
+    };
+    let dashboards = all.workspace.dashboards("");
+    assert_eq!(
+        names(caller.get(&dashboards).await.ok()),
+        names(all.workspace.owner.get(&dashboards).await.ok())
+    );
+    let old = caller.get(&format!("/shared/{}.json", all.page)).await;
+    assert_eq!(old.status, 404);
+    let shown =
+        caller.get(&all.workspace.dashboards(&format!("{}/sharing/", all.dashboard))).await.ok();
+    assert_eq!(shown["enabled"], true);
+    let token = shown["access_token"].as_str().expect("a token");
+    let page = caller.get(&format!("/shared/{token}.json")).await.ok();
+    assert_eq!(page["dashboard"]["name"], "Board");
+    let tokens = [all.workspace.owner.clone(), caller.clone()];
+    let [was, is] = &tokens;
+    let project = format!("/api/projects/{}/", all.workspace.made.project_id);
+    let (was, is) = (was.get(&project).await.ok(), is.get(&project).await.ok());
+    assert!(is["api_token"].as_str().expect("a token").starts_with("phc_"));
+    assert_ne!(was["api_token"], is["api_token"]);
+    app.close().await;
+}
+
+/// A backup and an export of one snapshot are equal, also while writers change the file.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_export_of_a_restored_backup_is_that_of_the_moment_it_was_made_in() {
+    let all = Everything::new().await;
+    let store = all.workspace.app.store().clone();
+    let over = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = (0..3)
+        .map(|_| {
+            let (owner, over) = (all.workspace.owner.clone(), Arc::clone(&over));
+            let path = all.workspace.dashboards("");
+            tokio::spawn(async move {
+                let mut written = 0;
+                while !over.load(Ordering::Relaxed) {
+                    let made = owner.post(&path, json!({ "name": "under load" })).await.ok();
+                    let one = format!("{path}{}/", made["id"]);
+                    owner.patch(&one, json!({ "deleted": true })).await.ok();
+                    written += 1;
+                }
+                written
+            })
+        })
+        .collect();
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut seen = BTreeSet::new();
+    for round in 0..5 {
+        let at = |name: &str| folder.path().join(format!("{round}.{name}"));
+        store.stream(File::create(at("stream")).expect("a file")).await.expect("streamed");
+        let stream = || File::open(at("stream")).expect("the stream");
+        let live = how(true).receive(stream()).expect("an export");
+        let mut bytes = Vec::new();
+        live.write_to(&mut bytes).expect("written");
+        receive(stream(), &at("backup"), &record_registry(), &Progress::silent())
+            .expect("a backup");
+        let prepared = PreparedRestore::new(
+            &at("redb"),
+            &at("backup"),
+            &record_registry(),
+            &Progress::silent(),
+        )
+        .expect("a sound backup");
+        prepared.swap("now").expect("restored");
+        assert!(exported(&at("redb"), true).await == bytes, "round {round}");
+        import(&bytes, &at("imported")).expect("imported");
+        assert!(exported(&at("imported"), true).await == bytes, "round {round}");
+        seen.insert(blake3::hash(&bytes).to_hex().to_string());
+    }
+    over.store(true, Ordering::Relaxed);
+    let mut written = 0;
+    for writer in writers {
+        written += writer.await.expect("a writer");
+    }
+    assert!(written > 5 && seen.len() > 1, "too little load: {written}, {}", seen.len());
+    all.workspace.assert_file_valid().await;
+}

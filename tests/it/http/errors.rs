@@ -1,0 +1,366 @@
+//! Behaviour that all routes share: errors, methods, trailing slashes and request ids. See `docs/spec/errors.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use axum::http::Method;
+use axum::http::header::{ALLOW, CONTENT_TYPE};
+use serde_json::{Value, json};
+use steward::router::routes;
+
+use crate::dashboards::make;
+use crate::support::{JSON, OWNER, TestClient, TestResponse, Workspace};
+
+const REQUEST_ID: &str = "x-request-id";
+pub const NO_ACCESS: &str = "You don't have access to the project.";
+pub const READ_ONLY: &str = "API key missing required scope 'dashboard:write'";
+
+impl TestResponse {
+    #[track_caller]
+    pub fn is_parse_error(&self, text: &str) {
+        let detail = format!("JSON parse error - {text}");
+        self.assert_error(400, "invalid_request", "parse_error", &detail, None);
+    }
+
+    #[track_caller]
+    pub fn is_unauthenticated(&self) {
+        let detail = "Authentication credentials were not provided.";
+        self.assert_error(401, "authentication_error", "not_authenticated", detail, None);
+    }
+
+    #[track_caller]
+    pub fn is_wrong_method(&self, method: &str) {
+        let detail = format!("Method \"{method}\" not allowed.");
+        self.assert_error(405, "invalid_request", "method_not_allowed", &detail, None);
+    }
+}
+
+async fn post(caller: &TestClient, path: &str, body: impl Into<axum::body::Body>) -> TestResponse {
+    caller.fetch(Method::POST, path, &JSON, body).await
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_json_is_a_parse_error_and_makes_nothing() {
+    let workspace = Workspace::new().await;
+    let list = workspace.dashboards("");
+    let deep = "[".repeat(200_000);
+    let deep_object = r#"{"a":"#.repeat(200_000);
+    for (body, text) in [
+        (&b"{"[..], "EOF while parsing an object at line 1 column 1"),
+        (b"{\"name\": \"A\"", "EOF while parsing an object at line 1 column 12"),
+        (b"{name: 1}", "key must be a string at line 1 column 2"),
+        (b"{\"name\": \"A\"} x", "trailing characters at line 1 column 15"),
+        (b"   ", "EOF while parsing a value at line 1 column 3"),
+        (b"NaN", "expected value at line 1 column 1"),
+        (b"{\"name\": \"\xff\"}", "invalid unicode code point at line 1 column 11"),
+        (b"\xef\xbb\xbf{}", "expected value at line 1 column 1"),
+        (b"{\"filters\": 1e999}", "number out of range at line 1 column 17"),
+        (deep.as_bytes(), "recursion limit exceeded at line 1 column 128"),
+        (deep_object.as_bytes(), "recursion limit exceeded at line 1 column 636"),
+    ] {
+        post(&workspace.owner, &list, body.to_vec()).await.is_parse_error(text);
+    }
+    assert_eq!(workspace.owner.get(&list).await.ok()["count"], 0);
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_object_is_refused_by_its_type() {
+    let workspace = Workspace::new().await;
+    let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
+    for (body, name) in [
+        (json!([]), "list"),
+        (json!([{"name": "A"}]), "list"),
+        (json!("x"), "str"),
+        (json!(1), "int"),
+        (json!(1.5), "float"),
+        (json!(false), "bool"),
+    ] {
+        let detail = format!("Invalid data. Expected a dictionary, but got {name}.");
+        for answer in [
+            workspace.owner.post(&workspace.dashboards(""), body.clone()).await,
+            workspace.owner.patch(&one, body.clone()).await,
+        ] {
+            answer.assert_invalid_body("invalid_input", &detail);
+        }
+    }
+    let null = workspace.owner.post(&workspace.dashboards(""), json!(null)).await;
+    null.assert_invalid_body("null", "No data provided");
+}
+
+#[tokio::test]
+async fn an_empty_body_counts_as_an_empty_object() {
+    let workspace = Workspace::new().await;
+    let list = workspace.dashboards("");
+    for headers in [&[][..], &JSON] {
+        let answer = workspace.owner.fetch(Method::POST, &list, headers, "").await;
+        assert_eq!((answer.status, &answer.body["name"]), (201, &Value::Null));
+    }
+}
+
+#[tokio::test]
+async fn any_charset_is_json_and_any_other_type_is_refused() {
+    let workspace = Workspace::new().await;
+    let list = workspace.dashboards("");
+    for (kind, name) in [
+        ("application/json; charset=utf-8", "ä"),
+        ("Application/JSON;charset=latin1", "ö"),
+        ("application/json ; charset=\"x\"; y=z", "ü"),
+    ] {
+        let body = json!({ "name": name }).to_string();
+        let answer =
+            workspace.owner.fetch(Method::POST, &list, &[("content-type", kind)], body).await;
+        assert_eq!((answer.status, &answer.body["name"]), (201, &json!(name)), "{kind}");
+    }
+    for kind in [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "application/json5",
+        "json",
+    ] {
+        for body in ["{}", ""] {
+            let answer =
+                workspace.owner.fetch(Method::POST, &list, &[("content-type", kind)], body).await;
+            let detail = format!("Unsupported media type \"{kind}\" in request.");
+            answer.assert_error(415, "invalid_request", "unsupported_media_type", &detail, None);
+        }
+    }
+    let untyped = workspace.owner.fetch(Method::POST, &list, &[], "{}").await;
+    let detail = "Unsupported media type \"\" in request.";
+    untyped.assert_error(415, "invalid_request", "unsupported_media_type", detail, None);
+    assert_eq!(workspace.owner.get(&list).await.ok()["count"], 3);
+}
+
+#[tokio::test]
+async fn a_body_of_one_mebibyte_is_taken_and_one_byte_more_is_not() {
+    let workspace = Workspace::new().await;
+    let list = workspace.dashboards("");
+    let body = |size: usize| format!("{{\"x\":\"{}\"}}", "a".repeat(size - r#"{"x":""}"#.len()));
+    assert_eq!(post(&workspace.owner, &list, body(1 << 20)).await.status, 201);
+    let detail = "The request body is larger than 1048576 bytes.";
+    let large = post(&workspace.owner, &list, body((1 << 20) + 1)).await;
+    large.assert_error(413, "invalid_request", "payload_too_large", detail, None);
+    post(&workspace.anonymous(), &list, body((1 << 20) + 1)).await.is_unauthenticated();
+    assert_eq!(workspace.owner.get(&list).await.ok()["count"], 1);
+}
+
+#[tokio::test]
+async fn a_route_that_is_not_there_is_missed_with_and_without_a_key() {
+    let workspace = Workspace::new().await;
+    for path in [
+        "/",
+        "/api",
+        "/api/",
+        "/nonsense",
+        "/api/nonsense/",
+        "/api/projects/1/nonsense/",
+        "/api/projects/1/dashboards/1/nonsense/",
+        "/API/users/@me/",
+        "/api/users/%40me%2F/",
+        "/%FF",
+    ] {
+        for caller in [&workspace.owner, &workspace.anonymous()] {
+            for method in [Method::GET, Method::POST, Method::OPTIONS] {
+                let answer = caller.fetch(method, path, &[], "").await;
+                answer.assert_not_found("API endpoint not found.");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_path_answers_options_without_a_key_and_other_methods_with_allow() {
+    let workspace = Workspace::new().await;
+    let routes = routes();
+    let mut paths: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for row in routes.specs().iter().filter(|row| row.status != 405) {
+        let allowed = paths.entry(row.path).or_insert_with(|| BTreeSet::from(["OPTIONS"]));
+        allowed.insert(row.method.as_str());
+        if row.method == Method::GET {
+            allowed.insert("HEAD");
+        }
+    }
+    let allow = |answer: &TestResponse| -> BTreeSet<String> {
+        let allow = answer.headers[ALLOW].to_str().expect("text");
+        allow.split(", ").map(str::to_owned).collect()
+    };
+    for (path, allowed) in paths {
+        let allowed: BTreeSet<String> = allowed.into_iter().map(str::to_owned).collect();
+        let path = path
+            .replace("{organization_id}", "@current")
+            .replace("{project_id}", "@current")
+            .replace("{user__uuid}", "@me");
+        let path = path.replace("{id}", "1");
+        for path in [path.as_str(), path.trim_end_matches('/')] {
+            let options = workspace.anonymous().fetch(Method::OPTIONS, path, &[], "").await;
+            options.assert_empty(204);
+            assert_eq!(allow(&options), allowed, "{path}");
+            for method in ["PUT", "TRACE", "BREW"].into_iter().filter(|one| !allowed.contains(*one))
+            {
+                let method: Method = method.parse().expect("a method");
+                let answer = workspace.owner.fetch(method.clone(), path, &[], "").await;
+                answer.is_wrong_method(method.as_str());
+                assert_eq!(allow(&answer), allowed, "{path}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn head_answers_like_get_without_the_body() {
+    let workspace = Workspace::new().await;
+    let (_, one) = make(&workspace, &workspace.owner, json!({"name": "A"})).await;
+    for path in [workspace.dashboards(""), one, workspace.dashboards("999/")] {
+        let get = workspace.owner.get(&path).await;
+        let head = workspace.owner.fetch(Method::HEAD, &path, &[], "").await;
+        assert_eq!((head.status, head.bytes.len()), (get.status, 0));
+        assert_eq!(head.headers[CONTENT_TYPE], get.headers[CONTENT_TYPE]);
+    }
+    let head = workspace.anonymous().fetch(Method::HEAD, "/api/users/@me/", &[], "").await;
+    assert_eq!((head.status, head.bytes.len()), (401, 0));
+}
+
+#[tokio::test]
+async fn both_spellings_of_a_path_answer_the_same() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (_, one) = make(&workspace, owner, json!({"name": "A"})).await;
+    for path in [one.clone(), "/api/users/@me/".to_owned(), workspace.organization("")] {
+        let slashed = owner.get(&path).await;
+        owner.get(path.trim_end_matches('/')).await.assert_is(200, slashed.ok());
+    }
+    let bare = workspace.dashboards("").trim_end_matches('/').to_owned();
+    assert_eq!(owner.post(&bare, json!({})).await.status, 201);
+    assert_eq!(owner.get(&bare).await.ok()["count"], 2);
+    let changed = owner.patch(one.trim_end_matches('/'), json!({"name": "B"})).await.ok();
+    assert_eq!(changed["name"], "B");
+}
+
+#[tokio::test]
+async fn an_id_of_nothing_is_missed_whatever_its_form() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (outsider, other) = workspace.outsider("eve").await;
+    let theirs = format!("/api/projects/{}/dashboards/", other["project_id"]);
+    let foreign = outsider.post(&theirs, json!({})).await.ok()["id"].to_string();
+    let odd = [
+        "0",
+        "-1",
+        "abc",
+        "1.0",
+        "1e3",
+        "0x1",
+        "999999",
+        "18446744073709551616",
+        "99999999999999999999999999",
+        "@me",
+        "@current",
+        "null",
+        "%00",
+        "%20",
+        "1;drop",
+        "..%2f",
+    ];
+    for id in odd.into_iter().chain([foreign.as_str()]) {
+        let one = workspace.dashboards(&format!("{id}/"));
+        owner.get(&one).await.assert_not_found("Not found.");
+        owner.patch(&one, json!({"name": "x"})).await.assert_not_found("Not found.");
+    }
+    for id in odd.into_iter().filter(|id| *id != "@current") {
+        let dashboards = format!("/api/projects/{id}/dashboards/");
+        owner.get(&dashboards).await.assert_not_found("Project not found.");
+        owner.post(&dashboards, json!({})).await.assert_not_found("Project not found.");
+        owner.get(&format!("/api/projects/{id}/")).await.assert_not_found("Not found.");
+        owner
+            .get(&workspace.organization(&format!("projects/{id}/")))
+            .await
+            .assert_not_found("Not found.");
+        let members = format!("/api/organizations/{id}/members/");
+        owner.get(&members).await.assert_not_found("Organization not found.");
+    }
+    owner.get(&theirs).await.assert_denied(NO_ACCESS);
+    owner.get(&format!("{theirs}{foreign}/")).await.assert_denied(NO_ACCESS);
+    assert_eq!(outsider.get(&theirs).await.ok()["count"], 1);
+}
+
+#[tokio::test]
+async fn ids_that_are_no_utf8_are_missed_like_any_other() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    owner.get("/api/projects/%FF/dashboards/").await.assert_not_found("Project not found.");
+    owner.get("/api/projects/%FF/").await.assert_not_found("Not found.");
+    owner.get("/api/organizations/%FF/members/").await.assert_not_found("Organization not found.");
+    let one = workspace.dashboards("%FF/");
+    owner.get(&one).await.assert_not_found("Not found.");
+    owner.delete(&one).await.assert_empty(405);
+    let reader = workspace.key(OWNER, &["dashboard:read"]).await;
+    reader.patch(&one, json!({})).await.assert_denied(READ_ONLY);
+    workspace.anonymous().get(&one).await.is_unauthenticated();
+}
+
+#[tokio::test]
+async fn current_stands_for_the_callers_organization_and_project() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (_, one) = make(&workspace, owner, json!({"name": "A"})).await;
+    let expected = owner.get(&one).await.ok();
+    let id = expected["id"].to_string();
+    owner.get(&format!("/api/projects/@current/dashboards/{id}/")).await.assert_is(200, expected);
+    let organization = owner.get(&workspace.organization("")).await.ok();
+    owner.get("/api/organizations/@current/").await.assert_is(200, organization);
+    let (outsider, _) = workspace.outsider("eve").await;
+    let theirs = outsider.get("/api/projects/@current/dashboards/").await.ok();
+    assert_eq!(theirs["count"], 0);
+}
+
+#[tokio::test]
+async fn a_request_id_is_taken_where_it_is_one_and_made_otherwise() {
+    let workspace = Workspace::new().await;
+    let longest = "a".repeat(128);
+    for sent in ["x", "a.B_9-", longest.as_str()] {
+        for path in ["/api/users/@me/", "/api/nonsense/", "/_livez"] {
+            let answer =
+                workspace.anonymous().fetch(Method::GET, path, &[(REQUEST_ID, sent)], "").await;
+            assert_eq!(answer.headers[REQUEST_ID], sent);
+        }
+    }
+    let long = "a".repeat(129);
+    let mut made = BTreeSet::new();
+    for sent in ["", "a b", "ä", "a/b", long.as_str()] {
+        let answer =
+            workspace.owner.fetch(Method::GET, "/api/users/@me/", &[(REQUEST_ID, sent)], "").await;
+        made.insert(answer.headers[REQUEST_ID].to_str().expect("text").to_owned());
+    }
+    assert_eq!(made.len(), 5);
+    for id in made {
+        let id: uuid::Uuid = id.parse().expect("a UUID");
+        assert_eq!(id.get_version_num(), 7);
+    }
+}
+
+/// Some features of `serde_json` give a member of this name a meaning of its own, and parse its value as JSON text
+/// again. A few kilobytes could then nest deeply enough to overflow the stack.
+#[tokio::test]
+async fn a_member_with_a_name_of_the_parsers_own_is_an_ordinary_member() {
+    let workspace = Workspace::new().await;
+    let mut text = "1".to_owned();
+    for _ in 0..12 {
+        let inner = serde_json::to_string(&text).expect("a text");
+        text = format!("{{\"$serde_json::private::RawValue\":{inner}}}");
+    }
+    let body: Value = serde_json::from_str(&text).expect("JSON");
+    let answer = workspace.owner.post(&workspace.dashboards(""), json!({ "name": body })).await;
+    answer.assert_invalid("name", "invalid_input", "Not a valid string.");
+    let filters = json!({ "$serde_json::private::RawValue": "[1]" });
+    let answer =
+        workspace.owner.post(&workspace.dashboards(""), json!({ "filters": filters })).await;
+    assert_eq!(answer.ok()["filters"], filters);
+}
+
+#[tokio::test]
+async fn a_public_path_refuses_other_methods_without_asking_for_a_key() {
+    let workspace = Workspace::new().await;
+    let answer = workspace.anonymous().post("/_livez", json!({})).await;
+    let detail = "Method \"POST\" not allowed.";
+    answer.assert_error(405, "invalid_request", "method_not_allowed", detail, None);
+    assert_eq!(answer.headers[ALLOW], "GET, HEAD, OPTIONS");
+}

@@ -1,0 +1,342 @@
+//! Entity tags: a repeated read answers 304 if nothing changed, and a change with an outdated tag answers
+//! 412.
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use steward::operator::Operation;
+use steward::resources::api_keys::record_use;
+use steward::resources::members::Level;
+use steward::time::Timestamp;
+
+use crate::activity::entries;
+use crate::api_keys::{CURRENT, KEYS, at};
+use crate::batch_exports;
+use crate::support::JSON;
+use crate::support::{TestClient, TestResponse, Workspace};
+
+const CHANGED: &str = "The object has changed: its version is not one that If-Match names.";
+const ME: &str = "/api/users/@me/";
+
+/// Returns the tag of a response, which must have the form `"<version>-<hash>"`.
+#[track_caller]
+fn tag(answer: &TestResponse) -> String {
+    let tag = answer.headers["etag"].to_str().expect("text").to_owned();
+    let inner = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).expect("quotes");
+    let (version, hash) = inner.split_once('-').expect("two parts");
+    assert!(version.parse::<u64>().is_ok(), "{tag}");
+    assert!(hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()), "{tag}");
+    tag
+}
+
+async fn get_if_none_match(caller: &TestClient, path: &str, sent: &str) -> TestResponse {
+    caller.fetch(Method::GET, path, &[("if-none-match", sent)], "").await
+}
+
+async fn patch_if_match(caller: &TestClient, path: &str, sent: &str, body: Value) -> TestResponse {
+    let headers = [("if-match", sent), JSON[0]];
+    caller.fetch(Method::PATCH, path, &headers, body.to_string()).await
+}
+
+async fn delete_if_match(caller: &TestClient, path: &str, sent: &str) -> TestResponse {
+    caller.fetch(Method::DELETE, path, &[("if-match", sent)], "").await
+}
+
+#[track_caller]
+fn is_stale(answer: &TestResponse) {
+    answer.assert_error(412, "invalid_request", "precondition_failed", CHANGED, None);
+}
+
+#[track_caller]
+fn is_not_modified(answer: &TestResponse, tag: &str) {
+    answer.assert_empty(304);
+    assert_eq!(answer.headers["etag"], tag);
+}
+
+/// Every kind of object that has a detail view and a PATCH, with a change of it.
+async fn objects(workspace: &Workspace) -> Vec<(String, Value)> {
+    let owner = &workspace.owner;
+    let domain = json!({ "domain": "corp.example" });
+    let domain = owner.post(&workspace.organization("domains/"), domain).await.ok();
+    let dashboard = owner.post(&workspace.dashboards(""), json!({ "name": "Sales" })).await.ok();
+    let dashboard = workspace.dashboards(&format!("{}/", dashboard["id"]));
+    let project = workspace.made.project_id;
+    let key = json!({ "label": "x", "scopes": ["user:read"] });
+    let key = owner.post(KEYS, key).await.ok();
+    let (_, [export, _]) = batch_exports::add(workspace, batch_exports::nowhere("Nightly")).await;
+    vec![
+        (at(&key, ""), json!({ "label": "y" })),
+        (export, json!({ "name": "Hourly" })),
+        (
+            workspace.organization(&format!("domains/{}/", domain["id"].as_str().expect("an id"))),
+            json!({ "saml_entity_id": "x" }),
+        ),
+        (format!("{dashboard}sharing/"), json!({ "enabled": true })),
+        (dashboard, json!({ "name": "Sales, again" })),
+        (format!("/api/projects/{project}/"), json!({ "name": "Shop" })),
+        (workspace.organization(&format!("projects/{project}/")), json!({ "anonymize_ips": true })),
+        (workspace.organization(""), json!({ "name": "Corp, again" })),
+        (ME.to_owned(), json!({ "first_name": "Olga, again" })),
+    ]
+}
+
+#[tokio::test]
+async fn what_the_reader_has_is_answered_with_304() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    for (path, change) in objects(&workspace).await {
+        let shown = owner.get(&path).await;
+        let tag = tag(&shown);
+        assert_eq!(shown.status, 200, "{path}");
+        for sent in [&tag, &format!("W/{tag}"), "*", &format!("\"other\", {tag}")] {
+            is_not_modified(&get_if_none_match(owner, &path, sent).await, &tag);
+        }
+        let head = owner.fetch(Method::HEAD, &path, &[], "").await;
+        assert_eq!((head.status, &head.headers["etag"]), (200, &shown.headers["etag"]), "{path}");
+        let head = owner.fetch(Method::HEAD, &path, &[("if-none-match", &tag)], "").await;
+        is_not_modified(&head, &tag);
+        for sent in ["\"other\"", "", "\"", tag.trim_matches('"')] {
+            get_if_none_match(owner, &path, sent).await.assert_is(200, shown.body.clone());
+        }
+        owner.patch(&path, change).await.ok();
+        assert_eq!(get_if_none_match(owner, &path, &tag).await.status, 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_by_who_knows_an_older_version_is_refused_and_changes_nothing() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    for (path, change) in objects(&workspace).await {
+        let old = tag(&owner.get(&path).await);
+        let changed = patch_if_match(owner, &path, &old, change.clone()).await;
+        assert_eq!(changed.status, 200, "{path}: {}", changed.body);
+        let new = tag(&changed);
+        let shown = owner.get(&path).await;
+        assert_eq!(tag(&shown), new, "{path}: what a change answers is what is read then");
+        let known = entries(&workspace);
+        for sent in
+            [&*old, &format!("W/{new}"), "\"other\"", "", "\"1e9-0\"", &format!("{old}, W/{new}")]
+        {
+            is_stale(&patch_if_match(owner, &path, sent, change.clone()).await);
+        }
+        owner.get(&path).await.assert_is(200, shown.body.clone());
+        assert_eq!(entries(&workspace), known, "{path}");
+        for sent in [&*new, "*", &format!("{old}, {new}")] {
+            let answer = patch_if_match(owner, &path, sent, json!({})).await;
+            assert_eq!((answer.status, tag(&answer)), (200, new.clone()), "{path}");
+        }
+    }
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn what_was_made_is_removed_only_at_the_version_that_is_known() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    workspace.member("ann", Level::Member).await;
+    let ann = workspace.uuid("ann@corp.example").await;
+    let members = workspace.organization(&format!("members/{ann}/"));
+    let dashboard = owner.post(&workspace.dashboards(""), json!({})).await.ok();
+    let one = workspace.dashboards(&format!("{}/", dashboard["id"]));
+    owner.patch(&one, json!({ "restriction_level": 37 })).await.ok();
+
+    let domain = json!({ "domain": "corp.example" });
+    let domain = owner.post(&workspace.organization("domains/"), domain).await;
+    let id = domain.body["id"].as_str().expect("an id");
+    let path = workspace.organization(&format!("domains/{id}/"));
+    owner.patch(&path, json!({ "saml_entity_id": "x" })).await.ok();
+    is_stale(&delete_if_match(owner, &path, &tag(&domain)).await);
+    delete_if_match(owner, &path, &tag(&owner.get(&path).await)).await.assert_empty(204);
+
+    let invite = json!({ "target_email": "bob@corp.example" });
+    let invite = owner.post(&workspace.organization("invites/"), invite).await;
+    let id = invite.body["id"].as_str().expect("an id");
+    let path = workspace.organization(&format!("invites/{id}/"));
+    is_stale(&delete_if_match(owner, &path, "\"7-0\"").await);
+    delete_if_match(owner, &path, &tag(&invite)).await.assert_empty(204);
+
+    let key = json!({ "label": "x", "scopes": ["user:read"] });
+    let key = owner.post(KEYS, key).await;
+    let rolled = owner.post(&at(&key.body, "roll/"), json!({})).await;
+    let path = at(&key.body, "");
+    is_stale(&delete_if_match(owner, &path, &tag(&key)).await);
+    is_stale(&patch_if_match(owner, &path, &tag(&key), json!({ "label": "y" })).await);
+    owner.get(&path).await.ok();
+    delete_if_match(owner, &path, &tag(&rolled)).await.assert_empty(204);
+
+    let at = format!("{one}collaborators/");
+    let row = owner.post(&at, json!({ "user_uuid": ann, "level": 37 })).await;
+    let at = format!("{at}{ann}/");
+    is_stale(&delete_if_match(owner, &at, "\"7-0\"").await);
+    delete_if_match(owner, &at, &tag(&row)).await.assert_empty(204);
+
+    let member = owner.patch(&members, json!({ "level": 8 })).await;
+    owner.patch(&members, json!({ "level": 1 })).await.ok();
+    is_stale(&delete_if_match(owner, &members, &tag(&member)).await);
+    is_stale(&patch_if_match(owner, &members, &tag(&member), json!({ "level": 8 })).await);
+    let member = owner.patch(&members, json!({})).await;
+    delete_if_match(owner, &members, &tag(&member)).await.assert_empty(204);
+
+    let (_, [export, _]) = batch_exports::add(&workspace, batch_exports::nowhere("Nightly")).await;
+    is_stale(&delete_if_match(owner, &export, "\"7-0\"").await);
+    delete_if_match(owner, &export, &tag(&owner.get(&export).await)).await.assert_empty(204);
+
+    let at = format!("/api/projects/{}/", workspace.made.project_id);
+    is_stale(&delete_if_match(owner, &at, "\"99-0\"").await);
+    delete_if_match(owner, &at, &tag(&owner.get(&at).await)).await.assert_empty(204);
+    let at = workspace.organization("");
+    is_stale(&delete_if_match(owner, &at, "\"99-0\"").await);
+    delete_if_match(owner, &at, &tag(&owner.get(&at).await)).await.assert_empty(204);
+}
+
+#[tokio::test]
+async fn that_a_key_was_used_is_news_to_a_reader_and_no_change_to_a_writer() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let key = owner.post(KEYS, json!({ "label": "x", "scopes": ["user:read"] })).await.ok();
+    let (path, id) = (at(&key, ""), serde_json::from_value(key["id"].clone()).expect("an id"));
+    let known = tag(&owner.get(&path).await);
+    let now = Timestamp::from_micros(1_700_000_000_000_000);
+    let used = workspace.app.store().write(move |tx| record_use(tx, id, now)).await;
+    used.expect("recorded");
+    let read = get_if_none_match(owner, &path, &known).await;
+    assert_eq!((read.status, &read.body["last_used_at"]), (200, &json!("2023-11-14T22:13:20Z")));
+    let changed = patch_if_match(owner, &path, &known, json!({ "label": "y" })).await;
+    assert_eq!(changed.status, 200, "{}", changed.body);
+    is_stale(&patch_if_match(owner, &path, &known, json!({ "label": "z" })).await);
+
+    // Reading `@current` records a use of the key, which must not outdate its tag.
+    let own = tag(&owner.get(CURRENT).await);
+    let path = at(&owner.get(CURRENT).await.ok(), "");
+    let changed = patch_if_match(owner, &path, &own, json!({ "label": "mine" })).await;
+    assert_eq!(changed.status, 200, "{}", changed.body);
+}
+
+/// A tag of a deleted record must not match a record that is created later under the same key.
+#[tokio::test]
+async fn a_tag_of_what_was_removed_names_nothing_that_comes_in_its_place() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    workspace.member("ann", Level::Member).await;
+    let ann = workspace.uuid("ann@corp.example").await;
+    let dashboard = owner.post(&workspace.dashboards(""), json!({})).await.ok();
+    let one = workspace.dashboards(&format!("{}/", dashboard["id"]));
+    owner.patch(&one, json!({ "restriction_level": 37 })).await.ok();
+    let rows = format!("{one}collaborators/");
+    let (row, member) =
+        (format!("{rows}{ann}/"), workspace.organization(&format!("members/{ann}/")));
+    let mut known: Vec<String> = Vec::new();
+    for _ in 0..3 {
+        let made = owner.post(&rows, json!({ "user_uuid": ann, "level": 37 })).await;
+        for tag in &known {
+            is_stale(&delete_if_match(owner, &row, tag).await);
+        }
+        known.push(tag(&made));
+        owner.delete(&row).await.assert_empty(204);
+    }
+    let mut known: Vec<String> = Vec::new();
+    for _ in 0..3 {
+        for tag in &known {
+            is_stale(&patch_if_match(owner, &member, tag, json!({ "level": 8 })).await);
+            is_stale(&delete_if_match(owner, &member, tag).await);
+        }
+        known.push(tag(&owner.patch(&member, json!({})).await));
+        owner.patch(&member, json!({ "level": 8 })).await.ok();
+        owner.delete(&member).await.assert_empty(204);
+        let again = Operation::UserCreate {
+            email: "ann@corp.example".to_owned(),
+            first_name: String::new(),
+            last_name: String::new(),
+            organization: Some(workspace.made.organization_id),
+            level: Level::Member,
+            existing: true,
+        };
+        workspace.run_operation(again).await;
+    }
+}
+
+#[tokio::test]
+async fn a_tile_is_moved_only_from_the_version_that_is_known() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (from, to) = (workspace.dashboards("1/"), workspace.dashboards("2/"));
+    for _ in 0..2 {
+        owner.post(&workspace.dashboards(""), json!({})).await.ok();
+    }
+    let body = json!({ "tiles": [{ "text": { "body": "x" } }] });
+    let made = owner.patch(&from, body).await;
+    let sent = json!({ "tile": { "id": made.body["tiles"][0]["id"] }, "toDashboard": 2 });
+    let path = format!("{from}move_tile/");
+    is_stale(&patch_if_match(owner, &path, "\"1-0\"", sent.clone()).await);
+    assert_eq!(owner.get(&to).await.ok()["tiles"], json!([]));
+    patch_if_match(owner, &path, &tag(&made), sent).await.assert_empty(200);
+    is_stale(&patch_if_match(owner, &from, &tag(&made), json!({})).await);
+}
+
+#[tokio::test]
+async fn what_else_refuses_a_change_goes_first() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let stale = "\"99-0\"";
+    let one = workspace.dashboards("1/");
+    patch_if_match(owner, &one, stale, json!({})).await.assert_not_found("Not found.");
+    owner.post(&workspace.dashboards(""), json!({ "restriction_level": 37 })).await.ok();
+    let member = workspace.member("ann", Level::Member).await;
+    let refused = patch_if_match(&member, &one, stale, json!({ "name": "x" })).await;
+    assert_eq!((refused.status, &refused.body["code"]), (403, &json!("permission_denied")));
+    patch_if_match(owner, &one, stale, json!({ "pinned": "maybe" })).await.assert_invalid(
+        "pinned",
+        "invalid_input",
+        "Must be a valid boolean.",
+    );
+    delete_if_match(owner, &one, stale).await.assert_empty(405);
+    let nobody = workspace.anonymous();
+    assert_eq!(patch_if_match(&nobody, &one, stale, json!({})).await.status, 401);
+    assert_eq!(get_if_none_match(&nobody, &one, "*").await.status, 401);
+    get_if_none_match(owner, &workspace.dashboards("2/"), "*").await.assert_not_found("Not found.");
+}
+
+#[tokio::test]
+async fn one_version_has_a_tag_for_each_reader_and_any_of_them_names_it() {
+    let workspace = Workspace::new().await;
+    let ann = workspace.member("ann", Level::Member).await;
+    let one = workspace.dashboards("1/");
+    workspace.owner.post(&workspace.dashboards(""), json!({ "restriction_level": 37 })).await.ok();
+    let (own, anns) = (tag(&workspace.owner.get(&one).await), tag(&ann.get(&one).await));
+    assert_ne!(own, anns);
+    assert_eq!(own.split_once('-').map(|it| it.0), anns.split_once('-').map(|it| it.0));
+    assert_eq!(get_if_none_match(&workspace.owner, &one, &anns).await.status, 200);
+    let changed = patch_if_match(&workspace.owner, &one, &anns, json!({ "name": "x" })).await;
+    assert_eq!(changed.status, 200);
+}
+
+#[tokio::test]
+async fn of_many_who_change_the_same_version_one_does() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    owner.post(&workspace.dashboards(""), json!({})).await.ok();
+    let one = workspace.dashboards("1/");
+    let known = tag(&owner.get(&one).await);
+    let asked = (0..32).map(|number| {
+        let (owner, one, known) = (owner.clone(), one.clone(), known.clone());
+        let body = json!({ "name": format!("Name {number}") });
+        tokio::spawn(async move { patch_if_match(&owner, &one, &known, body).await.status })
+    });
+    let mut statuses = Vec::new();
+    for asked in asked.collect::<Vec<_>>() {
+        statuses.push(asked.await.expect("an answer"));
+    }
+    statuses.sort_unstable();
+    assert_eq!((statuses[0], &statuses[1..]), (200, [412; 31].as_slice()));
+}
+
+#[tokio::test]
+async fn lists_and_what_is_public_have_no_tag() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let lists = [workspace.dashboards(""), workspace.organization("members/"), KEYS.to_owned()];
+    for path in lists.into_iter().chain(["/_livez".to_owned()]) {
+        let answer = get_if_none_match(owner, &path, "*").await;
+        assert_eq!((answer.status, answer.headers.get("etag")), (200, None), "{path}");
+    }
+}

@@ -1,0 +1,10 @@
+//! What all routes share.
+
+mod browsers;
+mod encoded;
+mod errors;
+mod etags;
+mod fuzzed;
+mod order;
+mod paging;
+mod rate_limits;

@@ -1,0 +1,137 @@
+//! Tests the order of checks: if a request has two errors, which of them the response reports.
+
+use axum::http::Method;
+use serde_json::json;
+use steward::resources::members::Level;
+
+use crate::dashboards::make;
+use crate::http::errors::{NO_ACCESS, READ_ONLY};
+use crate::support::JSON;
+use crate::support::{OWNER, Workspace};
+
+const MALFORMED: &str = "{";
+const EOF: &str = "EOF while parsing an object at line 1 column 1";
+const NOWHERE: &str = "/api/projects/999999/dashboards/1/";
+
+#[tokio::test]
+async fn credentials_come_before_everything() {
+    let workspace = Workspace::new().await;
+    let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
+    let anonymous = workspace.anonymous();
+    anonymous.get(NOWHERE).await.is_unauthenticated();
+    anonymous.fetch(Method::PUT, &one, &JSON, MALFORMED).await.is_unauthenticated();
+    let typed = [("content-type", "x/y")];
+    anonymous.fetch(Method::PATCH, &one, &typed, MALFORMED).await.is_unauthenticated();
+    anonymous.delete(&one).await.is_unauthenticated();
+}
+
+#[tokio::test]
+async fn the_project_and_the_organization_come_before_the_keys_restrictions_and_scopes() {
+    let workspace = Workspace::new().await;
+    let two = workspace.owner.post(&workspace.organization("projects/"), json!({})).await.ok();
+    let limits = json!({"projects": [two["id"]]});
+    let limited = workspace.limited_key(OWNER, &["user:read"], limits).await;
+    limited.get(NOWHERE).await.assert_not_found("Project not found.");
+    limited.delete(NOWHERE).await.assert_not_found("Project not found.");
+    let put = workspace.owner.fetch(Method::PUT, NOWHERE, &JSON, MALFORMED).await;
+    put.assert_not_found("Project not found.");
+    let unknown = "/api/organizations/01890000-0000-7000-8000-000000000000/";
+    limited.patch(unknown, json!({})).await.assert_not_found("Organization not found.");
+}
+
+#[tokio::test]
+async fn the_keys_restrictions_come_before_scope_membership_method_and_body() {
+    let workspace = Workspace::new().await;
+    let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
+    let two = workspace.owner.post(&workspace.organization("projects/"), json!({})).await.ok();
+    let (_, other) = workspace.outsider("eve").await;
+    let project = workspace.made.project_id;
+    let text = format!("API key does not have access to the requested project: ID {project}.");
+    let limits = json!({"projects": [two["id"]]});
+    let limited = workspace.limited_key(OWNER, &["user:read"], limits).await;
+    limited.fetch(Method::PATCH, &one, &JSON, MALFORMED).await.assert_denied(&text);
+    limited.fetch(Method::PUT, &one, &[], "").await.assert_denied(&text);
+    let eve = "eve@other.example";
+    let limits = json!({"projects": [other["project_id"]]});
+    workspace.limited_key(eve, &["*"], limits).await.get(&one).await.assert_denied(&text);
+    let limits = json!({"organizations": [other["id"]]});
+    workspace.limited_key(eve, &["user:read"], limits).await.get(&one).await.assert_denied(&text);
+}
+
+#[tokio::test]
+async fn the_scope_comes_before_membership_level_body_object_and_the_refused_delete() {
+    let workspace = Workspace::new().await;
+    let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
+    workspace.outsider("eve").await;
+    let stranger = workspace.key("eve@other.example", &["dashboard:read"]).await;
+    stranger.patch(&one, json!({})).await.assert_denied(READ_ONLY);
+    let reader = workspace.key(OWNER, &["dashboard:read"]).await;
+    reader.delete(&one).await.assert_denied(READ_ONLY);
+    reader.fetch(Method::PATCH, &one, &JSON, MALFORMED).await.assert_denied(READ_ONLY);
+    reader.patch(&workspace.dashboards("abc/"), json!({})).await.assert_denied(READ_ONLY);
+    workspace.member("max", Level::Member).await;
+    let low = workspace.key("max@corp.example", &["organization:read"]).await;
+    let lacks = "API key missing required scope 'organization:write'";
+    low.patch(&workspace.organization(""), json!({})).await.assert_denied(lacks);
+}
+
+#[tokio::test]
+async fn membership_comes_before_level_method_body_and_object() {
+    let workspace = Workspace::new().await;
+    let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
+    let (outsider, _) = workspace.outsider("eve").await;
+    outsider.fetch(Method::PUT, &one, &[], "").await.assert_denied(NO_ACCESS);
+    outsider.delete(&one).await.assert_denied(NO_ACCESS);
+    outsider.fetch(Method::PATCH, &one, &JSON, MALFORMED).await.assert_denied(NO_ACCESS);
+    outsider.get(&workspace.dashboards("999999/")).await.assert_denied(NO_ACCESS);
+    let text = "You do not have permission to perform this action.";
+    outsider.patch(&workspace.organization(""), json!({})).await.assert_denied(text);
+}
+
+#[tokio::test]
+async fn the_level_comes_before_the_body_and_the_method_before_body_and_object() {
+    let workspace = Workspace::new().await;
+    let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
+    let member = workspace.member("max", Level::Member).await;
+    let text = "Your organization access level is insufficient.";
+    let organization = workspace.organization("");
+    member.fetch(Method::PATCH, &organization, &JSON, MALFORMED).await.assert_denied(text);
+    let owner = &workspace.owner;
+    owner.fetch(Method::PUT, &one, &JSON, MALFORMED).await.is_wrong_method("PUT");
+    let unknown = workspace.dashboards("999999/");
+    owner.fetch(Method::PUT, &unknown, &[], "").await.is_wrong_method("PUT");
+}
+
+#[tokio::test]
+async fn the_body_comes_before_the_object_and_the_object_before_its_rights_and_fields() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (_, one) = make(&workspace, owner, json!({"restriction_level": 37})).await;
+    for gone in ["999999/", "abc/", "-1/"] {
+        let gone = workspace.dashboards(gone);
+        owner.fetch(Method::PATCH, &gone, &JSON, MALFORMED).await.is_parse_error(EOF);
+        let typed = owner.fetch(Method::PATCH, &gone, &[("content-type", "x/y")], "{}").await;
+        let detail = "Unsupported media type \"x/y\" in request.";
+        typed.assert_error(415, "invalid_request", "unsupported_media_type", detail, None);
+        let list = owner.patch(&gone, json!([])).await;
+        list.assert_invalid_body(
+            "invalid_input",
+            "Invalid data. Expected a dictionary, but got list.",
+        );
+        owner.patch(&gone, json!({"name": [1]})).await.assert_not_found("Not found.");
+    }
+    let member = workspace.member("max", Level::Member).await;
+    let edit = "You don't have edit permissions for this dashboard.";
+    member.fetch(Method::PATCH, &one, &JSON, MALFORMED).await.is_parse_error(EOF);
+    member.patch(&one, json!({"name": [1]})).await.assert_denied(edit);
+}
+
+#[tokio::test]
+async fn a_member_named_in_no_form_is_missed_after_the_body_is_read() {
+    let workspace = Workspace::new().await;
+    let members = workspace.organization("members/nobody/");
+    let broken = workspace.owner.fetch(Method::PATCH, &members, &JSON, MALFORMED).await;
+    broken.is_parse_error(EOF);
+    workspace.owner.patch(&members, json!({"level": 8})).await.assert_not_found("Not found.");
+    workspace.owner.delete(&members).await.assert_not_found("Not found.");
+}

@@ -1,0 +1,239 @@
+//! Pages of lists.
+
+use axum::http::Method;
+use axum::http::header::HOST;
+use futures_util::future::join_all;
+use proptest::prelude::*;
+use proptest::test_runner::{Config as Cases, TestCaseError, TestRunner};
+use serde_json::{Value, json};
+use steward::config::Config;
+
+use crate::support::Workspace;
+
+/// A workspace with `count` dashboards. Some of them share a name, are pinned or have no name.
+async fn with_dashboards(config: Config, count: usize) -> Workspace {
+    let workspace = Workspace::with(config).await;
+    let list = workspace.dashboards("");
+    let made = (0..count).map(|number| {
+        let name = if number % 7 == 0 { json!(null) } else { json!(format!("n{}", number % 20)) };
+        workspace.owner.post(&list, json!({"name": name, "pinned": number % 5 == 0}))
+    });
+    for answer in join_all(made).await {
+        assert_eq!(answer.status, 201);
+    }
+    workspace
+}
+
+fn ids(page: &Value) -> Vec<u64> {
+    let rows = page["results"].as_array().expect("a list").iter();
+    rows.map(|row| row["id"].as_u64().expect("an id")).collect()
+}
+
+#[tokio::test]
+async fn limits_and_offsets_of_odd_forms_fall_back() {
+    let workspace = with_dashboards(Config::default(), 12).await;
+    let list = workspace.dashboards("");
+    let all = ids(&workspace.owner.get(&list).await.ok());
+    assert_eq!(all.len(), 12);
+    for (query, from, to) in [
+        ("", 0, 12),
+        ("?", 0, 12),
+        ("?limit=5", 0, 5),
+        ("?limit=5&offset=10", 10, 12),
+        ("?limit=0", 0, 12),
+        ("?limit=-5", 0, 12),
+        ("?limit=abc", 0, 12),
+        ("?limit=", 0, 12),
+        ("?limit", 0, 12),
+        ("?limit=2.5", 0, 12),
+        ("?limit=1e1", 0, 12),
+        ("?limit=0x2", 0, 12),
+        ("?limit=null", 0, 12),
+        ("?limit=%202%20", 0, 2),
+        ("?limit=+2", 0, 2),
+        ("?limit=%2B2", 0, 2),
+        ("?limit=00002", 0, 2),
+        ("?limit=1_0", 0, 10),
+        ("?limit=1__0", 0, 12),
+        ("?limit=_1", 0, 12),
+        ("?limit=3&limit=4", 0, 4),
+        ("?limit=3&limit=x", 0, 12),
+        ("?LIMIT=3", 0, 12),
+        ("?limit=100000", 0, 12),
+        ("?limit=99999999999999999999999999", 0, 12),
+        ("?limit=%FF", 0, 12),
+        ("?limit=%", 0, 12),
+        ("?offset=3", 3, 12),
+        ("?offset=-3", 0, 12),
+        ("?offset=abc", 0, 12),
+        ("?offset=", 0, 12),
+        ("?offset=1.5", 0, 12),
+        ("?offset=%2003%20", 3, 12),
+        ("?offset=1_1", 11, 12),
+        ("?offset=12", 12, 12),
+        ("?offset=9999", 12, 12),
+        ("?offset=99999999999999999999999999", 12, 12),
+        ("?offset=18446744073709551615&limit=18446744073709551615", 12, 12),
+        ("?offset=2&offset=4", 4, 12),
+    ] {
+        let page = workspace.owner.get(&format!("{list}{query}")).await;
+        assert_eq!(page.status, 200, "{query}");
+        assert_eq!(page.body["count"], 12, "{query}");
+        assert_eq!(ids(&page.body), all[from..to], "{query}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_holds_a_hundred_where_nothing_is_said_and_never_more_than_a_thousand() {
+    let workspace = with_dashboards(Config::default(), 1001).await;
+    let list = workspace.dashboards("");
+    for (query, shown) in [
+        ("", 100),
+        ("?limit=0", 100),
+        ("?offset=950", 51),
+        ("?limit=1000", 1000),
+        ("?limit=1001", 1000),
+        ("?limit=99999", 1000),
+        ("?limit=99999&offset=1000", 1),
+    ] {
+        let page = workspace.owner.get(&format!("{list}{query}")).await.ok();
+        assert_eq!((ids(&page).len(), &page["count"]), (shown, &json!(1001)), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn next_and_previous_are_absolute_and_carry_limit_and_offset() {
+    let workspace = with_dashboards(Config::default(), 5).await;
+    let list = workspace.dashboards("");
+    let url = format!("http://admin.example:8000{list}");
+    for (query, next, previous) in [
+        ("", None, None),
+        ("?limit=2", Some("limit=2&offset=2"), None),
+        ("?limit=2&offset=1", Some("limit=2&offset=3"), Some("limit=2")),
+        ("?limit=2&offset=2", Some("limit=2&offset=4"), Some("limit=2")),
+        ("?limit=2&offset=3", None, Some("limit=2&offset=1")),
+        ("?limit=2&offset=4", None, Some("limit=2&offset=2")),
+        ("?limit=2&offset=9", None, Some("limit=2&offset=7")),
+        ("?limit=5", None, None),
+        ("?offset=1", None, Some("limit=100")),
+        ("?limit=x&offset=2", None, Some("limit=100")),
+        ("?limit=9999&offset=2000", None, Some("limit=1000&offset=1000")),
+        ("?limit=0002", Some("limit=2&offset=2"), None),
+    ] {
+        let path = format!("{list}{query}");
+        let host = [(HOST.as_str(), "admin.example:8000")];
+        let page = workspace.owner.fetch(Method::GET, &path, &host, "").await.ok();
+        let link = |query: Option<&str>| json!(query.map(|query| format!("{url}?{query}")));
+        assert_eq!((&page["next"], &page["previous"]), (&link(next), &link(previous)), "{query}");
+        let names: Vec<_> = page.as_object().expect("an object").keys().collect();
+        assert_eq!(names, ["count", "next", "previous", "results"]);
+    }
+}
+
+#[tokio::test]
+async fn links_keep_the_other_parameters_sorted_by_name_and_the_paths_form() {
+    let workspace = with_dashboards(Config::default(), 5).await;
+    let bare = workspace.dashboards("").trim_end_matches('/').to_owned();
+    let asked = format!("{bare}?seek=a+b&limit=2&b=%C3%A9&offset=2&a=1&a=0&empty=");
+    let host = [(HOST.as_str(), "h.example")];
+    let page = workspace.owner.fetch(Method::GET, &asked, &host, "").await.ok();
+    let url = format!("http://h.example{bare}?a=1&a=0&b=%C3%A9&empty=&limit=2");
+    assert_eq!(page["next"], format!("{url}&offset=4&seek=a+b"));
+    assert_eq!(page["previous"], format!("{url}&seek=a+b"));
+}
+
+#[tokio::test]
+async fn links_begin_with_the_public_url_where_one_is_set() {
+    let mut config = Config::default();
+    config.public_url = Some("https://public.example".to_owned());
+    let workspace = with_dashboards(config, 2).await;
+    let list = workspace.dashboards("");
+    let host = [(HOST.as_str(), "inner:1"), ("x-forwarded-host", "x.example")];
+    let page = workspace.owner.fetch(Method::GET, &format!("{list}?limit=1"), &host, "").await.ok();
+    assert_eq!(page["next"], format!("https://public.example{list}?limit=1&offset=1"));
+}
+
+#[tokio::test]
+async fn links_believe_a_trusted_proxy_and_nobody_else() {
+    let mut trusting = Config::default();
+    trusting.trusted_proxies = vec!["127.0.0.0/8".parse().expect("a network")];
+    for (config, base) in
+        [(trusting, "https://seen.example"), (Config::default(), "http://inner:1")]
+    {
+        let workspace = with_dashboards(config, 2).await;
+        let list = workspace.dashboards("");
+        let headers = [
+            (HOST.as_str(), "inner:1"),
+            ("x-forwarded-proto", "https"),
+            ("x-forwarded-host", "seen.example"),
+        ];
+        let path = format!("{list}?limit=1&offset=1");
+        let page = workspace.owner.fetch(Method::GET, &path, &headers, "").await.ok();
+        assert_eq!(page["previous"], format!("{base}{list}?limit=1"));
+        assert_eq!(page["next"], json!(null));
+    }
+}
+
+#[tokio::test]
+async fn a_request_without_a_usable_host_gets_links_to_localhost() {
+    let workspace = with_dashboards(Config::default(), 2).await;
+    let list = workspace.dashboards("");
+    let path = format!("{list}?limit=1");
+    for headers in [&[][..], &[(HOST.as_str(), "user@evil example/x")]] {
+        let page = workspace.owner.fetch(Method::GET, &path, headers, "").await.ok();
+        assert_eq!(page["next"], format!("http://localhost{list}?limit=1&offset=1"));
+    }
+}
+
+#[tokio::test]
+async fn a_list_beyond_its_end_is_empty_and_still_counts() {
+    let workspace = with_dashboards(Config::default(), 3).await;
+    let list = workspace.dashboards("");
+    let host = [(HOST.as_str(), "h.example")];
+    let path = format!("{list}?limit=2&offset=5000");
+    let page = workspace.owner.fetch(Method::GET, &path, &host, "").await;
+    let previous = format!("http://h.example{list}?limit=2&offset=4998");
+    page.assert_is(200, json!({"count": 3, "next": null, "previous": previous, "results": []}));
+}
+
+#[test]
+fn walking_all_pages_shows_every_dashboard_once_in_order() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let workspace = runtime.block_on(with_dashboards(Config::default(), 60));
+    let list = workspace.dashboards("");
+    let all = ids(&runtime.block_on(workspace.owner.get(&list)).ok());
+    assert_eq!(all.len(), 60);
+    let mut runner =
+        TestRunner::new(Cases { cases: 16, failure_persistence: None, ..Cases::default() });
+    let walked = runner.run(&(1_usize..70, 0_usize..70), |(limit, offset)| {
+        let mut seen = Vec::new();
+        let mut path = Some(format!("{list}?limit={limit}&offset={offset}"));
+        while let Some(at) = path {
+            let page = runtime.block_on(workspace.owner.get(&at)).ok();
+            let rows = ids(&page);
+            prop_assert!(rows.len() <= limit);
+            seen.extend(rows);
+            path = page["next"].as_str().map(str::to_owned);
+        }
+        prop_assert_eq!(&seen, &all[offset.min(60)..]);
+        Ok::<(), TestCaseError>(())
+    });
+    walked.expect("every walk passes");
+}
+
+#[test]
+fn walking_back_from_the_end_reaches_the_beginning() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let workspace = runtime.block_on(with_dashboards(Config::default(), 10));
+    let list = workspace.dashboards("");
+    let all = ids(&runtime.block_on(workspace.owner.get(&list)).ok());
+    let mut path = Some(format!("{list}?limit=3&offset=9"));
+    let mut pages = Vec::new();
+    while let Some(at) = path {
+        let page = runtime.block_on(workspace.owner.get(&at)).ok();
+        pages.push(ids(&page));
+        path = page["previous"].as_str().map(str::to_owned);
+    }
+    pages.reverse();
+    assert_eq!(pages.concat(), all);
+}

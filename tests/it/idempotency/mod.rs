@@ -1,0 +1,297 @@
+//! `Idempotency-Key`: a repeated POST takes effect once. See `docs/spec/requests.md`.
+
+mod rights;
+mod upkeep;
+
+use std::time::Duration;
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use steward::config::Config;
+use steward::idempotency::{StoredBodyPart, StoredResponse};
+use steward::resources::members::Level;
+use steward::time::{Clock, ManualClock, Timestamp};
+
+use crate::activity::entries;
+use crate::api_keys::{KEYS, at};
+use crate::batch_exports;
+use crate::signup::Offer;
+use crate::support::JSON;
+use crate::support::dns::{Dns, Reply};
+pub use crate::support::idempotency::{post_once, stored};
+use crate::support::{TestResponse, Workspace, eventually};
+
+const REUSED: &str = "This Idempotency-Key was used for a request with another body.";
+
+#[track_caller]
+pub fn is_replayed(again: &TestResponse, first: &TestResponse, body: &Value) {
+    assert_eq!(again.headers["idempotent-replayed"], "true");
+    again.assert_is(first.status, body.clone());
+    assert_eq!(again.bytes.is_empty(), first.bytes.is_empty());
+    assert_eq!(again.headers.get("content-type"), first.headers.get("content-type"));
+    let version = |answer: &TestResponse| {
+        let tag = answer.headers.get("etag")?.to_str().ok()?.split_once('-')?.0.to_owned();
+        Some(tag)
+    };
+    assert_eq!(version(again), version(first));
+}
+
+#[track_caller]
+pub fn is_reused(answer: &TestResponse) {
+    answer.assert_error(422, "invalid_request", "idempotency_key_reused", REUSED, None);
+}
+
+/// Returns every POST in the first organization and project that creates something with a key.
+async fn posts(workspace: &Workspace) -> Vec<(String, Value)> {
+    let owner = &workspace.owner;
+    workspace.member("ann", Level::Member).await;
+    let ann = workspace.uuid("ann@corp.example").await;
+    owner.post(&workspace.dashboards(""), json!({ "restriction_level": 37 })).await.ok();
+    let template = json!({
+        "template_name": "T", "dashboard_description": "", "dashboard_filters": {},
+        "tiles": [{ "type": "TEXT", "body": "x", "layouts": {} }],
+    });
+    let key = json!({ "label": "x", "scopes": ["user:read"] });
+    let key = at(&owner.post(KEYS, key).await.ok(), "roll/");
+    let (_, [export, _]) = batch_exports::add(workspace, batch_exports::nowhere("Nightly")).await;
+    vec![
+        (KEYS.to_owned(), json!({ "label": "y", "scopes": ["user:read"] })),
+        (key, json!({ "grace_seconds": 60 })),
+        (batch_exports::list_of(workspace), batch_exports::nowhere("Hourly")),
+        (format!("{export}pause/"), json!({})),
+        ("/api/organizations/".to_owned(), json!({ "name": "Second" })),
+        (workspace.organization("projects/"), json!({ "name": "Shop" })),
+        (workspace.organization("domains/"), json!({ "domain": "corp.example" })),
+        (workspace.organization("invites/"), json!({ "target_email": "bob@corp.example" })),
+        (workspace.organization("invites/bulk/"), json!([{ "target_email": "eve@corp.example" }])),
+        (workspace.dashboards(""), json!({ "name": "Sales" })),
+        (workspace.dashboards("create_from_template_json/"), json!({ "template": template })),
+        (workspace.dashboards("1/collaborators/"), json!({ "user_uuid": ann, "level": 37 })),
+        (workspace.dashboards("1/sharing/refresh/"), json!({})),
+    ]
+}
+
+#[tokio::test]
+async fn what_is_posted_again_is_answered_as_it_was_and_done_once() {
+    let workspace = Workspace::new().await;
+    for (path, body) in posts(&workspace).await {
+        let first = post_once(&workspace.owner, &path, "one", &body).await;
+        assert!(first.status < 300, "{path}: {}", first.body);
+        assert!(!first.headers.contains_key("idempotent-replayed"));
+        let known = entries(&workspace);
+        let mut shown = first.body.clone();
+        for name in ["accept_url", "value", "access_token", "live_events_token"] {
+            if let Some(secret) = shown.get_mut(name) {
+                assert!(secret.is_string());
+                *secret = Value::Null;
+            }
+        }
+        for again in [&path, path.trim_end_matches('/')] {
+            let again = post_once(&workspace.owner, again, "one", &body).await;
+            is_replayed(&again, &first, &shown);
+        }
+        assert_eq!(entries(&workspace), known, "{path}: done twice");
+        is_reused(&post_once(&workspace.owner, &path, "one", &json!({ "x": 1 })).await);
+    }
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn keys_of_other_users_paths_and_texts_are_other_keys() {
+    let workspace = Workspace::new().await;
+    let ann = workspace.member("ann", Level::Member).await;
+    let (path, body) = (workspace.dashboards(""), json!({ "name": "Sales" }));
+    let first = post_once(&workspace.owner, &path, "one", &body).await;
+    for (caller, path, key) in [
+        (&ann, &path, "one"),
+        (&workspace.owner, &path, "One"),
+        (&workspace.owner, &path, "one "),
+        (&workspace.owner, &workspace.dashboards("1/sharing/refresh/"), "one"),
+    ] {
+        let other = post_once(caller, path, key, &body).await;
+        assert!(!other.headers.contains_key("idempotent-replayed"), "{path} {key:?}");
+        assert_ne!(other.ok()["id"], first.body["id"]);
+    }
+    let second = workspace.key(crate::support::OWNER, &["dashboard:write"]).await;
+    for path in [&path, &path.replace("/1/", "/@current/")] {
+        is_replayed(&post_once(&second, path, "one", &body).await, &first, &first.body);
+    }
+}
+
+#[tokio::test]
+async fn what_was_refused_is_not_kept() {
+    let workspace = Workspace::new().await;
+    let path = workspace.dashboards("");
+    let refused = post_once(&workspace.owner, &path, "one", &json!({ "pinned": "maybe" })).await;
+    assert_eq!(refused.status, 400);
+    assert_eq!(stored::<StoredResponse>(&workspace), 0);
+    let made = post_once(&workspace.owner, &path, "one", &json!({ "pinned": true })).await;
+    assert_eq!(made.status, 201);
+}
+
+#[tokio::test]
+async fn after_a_day_the_key_is_free_again_and_what_it_kept_is_forgotten() {
+    let clock = ManualClock::at(Timestamp::from_micros(1_735_787_045_000_000));
+    let mut config = Config::default();
+    config.clock = Clock::Manual(clock.clone());
+    let workspace = Workspace::with(config).await;
+    let (path, body) = (workspace.dashboards(""), json!({ "name": "x".repeat(300) }));
+    let first = post_once(&workspace.owner, &path, "one", &body).await;
+    for number in 0..20 {
+        post_once(&workspace.owner, &path, &format!("other {number}"), &body).await.ok();
+    }
+    clock.advance(Duration::from_secs(24 * 60 * 60 - 1));
+    is_replayed(&post_once(&workspace.owner, &path, "one", &body).await, &first, &first.body);
+    clock.advance(Duration::from_secs(1));
+    let again = post_once(&workspace.owner, &path, "one", &json!({})).await;
+    assert_ne!(again.ok()["id"], first.body["id"]);
+    clock.advance(Duration::from_hours(1));
+    let kept = || (stored::<StoredResponse>(&workspace), stored::<StoredBodyPart>(&workspace));
+    eventually("expired responses are deleted", || (kept() == (1, 1)).then_some(())).await;
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_long_answer_comes_back_whole() {
+    for (count, bytes, parts) in [(8, 50_000, 2), (40, 200_000, 0)] {
+        let workspace = Workspace::new().await;
+        let texts: Vec<Value> = (0..count)
+            .map(|number| json!({ "text": { "body": format!("{number} {}", "ä".repeat(3000)) } }))
+            .collect();
+        let one = workspace.dashboards("1/");
+        workspace.owner.post(&workspace.dashboards(""), json!({})).await.ok();
+        workspace.owner.patch(&one, json!({ "tiles": texts })).await.ok();
+        let (path, body) = (workspace.dashboards(""), json!({ "use_dashboard": 1 }));
+        let first = post_once(&workspace.owner, &path, "one", &body).await;
+        assert!(first.bytes.len() > bytes);
+        let again = post_once(&workspace.owner, &path, "one", &body).await;
+        is_replayed(&again, &first, &first.body);
+        assert_eq!(again.bytes, first.bytes);
+        assert_eq!(
+            stored::<StoredBodyPart>(&workspace),
+            parts,
+            "a response above 64 KiB is not stored"
+        );
+        workspace.assert_file_valid().await;
+    }
+}
+
+#[tokio::test]
+async fn who_lost_the_right_gets_no_answer_again() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let ann = workspace.member("ann", Level::Admin).await;
+    let uuid = workspace.uuid("ann@corp.example").await;
+    let members = workspace.organization(&format!("members/{uuid}/"));
+    let (domains, domain) = (workspace.organization("domains/"), json!({ "domain": "a.example" }));
+    post_once(&ann, &domains, "one", &domain).await.ok();
+    owner.post(&workspace.dashboards(""), json!({})).await.ok();
+    let refresh = workspace.dashboards("1/sharing/refresh/");
+    post_once(&ann, &refresh, "one", &json!({})).await.ok();
+
+    owner.patch(&members, json!({ "level": 1 })).await.ok();
+    let refused = post_once(&ann, &domains, "one", &domain).await;
+    refused.assert_denied("Your organization access level is insufficient.");
+    owner.patch(&workspace.dashboards("1/"), json!({ "restriction_level": 37 })).await.ok();
+    let refused = post_once(&ann, &refresh, "one", &json!({})).await;
+    refused.assert_denied("You don't have edit permissions for this dashboard.");
+    owner.delete(&members).await.assert_empty(204);
+    let refused = post_once(&ann, &refresh, "one", &json!({})).await;
+    refused.assert_denied("You don't have access to the project.");
+    let narrow = workspace.key(crate::support::OWNER, &["dashboard:read"]).await;
+    let path = workspace.dashboards("");
+    post_once(owner, &path, "one", &json!({})).await.ok();
+    let refused = post_once(&narrow, &path, "one", &json!({})).await;
+    refused.assert_denied("API key missing required scope 'dashboard:write'");
+    assert_eq!(post_once(&workspace.anonymous(), &path, "one", &json!({})).await.status, 401);
+}
+
+#[tokio::test]
+async fn of_many_at_once_one_is_done_and_all_are_answered() {
+    let workspace = Workspace::new().await;
+    let path = workspace.dashboards("");
+    let asked = (0..32).map(|_| {
+        let (owner, path) = (workspace.owner.clone(), path.clone());
+        tokio::spawn(async move { post_once(&owner, &path, "one", &json!({ "name": "x" })).await })
+    });
+    let mut replayed = 0;
+    for asked in asked.collect::<Vec<_>>() {
+        let answer = asked.await.expect("an answer");
+        assert_eq!((answer.status, &answer.body["id"]), (201, &json!(1)));
+        replayed += usize::from(answer.headers.contains_key("idempotent-replayed"));
+    }
+    assert_eq!(replayed, 31);
+    assert_eq!(workspace.owner.get(&path).await.ok()["count"], 1);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_key_that_is_none_is_refused_after_the_caller_was_let_in() {
+    let workspace = Workspace::new().await;
+    let path = workspace.dashboards("");
+    let text = "Send one key of 1 to 255 ASCII characters.";
+    for key in ["", &"x".repeat(256), "é"] {
+        let refused = post_once(&workspace.owner, &path, key, &json!({})).await;
+        refused.assert_invalid("Idempotency-Key", "invalid_input", text);
+    }
+    let headers = [("idempotency-key", "a"), ("idempotency-key", "b"), JSON[0]];
+    let refused = workspace.owner.fetch(Method::POST, &path, &headers, "{}").await;
+    refused.assert_invalid("Idempotency-Key", "invalid_input", text);
+    assert_eq!(post_once(&workspace.anonymous(), &path, "", &json!({})).await.status, 401);
+    let long = "x".repeat(255);
+    post_once(&workspace.owner, &path, &long, &json!({})).await.ok();
+    let headers = [("idempotency-key", "c"), ("content-type", "text/plain")];
+    assert_eq!(workspace.owner.fetch(Method::POST, &path, &headers, "{}").await.status, 415);
+    let headers = [("idempotency-key", "")];
+    let read = workspace.owner.fetch(Method::GET, &path, &headers, "").await;
+    assert_eq!(read.status, 200, "only POST reads the header");
+}
+
+#[tokio::test]
+async fn joining_again_shows_no_key_and_asks_for_the_same_token_and_account() {
+    let workspace = Workspace::new().await;
+    let ann = workspace.member("ann", Level::Member).await;
+    let invite = json!({ "target_email": "new@corp.example" });
+    let made = workspace.owner.post(&workspace.organization("invites/"), invite).await.ok();
+    let offer = Offer::of(&made);
+    let body = json!({ "token": offer.token, "first_name": "New" });
+    let nobody = workspace.anonymous();
+    let first = post_once(&nobody, &offer.path, "one", &body).await;
+    let key = first.body["personal_api_key"]["value"].as_str().expect("a key").to_owned();
+    let mut shown = first.body.clone();
+    shown["personal_api_key"] = Value::Null;
+    is_replayed(&post_once(&nobody, &offer.path, "one", &body).await, &first, &shown);
+    workspace.with_key(&key).get("/api/users/@me/").await.ok();
+    is_reused(&post_once(&ann, &offer.path, "one", &body).await);
+    let other = json!({ "token": "other", "first_name": "New" });
+    is_reused(&post_once(&nobody, &offer.path, "one", &other).await);
+    let unknown = post_once(&nobody, &offer.path, "two", &body).await;
+    unknown.assert_invalid_body("invalid_input", "The provided invite ID is not valid.");
+    let no_id = post_once(&nobody, "/api/signup/none/", "one", &body).await;
+    no_id.assert_invalid_body("invalid_input", "The provided invite ID is not valid.");
+}
+
+#[tokio::test]
+async fn a_verification_sent_again_is_answered_though_the_domain_is_verified() {
+    let dns = Dns::start().await;
+    let workspace = Workspace::with(dns.config()).await;
+    let (domain, path) = crate::domains::add(&workspace, "corp.example").await;
+    let path = format!("{path}verify/");
+    let challenge = domain["verification_challenge"].as_str().expect("a challenge").to_owned();
+    post_once(&workspace.owner, &path, "early", &json!({})).await.assert_empty(200);
+    dns.set("_posthog-challenge.corp.example.", Reply::texts(&[&[&challenge]]));
+    let again = post_once(&workspace.owner, &path, "early", &json!({})).await;
+    assert_eq!(
+        (again.status, &again.headers["idempotent-replayed"]),
+        (200, &"true".parse().unwrap())
+    );
+    let first = post_once(&workspace.owner, &path, "late", &json!({})).await;
+    first.assert_empty(200);
+    is_replayed(
+        &post_once(&workspace.owner, &path, "late", &json!({})).await,
+        &first,
+        &Value::Null,
+    );
+    let refused = post_once(&workspace.owner, &path, "third", &json!({})).await;
+    refused.assert_invalid_body("already_verified", "This domain has already been verified.");
+}

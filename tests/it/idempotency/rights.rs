@@ -1,0 +1,183 @@
+//! `Idempotency-Key` and permissions. Different spellings of a path are the same request, and a stored response is
+//! replayed only to a caller that is still authorized.
+
+use std::convert::Infallible;
+
+use axum::body::Body;
+use axum::http::Method;
+use futures_util::stream;
+use serde_json::{Value, json};
+use steward::idempotency::StoredResponse;
+use steward::resources::members::Level;
+
+use crate::api_keys::limits::{World, text};
+use crate::api_keys::{CURRENT, at};
+use crate::idempotency::{is_replayed, is_reused, post_once, stored};
+use crate::signup::offer;
+use crate::support::JSON;
+use crate::support::dns::Dns;
+use crate::support::{OWNER, TestClient, TestResponse, Workspace};
+
+const ME: &str = "/api/users/@me/";
+const DASHBOARDS: &str = "/api/projects/@current/dashboards/";
+
+#[track_caller]
+fn is_done(answer: &TestResponse) {
+    assert_eq!(answer.status, 201, "{}", answer.body);
+    assert!(!answer.headers.contains_key("idempotent-replayed"));
+}
+
+/// Returns the number of dashboards in a project.
+async fn count(workspace: &Workspace, project: &Value) -> Value {
+    workspace.owner.get(&format!("/api/projects/{project}/dashboards/")).await.ok()["count"].clone()
+}
+
+#[tokio::test]
+async fn keys_of_other_projects_do_the_same_request_each_in_its_own() {
+    let world = World::new().await;
+    let ((_, [web, shop]), (_, [far, _])) = (&world.one, &world.two);
+    let body = json!({ "name": "Sales" });
+    let mut answers = Vec::new();
+    for project in [web, shop, far] {
+        let key = world.key(&["dashboard:write"], json!({ "projects": [project] })).await;
+        let path = format!("/api/projects/{project}/dashboards/");
+        let there = if project == far { path.as_str() } else { DASHBOARDS };
+        let first = post_once(&key, there, "one", &body).await;
+        is_done(&first);
+        assert_eq!(count(&world.workspace, project).await, 1);
+        // The project's id and its aliases are the same request.
+        is_replayed(&post_once(&key, &path, "one", &body).await, &first, &first.body);
+        is_reused(&post_once(&key, there, "one", &json!({ "name": "Other" })).await);
+        answers.push((key, first));
+    }
+    for (key, first) in &answers[..2] {
+        is_replayed(&post_once(key, DASHBOARDS, "one", &body).await, first, &first.body);
+    }
+    assert_eq!(stored::<StoredResponse>(&world.workspace), 3);
+    world.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn the_current_organization_is_another_after_a_switch_and_so_is_the_request() {
+    let world = World::new().await;
+    let owner = &world.workspace.owner;
+    let body = json!({ "name": "Blog" });
+    let mut made = Vec::new();
+    for (organization, _) in [&world.one, &world.two] {
+        owner.patch(ME, json!({ "set_current_organization": organization })).await.ok();
+        let first = post_once(owner, "/api/organizations/@current/projects/", "one", &body).await;
+        is_done(&first);
+        assert_eq!(first.body["organization"], *organization);
+        is_done(&post_once(owner, DASHBOARDS, "one", &json!({})).await);
+        let path = format!("/api/organizations/{}/projects/", text(organization));
+        made.push((organization, path, first.body["id"].clone()));
+    }
+    for (organization, path, id) in &made {
+        let again = post_once(owner, path, "one", &body).await;
+        assert_eq!(again.headers["idempotent-replayed"], "true");
+        assert_eq!(again.body["id"], *id);
+        owner.patch(ME, json!({ "set_current_organization": organization })).await.ok();
+        let again = post_once(owner, "/api/organizations/@current/projects", "one", &body).await;
+        assert_eq!(
+            (&again.body["id"], again.headers.contains_key("idempotent-replayed")),
+            (id, true)
+        );
+    }
+    world.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_path_is_one_request_however_its_letters_are_written() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    owner.post(&workspace.dashboards(""), json!({})).await.ok();
+    owner.post(&workspace.dashboards(""), json!({})).await.ok();
+    let refresh = |id: &str| workspace.dashboards(&format!("{id}/sharing/refresh/"));
+    post_once(owner, &refresh("1"), "one", &json!({})).await.ok();
+    let again = post_once(owner, &refresh("%31"), "one", &json!({})).await;
+    assert_eq!(again.headers["idempotent-replayed"], "true");
+    let other = post_once(owner, &refresh("2"), "one", &json!({})).await;
+    assert!(!other.headers.contains_key("idempotent-replayed"));
+    // The end of a path is never taken for the start of the idempotency key.
+    let list = workspace.dashboards("");
+    is_done(&post_once(owner, &list, "1\tx", &json!({})).await);
+    is_done(&post_once(owner, &list, "x", &json!({})).await);
+}
+
+/// Sends an idempotent POST whose body follows only after the key was revoked.
+async fn post_late(
+    workspace: &Workspace,
+    caller: &TestClient,
+    path: &str,
+    body: Value,
+) -> TestResponse {
+    let (owner, own) = (workspace.owner.clone(), caller.clone());
+    let body = stream::once(async move {
+        // The server reads the body after it authorized the caller.
+        let key = at(&own.get(CURRENT).await.ok(), "");
+        let holder = if owner.get(&key).await.status == 200 { owner } else { own };
+        holder.delete(&key).await.assert_empty(204);
+        Ok::<_, Infallible>(body.to_string())
+    });
+    let headers = [("idempotency-key", "one"), JSON[0]];
+    caller.fetch(Method::POST, path, &headers, Body::from_stream(body)).await
+}
+
+#[tokio::test]
+async fn a_key_that_is_revoked_while_its_body_comes_is_told_nothing_again() {
+    let dns = Dns::start().await;
+    let workspace = Workspace::with(dns.config()).await;
+    let (_, path) = crate::domains::add(&workspace, "corp.example").await;
+    let verify = format!("{path}verify/");
+    post_once(&workspace.owner, &verify, "one", &json!({})).await.assert_empty(200);
+    let key = workspace.key(OWNER, &["*"]).await;
+    post_late(&workspace, &key, &verify, json!({})).await.is_bad_key();
+}
+
+#[tokio::test]
+async fn a_key_that_is_revoked_while_its_body_comes_is_not_told_again_whom_it_joined() {
+    let workspace = Workspace::new().await;
+    let (ann, _) = workspace.outsider("ann").await;
+    let offer = offer(&workspace, "ann@other.example", 1).await;
+    let body = json!({ "token": offer.token });
+    is_done(&post_once(&ann, &offer.path, "one", &body).await);
+    post_late(&workspace, &ann, &offer.path, body).await.is_bad_key();
+}
+
+#[tokio::test]
+async fn who_lost_the_level_while_the_body_came_is_told_no_verification_again() {
+    let dns = Dns::start().await;
+    let workspace = Workspace::with(dns.config()).await;
+    let ann = workspace.member("ann", Level::Admin).await;
+    let uuid = workspace.uuid("ann@corp.example").await;
+    let (_, path) = crate::domains::add(&workspace, "corp.example").await;
+    let verify = format!("{path}verify/");
+    post_once(&ann, &verify, "one", &json!({})).await.assert_empty(200);
+    let (owner, member) =
+        (workspace.owner.clone(), workspace.organization(&format!("members/{uuid}/")));
+    let body = stream::once(async move {
+        owner.patch(&member, json!({ "level": 1 })).await.ok();
+        Ok::<_, Infallible>("{}")
+    });
+    let headers = [("idempotency-key", "one"), JSON[0]];
+    let answer = ann.fetch(Method::POST, &verify, &headers, Body::from_stream(body)).await;
+    answer.assert_denied("Your organization access level is insufficient.");
+}
+
+#[tokio::test]
+async fn where_there_is_no_post_no_idempotency_key_is_looked_at() {
+    let workspace = Workspace::new().await;
+    let headers = |key| [("idempotency-key", key), JSON[0]];
+    let long = "x".repeat(300);
+    for path in [ME.to_owned(), workspace.dashboards("1/"), "/_livez".to_owned()] {
+        for (key, body) in
+            [("", "{}".to_owned()), (&long, "{}".to_owned()), ("a", "x".repeat(2 << 20))]
+        {
+            let refused = workspace.owner.fetch(Method::POST, &path, &headers(key), body).await;
+            let text = "Method \"POST\" not allowed.";
+            refused.assert_error(405, "invalid_request", "method_not_allowed", text, None);
+            assert!(refused.headers.contains_key("allow"), "{path}");
+        }
+    }
+    assert_eq!(stored::<StoredResponse>(&workspace), 0);
+}

@@ -1,0 +1,134 @@
+//! Tests of creating several invites in one request: either all of them or none.
+
+use serde_json::{Value, json};
+use steward::resources::members::Level;
+
+use crate::invites::{invites, listed};
+use crate::support::{OWNER, Workspace};
+
+const NO_ARRAY: &str = "This endpoint needs an array of data for bulk invite creation.";
+
+fn addresses(count: usize) -> Value {
+    (0..count).map(|number| json!({ "target_email": format!("new{number}@x.example") })).collect()
+}
+
+#[tokio::test]
+async fn twenty_are_made_at_once_and_listed_last_first() {
+    let workspace = Workspace::new().await;
+    let path = invites(&workspace, "bulk/");
+    workspace.owner.post(&path, addresses(20)).await.assert_empty(200);
+    let expected: Vec<_> = (0..20).rev().map(|number| format!("new{number}@x.example")).collect();
+    assert_eq!(listed(&workspace, "target_email").await, expected);
+    // A single object is the same as an array with one element.
+    let one = json!({ "target_email": "one@x.example", "first_name": "One" });
+    workspace.owner.post(path.trim_end_matches('/'), one).await.assert_empty(200);
+    assert_eq!(listed(&workspace, "first_name").await[0], "One");
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn an_element_takes_every_field_of_a_single_invite() {
+    let workspace = Workspace::new().await;
+    let sent = json!({
+        "target_email": "ann@x.example", "first_name": "Ann", "level": 8, "message": "Join us!",
+        "private_project_access": [{ "id": workspace.made.project_id, "level": "member" }],
+        "send_email": false, "combine_pending_invites": true,
+    });
+    let plain = json!({ "target_email": "bob@x.example" });
+    let path = invites(&workspace, "bulk/");
+    workspace.owner.post(&path, json!([plain, sent])).await.assert_empty(200);
+    let list = workspace.owner.get(&invites(&workspace, "")).await.ok();
+    assert_eq!(list["count"], 2);
+    for (name, value) in sent.as_object().expect("fields") {
+        assert_eq!(&list["results"][0][name], value, "{name}");
+        assert_ne!(&list["results"][1][name], value, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_of_another_shape_is_refused() {
+    let workspace = Workspace::new().await;
+    let path = invites(&workspace, "bulk/");
+    for sent in [json!("x"), json!(1), json!(null), json!(true)] {
+        workspace.owner.post(&path, sent).await.assert_invalid_body("invalid_input", NO_ARRAY);
+    }
+    let empty = workspace.owner.post(&path, json!([])).await;
+    empty.assert_invalid_body("empty", "This list may not be empty.");
+    let many = "A maximum of 20 invites can be sent in a single request.";
+    workspace.owner.post(&path, addresses(21)).await.assert_invalid_body("max_length", many);
+    // The number of elements is checked before their types.
+    let numbers: Value = (0..21).collect();
+    workspace.owner.post(&path, numbers).await.assert_invalid_body("max_length", many);
+    for (sent, code, detail) in [
+        (json!([{}, 1]), "invalid_input", "Invalid data. Expected a dictionary, but got int."),
+        (json!([{}, []]), "invalid_input", "Invalid data. Expected a dictionary, but got list."),
+        (json!([{}, null]), "null", "No data provided"),
+    ] {
+        let answer = workspace.owner.post(&path, sent).await;
+        answer.assert_invalid("1__non_field_errors", code, detail);
+    }
+    let nothing = workspace.owner.send(axum::http::Method::POST, &path, None).await;
+    nothing.assert_invalid("0__target_email", "required", "This field is required.");
+    assert_eq!(listed(&workspace, "id").await, [] as [Value; 0]);
+}
+
+#[tokio::test]
+async fn one_bad_element_keeps_all_of_them_out() {
+    let workspace = Workspace::new().await;
+    let member = workspace.member("ann", Level::Member).await;
+    let path = invites(&workspace, "bulk/");
+    let good = json!({ "target_email": "good@x.example" });
+    for (bad, attr, code, detail) in [
+        (json!({}), "1__target_email", "required", "This field is required."),
+        (
+            json!({ "target_email": "x" }),
+            "1__target_email",
+            "invalid_input",
+            "Enter a valid email address.",
+        ),
+        (
+            json!({ "target_email": "b@x.example", "level": 3 }),
+            "1__level",
+            "invalid_choice",
+            "\"3\" is not a valid choice.",
+        ),
+        (
+            json!({ "target_email": "b@x.example", "private_project_access": [{ "id": 999, "level": 1 }] }),
+            "1__private_project_access",
+            "invalid_input",
+            "Project does not exist on this organization, or it is private and you do not have access to it.",
+        ),
+        (
+            json!({ "target_email": OWNER }),
+            "1__non_field_errors",
+            "invalid_input",
+            "A user with this email address already belongs to the organization.",
+        ),
+    ] {
+        let sent = json!([good, bad, { "target_email": "last" }]);
+        let sent = if attr.ends_with("errors") { json!([good, bad, good]) } else { sent };
+        workspace.owner.post(&path, sent).await.assert_invalid(attr, code, detail);
+    }
+    // A level that is too high in any element precedes an invalid field in any element.
+    let sent = json!([{}, { "target_email": "b@x.example", "level": 8 }]);
+    let too_high = "You cannot invite a user with a higher permission level than your own.";
+    member.post(&path, sent).await.assert_denied(too_high);
+    assert_eq!(listed(&workspace, "id").await, [] as [Value; 0]);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn the_later_of_two_for_one_address_remains() {
+    let workspace = Workspace::new().await;
+    let sent = json!([
+        { "target_email": "ann@x.example", "level": 8 },
+        { "target_email": "bob@x.example" },
+        { "target_email": "Ann@x.example", "first_name": "Ann" },
+        { "target_email": "bob@x.example", "level": 15 },
+        { "target_email": "bob@x.example", "combine_pending_invites": true },
+    ]);
+    workspace.owner.post(&invites(&workspace, "bulk/"), sent).await.assert_empty(200);
+    assert_eq!(listed(&workspace, "target_email").await, ["bob@x.example", "Ann@x.example"]);
+    assert_eq!(listed(&workspace, "level").await, [15, 1]);
+    workspace.assert_file_valid().await;
+}

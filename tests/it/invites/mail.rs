@@ -1,0 +1,199 @@
+//! Tests of the mails about invites and new members, with a mail server.
+
+use std::time::Duration;
+
+use mail_parser::MimeHeaders;
+use serde_json::{Value, json};
+use steward::config::Config;
+use steward::resources::members::Level;
+
+use crate::invites::{invite, invites};
+use crate::signup::Offer;
+use crate::support::smtp::{Mail, MailServer, ServerBehavior};
+use crate::support::{OWNER, Workspace, with_clock};
+
+fn with_server(mut config: Config, server: &MailServer) -> Config {
+    config.mail.smtp_url = Some(server.url().parse().expect("a URL"));
+    config.mail.smtp_from = Some("Steward <steward@corp.example>".to_owned());
+    config.public_url = Some("https://admin.corp.example".to_owned());
+    config
+}
+
+async fn workspace(server: &MailServer) -> Workspace {
+    Workspace::with(with_server(Config::default(), server)).await
+}
+
+/// Returns the text and the HTML of a mail.
+fn bodies(mail: &Mail) -> (String, String) {
+    let parsed = mail.parsed();
+    let part =
+        |at| parsed.part(at).expect("a part").text_contents().expect("text").replace("\r\n", "\n");
+    let kind = |at| {
+        parsed
+            .part(at)
+            .and_then(MimeHeaders::content_type)
+            .and_then(|kind| kind.subtype().map(str::to_owned))
+    };
+    assert_eq!((kind(1).as_deref(), kind(2).as_deref()), (Some("plain"), Some("html")));
+    (part(1), part(2))
+}
+
+/// Returns the invite that the link in a mail opens.
+fn offered(mail: &Mail) -> Offer {
+    let (text, _) = bodies(mail);
+    let link = text
+        .lines()
+        .find(|line| line.starts_with("https://admin.corp.example/signup/"))
+        .expect("a link");
+    let (path, token) = link.split_once("?token=").expect("a token");
+    let id = path.rsplit('/').next().expect("an id");
+    Offer { path: format!("/api/signup/{id}/"), token: token.to_owned() }
+}
+
+#[tokio::test]
+async fn an_invite_reaches_its_address_and_its_token_proves_it() {
+    let mut server = MailServer::start();
+    let (config, _) = with_clock();
+    let workspace = Workspace::with(with_server(config, &server)).await;
+    let sent = json!({ "target_email": "Ann@x.example", "first_name": "Ann", "message": "See you\n  soon!" });
+    let made = invite(&workspace.owner, &workspace, sent).await;
+    assert_eq!((&made["emailing_attempt_made"], &made["accept_url"]), (&json!(true), &Value::Null));
+    let mail = server.mail().await;
+    assert_eq!(
+        (mail.from.as_str(), mail.to.as_slice()),
+        ("steward@corp.example", ["Ann@x.example".to_owned()].as_slice())
+    );
+    assert_eq!(mail.subject(), "Olga invites you to Corp");
+    let (text, html) = bodies(&mail);
+    let offer = offered(&mail);
+    let id = made["id"].as_str().expect("an id");
+    assert_eq!(offer.path, format!("/api/signup/{id}/"));
+    let link = format!("https://admin.corp.example/signup/{id}?token={}", offer.token);
+    assert_eq!(
+        text,
+        format!(
+            "Hello Ann,\n\nOlga invites you to join Corp.\n\nThey write:\n\nSee you\n  soon!\n\n\
+             Accept the invite before 2023-11-17 22:13 UTC:\n\n{link}\n\n\
+             Do not share this link. If you did not expect this mail, you can ignore it.",
+        )
+    );
+    assert!(
+        html.contains(&format!("<a href=\"{link}\"")) && html.contains("See you\n  soon!"),
+        "{html}"
+    );
+    // The token in the mail differs from the one in the operator's link.
+    let by_hand = workspace
+        .run_operation(steward::operator::Operation::InviteLink { id: id.parse().expect("an id") })
+        .await;
+    assert_ne!(Offer::of(&by_hand).token, offer.token);
+    let body = offer.accept(&workspace.anonymous(), json!({ "first_name": "Ann" })).await.ok();
+    assert_eq!(body["is_email_verified"], true);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn what_people_write_stays_text() {
+    let mut server = MailServer::start();
+    let workspace = workspace(&server).await;
+    let injected = "x\r\nBcc: eve@evil.example\r\n\r\n<b>";
+    let renamed = json!({ "name": "Corp\r\nBcc: eve@evil.example <i>" });
+    workspace.owner.patch(&workspace.organization(""), renamed).await.ok();
+    workspace.owner.patch("/api/users/@me/", json!({ "first_name": "Olga\nX: y" })).await.ok();
+    let sent = json!({
+        "target_email": "ann@bücher.example", "first_name": "<script>\r\nBcc: e@x\n\nGo",
+        "message": format!("{injected}<img src=x onerror=alert(1)>\r\n.\r\nQUIT\r\n{{{{ it.url }}}}"),
+    });
+    invite(&workspace.owner, &workspace, sent).await;
+    let mail = server.mail().await;
+    assert_eq!(mail.to, ["ann@xn--bcher-kva.example"]);
+    assert_eq!(mail.subject(), "Olga X: y invites you to Corp Bcc: eve@evil.example <i>");
+    let names: Vec<_> =
+        mail.parsed().headers().iter().map(|header| header.name().to_owned()).collect();
+    assert!(
+        !names.iter().any(|name| ["bcc", "x"].contains(&name.to_lowercase().as_str())),
+        "{names:?}"
+    );
+    let (text, html) = bodies(&mail);
+    assert!(text.contains("<img src=x onerror=alert(1)>\n.\nQUIT\n{{ it.url }}"), "{text}");
+    assert!(text.starts_with("Hello <script> Bcc: e@x Go,\n"), "{text}");
+    assert!(text.contains("Accept the invite before"), "the text after the dot is missing");
+    for tag in ["<script", "<img", "<b>", "<i>"] {
+        assert!(!html.contains(tag), "{tag} in {html}");
+    }
+    assert!(html.contains("&#60;img src=x onerror=alert(1)&#62;"), "{html}");
+    server.has_no_more();
+}
+
+#[tokio::test]
+async fn an_invite_that_was_taken_back_or_replaced_is_not_mailed_any_more() {
+    let mut server = MailServer::start();
+    let (config, clock) = with_clock();
+    let workspace = Workspace::with(with_server(config, &server)).await;
+    server.next([ServerBehavior::Later, ServerBehavior::Later]);
+    let gone =
+        invite(&workspace.owner, &workspace, json!({ "target_email": "gone@x.example" })).await;
+    server.mail().await;
+    let old =
+        invite(&workspace.owner, &workspace, json!({ "target_email": "ann@x.example" })).await;
+    server.mail().await;
+    let path = invites(&workspace, &format!("{}/", gone["id"].as_str().expect("an id")));
+    workspace.owner.delete(&path).await.assert_empty(204);
+    let new =
+        invite(&workspace.owner, &workspace, json!({ "target_email": "ann@x.example" })).await;
+    let mail = server.mail().await;
+    let id = new["id"].as_str().expect("an id");
+    assert_eq!(offered(&mail).path, format!("/api/signup/{id}/"));
+    assert_ne!(old["id"], new["id"]);
+    clock.advance(Duration::from_hours(2));
+    // A mail that was still queued would arrive before this one.
+    invite(&workspace.owner, &workspace, json!({ "target_email": "last@x.example" })).await;
+    assert_eq!(server.mail().await.to, ["last@x.example"]);
+    server.has_no_more();
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn those_who_run_the_organization_hear_of_who_joins() {
+    let mut server = MailServer::start();
+    let workspace = workspace(&server).await;
+    workspace.member("adam", Level::Admin).await;
+    workspace.member("mia", Level::Member).await;
+    let off = workspace.member("off", Level::Owner).await;
+    workspace
+        .run_operation(steward::operator::Operation::UserSetActive {
+            email: "off@corp.example".to_owned(),
+            active: false,
+        })
+        .await;
+    assert_eq!(off.get("/api/users/@me/").await.status, 401);
+    let join = async |email: &str| {
+        let sent = json!({ "target_email": email, "level": 8, "send_email": false });
+        let offer = Offer::of(&invite(&workspace.owner, &workspace, sent).await);
+        let fields = json!({ "first_name": "Ann", "last_name": "Lee" });
+        offer.accept(&workspace.anonymous(), fields).await.ok();
+    };
+    join("ann@x.example").await;
+    let (one, two) = (server.mail().await, server.mail().await);
+    let mut to = [one.to[0].as_str(), two.to[0].as_str()];
+    to.sort_unstable();
+    assert_eq!(to, ["adam@corp.example", OWNER]);
+    assert_eq!(one.subject(), "Ann Lee has joined Corp");
+    let (text, html) = bodies(&one);
+    assert_eq!(
+        text,
+        "Hello,\n\nAnn Lee (ann@x.example) has joined Corp.\n\nYou receive this mail because you are an admin or owner \
+         of Corp.\nTo disable these mails, set is_member_join_email_enabled of the organization to false."
+    );
+    assert!(
+        html.contains("<strong>Ann Lee</strong> (ann@x.example) has joined <strong>Corp</strong>."),
+        "{html}"
+    );
+
+    let off = json!({ "is_member_join_email_enabled": false });
+    workspace.owner.patch(&workspace.organization(""), off).await.ok();
+    join("bob@x.example").await;
+    invite(&workspace.owner, &workspace, json!({ "target_email": "last@x.example" })).await;
+    assert_eq!(server.mail().await.to, ["last@x.example"]);
+    server.has_no_more();
+    workspace.assert_file_valid().await;
+}

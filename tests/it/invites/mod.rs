@@ -1,0 +1,355 @@
+//! Tests of invites: creating, listing and deleting them, and the permissions and errors.
+
+mod access;
+mod bulk;
+mod mail;
+
+use std::time::Duration;
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use steward::resources::members::Level;
+
+pub use crate::support::invites::{invite, invites, listed, with_mail};
+use crate::support::{OWNER, Workspace, redacted, with_clock};
+
+const TOO_HIGH: &str = "You cannot invite a user with a higher permission level than your own.";
+const NOT_ALLOWED: &str = "You do not have permission to perform this action.";
+const MEMBER_ALREADY: &str = "A user with this email address already belongs to the organization.";
+
+#[tokio::test]
+async fn an_invite_is_shown_whole_and_listed_newest_first() {
+    let workspace = Workspace::new().await;
+    let sent = json!({
+        "target_email": " Ann.Lee@Example.COM ", "first_name": " Ann ", "level": "8",
+        "message": "Join us!\nSoon.", "private_project_access": [], "send_email": "false",
+        "combine_pending_invites": true, "is_expired": true, "created_by": null, "id": "mine",
+    });
+    let made = invite(&workspace.owner, &workspace, sent).await;
+    let me = workspace.owner.get("/api/users/@me/").await.ok();
+    let owner =
+        &workspace.owner.get(&workspace.organization("members/")).await.ok()["results"][0]["user"];
+    let link = made["accept_url"].as_str().expect("a link").to_owned();
+    let id = made["id"].as_str().expect("an id").to_owned();
+    assert_eq!(
+        made,
+        json!({
+            "id": id,
+            "target_email": "Ann.Lee@example.com",
+            "first_name": "Ann",
+            "emailing_attempt_made": false,
+            "level": 8,
+            "created_at": made["created_at"],
+            "updated_at": made["created_at"],
+            "message": "Join us!\nSoon.",
+            "private_project_access": [],
+            "send_email": false,
+            "combine_pending_invites": true,
+            "is_expired": false,
+            "created_by": owner,
+            "accept_url": link,
+        })
+    );
+    assert_eq!(owner["id"], me["id"]);
+    assert!(link.starts_with(&format!("http://127.0.0.1:8000/signup/{id}?token=")), "{link}");
+
+    let plain =
+        invite(&workspace.owner, &workspace, json!({ "target_email": "bob@x.example" })).await;
+    let mut shown = plain.clone();
+    shown.as_object_mut().expect("an object").remove("accept_url");
+    let list = workspace.owner.get(&invites(&workspace, "")).await.ok();
+    assert_eq!(list["results"][0], shown, "a list contains no link");
+    assert_eq!(
+        redacted(shown),
+        json!({
+            "id": "[id]", "target_email": "bob@x.example", "first_name": "", "emailing_attempt_made": false,
+            "level": 1, "created_at": "[created_at]", "updated_at": "[updated_at]", "message": null,
+            "private_project_access": [], "send_email": true, "combine_pending_invites": false,
+            "is_expired": false, "created_by": redacted(owner.clone()),
+        })
+    );
+    assert_eq!(listed(&workspace, "target_email").await, ["bob@x.example", "Ann.Lee@example.com"]);
+    let page = workspace.owner.get(&invites(&workspace, "?limit=1&offset=1")).await.ok();
+    assert_eq!((&page["count"], &page["results"][0]["id"]), (&json!(2), &json!(id)));
+    assert!(page["next"].is_null() && page["previous"].is_string());
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_mail_is_attempted_where_there_is_a_server_and_it_is_asked_for() {
+    let workspace = Workspace::with(with_mail()).await;
+    let asked =
+        invite(&workspace.owner, &workspace, json!({ "target_email": "a@x.example" })).await;
+    assert_eq!(
+        (&asked["emailing_attempt_made"], &asked["accept_url"]),
+        (&json!(true), &Value::Null)
+    );
+    let sent = json!({ "target_email": "b@x.example", "send_email": false });
+    let not = invite(&workspace.owner, &workspace, sent).await;
+    assert_eq!(not["emailing_attempt_made"], false);
+    assert!(not["accept_url"].is_string());
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn fields_are_checked_in_their_order() {
+    let workspace = Workspace::new().await;
+    let path = invites(&workspace, "");
+    let blank = "This field may not be blank.";
+    let address = "Enter a valid email address.";
+    let ok = "a@x.example";
+    for (sent, attr, code, detail) in [
+        (json!({ "first_name": [] }), "target_email", "required", "This field is required."),
+        (json!({ "target_email": null }), "target_email", "null", "This field may not be null."),
+        (json!({ "target_email": "  " }), "target_email", "blank", blank),
+        (json!({ "target_email": "ann" }), "target_email", "invalid_input", address),
+        (json!({ "target_email": "a@b" }), "target_email", "invalid_input", address),
+        (
+            json!({ "target_email": "a@x.example\r\nBcc: b@x.example" }),
+            "target_email",
+            "invalid_input",
+            address,
+        ),
+        (
+            json!({ "target_email": format!("a@{}.example", "x".repeat(10_000)) }),
+            "target_email",
+            "max_length",
+            "Ensure this field has no more than 254 characters.",
+        ),
+        (
+            json!({ "target_email": ok, "first_name": "x".repeat(31) }),
+            "first_name",
+            "max_length",
+            "Ensure this field has no more than 30 characters.",
+        ),
+        (
+            json!({ "target_email": ok, "first_name": null }),
+            "first_name",
+            "null",
+            "This field may not be null.",
+        ),
+        (
+            json!({ "target_email": ok, "level": 2 }),
+            "level",
+            "invalid_choice",
+            "\"2\" is not a valid choice.",
+        ),
+        (
+            json!({ "target_email": ok, "level": null }),
+            "level",
+            "null",
+            "This field may not be null.",
+        ),
+        (
+            json!({ "target_email": ok, "message": "x".repeat(1001) }),
+            "message",
+            "max_length",
+            "Ensure this field has no more than 1000 characters.",
+        ),
+        (
+            json!({ "target_email": ok, "message": "a\u{0}b" }),
+            "message",
+            "null_characters_not_allowed",
+            "Null characters are not allowed.",
+        ),
+        (
+            json!({ "target_email": ok, "send_email": "maybe" }),
+            "send_email",
+            "invalid_input",
+            "Must be a valid boolean.",
+        ),
+        (
+            json!({ "target_email": ok, "combine_pending_invites": 3 }),
+            "combine_pending_invites",
+            "invalid_input",
+            "Must be a valid boolean.",
+        ),
+    ] {
+        workspace.owner.post(&path, sent).await.assert_invalid(attr, code, detail);
+    }
+    workspace
+        .owner
+        .post(&path, json!([]))
+        .await
+        .assert_invalid_body("invalid_input", "Invalid data. Expected a dictionary, but got list.");
+    assert_eq!(listed(&workspace, "id").await, [] as [Value; 0]);
+}
+
+#[tokio::test]
+async fn nobody_invites_above_their_own_level() {
+    let workspace = Workspace::new().await;
+    let path = invites(&workspace, "");
+    let member = workspace.member("ann", Level::Member).await;
+    let admin = workspace.member("adam", Level::Admin).await;
+    for (caller, level) in [(&member, 8), (&member, 15), (&admin, 15)] {
+        // The level is checked before the other fields.
+        caller.post(&path, json!({ "level": level })).await.assert_denied(TOO_HIGH);
+    }
+    for (caller, level) in [(&member, 1), (&admin, 8), (&workspace.owner, 15)] {
+        let sent = json!({ "target_email": format!("new{level}@x.example"), "level": level });
+        assert_eq!(invite(caller, &workspace, sent).await["level"], level);
+    }
+}
+
+#[tokio::test]
+async fn plain_members_invite_only_where_the_organization_lets_them() {
+    let workspace = Workspace::new().await;
+    let member = workspace.member("ann", Level::Member).await;
+    let admin = workspace.member("adam", Level::Admin).await;
+    let sent = json!({ "target_email": "a@x.example" });
+    let known = invite(&member, &workspace, sent.clone()).await;
+    let closed = json!({ "members_can_invite": false });
+    workspace.owner.patch(&workspace.organization(""), closed).await.ok();
+    for rest in ["", "bulk/"] {
+        // The request fails before its body is checked.
+        member.post(&invites(&workspace, rest), json!({})).await.assert_denied(NOT_ALLOWED);
+        let headers = [("content-type", "text/plain")];
+        let text = member.fetch(Method::POST, &invites(&workspace, rest), &headers, "x").await;
+        text.assert_denied(NOT_ALLOWED);
+    }
+    invite(&admin, &workspace, sent.clone()).await;
+    admin.post(&invites(&workspace, "bulk/"), json!([sent])).await.assert_empty(200);
+    assert_eq!(listed(&workspace, "target_email").await, ["a@x.example"]);
+    // Members without permission to invite may still list and delete invites.
+    let list = member.get(&invites(&workspace, "")).await.ok();
+    let id = list["results"][0]["id"].as_str().expect("an id").to_owned();
+    assert_ne!(json!(id), known["id"]);
+    member.delete(&invites(&workspace, &format!("{id}/"))).await.assert_empty(204);
+}
+
+#[tokio::test]
+async fn members_of_the_organization_are_not_invited() {
+    let workspace = Workspace::new().await;
+    let path = invites(&workspace, "");
+    for address in [OWNER, "Owner@corp.example"] {
+        let answer = workspace.owner.post(&path, json!({ "target_email": address })).await;
+        answer.assert_invalid_body("invalid_input", MEMBER_ALREADY);
+    }
+    // A user that belongs only to another organization can be invited.
+    workspace.outsider("eve").await;
+    invite(&workspace.owner, &workspace, json!({ "target_email": "eve@other.example" })).await;
+}
+
+#[tokio::test]
+async fn bots_that_no_list_shows_are_not_invited() {
+    let workspace = Workspace::new().await;
+    for address in ["ghost@posthogbot.user", "Ghost@PosthogBot.User"] {
+        let answer = workspace
+            .owner
+            .post(&invites(&workspace, ""), json!({ "target_email": address }))
+            .await;
+        answer.assert_invalid("target_email", "invalid_input", "Enter a valid email address.");
+    }
+}
+
+#[tokio::test]
+async fn however_a_domain_is_spelled_it_is_one_address() {
+    let workspace = Workspace::new().await;
+    for address in
+        ["a@bücher.example", "A@BÜCHER.example", "a@xn--bcher-kva.example", "a@ｂücher.example"]
+    {
+        invite(&workspace.owner, &workspace, json!({ "target_email": address })).await;
+    }
+    assert_eq!(listed(&workspace, "target_email").await, ["a@bücher.example"]);
+}
+
+#[tokio::test]
+async fn a_new_invite_takes_the_place_of_the_old_one() {
+    let (config, clock) = with_clock();
+    let workspace = Workspace::with(config).await;
+    let sent = |address: &str, level: i64| json!({ "target_email": address, "level": level });
+    let first = invite(&workspace.owner, &workspace, sent("ann@x.example", 15)).await;
+    invite(&workspace.owner, &workspace, sent("bob@x.example", 1)).await;
+    clock.advance(Duration::from_hours(72));
+    assert_eq!(listed(&workspace, "is_expired").await, [true, true]);
+    invite(&workspace.owner, &workspace, sent("ANN@x.example", 8)).await;
+    let last = invite(&workspace.owner, &workspace, sent("ann@x.example", 1)).await;
+    assert_eq!(listed(&workspace, "target_email").await, ["ann@x.example", "bob@x.example"]);
+    assert_eq!(listed(&workspace, "level").await, [json!(1), json!(1)]);
+    assert_eq!(listed(&workspace, "is_expired").await, [false, true]);
+    let gone = invites(&workspace, &format!("{}/", first["id"].as_str().expect("an id")));
+    workspace.owner.delete(&gone).await.assert_not_found("Not found.");
+    assert_eq!(listed(&workspace, "id").await[0], last["id"]);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn an_invite_expires_when_its_time_is_over() {
+    let (mut config, clock) = with_clock();
+    config.invite_ttl = Duration::from_mins(1);
+    let workspace = Workspace::with(config).await;
+    invite(&workspace.owner, &workspace, json!({ "target_email": "ann@x.example" })).await;
+    clock.advance(Duration::from_micros(59_999_999));
+    assert_eq!(listed(&workspace, "is_expired").await, [false]);
+    clock.advance(Duration::from_micros(1));
+    assert_eq!(listed(&workspace, "is_expired").await, [true]);
+}
+
+#[tokio::test]
+async fn a_combining_invite_takes_over_what_a_pending_one_gives() {
+    let (config, clock) = with_clock();
+    let workspace = Workspace::with(config).await;
+    let member = workspace.member("ann", Level::Member).await;
+    let sent = |level: i64| json!({ "target_email": "new@x.example", "level": level, "combine_pending_invites": true });
+    // Without a pending invite, the new one gets its own values.
+    assert_eq!(invite(&workspace.owner, &workspace, sent(8)).await["level"], 8);
+    assert_eq!(invite(&workspace.owner, &workspace, sent(1)).await["level"], 8);
+    // A plain member cannot grant more than the own level.
+    assert_eq!(invite(&member, &workspace, sent(1)).await["level"], 1);
+    // An expired invite is not combined.
+    invite(&workspace.owner, &workspace, sent(15)).await;
+    clock.advance(Duration::from_hours(72));
+    assert_eq!(invite(&workspace.owner, &workspace, sent(1)).await["level"], 1);
+    // Without the flag, nothing is combined.
+    invite(&workspace.owner, &workspace, sent(15)).await;
+    let mut plain = sent(8);
+    plain["combine_pending_invites"] = json!(false);
+    assert_eq!(invite(&workspace.owner, &workspace, plain).await["level"], 8);
+    assert_eq!(listed(&workspace, "level").await, [8]);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn any_member_takes_any_invite_back() {
+    let workspace = Workspace::new().await;
+    let member = workspace.member("ann", Level::Member).await;
+    let sent = json!({ "target_email": "new@x.example", "level": 15 });
+    let made = invite(&workspace.owner, &workspace, sent).await;
+    let one = invites(&workspace, &format!("{}/", made["id"].as_str().expect("an id")));
+    // A single invite can only be deleted, not read or updated.
+    for method in [Method::GET, Method::PUT, Method::PATCH] {
+        let answer = member.send(method.clone(), &one, None).await;
+        assert_eq!(answer.headers["allow"], "DELETE, OPTIONS");
+        let text = format!("Method \"{method}\" not allowed.");
+        answer.assert_error(405, "invalid_request", "method_not_allowed", &text, None);
+    }
+    let (eve, _) = workspace.outsider("eve").await;
+    for method in [Method::GET, Method::DELETE] {
+        eve.send(method, &one, None).await.assert_denied(NOT_ALLOWED);
+    }
+    let elsewhere = "/api/organizations/@current/invites/";
+    let id = made["id"].as_str().expect("an id");
+    eve.delete(&format!("{elsewhere}{id}/")).await.assert_not_found("Not found.");
+    member.delete(&one).await.assert_empty(204);
+    for path in [&one, &invites(&workspace, "abc/"), &invites(&workspace, "1/")] {
+        member.delete(path).await.assert_not_found("Not found.");
+    }
+    assert_eq!(listed(&workspace, "id").await, [] as [Value; 0]);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn invites_go_with_their_organization() {
+    let workspace = Workspace::new().await;
+    let made =
+        invite(&workspace.owner, &workspace, json!({ "target_email": "new@x.example" })).await;
+    let signup = format!("/api/signup/{}/", made["id"].as_str().expect("an id"));
+    workspace.anonymous().get(&signup).await.ok();
+    workspace.owner.delete(&workspace.organization("")).await.assert_empty(204);
+    workspace
+        .anonymous()
+        .get(&signup)
+        .await
+        .assert_invalid_body("invalid_input", "The provided invite ID is not valid.");
+    workspace.assert_file_valid().await;
+}

@@ -1,0 +1,339 @@
+//! The OpenAPI document: it is complete, consistent, and served correctly. All other tests verify that it is true,
+//! because the test client checks every response against it.
+
+mod forms;
+
+use std::collections::BTreeSet;
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use steward::router::routes;
+
+use crate::support::Workspace;
+use crate::support::contract::contract;
+
+/// Collects every member called `name` at any depth of `value`.
+fn all<'v>(value: &'v Value, name: &str, out: &mut Vec<&'v Value>) {
+    match value {
+        Value::Object(members) => {
+            out.extend(members.get(name));
+            members.values().for_each(|member| all(member, name, out));
+        }
+        Value::Array(items) => items.iter().for_each(|item| all(item, name, out)),
+        _ => {}
+    }
+}
+
+/// Returns the operations of the document, each with its path and method.
+fn operations() -> impl Iterator<Item = (&'static str, &'static str, &'static Value)> {
+    let contract = contract();
+    contract.operations().iter().map(|it| {
+        let operation = contract.document.pointer(&it.pointer).expect("an operation");
+        (it.path.as_str(), it.method.as_str(), operation)
+    })
+}
+
+#[test]
+fn the_document_holds_exactly_what_is_served() {
+    let served: BTreeSet<(String, String)> = routes()
+        .specs()
+        .iter()
+        .map(|row| (row.path.to_owned(), row.method.as_str().to_lowercase()))
+        .collect();
+    let told: BTreeSet<(String, String)> =
+        operations().map(|(path, method, _)| (path.to_owned(), method.to_owned())).collect();
+    assert_eq!(served, told);
+}
+
+#[test]
+fn every_operation_has_a_name_of_its_own_a_noun_and_a_sentence() {
+    let mut names = BTreeSet::new();
+    let tags = contract().document["tags"].as_array().expect("tags");
+    for (path, method, operation) in operations() {
+        let name = operation["operationId"].as_str().expect("a name");
+        assert!(names.insert(name), "{name} is named twice");
+        let summary = operation["summary"].as_str().expect("a summary");
+        assert!(summary.ends_with('.') && summary.len() > 3, "{method} {path}: {summary:?}");
+        let tag = &operation["tags"][0];
+        assert!(
+            tags.iter().any(|it| it["name"] == *tag && it["description"] != ""),
+            "{name}: {tag}"
+        );
+    }
+}
+
+#[test]
+fn every_reference_leads_somewhere_and_everything_shared_is_used() {
+    let document = &contract().document;
+    let mut references = Vec::new();
+    all(document, "$ref", &mut references);
+    let places: BTreeSet<&str> =
+        references.iter().map(|place| place.as_str().expect("a place")).collect();
+    for place in &places {
+        let pointer = place.strip_prefix('#').expect("a place in the document");
+        assert!(document.pointer(pointer).is_some(), "{place} leads nowhere");
+    }
+    for (kind, components) in document["components"].as_object().expect("components") {
+        for name in components.as_object().expect("components").keys() {
+            let place = format!("#/components/{kind}/{name}");
+            // No operation refers to `MethodNotAllowed`: it is the response to a method that a path lacks.
+            let known = kind == "securitySchemes" || name == "MethodNotAllowed";
+            assert!(known || places.contains(place.as_str()), "{place} is not used");
+        }
+    }
+}
+
+#[test]
+fn every_schema_is_one() {
+    let document = &contract().document;
+    for name in document["components"]["schemas"].as_object().expect("schemas").keys() {
+        let schema = &document["components"]["schemas"][name];
+        assert!(jsonschema::draft202012::meta::is_valid(schema), "{name}");
+        contract().schema(&format!("/components/schemas/{name}"));
+    }
+}
+
+#[test]
+fn what_is_answered_is_told_to_the_last_member() {
+    let document = &contract().document;
+    let mut shown = BTreeSet::new();
+    for (_, _, operation) in operations() {
+        let mut places = Vec::new();
+        all(&operation["responses"], "$ref", &mut places);
+        shown.extend(places.into_iter().filter_map(Value::as_str));
+    }
+    let schemas = shown.iter().filter_map(|place| place.strip_prefix("#/components/schemas/"));
+    let mut seen = 0;
+    for name in schemas {
+        let schema = &document["components"]["schemas"][name];
+        assert_eq!(schema["additionalProperties"], false, "{name} is open");
+        let described = schema["description"].as_str().is_some_and(|text| !text.is_empty());
+        assert!(described, "{name} is not described");
+        for (member, property) in schema["properties"].as_object().expect("members") {
+            let only_of_removed = name == "DashboardSummary" && member.starts_with("deleted_");
+            let required = schema["required"].as_array().expect("a list").contains(&json!(member));
+            assert_ne!(required, only_of_removed, "{name}.{member}");
+            assert!(property.is_object(), "{name}.{member}");
+        }
+        seen += 1;
+    }
+    assert!(seen > 20, "{seen}");
+}
+
+#[test]
+fn every_body_has_an_example_that_its_schema_takes() {
+    let mut seen = 0;
+    for (path, method, operation) in operations() {
+        let body = &operation["requestBody"]["content"]["application/json"];
+        if body.is_null() {
+            continue;
+        }
+        let example = body.get("example").unwrap_or_else(|| panic!("{method} {path}: no example"));
+        let place = format!("/paths/{}/{method}", path.replace('/', "~1"));
+        let place = format!("{place}/requestBody/content/application~1json/schema");
+        let errors: Vec<String> =
+            contract().schema(&place).iter_errors(example).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{method} {path}: {errors:?}");
+        seen += 1;
+    }
+    assert!(seen > 10, "{seen}");
+}
+
+#[test]
+fn every_refusal_has_an_example_that_its_schema_takes() {
+    for (name, response) in
+        contract().document["components"]["responses"].as_object().expect("them")
+    {
+        let content = &response["content"]["application/json"];
+        let schema = contract()
+            .schema(&format!("/components/responses/{name}/content/application~1json/schema"));
+        let examples = content["examples"].as_object().expect("examples");
+        assert!(!examples.is_empty(), "{name}");
+        for example in examples.values() {
+            assert!(schema.is_valid(&example["value"]), "{name}: {example}");
+        }
+        let other = json!({"type": "server_error", "code": "blank", "detail": "", "attr": null});
+        assert!(!schema.is_valid(&other), "{name} takes anything");
+    }
+}
+
+#[test]
+fn every_parameter_of_a_path_has_a_type() {
+    let document = &contract().document;
+    for (path, method, operation) in operations() {
+        let named: BTreeSet<&str> =
+            path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
+        let mut told = BTreeSet::new();
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            let parameter = match parameter["$ref"].as_str() {
+                Some(place) => document.pointer(&place[1..]).expect("a parameter"),
+                None => parameter,
+            };
+            if parameter["in"] == "path" {
+                assert_eq!(parameter["required"], true);
+                let name = parameter["name"].as_str().expect("a name");
+                let schema = &parameter["schema"];
+                let typed = schema["type"] == "integer" || schema["type"] == "string";
+                assert!(typed, "{method} {path}: {name}");
+                let is_id = schema["type"] == "integer" || schema["format"] == "uuid";
+                assert!(name != "id" || is_id, "{method} {path}: say what {{id}} is");
+                told.insert(name);
+            }
+        }
+        assert_eq!(named, told, "{method} {path}");
+    }
+}
+
+#[test]
+fn an_operation_asks_for_a_key_with_its_scope_unless_it_is_open() {
+    for row in routes().specs() {
+        let place = format!(
+            "/paths/{}/{}",
+            row.path.replace('/', "~1"),
+            row.method.as_str().to_lowercase()
+        );
+        let operation = contract().document.pointer(&place).expect("an operation");
+        let scopes: Vec<&str> = row.requirements.scope.into_iter().collect();
+        let expected = match (row.requirements.public, row.requirements.optional) {
+            (None, _) => json!([{ "key": scopes }]),
+            (Some(_), true) => json!([{}, { "key": scopes }]),
+            (Some(_), false) => json!([]),
+        };
+        assert_eq!(operation["security"], expected, "{}", row.operation);
+    }
+}
+
+fn operation(name: &str) -> &'static Value {
+    let found = operations().map(|(_, _, operation)| operation);
+    found.into_iter().find(|it| it["operationId"] == name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// Returns the last segment of each reference.
+fn named<'v>(references: impl IntoIterator<Item = &'v Value>) -> Vec<&'v str> {
+    let places = references.into_iter().filter_map(|it| it["$ref"].as_str());
+    places.filter_map(|place| place.rsplit('/').next()).collect()
+}
+
+#[test]
+fn conditions_and_retries_are_told_where_they_hold() {
+    const TOLD: [(&str, &[&str], &[&str]); 9] = [
+        ("dashboards_retrieve", &["IfNoneMatch"], &["304"]),
+        ("dashboards_partial_update", &["IfMatch"], &["400", "408", "412", "413", "415"]),
+        ("dashboards_move_tile_partial_update", &["IfMatch"], &["412"]),
+        ("domains_destroy", &["IfMatch"], &["412"]),
+        ("dashboards_create", &["IdempotencyKey"], &["422"]),
+        ("signup_create", &["IdempotencyKey"], &["400", "401", "422"]),
+        ("dashboards_list", &[], &["401", "403", "404", "429", "500", "503"]),
+        ("dashboards_destroy", &[], &["405"]),
+        ("dashboards_access_controls_update", &[], &["204", "400"]),
+    ];
+    for (name, headers, statuses) in TOLD {
+        let operation = operation(name);
+        let parameters = named(operation["parameters"].as_array().into_iter().flatten());
+        for header in ["IfMatch", "IfNoneMatch", "IdempotencyKey"] {
+            assert_eq!(parameters.contains(&header), headers.contains(&header), "{name}: {header}");
+        }
+        for status in statuses {
+            assert!(operation["responses"].get(status).is_some(), "{name}: {status}");
+        }
+    }
+    let sent = |name: &str, status: &str| {
+        let headers = operation(name)["responses"][status]["headers"].as_object().expect("headers");
+        headers.keys().map(String::as_str).collect::<Vec<_>>()
+    };
+    let limits = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
+    let with = |first: &[&'static str]| [&["X-Request-Id"], first, &limits].concat();
+    assert_eq!(sent("dashboards_retrieve", "304"), with(&["ETag"]));
+    assert_eq!(sent("dashboards_create", "201"), with(&["ETag", "Idempotent-Replayed"]));
+    assert_eq!(sent("dashboards_list", "200"), with(&[]));
+    assert_eq!(sent("domains_verify_create", "200"), with(&["Idempotent-Replayed"]));
+    assert_eq!(sent("shared_retrieve", "200"), ["X-Request-Id"]);
+    let throttled = &contract().document["components"]["responses"]["TooManyRequests"]["headers"];
+    assert!(throttled.get("Retry-After").is_some() && throttled.get("RateLimit-Reset").is_some());
+}
+
+#[test]
+fn a_refusal_has_one_of_five_types() {
+    let types =
+        &contract().document["components"]["schemas"]["Error"]["properties"]["type"]["enum"];
+    let five = [
+        "authentication_error",
+        "invalid_request",
+        "server_error",
+        "throttled_error",
+        "validation_error",
+    ];
+    assert_eq!(*types, json!(five));
+}
+
+#[test]
+fn what_is_made_leads_to_what_can_be_done_with_it() {
+    let mut seen = 0;
+    for (path, _, operation) in operations() {
+        let links = operation["responses"]["201"]["links"].as_object();
+        for (name, link) in links.into_iter().flatten() {
+            let (to, ..) = operations()
+                .find(|(_, _, it)| it["operationId"] == link["operationId"])
+                .unwrap_or_else(|| panic!("{path}: {name} leads nowhere"));
+            let wanted: BTreeSet<&str> =
+                to.split('/').filter_map(|it| it.strip_prefix('{')?.strip_suffix('}')).collect();
+            let given = link["parameters"].as_object().expect("parameters");
+            assert_eq!(given.keys().map(String::as_str).collect::<BTreeSet<_>>(), wanted, "{name}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "{seen}");
+    let links = &operation("dashboards_create")["responses"]["201"]["links"];
+    let expected = json!({ "project_id": "$request.path.project_id", "id": "$response.body#/id" });
+    assert_eq!(links["dashboards_retrieve"]["parameters"], expected);
+}
+
+#[tokio::test]
+async fn the_document_is_served_as_yaml_and_as_json_where_the_query_says_so() {
+    let workspace = Workspace::new().await;
+    let anyone = workspace.anonymous();
+    for path in ["/api/schema/", "/api/schema", "/api/schema/?format=yaml"] {
+        let yaml = anyone.get(path).await;
+        assert_eq!(
+            (yaml.status, &yaml.headers["content-type"]),
+            (200, &"application/vnd.oai.openapi".parse().expect("a value"))
+        );
+        let read: Value = yaml_serde::from_slice(&yaml.bytes).expect("YAML");
+        assert_eq!(read, contract().document);
+    }
+    let json = anyone.get("/api/schema/?format=json").await;
+    assert_eq!(json.headers["content-type"], "application/vnd.oai.openapi+json");
+    assert_eq!(json.headers["x-content-type-options"], "nosniff");
+    assert_eq!(json.body, contract().document);
+    anyone.get("/api/schema/?format=xml").await.assert_not_found("Not found.");
+    let head = anyone.send(Method::HEAD, "/api/schema/", None).await;
+    assert_eq!((head.status, head.bytes.len()), (200, 0));
+    assert_eq!(head.headers["content-type"], "application/vnd.oai.openapi");
+}
+
+#[tokio::test]
+async fn the_page_of_the_document_lets_nothing_in_from_elsewhere() {
+    let workspace = Workspace::new().await;
+    let anyone = workspace.anonymous();
+    for path in ["/api/docs/", "/api/docs"] {
+        let page = anyone.get(path).await;
+        assert_eq!(page.status, 200);
+        let policy = page.headers["content-security-policy"].to_str().expect("text");
+        let (_, allowed) = policy.split_once("default-src 'none';").expect("no default");
+        assert!(
+            !allowed.contains("http") && !allowed.contains('*') && !allowed.contains("unsafe-eval")
+        );
+        assert!(!allowed.split(';').any(|it| it.contains("script-src") && it.contains("unsafe")));
+        assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
+        let html = String::from_utf8(page.bytes).expect("text");
+        assert!(
+            !html.contains("http:") && !html.contains("https:") && !html.contains("=\"//"),
+            "{html}"
+        );
+    }
+    for other in
+        ["index.html", "swagger-initializer.js", "%2e%2e%2fschema", "x", "oauth2-redirect.html"]
+    {
+        anyone.get(&format!("/api/docs/{other}")).await.assert_not_found("Not found.");
+    }
+}

@@ -1,0 +1,394 @@
+//! Tests of `/api/organizations/`.
+
+mod removal;
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use steward::operator::Operation;
+use steward::resources::members::Level;
+
+use crate::support::{OWNER, Workspace, redacted};
+
+const TOO_LOW: &str = "Your organization access level is insufficient.";
+const NO_MEMBER: &str = "You do not have permission to perform this action.";
+const PROJECT_KEY: &str =
+    "API keys with scoped projects are only supported on project-based endpoints.";
+
+/// Returns the field `name` of each item of a list.
+fn column(list: &Value, name: &str) -> Vec<Value> {
+    list["results"].as_array().expect("results").iter().map(|item| item[name].clone()).collect()
+}
+
+/// Returns the full form of a new organization, as its owner sees it.
+fn fresh(name: &str, project: &Value, project_name: &str) -> Value {
+    json!({
+        "id": "[id]",
+        "name": name,
+        "slug": "[slug]",
+        "logo_media_id": null,
+        "created_at": "[created_at]",
+        "updated_at": "[updated_at]",
+        "is_member_join_email_enabled": true,
+        "enforce_2fa": null,
+        "members_can_invite": true,
+        "members_can_use_personal_api_keys": true,
+        "is_ai_data_processing_approved": null,
+        "plugins_access_level": 9,
+        "available_product_features": [],
+        "customer_id": null,
+        "membership_level": 15,
+        "teams": [{
+            "id": project,
+            "project_id": project,
+            "uuid": "[uuid]",
+            "organization": "[organization]",
+            "api_token": "[api_token]",
+            "name": project_name,
+            "completed_snippet_onboarding": false,
+            "has_completed_onboarding_for": null,
+            "ingested_event": false,
+            "is_demo": false,
+            "timezone": "UTC",
+            "access_control": false,
+        }],
+        "projects": [{
+            "id": project,
+            "organization_id": "[organization_id]",
+            "name": project_name,
+        }],
+        "metadata": { "instance_tag": "none" },
+        "member_count": 1,
+    })
+}
+
+#[tokio::test]
+async fn an_organization_shows_exactly_these_fields_everywhere() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let one = owner.get(&workspace.organization("")).await.ok();
+    assert_eq!(one["id"], json!(workspace.made.organization_id));
+    assert_eq!(one["slug"], "corp");
+    let first = json!(workspace.made.project_id);
+    assert_eq!(redacted(one.clone()), fresh("Corp", &first, "Web"));
+    owner.get("/api/organizations/@current/").await.assert_is(200, one.clone());
+    owner.get(workspace.organization("").trim_end_matches('/')).await.assert_is(200, one.clone());
+    let list = json!({ "count": 1, "next": null, "previous": null, "results": [one] });
+    owner.get("/api/organizations/").await.assert_is(200, list.clone());
+    owner.get("/api/organizations").await.assert_is(200, list);
+}
+
+#[tokio::test]
+async fn a_list_shows_the_callers_own_oldest_first() {
+    let workspace = Workspace::new().await;
+    let (eve, _) = workspace.outsider("eve").await;
+    let member = workspace.member("ann", Level::Member).await;
+    for name in ["B", "A"] {
+        workspace.owner.post("/api/organizations/", json!({ "name": name })).await.ok();
+    }
+    let mine = workspace.owner.get("/api/organizations/").await.ok();
+    assert_eq!(column(&mine, "name"), ["Corp", "B", "A"]);
+    let hers = member.get("/api/organizations/").await.ok();
+    assert_eq!(
+        (column(&hers, "name"), column(&hers, "membership_level")),
+        (vec!["Corp".into()], vec![1.into()])
+    );
+    let foreign = eve.get("/api/organizations/").await.ok();
+    assert_eq!(column(&foreign, "name"), ["eve's"]);
+
+    let page = workspace.owner.get("/api/organizations/?limit=1&offset=1").await.ok();
+    assert_eq!((column(&page, "name"), &page["count"]), (vec!["B".into()], &json!(3)));
+    assert!(
+        page["next"].as_str().expect("a link").ends_with("/api/organizations/?limit=1&offset=2")
+    );
+    assert!(page["previous"].as_str().expect("a link").ends_with("/api/organizations/?limit=1"));
+}
+
+#[tokio::test]
+async fn creating_one_makes_an_owner_and_a_project_and_both_current() {
+    let workspace = Workspace::new().await;
+    let member = workspace.member("ann", Level::Member).await;
+    let sent = json!({ "name": "  Ann & Co. ", "slug": "mine", "id": "x", "member_count": 9 });
+    let made = member.post("/api/organizations/", sent).await;
+    assert_eq!(made.status, 201);
+    let made = made.body;
+    let project = made["teams"][0]["id"].clone();
+    assert_ne!(project, json!(workspace.made.project_id));
+    assert_eq!(made["slug"], "ann-co");
+    assert_eq!(redacted(made.clone()), fresh("Ann & Co.", &project, "Default project"));
+
+    let me = member.get("/api/users/@me/").await.ok();
+    assert_eq!((&me["organization"], &me["team"]["id"]), (&made, &project));
+    member.get("/api/organizations/@current/").await.assert_is(200, made);
+    let members = member.get("/api/organizations/@current/members/").await.ok();
+    assert_eq!((&members["count"], column(&members, "level")), (&json!(1), vec![json!(15)]));
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn the_name_of_a_new_one_is_required_and_bounded() {
+    let workspace = Workspace::new().await;
+    let long = "Ensure this field has no more than 64 characters.";
+    for (sent, code, detail) in [
+        (json!({}), "required", "This field is required."),
+        (json!({ "name": null }), "null", "This field may not be null."),
+        (json!({ "name": " " }), "blank", "This field may not be blank."),
+        (json!({ "name": true }), "invalid_input", "Not a valid string."),
+        (json!({ "name": ["A"] }), "invalid_input", "Not a valid string."),
+        (json!({ "name": "ä".repeat(65) }), "max_length", long),
+        (
+            json!({ "name": "a\0b" }),
+            "null_characters_not_allowed",
+            "Null characters are not allowed.",
+        ),
+    ] {
+        workspace
+            .owner
+            .post("/api/organizations/", sent)
+            .await
+            .assert_invalid("name", code, detail);
+    }
+    let list = workspace.owner.post("/api/organizations/", json!([{ "name": "A" }])).await;
+    list.assert_invalid_body("invalid_input", "Invalid data. Expected a dictionary, but got list.");
+    assert_eq!(workspace.owner.get("/api/organizations/").await.ok()["count"], 1);
+    for name in [json!("ä".repeat(64)), json!(5)] {
+        let made = workspace.owner.post("/api/organizations/", json!({ "name": name })).await.ok();
+        assert_eq!(made["name"], name.as_str().unwrap_or("5"));
+    }
+}
+
+#[tokio::test]
+async fn slugs_come_from_the_name_and_stay_apart() {
+    let workspace = Workspace::new().await;
+    let mut slugs = Vec::new();
+    for name in ["Corp", "Corp", "🦔", "🦔"] {
+        let made = workspace.owner.post("/api/organizations/", json!({ "name": name })).await.ok();
+        slugs.push(made["slug"].as_str().expect("a slug").to_owned());
+    }
+    assert!(slugs[0].starts_with("corp-") && slugs[1].starts_with("corp-"), "{slugs:?}");
+    slugs.push("corp".to_owned());
+    slugs.sort();
+    slugs.dedup();
+    assert_eq!(slugs.len(), 5, "{slugs:?}");
+    assert!(slugs.iter().all(|slug| !slug.is_empty()));
+}
+
+#[tokio::test]
+async fn admins_change_its_fields_and_nothing_else() {
+    let workspace = Workspace::new().await;
+    let path = workspace.organization("");
+    let admin = workspace.member("adam", Level::Admin).await;
+    let before = admin.get(&path).await.ok();
+    let logo = "018f3b9e-0000-7000-8000-000000000001";
+    let changed = json!({
+        "name": "Corp 2",
+        "logo_media_id": logo,
+        "is_member_join_email_enabled": false,
+        "enforce_2fa": true,
+        "members_can_invite": false,
+        "members_can_use_personal_api_keys": false,
+        "is_ai_data_processing_approved": true,
+    });
+    let mut sent = changed.clone();
+    let mut expected = before.clone();
+    for (name, value) in changed.as_object().expect("fields") {
+        expected[name] = value.clone();
+    }
+    for read_only in
+        ["id", "slug", "created_at", "updated_at", "membership_level", "teams", "unknown"]
+    {
+        sent[read_only] = json!("x");
+    }
+    sent["enforce_2fa"] = json!("true");
+    let after = admin.patch(&path, sent).await.ok();
+    assert_ne!(after["updated_at"], before["updated_at"]);
+    expected["updated_at"] = after["updated_at"].clone();
+    assert_eq!(after, expected);
+    admin.get(&path).await.assert_is(200, after.clone());
+
+    admin.patch(&path, json!({})).await.assert_is(200, after.clone());
+    let cleared = json!({ "logo_media_id": null, "enforce_2fa": null, "is_ai_data_processing_approved": null });
+    let cleared = admin.patch(&path, cleared).await.ok();
+    for name in ["logo_media_id", "enforce_2fa", "is_ai_data_processing_approved"] {
+        expected[name] = Value::Null;
+    }
+    expected["updated_at"] = cleared["updated_at"].clone();
+    assert_eq!(cleared, expected);
+}
+
+#[tokio::test]
+async fn a_bad_field_is_refused_and_nothing_is_changed() {
+    let workspace = Workspace::new().await;
+    let path = workspace.organization("");
+    let before = workspace.owner.get(&path).await.ok();
+    let boolean = "Must be a valid boolean.";
+    let null = "This field may not be null.";
+    for (attr, value, code, detail) in [
+        ("name", json!(""), "blank", "This field may not be blank."),
+        ("name", json!(null), "null", null),
+        (
+            "name",
+            json!("a".repeat(65)),
+            "max_length",
+            "Ensure this field has no more than 64 characters.",
+        ),
+        ("logo_media_id", json!("x"), "invalid_input", "Must be a valid UUID."),
+        ("is_member_join_email_enabled", json!(null), "null", null),
+        ("is_member_join_email_enabled", json!("maybe"), "invalid_input", boolean),
+        ("enforce_2fa", json!(2), "invalid_input", boolean),
+        ("members_can_invite", json!([]), "invalid_input", boolean),
+        ("members_can_invite", json!(null), "null", null),
+        ("members_can_use_personal_api_keys", json!(null), "null", null),
+        ("members_can_use_personal_api_keys", json!({}), "invalid_input", boolean),
+        ("is_ai_data_processing_approved", json!("x"), "invalid_input", boolean),
+    ] {
+        let mut sent = json!({ "name": "Changed" });
+        sent[attr] = value;
+        workspace.owner.patch(&path, sent).await.assert_invalid(attr, code, detail);
+    }
+    let both = json!({ "members_can_invite": 7, "name": "" });
+    let first = workspace.owner.patch(&path, both).await;
+    first.assert_invalid("name", "blank", "This field may not be blank.");
+    workspace.owner.get(&path).await.assert_is(200, before);
+}
+
+#[tokio::test]
+async fn members_may_not_change_it_and_only_owners_delete_it() {
+    let workspace = Workspace::new().await;
+    let path = workspace.organization("");
+    let member = workspace.member("ann", Level::Member).await;
+    let admin = workspace.member("adam", Level::Admin).await;
+    member.patch(&path, json!({ "name": "" })).await.assert_denied(TOO_LOW);
+    member.delete(&path).await.assert_denied(TOO_LOW);
+    admin.delete(&path).await.assert_denied(TOO_LOW);
+    assert_eq!(member.get(&path).await.ok()["name"], "Corp");
+    workspace.owner.delete(&path).await.assert_empty(204);
+    for caller in [&workspace.owner, &admin, &member] {
+        caller.get(&path).await.assert_not_found("Organization not found.");
+        assert_eq!(caller.get("/api/organizations/").await.ok()["count"], 0);
+    }
+}
+
+#[tokio::test]
+async fn outsiders_are_refused_and_unknown_ones_are_not_found() {
+    let workspace = Workspace::new().await;
+    let (eve, _) = workspace.outsider("eve").await;
+    let path = workspace.organization("");
+    eve.get(&path).await.assert_denied(NO_MEMBER);
+    eve.patch(&path, json!({ "name": "" })).await.assert_denied(NO_MEMBER);
+    eve.delete(&path).await.assert_denied(NO_MEMBER);
+    eve.send(Method::PUT, &path, None).await.assert_denied(NO_MEMBER);
+    let unknown = uuid::Uuid::max().to_string();
+    for id in [unknown.as_str(), "1", "abc", "@me", "%00", "@CURRENT"] {
+        let path = format!("/api/organizations/{id}/");
+        for method in [Method::GET, Method::PATCH, Method::DELETE, Method::PUT] {
+            eve.send(method, &path, None).await.assert_not_found("Organization not found.");
+        }
+    }
+    let narrow = workspace.key(OWNER, &["dashboard:read"]).await;
+    narrow
+        .get(&format!("/api/organizations/{unknown}/"))
+        .await
+        .assert_not_found("Organization not found.");
+    narrow.get(&path).await.assert_denied("API key missing required scope 'organization:read'");
+    let reads = workspace.key(OWNER, &["organization:read"]).await;
+    reads.get(&path).await.ok();
+    reads
+        .patch(&path, json!({}))
+        .await
+        .assert_denied("API key missing required scope 'organization:write'");
+    let put = workspace.owner.send(Method::PUT, &path, None).await;
+    assert_eq!(put.headers["allow"], "GET, PATCH, DELETE, HEAD, OPTIONS");
+    put.assert_error(
+        405,
+        "invalid_request",
+        "method_not_allowed",
+        "Method \"PUT\" not allowed.",
+        None,
+    );
+}
+
+#[tokio::test]
+async fn it_may_keep_the_keys_of_plain_members_out() {
+    let workspace = Workspace::new().await;
+    let path = workspace.organization("");
+    let member = workspace.member("ann", Level::Member).await;
+    let admin = workspace.member("adam", Level::Admin).await;
+    let kept_out = json!({ "members_can_use_personal_api_keys": false });
+    workspace.owner.patch(&path, kept_out).await.ok();
+    let text = "Organization 'Corp' does not allow using personal API keys. Contact an admin to enable personal API keys for this organization.";
+    let project = format!("/api/projects/{}/", workspace.made.project_id);
+    for closed in [&path, &workspace.organization("members/"), &project, &workspace.dashboards("")]
+    {
+        member.get(closed).await.assert_denied(text);
+        admin.get(closed).await.ok();
+    }
+    for list in ["/api/organizations/", "/api/projects/"] {
+        assert_eq!(member.get(list).await.ok()["count"], 0, "{list}");
+        assert_eq!(admin.get(list).await.ok()["count"], 1, "{list}");
+    }
+    member.get("/api/users/@me/").await.ok();
+    workspace.owner.patch(&path, json!({ "members_can_use_personal_api_keys": true })).await.ok();
+    member.get(&path).await.ok();
+}
+
+#[tokio::test]
+async fn a_key_limited_to_organizations_reaches_only_those() {
+    let workspace = Workspace::new().await;
+    let second = Operation::OrganizationCreate {
+        name: "Second".to_owned(),
+        owner: OWNER.to_owned(),
+        existing: false,
+    };
+    let second = workspace.run_operation(second).await;
+    let limits = json!({ "organizations": [workspace.made.organization_id] });
+    let limited = workspace.limited_key(OWNER, &["*"], limits).await;
+    let list = limited.get("/api/organizations/").await.ok();
+    assert_eq!((column(&list, "name"), &list["count"]), (vec!["Corp".into()], &json!(1)));
+    limited.get(&workspace.organization("")).await.ok();
+    let id = second["id"].as_str().expect("an id");
+    let refused = format!("API key does not have access to the requested organization: ID {id}.");
+    limited.get(&format!("/api/organizations/{id}/")).await.assert_denied(&refused);
+    let at_current = "API key does not have access to the requested organization.";
+    limited.get("/api/organizations/@current/").await.assert_denied(at_current);
+    let project = &second["project_id"];
+    let of_project =
+        format!("API key does not have access to the requested project: ID {project}.");
+    limited.get(&format!("/api/projects/{project}/")).await.assert_denied(&of_project);
+    // The key's limits are checked before its scopes, and also apply to lists.
+    let limits = json!({ "organizations": [workspace.made.organization_id] });
+    let narrow = workspace.limited_key(OWNER, &["user:read"], limits).await;
+    narrow.get(&format!("/api/organizations/{id}/")).await.assert_denied(&refused);
+    let missing = "API key missing required scope 'organization:read'";
+    narrow.get(&workspace.organization("")).await.assert_denied(missing);
+    let made = limited.post(&workspace.organization("projects/"), json!({})).await.ok();
+    let list = limited.get("/api/projects/").await.ok();
+    assert_eq!(column(&list, "id"), [json!(workspace.made.project_id), made["id"].clone()]);
+    assert_eq!(list["count"], 2);
+    let refused = "API keys limited to organizations or projects cannot create an organization.";
+    limited.post("/api/organizations/", json!({ "name": "New" })).await.assert_denied(refused);
+    limited.post("/api/organizations/", json!({})).await.assert_denied(refused);
+}
+
+#[tokio::test]
+async fn a_key_limited_to_projects_reaches_no_organization() {
+    let workspace = Workspace::new().await;
+    let other = workspace.owner.post(&workspace.organization("projects/"), json!({})).await.ok();
+    let limits = json!({ "projects": [workspace.made.project_id] });
+    let limited = workspace.limited_key(OWNER, &["*"], limits).await;
+    limited.get("/api/organizations/").await.assert_denied(PROJECT_KEY);
+    limited.post("/api/organizations/", json!({ "name": "New" })).await.assert_denied(PROJECT_KEY);
+    for rest in ["", "members/", "projects/"] {
+        limited.get(&workspace.organization(rest)).await.assert_denied(PROJECT_KEY);
+    }
+    limited.post(&workspace.organization("projects/"), json!({})).await.assert_denied(PROJECT_KEY);
+    limited.delete(&workspace.organization("")).await.assert_denied(PROJECT_KEY);
+    limited
+        .get(&workspace.organization(&format!("projects/{}/", workspace.made.project_id)))
+        .await
+        .ok();
+    let path = workspace.organization(&format!("projects/{}/", other["id"]));
+    let refused =
+        format!("API key does not have access to the requested project: ID {}.", other["id"]);
+    limited.get(&path).await.assert_denied(&refused);
+    limited.get(&workspace.organization("projects/999/")).await.assert_denied(PROJECT_KEY);
+}

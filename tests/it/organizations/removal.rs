@@ -1,0 +1,692 @@
+//! Tests of deleting projects and organizations: they are hidden at once, and their records are deleted in the
+//! background.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use serde_json::{Value, json};
+use steward::auth::levels::AccessLevel;
+use steward::ids::{CollaboratorId, DashboardId, OrganizationId, ProjectId, UserId};
+use steward::operator::Operation;
+use steward::resources::access_controls::rules::{self, AccessRule};
+use steward::resources::activity::{Entry, NO_ORGANIZATION};
+use steward::resources::cascade_delete::{self, PendingDeletion};
+use steward::resources::collaborators::{self, Collaborator};
+use steward::resources::dashboards::deletions::Deletion;
+use steward::resources::dashboards::tiles::Tile;
+use steward::resources::dashboards::{Dashboard, Details};
+use steward::resources::members::{Level, Membership};
+use steward::resources::projects::grants::{self, Grant};
+use steward::resources::projects::{Project, Settings};
+use steward::resources::sharing::Sharing;
+use steward::resources::users;
+use steward::store::{Key, Order, Raw, Record, Table, Tx, Window};
+
+use crate::dashboards::access::Scene;
+use crate::support::{OWNER, TestClient, Workspace};
+use crate::{domains, invites};
+
+/// Returns the number of records whose key begins with `prefix`.
+fn count<R: Record>(workspace: &Workspace, prefix: &impl Key) -> usize {
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let all = Window { offset: 0, limit: usize::MAX, order: Order::Ascending };
+    let mut count = 0;
+    let counted = tx.scan::<R, _>(prefix, all, |_| {
+        count += 1;
+        Ok(())
+    });
+    counted.expect("counted");
+    count
+}
+
+/// Waits until the background deletion is complete.
+async fn swept(workspace: &Workspace) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while count::<PendingDeletion>(workspace, &()) > 0 {
+        assert!(std::time::Instant::now() < deadline, "the background deletion does not finish");
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Creates a project with dashboards, details and an access control for a member. Returns the project and the member.
+async fn furnished(workspace: &Workspace) -> (ProjectId, TestClient) {
+    let ann = workspace.member("ann", Level::Member).await;
+    let sent = json!({ "name": "Full", "access_control": true });
+    let made = workspace.owner.post(&workspace.organization("projects/"), sent).await.ok();
+    let project = ProjectId(made["id"].as_u64().expect("an id"));
+    let dashboards = format!("/api/projects/{project}/dashboards/");
+    for number in 0..3 {
+        let sent = json!({ "name": format!("D {number}"), "filters": { "number": number } });
+        workspace.owner.post(&dashboards, sent).await.ok();
+    }
+    let member = workspace.membership("ann@corp.example").await;
+    let grant = json!({ "organization_member": member, "access_level": "member" });
+    let controls = format!("/api/projects/{project}/access_controls/");
+    workspace.owner.put(&controls, grant).await.ok();
+    (project, ann)
+}
+
+/// Returns the numbers of a project's remaining records.
+fn left_of_project(workspace: &Workspace, project: ProjectId) -> [usize; 5] {
+    let organization = workspace.made.organization_id;
+    [
+        count::<Project>(workspace, &(organization, project)),
+        count::<Settings>(workspace, &(organization, project)),
+        count::<Dashboard>(workspace, &project),
+        count::<Details>(workspace, &project),
+        count::<Grant>(workspace, &(organization, project)),
+    ]
+}
+
+async fn project_is_hidden(workspace: &Workspace, project: ProjectId, ann: &TestClient) {
+    for caller in [&workspace.owner, ann] {
+        let paths = [
+            workspace.organization(&format!("projects/{project}/")),
+            format!("/api/projects/{project}/"),
+        ];
+        for path in paths {
+            caller.get(&path).await.assert_not_found("Not found.");
+            caller.patch(&path, json!({ "name": "Back" })).await.assert_not_found("Not found.");
+            caller.delete(&path).await.assert_not_found("Not found.");
+        }
+        let below = format!("/api/projects/{project}/dashboards/");
+        caller.get(&below).await.assert_not_found("Project not found.");
+        caller.post(&below, json!({})).await.assert_not_found("Project not found.");
+        assert_eq!(caller.get("/api/projects/").await.ok()["count"], 1);
+        assert_eq!(caller.get("/api/users/@me/").await.ok()["team"]["name"], "Web");
+        let organization = caller.get(&workspace.organization("")).await.ok();
+        assert_eq!(organization["teams"].as_array().expect("a list").len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_removed_project_is_hidden_before_it_is_swept() {
+    let workspace = Workspace::new().await;
+    let (project, ann) = furnished(&workspace).await;
+    assert_eq!(left_of_project(&workspace, project), [1, 1, 3, 3, 1]);
+    // Does not wake the background task, so the records still exist, as for a request in between.
+    let organization = workspace.made.organization_id;
+    let removed = workspace
+        .app
+        .store()
+        .write(move |tx| cascade_delete::delete_project(tx, organization, project));
+    removed.await.expect("removed");
+    assert_eq!(left_of_project(&workspace, project), [0, 0, 3, 3, 1]);
+    project_is_hidden(&workspace, project, &ann).await;
+    workspace.assert_file_valid().await;
+
+    workspace.app.wake_deletion();
+    swept(&workspace).await;
+    assert_eq!(left_of_project(&workspace, project), [0; 5]);
+    project_is_hidden(&workspace, project, &ann).await;
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_project_deleted_over_http_is_swept_to_the_last_record() {
+    let workspace = Workspace::new().await;
+    let (project, ann) = furnished(&workspace).await;
+    let kept =
+        workspace.owner.post(&workspace.dashboards(""), json!({ "name": "Kept" })).await.ok();
+    workspace.owner.delete(&format!("/api/projects/{project}/")).await.assert_empty(204);
+    project_is_hidden(&workspace, project, &ann).await;
+    swept(&workspace).await;
+    assert_eq!(left_of_project(&workspace, project), [0; 5]);
+    let path = workspace.dashboards(&format!("{}/", kept["id"]));
+    workspace.owner.get(&path).await.assert_is(200, kept);
+    workspace.assert_file_valid().await;
+}
+
+/// Returns the numbers of an organization's remaining records.
+fn left_of_organization(workspace: &Workspace, organization: OrganizationId) -> [usize; 5] {
+    [
+        count::<Project>(workspace, &organization),
+        count::<Settings>(workspace, &organization),
+        count::<Membership>(workspace, &organization),
+        count::<Grant>(workspace, &organization),
+        count::<Entry>(workspace, &organization),
+    ]
+}
+
+async fn organization_is_hidden(
+    workspace: &Workspace,
+    project: ProjectId,
+    callers: &[&TestClient],
+) {
+    for caller in callers {
+        for rest in ["", "members/", "projects/", &format!("projects/{project}/")] {
+            caller
+                .get(&workspace.organization(rest))
+                .await
+                .assert_not_found("Organization not found.");
+        }
+        caller
+            .patch(&workspace.organization(""), json!({}))
+            .await
+            .assert_not_found("Organization not found.");
+        caller
+            .delete(&workspace.organization(""))
+            .await
+            .assert_not_found("Organization not found.");
+        caller.get(&format!("/api/projects/{project}/")).await.assert_not_found("Not found.");
+        let below = format!("/api/projects/{project}/dashboards/");
+        caller.get(&below).await.assert_not_found("Project not found.");
+        for list in ["/api/organizations/", "/api/projects/"] {
+            assert_eq!(caller.get(list).await.ok()["count"], 0, "{list}");
+        }
+        let me = caller.get("/api/users/@me/").await.ok();
+        let nothing = (&Value::Null, &Value::Null, &json!([]));
+        assert_eq!((&me["organization"], &me["team"], &me["organizations"]), nothing);
+    }
+}
+
+#[tokio::test]
+async fn a_removed_organization_is_hidden_before_it_is_swept() {
+    let workspace = Workspace::new().await;
+    let (project, ann) = furnished(&workspace).await;
+    let organization = workspace.made.organization_id;
+    let before = left_of_organization(&workspace, organization);
+    assert_eq!((before[..4].to_vec(), before[4] > 3), (vec![2, 2, 2, 1], true));
+    let removed = workspace
+        .app
+        .store()
+        .write(move |tx| cascade_delete::delete_organization(tx, organization));
+    removed.await.expect("removed");
+    assert_eq!(left_of_organization(&workspace, organization), before);
+    organization_is_hidden(&workspace, project, &[&workspace.owner, &ann]).await;
+    workspace.assert_file_valid().await;
+
+    // The slug can be used again at once.
+    let made = workspace.owner.post("/api/organizations/", json!({ "name": "Corp" })).await.ok();
+    assert_eq!(made["slug"], "corp");
+
+    workspace.app.wake_deletion();
+    swept(&workspace).await;
+    assert_eq!(left_of_organization(&workspace, organization), [0; 5]);
+    assert_eq!(left_of_project(&workspace, project), [0; 5]);
+    workspace.assert_file_valid().await;
+    let mine = workspace.owner.get("/api/organizations/").await.ok();
+    assert_eq!((&mine["count"], &mine["results"][0]), (&json!(1), &made));
+}
+
+#[tokio::test]
+async fn an_organization_deleted_over_http_is_swept_to_the_last_record() {
+    let workspace = Workspace::new().await;
+    let (project, ann) = furnished(&workspace).await;
+    let (eve, foreign) = workspace.outsider("eve").await;
+    let organization = workspace.made.organization_id;
+    workspace.owner.delete(&workspace.organization("")).await.assert_empty(204);
+    organization_is_hidden(&workspace, project, &[&workspace.owner, &ann]).await;
+    swept(&workspace).await;
+    assert_eq!(left_of_organization(&workspace, organization), [0; 5]);
+    assert_eq!(left_of_project(&workspace, project), [0; 5]);
+    organization_is_hidden(&workspace, project, &[&workspace.owner, &ann]).await;
+    workspace.assert_file_valid().await;
+    let path = format!("/api/projects/{}/", foreign["project_id"]);
+    assert_eq!(eve.get(&path).await.ok()["id"], foreign["project_id"]);
+    assert_eq!(eve.get("/api/organizations/").await.ok()["count"], 1);
+}
+
+#[tokio::test]
+async fn a_large_project_is_swept_piece_by_piece_and_the_file_is_sound_between() {
+    let workspace = Workspace::new().await;
+    let (project, _) = furnished(&workspace).await;
+    let dashboards = workspace.app.store();
+    let template = {
+        let tx = dashboards.snapshot().expect("a snapshot");
+        let keys = tx.keys(&steward::resources::dashboards::BY_NAME, &project, 1).expect("keys");
+        tx.get::<Dashboard>(&keys[0]).expect("a dashboard")
+    };
+    let many = dashboards.write(move |tx| {
+        for number in 1_000..2_100 {
+            let mut dashboard = template.clone();
+            dashboard.meta.id = steward::ids::DashboardId(number);
+            dashboard.meta.detailed = false;
+            dashboard.fields.id = dashboard.meta.id;
+            tx.put(&dashboard)?;
+        }
+        Ok(())
+    });
+    many.await.expect("made");
+    workspace.assert_file_valid().await;
+    let organization = workspace.made.organization_id;
+    let removed =
+        dashboards.write(move |tx| cascade_delete::delete_project(tx, organization, project));
+    removed.await.expect("removed");
+    let mut left: usize = left_of_project(&workspace, project).iter().sum();
+    assert_eq!(left, 3 + 3 + 1_100 + 1);
+    let mut pieces = 0;
+    while workspace.app.store().write(cascade_delete::delete_batch).await.expect("deleted") {
+        let now = left_of_project(&workspace, project).iter().sum();
+        assert!(left - now <= 500 && (now < left || now == 0), "{left} to {now}");
+        left = now;
+        pieces += 1;
+        workspace.assert_file_valid().await;
+    }
+    assert_eq!((left, pieces), (0, 4));
+}
+
+#[tokio::test]
+async fn an_organization_of_many_projects_is_swept_in_bounded_pieces() {
+    let workspace = Workspace::new().await;
+    let organization = workspace.made.organization_id;
+    let template = {
+        let tx = workspace.app.store().snapshot().expect("a snapshot");
+        let key = (organization, workspace.made.project_id);
+        (tx.get::<Project>(&key).expect("one"), tx.get::<Settings>(&key).expect("one"))
+    };
+    let many = workspace.app.store().write(move |tx| {
+        for number in 1_000..1_300 {
+            let (mut project, mut settings) = template.clone();
+            project.meta.id = ProjectId(number);
+            project.fields.id = ProjectId(number);
+            settings.key.1 = ProjectId(number);
+            tx.put(&project)?;
+            tx.put(&settings)?;
+        }
+        Ok(())
+    });
+    many.await.expect("made");
+    let removed = workspace
+        .app
+        .store()
+        .write(move |tx| cascade_delete::delete_organization(tx, organization));
+    removed.await.expect("removed");
+    let left = || -> usize { left_of_organization(&workspace, organization).iter().sum() };
+    let mut before = left();
+    while workspace.app.store().write(cascade_delete::delete_batch).await.expect("deleted") {
+        let now = left();
+        assert!(before - now <= 500, "{before} to {now}");
+        before = now;
+    }
+    assert_eq!(left(), 0);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn keys_limited_to_what_was_removed_open_nothing_more() {
+    let workspace = Workspace::new().await;
+    let second = Operation::OrganizationCreate {
+        name: "Second".to_owned(),
+        owner: OWNER.to_owned(),
+        existing: false,
+    };
+    let second = workspace.run_operation(second).await;
+    let by_organization = json!({ "organizations": [second["id"]] });
+    let by_organization = workspace.limited_key(OWNER, &["*"], by_organization).await;
+    let by_project = json!({ "projects": [second["project_id"]] });
+    let by_project = workspace.limited_key(OWNER, &["*"], by_project).await;
+    let path = format!("/api/organizations/{}/", second["id"].as_str().expect("an id"));
+    workspace.owner.delete(&path).await.assert_empty(204);
+    swept(&workspace).await;
+    for caller in [&by_organization, &by_project] {
+        assert_eq!(caller.get("/api/projects/").await.ok()["count"], 0);
+        let me = caller.get("/api/users/@me/").await.ok();
+        assert_eq!((&me["organization"], &me["organizations"]), (&Value::Null, &json!([])));
+        assert_eq!(caller.get(&workspace.dashboards("")).await.status, 403);
+    }
+    assert_eq!(by_organization.get("/api/organizations/").await.ok()["count"], 0);
+}
+
+/// Returns the number of entries of each table that is not empty.
+fn filled(workspace: &Workspace) -> BTreeMap<Table, usize> {
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let mut filled = BTreeMap::new();
+    for table in Table::ALL {
+        let mut count = |_: &[u8], _: &[u8]| {
+            *filled.entry(*table).or_default() += 1;
+            Ok(ControlFlow::Continue(()))
+        };
+        tx.raw_walk(*table, &[], 0, Order::Ascending, &mut count).expect("walked");
+    }
+    filled
+}
+
+/// The tables with records of projects and their indexes, and the table of pending deletions.
+const OF_PROJECTS: [Table; 29] = [
+    Table::Projects,
+    Table::ProjectsById,
+    Table::ProjectsPrivate,
+    Table::ProjectSettings,
+    Table::Grants,
+    Table::GrantsByUser,
+    Table::Dashboards,
+    Table::DashboardsByName,
+    Table::DashboardDetails,
+    Table::Removals,
+    Table::RemovalsByMoment,
+    Table::Tiles,
+    Table::TilesByInsight,
+    Table::TilesByText,
+    Table::Insights,
+    Table::Texts,
+    Table::AccessRules,
+    Table::AccessRulesByMember,
+    Table::AccessRulesForAll,
+    Table::Collaborators,
+    Table::CollaboratorsByUser,
+    Table::BatchExports,
+    Table::BatchExportsById,
+    Table::BatchExportsOfOrganization,
+    Table::BatchExportsOfProject,
+    Table::BatchExportSecrets,
+    Table::Sharing,
+    Table::SharingTokens,
+    Table::Sweeps,
+];
+
+/// The tables with other records of organizations, and the counters, which belong to an organization, project or
+/// dashboard.
+const OF_ORGANIZATIONS: [Table; 17] = [
+    Table::Organizations,
+    Table::OrganizationsBySlug,
+    Table::Memberships,
+    Table::MembershipsByUser,
+    Table::MembershipsByJoining,
+    Table::Domains,
+    Table::DomainsByName,
+    Table::DomainsOfOrganization,
+    Table::Invites,
+    Table::InvitesById,
+    Table::InvitesByAddress,
+    Table::InvitesBySerial,
+    Table::Activity,
+    Table::ActivityByProject,
+    Table::ActivityByUser,
+    Table::ActivityByItem,
+    Table::Counts,
+];
+
+/// Returns all records of a type whose key begins with `prefix`.
+fn all<R: Record>(workspace: &Workspace, prefix: &impl Key) -> Vec<R> {
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let mut found = Vec::new();
+    let scanned = tx.scan::<R, _>(prefix, Window::all(Order::Ascending), |row| {
+        found.push(row.into_record()?);
+        Ok(())
+    });
+    scanned.expect("scanned");
+    found
+}
+
+/// Creates a record of every type in a project.
+async fn fill(scene: &Scene, project: ProjectId) {
+    let owner = scene.owner();
+    let at = format!("/api/projects/{project}/");
+    let dashboards = format!("{at}dashboards/");
+    owner.patch(&at, json!({ "access_control": true })).await.ok();
+    for name in ["ann", "bob", "max"] {
+        let grant = scene.sent(Some(name), "member").await;
+        owner.put(&format!("{at}access_controls/"), grant).await.ok();
+    }
+    let made = owner.post(&dashboards, json!({ "use_template": "DEFAULT_APP" })).await.ok();
+    let one = format!("{dashboards}{}/", made["id"]);
+    let filters = json!({ "date_from": "-7d" });
+    let tiles = json!([{ "text": { "body": "Mind the gap." } }]);
+    let sent = json!({ "restriction_level": 37, "filters": filters, "tiles": tiles });
+    owner.patch(&one, sent).await.ok();
+    for caller in [&scene.ann, &scene.bob, &scene.max] {
+        let uuid = caller.get("/api/users/@me/").await.ok()["uuid"].clone();
+        let sent = json!({ "user_uuid": uuid, "level": 37 });
+        owner.post(&format!("{one}collaborators/"), sent).await.ok();
+    }
+    for name in [None, Some("ann"), Some("bob")] {
+        let mut rule = scene.sent(name, "viewer").await;
+        owner.put(&format!("{one}access_controls/"), rule.clone()).await.ok();
+        rule["resource"] = json!("dashboard");
+        owner.put(&format!("{at}resource_access_controls/"), rule).await.ok();
+    }
+    owner.patch(&format!("{one}sharing/"), json!({ "enabled": true })).await.ok();
+    let destination =
+        json!({ "type": "HTTP", "config": { "url": "https://in.example", "token": "SECRET" } });
+    let export = json!({ "name": "Nightly", "interval": "day", "destination": destination });
+    assert_eq!(owner.post(&format!("{at}batch_exports/"), export).await.status, 201);
+    owner.post(&format!("{one}sharing/refresh/"), json!({})).await.ok();
+    let removed = owner.post(&dashboards, json!({ "name": "Removed" })).await.ok();
+    let removed = format!("{dashboards}{}/", removed["id"]);
+    owner.patch(&removed, json!({ "deleted": true })).await.ok();
+    multiply(&scene.workspace, project, DashboardId(made["id"].as_u64().expect("an id"))).await;
+}
+
+/// Adds 300 dashboards with copies of the records of `model`, so that the deletion of every type of record spans
+/// several batches or ends within one.
+async fn multiply(workspace: &Workspace, project: ProjectId, model: DashboardId) {
+    let of = (project, model);
+    let dashboard = all::<Dashboard>(workspace, &of).remove(0);
+    let details = all::<Details>(workspace, &of);
+    let tiles = all::<Tile>(workspace, &of);
+    let collaborators = all::<Collaborator>(workspace, &of);
+    let sharing = all::<Sharing>(workspace, &of);
+    let removal = all::<Deletion>(workspace, &project).remove(0);
+    let mut rules = all::<AccessRule>(workspace, &project);
+    rules.retain(|rule| rule.dashboard.is_some());
+    let found = [details.len(), sharing.len(), collaborators.len(), rules.len()];
+    assert_eq!((found, tiles.len() > 2), ([1, 1, 3, 3], true));
+    let many = workspace.app.store().write(move |tx| {
+        for id in (project.0 * 10_000..).take(300).map(DashboardId) {
+            let mut dashboard = dashboard.clone();
+            (dashboard.meta.id, dashboard.fields.id) = (id, id);
+            tx.put(&dashboard)?;
+            for mut details in details.clone() {
+                details.key.1 = id;
+                tx.put(&details)?;
+            }
+            for mut tile in tiles.clone() {
+                tile.meta.dashboard = id;
+                tx.put(&tile)?;
+            }
+            for row in collaborators.clone() {
+                tx.put(&Collaborator { dashboard: id, ..row })?;
+            }
+            for rule in rules.clone() {
+                tx.put(&AccessRule { dashboard: Some(id), ..rule })?;
+            }
+            for mut sharing in sharing.clone() {
+                sharing.meta.dashboard = id;
+                (sharing.meta.token, sharing.meta.replaced) = (None, None);
+                tx.put(&sharing)?;
+            }
+            tx.put(&Deletion { dashboard: id, ..removal.clone() })?;
+        }
+        Ok(())
+    });
+    many.await.expect("made");
+}
+
+/// Deletes one batch and checks the file. Returns whether there may be more.
+async fn sweep_and_check(workspace: &Workspace) -> bool {
+    let more = workspace.app.store().write(cascade_delete::delete_batch).await.expect("deleted");
+    workspace.assert_file_valid().await;
+    more
+}
+
+#[tokio::test]
+async fn a_full_project_leaves_nothing_and_the_file_is_sound_between_all_pieces() {
+    let scene = Scene::new().await;
+    let workspace = &scene.workspace;
+    let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);
+    fill(&scene, project).await;
+    workspace.assert_file_valid().await;
+    let before = filled(workspace);
+    let removed = workspace
+        .app
+        .store()
+        .write(move |tx| cascade_delete::delete_project(tx, organization, project));
+    removed.await.expect("removed");
+    workspace.assert_file_valid().await;
+    let mut pieces = 0;
+    while sweep_and_check(workspace).await {
+        pieces += 1;
+    }
+    assert!(pieces > 8, "{pieces}");
+
+    let mut expected = before;
+    for table in OF_PROJECTS {
+        assert_eq!(expected.remove(&table).is_none(), table == Table::Sweeps, "{table:?}");
+    }
+    // These counters remain: one for the members of the organization, six for the organizations of members, seven for
+    // the stored bytes of the organization and the members. The activity log remains too: its counters are for no
+    // organization, the organization, its entries that are open to all members, the project, and three dashboards.
+    expected.insert(Table::Counts, 1 + 6 + 7 + 4 + 3);
+    assert_eq!(filled(workspace), expected);
+}
+
+#[tokio::test]
+async fn a_full_organization_leaves_nothing_and_the_file_is_sound_between_all_pieces() {
+    let scene = Scene::new().await;
+    let workspace = &scene.workspace;
+    let organization = workspace.made.organization_id;
+    let second = scene.owner().post(&workspace.organization("projects/"), json!({})).await.ok();
+    let second = ProjectId(second["id"].as_u64().expect("an id"));
+    fill(&scene, workspace.made.project_id).await;
+    fill(&scene, second).await;
+    domains::add(workspace, "corp.example").await;
+    let access = json!([{ "id": second, "level": "member" }]);
+    let sent = json!({ "target_email": "new@corp.example", "private_project_access": access });
+    invites::invite(scene.owner(), workspace, sent).await;
+    let before = filled(workspace);
+    // One of the two projects was deleted before, and a part of its records is deleted.
+    let removed = workspace
+        .app
+        .store()
+        .write(move |tx| cascade_delete::delete_project(tx, organization, second));
+    removed.await.expect("removed");
+    assert!(sweep_and_check(workspace).await);
+    let removed = workspace
+        .app
+        .store()
+        .write(move |tx| cascade_delete::delete_organization(tx, organization));
+    removed.await.expect("removed");
+    workspace.assert_file_valid().await;
+    while sweep_and_check(workspace).await {}
+
+    let mut expected = before;
+    for table in OF_PROJECTS.into_iter().chain(OF_ORGANIZATIONS) {
+        let held = expected.remove(&table).is_some();
+        assert_eq!(held, table != Table::Sweeps, "{table:?}");
+    }
+    // The entries about users' own accounts belong to no organization and remain, as do the counters: one for the
+    // number of entries, and one for the stored bytes of each user.
+    let kept = count::<Entry>(workspace, &NO_ORGANIZATION);
+    expected.extend([
+        (Table::Activity, kept),
+        (Table::ActivityByItem, kept),
+        (Table::Counts, 1 + 6),
+    ]);
+    assert_eq!(count::<Entry>(workspace, &organization), 0);
+    assert_eq!(filled(workspace), expected);
+}
+
+#[tokio::test]
+async fn a_member_who_leaves_leaves_nothing_also_while_a_project_is_being_swept() {
+    let scene = Scene::new().await;
+    let workspace = &scene.workspace;
+    let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);
+    fill(&scene, project).await;
+    let holds = |name: &str| {
+        let user = user(workspace, name);
+        let tx = workspace.app.store().snapshot().expect("a snapshot");
+        let of = (organization, user);
+        [
+            tx.exists::<Membership>(&of).expect("read"),
+            !tx.keys(&rules::BY_MEMBER, &of, 1).expect("read").is_empty(),
+            !tx.keys(&collaborators::BY_USER, &of, 1).expect("read").is_empty(),
+            !tx.keys(&grants::BY_USER, &of, 1).expect("read").is_empty(),
+        ]
+    };
+    assert_eq!((holds("ann"), holds("bob")), ([true; 4], [true; 4]));
+    scene.leave("ann").await;
+    workspace.assert_file_valid().await;
+    assert_eq!((holds("ann"), holds("bob")), ([false; 4], [true; 4]));
+
+    let removed = workspace
+        .app
+        .store()
+        .write(move |tx| cascade_delete::delete_project(tx, organization, project));
+    removed.await.expect("removed");
+    assert!(sweep_and_check(workspace).await);
+    assert_eq!(holds("bob"), [true; 4]);
+    scene.leave("bob").await;
+    workspace.assert_file_valid().await;
+    assert_eq!(holds("bob"), [false; 4]);
+    while sweep_and_check(workspace).await {}
+    assert_eq!(holds("max"), [true, false, false, false]);
+}
+
+fn user(workspace: &Workspace, name: &str) -> UserId {
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let email = format!("{name}@corp.example");
+    users::find_by_email(&*tx, &email).expect("read").expect("a user").meta.id
+}
+
+/// Returns the problems that `check` finds, sorted.
+async fn problems(workspace: &Workspace) -> Value {
+    let mut findings = workspace.run_operation(Operation::Check).await;
+    let problems = findings["problems"].as_array_mut().expect("a list");
+    problems.sort_by_key(ToString::to_string);
+    findings["problems"].take()
+}
+
+#[tokio::test]
+async fn rules_and_collaborators_that_point_at_nothing_are_found_whatever_is_being_swept() {
+    let scene = Scene::new().await;
+    let workspace = &scene.workspace;
+    let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);
+    let (ann, nobody, nowhere) = (user(workspace, "ann"), UserId(77), DashboardId(88));
+    let board = DashboardId(scene.id);
+    let written = workspace.app.operate(move |tx, now| {
+        for (dashboard, user) in [(board, nobody), (nowhere, ann)] {
+            let (created_at, updated_at) = (now, now);
+            let (level, named, dashboard) = (AccessLevel::Viewer, Some(user), Some(dashboard));
+            tx.put(&AccessRule {
+                organization,
+                project,
+                dashboard,
+                user: named,
+                level,
+                created_at,
+                updated_at,
+            })?;
+        }
+        for (dashboard, user) in [(board, nobody), (nowhere, ann)] {
+            let id = CollaboratorId(uuid::Uuid::nil());
+            tx.put(&Collaborator {
+                organization,
+                project,
+                dashboard,
+                user,
+                id,
+                level: 37,
+                added_at: now,
+                updated_at: now,
+            })?;
+        }
+        Ok(())
+    });
+    written.await.expect("written");
+    let rule = |dashboard: DashboardId, user: UserId| {
+        format!("{:016x}00{:016x}00{:016x}", project.0, dashboard.0, user.0)
+    };
+    let editor = |dashboard: DashboardId, user: UserId| {
+        format!("{:016x}{:016x}{:016x}", project.0, dashboard.0, user.0)
+    };
+    let line = |table: &str, key: String, target: &str| {
+        format!("{table}: the record {key} refers to a missing record in {target}")
+    };
+    let found = json!([
+        line("access_rules/1", rule(board, nobody), "memberships/1"),
+        line("access_rules/1", rule(nowhere, ann), "dashboards/1"),
+        line("collaborators/1", editor(board, nobody), "memberships/1"),
+        line("collaborators/1", editor(nowhere, ann), "dashboards/1"),
+    ]);
+    assert_eq!(problems(workspace).await, found);
+    // The pending deletion of a project whose id equals the user's id, or of the organization, does not excuse them.
+    for sweep in [
+        PendingDeletion::Project(organization, ProjectId(nobody.0)),
+        PendingDeletion::Organization(organization),
+    ] {
+        let put = workspace.app.store().write(move |tx| tx.put(&sweep));
+        put.await.expect("put");
+        assert_eq!(problems(workspace).await, found);
+    }
+}

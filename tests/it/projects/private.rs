@@ -1,0 +1,222 @@
+//! Private projects: who may see them, and what other members get.
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use steward::operator::Operation;
+use steward::resources::members::Level;
+
+use crate::support::{TestClient, Workspace};
+
+const ANN: &str = "ann@corp.example";
+
+const NO_ACCESS: &str = "You don't have access to the project.";
+
+/// A workspace whose second project is private, with a plain member.
+struct Private {
+    workspace: Workspace,
+    id: u64,
+    ann: TestClient,
+}
+
+impl Private {
+    async fn new() -> Self {
+        let workspace = Workspace::new().await;
+        let sent = json!({ "name": "Secret", "access_control": true });
+        let made = workspace.owner.post(&workspace.organization("projects/"), sent).await.ok();
+        let id = made["id"].as_u64().expect("an id");
+        let ann = workspace.member("ann", Level::Member).await;
+        Self { workspace, id, ann }
+    }
+
+    /// Both paths of the project.
+    fn paths(&self) -> [String; 2] {
+        let id = self.id;
+        [self.workspace.organization(&format!("projects/{id}/")), format!("/api/projects/{id}/")]
+    }
+
+    /// Path of the project's dashboards.
+    fn dashboards(&self) -> String {
+        format!("/api/projects/{}/dashboards/", self.id)
+    }
+
+    /// Sets Ann's level on the project. Null deletes her grant.
+    async fn grant(&self, level: Value) {
+        let member = self.workspace.membership(ANN).await;
+        let sent = json!({ "organization_member": member, "access_level": level });
+        self.workspace.owner.put(&self.controls(), sent).await.ok();
+    }
+
+    fn controls(&self) -> String {
+        format!("/api/projects/{}/access_controls/", self.id)
+    }
+
+    /// The number of grants.
+    async fn grants(&self) -> usize {
+        let shown = self.workspace.owner.get(&self.controls()).await.ok();
+        shown["access_controls"].as_array().expect("a list").len()
+    }
+
+    /// Asserts that no list and no path shows the project to the caller.
+    async fn is_absent_for(&self, caller: &TestClient) {
+        for list in [self.workspace.organization("projects/"), "/api/projects/".to_owned()] {
+            let list = caller.get(&list).await.ok();
+            assert_eq!((names(&list["results"]), &list["count"]), (vec!["Web"], &json!(1)));
+        }
+        for path in self.paths() {
+            for method in [Method::GET, Method::PATCH, Method::DELETE, Method::PUT] {
+                let body = json!({ "name": "" });
+                caller.send(method, &path, Some(body)).await.assert_not_found("Not found.");
+            }
+        }
+        caller.get(&self.dashboards()).await.assert_denied(NO_ACCESS);
+        caller.post(&self.dashboards(), json!({ "pinned": "x" })).await.assert_denied(NO_ACCESS);
+        let me = caller.get("/api/users/@me/").await.ok();
+        let organization = caller.get(&self.workspace.organization("")).await.ok();
+        assert_eq!(me["organization"], organization);
+        for list in ["teams", "projects"] {
+            assert_eq!(names(&organization[list]), ["Web"], "{list}");
+        }
+        assert_eq!(me["team"]["name"], "Web");
+    }
+
+    /// Asserts that the caller sees the project, at this level.
+    async fn is_shown_to(&self, caller: &TestClient, level: i64) {
+        for list in [self.workspace.organization("projects/"), "/api/projects/".to_owned()] {
+            let list = caller.get(&list).await.ok();
+            assert_eq!(
+                (names(&list["results"]), &list["count"]),
+                (vec!["Web", "Secret"], &json!(2))
+            );
+        }
+        for path in self.paths() {
+            let project = caller.get(&path).await.ok();
+            assert_eq!(project["effective_membership_level"], json!(level));
+            assert_eq!(project["access_control"], true);
+        }
+        caller.get(&self.dashboards()).await.ok();
+        let organization = caller.get(&self.workspace.organization("")).await.ok();
+        assert_eq!(names(&organization["teams"]), ["Web", "Secret"]);
+    }
+}
+
+fn names(list: &Value) -> Vec<&str> {
+    let items = list.as_array().expect("a list");
+    items.iter().map(|item| item["name"].as_str().expect("a name")).collect()
+}
+
+#[tokio::test]
+async fn a_private_project_is_absent_for_plain_members_and_there_for_admins() {
+    let private = Private::new().await;
+    let admin = private.workspace.member("adam", Level::Admin).await;
+    private.is_absent_for(&private.ann).await;
+    private.is_shown_to(&admin, 8).await;
+    private.is_shown_to(&private.workspace.owner, 15).await;
+    private.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_grant_shows_it_at_the_level_of_the_grant() {
+    let private = Private::new().await;
+    let bob = private.workspace.member("bob", Level::Member).await;
+    private.grant(json!("member")).await;
+    private.is_shown_to(&private.ann, 1).await;
+    private.is_absent_for(&bob).await;
+    private.grant(json!("admin")).await;
+    private.is_shown_to(&private.ann, 8).await;
+    // A grant gives no level in the organization: Ann may neither open nor delete the project.
+    let [path, _] = private.paths();
+    private.ann.patch(&path, json!({ "name": "Secret" })).await.ok();
+    let open = private.ann.patch(&path, json!({ "access_control": false })).await;
+    open.assert_denied(
+        "Your organization access level is insufficient to configure project access restrictions.",
+    );
+    private
+        .ann
+        .delete(&path)
+        .await
+        .assert_denied("Your organization access level is insufficient.");
+    private.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn it_follows_the_members_level_and_its_own_switch_at_once() {
+    let private = Private::new().await;
+    let me = private.ann.get("/api/users/@me/").await.ok();
+    let member = format!("members/{}/", me["uuid"].as_str().expect("a uuid"));
+    let member = private.workspace.organization(&member);
+    let owner = &private.workspace.owner;
+    owner.patch(&member, json!({ "level": 8 })).await.ok();
+    private.is_shown_to(&private.ann, 8).await;
+    owner.patch(&member, json!({ "level": 1 })).await.ok();
+    private.is_absent_for(&private.ann).await;
+
+    let [path, _] = private.paths();
+    owner.patch(&path, json!({ "access_control": false })).await.ok();
+    assert_eq!(private.ann.get(&path).await.ok()["effective_membership_level"], 1);
+    assert_eq!(private.ann.get("/api/projects/").await.ok()["count"], 2);
+    let chosen = json!({ "set_current_team": private.id });
+    private.ann.patch("/api/users/@me/", chosen).await.ok();
+    assert_eq!(private.ann.get("/api/projects/@current/").await.ok()["name"], "Secret");
+    owner.patch(&path, json!({ "access_control": true })).await.ok();
+    private.is_absent_for(&private.ann).await;
+    assert_eq!(private.ann.get("/api/projects/@current/").await.ok()["name"], "Web");
+}
+
+#[tokio::test]
+async fn a_list_that_leaves_projects_out_counts_and_pages_what_is_left() {
+    let private = Private::new().await;
+    let list = private.workspace.organization("projects/");
+    for (name, secret) in [("A", false), ("B", true), ("C", false)] {
+        let sent = json!({ "name": name, "access_control": secret });
+        private.workspace.owner.post(&list, sent).await.ok();
+    }
+    for path in [list.as_str(), "/api/projects/"] {
+        let mut seen = Vec::new();
+        for offset in 0..3 {
+            let page = private.ann.get(&format!("{path}?limit=1&offset={offset}")).await.ok();
+            assert_eq!((&page["count"], page["next"].is_null()), (&json!(3), offset == 2));
+            seen.extend(names(&page["results"]).into_iter().map(str::to_owned));
+        }
+        assert_eq!(seen, ["Web", "A", "C"], "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_member_who_leaves_loses_the_grants_for_good() {
+    let private = Private::new().await;
+    private.grant(json!("admin")).await;
+    assert_eq!(private.grants().await, 1);
+    private.ann.delete(&private.workspace.organization("members/@me/")).await.assert_empty(204);
+    private.ann.get(&private.dashboards()).await.assert_denied(NO_ACCESS);
+    assert_eq!(private.grants().await, 0);
+    private.workspace.assert_file_valid().await;
+    let back = Operation::UserCreate {
+        email: ANN.to_owned(),
+        first_name: String::new(),
+        last_name: String::new(),
+        organization: Some(private.workspace.made.organization_id),
+        level: Level::Member,
+        existing: true,
+    };
+    private.workspace.run_operation(back).await;
+    private.is_absent_for(&private.ann).await;
+    assert_eq!(private.grants().await, 0);
+}
+
+#[tokio::test]
+async fn a_key_limited_to_it_is_shut_out_with_its_user() {
+    let private = Private::new().await;
+    private.grant(json!("member")).await;
+    let limits = json!({ "projects": [private.id] });
+    let limited = private.workspace.limited_key(ANN, &["*"], limits).await;
+    assert_eq!(names(&limited.get("/api/projects/").await.ok()["results"]), ["Secret"]);
+    private.grant(Value::Null).await;
+    assert_eq!(limited.get("/api/projects/").await.ok()["count"], 0);
+    for path in private.paths() {
+        limited.get(&path).await.assert_not_found("Not found.");
+    }
+    limited.get(&private.dashboards()).await.assert_denied(NO_ACCESS);
+    private.grant(json!("member")).await;
+    assert_eq!(limited.get("/api/projects/").await.ok()["count"], 1);
+    limited.get(&private.dashboards()).await.ok();
+}

@@ -1,0 +1,371 @@
+//! What the token of a shared dashboard opens without a key, as JSON.
+
+use std::sync::{Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+use axum::http::Method;
+use futures_util::future::join_all;
+use serde_json::{Map, json};
+use steward::fair_queue::Consumer;
+use steward::ids::DashboardId;
+use steward::resources::dashboards::insights::{Insight, NewInsight, set_deleted};
+use steward::resources::dashboards::tiles::{self, Content, Tile};
+use steward::secret::Seed;
+use steward::store::Tx;
+
+use crate::support::sharing::{
+    Board, add_insight, add_text, is_unlisted, look, object, place, swell,
+};
+use crate::support::{OWNER, Workspace, with_clock};
+
+#[tokio::test]
+async fn the_public_json_shows_the_dashboard_and_nobody() {
+    let (config, _clock) = with_clock();
+    let workspace = Workspace::with(config).await;
+    let sent = json!({
+        "name": "Numbers", "description": "All of them", "tags": ["b", "A"],
+        "filters": { "date_from": "-7d" }, "pinned": true, "restriction_level": 37,
+    });
+    let board = Board::make(&workspace, sent).await;
+    let variables = json!({ "variables": { "one": { "value": 1 } } });
+    workspace.owner.patch(&board.one, variables).await.ok();
+    let text = add_text(&workspace, &board, "# Hello", 1).await;
+    let insight = json!({
+        "name": "Users", "description": "Daily", "tags": ["kpi"], "color": "green", "y": 0,
+        "query": { "kind": "InsightVizNode", "source": { "kind": "TrendsQuery" } },
+    });
+    let insight = add_insight(&workspace, &board, insight).await;
+    let token = board.enable(&workspace.owner, true).await;
+    let answer = workspace.anonymous().get(&format!("/shared/{token}.json")).await;
+    let moment = "2023-11-14T22:13:20Z";
+    let shown = &answer.body["dashboard"]["tiles"];
+    let (id, short_id) = (&shown[0]["insight"]["id"], &shown[0]["insight"]["short_id"]);
+    assert_eq!(short_id.as_str().map(str::len), Some(8));
+    let expected = json!({ "dashboard": {
+        "id": board.id,
+        "name": "Numbers",
+        "description": "All of them",
+        "tags": ["a", "b"],
+        "filters": { "date_from": "-7d" },
+        "variables": { "one": { "value": 1 } },
+        "tiles": [
+            {
+                "id": insight, "layouts": { "sm": { "y": 0 } }, "color": "green", "order": 0,
+                "insight": {
+                    "id": id, "short_id": short_id, "name": "Users", "description": "Daily",
+                    "filters": {},
+                    "query": { "kind": "InsightVizNode", "source": { "kind": "TrendsQuery" } },
+                    "tags": ["kpi"], "created_at": moment, "last_modified_at": moment,
+                },
+                "text": null,
+            },
+            {
+                "id": text, "layouts": { "sm": { "x": 0, "y": 1, "w": 6, "h": 5 } },
+                "color": "blue", "order": 1, "insight": null,
+                "text": {
+                    "id": shown[1]["text"]["id"], "body": "# Hello", "last_modified_at": moment,
+                },
+            },
+        ],
+        "created_at": moment,
+    }});
+    answer.assert_is(200, expected);
+    let names: Vec<_> = answer.body["dashboard"].as_object().expect("an object").keys().collect();
+    let order =
+        ["id", "name", "description", "tags", "filters", "variables", "tiles", "created_at"];
+    assert_eq!(names, order);
+    assert_eq!(answer.headers["content-type"], "application/json");
+    is_unlisted(&answer);
+    let text = String::from_utf8(answer.bytes).expect("text");
+    let me = workspace.owner.get("/api/users/@me/").await.ok();
+    for hidden in [OWNER, "Olga", "created_by", "user", me["uuid"].as_str().expect("a UUID")] {
+        assert!(!text.contains(hidden), "{hidden} in {text}");
+    }
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_dashboard_without_anything_is_shown_so() {
+    let (config, _clock) = with_clock();
+    let workspace = Workspace::with(config).await;
+    let board = Board::make(&workspace, json!({})).await;
+    let token = board.enable(&workspace.owner, true).await;
+    let expected = json!({ "dashboard": {
+        "id": board.id, "name": null, "description": "", "tags": [], "filters": {},
+        "variables": {}, "tiles": [], "created_at": "2023-11-14T22:13:20Z",
+    }});
+    for path in ["", "/"].map(|end| format!("/shared/{token}.json{end}")) {
+        let answer = workspace.anonymous().get(&path).await;
+        answer.assert_is(200, expected.clone());
+    }
+}
+
+#[tokio::test]
+async fn removed_tiles_and_those_with_a_removed_insight_are_left_out() {
+    let workspace = Workspace::new().await;
+    let board = Board::make(&workspace, json!({})).await;
+    let removed = add_text(&workspace, &board, "removed", 0).await;
+    let hidden = add_insight(&workspace, &board, json!({ "name": "hidden", "y": 1 })).await;
+    let kept = add_text(&workspace, &board, "kept", 2).await;
+    let token = board.enable(&workspace.owner, true).await;
+    let (project, dashboard) = (workspace.made.project_id, DashboardId(board.id));
+    let removal = workspace.app.operate(move |tx, now| {
+        let mut tile: Tile = tx.get(&(project, dashboard, removed))?;
+        tile.meta.deleted = true;
+        tx.put(&tile)?;
+        let tile: Tile = tx.get(&(project, dashboard, hidden))?;
+        let Content::Insight(insight) = tile.meta.content else {
+            panic!("the tile has no insight")
+        };
+        assert!(tx.exists::<Insight>(&(project, insight))?);
+        set_deleted(tx, (project, insight), true, now)
+    });
+    removal.await.expect("removed");
+    let shown = workspace.anonymous().get(&format!("/shared/{token}.json")).await.ok();
+    let tiles = shown["dashboard"]["tiles"].as_array().expect("tiles");
+    assert_eq!((tiles.len(), &tiles[0]["id"], &tiles[0]["order"]), (1, &json!(kept), &json!(0)));
+    let page = workspace.anonymous().get(&format!("/shared/{token}")).await;
+    let page = String::from_utf8(page.bytes).expect("text");
+    assert!(page.contains("kept") && !page.contains("hidden") && !page.contains("removed"));
+}
+
+#[tokio::test]
+async fn what_changes_on_the_dashboard_changes_for_the_public_at_once() {
+    let workspace = Workspace::new().await;
+    let board = Board::make(&workspace, json!({ "name": "Before" })).await;
+    let path = format!("/shared/{}.json", board.enable(&workspace.owner, true).await);
+    let text = json!({ "text": { "body": "one" }, "color": "blue" });
+    let sent = json!({ "name": "After", "tags": ["new"], "tiles": [text] });
+    let own = workspace.owner.patch(&board.one, sent).await.ok();
+    let shown = workspace.anonymous().get(&path).await.ok()["dashboard"].take();
+    assert_eq!((&shown["name"], &shown["tags"]), (&json!("After"), &json!(["new"])));
+    let (own, tile) = (&own["tiles"][0], &shown["tiles"][0]);
+    for name in ["id", "layouts", "color", "order", "insight"] {
+        assert_eq!(tile[name], own[name], "{name}");
+    }
+    let names: Vec<_> = tile["text"].as_object().expect("a text").keys().collect();
+    assert_eq!(names, ["id", "body", "last_modified_at"]);
+    assert_eq!(tile["text"]["body"], "one");
+    assert!(own["text"]["created_by"].is_object(), "only members see the creator");
+    let sent = json!({ "tiles": [{ "id": own["id"], "deleted": true }] });
+    workspace.owner.patch(&board.one, sent).await.ok();
+    let shown = workspace.anonymous().get(&path).await.ok();
+    assert_eq!(shown["dashboard"]["tiles"], json!([]));
+    workspace.assert_file_valid().await;
+}
+
+/// Asserts that a 404 response does not reveal its reason.
+async fn opens_nothing(workspace: &Workspace, token: &str) {
+    let anyone = workspace.anonymous();
+    let data = anyone.get(&format!("/shared/{token}.json")).await;
+    data.assert_not_found("Not found.");
+    is_unlisted(&data);
+    let page = anyone.get(&format!("/shared/{token}")).await;
+    let unknown = anyone.get("/shared/unknown").await;
+    assert_eq!(page.status, 404, "{token}");
+    assert!(page.bytes == unknown.bytes, "{token}: another page");
+    let (mut headers, mut expected) = (page.headers.clone(), unknown.headers);
+    headers.remove("x-request-id");
+    expected.remove("x-request-id");
+    assert_eq!(headers, expected);
+    is_unlisted(&page);
+    assert_eq!(page.headers["content-type"], "text/html; charset=utf-8");
+}
+
+#[tokio::test]
+async fn what_opens_nothing_answers_the_same_whatever_the_reason() {
+    let (config, clock) = with_clock();
+    let workspace = Workspace::with(config).await;
+    let board = Board::make(&workspace, json!({})).await;
+    opens_nothing(&workspace, &board.token(&workspace.owner).await).await;
+    let expired = board.enable(&workspace.owner, true).await;
+    let disabled = board.refresh(&workspace.owner).await;
+    clock.advance(std::time::Duration::from_mins(5));
+    opens_nothing(&workspace, &expired).await;
+    board.enable(&workspace.owner, false).await;
+    opens_nothing(&workspace, &disabled).await;
+    let token = board.enable(&workspace.owner, true).await;
+    for wrong in [
+        &token[1..],
+        &token[..29],
+        &format!("{token}A"),
+        &format!("{token}%20"),
+        &format!("{token}%00"),
+        &token.to_uppercase(),
+        "%FF%FE",
+        "..",
+        "%2e%2e",
+        "%2Ejson%2E",
+        "%3Cscript%3Ealert(1)%3C%2Fscript%3E",
+        &"x".repeat(5_000),
+    ] {
+        opens_nothing(&workspace, wrong).await;
+    }
+    for place in 0..token.len() {
+        let mut wrong: Vec<char> = token.chars().collect();
+        wrong[place] = if wrong[place] == 'x' { 'y' } else { 'x' };
+        opens_nothing(&workspace, &wrong.into_iter().collect::<String>()).await;
+    }
+    workspace.owner.patch(&board.one, json!({ "deleted": true })).await.ok();
+    opens_nothing(&workspace, &token).await;
+}
+
+#[tokio::test]
+async fn no_key_is_asked_for_and_none_changes_anything() {
+    let workspace = Workspace::new().await;
+    let board = Board::make(&workspace, json!({ "name": "Numbers" })).await;
+    let token = board.enable(&workspace.owner, true).await;
+    workspace
+        .owner
+        .patch(
+            &format!("/api/projects/{}/", workspace.made.project_id),
+            json!({ "access_control": true }),
+        )
+        .await
+        .ok();
+    let (stranger, _) = workspace.outsider("eve").await;
+    let path = format!("/shared/{token}.json");
+    let expected = workspace.anonymous().get(&path).await.ok();
+    for caller in [&stranger, &workspace.owner, &workspace.with_key("phx_wrong")] {
+        caller.get(&path).await.assert_is(200, expected.clone());
+    }
+}
+
+#[tokio::test]
+async fn only_reading_is_served() {
+    let workspace = Workspace::new().await;
+    let board = Board::make(&workspace, json!({})).await;
+    let token = board.enable(&workspace.owner, true).await;
+    for path in [format!("/shared/{token}"), format!("/shared/{token}.json")] {
+        let shown = workspace.anonymous().get(&path).await;
+        let head = workspace.anonymous().send(Method::HEAD, &path, None).await;
+        assert_eq!((head.status, head.bytes.len()), (200, 0));
+        assert_eq!(head.headers["content-type"], shown.headers["content-type"]);
+        is_unlisted(&head);
+        for method in [Method::POST, Method::PATCH, Method::DELETE, Method::PUT] {
+            let text = format!("Method \"{method}\" not allowed.");
+            let answer = workspace.anonymous().send(method, &path, None).await;
+            answer.assert_error(405, "invalid_request", "method_not_allowed", &text, None);
+            assert_eq!(answer.headers["allow"], "GET, HEAD, OPTIONS");
+        }
+        workspace.anonymous().send(Method::OPTIONS, &path, None).await.assert_empty(204);
+    }
+    for path in [format!("/shared/{token}/more"), "/shared/".to_owned(), "/shared".to_owned()] {
+        workspace.anonymous().get(&path).await.assert_not_found("API endpoint not found.");
+    }
+}
+
+/// On a single thread, other requests are answered while a long page is rendered.
+#[tokio::test(flavor = "current_thread")]
+async fn a_dashboard_of_a_thousand_tiles_keeps_nobody_waiting() {
+    let workspace = Workspace::new().await;
+    let board = Board::make(&workspace, json!({ "name": "Long" })).await;
+    let ids = (workspace.made.organization_id, workspace.made.project_id);
+    let (dashboard, seed) = (DashboardId(board.id), Seed::generate());
+    let filled = workspace.app.operate(move |tx, now| {
+        let (place, mut rng) = (place(tx, &ids), seed.rng());
+        for number in 0..tiles::MAX_TILES {
+            let look = look(&json!({ "sm": { "y": number } }), None);
+            if number % 2 == 0 {
+                let body =
+                    format!("## Part {number}\n\n- *one*\n- **two** [three](https://x.example)");
+                tiles::add_text(tx, &place, dashboard, Some(body), look, now)?;
+            } else {
+                let new = NewInsight {
+                    name: Some(format!("Insight {number}")),
+                    description: None,
+                    filters: Map::new(),
+                    query: Some(object(&json!({ "kind": "HogQLQuery", "query": "select 1" }))),
+                    is_sample: false,
+                    tags: Vec::new(),
+                };
+                tiles::add_insight(tx, &place, dashboard, new, look, &mut rng, now)?;
+            }
+        }
+        Ok(())
+    });
+    filled.await.expect("tiles");
+    let token = board.enable(&workspace.owner, true).await;
+    for path in [format!("/shared/{token}"), format!("/shared/{token}.json")] {
+        let order = Mutex::new(Vec::new());
+        let done = |name| order.lock().expect("unpoisoned").push(name);
+        let anyone = workspace.anonymous();
+        let long = async {
+            let answer = anyone.get(&path).await;
+            done("long");
+            answer
+        };
+        let short = async {
+            anyone.get("/_livez").await;
+            done("short");
+        };
+        let (answer, ()) = tokio::join!(long, short);
+        assert_eq!(order.into_inner().expect("unpoisoned"), ["short", "long"]);
+        let text = String::from_utf8(answer.bytes).expect("text");
+        assert!(text.contains("Part 998") && text.contains("Insight 999"));
+    }
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn texts_that_would_swell_are_shown_as_written_and_a_long_page_ends_in_names() {
+    let workspace = Workspace::new().await;
+    let board = Board::make(&workspace, json!({})).await;
+    swell(&workspace, &board).await;
+    let token = board.enable(&workspace.owner, true).await;
+    let begun = Instant::now();
+    let page = workspace.anonymous().get(&format!("/shared/{token}")).await;
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert_eq!(page.status, 200);
+    assert!(page.bytes.len() < 5 << 19, "{} bytes", page.bytes.len());
+    let text = String::from_utf8(page.bytes).expect("text");
+    assert!(text.contains("<p>The definition is too long to show here.</p>"));
+    assert!(text.contains("<div class=\"text\"><pre dir=\"auto\">|a|a|a|"));
+    assert!(!text.contains("<table>"));
+    assert_eq!(text.matches("<article").count(), tiles::MAX_TILES);
+    let left_out = format!("See <a href=\"/shared/{token}.json\">the JSON</a>.</p>");
+    let named = text.matches(&left_out).count();
+    let whole = text.matches("<pre dir=\"auto\">").count() + 1;
+    assert!(named > 100 && whole > 100, "{named} named, {whole} whole");
+    assert_eq!(named + whole, tiles::MAX_TILES);
+    assert!(text.contains("<h2 dir=\"auto\">Text</h2>"));
+    let odd = format!("<h2 dir=\"auto\">{}</h2>", "&#60;i&#62;&#34;".repeat(90));
+    assert!(text.find(&odd) > text.rfind("<pre"), "the last card shows an escaped name only");
+    workspace.assert_file_valid().await;
+}
+
+/// Requests for public pages do not delay requests with a key, and the number that may wait for one
+/// organization is limited.
+#[tokio::test(flavor = "current_thread")]
+async fn whoever_has_a_key_does_not_wait_for_public_pages() {
+    let workspace = Workspace::new().await;
+    let mut paths = Vec::new();
+    for _ in 0..70 {
+        let board = Board::make(&workspace, json!({})).await;
+        paths.push(format!("/shared/{}", board.enable(&workspace.owner, true).await));
+    }
+    let (end, ended) = mpsc::channel::<()>();
+    let owner = Consumer::Organization(workspace.made.organization_id.0);
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let pool = workspace.app.public_pages().pool();
+    let held = pool.run(owner, tx, move |_| Ok(ended.recv().is_ok()));
+    let anyone = workspace.anonymous();
+    let asked = join_all(paths.iter().map(|path| anyone.get(path)));
+    let listed = async {
+        let list = workspace.owner.get(&workspace.dashboards("?limit=1000")).await;
+        let missing = anyone.get("/shared/x").await.status;
+        end.send(()).expect("the pool is blocked");
+        (list, missing)
+    };
+    let (held, pages, (list, missing)) = tokio::join!(held, asked, listed);
+    assert!(held.expect("the blocked task ends"));
+    assert_eq!((list.status, missing), (200, 404));
+    let count = |status| pages.iter().filter(|page| page.status == status).count();
+    assert_eq!((count(200), count(503)), (64, 6));
+    let refused = pages.iter().find(|page| page.status == 503).expect("a page with status 503");
+    assert_eq!(
+        (&refused.headers["retry-after"], &refused.body["code"]),
+        (&"2".parse().expect("a header"), &json!("unavailable"))
+    );
+    assert_eq!(anyone.get(&paths[69]).await.status, 200, "free again");
+}

@@ -1,0 +1,251 @@
+//! Moving tiles between dashboards.
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use steward::auth::levels::AccessLevel;
+use steward::ids::UserId;
+use steward::resources::members::Level;
+
+use crate::dashboards::{embedded, make};
+use crate::support::{OWNER, Workspace};
+use crate::tiles::{kept, put_insight, put_rule, put_texts, shown, shown_of};
+
+const REQUIRED: (&str, &str) = ("required", "This field is required.");
+const INTEGER: (&str, &str) = ("invalid_input", "A valid integer is required.");
+const NULL: (&str, &str) = ("null", "This field may not be null.");
+
+/// Two dashboards of the owner, with a tile on the first.
+struct Scene {
+    workspace: Workspace,
+    from: (u64, String),
+    to: (u64, String),
+    tile: u64,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let workspace = Workspace::new().await;
+        let from = make(&workspace, &workspace.owner, json!({"name": "From"})).await;
+        let to = make(&workspace, &workspace.owner, json!({"name": "To"})).await;
+        let layouts = json!({"sm": {"x": "0", "y": "3"}, "xs": "free"});
+        let tile = put_insight(&workspace, from.0, json!("I"), layouts).await;
+        Self { workspace, from, to, tile }
+    }
+
+    fn path(&self) -> String {
+        format!("{}move_tile/", self.from.1)
+    }
+
+    fn sent(&self) -> Value {
+        json!({"tile": {"id": self.tile}, "toDashboard": self.to.0})
+    }
+
+    /// Asserts that the tile did not move.
+    async fn is_unmoved(&self) {
+        let owner = &self.workspace.owner;
+        assert_eq!(shown_of(owner, &self.from.1, "/id").await, [json!(self.tile)]);
+        self.workspace.assert_file_valid().await;
+    }
+}
+
+#[tokio::test]
+async fn a_moved_tile_keeps_its_number_its_place_and_its_colour() {
+    let scene = Scene::new().await;
+    let owner = &scene.workspace.owner;
+    let before = shown(owner, &scene.from.1).await[0].clone();
+    let body = json!({"tile": before, "toDashboard": scene.to.0, "name": "ignored", "pinned": 7});
+    owner.patch(&scene.path(), body).await.assert_empty(200);
+    assert_eq!(shown(owner, &scene.from.1).await, Vec::<Value>::new());
+    let mut after = before;
+    after["insight"]["dashboards"] = json!([scene.to.0]);
+    after["insight"]["dashboard_tiles"][0]["dashboard_id"] = json!(scene.to.0);
+    assert_eq!(shown(owner, &scene.to.1).await, [after]);
+    assert_eq!(owner.get(&scene.to.1).await.ok()["name"], "To");
+    scene.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_text_moves_and_either_spelling_and_slash_will_do() {
+    let scene = Scene::new().await;
+    let owner = &scene.workspace.owner;
+    let text = put_texts(owner, &scene.from.1, &["words"]).await[0].clone();
+    let (from, to) = (scene.from.0, scene.to.0);
+    let at =
+        |dashboard: u64, rest: &str| scene.workspace.dashboards(&format!("{dashboard}/{rest}"));
+    for (path, sent) in [
+        (at(from, "move_tile"), json!({"tile": {"id": text["id"]}, "to_dashboard": to})),
+        (
+            at(to, "move_tile/"),
+            json!({"tile": {"id": text["id"].to_string()}, "toDashboard": from.to_string()}),
+        ),
+        (
+            at(from, "move_tile/"),
+            json!({"tile": {"id": text["id"]}, "toDashboard": to, "to_dashboard": 0}),
+        ),
+    ] {
+        owner.patch(&path, sent).await.assert_empty(200);
+    }
+    let mut moved = text;
+    moved["order"] = json!(0);
+    assert_eq!(shown(owner, &scene.to.1).await, [moved]);
+    assert_eq!(shown_of(owner, &scene.from.1, "/id").await, [json!(scene.tile)]);
+    scene.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn what_is_missing_or_wrong_is_named() {
+    let scene = Scene::new().await;
+    let owner = &scene.workspace.owner;
+    let (tile, to) = (json!({"id": scene.tile}), scene.to.0);
+    let dictionary = ("invalid_input", "Invalid data. Expected a dictionary, but got int.");
+    for (sent, attr, (code, detail)) in [
+        (json!({}), "tile", REQUIRED),
+        (json!({"toDashboard": to}), "tile", REQUIRED),
+        (json!({"tile": null, "toDashboard": to}), "tile", NULL),
+        (json!({"tile": scene.tile, "toDashboard": to}), "tile__non_field_errors", dictionary),
+        (json!({"tile": {}, "toDashboard": to}), "tile__id", REQUIRED),
+        (json!({"tile": {"id": null}, "toDashboard": to}), "tile__id", NULL),
+        (json!({"tile": {"id": "x"}, "toDashboard": to}), "tile__id", INTEGER),
+        (json!({"tile": tile}), "toDashboard", REQUIRED),
+        (json!({"tile": tile, "toDashboard": null}), "toDashboard", NULL),
+        (json!({"tile": tile, "toDashboard": [to]}), "toDashboard", INTEGER),
+        (json!({"tile": tile, "toDashboard": ""}), "toDashboard", INTEGER),
+        (json!({"tile": tile, "to_dashboard": true}), "to_dashboard", INTEGER),
+        (json!({"tile": tile, "to_dashboard": null}), "to_dashboard", NULL),
+    ] {
+        owner.patch(&scene.path(), sent).await.assert_invalid(attr, code, detail);
+    }
+    for method in [Method::GET, Method::POST, Method::DELETE, Method::PUT] {
+        let answer = owner.send(method, &scene.path(), None).await;
+        assert_eq!(answer.status, 405);
+    }
+    scene.is_unmoved().await;
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_a_404() {
+    let scene = Scene::new().await;
+    let (workspace, owner) = (&scene.workspace, &scene.workspace.owner);
+    let other = put_insight(workspace, scene.to.0, json!("I"), json!({})).await;
+    let (removed, at) = make(workspace, owner, json!({})).await;
+    owner.patch(&at, json!({"deleted": true})).await.ok();
+    let project = owner.post(&workspace.organization("projects/"), json!({})).await.ok();
+    let elsewhere = format!("/api/projects/{}/dashboards/", project["id"]);
+    let far = owner.post(&elsewhere, json!({})).await.ok()["id"].clone();
+    let gone = put_texts(owner, &scene.from.1, &["gone"]).await[0]["id"].clone();
+    owner.patch(&scene.from.1, json!({"tiles": [{"id": gone, "deleted": true}]})).await.ok();
+    let to = json!(scene.to.0);
+    for (tile, to) in [
+        (json!(other), to.clone()),
+        (json!(999_999), to.clone()),
+        (json!(-1), to.clone()),
+        (gone, to.clone()),
+        (json!(scene.tile), json!(999_999)),
+        (json!(scene.tile), json!(removed)),
+        (json!(scene.tile), far.clone()),
+        (json!(scene.tile), json!(0)),
+    ] {
+        let sent = json!({"tile": {"id": tile}, "toDashboard": to});
+        owner.patch(&scene.path(), sent).await.assert_not_found("Not found.");
+    }
+    for path in [
+        workspace.dashboards(&format!("{removed}/move_tile/")),
+        workspace.dashboards("999999/move_tile/"),
+        workspace.dashboards("x/move_tile/"),
+        format!("{elsewhere}{}/move_tile/", scene.from.0),
+    ] {
+        owner.patch(&path, scene.sent()).await.assert_not_found("Not found.");
+        owner.patch(&path, json!({"tile": "bad"})).await.assert_not_found("Not found.");
+    }
+    scene.is_unmoved().await;
+}
+
+#[tokio::test]
+async fn a_tile_moves_only_between_dashboards_that_the_caller_may_edit() {
+    let scene = Scene::new().await;
+    let owner = &scene.workspace.owner;
+    let ann = scene.workspace.member("ann", Level::Member).await;
+    owner.patch(&scene.to.1, json!({"restriction_level": 37})).await.ok();
+    let text = "You don't have edit permissions for the destination dashboard.";
+    ann.patch(&scene.path(), scene.sent()).await.assert_denied(text);
+    owner.patch(&scene.from.1, json!({"restriction_level": 37})).await.ok();
+    let text = "You don't have edit permissions for this dashboard.";
+    ann.patch(&scene.path(), scene.sent()).await.assert_denied(text);
+    ann.patch(&scene.path(), json!({})).await.assert_denied(text);
+    let reader = scene.workspace.key(OWNER, &["dashboard:read"]).await;
+    let text = "API key missing required scope 'dashboard:write'";
+    reader.patch(&scene.path(), scene.sent()).await.assert_denied(text);
+    scene.is_unmoved().await;
+    owner.patch(&scene.path(), scene.sent()).await.assert_empty(200);
+}
+
+#[tokio::test]
+async fn access_rules_on_either_dashboard_hold_a_tile_back() {
+    let scene = Scene::new().await;
+    let (workspace, owner) = (&scene.workspace, &scene.workspace.owner);
+    let ann = workspace.member("ann", Level::Member).await;
+    let user = embedded(&ann).await["id"].as_u64().map(UserId);
+    let denied = "You do not have editor access to this resource.";
+    for dashboard in [scene.from.0, scene.to.0] {
+        for level in [AccessLevel::None, AccessLevel::Viewer] {
+            put_rule(workspace, dashboard, user, level).await;
+            ann.patch(&scene.path(), scene.sent()).await.assert_denied(denied);
+        }
+        put_rule(workspace, dashboard, user, AccessLevel::Editor).await;
+    }
+    assert_eq!(shown_of(owner, &scene.from.1, "/id").await, [json!(scene.tile)]);
+    ann.patch(&scene.path(), scene.sent()).await.assert_empty(200);
+}
+
+#[tokio::test]
+async fn what_stands_on_the_destination_already_is_not_moved_there() {
+    let scene = Scene::new().await;
+    let (workspace, owner) = (&scene.workspace, &scene.workspace.owner);
+    let invalid = "Invalid request data for moving tile.";
+    let itself = json!({"tile": {"id": scene.tile}, "toDashboard": scene.from.0});
+    owner.patch(&scene.path(), itself).await.assert_invalid_body("invalid_input", invalid);
+    put_texts(owner, &scene.from.1, &["words"]).await;
+    let (id, copy) = make(workspace, owner, json!({"use_dashboard": scene.from.0})).await;
+    let twins = shown_of(owner, &copy, "/id").await;
+    assert_eq!(twins.len(), 2);
+    for tile in shown_of(owner, &scene.from.1, "/id").await {
+        let sent = json!({"tile": {"id": tile}, "toDashboard": id});
+        owner.patch(&scene.path(), sent).await.assert_invalid_body("invalid_input", invalid);
+    }
+    // A deleted tile with the same content on the destination is removed for good.
+    let gone: Vec<Value> = twins.iter().map(|twin| json!({"id": twin, "deleted": true})).collect();
+    owner.patch(&copy, json!({ "tiles": gone })).await.ok();
+    let moved = shown_of(owner, &scene.from.1, "/id").await;
+    for tile in &moved {
+        let sent = json!({"tile": {"id": tile}, "toDashboard": id});
+        owner.patch(&scene.path(), sent).await.assert_empty(200);
+    }
+    assert_eq!(shown_of(owner, &copy, "/id").await, moved);
+    assert_eq!(kept(workspace).len(), 2);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_and_a_removal_at_once_leave_the_file_sound() {
+    for round in 0..8 {
+        let scene = Scene::new().await;
+        let owner = &scene.workspace.owner;
+        let removed = if round % 2 == 0 { &scene.from.1 } else { &scene.to.1 };
+        let (one, other) = (owner.clone(), owner.clone());
+        let (path, sent, removed) = (scene.path(), scene.sent(), removed.clone());
+        let moving = tokio::spawn(async move { one.patch(&path, sent).await });
+        let removing = tokio::spawn(async move {
+            other.patch(&removed, json!({"deleted": true, "delete_insights": true})).await
+        });
+        let (moved, removed) = (moving.await.expect("no panic"), removing.await.expect("no panic"));
+        removed.ok();
+        if moved.status != 200 {
+            moved.assert_not_found("Not found.");
+        }
+        let tiles = kept(&scene.workspace);
+        let (dashboard, _) = tiles[0];
+        let lies = if moved.status == 200 { scene.to.0 } else { scene.from.0 };
+        assert_eq!((tiles.len(), dashboard.0), (1, lies));
+        scene.workspace.assert_file_valid().await;
+    }
+}

@@ -1,0 +1,286 @@
+//! Texts on tiles: create, update and share them.
+
+use serde_json::{Value, json};
+use steward::resources::members::Level;
+
+use crate::dashboards::{MOMENT, at_the_moment, embedded, make};
+use crate::support::Workspace;
+use crate::tiles::{put_insight, put_texts, shown, shown_of};
+
+/// The expected tile with a text that `user` wrote at the test's time. `changes` apply to the text.
+fn text_tile(workspace: &Workspace, tile: &Value, user: &Value, changes: Value) -> Value {
+    let mut text = json!({
+        "id": tile["text"]["id"],
+        "body": null,
+        "created_by": user,
+        "last_modified_at": MOMENT,
+        "last_modified_by": null,
+        "team": workspace.made.project_id,
+    });
+    for (name, value) in changes.as_object().expect("an object") {
+        text[name] = value.clone();
+    }
+    json!({
+        "id": tile["id"],
+        "layouts": {},
+        "color": null,
+        "order": 0,
+        "last_refresh": null,
+        "is_cached": false,
+        "filters_overrides": {},
+        "insight": null,
+        "text": text,
+    })
+}
+
+#[tokio::test]
+async fn a_new_text_is_its_writers_and_nobody_changed_it_yet() {
+    let workspace = at_the_moment().await;
+    let ann = workspace.member("ann", Level::Member).await;
+    let user = embedded(&ann).await;
+    for (sent, body) in [
+        (json!({"body": "# Hi\n\n<b>there</b> 😀"}), json!("# Hi\n\n<b>there</b> 😀")),
+        (json!({"body": null}), json!(null)),
+        (json!({"body": "", "id": null}), json!("")),
+        (json!({"created_by": {"id": workspace.made.user_id}, "body": 5}), json!("5")),
+        (json!({"unknown": 1}), json!(null)),
+        (json!({"body": "é".repeat(4000), "team": 7}), json!("é".repeat(4000))),
+    ] {
+        let (_, one) = make(&workspace, &ann, json!({})).await;
+        let answer = ann.patch(&one, json!({"tiles": [{"text": sent}]})).await;
+        let tile = answer.body["tiles"][0].clone();
+        assert!(tile["id"].is_u64() && tile["text"]["id"].is_u64(), "{tile}");
+        let expected = text_tile(&workspace, &tile, &user, json!({ "body": body }));
+        assert_eq!(answer.ok()["tiles"], json!([expected]));
+        assert_eq!(shown(&ann, &one).await, [expected]);
+    }
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_new_text_comes_with_its_place_and_colour() {
+    let workspace = Workspace::new().await;
+    let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
+    let layouts = json!({"sm": {"x": 1, "y": 2}});
+    let sent = json!({"text": {"body": "x"}, "color": "red", "layouts": layouts, "order": 9});
+    let tiles = workspace.owner.patch(&one, json!({"tiles": [sent]})).await.ok()["tiles"].clone();
+    let tile = &tiles[0];
+    assert_eq!(json!([tile["color"], tile["layouts"], tile["order"]]), json!(["red", layouts, 0]));
+    let hidden = json!({"tiles": [{"text": {"body": "y"}, "deleted": true}]});
+    assert_eq!(workspace.owner.patch(&one, hidden).await.ok()["tiles"], tiles);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_change_of_a_text_keeps_its_writer_and_tells_who_changed_it() {
+    let workspace = at_the_moment().await;
+    let owner = &workspace.owner;
+    let ann = workspace.member("ann", Level::Member).await;
+    let (writer, other) = (embedded(owner).await, embedded(&ann).await);
+    let (_, one) = make(&workspace, owner, json!({})).await;
+    let made = owner.patch(&one, json!({"tiles": [{"text": {"body": "a"}}]})).await.ok();
+    let tile = made["tiles"][0].clone();
+    let (id, text) = (tile["id"].clone(), tile["text"]["id"].clone());
+    for (sent, body) in [
+        (json!({"id": id, "text": {"id": text, "body": "b", "created_by": writer}}), json!("b")),
+        (json!({"id": id, "text": {"id": text, "body": "c"}}), json!("c")),
+        (json!({"id": id, "text": {"body": "d", "created_by": other}}), json!("d")),
+        (json!({"text": {"id": text, "body": " e "}}), json!("e")),
+        (json!({"id": id, "text": {"id": text}}), json!("e")),
+        (json!({"id": id, "text": {"id": text, "body": null}}), json!(null)),
+    ] {
+        let changes = json!({"body": body, "last_modified_by": other});
+        let expected = text_tile(&workspace, &tile, &writer, changes);
+        let answer = ann.patch(&one, json!({"tiles": [sent.clone()]})).await;
+        assert_eq!(answer.ok()["tiles"], json!([expected]), "{sent}");
+        assert_eq!(shown(owner, &one).await, [expected], "{sent}");
+    }
+    // A change without `text` does not touch the text.
+    let sent = json!({"tiles": [{"id": id, "color": "red"}]});
+    let tiles = owner.patch(&one, sent).await.ok()["tiles"].clone();
+    assert_eq!(
+        json!([tiles[0]["color"], tiles[0]["text"]["last_modified_by"]]),
+        json!(["red", other])
+    );
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_removed_texts_tile_stays_removed_until_it_is_brought_back() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (_, one) = make(&workspace, owner, json!({})).await;
+    let tile = put_texts(owner, &one, &["a"]).await[0].clone();
+    let gone = json!({"tiles": [{"id": tile["id"], "deleted": true}]});
+    assert_eq!(owner.patch(&one, gone).await.ok()["tiles"], json!([]));
+    let changed = json!({"tiles": [{"id": tile["id"], "text": {"body": "b"}}]});
+    assert_eq!(owner.patch(&one, changed).await.ok()["tiles"], json!([]));
+    let back = json!({"tiles": [{"text": {"id": tile["text"]["id"]}, "deleted": false}]});
+    let back = owner.patch(&one, back).await.ok();
+    assert_eq!(
+        (&back["tiles"][0]["id"], &back["tiles"][0]["text"]["body"]),
+        (&tile["id"], &json!("b"))
+    );
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_bad_text_is_refused() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (id, one) = make(&workspace, owner, json!({})).await;
+    let insight = put_insight(&workspace, id, json!("I"), json!({})).await;
+    let tiles = put_texts(owner, &one, &["a", "b"]).await;
+    let before = owner.get(&one).await.ok();
+    let integer = "A valid integer is required.";
+    let own = &tiles[0]["id"];
+    for (sent, attr, code, detail) in [
+        (
+            json!({"text": {"body": "a".repeat(4001)}}),
+            "text__body",
+            "max_length",
+            "Text body cannot exceed 4000 characters",
+        ),
+        (
+            json!({"id": own, "text": {"body": "😀".repeat(4001)}}),
+            "text__body",
+            "max_length",
+            "Text body cannot exceed 4000 characters",
+        ),
+        (
+            json!({"text": {"body": true}}),
+            "tiles__0__text__body",
+            "invalid_input",
+            "Not a valid string.",
+        ),
+        (
+            json!({"text": {"body": [1]}}),
+            "tiles__0__text__body",
+            "invalid_input",
+            "Not a valid string.",
+        ),
+        (
+            json!({"text": {"body": "a\u{0}"}}),
+            "tiles__0__text__body",
+            "null_characters_not_allowed",
+            "Null characters are not allowed.",
+        ),
+        (json!({"text": {"id": "x"}}), "tiles__0__text__id", "invalid_input", integer),
+        (
+            json!({"text": {"id": 999_999, "body": "x"}}),
+            "text",
+            "invalid_input",
+            "Text tile not found.",
+        ),
+        (json!({"text": {"id": -1}}), "text", "invalid_input", "Text tile not found."),
+        (
+            json!({"id": own, "text": {"id": tiles[1]["text"]["id"], "body": "x"}}),
+            "text",
+            "invalid_input",
+            "Text tile not found.",
+        ),
+        (
+            json!({"id": insight, "text": {"id": tiles[1]["text"]["id"], "body": "x"}}),
+            "text",
+            "invalid_input",
+            "Text tile not found.",
+        ),
+        (
+            json!({"id": insight, "text": {"body": "x"}}),
+            "tiles__0__text",
+            "invalid_input",
+            "A tile shows either an insight or a text.",
+        ),
+        (
+            json!({"id": 999_999, "text": {"body": "x"}}),
+            "tiles__0__id",
+            "does_not_exist",
+            "Invalid pk \"999999\" - object does not exist.",
+        ),
+    ] {
+        let answer = owner.patch(&one, json!({"tiles": [sent], "name": "x"})).await;
+        answer.assert_invalid(attr, code, detail);
+    }
+    owner.get(&one).await.assert_is(200, before);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_text_that_two_dashboards_show_is_changed_on_both() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (id, one) = make(&workspace, owner, json!({})).await;
+    let tile = put_texts(owner, &one, &["a"]).await[0].clone();
+    let (_, other) = make(&workspace, owner, json!({"use_dashboard": id})).await;
+    let copy = shown(owner, &other).await[0].clone();
+    assert_ne!(copy["id"], tile["id"]);
+    assert_eq!(copy["text"], tile["text"]);
+    let sent =
+        json!({"tiles": [{"id": copy["id"], "text": {"id": copy["text"]["id"], "body": "b"}}]});
+    owner.patch(&other, sent).await.ok();
+    for path in [&one, &other] {
+        assert_eq!(shown_of(owner, path, "/text/body").await, [json!("b")]);
+    }
+    workspace.assert_file_valid().await;
+}
+
+/// A caller who may view but not edit a dashboard copies it, and changes the text on the copy.
+#[tokio::test]
+async fn a_copy_is_no_way_to_change_what_one_may_not_edit() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let ann = workspace.member("ann", Level::Member).await;
+    let (id, one) = make(&workspace, owner, json!({})).await;
+    put_texts(owner, &one, &["good", "gone"]).await;
+    let tiles = shown_of(owner, &one, "/id").await;
+    owner.patch(&one, json!({ "tiles": [{ "id": tiles[1], "deleted": true }] })).await.ok();
+    let (_, copy) = make(&workspace, &ann, json!({ "use_dashboard": id })).await;
+    let copied = shown_of(&ann, &copy, "/id").await[0].clone();
+    let change = |body: &str| json!({ "tiles": [{ "id": copied, "text": { "body": body } }] });
+    // While Ann may edit both dashboards, a change shows on both.
+    ann.patch(&copy, change("better")).await.ok();
+    assert_eq!(shown_of(owner, &one, "/text/body").await, ["better"]);
+
+    owner.patch(&one, json!({ "restriction_level": 37 })).await.ok();
+    ann.patch(&copy, change("defaced")).await.ok();
+    assert_eq!(shown_of(owner, &one, "/text/body").await, ["better"]);
+    let own = shown_of(&ann, &copy, "/text").await[0].clone();
+    assert_eq!(
+        (&own["body"], &own["created_by"]["email"]),
+        (&json!("defaced"), &json!("ann@corp.example"))
+    );
+    // From now on, the copy has its own text.
+    ann.patch(&copy, change("again")).await.ok();
+    assert_eq!(shown_of(&ann, &copy, "/text/id").await, [own["id"].clone()]);
+
+    // The text of a deleted dashboard does not change either, so a restored dashboard shows it as before.
+    let (_, second) = make(&workspace, &ann, json!({ "use_dashboard": id })).await;
+    owner.patch(&one, json!({ "deleted": true })).await.ok();
+    let tile = shown_of(&ann, &second, "/id").await[0].clone();
+    let sent = json!({ "tiles": [{ "id": tile, "text": { "body": "meanwhile" } }] });
+    ann.patch(&second, sent).await.ok();
+    owner.patch(&one, json!({ "deleted": false })).await.ok();
+    assert_eq!(shown_of(owner, &one, "/text/body").await[0], "better");
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn a_change_reaches_a_hundred_other_dashboards_and_no_more() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (id, one) = make(&workspace, owner, json!({})).await;
+    put_texts(owner, &one, &["first"]).await;
+    let tile = shown_of(owner, &one, "/id").await[0].clone();
+    let change = |body: &str| json!({ "tiles": [{ "id": tile, "text": { "body": body } }] });
+    let mut last = String::new();
+    for _ in 0..100 {
+        last = make(&workspace, owner, json!({ "use_dashboard": id })).await.1;
+    }
+    owner.patch(&one, change("on all")).await.ok();
+    assert_eq!(shown_of(owner, &last, "/text/body").await, ["on all"]);
+    make(&workspace, owner, json!({ "use_dashboard": id })).await;
+    owner.patch(&one, change("on one")).await.ok();
+    assert_eq!(shown_of(owner, &last, "/text/body").await, ["on all"]);
+    assert_eq!(shown_of(owner, &one, "/text/body").await, ["on one"]);
+    workspace.assert_file_valid().await;
+}

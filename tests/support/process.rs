@@ -1,0 +1,518 @@
+//! The real binary: folders to run it in, commands, servers, and a raw HTTP/1.1 client.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderName};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+pub use super::wait::{TEST_TIMEOUT, until};
+
+use super::contract::contract;
+
+/// The binary under test.
+pub const STEWARD: &str = env!("CARGO_BIN_EXE_steward");
+/// The owner's email address in a data file of [`DataFolder::with_workspace`].
+pub const OWNER: &str = "owner@corp.example";
+/// Returns the `steward` command, without the environment of the test run.
+pub fn steward() -> Command {
+    cleared(STEWARD)
+}
+
+/// Returns `program` with no environment variable except `PATH`.
+pub fn cleared(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Returns the command of a tool. Panics with the name of its Debian package if the tool is not installed.
+#[track_caller]
+pub fn tool(program: &str, package: &str) -> Command {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_installed = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    assert!(is_installed, "{program} is not installed: apt install {package}");
+    cleared(program)
+}
+
+/// The outcome of a command.
+#[derive(Debug)]
+pub struct CommandOutput {
+    /// The exit code, or `None` if a signal killed the process.
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl CommandOutput {
+    /// Runs a command until it exits. Panics after a timeout.
+    pub fn new(command: &mut Command) -> Self {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = KillOnDrop(command.spawn().expect("the command starts"));
+        let stdout = text(child.0.stdout.take().expect("stdout is a pipe"));
+        let stderr = text(child.0.stderr.take().expect("stderr is a pipe"));
+        let status = until("the command exits", || child.0.try_wait().expect("a child"));
+        Self {
+            code: status.code(),
+            stdout: stdout.join().expect("its output"),
+            stderr: stderr.join().expect("its errors"),
+        }
+    }
+
+    /// Asserts success with an empty stderr, and returns stdout.
+    #[track_caller]
+    pub fn ok(self) -> String {
+        assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""), "{self:?}");
+        self.stdout
+    }
+
+    /// Asserts success with an empty stderr, and returns the JSON object on stdout.
+    #[track_caller]
+    pub fn json(self) -> Value {
+        let text = self.ok();
+        assert_eq!(text.matches('\n').count(), 1, "one line: {text}");
+        serde_json::from_str(&text).expect("one JSON object")
+    }
+
+    /// Asserts exit code 1 and one line on stderr that contains `part`. Returns that line.
+    #[track_caller]
+    pub fn assert_failed(self, part: &str) -> String {
+        assert_eq!((self.code, self.stdout.as_str()), (Some(1), ""), "{self:?}");
+        assert!(self.stderr.starts_with("steward: "), "{self:?}");
+        assert_eq!(self.stderr.matches('\n').count(), 1, "one line: {self:?}");
+        assert!(self.stderr.contains(part), "not {part:?}: {self:?}");
+        self.stderr
+    }
+
+    /// Asserts that the command line is invalid and that stderr contains `part`.
+    #[track_caller]
+    pub fn assert_usage_error(self, part: &str) {
+        assert_eq!((self.code, self.stdout.as_str()), (Some(2), ""), "{self:?}");
+        assert!(self.stderr.contains(part), "not {part:?}: {self:?}");
+    }
+}
+
+/// A temporary folder, with or without a data file.
+pub struct DataFolder {
+    folder: TempDir,
+}
+
+impl DataFolder {
+    /// Creates an empty folder.
+    pub fn empty() -> Self {
+        Self { folder: TempDir::new().expect("a temporary folder") }
+    }
+
+    /// Creates a folder with a data file. Returns the output of `init` too.
+    pub fn with_workspace() -> (Self, Value) {
+        let site = Self::empty();
+        let args = ["init", "--email", OWNER, "--organization", "Corp", "--project", "Web"];
+        let made = site.json(&args);
+        (site, made)
+    }
+
+    /// Creates a folder whose data file has these bytes.
+    pub fn with_bytes(bytes: &[u8]) -> Self {
+        let site = Self::empty();
+        fs::write(site.data(), bytes).expect("the file is written");
+        site
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn data(&self) -> PathBuf {
+        self.path("steward.redb")
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Copies the binary into the folder, and makes both accessible to every user.
+    pub fn program_for_all(&self) -> PathBuf {
+        let program = self.path("steward");
+        if fs::hard_link(STEWARD, &program).is_err() {
+            fs::copy(STEWARD, &program).expect("a copy");
+        }
+        let open = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(self.folder(), open).expect("the folder is opened");
+        program
+    }
+
+    /// Returns the `steward` command with these arguments, in this folder.
+    pub fn steward(&self, args: &[&str]) -> Command {
+        let mut command = steward();
+        command.current_dir(self.folder()).args(args);
+        command
+    }
+
+    /// Runs a command in this folder.
+    pub fn run(&self, args: &[&str]) -> CommandOutput {
+        CommandOutput::new(&mut self.steward(args))
+    }
+
+    /// Runs a command in this folder and returns its JSON output.
+    #[track_caller]
+    pub fn json(&self, args: &[&str]) -> Value {
+        self.run(&[args, &["--json"]].concat()).json()
+    }
+
+    /// Serves the data file of this folder on a free port.
+    #[track_caller]
+    pub fn serve(&self, args: &[&str]) -> Server {
+        self.try_serve(args).unwrap_or_else(|run| panic!("the server does not start: {run:?}"))
+    }
+
+    /// Serves the data file, or returns the outcome of a server that exits.
+    pub fn try_serve(&self, args: &[&str]) -> Result<Server, CommandOutput> {
+        let args = [&["serve", "--listen", "127.0.0.1:0", "--json"], args].concat();
+        Server::start(&mut self.steward(&args))
+    }
+
+    /// Returns the API key that the first start wrote.
+    pub fn first_key(&self) -> String {
+        let text = fs::read_to_string(self.path("steward.redb.first-key")).expect("a key");
+        text.trim_end().to_owned()
+    }
+
+    /// Asserts that `check` finds no problem.
+    #[track_caller]
+    pub fn check(&self) {
+        assert_eq!(self.json(&["check"])["problem_count"], 0);
+    }
+
+    /// Returns the name, permissions and bytes of every file in the folder. Sockets have no bytes.
+    pub fn files(&self) -> Vec<(String, u32, Vec<u8>)> {
+        let mut files: Vec<_> = fs::read_dir(self.folder())
+            .expect("a folder")
+            .map(|entry| {
+                let entry = entry.expect("an entry");
+                let name = entry.file_name().into_string().expect("a name");
+                let mode = entry.metadata().expect("metadata").permissions().mode() & 0o777;
+                (name, mode, fs::read(entry.path()).unwrap_or_default())
+            })
+            .collect();
+        files.sort();
+        files
+    }
+
+    /// Returns the names of the files in the folder.
+    pub fn names(&self) -> Vec<String> {
+        self.files().into_iter().map(|(name, ..)| name).collect()
+    }
+}
+
+/// A running `steward serve`. It is killed when it is dropped.
+pub struct Server {
+    child: Child,
+    pub address: SocketAddr,
+    /// The output up to the line that contains the address.
+    pub greeting: String,
+    stderr: thread::JoinHandle<String>,
+}
+
+impl Server {
+    /// Starts a command that runs `steward serve`, and waits until it prints its address. If it exits instead,
+    /// returns its outcome.
+    pub fn start(command: &mut Command) -> Result<Self, CommandOutput> {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary starts");
+        let lines = lines(child.stdout.take().expect("stdout is a pipe"));
+        let stderr = text(child.stderr.take().expect("stderr is a pipe"));
+        let mut greeting = String::new();
+        loop {
+            match lines.recv_timeout(TEST_TIMEOUT) {
+                Ok(line) => {
+                    let address = address(&line);
+                    greeting += &line;
+                    if let Some(address) = address {
+                        return Ok(Self { child, address, greeting, stderr });
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    let code = child.wait().expect("the process exits").code();
+                    let stderr = stderr.join().expect("its log");
+                    return Err(CommandOutput { code, stdout: greeting, stderr });
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    let _ = child.kill();
+                    panic!("the server prints nothing");
+                }
+            }
+        }
+    }
+
+    /// Returns the output up to the address, parsed as a JSON object.
+    pub fn startup_message(&self) -> Value {
+        serde_json::from_str(&self.greeting).expect("one JSON object")
+    }
+
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).expect("the process runs");
+    }
+
+    /// Kills the server with SIGKILL.
+    pub fn kill(mut self) {
+        self.child.kill().expect("the process runs");
+        let status = self.child.wait().expect("the process exits");
+        assert_eq!(status.signal(), Some(9), "SIGKILL ended the process");
+    }
+
+    /// Waits until the server exits. Returns its exit code and its log.
+    #[track_caller]
+    pub fn wait(mut self) -> (Option<i32>, String) {
+        let status = until("the server exits", || self.child.try_wait().expect("a child"));
+        let log = std::mem::replace(&mut self.stderr, thread::spawn(String::new));
+        (status.code(), log.join().expect("its log"))
+    }
+
+    /// Stops the server with SIGTERM. Returns its log.
+    #[track_caller]
+    pub fn stop(self) -> String {
+        self.signal(Signal::TERM);
+        let (code, log) = self.wait();
+        assert_eq!(code, Some(0), "{log}");
+        log
+    }
+
+    pub fn connect(&self) -> Connection {
+        Connection::open(self.address).expect("the server accepts a connection")
+    }
+
+    /// Sends one request on a new connection.
+    #[track_caller]
+    pub fn send(&self, method: &str, path: &str, key: &str, body: Option<&Value>) -> Reply {
+        self.connect().send(method, path, key, body).expect("an answer")
+    }
+
+    #[track_caller]
+    pub fn get(&self, path: &str, key: &str) -> Reply {
+        self.send("GET", path, key, None)
+    }
+
+    #[track_caller]
+    pub fn post(&self, path: &str, key: &str, body: &Value) -> Reply {
+        self.send("POST", path, key, Some(body))
+    }
+
+    /// Returns the ids and names of all dashboards of a project, read page by page.
+    #[track_caller]
+    pub fn dashboards(&self, project: &Value, key: &str) -> Vec<(u64, String)> {
+        let mut connection = self.connect();
+        let mut found = Vec::new();
+        loop {
+            let path =
+                format!("/api/projects/{project}/dashboards/?limit=1000&offset={}", found.len());
+            let page = connection.send("GET", &path, key, None).expect("an answer").ok();
+            for one in page["results"].as_array().expect("a page") {
+                let id = one["id"].as_u64().expect("an id");
+                found.push((id, one["name"].as_str().expect("a name").to_owned()));
+            }
+            if page["next"].is_null() {
+                return found;
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A child process that is killed when this is dropped.
+struct KillOnDrop(Child);
+
+impl Drop for KillOnDrop {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Reads a child's output in a thread.
+fn text(mut stream: impl Read + Send + 'static) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes);
+        String::from_utf8(bytes).expect("text")
+    })
+}
+
+fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || {
+        let mut stream = BufReader::new(stream);
+        let mut line = String::new();
+        while stream.read_line(&mut line).is_ok_and(|read| read > 0) {
+            if sender.send(std::mem::take(&mut line)).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}
+
+/// Returns the address in a line of the server's output, if it contains one.
+fn address(line: &str) -> Option<SocketAddr> {
+    let found = match serde_json::from_str::<Value>(line) {
+        Ok(greeting) => greeting["url"].as_str()?.to_owned(),
+        Err(_) => line.strip_prefix("Steward is serving ")?.split(' ').next()?.to_owned(),
+    };
+    found.split_once("://")?.1.parse().ok()
+}
+
+/// One HTTP/1.1 connection.
+pub struct Connection {
+    stream: BufReader<TcpStream>,
+}
+
+impl Connection {
+    pub fn open(address: SocketAddr) -> io::Result<Self> {
+        Self::of(TcpStream::connect_timeout(&address, TEST_TIMEOUT)?)
+    }
+
+    pub fn of(stream: TcpStream) -> io::Result<Self> {
+        stream.set_read_timeout(Some(TEST_TIMEOUT))?;
+        stream.set_write_timeout(Some(TEST_TIMEOUT))?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream: BufReader::new(stream) })
+    }
+
+    /// Sets how long to wait for a response.
+    pub fn set_timeout(&self, patience: Duration) {
+        self.stream.get_ref().set_read_timeout(Some(patience)).expect("a timeout");
+    }
+
+    pub fn write(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+        self.stream.get_mut().write_all(bytes.as_ref())
+    }
+
+    /// Sends a request and reads the response. Asserts that the response conforms to the OpenAPI document.
+    pub fn send(
+        &mut self,
+        method: &str,
+        path: &str,
+        key: &str,
+        body: Option<&Value>,
+    ) -> io::Result<Reply> {
+        let key = match key {
+            "" => String::new(),
+            key => format!("Authorization: Bearer {key}\r\n"),
+        };
+        let body = body.map_or_else(String::new, Value::to_string);
+        let body = match body.len() {
+            0 => "\r\n".to_owned(),
+            length => {
+                format!("Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}")
+            }
+        };
+        self.write(format!("{method} {path} HTTP/1.1\r\nHost: steward\r\n{key}{body}"))?;
+        let reply = self.reply()?;
+        let asked = (&method.parse().expect("a method"), path);
+        contract().check(asked, reply.status, &reply.header_map(), &reply.body);
+        Ok(reply)
+    }
+
+    /// Reads the next response.
+    pub fn reply(&mut self) -> io::Result<Reply> {
+        let cut = || io::Error::from(io::ErrorKind::UnexpectedEof);
+        let line = self.line()?;
+        let mut words = line.split(' ');
+        let version = words.next().unwrap_or_default().to_owned();
+        let status = words.next().and_then(|word| word.parse().ok()).ok_or_else(cut)?;
+        let mut headers = Vec::new();
+        loop {
+            let line = self.line()?;
+            let Some((name, value)) = line.split_once(": ") else { break };
+            headers.push((name.to_ascii_lowercase(), value.to_owned()));
+        }
+        let mut reply = Reply { version, status, headers, body: Vec::new() };
+        if let Some(length) = reply.header("content-length") {
+            reply.body = vec![0; length.parse().expect("a length")];
+            self.stream.read_exact(&mut reply.body)?;
+        }
+        Ok(reply)
+    }
+
+    fn line(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        if self.stream.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(line.trim_end().to_owned())
+    }
+
+    /// Returns whether the server closed the connection without sending more.
+    pub fn is_closed(&mut self) -> bool {
+        matches!(self.stream.read(&mut [0]), Ok(0))
+            || self.stream.get_ref().take_error().is_ok_and(|error| error.is_some())
+    }
+}
+
+/// A response.
+#[derive(Debug)]
+pub struct Reply {
+    pub version: String,
+    pub status: u16,
+    headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Reply {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+    }
+
+    fn header_map(&self) -> HeaderMap {
+        let parse = |(name, value): &(String, String)| {
+            (name.parse::<HeaderName>().expect("a name"), value.parse().expect("a value"))
+        };
+        self.headers.iter().map(parse).collect()
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or(Value::Null)
+    }
+
+    /// Asserts a 2xx status and returns the body.
+    #[track_caller]
+    pub fn ok(&self) -> Value {
+        assert!((200..300).contains(&self.status), "{} {}", self.status, self.json());
+        self.json()
+    }
+
+    /// Asserts an error response. A 503 must have `Retry-After`.
+    #[track_caller]
+    pub fn assert_error(&self, status: u16, kind: &str, code: &str) {
+        let body = self.json();
+        assert_eq!(
+            (self.status, &body["type"], &body["code"], &body["attr"]),
+            (status, &json!(kind), &json!(code), &Value::Null),
+            "{body}"
+        );
+        assert!(body["detail"].is_string());
+        assert_eq!(body.as_object().expect("an object").len(), 4);
+        assert_eq!(self.header("content-type"), Some("application/json"));
+        assert_eq!(self.header("retry-after").is_some(), status == 503);
+    }
+}

@@ -1,0 +1,392 @@
+//! The test kit: a new workspace for each test, and callers of its API.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use axum::http::{HeaderMap, Method, Request};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use steward::bootstrap::{CreatedWorkspace, InitialRecords};
+use steward::config::Config;
+use steward::operator::{Operation, perform};
+use steward::resources::members::Level;
+use steward::router::router;
+use steward::state::App;
+use steward::store::Progress;
+use steward::time::{Clock, ManualClock, Timestamp};
+use tempfile::TempDir;
+use tower::ServiceExt;
+
+use super::contract::contract;
+use super::wait::TEST_TIMEOUT;
+
+/// The email address of the owner of every test workspace.
+pub const OWNER: &str = "owner@corp.example";
+
+pub const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
+
+/// Polls `ready` until it returns a value, while other tasks run. Panics with `what` after a timeout.
+pub async fn eventually<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = ready() {
+            return found;
+        }
+        assert!(begun.elapsed() < TEST_TIMEOUT, "timed out: {what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// Returns a configuration with a manual clock.
+pub fn with_clock() -> (Config, ManualClock) {
+    let clock = ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000));
+    let mut config = Config::default();
+    config.clock = Clock::Manual(clock.clone());
+    (config, clock)
+}
+
+/// A served data file in a temporary folder.
+#[derive(Clone)]
+pub struct Workspace {
+    pub app: App,
+    pub made: CreatedWorkspace,
+    pub owner: TestClient,
+    router: Router,
+    folder: Arc<TempDir>,
+}
+
+impl Workspace {
+    /// Creates a workspace with one organization, one project, one owner and the owner's API key.
+    pub async fn new() -> Self {
+        Self::with(Config::default()).await
+    }
+
+    /// Does what [`new`](Self::new) does, with this configuration.
+    pub async fn with(config: Config) -> Self {
+        let folder = Arc::new(TempDir::new().expect("a temporary folder"));
+        let first = InitialRecords {
+            email: OWNER.to_owned(),
+            first_name: "Olga".to_owned(),
+            organization: "Corp".to_owned(),
+            project: "Web".to_owned(),
+        };
+        let path = folder.path().join("steward.redb");
+        let (app, made) = steward::create(&path, config, &first).expect("a new data file");
+        let router = router(app.clone());
+        let owner = TestClient { router: router.clone(), key: Some(made.api_key.clone()) };
+        Self { app, made, owner, router, folder }
+    }
+
+    /// Returns a dashboard path in the first project: `dashboards("")`, `dashboards("1/")`.
+    pub fn dashboards(&self, rest: &str) -> String {
+        format!("/api/projects/{}/dashboards/{rest}", self.made.project_id)
+    }
+
+    /// Returns a path in the first organization: `organization("members/")`.
+    pub fn organization(&self, rest: &str) -> String {
+        format!("/api/organizations/{}/{rest}", self.made.organization_id)
+    }
+
+    /// Returns the path of the first project's access controls.
+    pub fn access_controls(&self) -> String {
+        format!("/api/projects/{}/access_controls/", self.made.project_id)
+    }
+
+    /// Returns the id of a user's membership of the first organization.
+    pub async fn membership(&self, email: &str) -> Value {
+        let found = self.organization(&format!("members/?email={email}"));
+        let found = self.owner.get(&found).await.ok();
+        assert_eq!(found["count"], 1, "{email} is not a member");
+        found["results"][0]["id"].clone()
+    }
+
+    /// Returns the UUID of a member of the first organization.
+    pub async fn uuid(&self, email: &str) -> String {
+        let found = self.organization(&format!("members/?email={email}"));
+        let found = self.owner.get(&found).await.ok();
+        found["results"][0]["user"]["uuid"].as_str().expect("a member").to_owned()
+    }
+
+    /// Returns a caller without an API key.
+    pub fn anonymous(&self) -> TestClient {
+        TestClient { router: self.router.clone(), key: None }
+    }
+
+    /// Returns a caller with this API key.
+    pub fn with_key(&self, key: &str) -> TestClient {
+        TestClient { router: self.router.clone(), key: Some(key.to_owned()) }
+    }
+
+    /// Creates a member of the first organization, `name@corp.example`. The caller's key has every scope.
+    pub async fn member(&self, name: &str, level: Level) -> TestClient {
+        let email = format!("{name}@corp.example");
+        self.run_operation(Operation::UserCreate {
+            email: email.clone(),
+            first_name: name.to_owned(),
+            last_name: String::new(),
+            organization: Some(self.made.organization_id),
+            level,
+            existing: false,
+        })
+        .await;
+        self.key(&email, &["*"]).await
+    }
+
+    /// Creates an organization whose owner is `name@other.example`. Returns the owner, whose key has every scope, and
+    /// the operation's result.
+    pub async fn outsider(&self, name: &str) -> (TestClient, Value) {
+        let email = format!("{name}@other.example");
+        let made = self
+            .run_operation(Operation::OrganizationCreate {
+                name: format!("{name}'s"),
+                owner: email.clone(),
+                existing: false,
+            })
+            .await;
+        (self.key(&email, &["*"]).await, made)
+    }
+
+    /// Creates an API key of this user with these scopes.
+    pub async fn key(&self, email: &str, scopes: &[&str]) -> TestClient {
+        self.limited_key(email, scopes, json!({})).await
+    }
+
+    /// Creates a restricted API key of this user: `{"organizations": [...], "projects": [...], "expires_in": 5}`.
+    pub async fn limited_key(&self, email: &str, scopes: &[&str], limits: Value) -> TestClient {
+        let list = |name: &str| limits.get(name).cloned().unwrap_or_else(|| json!([]));
+        let made = self
+            .run_operation(Operation::KeyCreate {
+                email: email.to_owned(),
+                label: "test".to_owned(),
+                scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+                organizations: serde_json::from_value(list("organizations")).expect("ids"),
+                projects: serde_json::from_value(list("projects")).expect("ids"),
+                expires_in: limits.get("expires_in").and_then(Value::as_i64),
+                existing: false,
+            })
+            .await;
+        self.with_key(made["value"].as_str().expect("the key's value"))
+    }
+
+    /// Performs an operator's operation and returns its result.
+    pub async fn run_operation(&self, operation: Operation) -> Value {
+        perform(&self.app, operation, Progress::silent()).await.expect("the operation succeeds")
+    }
+
+    /// Asserts that `check` finds no problem in the data file.
+    pub async fn assert_file_valid(&self) {
+        let findings = self.run_operation(Operation::Check).await;
+        assert_eq!(findings["problem_count"], 0, "{findings}");
+    }
+
+    /// Returns the path of the data file.
+    pub fn path(&self) -> std::path::PathBuf {
+        self.folder.path().join("steward.redb")
+    }
+}
+
+/// A client of the API, with or without an API key.
+#[derive(Clone)]
+pub struct TestClient {
+    router: Router,
+    pub key: Option<String>,
+}
+
+impl TestClient {
+    /// Returns a caller of this router with this API key.
+    pub fn of(router: Router, key: &str) -> Self {
+        Self { router, key: Some(key.to_owned()) }
+    }
+
+    /// Returns a caller of this router without an API key.
+    pub fn nobody(router: Router) -> Self {
+        Self { router, key: None }
+    }
+
+    pub async fn get(&self, path: &str) -> TestResponse {
+        self.send(Method::GET, path, None).await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> TestResponse {
+        self.send(Method::POST, path, Some(body)).await
+    }
+
+    pub async fn put(&self, path: &str, body: Value) -> TestResponse {
+        self.send(Method::PUT, path, Some(body)).await
+    }
+
+    pub async fn patch(&self, path: &str, body: Value) -> TestResponse {
+        self.send(Method::PATCH, path, Some(body)).await
+    }
+
+    pub async fn delete(&self, path: &str) -> TestResponse {
+        self.send(Method::DELETE, path, None).await
+    }
+
+    pub async fn send(&self, method: Method, path: &str, body: Option<Value>) -> TestResponse {
+        let mut request = Request::builder().method(method).uri(path);
+        if body.is_some() {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
+        self.raw(request.body(body).expect("a request")).await
+    }
+
+    /// Sends a request with these headers and this body, and adds the API key.
+    pub async fn fetch(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Body>,
+    ) -> TestResponse {
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.raw(request.body(body.into()).expect("a request")).await
+    }
+
+    /// Sends a request as it is, and adds the API key. Asserts that the response conforms to the OpenAPI document.
+    pub async fn raw(&self, mut request: Request<Body>) -> TestResponse {
+        if let Some(key) = &self.key {
+            let value = format!("Bearer {key}").parse().expect("a header value");
+            request.headers_mut().insert(AUTHORIZATION, value);
+        }
+        let asked = (
+            request.method().clone(),
+            request.uri().path_and_query().map_or(String::new(), ToString::to_string),
+        );
+        let response = self.router.clone().oneshot(request).await.expect("an answer");
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.expect("a whole body").to_bytes();
+        let (method, uri) = (&asked.0, asked.1.as_str());
+        contract().check((method, uri), parts.status.as_u16(), &parts.headers, &bytes);
+        let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+        TestResponse {
+            status: parts.status.as_u16(),
+            headers: parts.headers,
+            body,
+            bytes: bytes.to_vec(),
+        }
+    }
+}
+
+/// A response.
+#[derive(Debug)]
+pub struct TestResponse {
+    pub status: u16,
+    pub headers: HeaderMap,
+    /// The body as JSON, or null if it is not JSON.
+    pub body: Value,
+    pub bytes: Vec<u8>,
+}
+
+impl TestResponse {
+    /// Asserts a 2xx status and returns the body.
+    #[track_caller]
+    pub fn ok(self) -> Value {
+        assert!((200..300).contains(&self.status), "{} {}", self.status, self.body);
+        self.body
+    }
+
+    /// Asserts the status and the whole body.
+    #[track_caller]
+    pub fn assert_is(&self, status: u16, body: Value) {
+        assert_eq!((self.status, &self.body), (status, &body));
+    }
+
+    /// Asserts the status and an empty body.
+    #[track_caller]
+    pub fn assert_empty(&self, status: u16) {
+        assert_eq!((self.status, self.bytes.as_slice()), (status, [].as_slice()), "{}", self.body);
+        assert!(!self.headers.contains_key(CONTENT_TYPE));
+    }
+
+    /// Asserts an error response with this whole body.
+    #[track_caller]
+    pub fn assert_error(
+        &self,
+        status: u16,
+        kind: &str,
+        code: &str,
+        detail: &str,
+        attr: Option<&str>,
+    ) {
+        let body = json!({ "type": kind, "code": code, "detail": detail, "attr": attr });
+        self.assert_is(status, body);
+        assert_eq!(self.headers[CONTENT_TYPE], "application/json");
+    }
+
+    /// Asserts a 400 for one field.
+    #[track_caller]
+    pub fn assert_invalid(&self, attr: &str, code: &str, detail: &str) {
+        self.assert_error(400, "validation_error", code, detail, Some(attr));
+    }
+
+    /// Asserts a 400 for the body as a whole.
+    #[track_caller]
+    pub fn assert_invalid_body(&self, code: &str, detail: &str) {
+        self.assert_error(400, "validation_error", code, detail, None);
+    }
+
+    /// Asserts a 403.
+    #[track_caller]
+    pub fn assert_denied(&self, detail: &str) {
+        self.assert_error(403, "authentication_error", "permission_denied", detail, None);
+    }
+
+    /// Asserts a 404.
+    #[track_caller]
+    pub fn assert_not_found(&self, detail: &str) {
+        self.assert_error(404, "invalid_request", "not_found", detail, None);
+    }
+}
+
+impl TestResponse {
+    #[track_caller]
+    pub fn is_no_key(&self) {
+        let detail = "Authentication credentials were not provided.";
+        self.assert_error(401, "authentication_error", "not_authenticated", detail, None);
+        assert!(!self.headers.contains_key("www-authenticate"));
+    }
+
+    #[track_caller]
+    pub fn is_bad_key(&self) {
+        let detail = "Personal API key found in request Authorization header is invalid.";
+        self.assert_error(401, "authentication_error", "authentication_failed", detail, None);
+        assert!(!self.headers.contains_key("www-authenticate"));
+    }
+}
+
+/// Replaces the values that differ from run to run: ids, timestamps and tokens.
+pub fn redacted(mut body: Value) -> Value {
+    const NAMES: [&str; 12] = [
+        "uuid",
+        "distinct_id",
+        "created_at",
+        "updated_at",
+        "joined_at",
+        "date_joined",
+        "api_token",
+        "live_events_token",
+        "slug",
+        "organization",
+        "organization_id",
+        "id",
+    ];
+    match &mut body {
+        Value::Object(members) => {
+            for (name, value) in members.iter_mut() {
+                let random = NAMES.contains(&name.as_str()) && value.is_string();
+                *value = if random { json!(format!("[{name}]")) } else { redacted(value.take()) };
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| *item = redacted(item.take())),
+        _ => {}
+    }
+    body
+}

@@ -1,0 +1,438 @@
+//! Tests of the SMTP client with a real connection, and of `steward mail test` with the real binary.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::json;
+use steward::config::MailConfig;
+use steward::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
+use steward::mail::compose::MailContent;
+use steward::mail::outbox::{self, Notification};
+use steward::mail::smtp::{Mailer, SendError};
+use steward::time::Timestamp;
+use steward::{App, Config, Store};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+use crate::support::process::{CommandOutput, DataFolder, steward};
+use crate::support::smtp::{Authority, MailServer, ServerBehavior, Setup};
+
+const NOW: Timestamp = Timestamp::from_micros(1_735_787_045_678_901);
+const ID: OutboxMessageId =
+    OutboxMessageId(Uuid::from_u128(0x0194_0000_0000_7000_8000_0000_0000_0001));
+const PASSWORD: &str = "correct/horse battery";
+const USER: (&str, &str) = ("ann@corp.example", PASSWORD);
+/// The user and the password, encoded for a URL.
+const SIGNED_IN: &str = "ann%40corp.example:correct%2Fhorse%20battery";
+
+fn message() -> MailContent {
+    MailContent {
+        subject: "Grüße".to_owned(),
+        text: "Schöne Grüße.\n.\nEnde".to_owned(),
+        html: "<p>Schöne Grüße.</p>".to_owned(),
+    }
+}
+
+fn config(url: &str) -> MailConfig {
+    let mut mail = Config::default().mail;
+    mail.smtp_url = Some(url.parse().expect("a URL"));
+    mail.smtp_from = Some("Küche <steward@bücher.example>".to_owned());
+    mail.smtp_timeout = Duration::from_secs(20);
+    mail
+}
+
+/// Sends the message with this configuration.
+async fn send_to(to: &str, config: &MailConfig) -> Result<String, SendError> {
+    let mailer = Mailer::new(config).expect("it can be used").expect("a server is named");
+    mailer.send(ID, to, &message(), NOW).await
+}
+
+async fn send(config: &MailConfig) -> Result<String, SendError> {
+    send_to("bob@corp.example", config).await
+}
+
+/// Returns the error that the log would contain.
+async fn failure(config: &MailConfig) -> String {
+    let failure = send(config).await.expect_err("it is not sent").to_string();
+    assert!(!failure.contains('\n') && !failure.contains(PASSWORD), "{failure}");
+    failure
+}
+
+/// A mail server with TLS, from the start or after STARTTLS, and with authentication; and a file with the certificate
+/// authority that signed its certificate.
+struct Secured {
+    server: MailServer,
+    scheme: &'static str,
+    authority: PathBuf,
+    _folder: TempDir,
+}
+
+impl Secured {
+    fn new(scheme: &'static str, name: &str, login_only: bool) -> Self {
+        let authority = Authority::new();
+        let tls = Some((authority.certify(name), scheme == "smtps"));
+        let server = MailServer::with(Setup { tls, user: Some(USER), login_only });
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("ca.pem");
+        fs::write(&path, format!("Some words before.\n{}", authority.pem)).unwrap();
+        Self { server, scheme, authority: path, _folder: folder }
+    }
+
+    /// Returns a configuration that trusts the server's certificate authority.
+    fn config(&self) -> MailConfig {
+        self.config_with(SIGNED_IN)
+    }
+
+    fn config_with(&self, signed_in: &str) -> MailConfig {
+        let port = self.server.address.port();
+        let required = if self.scheme == "smtp" { "?tls=required" } else { "" };
+        let url = format!("{}://{signed_in}@localhost:{port}{required}", self.scheme);
+        let mut config = config(&url);
+        config.smtp_ca_file = Some(self.authority.clone());
+        config
+    }
+}
+
+#[tokio::test]
+async fn a_mail_carries_text_and_html_and_says_what_it_is() {
+    let mut server = MailServer::start();
+    let reply = send_to("Bob@corp.example", &config(&server.url())).await;
+    assert_eq!(reply, Ok("250 2.0.0 taken".to_owned()));
+    let mail = server.mail().await;
+    assert_eq!(
+        (mail.from.as_str(), &mail.to),
+        ("steward@xn--bcher-kva.example", &vec!["Bob@corp.example".to_owned()])
+    );
+    assert_eq!(
+        (mail.hello.as_str(), mail.encrypted, mail.user.as_ref()),
+        ("xn--bcher-kva.example", false, None)
+    );
+    assert!(mail.data.is_ascii());
+    let parsed = mail.parsed();
+    assert_eq!(parsed.subject(), Some("Grüße"));
+    assert_eq!(parsed.body_text(0).unwrap().replace("\r\n", "\n").trim_end(), message().text);
+    assert_eq!(parsed.body_html(0).unwrap().trim_end(), message().html);
+    let id = format!("{ID}@xn--bcher-kva.example");
+    assert_eq!(parsed.message_id(), Some(id.as_str()));
+    assert_eq!(parsed.date().unwrap().to_rfc3339(), "2025-01-02T03:04:05Z");
+    let from = parsed.from().unwrap().first().unwrap();
+    assert_eq!((from.name(), from.address()), (Some("Küche"), Some(mail.from.as_str())));
+    assert_eq!(parsed.to().unwrap().first().unwrap().address(), Some("Bob@corp.example"));
+    assert_eq!(parsed.header_raw("Auto-Submitted").unwrap().trim(), "auto-generated");
+    let kind = parsed.header_raw("Content-Type").unwrap().trim();
+    assert!(kind.starts_with("multipart/alternative;"), "{kind}");
+    for part in 0..2 {
+        let part = &parsed.parts[part + 1];
+        let kind = part.headers.iter().find(|header| header.name() == "Content-Type").unwrap();
+        let charset = kind.value().as_content_type().unwrap().attribute("charset");
+        assert_eq!(charset, Some("utf-8"));
+    }
+}
+
+#[tokio::test]
+async fn an_internationalised_domain_is_written_in_ascii() {
+    let mut server = MailServer::start();
+    send_to("bob@Straße.example", &config(&server.url())).await.expect("it is sent");
+    let mail = server.mail().await;
+    assert_eq!(mail.to, ["bob@xn--strae-oqa.example"]);
+    assert_eq!(mail.parsed().to().unwrap().first().unwrap().address(), Some(mail.to[0].as_str()));
+}
+
+#[tokio::test]
+async fn an_address_that_would_break_a_line_is_sent_nothing() {
+    let server = MailServer::start();
+    for to in [
+        "",
+        "bob",
+        "bob@",
+        "bøb@corp.example",
+        "bob>\r\nRCPT TO:<eve@corp.example",
+        "\"b\r\nc\"@corp.example",
+        "bob@corp.example\r\nX: y",
+    ] {
+        let failure = send_to(to, &config(&server.url())).await.expect_err(to);
+        assert_eq!(failure.to_string(), "the address cannot be used in a mail");
+    }
+    assert_eq!(server.connections(), 0);
+}
+
+#[tokio::test]
+async fn a_subject_cannot_add_a_header() {
+    let mut server = MailServer::start();
+    let mailer = Mailer::new(&config(&server.url())).unwrap().unwrap();
+    let subject = "Hello\r\nBcc: eve@evil.example\r\n\r\n.\r\nQUIT\r\n\0\u{202e}".to_owned();
+    let evil = MailContent { subject, ..message() };
+    mailer.send(ID, "bob@corp.example", &evil, NOW).await.expect("it is sent");
+    let mail = server.mail().await;
+    assert_eq!(mail.to, ["bob@corp.example"]);
+    assert_eq!(mail.subject(), "Hello Bcc: eve@evil.example . QUIT");
+    let names: Vec<_> =
+        mail.parsed().headers().iter().map(|header| header.name().to_owned()).collect();
+    assert_eq!(names.len(), 8, "{names:?}");
+    assert!(!names.iter().any(|name| name == "Bcc"));
+}
+
+#[tokio::test]
+async fn tls_works_with_the_right_authority_from_the_first_byte_and_after_starttls() {
+    for (scheme, login_only) in [("smtps", false), ("smtp", false), ("smtps", true), ("smtp", true)]
+    {
+        let mut secured = Secured::new(scheme, "localhost", login_only);
+        send(&secured.config()).await.expect("it is sent");
+        let mail = secured.server.mail().await;
+        assert!(mail.encrypted);
+        assert_eq!(mail.user.as_deref(), Some(USER.0));
+        let clear = secured.server.heard_in_clear();
+        let expected =
+            if scheme == "smtp" { "EHLO xn--bcher-kva.example\r\nSTARTTLS\r\n" } else { "" };
+        assert_eq!(clear, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_server_of_an_unknown_authority_or_another_name_is_told_nothing() {
+    for scheme in ["smtps", "smtp"] {
+        let mut secured = Secured::new(scheme, "localhost", false);
+        let mut unknown = secured.config();
+        unknown.smtp_ca_file = None;
+        let said = failure(&unknown).await;
+        assert!(said.contains("invalid peer certificate: UnknownIssuer"), "{said}");
+        secured.server.has_no_more();
+        let mut other = Secured::new(scheme, "mail.example.org", false);
+        let said = failure(&other.config()).await;
+        assert!(said.contains("not valid for name"), "{said}");
+        other.server.has_no_more();
+        assert!(!other.server.heard_in_clear().contains("AUTH"));
+    }
+}
+
+#[tokio::test]
+async fn without_the_starttls_that_is_asked_for_nothing_is_sent_in_clear() {
+    let server = MailServer::with(Setup { user: Some(USER), ..Setup::default() });
+    let port = server.address.port();
+    let config = config(&format!("smtp://{SIGNED_IN}@localhost:{port}?tls=required"));
+    let said = failure(&config).await;
+    assert_eq!(said, format!("localhost:{port}: STARTTLS is not supported on this server"));
+    assert_eq!(server.heard_in_clear(), "EHLO xn--bcher-kva.example\r\n");
+}
+
+#[tokio::test]
+async fn tls_from_the_first_byte_is_not_spoken_to_a_server_without_it() {
+    let mut server = MailServer::start();
+    let port = server.address.port();
+    failure(&config(&format!("smtps://{SIGNED_IN}@localhost:{port}"))).await;
+    server.has_no_more();
+}
+
+#[tokio::test]
+async fn a_wrong_password_fails_and_is_repeated_to_nobody() {
+    let mut secured = Secured::new("smtps", "localhost", false);
+    let wrong = secured.config_with("ann%40corp.example:wrong%20password");
+    let said = failure(&wrong).await;
+    assert_eq!(said, "535 5.7.8 [secret] is not the password of ann@corp.example");
+    secured.server.has_no_more();
+}
+
+#[tokio::test]
+async fn a_password_comes_from_a_file_before_it_comes_from_the_url() {
+    let mut secured = Secured::new("smtps", "localhost", false);
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("password");
+    fs::write(&file, format!("{PASSWORD}\n")).unwrap();
+    for signed_in in ["ann%40corp.example", "ann%40corp.example:wrong"] {
+        let mut config = secured.config_with(signed_in);
+        config.smtp_password_file = Some(file.clone());
+        send(&config).await.expect("it is sent");
+        assert_eq!(secured.server.mail().await.user.as_deref(), Some(USER.0));
+    }
+}
+
+#[tokio::test]
+async fn whoever_is_to_sign_in_sends_nothing_where_that_is_not_possible() {
+    let mut server = MailServer::start();
+    let config = config(&format!("smtp://{SIGNED_IN}@{}", server.address));
+    let said = failure(&config).await;
+    assert!(said.ends_with("No compatible authentication mechanism was found"), "{said}");
+    server.has_no_more();
+}
+
+/// Returns the flags that configure this server.
+fn flags(server: &MailServer) -> [String; 4] {
+    let from = "Steward <steward@corp.example>".to_owned();
+    ["--smtp-url".to_owned(), server.url(), "--smtp-from".to_owned(), from]
+}
+
+fn run(site: &DataFolder, args: &[&str], flags: &[String]) -> CommandOutput {
+    CommandOutput::new(site.steward(args).args(flags))
+}
+
+const TEST: [&str; 4] = ["mail", "test", "bob@corp.example", "--json"];
+
+#[test]
+fn mail_test_sends_one_mail_and_tells_what_the_server_said() {
+    let mut server = MailServer::start();
+    let (site, _) = DataFolder::with_workspace();
+    let answer = run(&site, &TEST, &flags(&server)).json();
+    let expected = json!({
+        "to": "bob@corp.example",
+        "server": server.address.to_string(),
+        "reply": "250 2.0.0 taken",
+    });
+    assert_eq!(answer, expected);
+    let mail = server.mail_now();
+    assert_eq!(
+        (mail.to.clone(), mail.subject()),
+        (vec!["bob@corp.example".to_owned()], "Test mail from Steward".to_owned())
+    );
+    let text = run(&site, &TEST[..3], &flags(&server)).ok();
+    assert_eq!(
+        text,
+        format!("to      bob@corp.example\nserver  {}\nreply   250 2.0.0 taken\n", server.address)
+    );
+    site.check();
+}
+
+#[test]
+fn mail_test_beside_a_server_uses_the_servers_configuration() {
+    let mut server = MailServer::start();
+    let (site, _) = DataFolder::with_workspace();
+    let flags = flags(&server);
+    let serving = site.serve(&flags.each_ref().map(String::as_str));
+    let answer = site.run(&TEST).json();
+    assert_eq!(answer["server"], server.address.to_string());
+    assert_eq!(server.mail_now().to, ["bob@corp.example"]);
+    let elsewhere =
+        ["--smtp-url", "smtp://127.0.0.1:1", "--smtp-from", "a@corp.example"].map(str::to_owned);
+    run(&site, &TEST, &elsewhere).json();
+    assert_eq!(server.mail_now().to, ["bob@corp.example"]);
+    server.refuse("bob@corp.example");
+    site.run(&TEST).assert_failed("the mail was not sent: 550 5.1.1 <bob@corp.example> is unknown");
+    serving.stop();
+}
+
+#[test]
+fn mail_test_fails_in_one_line() {
+    let server = MailServer::start();
+    let (site, _) = DataFolder::with_workspace();
+    server.refuse("bob@corp.example");
+    run(&site, &TEST, &flags(&server)).assert_failed("550 5.1.1 <bob@corp.example> is unknown");
+    server.next([ServerBehavior::Silent]);
+    let patience = [&flags(&server)[..], &["--smtp-timeout=200ms".to_owned()]].concat();
+    run(&site, &TEST, &patience)
+        .assert_failed(&format!("{} took longer than 200ms", server.address));
+    let nobody = ["mail", "test", "bob"];
+    run(&site, &nobody, &flags(&server)).assert_failed("Enter a valid email address.");
+    site.run(&TEST).assert_failed("no mail server is configured; set --smtp-url and --smtp-from");
+    let serving = site.serve(&[]);
+    run(&site, &TEST, &flags(&server))
+        .assert_failed("no mail server is configured; set --smtp-url and --smtp-from");
+    serving.stop();
+}
+
+#[test]
+fn mail_test_leaves_alone_what_waits() {
+    let mut server = MailServer::start();
+    let (site, _) = DataFolder::with_workspace();
+    post_into(&site);
+    run(&site, &TEST, &flags(&server)).json();
+    assert_eq!(server.mail_now().subject(), "Test mail from Steward");
+    let log = site.serve(&[]).stop();
+    let warned = log
+        .lines()
+        .find(|line| line.contains("the outbox has mails"))
+        .expect("a warning in the log");
+    let warned: serde_json::Value = serde_json::from_str(warned).unwrap();
+    assert_eq!((&warned["level"], &warned["waiting"]), (&json!("WARN"), &json!(2)));
+}
+
+/// Adds two messages to the outbox of a data file.
+fn post_into(site: &DataFolder) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let store = Store::open(&site.data(), 1 << 20).unwrap();
+        let app = App::new_for_command(store, Config::default()).unwrap();
+        for number in 1..=2 {
+            let id = Uuid::from_u128(number);
+            let about = Notification::Invite {
+                invite: InviteId(id),
+                to: "ann@corp.example".to_owned(),
+                by: UserId(1),
+            };
+            let post = app.operate(move |tx, now| {
+                outbox::enqueue(
+                    tx,
+                    OutboxMessageId(id),
+                    OrganizationId(Uuid::nil()),
+                    about.clone(),
+                    now,
+                )
+            });
+            post.await.unwrap();
+        }
+        app.close().await;
+    });
+}
+
+#[test]
+fn a_mail_server_is_told_by_the_environment_too_and_secrets_by_nobody() {
+    let secured = Secured::new("smtps", "localhost", false);
+    let (site, _) = DataFolder::with_workspace();
+    let with = |command: &mut Command, password: &str| {
+        let port = secured.server.address.port();
+        let url = format!("smtps://ann%40corp.example:{password}@localhost:{port}");
+        command.env("STEWARD_SMTP_URL", url).env("STEWARD_SMTP_FROM", "steward@corp.example");
+        command.env("STEWARD_SMTP_CA_FILE", &secured.authority);
+        CommandOutput::new(command)
+    };
+    let right = "correct%2Fhorse%20battery";
+    assert_eq!(with(&mut site.steward(&TEST), right).json()["reply"], "250 2.0.0 taken");
+    let said = with(&mut site.steward(&TEST), "hunter2")
+        .assert_failed("535 5.7.8 [secret] is not the password");
+    assert!(!said.contains("hunter2"), "{said}");
+    for args in [&["serve", "--help"][..], &["mail", "test", "--help"]] {
+        let help = with(&mut site.steward(args), "hunter2").ok();
+        assert!(help.contains("STEWARD_SMTP_URL") && !help.contains("hunter2"), "{help}");
+    }
+    let wrong = with(&mut site.steward(&TEST), "hunter2/x");
+    wrong.assert_usage_error("--smtp-url is not a mail server: ");
+}
+
+#[test]
+fn a_log_at_its_loudest_tells_no_password() {
+    let secured = Secured::new("smtps", "localhost", false);
+    let (site, _) = DataFolder::with_workspace();
+    let mut command = steward();
+    command.current_dir(site.folder());
+    command.args(["serve", "--listen", "127.0.0.1:0", "--json", "--log", "trace"]);
+    let port = secured.server.address.port();
+    command.args(["--smtp-url", &format!("smtps://{SIGNED_IN}@localhost:{port}")]);
+    command.args(["--smtp-from", "steward@corp.example", "--smtp-ca-file"]).arg(&secured.authority);
+    let serving = crate::support::process::Server::start(&mut command).expect("it serves");
+    site.run(&TEST).json();
+    let log = serving.stop();
+    assert!(!log.contains("battery") && !log.contains("Y29ycmVjdC"), "{log}");
+}
+
+#[test]
+fn a_service_that_could_send_no_mail_does_not_start_and_makes_no_file() {
+    let site = DataFolder::empty();
+    let from = ["--smtp-from", "steward@corp.example"];
+    let serve = |args: &[&str]| {
+        let args = [&["serve", "--listen", "127.0.0.1:0"], &from[..], args].concat();
+        site.run(&args)
+    };
+    let url = "smtps://ann@mail.corp.example";
+    serve(&["--smtp-url", url]).assert_failed("--smtp-url has a user; add --smtp-password-file");
+    serve(&["--smtp-url", url, "--smtp-password-file", "none"])
+        .assert_failed("cannot read --smtp-password-file none: No such file");
+    serve(&["--smtp-url", "smtps://mail.corp.example", "--smtp-ca-file", "none"])
+        .assert_failed("cannot use --smtp-ca-file none: No such file");
+    let url = "smtps://ann:hunter2@mail.corp.example";
+    let refused = site.run(&["serve", "--smtp-url", url, "--smtp-from", "Steward"]);
+    assert!(!refused.assert_failed("--smtp-from is not an address").contains("hunter2"));
+    site.run(&["serve", "--smtp-url", url]).assert_usage_error("--smtp-from");
+    serve(&["--smtp-url", "smtp://ann:hunter2@mail.corp.example/x"])
+        .assert_usage_error("the URL must end after the host and port");
+    assert_eq!(site.names(), [""; 0]);
+}

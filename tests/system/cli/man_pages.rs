@@ -1,0 +1,112 @@
+//! Shell completions and manual pages.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use crate::support::process::{CommandOutput, DataFolder, cleared, tool};
+
+/// Returns all commands as typed, read from the help texts.
+fn commands(site: &DataFolder, words: &[&str]) -> Vec<String> {
+    let help = site.run(&[words, &["--help"]].concat()).ok();
+    let mut found = vec![[&["steward"], words].concat().join(" ")];
+    let list = help.split("\nCommands:\n").nth(1).unwrap_or_default();
+    for line in list.lines().take_while(|line| !line.is_empty()) {
+        let name = line.trim_start().split(' ').next().expect("a name");
+        // A long description continues on the next line.
+        if name != "help" && line.starts_with("  ") && !line.starts_with("   ") {
+            found.extend(commands(site, &[words, &[name]].concat()));
+        }
+    }
+    found
+}
+
+/// Returns the warnings of `groff` about a page.
+fn complaints(path: &std::path::Path) -> String {
+    let mut command = tool("groff", "groff-base");
+    command.args(["-man", "-Tutf8", "-ww", "-rLL=200n", "-z"]).arg(path);
+    CommandOutput::new(&mut command).stderr
+}
+
+#[test]
+fn every_command_has_a_manual_page_without_a_fault() {
+    let site = DataFolder::empty();
+    let commands = commands(&site, &[]);
+    assert!(commands.len() > 25, "{commands:?}");
+    let made = site.json(&["man", "pages"]);
+    assert_eq!(made["pages"], commands.len());
+    for command in &commands {
+        let path = site.path("pages").join(format!("{}.1", command.replace(' ', "-")));
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        assert!(text.contains("\n.SH NAME\n") && text.contains("\n.SH SYNOPSIS\n"), "{text}");
+        assert_eq!(complaints(&path), "", "{path:?}");
+    }
+    assert_eq!(fs::read_dir(site.path("pages")).unwrap().count(), commands.len());
+    let all = site.run(&["man"]).ok();
+    assert_eq!(all.matches("\n.SH SYNOPSIS\n").count(), commands.len());
+    assert_eq!(site.names(), ["pages"], "the command must not need a data file");
+}
+
+#[test]
+fn a_manual_page_tells_flags_and_variables_and_nothing_of_the_environment() {
+    let site = DataFolder::empty();
+    let mut command = site.steward(&["man", "pages"]);
+    let url = "smtps://ann:hunter2@mail.example.org";
+    command.env("STEWARD_SMTP_URL", url).env("STEWARD_SMTP_FROM", "a@corp.example");
+    command.env("STEWARD_PUBLIC_URL", "https://secret.example");
+    CommandOutput::new(&mut command).ok();
+    let text = fs::read_to_string(site.path("pages/steward-serve.1")).expect("a page");
+    for part in ["\\-\\-smtp\\-url", "STEWARD_SMTP_URL", "\\-\\-tls\\-cert", "STEWARD_DATA"] {
+        assert!(text.contains(part), "no {part} in {text}");
+    }
+    for name in fs::read_dir(site.path("pages")).unwrap() {
+        let text = fs::read_to_string(name.unwrap().path()).unwrap();
+        assert!(!text.contains("hunter2") && !text.contains("secret.example"), "{text}");
+    }
+}
+
+#[test]
+fn a_folder_for_pages_that_cannot_be_made_is_told() {
+    let site = DataFolder::empty();
+    fs::write(site.path("taken"), "").expect("written");
+    site.run(&["man", "taken"]).assert_failed("taken: ");
+}
+
+#[test]
+fn each_shell_gets_a_script_with_every_flag_of_serve() {
+    let site = DataFolder::empty();
+    let settings = site.json(&["config"]);
+    let keys: Vec<_> = settings["results"].as_array().unwrap().iter().collect();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = site.run(&["completions", shell]).ok();
+        for key in &keys {
+            let key = key["key"].as_str().expect("a key");
+            assert!(script.contains(key), "{shell} does not know {key}");
+        }
+    }
+    site.run(&["completions", "tcsh"])
+        .assert_usage_error("[possible values: bash, elvish, fish, powershell, zsh]");
+}
+
+#[test]
+fn bash_completes_commands_and_flags_by_the_script() {
+    let site = DataFolder::empty();
+    let script = site.run(&["completions", "bash"]).ok();
+    fs::write(site.path("steward.bash"), &script).expect("written");
+    CommandOutput::new(cleared("bash").arg("-n").arg(site.path("steward.bash"))).ok();
+    let completed = |words: &[&str]| {
+        let line = format!(
+            "source \"$0\"; COMP_WORDS=(steward {}); COMP_CWORD={}; _steward steward '{}' ''; \
+             printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            words.join(" "),
+            words.len(),
+            words.last().expect("a word"),
+        );
+        let mut command: Command = cleared("bash");
+        command.args(["--norc", "-c", &line]).arg(site.path("steward.bash")).stdin(Stdio::null());
+        let text = CommandOutput::new(&mut command).ok();
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(completed(&["organi"]), ["organization"]);
+    assert_eq!(completed(&["serve", "--tls"]), ["--tls-cert", "--tls-key"]);
+    assert_eq!(completed(&["organization", "cr"]), ["create"]);
+}

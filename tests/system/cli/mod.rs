@@ -1,0 +1,669 @@
+//! The operator's commands, with the real binary: with and without a running server.
+
+mod config_file;
+mod mail;
+mod man_pages;
+mod progress_bar;
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
+use std::thread;
+
+use rustix::process::geteuid;
+use serde_json::{Value, json};
+
+use crate::support::process::{CommandOutput, DataFolder, OWNER, Server, cleared, until};
+
+/// A workspace, with or without a running server.
+struct TestSetup {
+    server: Option<Server>,
+    site: DataFolder,
+    made: Value,
+}
+
+impl TestSetup {
+    fn text(&self, name: &str) -> &str {
+        self.made[name].as_str().expect("text")
+    }
+
+    fn run(&self, args: &[&str]) -> CommandOutput {
+        self.site.run(args)
+    }
+
+    #[track_caller]
+    fn json(&self, args: &[&str]) -> Value {
+        self.site.json(args)
+    }
+
+    #[track_caller]
+    fn results(&self, args: &[&str]) -> Vec<Value> {
+        let answer = self.json(args);
+        assert_eq!(names(&answer), ["results"]);
+        answer["results"].as_array().expect("a list").clone()
+    }
+
+    /// Returns the status of `@me` with this key. Starts a server for the request if none runs.
+    #[track_caller]
+    fn opens(&self, key: &str) -> u16 {
+        match &self.server {
+            Some(server) => server.get("/api/users/@me/", key).status,
+            None => self.site.serve(&[]).get("/api/users/@me/", key).status,
+        }
+    }
+}
+
+/// Runs a test without a server, and again with a running server.
+fn each_way(test: impl Fn(&TestSetup)) {
+    for serving in [false, true] {
+        let (site, made) = DataFolder::with_workspace();
+        let place = TestSetup { server: serving.then(|| site.serve(&[])), site, made };
+        test(&place);
+        place.site.check();
+        if let Some(server) = place.server {
+            assert!(server.stop().contains("stopped"));
+            place.site.check();
+        }
+    }
+}
+
+/// Returns the names of an object's members, in order.
+fn names(object: &Value) -> Vec<&str> {
+    object.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+#[test]
+fn init_makes_a_workspace_and_tells_it() {
+    let site = DataFolder::empty();
+    let made = site.json(&[
+        "init",
+        "--email",
+        OWNER,
+        "--organization",
+        "Corp",
+        "--project",
+        "Web",
+        "--first-name",
+        "Olga",
+    ]);
+    let members = ["organization_id", "project_id", "user_uuid", "user_id", "api_key"];
+    assert_eq!(names(&made), members);
+    assert_eq!((&made["project_id"], &made["user_id"]), (&json!(1), &json!(1)));
+    let files: Vec<_> = site.files().into_iter().map(|(name, mode, _)| (name, mode)).collect();
+    assert_eq!(files, ["", ".lock"].map(|end| (format!("steward.redb{end}"), 0o600)));
+
+    let server = site.serve(&[]);
+    let key = made["api_key"].as_str().unwrap();
+    let me = server.get("/api/users/@me/", key).ok();
+    assert_eq!((&me["email"], &me["first_name"]), (&json!(OWNER), &json!("Olga")));
+    assert_eq!(me["uuid"], made["user_uuid"]);
+    let organization = server.get("/api/organizations/@current/", key).ok();
+    assert_eq!(organization["id"], made["organization_id"]);
+    assert_eq!(organization["name"], "Corp");
+    assert_eq!(server.get("/api/projects/1/", key).ok()["name"], "Web");
+}
+
+#[test]
+fn init_says_the_same_as_text() {
+    let site = DataFolder::empty();
+    let text = site.run(&["init", "--email", OWNER]).ok();
+    let lines: Vec<_> = text.lines().map(|line| line.split("  ").next().unwrap()).collect();
+    assert_eq!(lines, ["organization_id", "project_id", "user_uuid", "user_id", "api_key"]);
+    assert!(text.lines().nth(4).unwrap().contains("  phx_"));
+    assert_eq!(site.json(&["organization", "list"])["results"][0]["name"], "My organization");
+}
+
+#[test]
+fn init_on_an_existing_file_fails_and_changes_nothing() {
+    let (site, _) = DataFolder::with_workspace();
+    let before = site.files();
+    let part = "steward.redb already exists and was not changed";
+    site.run(&["init", "--email", "new@corp.example"]).assert_failed(part);
+    site.run(&["init", "--email", "new@corp.example", "--json"]).assert_failed(part);
+    assert_eq!(site.files(), before);
+}
+
+#[test]
+fn init_that_is_refused_leaves_an_empty_folder() {
+    let site = DataFolder::empty();
+    site.run(&["init", "--email", "nobody"]).assert_failed("email: Enter a valid email address.");
+    let args = ["init", "--email", OWNER, "--organization", " "];
+    site.run(&args).assert_failed("name: This field may not be blank.");
+    let long = "x".repeat(201);
+    site.run(&["init", "--email", OWNER, "--project", &long])
+        .assert_failed("name: Ensure this field has");
+    site.run(&["init"]).assert_usage_error("--email <EMAIL>");
+    assert_eq!(site.names(), [""; 0]);
+    site.json(&["init", "--email", OWNER]);
+}
+
+#[test]
+fn a_command_without_a_data_file_says_what_makes_one() {
+    let site = DataFolder::empty();
+    for args in [&["check"][..], &["user", "list"], &["key", "list"], &["organization", "list"]] {
+        site.run(args).assert_failed(
+            "steward: steward.redb does not exist; `steward serve` or `steward init` creates it\n",
+        );
+    }
+    site.run(&["check", "--data", "other.redb"]).assert_failed("other.redb does not exist");
+    assert_eq!(site.names(), [""; 0]);
+}
+
+#[test]
+fn organizations_are_made_for_new_and_for_known_owners_and_listed() {
+    each_way(|place| {
+        let new = place.json(&["organization", "create", "Two", "--owner", "New@two.example"]);
+        assert_eq!(names(&new), ["id", "name", "project_id"]);
+        assert_eq!((&new["name"], &new["project_id"]), (&json!("Two"), &json!(2)));
+        let known = place.json(&["organization", "create", " Three ", "--owner", OWNER]);
+        assert_eq!((&known["name"], &known["project_id"]), (&json!("Three"), &json!(3)));
+
+        let listed = place.results(&["organization", "list"]);
+        let shown: Vec<_> = listed.iter().map(|one| (&one["id"], &one["name"])).collect();
+        let first = (&place.made["organization_id"], &json!("Corp"));
+        assert_eq!(shown, [first, (&new["id"], &json!("Two")), (&known["id"], &json!("Three"))]);
+        for one in &listed {
+            assert_eq!(
+                names(one),
+                ["id", "name", "members", "projects", "bytes", "quota", "created_at"]
+            );
+            assert_eq!((&one["members"], &one["projects"]), (&json!(1), &json!(1)));
+        }
+
+        let users = place.results(&["user", "list"]);
+        assert_eq!(users.len(), 2, "only the new address became a user");
+        assert_eq!(users[1]["email"], "New@two.example");
+        let owned = json!([{ "id": new["id"], "level": "owner" }]);
+        assert_eq!(users[1]["organizations"], owned);
+        assert_eq!(users[0]["organizations"].as_array().unwrap().len(), 2);
+
+        let create = |name, owner| place.run(&["organization", "create", name, "--owner", owner]);
+        create(" ", OWNER).assert_failed("name: This field may not be blank.");
+        create("Four", "nobody").assert_failed("email: Enter a valid email address.");
+        place.run(&["organization", "create", "Four"]).assert_usage_error("--owner <EMAIL>");
+        assert_eq!(place.results(&["organization", "list"]), listed);
+
+        let text = create("Five", OWNER).ok();
+        let lines: Vec<_> = text.lines().collect();
+        assert!(lines[0].starts_with("id          0"), "{text}");
+        assert_eq!(lines[1..], ["name        Five", "project_id  4"]);
+        let text = place.run(&["organization", "list"]).ok();
+        let heads: Vec<_> = text.lines().next().unwrap().split_whitespace().collect();
+        assert_eq!(heads, ["ID", "NAME", "MEMBERS", "PROJECTS", "BYTES", "QUOTA", "CREATED_AT"]);
+        assert_eq!(text.lines().count(), 5);
+    });
+}
+
+#[test]
+fn users_are_made_joined_stopped_and_restarted() {
+    each_way(|place| {
+        let organization = place.text("organization_id");
+        let ann =
+            place.json(&["user", "create", "--email", "ann@x.example", "--first-name", "Ann"]);
+        assert_eq!(names(&ann), ["id", "uuid", "email", "membership_id"]);
+        assert_eq!((&ann["id"], &ann["email"]), (&json!(2), &json!("ann@x.example")));
+        assert_eq!(ann["membership_id"], Value::Null);
+
+        let again = ["user", "create", "--email", "ANN@x.example"];
+        let part = "email: user with this email already exists; pass --existing to use that user.";
+        place.run(&again).assert_failed(part);
+        let join = ["--existing", "--organization", organization, "--level", "admin"];
+        let joined = place.json(&[&again[..], &join].concat());
+        assert_eq!((&joined["id"], &joined["uuid"]), (&ann["id"], &ann["uuid"]));
+        assert!(joined["membership_id"].is_string());
+        place
+            .run(&[&again[..], &join].concat())
+            .assert_failed("already belongs to the organization");
+        let kept = place.json(&[&again[..], &["--existing"]].concat());
+        assert_eq!(kept, ann, "--existing alone takes the user as it is");
+
+        let bob = ["user", "create", "--email", "bob@x.example", "--last-name", "Bo"];
+        let unknown = ["--organization", "00000000-0000-7000-8000-000000000000"];
+        place.run(&[&bob[..], &unknown].concat()).assert_failed("Organization not found.");
+        place
+            .run(&[&bob[..], &["--level", "admin"]].concat())
+            .assert_usage_error("--organization <ID>");
+        let level = ["--organization", organization, "--level", "boss"];
+        place.run(&[&bob[..], &level].concat()).assert_usage_error("write member, admin or owner");
+        place
+            .run(&[&bob[..], &["--organization", "nonsense"]].concat())
+            .assert_usage_error("--organization");
+        place
+            .run(&["user", "create", "--email", "nobody"])
+            .assert_failed("email: Enter a valid email");
+        let member = ["--existing", "--organization", organization];
+        let bob = place.json(&[&bob[..], &member].concat());
+        assert_eq!(
+            bob["id"], 3,
+            "--existing makes an address that is new, and refusals use no number"
+        );
+
+        let users = place.results(&["user", "list"]);
+        let levels = users.iter().map(|user| user["organizations"][0]["level"].clone());
+        assert_eq!(levels.collect::<Vec<_>>(), ["owner", "admin", "member"]);
+        let expected = json!({
+            "id": 3,
+            "uuid": bob["uuid"],
+            "email": "bob@x.example",
+            "first_name": "",
+            "last_name": "Bo",
+            "is_active": true,
+            "is_email_verified": false,
+            "link_account": null,
+            "organizations": [{ "id": organization, "level": "member" }],
+        });
+        assert_eq!(users[2], expected);
+        assert_eq!(names(&users[2]), names(&expected));
+
+        let key = ["key", "create", "--email", "ann@x.example", "--label", "L", "--scope", "*"];
+        let key = place.json(&key)["value"].as_str().unwrap().to_owned();
+        assert_eq!(place.opens(&key), 200);
+        let stopped = place.json(&["user", "deactivate", "ann@X.example"]);
+        assert_eq!(stopped, json!({ "id": 2, "email": "ann@x.example", "is_active": false }));
+        assert_eq!(place.opens(&key), 401, "at once");
+        assert_eq!(place.results(&["user", "list"])[1]["is_active"], false);
+        let started = place.json(&["user", "activate", "ann@x.example"]);
+        assert_eq!(started, json!({ "id": 2, "email": "ann@x.example", "is_active": true }));
+        assert_eq!(place.opens(&key), 200);
+        place
+            .run(&["user", "deactivate", "zed@x.example"])
+            .assert_failed("There is no user zed@x.example.");
+        place
+            .run(&["user", "activate", "zed@x.example"])
+            .assert_failed("There is no user zed@x.example.");
+        place.run(&["user", "deactivate"]).assert_usage_error("<EMAIL>");
+    });
+}
+
+#[test]
+fn keys_are_made_with_limits_listed_masked_and_revoked_at_once() {
+    each_way(|place| {
+        let organization = place.text("organization_id");
+        let create = ["key", "create", "--email", OWNER, "--label", "Robot"];
+        let limits = [
+            "--scope",
+            "dashboard:read",
+            "--scope",
+            "user:read",
+            "--organization",
+            organization,
+            "--project",
+            "1",
+            "--expires-in",
+            "90d",
+        ];
+        let made = place.json(&[&create[..], &limits].concat());
+        assert_eq!(names(&made), ["id", "value", "label", "scopes"]);
+        assert_eq!(made["label"], "Robot");
+        assert_eq!(made["scopes"], json!(["dashboard:read", "user:read"]));
+        let value = made["value"].as_str().unwrap();
+        assert!(value.starts_with("phx_") && value.len() > 60);
+        assert_eq!(place.opens(value), 200);
+
+        let keys = place.results(&["key", "list"]);
+        let members = [
+            "id",
+            "label",
+            "mask",
+            "email",
+            "scopes",
+            "organizations",
+            "projects",
+            "created_at",
+            "expires_at",
+            "last_used_at",
+        ];
+        let listed = keys.iter().find(|key| key["id"] == made["id"]).expect("the new key");
+        assert_eq!(names(listed), members);
+        assert_eq!(listed["mask"], format!("phx_...{}", &value[value.len() - 4..]));
+        assert_eq!(listed["email"], OWNER);
+        assert_eq!(listed["organizations"], json!([organization]));
+        assert_eq!(listed["projects"], json!([1]));
+        assert_ne!(listed["expires_at"], Value::Null);
+        assert!(!place.run(&["key", "list"]).ok().contains(value), "the value is shown once");
+
+        let with = |more: &[&str]| place.run(&[&create[..], more].concat());
+        with(&["--scope", "everything"]).assert_usage_error("such as dashboard:read");
+        with(&["--scope", "dashboard:admin"]).assert_usage_error("such as dashboard:read");
+        with(&[]).assert_usage_error("--scope <SCOPE>");
+        with(&["--scope", "*", "--project", "one"])
+            .assert_usage_error("write a project's numeric id");
+        with(&["--scope", "*", "--organization", "1"]).assert_usage_error("--organization <ID>");
+        with(&["--scope", "*", "--expires-in", "soon"]).assert_usage_error("--expires-in <TIME>");
+        with(&["--scope", "*", "--expires-in", "0s"]).assert_usage_error("--expires-in <TIME>");
+        with(&["--scope", "*", "--project", "99"])
+            .assert_failed("scoped_teams: You must be a member");
+        let other = "00000000-0000-7000-8000-000000000000";
+        with(&["--scope", "*", "--organization", other])
+            .assert_failed("scoped_organizations: You must");
+        let zed = ["key", "create", "--email", "zed@x.example", "--label", "L", "--scope", "*"];
+        place.run(&zed).assert_failed("There is no user zed@x.example.");
+        let long = "x".repeat(41);
+        for (label, part) in [("", "label: This field may not be blank."), (&long, "label: Ensure")]
+        {
+            let args = ["key", "create", "--email", OWNER, "--scope", "*", "--label", label];
+            place.run(&args).assert_failed(part);
+        }
+        assert_eq!(place.results(&["key", "list"]).len(), 2, "a refused command created something");
+
+        let id = made["id"].as_str().unwrap();
+        assert_eq!(place.json(&["key", "revoke", id]), json!({ "id": id }));
+        assert_eq!(place.opens(value), 401, "at once");
+        place.run(&["key", "revoke", id]).assert_failed(&format!("There is no key {id}."));
+        place.run(&["key", "revoke", "nonsense"]).assert_usage_error("<ID>");
+        let text = with(&["--scope", "*", "--expires-in", "1h"]).ok();
+        assert!(text.contains("\nvalue   phx_") && text.ends_with("\nscopes  *\n"), "{text}");
+    });
+}
+
+#[test]
+fn a_key_ends_by_itself() {
+    let (site, _) = DataFolder::with_workspace();
+    let server = site.serve(&[]);
+    let create = ["key", "create", "--email", OWNER, "--label", "L", "--scope", "*"];
+    let made = site.json(&[&create[..], &["--expires-in", "1s"]].concat());
+    let key = made["value"].as_str().unwrap();
+    until("it ends", || (server.get("/api/users/@me/", key).status == 401).then_some(()));
+}
+
+#[test]
+fn a_key_for_ages_is_shown_as_ending_at_the_last_moment_there_is() {
+    let (site, _) = DataFolder::with_workspace();
+    let create = ["key", "create", "--email", OWNER, "--label", "L", "--scope", "*"];
+    for ages in ["250000y", "9000000000000000000s"] {
+        site.json(&[&create[..], &["--expires-in", ages]].concat());
+    }
+    for key in &site.json(&["key", "list"])["results"].as_array().unwrap()[1..] {
+        assert_eq!(key["expires_at"], "9999-12-31T23:59:59.999999Z");
+    }
+    site.check();
+}
+
+#[test]
+fn a_name_that_would_steer_the_terminal_is_printed_harmless() {
+    let (site, _) = DataFolder::with_workspace();
+    site.run(&["user", "create", "--email", "ann@x.example", "--first-name", "\x1b[2JAnn"]).ok();
+    let text = site.run(&["user", "list"]).ok();
+    assert!(text.contains("?[2JAnn") && !text.contains('\x1b'), "{text}");
+}
+
+#[test]
+fn environment_variables_stand_for_flags() {
+    let (site, made) = DataFolder::with_workspace();
+    fs::rename(site.data(), site.path("elsewhere.redb")).unwrap();
+    for (yes, no) in [("true", "false"), ("1", "0"), ("yes", "")] {
+        let list = |json: &str| {
+            let mut command = site.steward(&["user", "list"]);
+            command.env("STEWARD_DATA", "elsewhere.redb").env("STEWARD_JSON", json);
+            CommandOutput::new(&mut command)
+        };
+        assert_eq!(list(yes).json()["results"][0]["email"], OWNER, "STEWARD_JSON={yes}");
+        assert!(list(no).ok().starts_with("ID  "), "STEWARD_JSON={no}");
+    }
+    let mut command = site.steward(&["check"]);
+    CommandOutput::new(command.env("STEWARD_DATA", "wrong.redb"))
+        .assert_failed("wrong.redb does not exist");
+    let mut command = site.steward(&["check", "--data", "elsewhere.redb"]);
+    CommandOutput::new(command.env("STEWARD_DATA", "wrong.redb")).ok();
+
+    let mut command = site.steward(&["serve"]);
+    command.envs([
+        ("STEWARD_DATA", "elsewhere.redb"),
+        ("STEWARD_LISTEN", "127.0.0.1:0"),
+        ("STEWARD_JSON", "true"),
+        ("STEWARD_LOG", "debug"),
+        ("STEWARD_LOG_FORMAT", "text"),
+        ("STEWARD_CONNECTIONS", "10"),
+        ("STEWARD_HEADER_TIMEOUT", "5s"),
+        ("STEWARD_GRACE", "5s"),
+        ("STEWARD_PUBLIC_URL", "https://admin.example.org"),
+        ("STEWARD_MAX_BODY", "100"),
+        ("STEWARD_PAGE_CACHE", "8MiB"),
+        ("STEWARD_BODY_TIMEOUT", "5s"),
+        ("STEWARD_REQUEST_TIMEOUT", "5s"),
+        ("STEWARD_TRUSTED_PROXY", "10.0.0.0/8,127.0.0.1/32"),
+    ]);
+    let server = Server::start(&mut command).unwrap();
+    assert_eq!(server.startup_message()["data"], "elsewhere.redb");
+    let key = made["api_key"].as_str().unwrap();
+    let path = "/api/projects/1/dashboards/";
+    for name in ["A", "B"] {
+        server.post(path, key, &json!({ "name": name })).ok();
+    }
+    server.post(path, key, &json!({ "name": "x".repeat(100) })).assert_error(
+        413,
+        "invalid_request",
+        "payload_too_large",
+    );
+    let next = server.get("/api/projects/1/dashboards/?limit=1", key).ok()["next"].clone();
+    assert!(next.as_str().unwrap().starts_with("https://admin.example.org/api/"), "{next}");
+    let log = server.stop();
+    assert!(log.contains("status=201") && !log.contains("\n{\""), "{log}");
+}
+
+#[test]
+fn flags_of_serve_that_make_no_sense_are_named() {
+    let site = DataFolder::empty();
+    for (flag, value) in [
+        ("--connections", "0"),
+        ("--header-timeout", "0s"),
+        ("--header-timeout", "soon"),
+        ("--body-timeout", "0s"),
+        ("--request-timeout", "5 parsecs"),
+        ("--max-body", "much"),
+        ("--page-cache", "-1"),
+        ("--public-url", "ftp://x"),
+        ("--public-url", "nonsense"),
+        ("--trusted-proxy", "10.0.0.0/33"),
+        ("--log-format", "xml"),
+        ("--nonsense", "1"),
+    ] {
+        site.run(&["serve", &format!("{flag}={value}")]).assert_usage_error(flag);
+    }
+    site.run(&["serve", "--log", "info,steward=loud"]).assert_usage_error("the log filter");
+    site.run(&[]).assert_usage_error("Usage: steward [OPTIONS] <COMMAND>");
+    site.run(&["nonsense"]).assert_usage_error("nonsense");
+    assert_eq!(site.names(), [""; 0]);
+}
+
+#[test]
+fn help_teaches() {
+    let site = DataFolder::empty();
+    let help = |args: &[&str]| site.run(&[args, &["--help"]].concat()).ok();
+    let top = help(&[]);
+    for part in [
+        "Start with `steward serve`",
+        "[env: STEWARD_DATA=]",
+        "[default: steward.redb]",
+        "[env: STEWARD_JSON=]",
+        "work while a server runs",
+    ] {
+        assert!(top.contains(part), "{part} is not in {top}");
+    }
+    for command in ["serve", "init", "organization", "user", "key", "check"] {
+        let line = top.lines().find(|line| line.trim_start().starts_with(command));
+        assert!(line.is_some_and(|line| line.len() > 40), "{command} is not explained: {top}");
+    }
+    let serve = help(&["serve"]);
+    for part in ["[default: 127.0.0.1:8000]", "FILE.first-key", "SIGTERM", "STEWARD_MAX_BODY"] {
+        assert!(serve.contains(part), "{part} is not in {serve}");
+    }
+    for (args, part) in [
+        (&["init"][..], "--organization <NAME>"),
+        (&["organization", "create"], "its owner if the address is new"),
+        (&["user", "create"], "--existing"),
+        (&["user", "deactivate"], "their API keys become invalid"),
+        (&["key", "create"], "such as dashboard:read"),
+        (&["key", "revoke"], "steward key list"),
+        (&["check"], "checksums"),
+    ] {
+        let help = help(args);
+        assert!(help.contains(part), "{part} is not in {help}");
+    }
+    assert!(site.run(&["--version"]).ok().starts_with("steward 0."));
+}
+
+#[test]
+fn a_server_that_was_cut_off_leaves_no_socket_that_misleads() {
+    let (site, _) = DataFolder::with_workspace();
+    site.serve(&[]).kill();
+    assert!(site.path("steward.redb.sock").exists(), "a killed server must leave its socket");
+    assert_eq!(site.json(&["user", "list"])["results"][0]["id"], 1);
+    let server = site.serve(&[]);
+    assert_eq!(site.json(&["user", "list"])["results"][0]["id"], 1);
+    server.stop();
+}
+
+#[test]
+fn commands_at_once_are_all_done() {
+    each_way(|place| {
+        thread::scope(|scope| {
+            for number in 0..6 {
+                scope.spawn(move || {
+                    let email = format!("user{number}@x.example");
+                    place.json(&["user", "create", "--email", &email]);
+                });
+            }
+        });
+        assert_eq!(place.results(&["user", "list"]).len(), 7);
+    });
+}
+
+#[test]
+fn a_command_whose_server_goes_away_says_that_it_may_have_been_done() {
+    let (site, _) = DataFolder::with_workspace();
+    let lock = fs::File::options().write(true).open(site.path("steward.redb.lock")).unwrap();
+    lock.lock().unwrap();
+    let listener = UnixListener::bind(site.path("steward.redb.sock")).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| drop(listener.accept()));
+        site.run(&["user", "list"]).assert_failed("the server stopped before it answered");
+    });
+}
+
+/// Runs only as root, because it starts a server as another user.
+#[test]
+fn the_server_of_another_user_is_told_nothing() {
+    const NOBODY: u32 = 65534;
+    if !geteuid().is_root() {
+        return;
+    }
+    let site = DataFolder::empty();
+    let program = site.program_for_all();
+    let folder = site.path("theirs");
+    fs::create_dir(&folder).unwrap();
+    chown(&folder, Some(NOBODY), Some(NOBODY)).unwrap();
+    let mut command = cleared(&program);
+    command.current_dir(&folder).uid(NOBODY).gid(NOBODY);
+    let server = Server::start(command.args(["serve", "--listen", "127.0.0.1:0"])).unwrap();
+    site.run(&["user", "list", "--data", "theirs/steward.redb"])
+        .assert_failed("the server runs as user 65534; run the command as that user");
+    server.stop();
+}
+
+#[test]
+fn a_command_waits_for_a_server_that_is_about_to_hear_it() {
+    let (site, _) = DataFolder::with_workspace();
+    for _ in 0..5 {
+        thread::scope(|scope| {
+            let listed = scope.spawn(|| site.json(&["user", "list"]));
+            let served = site.try_serve(&[]);
+            listed.join().unwrap();
+            if let Err(run) = served {
+                run.assert_failed("steward.redb is in use by another steward process");
+            }
+        });
+    }
+}
+
+#[test]
+fn check_tells_what_it_read() {
+    each_way(|place| {
+        let found = place.json(&["check"]);
+        assert_eq!(names(&found), ["values", "problem_count", "problems"]);
+        assert!(found["values"].as_u64().unwrap() > 10);
+        assert_eq!((&found["problem_count"], &found["problems"]), (&json!(0), &json!([])));
+        let text = place.run(&["check"]).ok();
+        assert!(text.ends_with("\nproblem_count  0\nproblems       -\n"), "{text}");
+        let litter = place.site.names().into_iter().find(|name| !name.starts_with("steward.redb"));
+        assert_eq!(litter, None, "check left its copy behind");
+    });
+}
+
+/// Changes a letter of a name wherever the closed file contains the name: in records, in index keys, in the activity
+/// log, and in pages that redb has freed.
+#[test]
+fn a_damaged_value_is_found_by_check_and_never_served() {
+    const NAME: &str = "Needle in a haystack";
+    let (site, made) = DataFolder::with_workspace();
+    let key = made["api_key"].as_str().unwrap();
+    let path = format!("/api/projects/{}/dashboards/", made["project_id"]);
+    let server = site.serve(&[]);
+    let whole = server.post(&path, key, &json!({ "name": NAME })).ok();
+    let sound = server.post(&path, key, &json!({ "name": "Another" })).ok();
+    let one = format!("{path}{}/", whole["id"]);
+    let list = server.get(&path, key).ok();
+    server.stop();
+
+    let bytes = fs::read(site.data()).unwrap();
+    let places: Vec<_> = (0..bytes.len() - NAME.len())
+        .filter(|at| bytes[*at..].starts_with(NAME.as_bytes()))
+        .collect();
+    let (mut found, mut refused) = (0, 0);
+    for at in places {
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 0x20;
+        let site = DataFolder::with_bytes(&bytes);
+        let check = site.run(&["check", "--json"]);
+        let verdict: Value = serde_json::from_str(&check.stdout).unwrap();
+        assert_eq!(check.code, Some(i32::from(verdict["problem_count"] != 0)), "{check:?}");
+        found += i32::from(check.code == Some(1));
+        let server = site.serve(&[]);
+        assert_eq!(site.run(&["check"]).code, check.code, "with a running server");
+        for (path, right) in [(&one, &whole), (&path, &list)] {
+            let reply = server.get(path, key);
+            if reply.status == 200 {
+                assert_eq!(&reply.json(), right, "the server returned damaged data");
+            } else {
+                reply.assert_error(500, "server_error", "error");
+                assert!(!reply.json().to_string().contains("edle"), "internal details");
+                assert_eq!(check.code, Some(1), "check missed damage that the API found");
+                refused += 1;
+            }
+        }
+        let another = format!("{path}{}/", sound["id"]);
+        assert_eq!(server.get(&another, key).ok(), sound, "an undamaged record is not served");
+        let reply = server.send("PATCH", &one, key, Some(&json!({ "pinned": true })));
+        assert!([200, 500].contains(&reply.status), "{}", reply.status);
+        assert_eq!(server.get("/_readyz", "").status, 200);
+    }
+    assert!(found >= 3, "expected damage in the record, its index and the log: {found}");
+    assert!(refused >= 2, "expected errors for the record and the list: {refused}");
+}
+
+/// redb stores checksums of its own structure but verifies them only during a repair. This test changes a letter of
+/// each occurrence of a table's name in the closed file.
+#[test]
+fn a_damaged_structure_is_refused_or_told_and_never_served_as_something_else() {
+    let (site, _) = DataFolder::with_workspace();
+    let users = site.json(&["user", "list"]);
+    let bytes = fs::read(site.data()).unwrap();
+    let ends = (20..bytes.len()).filter(|at| bytes[..*at].ends_with(b"/1"));
+    let mut found = 0;
+    for end in ends {
+        let name =
+            bytes[..end - 2].iter().rev().take_while(|b| b.is_ascii_lowercase() || **b == b'_');
+        let mut bytes = bytes.clone();
+        bytes[end - 2 - name.count()] ^= 0x01;
+        let site = DataFolder::with_bytes(&bytes);
+        let check = site.run(&["check"]);
+        assert!(matches!(check.code, Some(0 | 1)), "{check:?}");
+        if check.code == Some(1) {
+            found += 1;
+            continue;
+        }
+        assert_eq!(site.json(&["user", "list"]), users, "the command printed damaged data");
+    }
+    assert!(found >= 10, "{found}");
+}

@@ -1,0 +1,4 @@
+//! Connections to the real binary, with and without TLS.
+
+mod tls;
+mod transport;

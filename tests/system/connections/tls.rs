@@ -1,0 +1,340 @@
+//! HTTPS with the real binary: requests, replacement of the certificate, and limits on handshakes.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rcgen::{CertificateParams, KeyPair, date_time_ymd, generate_simple_self_signed};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::version::{TLS12, TLS13};
+use tokio_rustls::rustls::{
+    ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion,
+};
+
+use crate::support::process::{DataFolder, Server, TEST_TIMEOUT, until};
+use crate::support::systemd::SystemdManager;
+
+/// A certificate for `localhost` and its private key.
+struct Pair {
+    certificate: String,
+    key: String,
+    root: CertificateDer<'static>,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let made = generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+        Self {
+            certificate: made.cert.pem(),
+            key: made.signing_key.serialize_pem(),
+            root: made.cert.der().clone(),
+        }
+    }
+
+    /// Replaces both files, each atomically.
+    fn put(&self, site: &DataFolder) {
+        replace(site, "cert.pem", &self.certificate);
+        replace(site, "key.pem", &self.key);
+    }
+
+    /// Opens a connection that trusts only this certificate.
+    fn connect(&self, server: &Server) -> io::Result<Client> {
+        self.connect_as(server.address, &[&TLS13, &TLS12], &["http/1.1"])
+    }
+
+    fn connect_as(
+        &self,
+        address: SocketAddr,
+        versions: &[&'static SupportedProtocolVersion],
+        protocols: &[&str],
+    ) -> io::Result<Client> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.root.clone()).expect("a root");
+        let mut config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_protocol_versions(versions)
+            .expect("versions")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+        let name = ServerName::try_from("localhost").expect("a name");
+        let session = ClientConnection::new(Arc::new(config), name).expect("a session");
+        let mut stream = StreamOwned::new(session, raw(address));
+        while stream.conn.is_handshaking() {
+            stream.conn.complete_io(&mut stream.sock)?;
+        }
+        Ok(Client(stream))
+    }
+}
+
+/// A TLS connection.
+struct Client(StreamOwned<ClientConnection, TcpStream>);
+
+impl Client {
+    /// Sends a request and returns the head and the body of the response. The connection stays open.
+    fn ask(&mut self, method: &str, path: &str, key: &str, body: &str) -> (String, Value) {
+        let length = body.len();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost:8443\r\nAuthorization: Bearer {key}\r\n\
+             Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        );
+        self.0.write_all(request.as_bytes()).expect("sent");
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            self.0.read_exact(&mut byte).expect("a head");
+            head.push(byte[0]);
+        }
+        let head = String::from_utf8(head).expect("text");
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+        let mut body = vec![0; length.expect("a length").parse().expect("a number")];
+        self.0.read_exact(&mut body).expect("a body");
+        (head, serde_json::from_slice(&body).unwrap_or_default())
+    }
+
+    fn is_served(&mut self) -> bool {
+        self.ask("GET", "/_livez", "", "").0.starts_with("HTTP/1.1 200 OK\r\n")
+    }
+}
+
+fn raw(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("a connection");
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).expect("a timeout");
+    stream
+}
+
+/// Reads until the server closes the connection.
+fn rest(stream: &mut TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    match stream.read_to_end(&mut bytes) {
+        Err(error) if error.kind() != io::ErrorKind::ConnectionReset => panic!("it hangs: {error}"),
+        _ => bytes,
+    }
+}
+
+fn replace(site: &DataFolder, name: &str, text: &str) {
+    fs::write(site.path("new"), text).expect("written");
+    fs::rename(site.path("new"), site.path(name)).expect("replaced");
+}
+
+const FLAGS: [&str; 4] = ["--tls-cert", "cert.pem", "--tls-key", "key.pem"];
+
+fn serving(args: &[&str]) -> (Pair, DataFolder, Value, Server) {
+    let (site, made) = DataFolder::with_workspace();
+    let pair = Pair::new();
+    pair.put(&site);
+    let server = site.serve(&[&FLAGS[..], args].concat());
+    (pair, site, made, server)
+}
+
+#[test]
+fn the_service_is_served_by_https_and_knows_it() {
+    let (pair, _site, made, server) = serving(&[]);
+    let url = format!("https://{}", server.address);
+    assert_eq!(server.startup_message()["url"], url);
+    let key = made["api_key"].as_str().expect("a key");
+    for version in [&TLS12, &TLS13] {
+        let mut client = pair.connect_as(server.address, &[version], &["h2", "http/1.1"]).unwrap();
+        assert_eq!(client.0.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
+        assert_eq!(client.0.conn.protocol_version(), Some(version.version));
+        let path = "/api/projects/1/dashboards/";
+        let (head, _) = client.ask("POST", path, key, "{\"name\":\"A\"}");
+        assert!(head.starts_with("HTTP/1.1 201 Created\r\n"), "{head}");
+        assert!(head.contains("\r\nstrict-transport-security: max-age=63072000\r\n"), "{head}");
+    }
+    let mut client = pair.connect(&server).unwrap();
+    let (_, list) = client.ask("GET", "/api/projects/1/dashboards/?limit=1", key, "");
+    let next = "https://localhost:8443/api/projects/1/dashboards/?limit=1&offset=1";
+    assert_eq!((&list["count"], &list["next"]), (&json!(2), &json!(next)));
+    let invites =
+        format!("/api/organizations/{}/invites/", made["organization_id"].as_str().unwrap());
+    let (head, invite) =
+        client.ask("POST", &invites, key, "{\"target_email\":\"ann@corp.example\"}");
+    let link = invite["accept_url"].as_str().unwrap_or_else(|| panic!("{head}{invite}"));
+    assert!(link.starts_with(&format!("{url}/signup/")), "{link}");
+    assert!(server.stop().contains("stopped"));
+}
+
+#[test]
+fn a_megabyte_goes_up_and_comes_down() {
+    let (pair, _site, made, server) = serving(&["--max-body", "2MiB"]);
+    let key = made["api_key"].as_str().expect("a key");
+    let mut client = pair.connect(&server).unwrap();
+    let filler = "x".repeat(1 << 20);
+    let body = json!({ "name": "A", "ignored": filler }).to_string();
+    let (head, _) = client.ask("POST", "/api/projects/1/dashboards/", key, &body);
+    assert!(head.starts_with("HTTP/1.1 201 "), "{head}");
+    let (head, page) = client.ask("GET", "/api/schema/?format=json", "", "");
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    assert!(length.expect("a length").parse::<u32>().expect("a number") > 100_000, "{head}{page}");
+}
+
+#[test]
+fn a_new_certificate_is_taken_by_itself_and_connections_stay() {
+    let (old, site, _, server) = serving(&[]);
+    let mut kept = old.connect(&server).unwrap();
+    assert!(kept.is_served());
+    let new = Pair::new();
+    new.put(&site);
+    let mut client = until("the server uses the new certificate", || new.connect(&server).ok());
+    assert!(client.is_served() && kept.is_served() && old.connect(&server).is_err());
+    let log = server.stop();
+    assert_eq!(log.matches("the certificate was reloaded").count(), 1, "{log}");
+    assert!(!log.contains("PRIVATE KEY"), "{log}");
+}
+
+#[test]
+fn a_hang_up_signal_has_the_certificate_read_at_once_and_a_broken_one_changes_nothing() {
+    let (site, old, new) = (DataFolder::empty(), Pair::new(), Pair::new());
+    old.put(&site);
+    let manager = SystemdManager::of(&site);
+    let server = Server::start(&mut manager.steward(&site, &FLAGS, None)).expect("it serves");
+    manager.assert_received("READY=1");
+    let hang_up = || {
+        server.signal(Signal::HUP);
+        manager.assert_received("READY=1");
+    };
+    let no_certificate = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
+    // The last certificate does not match the key, as happens while both files are being replaced.
+    for broken in ["", "nonsense", no_certificate, &new.certificate] {
+        replace(&site, "cert.pem", broken);
+        hang_up();
+        assert!(old.connect(&server).unwrap().is_served() && new.connect(&server).is_err());
+    }
+    fs::remove_file(site.path("cert.pem")).expect("removed");
+    hang_up();
+    assert!(old.connect(&server).unwrap().is_served());
+    new.put(&site);
+    hang_up();
+    assert!(new.connect(&server).unwrap().is_served() && old.connect(&server).is_err());
+    let log = server.stop();
+    for told in ["cert.pem: ", "key.pem is not the key of the certificate in cert.pem"] {
+        assert!(log.contains(&format!("the certificate was not reloaded: {told}")), "{log}");
+    }
+}
+
+#[test]
+fn a_hang_up_signal_does_not_end_a_service_without_a_certificate() {
+    let (site, _) = DataFolder::with_workspace();
+    let server = site.serve(&[]);
+    server.signal(Signal::HUP);
+    assert_eq!(server.get("/_livez", "").status, 200);
+    server.stop();
+}
+
+#[test]
+fn files_that_do_not_do_are_refused_at_the_start_by_their_names() {
+    let site = DataFolder::empty();
+    let (one, other) = (Pair::new(), Pair::new());
+    let refuses = |certificate: &str, key: &str, told: &str| {
+        replace(&site, "cert.pem", certificate);
+        replace(&site, "key.pem", key);
+        let run = site.try_serve(&FLAGS).err().expect("it does not serve");
+        assert!(!run.stderr.contains("PRIVATE"), "{run:?}");
+        run.assert_failed(told);
+    };
+    let mismatch = "key.pem is not the key of the certificate in cert.pem";
+    refuses(&one.certificate, &other.key, mismatch);
+    // The server's own certificate must be the first one.
+    refuses(&format!("{}{}", other.certificate, one.certificate), &one.key, mismatch);
+    refuses("", &one.key, "cert.pem: it contains no PEM certificate");
+    refuses(&one.key, &one.key, "cert.pem: it contains no PEM certificate");
+    refuses(&one.certificate[..100], &one.key, "cert.pem: ");
+    let empty = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
+    refuses(empty, &one.key, "cert.pem");
+    refuses(
+        &one.certificate,
+        &one.certificate,
+        "key.pem: it contains no private key as PEM without encryption",
+    );
+    let locked = one.key.replace("PRIVATE", "ENCRYPTED PRIVATE");
+    refuses(
+        &one.certificate,
+        &locked,
+        "key.pem: it contains no private key as PEM without encryption",
+    );
+    for name in ["cert.pem", "key.pem"] {
+        one.put(&site);
+        fs::remove_file(site.path(name)).expect("removed");
+        let run = site.try_serve(&FLAGS).err().expect("it does not serve");
+        run.assert_failed(&format!("{name}: No such file or directory"));
+    }
+    assert!(!site.data().exists(), "a refused command created a file");
+    site.run(&["serve", "--tls-cert", "cert.pem"]).assert_usage_error("--tls-key <FILE>");
+    site.run(&["serve", "--tls-key", "key.pem"]).assert_usage_error("--tls-cert <FILE>");
+}
+
+#[test]
+fn an_expired_certificate_is_the_clients_business() {
+    let site = DataFolder::empty();
+    let key = KeyPair::generate().expect("a key");
+    let mut params = CertificateParams::new(["localhost".to_owned()]).expect("parameters");
+    params.not_after = date_time_ymd(2020, 1, 1);
+    let made = params.self_signed(&key).expect("a certificate");
+    let root = made.der().clone();
+    let expired = Pair { certificate: made.pem(), key: key.serialize_pem(), root };
+    expired.put(&site);
+    let server = site.serve(&FLAGS);
+    let refused = expired.connect(&server).err().expect("the client refuses").to_string();
+    assert!(refused.contains("Expired") || refused.contains("expired"), "{refused}");
+}
+
+#[test]
+fn a_handshake_and_the_first_head_share_the_time_for_a_head() {
+    let (pair, _site, _, server) = serving(&["--header-timeout", "600ms"]);
+    let begun = Instant::now();
+    let mut silent = raw(server.address);
+    let mut slow = raw(server.address);
+    // The record header announces 512 bytes.
+    slow.write_all(&[22, 3, 1, 2, 0, 1, 0]).expect("sent");
+    let mut shaken = pair.connect(&server).expect("a handshake");
+    shaken.0.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n").expect("sent");
+    assert_eq!(rest(&mut silent), b"");
+    rest(&mut slow);
+    let mut text = String::new();
+    let _closed_without_goodbye = shaken.0.read_to_string(&mut text);
+    assert_eq!(text, "");
+    let took = begun.elapsed();
+    assert!(took >= Duration::from_millis(500) && took < Duration::from_millis(1150), "{took:?}");
+    assert!(pair.connect(&server).unwrap().is_served());
+}
+
+#[test]
+fn plain_http_and_nonsense_are_refused_at_once() {
+    let (pair, _site, _, server) = serving(&[]);
+    let nonsense = [0xFF; 4096];
+    for sent in [&b"GET /_livez HTTP/1.1\r\nHost: x\r\n\r\n"[..], b"\r\n\r\n\r\n", &nonsense] {
+        let mut client = raw(server.address);
+        client.write_all(sent).expect("sent");
+        let begun = Instant::now();
+        let answer = rest(&mut client);
+        assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
+        assert!(begun.elapsed() < Duration::from_secs(10), "it hangs");
+    }
+    let refused = pair.connect_as(server.address, &[&TLS13], &["h2"]).err().expect("a refusal");
+    assert!(refused.to_string().contains("NoApplicationProtocol"), "{refused}");
+    assert!(pair.connect(&server).unwrap().is_served());
+}
+
+#[test]
+fn a_handshake_counts_as_a_connection_and_a_silent_one_makes_room() {
+    let (pair, _site, _, server) = serving(&["--connections", "1"]);
+    let mut silent = raw(server.address);
+    assert!(pair.connect(&server).unwrap().is_served());
+    assert!(matches!(silent.read(&mut [0]), Ok(0)), "the connection was not closed to make room");
+}
+
+#[test]
+fn a_stop_waits_neither_for_handshakes_nor_for_idle_connections() {
+    let (pair, _site, _, server) = serving(&["--grace", "20s"]);
+    let _silent = raw(server.address);
+    let mut idle = pair.connect(&server).unwrap();
+    assert!(idle.is_served());
+    let begun = Instant::now();
+    assert!(server.stop().contains("stopped"));
+    assert!(begun.elapsed() < Duration::from_secs(10), "it waits");
+}

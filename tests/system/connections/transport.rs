@@ -1,0 +1,233 @@
+//! Clients that send invalid, huge or slow HTTP. The server ends such requests and continues to serve other clients.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::process::{Connection, DataFolder, Server, TEST_TIMEOUT};
+
+struct Served {
+    made: Value,
+    server: Server,
+    _site: DataFolder,
+}
+
+impl Served {
+    fn with(args: &[&str]) -> Self {
+        let (site, made) = DataFolder::with_workspace();
+        Self { server: site.serve(args), made, _site: site }
+    }
+
+    fn key(&self) -> &str {
+        self.made["api_key"].as_str().unwrap()
+    }
+
+    fn dashboards(&self) -> String {
+        format!("/api/projects/{}/dashboards/", self.made["project_id"])
+    }
+
+    /// Returns the request line and headers of a request that creates a dashboard.
+    fn head(&self, headers: &str) -> String {
+        let (path, key) = (self.dashboards(), self.key());
+        format!(
+            "POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\
+             Content-Type: application/json\r\n{headers}\r\n"
+        )
+    }
+
+    /// Asserts that the server is ready and has created no dashboard.
+    #[track_caller]
+    fn goes_on(self) {
+        assert_eq!(self.server.get("/_readyz", "").status, 200);
+        assert_eq!(self.server.get(&self.dashboards(), self.key()).ok()["count"], 0);
+        self.server.stop();
+    }
+}
+
+#[test]
+fn a_hundred_thousand_headers_are_refused() {
+    let served = Served::with(&[]);
+    let headers = "X-Header: 1\r\n".repeat(100_000);
+    for request in [served.head(&headers), format!("GET /_livez HTTP/1.1\r\n{headers}\r\n")] {
+        let mut connection = served.server.connect();
+        connection.write(request).unwrap();
+        assert_eq!(connection.reply().unwrap().status, 431);
+        assert!(connection.is_closed());
+    }
+    served.goes_on();
+}
+
+#[test]
+fn one_enormous_header_is_refused() {
+    let served = Served::with(&[]);
+    let mut connection = served.server.connect();
+    let long = "x".repeat(1 << 20);
+    connection.write(format!("GET /_livez HTTP/1.1\r\nX-Header: {long}\r\n\r\n")).unwrap();
+    assert_eq!(connection.reply().unwrap().status, 431);
+    let mut connection = served.server.connect();
+    connection.write(format!("GET /{long} HTTP/1.1\r\nHost: x\r\n\r\n")).unwrap();
+    let status = connection.reply().unwrap().status;
+    assert!([414, 431].contains(&status), "{status}");
+    served.goes_on();
+}
+
+#[test]
+fn a_slow_head_ends_the_connection() {
+    let served = Served::with(&["--header-timeout", "200ms"]);
+    for begun in ["", "GET /_li", "GET /_livez HTTP/1.1\r\nHost: x\r\n"] {
+        let mut connection = served.server.connect();
+        connection.write(begun).unwrap();
+        let start = Instant::now();
+        let said = connection.reply().map(|reply| reply.status);
+        assert!(said.is_err() || matches!(said, Ok(408)), "{said:?}");
+        assert!((Duration::from_millis(150)..TEST_TIMEOUT).contains(&start.elapsed()));
+    }
+    served.goes_on();
+}
+
+#[test]
+fn an_idle_connection_is_ended() {
+    let served = Served::with(&["--header-timeout", "200ms"]);
+    let mut connection = served.server.connect();
+    assert_eq!(connection.send("GET", "/_livez", "", None).unwrap().status, 200);
+    assert!(connection.is_closed());
+    served.goes_on();
+}
+
+#[test]
+fn a_slow_body_is_answered_408() {
+    let served = Served::with(&["--body-timeout", "200ms"]);
+    for headers in ["Content-Length: 20\r\n", "Transfer-Encoding: chunked\r\n"] {
+        let mut connection = served.server.connect();
+        connection.write(served.head(headers) + "5\r\n").unwrap();
+        let reply = connection.reply().unwrap();
+        reply.assert_error(408, "invalid_request", "request_timeout");
+        assert!(connection.is_closed(), "the rest of the body was read as the next request");
+    }
+    served.goes_on();
+}
+
+#[test]
+fn a_slow_body_without_a_right_to_send_one_is_refused_at_once() {
+    let served = Served::with(&[]);
+    let mut connection = served.server.connect();
+    let head = served.head("Content-Length: 20\r\n").replace("Bearer ", "Bearer x");
+    connection.write(head).unwrap();
+    assert_eq!(connection.reply().unwrap().status, 401);
+    served.goes_on();
+}
+
+#[test]
+fn a_body_over_the_limit_is_answered_413_announced_or_not() {
+    let served = Served::with(&["--max-body", "4KiB"]);
+    let body = json!({ "name": "x".repeat(5_000) }).to_string();
+    let announced = served.head(&format!("Content-Length: {}\r\n", body.len())) + &body;
+    let chunk = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    let chunked = served.head("Transfer-Encoding: chunked\r\n") + &chunk;
+    let unsent = served.head("Content-Length: 99999999999\r\n");
+    for request in [announced, chunked, unsent] {
+        let mut connection = served.server.connect();
+        connection.write(request).unwrap();
+        connection.reply().unwrap().assert_error(413, "invalid_request", "payload_too_large");
+    }
+    served.goes_on();
+}
+
+#[test]
+fn a_body_that_is_cut_short_changes_nothing() {
+    let served = Served::with(&[]);
+    let mut connection = served.server.connect();
+    connection.write(served.head("Content-Length: 100\r\n") + "{\"name\": \"A\"}").unwrap();
+    drop(connection);
+    served.goes_on();
+}
+
+#[test]
+fn idle_connections_are_closed_for_those_over_the_limit() {
+    let served = Served::with(&["--connections", "2"]);
+    let mut first = served.server.connect();
+    let mut second = served.server.connect();
+    for connection in [&mut first, &mut second] {
+        assert_eq!(connection.send("GET", "/_livez", "", None).unwrap().status, 200);
+    }
+    let mut third = served.server.connect();
+    assert_eq!(third.send("GET", "/_livez", "", None).unwrap().status, 200);
+    // Either connection may have become idle first: a client can read its response before the server marks the
+    // connection as idle.
+    let goes_on = |connection: &mut Connection| {
+        connection.send("GET", "/_livez", "", None).is_ok_and(|reply| reply.status == 200)
+    };
+    assert_ne!(goes_on(&mut first), goes_on(&mut second), "exactly one connection must be closed");
+    drop((first, second, third));
+    served.goes_on();
+}
+
+#[test]
+fn a_connection_serves_one_request_after_the_other() {
+    let served = Served::with(&[]);
+    let mut connection = served.server.connect();
+    for _ in 0..3 {
+        let reply = connection.send("GET", &served.dashboards(), served.key(), None).unwrap();
+        assert_eq!((reply.version.as_str(), reply.status), ("HTTP/1.1", 200));
+        let reply = connection.send("GET", "/nowhere/", "", None).unwrap();
+        reply.assert_error(404, "invalid_request", "not_found");
+    }
+    connection.write("GET /_livez HTTP/1.1\r\nHost: x\r\n\r\n".repeat(3)).unwrap();
+    for _ in 0..3 {
+        assert_eq!(connection.reply().unwrap().body, b"ok\n");
+    }
+    connection.write("GET /_livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    assert_eq!(connection.reply().unwrap().status, 200);
+    assert!(connection.is_closed());
+    served.goes_on();
+}
+
+#[test]
+fn an_http_1_0_client_is_served() {
+    let served = Served::with(&[]);
+    let mut connection = served.server.connect();
+    let (path, key) = (served.dashboards(), served.key());
+    connection
+        .write(format!("GET {path} HTTP/1.0\r\nAuthorization: Bearer {key}\r\n\r\n"))
+        .unwrap();
+    let reply = connection.reply().unwrap();
+    assert_eq!((reply.version.as_str(), reply.ok()["count"].as_u64()), ("HTTP/1.0", Some(0)));
+    assert!(connection.is_closed());
+    served.goes_on();
+}
+
+#[test]
+fn what_is_no_http_is_refused() {
+    let served = Served::with(&[]);
+    let zeros = "\0".repeat(1000);
+    let refused = |request: &str| {
+        let mut connection = served.server.connect();
+        connection.write(request).unwrap();
+        let answer = connection.reply().map(|reply| reply.status);
+        assert!(!matches!(answer, Ok(200..=399)), "{request:?}: {answer:?}");
+        answer.ok()
+    };
+    assert_eq!(refused("how do you do\r\n\r\n"), Some(400));
+    assert_eq!(refused("GET /_livez HTTP/9.9\r\n\r\n"), Some(400));
+    assert_eq!(refused("GET /_livez HTTP/1.1\r\nNo Colon\r\n\r\n"), Some(400));
+    assert_eq!(refused("GET / _livez HTTP/1.1\r\nHost: x\r\n\r\n"), Some(400));
+    assert_eq!(refused(&zeros), Some(400));
+    refused("\x16\x03\x01\x02\x00\x01\x00\x01\u{fc}\x03\x03");
+    refused("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    let both = "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n";
+    let smuggled = served.head(both) + "{}0\r\n\r\nGET /_livez HTTP/1.1\r\nHost: x\r\n\r\n";
+    refused(&smuggled);
+    refused(&served.head("Content-Length: 2\r\nContent-Length: 3\r\n"));
+    refused(&served.head("Content-Length: -1\r\n"));
+    refused(&(served.head("Transfer-Encoding: chunked\r\n") + "zz\r\n"));
+    served.goes_on();
+}
+
+#[test]
+fn clients_that_only_connect_and_leave_do_no_harm() {
+    let served = Served::with(&["--connections", "8"]);
+    for _ in 0..300 {
+        drop(Connection::open(served.server.address).unwrap());
+    }
+    served.goes_on();
+}

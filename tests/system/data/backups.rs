@@ -1,0 +1,431 @@
+//! `backup`, `restore` and `compact` with the real binary, both without a server and beside a running server.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::geteuid;
+use serde_json::{Value, json};
+use steward::config::Config;
+use steward::store::Progress;
+use steward::time::{Clock, ManualClock, Timestamp};
+use tokio::sync::oneshot;
+
+use crate::support::Workspace;
+use crate::support::process::{Connection, DataFolder, Server, until};
+
+/// A workspace, and possibly a server for it.
+struct TestSetup {
+    server: Option<Server>,
+    site: DataFolder,
+    key: String,
+    project: Value,
+}
+
+impl TestSetup {
+    fn new(serving: bool) -> Self {
+        let (site, made) = DataFolder::with_workspace();
+        let key = made["api_key"].as_str().expect("a key").to_owned();
+        let server = serving.then(|| site.serve(&[]));
+        Self { server, site, key, project: made["project_id"].clone() }
+    }
+
+    /// Calls `act` with the server, or with a server that runs only for this call.
+    fn with<T>(&self, act: impl FnOnce(&Server) -> T) -> T {
+        match &self.server {
+            Some(server) => act(server),
+            None => act(&self.site.serve(&[])),
+        }
+    }
+
+    fn add(&self, name: &str) {
+        let path = format!("/api/projects/{}/dashboards/", self.project);
+        self.with(|server| server.post(&path, &self.key, &json!({ "name": name })).ok());
+    }
+
+    /// Returns the names of the dashboards.
+    fn names(&self) -> Vec<String> {
+        self.with(|server| names(server, &self.project, &self.key))
+    }
+}
+
+fn names(server: &Server, project: &Value, key: &str) -> Vec<String> {
+    let mut names: Vec<_> =
+        server.dashboards(project, key).into_iter().map(|(_, name)| name).collect();
+    names.sort();
+    names
+}
+
+fn each_way(test: impl Fn(&TestSetup)) {
+    for serving in [false, true] {
+        let place = TestSetup::new(serving);
+        test(&place);
+        place.site.check();
+    }
+}
+
+/// Flips bits of the file at `path`, after its first pages.
+fn corrupt(path: &Path) {
+    let mut bytes = fs::read(path).expect("the file");
+    bytes.iter_mut().skip(8192).step_by(97).for_each(|byte| *byte ^= 0x10);
+    fs::write(path, bytes).expect("written");
+}
+
+#[test]
+fn a_backup_holds_what_was_there_and_tells_what_it_is() {
+    each_way(|place| {
+        place.add("A");
+        let made = place.site.json(&["backup", "copy.redb"]);
+        place.add("B");
+        let members: Vec<_> = made.as_object().expect("an object").keys().collect();
+        assert_eq!(members, ["file", "values", "bytes", "blake3"]);
+        let path = place.site.path("copy.redb");
+        let bytes = fs::read(&path).expect("the backup");
+        assert_eq!(made["file"], "copy.redb");
+        assert_eq!(made["bytes"], bytes.len());
+        assert_eq!(made["blake3"], blake3::hash(&bytes).to_hex().as_str());
+        assert!(made["values"].as_u64().expect("a number") > 20);
+        let bits = path.metadata().expect("metadata").permissions().mode();
+        assert_eq!(bits & 0o777, 0o600, "a backup is a credential");
+        let copy = place.site.serve(&["--data", "copy.redb"]);
+        assert_eq!(names(&copy, &place.project, &place.key), ["A"]);
+        copy.stop();
+        assert_eq!(place.site.json(&["check", "--data", "copy.redb"])["problem_count"], 0);
+        assert_eq!(place.names(), ["A", "B"]);
+    });
+}
+
+#[test]
+fn a_backup_overwrites_nothing_and_leaves_nothing_where_it_cannot_be() {
+    each_way(|place| {
+        fs::write(place.site.path("there"), "mine").expect("written");
+        let known = place.site.names();
+        place
+            .site
+            .run(&["backup", "there"])
+            .assert_failed("there already exists and was not changed");
+        place.site.run(&["backup", "steward.redb"]).assert_failed("already exists");
+        place
+            .site
+            .run(&["backup", "nowhere/copy.redb"])
+            .assert_failed("cannot create nowhere/copy.redb");
+        assert_eq!(fs::read_to_string(place.site.path("there")).expect("the file"), "mine");
+        assert_eq!(place.site.names(), known);
+    });
+}
+
+#[test]
+fn a_backup_of_what_is_damaged_is_refused_by_the_name_of_what_is() {
+    let place = TestSetup::new(false);
+    place.add("A");
+    corrupt(&place.site.path("steward.redb"));
+    let run = place.site.run(&["backup", "copy.redb"]);
+    run.assert_failed("damaged");
+    assert!(
+        !place.site.path("copy.redb").exists() && !place.site.path("copy.redb.creating").exists()
+    );
+}
+
+/// The dashboards that were acknowledged so far, by id.
+#[derive(Default)]
+struct Load {
+    acknowledged: Mutex<Vec<u64>>,
+    refused: Mutex<Vec<String>>,
+    over: AtomicBool,
+}
+
+impl Load {
+    fn count(&self) -> usize {
+        self.acknowledged.lock().unwrap().len()
+    }
+
+    /// Waits for `number` further acknowledged writes.
+    fn more(&self, number: usize) {
+        let before = self.count();
+        until("writes are acknowledged", || (self.count() >= before + number).then_some(()));
+    }
+
+    /// Creates dashboards until the load is over. Counts temporary refusals and retries.
+    fn write(&self, address: std::net::SocketAddr, place: &TestSetup) {
+        let path = format!("/api/projects/{}/dashboards/", place.project);
+        let mut connection = Connection::open(address).expect("a connection");
+        while !self.over.load(Ordering::Relaxed) {
+            let sent = json!({ "name": "under load" });
+            let Ok(reply) = connection.send("POST", &path, &place.key, Some(&sent)) else { return };
+            match reply.status {
+                201 => {
+                    let id = reply.json()["id"].as_u64().expect("an id");
+                    self.acknowledged.lock().unwrap().push(id);
+                }
+                503 => {
+                    let after = reply.header("retry-after").unwrap_or_default().to_owned();
+                    self.refused.lock().unwrap().push(after);
+                }
+                status => panic!("{status}: {}", reply.json()),
+            }
+        }
+    }
+
+    /// Runs `act` while several writers create dashboards.
+    fn under(place: &TestSetup, act: impl FnOnce(&Self)) -> Self {
+        let load = Self::default();
+        let address = place.server.as_ref().expect("a server").address;
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| load.write(address, place));
+            }
+            load.more(20);
+            act(&load);
+            load.over.store(true, Ordering::Relaxed);
+        });
+        load
+    }
+}
+
+#[test]
+fn a_backup_under_load_is_one_moment_of_it() {
+    let place = TestSetup::new(true);
+    let mut known = Vec::new();
+    Load::under(&place, |load| {
+        for name in ["a.redb", "b.redb", "c.redb"] {
+            known.push((name, load.acknowledged.lock().unwrap().clone()));
+            place.site.json(&["backup", name]);
+            load.more(20);
+        }
+    });
+    for (name, before) in known {
+        let copy = place.site.serve(&["--data", name]);
+        let mut found: Vec<_> =
+            copy.dashboards(&place.project, &place.key).into_iter().map(|(id, _)| id).collect();
+        found.sort_unstable();
+        assert!(before.iter().all(|id| found.binary_search(id).is_ok()), "{name} lost dashboards");
+        assert_eq!(found, (1..=found.len() as u64).collect::<Vec<_>>(), "{name} mixes two states");
+        copy.stop();
+        assert_eq!(place.site.json(&["check", "--data", name])["problem_count"], 0);
+    }
+    place.site.check();
+}
+
+#[test]
+fn of_two_backups_into_one_file_the_second_is_refused() {
+    each_way(|place| {
+        let lock = fs::File::create(place.site.path("copy.redb.lock")).expect("a lock");
+        lock.lock().expect("another backup is being made");
+        place
+            .site
+            .run(&["backup", "copy.redb"])
+            .assert_failed("copy.redb is in use by another steward");
+        drop(lock);
+        place.site.json(&["backup", "copy.redb"]);
+        assert_eq!(place.site.json(&["check", "--data", "copy.redb"])["problem_count"], 0);
+    });
+}
+
+/// The receiver of a backup, which does not read until it is released.
+struct Untaken {
+    begun: Option<oneshot::Sender<()>>,
+    taken: mpsc::Receiver<()>,
+}
+
+impl io::Write for Untaken {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(begun) = self.begun.take() {
+            begun.send(()).expect("a test that waits");
+            self.taken.recv().expect("a release");
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_compaction_takes_the_file_from_no_backup_and_holds_nobody_up_for_one() {
+    let workspace = Workspace::new().await;
+    let store = workspace.app.store().clone();
+    let ((begun, begins), (take, taken)) = (oneshot::channel(), mpsc::channel());
+    let out = Untaken { begun: Some(begun), taken };
+    let stream = tokio::spawn({
+        let store = store.clone();
+        async move { store.stream(out).await }
+    });
+    begins.await.expect("the backup begins");
+    let refused = store.compact(&Progress::silent()).await.expect_err("a backup is under way");
+    let why = "a backup, an export, a check or a scrub is running; compact after it";
+    assert_eq!((refused.status(), refused.to_string().as_str()), (400, why));
+    store.write(|_| Ok(())).await.expect("a write");
+    take.send(()).expect("the backup waits");
+    stream.await.expect("no panic").expect("a complete stream");
+    store.compact(&Progress::silent()).await.expect("compacted");
+    workspace.assert_file_valid().await;
+}
+
+#[test]
+fn a_restored_file_belongs_to_whom_the_one_in_its_place_belonged_to() {
+    let place = TestSetup::new(false);
+    place.site.json(&["backup", "copy.redb"]);
+    let (data, stranger) = (place.site.path("steward.redb"), 65_534);
+    // Only root can change the owner of a file; for other users the owner stays the same.
+    let owner =
+        chown(&data, Some(stranger), Some(stranger)).map_or(geteuid().as_raw(), |()| stranger);
+    place.site.json(&["restore", "copy.redb"]);
+    let made = data.metadata().expect("the file");
+    assert_eq!((made.uid(), made.permissions().mode() & 0o777), (owner, 0o600));
+}
+
+#[test]
+fn a_restore_through_a_link_takes_the_place_of_the_file_behind_it() {
+    each_way(|place| {
+        place.add("A");
+        place.site.json(&["backup", "copy.redb"]);
+        place.add("B");
+        symlink("steward.redb", place.site.path("link.redb")).expect("a link");
+        place.site.json(&["restore", "copy.redb", "--data", "link.redb"]);
+        assert!(place.site.path("link.redb").is_symlink());
+        assert_eq!(place.names(), ["A"]);
+    });
+}
+
+#[test]
+fn a_restore_takes_the_files_place_and_keeps_what_was_there() {
+    each_way(|place| {
+        place.add("A");
+        place.site.json(&["backup", "copy.redb"]);
+        place.add("B");
+        for _ in 0..2 {
+            let restored = place.site.json(&["restore", "copy.redb"]);
+            let members: Vec<_> = restored.as_object().expect("an object").keys().collect();
+            assert_eq!(members, ["file", "replaced"]);
+            assert_eq!(place.names(), ["A"]);
+        }
+        let kept = place.site.names().into_iter().filter(|name| name.contains(".replaced-"));
+        let kept: Vec<_> = kept.collect();
+        assert_eq!(kept.len(), 2, "{kept:?}");
+        assert!(!place.site.names().iter().any(|name| name.contains("restoring")));
+        place.add("C");
+        assert_eq!(place.names(), ["A", "C"]);
+        let newest = |name: &&String| {
+            let server = place.site.serve(&["--data", name]);
+            names(&server, &place.project, &place.key) == ["A", "B"]
+        };
+        assert_eq!(kept.iter().filter(newest).count(), 1, "the replaced file must be kept");
+    });
+}
+
+#[test]
+fn what_is_no_sound_backup_is_not_restored() {
+    each_way(|place| {
+        place.add("A");
+        place.site.json(&["backup", "copy.redb"]);
+        place.site.json(&["backup", "bad.redb"]);
+        corrupt(&place.site.path("bad.redb"));
+        fs::write(place.site.path("text"), "not a data file, but long enough").expect("written");
+        let known = place.site.names();
+        place.site.run(&["restore", "bad.redb"]).assert_failed("bad.redb");
+        place.site.run(&["restore", "text"]).assert_failed("text is not a Steward data file");
+        place.site.run(&["restore", "missing"]).assert_failed("missing does not exist");
+        assert_eq!(place.site.names(), known);
+        assert_eq!(place.names(), ["A"]);
+        let copy = place.site.serve(&["--data", "copy.redb"]);
+        place.site.run(&["restore", "copy.redb"]).assert_failed("in use");
+        drop(copy);
+    });
+}
+
+#[test]
+fn another_workspace_is_restored_only_while_none_is_served() {
+    let (place, other) = (TestSetup::new(true), TestSetup::new(false));
+    other.add("Theirs");
+    let backup = place.site.path("other.redb").display().to_string();
+    other.site.json(&["backup", &backup]);
+    place.add("A");
+    let why = "the backup is of another workspace; stop the server to restore it";
+    place.site.run(&["restore", "other.redb"]).assert_failed(why);
+    assert_eq!(place.names(), ["A"]);
+    let TestSetup { server, site, .. } = place;
+    server.expect("a server").stop();
+    site.json(&["restore", "other.redb"]);
+    let server = site.serve(&[]);
+    assert_eq!(names(&server, &other.project, &other.key), ["Theirs"]);
+}
+
+#[test]
+fn a_restore_needs_no_data_file() {
+    let place = TestSetup::new(false);
+    place.add("A");
+    place.site.json(&["backup", "copy.redb"]);
+    fs::remove_file(place.site.path("steward.redb")).expect("removed");
+    let restored = place.site.json(&["restore", "copy.redb"]);
+    assert_eq!(restored, json!({ "file": "steward.redb", "replaced": null }));
+    assert_eq!(place.names(), ["A"]);
+}
+
+#[test]
+fn dead_space_is_given_back_and_whoever_writes_meanwhile_is_told_to_come_again() {
+    let place = TestSetup::new(true);
+    let load = Load::under(&place, |load| {
+        for _ in 0..3 {
+            let done = place.site.json(&["compact"]);
+            assert!(done["bytes"].as_u64() <= done["bytes_before"].as_u64(), "{done}");
+            load.more(20);
+        }
+    });
+    let refused = load.refused.lock().unwrap();
+    assert!(refused.iter().all(|after| after == "1"), "{refused:?}");
+    let server = place.server.as_ref().expect("a server");
+    let found: Vec<_> =
+        server.dashboards(&place.project, &place.key).into_iter().map(|(id, _)| id).collect();
+    let acknowledged = load.acknowledged.lock().unwrap();
+    assert!(acknowledged.iter().all(|id| found.contains(id)), "dashboards were lost");
+    place.site.check();
+}
+
+#[test]
+fn a_free_file_is_compacted_too() {
+    let place = TestSetup::new(false);
+    let done = place.site.json(&["compact"]);
+    let size = fs::metadata(place.site.path("steward.redb")).expect("the file").len();
+    let before = done["bytes_before"].as_u64().expect("a number");
+    assert!(done["bytes"].as_u64().expect("a number") < before && size < before, "{done}");
+    place.site.check();
+}
+
+#[tokio::test]
+async fn the_server_makes_backups_by_itself_and_removes_the_oldest() {
+    let start = Timestamp::parse("2026-01-02T03:04:05Z").expect("a moment");
+    let clock = ManualClock::at(start);
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let into = folder.path().join("backups");
+    let mut config = Config::default();
+    config.clock = Clock::Manual(clock.clone());
+    config.backups.backup_dir = Some(into.clone());
+    config.backups.backup_keep = 2;
+    let workspace = Workspace::with(config).await;
+    let there = || {
+        let found = fs::read_dir(&into).expect("a folder").map(|one| one.expect("one").file_name());
+        let mut names: Vec<_> = found.map(|name| name.into_string().expect("a name")).collect();
+        names.sort();
+        names
+    };
+    let wait = async |names: &[&str]| {
+        while there() != names {
+            tokio::task::yield_now().await;
+        }
+    };
+    let [first, second, third] =
+        ["03", "09", "15"].map(|hour| format!("steward-20260102T{hour}0405Z.redb"));
+    wait(&[&first]).await;
+    fs::write(into.join("notes.txt"), "mine").expect("written");
+    clock.advance(Duration::from_hours(6));
+    wait(&["notes.txt", &first, &second]).await;
+    clock.advance(Duration::from_hours(6));
+    wait(&["notes.txt", &second, &third]).await;
+    workspace.assert_file_valid().await;
+}

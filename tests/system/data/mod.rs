@@ -1,0 +1,7 @@
+//! The data file, its backups and its exports, with the real binary.
+
+mod backups;
+mod compacting;
+mod durability;
+mod export_files;
+mod export_many;

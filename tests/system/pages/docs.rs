@@ -1,0 +1,143 @@
+//! The API documentation page in a real browser: it shows the operations, calls them with a key, and loads nothing from
+//! other hosts. Also its files, which browsers cache.
+
+use std::io::Read;
+
+use axum::http::Method;
+use flate2::read::GzDecoder;
+use serde_json::{Value, json};
+use steward::config::Config;
+use steward::http::server::{ServerLimits, serve};
+use steward::router::router;
+use tokio::net::TcpListener;
+
+use crate::support::browser::Browser;
+use crate::support::contract::contract;
+use crate::support::{OWNER, TestResponse, Workspace};
+
+/// Serves a workspace on a free port, and returns its URL.
+async fn served(workspace: &Workspace) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let base = format!("http://{}", listener.local_addr().expect("an address"));
+    let router = router(workspace.app.clone());
+    tokio::spawn(async move {
+        serve(listener, router, &ServerLimits::default(), std::future::pending()).await
+    });
+    base
+}
+
+const OPERATION: &str = "#operations-users-users_retrieve";
+
+#[tokio::test]
+async fn the_page_shows_every_operation_and_asks_one_with_a_key() {
+    let workspace = Workspace::new().await;
+    let base = served(&workspace).await;
+    let browser = Browser::open().await;
+    browser.note_refusals().await;
+    browser.visit(&format!("{base}/api/docs/")).await;
+    assert_eq!(browser.text(".info .title").await.lines().next(), Some("Steward"));
+    assert_eq!(browser.title().await, "Steward: the API");
+
+    let tags = browser
+        .run("return [...document.querySelectorAll('.opblock-tag')].map(it => it.dataset.tag)");
+    let expected = contract().document["tags"].as_array().expect("tags").iter();
+    let expected: Vec<&Value> = expected.map(|tag| &tag["name"]).collect();
+    assert_eq!(tags.await, json!(expected));
+    browser
+        .run("document.querySelectorAll('.opblock-tag').forEach(it => it.dataset.isOpen === 'true' || it.click())")
+        .await;
+    browser.text(&format!("{OPERATION} .opblock-summary-description")).await;
+    let shown = browser.run("return document.querySelectorAll('.opblock').length").await;
+    assert_eq!(shown, json!(contract().operations().len()));
+
+    browser.click(".auth-wrapper .authorize").await;
+    browser.text(".modal-ux input").await;
+    let key = workspace.owner.key.clone().expect("a key");
+    browser.fill(".modal-ux input", &key).await;
+    browser.click(".modal-ux .authorize").await;
+    browser.click(".modal-ux .btn-done").await;
+    browser.click(&format!("{OPERATION} .opblock-summary-control")).await;
+    browser.text(&format!("{OPERATION} .execute")).await;
+    browser.click(&format!("{OPERATION} .execute")).await;
+    let live = format!("{OPERATION} .live-responses-table");
+    let status = browser.text(&format!("{live} .response .response-col_status")).await;
+    assert_eq!(status.lines().next(), Some("200"));
+    let body = browser.text(&format!("{live} .response .highlight-code")).await;
+    assert!(body.contains(OWNER), "{body}");
+
+    assert_eq!(browser.run("return refused").await, json!([]));
+    let fetched =
+        browser.run("return performance.getEntriesByType('resource').map(it => it.name)").await;
+    let fetched: Vec<&str> =
+        fetched.as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    assert!(fetched.len() >= 4, "{fetched:?}");
+    let inside = |url: &&&str| url.starts_with(&base) || url.starts_with("data:");
+    assert_eq!(fetched.iter().filter(inside).count(), fetched.len(), "{fetched:?}");
+    // The page does not store the key.
+    assert_eq!(browser.run("return [localStorage.length, document.cookie]").await, json!([0, ""]));
+    browser.close().await;
+}
+
+/// Creates a workspace behind a trusted proxy.
+async fn behind_a_proxy() -> Workspace {
+    let mut config = Config::default();
+    config.trusted_proxies = vec!["127.0.0.0/8".parse().expect("a network")];
+    Workspace::with(config).await
+}
+
+/// Returns the paths of the page's files: the style sheet, then the script.
+fn files(page: &TestResponse) -> Vec<String> {
+    let html = std::str::from_utf8(&page.bytes).expect("text");
+    let named = html.split('"').filter(|text| text.starts_with("/api/docs/"));
+    named.map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn the_files_of_the_page_are_kept_for_good_under_their_version_and_under_no_other() {
+    let workspace = Workspace::new().await;
+    let anyone = workspace.anonymous();
+    let files = files(&anyone.get("/api/docs/").await);
+    let types = ["text/css", "text/javascript"];
+    assert_eq!(files.len(), types.len());
+    for (url, media) in files.iter().zip(types) {
+        let (path, version) = url.split_once("?v=").expect("a version");
+        assert_eq!(version.len(), 16);
+        let unversioned = [path.to_owned(), format!("{path}?v=0"), format!("{path}?v={version}0")];
+        let kept = std::iter::once((url.clone(), "public, max-age=31536000, immutable"));
+        for (url, kept) in kept.chain(unversioned.map(|url| (url, "no-cache"))) {
+            let file = anyone.get(&url).await;
+            assert_eq!(
+                (file.status, &file.headers["content-type"]),
+                (200, &media.parse().unwrap())
+            );
+            assert_eq!(file.headers["x-content-type-options"], "nosniff");
+            assert_eq!(file.headers["cache-control"], kept, "{url}");
+            assert_eq!(file.headers["vary"], "accept-encoding");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_files_of_the_page_are_compressed_for_those_who_take_that_and_nobody_else() {
+    let proxied = behind_a_proxy().await;
+    let anyone = proxied.anonymous();
+    for url in files(&anyone.get("/api/docs/").await) {
+        let from_afar =
+            |accepted| [("x-forwarded-for", "203.0.113.9"), ("accept-encoding", accepted)];
+        let packed = anyone.fetch(Method::GET, &url, &from_afar("gzip, br"), "").await;
+        assert_eq!(
+            (packed.status, &packed.headers["content-encoding"]),
+            (200, &"gzip".parse().unwrap())
+        );
+        let encodings: Vec<_> = packed.headers.get_all("vary").iter().collect();
+        assert_eq!(encodings, ["accept-encoding"]);
+        let mut unpacked = Vec::new();
+        GzDecoder::new(packed.bytes.as_slice()).read_to_end(&mut unpacked).expect("gzip");
+        for accepted in ["identity", "gzip;q=0", "br"] {
+            let plain = anyone.fetch(Method::GET, &url, &from_afar(accepted), "").await;
+            assert_eq!((plain.status, plain.headers.get("content-encoding")), (200, None));
+            assert_eq!(plain.headers["vary"], "accept-encoding");
+            assert!(plain.bytes == unpacked, "{url}: {accepted}");
+        }
+    }
+}

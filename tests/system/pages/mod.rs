@@ -1,0 +1,5 @@
+//! Pages in a real browser.
+
+mod docs;
+mod shared;
+mod signup;

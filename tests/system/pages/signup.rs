@@ -1,0 +1,121 @@
+//! Tests of the signup page in a real browser.
+
+use serde_json::{Value, json};
+
+use crate::support::Workspace;
+use crate::support::browser::Browser;
+use crate::support::process::{DataFolder, OWNER, Server};
+
+/// A server, its owner's key and the path of its invites.
+struct Served {
+    server: Server,
+    key: String,
+    organization: String,
+    site: DataFolder,
+}
+
+impl Served {
+    fn new() -> Self {
+        let (site, made) = DataFolder::with_workspace();
+        let server = site.serve(&[]);
+        let key = made["api_key"].as_str().expect("a key").to_owned();
+        let organization =
+            format!("/api/organizations/{}/", made["organization_id"].as_str().expect("an id"));
+        Self { server, key, organization, site }
+    }
+
+    /// Returns the link to a new invite for this address.
+    fn link(&self, email: &str) -> String {
+        let sent = json!({ "target_email": email, "first_name": "Ann" });
+        let path = format!("{}invites/", self.organization);
+        let made = self.server.post(&path, &self.key, &sent).ok();
+        made["accept_url"].as_str().expect("a link").to_owned()
+    }
+
+    fn me(&self, key: &str) -> Value {
+        self.server.get("/api/users/@me/", key).ok()
+    }
+}
+
+#[tokio::test]
+async fn a_newcomer_joins_in_the_browser() {
+    let served = Served::new();
+    let name = "<img src=x onerror=document.title='broken'> & Co";
+    let renamed = served.server.send(
+        "PATCH",
+        &served.organization,
+        &served.key,
+        Some(&json!({ "name": name })),
+    );
+    renamed.ok();
+    let browser = Browser::open().await;
+    browser.visit(&served.link("ann@x.example")).await;
+    assert_eq!(browser.text("#form:not([hidden]) button").await, "Join");
+    assert_eq!(browser.text("#title").await, format!("Join {name}"));
+    assert_eq!(browser.text("#status").await, format!("ann@x.example is invited to {name}."));
+    browser.fill("#first_name", "Anna").await;
+    browser.fill("#last_name", "Lee").await;
+    browser.click("#form button").await;
+    let key = browser.text("#made:not([hidden]) output").await;
+    assert_eq!(browser.text("#title").await, format!("Welcome to {name}"));
+    let me = served.me(&key);
+    assert_eq!(
+        (&me["email"], &me["first_name"], &me["last_name"]),
+        (&json!("ann@x.example"), &json!("Anna"), &json!("Lee"))
+    );
+
+    // A user with an account must enter its API key. The key of another account fails.
+    let other = served.site.json(&["user", "create", "--email", "bob@x.example"]);
+    assert_eq!(other["membership_id"], Value::Null);
+    let bob = ["key", "create", "--email", "bob@x.example", "--label", "x", "--scope", "*"];
+    let bob = served.site.json(&bob)["value"].as_str().expect("a key").to_owned();
+    browser.visit(&served.link("bob@x.example")).await;
+    browser.text("#account:not([hidden]) label").await;
+    browser.fill("#key", &served.key).await;
+    browser.click("#form button").await;
+    assert_eq!(
+        browser.text("#status.bad").await,
+        "This invite is intended for another email address."
+    );
+    browser.fill("#key", &bob).await;
+    browser.click("#form button").await;
+    browser.text("#form[hidden]").await;
+    assert_eq!(browser.text("#status").await, "You have joined as bob@x.example.");
+    assert_eq!(served.me(&bob)["organization"]["name"], name);
+
+    // A link with a changed token.
+    browser.visit(&served.link("cat@x.example").replace("token=", "token=x")).await;
+    assert_eq!(browser.text("#status.bad").await, "The provided invite ID is not valid.");
+    browser.close().await;
+    assert_eq!(served.me(&served.key)["email"], OWNER);
+}
+
+#[tokio::test]
+async fn the_page_lets_nothing_in_but_its_own_style_and_script() {
+    let workspace = Workspace::new().await;
+    for path in ["/signup/01890000-0000-7000-8000-000000000000?token=x", "/signup/%3Cscript%3E/"] {
+        let page = workspace.anonymous().get(path).await;
+        assert_eq!(page.status, 200);
+        assert_eq!(page.headers["content-type"], "text/html; charset=utf-8");
+        assert_eq!(page.headers["referrer-policy"], "no-referrer");
+        assert_eq!(page.headers["x-content-type-options"], "nosniff");
+        assert_eq!(page.headers["x-frame-options"], "DENY");
+        assert_eq!(page.headers["cache-control"], "no-store");
+        let policy = page.headers["content-security-policy"].to_str().expect("text");
+        let unhashed: String = policy
+            .split('\'')
+            .map(|part| if part.starts_with("sha256-") { "#" } else { part })
+            .collect::<Vec<_>>()
+            .join("'");
+        assert_eq!(
+            unhashed,
+            "default-src 'none'; style-src '#'; script-src '#'; connect-src 'self'; base-uri 'none'; \
+             form-action 'none'; frame-ancestors 'none'"
+        );
+        let text = String::from_utf8(page.bytes).expect("text");
+        assert!(
+            !text.contains("http:") && !text.contains("https:"),
+            "the page must not load external resources"
+        );
+    }
+}

@@ -1,0 +1,394 @@
+//! The first start: the records that it creates, the message that it prints, and the files that it must not change.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::geteuid;
+use serde_json::{Value, json};
+
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use crate::support::process::{CommandOutput, DataFolder, Server, cleared, tool, until};
+use crate::support::terminal::Terminal;
+
+/// Returns the `curl` command of the message.
+fn line_to_try(greeting: &str) -> &str {
+    let line = greeting.lines().find(|line| line.starts_with("  curl "));
+    line.expect("a line to try").trim()
+}
+
+/// Runs a command in a shell, as a user would after copying it.
+fn in_a_shell(line: &str) -> Value {
+    tool("curl", "curl");
+    let run = CommandOutput::new(
+        cleared("sh").args(["-c", &line.replace("curl ", "curl -sS --max-time 20 ")]),
+    );
+    serde_json::from_str(&run.ok()).expect("JSON")
+}
+
+#[test]
+fn an_empty_folder_becomes_a_workspace_whose_first_key_opens_it() {
+    let site = DataFolder::empty();
+    let mut command = site.steward(&["serve", "--listen", "127.0.0.1:0"]);
+    let server = Server::start(&mut command).unwrap();
+    assert_ne!(server.address.port(), 0, "the real address is printed");
+    let expected = format!(
+        "Created a new workspace in steward.redb.\nThe first API key is in steward.redb.first-key. Try it:\n\n  \
+         curl -H \"Authorization: Bearer $(cat 'steward.redb.first-key')\" http://{0}/api/projects/1/dashboards/\n\n\
+         Steward is serving http://{0} from steward.redb\n",
+        server.address
+    );
+    assert_eq!(server.greeting, expected);
+    let files: Vec<_> = site.files().into_iter().map(|(name, mode, _)| (name, mode)).collect();
+    let mine = ["", ".first-key", ".lock", ".sock"];
+    assert_eq!(files, mine.map(|end| (format!("steward.redb{end}"), 0o600)));
+    let key = site.first_key();
+    assert!(key.starts_with("phx_"));
+    let empty = json!({ "count": 0, "next": null, "previous": null, "results": [] });
+    assert_eq!(server.get("/api/projects/1/dashboards/", &key).ok(), empty);
+    let line = format!("cd '{}' && {}", site.folder().display(), line_to_try(&server.greeting));
+    assert_eq!(in_a_shell(&line), empty);
+    let log = server.stop();
+    assert!(!log.contains("phx_"), "{log}");
+    site.check();
+}
+
+#[test]
+fn the_second_start_tells_no_key_and_leaves_the_first_one() {
+    let site = DataFolder::empty();
+    site.serve(&[]).stop();
+    let key = site.first_key();
+    let mut command = site.steward(&["serve", "--listen", "127.0.0.1:0"]);
+    let server = Server::start(&mut command).unwrap();
+    let expected = format!("Steward is serving http://{} from steward.redb\n", server.address);
+    assert_eq!(server.greeting, expected);
+    assert_eq!(site.first_key(), key);
+    assert_eq!(server.get("/api/users/@me/", &key).status, 200);
+    server.stop();
+    assert_eq!(site.names(), ["steward.redb", "steward.redb.first-key", "steward.redb.lock"]);
+}
+
+#[test]
+fn the_greeting_is_one_json_object_where_that_is_asked_for() {
+    let site = DataFolder::empty();
+    let server = site.serve(&[]);
+    let greeted = server.startup_message();
+    let organization = greeted["organization_id"].clone();
+    assert!(organization.is_string());
+    let url = format!("http://{}", server.address);
+    let expected = json!({
+        "url": url,
+        "data": "steward.redb",
+        "organization_id": organization,
+        "project_id": 1,
+        "api_key": null,
+        "api_key_file": "steward.redb.first-key",
+    });
+    assert_eq!(greeted, expected);
+    server.stop();
+    let server = site.serve(&[]);
+    let expected = json!({
+        "url": format!("http://{}", server.address),
+        "data": "steward.redb",
+        "organization_id": null,
+        "project_id": null,
+        "api_key": null,
+        "api_key_file": null,
+    });
+    assert_eq!(server.startup_message(), expected);
+}
+
+#[test]
+fn on_a_terminal_the_key_is_printed_once_and_written_nowhere() {
+    let site = DataFolder::empty();
+    let (mut terminal, stdout) = Terminal::new();
+    let mut command = site.steward(&["serve", "--listen", "127.0.0.1:0"]);
+    command.stdout(stdout).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let seen = terminal.until_shows("Steward is serving");
+    let key = seen.lines().find_map(|line| line.strip_prefix("  phx_")).expect("the key");
+    assert!(seen.contains("The first API key, shown only once:"), "{seen}");
+    assert!(line_to_try(&seen).contains(&format!("Bearer phx_{key}\"")), "{seen}");
+    assert_eq!(in_a_shell(line_to_try(&seen))["count"], 0);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!site.path("steward.redb.first-key").exists());
+}
+
+#[test]
+fn a_path_with_spaces_and_quotes_is_served_and_its_line_to_try_works() {
+    let site = DataFolder::empty();
+    let folder = site.path("it's \"mine\" $HOME");
+    fs::create_dir(&folder).unwrap();
+    let data = folder.join("my data.redb");
+    let mut command = site.steward(&["serve", "--listen", "127.0.0.1:0", "--data"]);
+    let server = Server::start(command.arg(&data)).unwrap();
+    assert_eq!(in_a_shell(line_to_try(&server.greeting))["count"], 0);
+}
+
+#[test]
+fn a_path_too_long_for_a_socket_is_served_and_operated() {
+    let site = DataFolder::empty();
+    let folder = site.path(&"long".repeat(30));
+    fs::create_dir(&folder).unwrap();
+    let data = folder.join("steward.redb");
+    let data = data.to_str().unwrap();
+    let runtime = site.path("run");
+    let mut command = site.steward(&["serve", "--listen", "127.0.0.1:0", "--data", data]);
+    let server = Server::start(command.env("XDG_RUNTIME_DIR", &runtime)).unwrap();
+    assert_eq!(fs::metadata(&runtime).unwrap().mode() & 0o777, 0o700);
+    let list = |data: &str, runtime: &Path| {
+        let mut command = site.steward(&["user", "list", "--json", "--data", data]);
+        CommandOutput::new(command.env("XDG_RUNTIME_DIR", runtime))
+    };
+    assert_eq!(list(data, &runtime).json()["results"].as_array().unwrap().len(), 1);
+    list(data, &site.path("elsewhere")).assert_failed("is in use by another steward process");
+    server.stop();
+    assert_eq!(fs::read_dir(runtime).unwrap().count(), 0, "the socket is removed");
+}
+
+/// Asserts that all commands on this data file fail, and that no file changes.
+#[track_caller]
+fn is_refused(site: &DataFolder, part: &str) {
+    let before = site.files();
+    let serve = ["serve", "--listen", "127.0.0.1:0"];
+    for args in [&serve[..], &["check"], &["user", "list"], &["organization", "list", "--json"]] {
+        site.run(args).assert_failed(part);
+        assert_eq!(site.files(), before, "{args:?} changed a file");
+    }
+    site.run(&["init", "--email", "a@b.example"]).assert_failed("steward.redb already exists");
+    assert_eq!(site.files(), before, "init changed a file");
+}
+
+#[test]
+fn a_file_of_something_else_is_refused_and_left_untouched() {
+    let part = "steward.redb is not a Steward data file and was left untouched";
+    for bytes in [
+        &b""[..],
+        b"r",
+        b"Dear diary,\ntoday I made a file.\n",
+        b"SQLite format 3\0\x10\0\x01\x01\0\x40\x20\x20\0\0\0\x02",
+        &[0; 8192],
+    ] {
+        is_refused(&DataFolder::with_bytes(bytes), part);
+    }
+}
+
+#[test]
+fn a_redb_file_of_another_program_is_refused_and_left_untouched() {
+    const THEIRS: redb::TableDefinition<'_, &str, u64> = redb::TableDefinition::new("theirs");
+    const META: redb::TableDefinition<'_, &[u8], &[u8]> = redb::TableDefinition::new("meta/1");
+    let part = "steward.redb is not a Steward data file and was left untouched";
+    for likeness in [false, true] {
+        let site = DataFolder::empty();
+        let database = redb::Database::create(site.data()).unwrap();
+        let transaction = database.begin_write().unwrap();
+        transaction.open_table(THEIRS).unwrap().insert("a", 1).unwrap();
+        if likeness {
+            transaction.open_table(META).unwrap();
+        }
+        transaction.commit().unwrap();
+        drop(database);
+        is_refused(&site, part);
+    }
+}
+
+#[test]
+fn a_file_of_a_newer_format_is_refused_with_what_to_do() {
+    const META: redb::TableDefinition<'_, &[u8], &[u8]> = redb::TableDefinition::new("meta/1");
+    let (site, _) = DataFolder::with_workspace();
+    let database = redb::Database::open(site.data()).unwrap();
+    let transaction = database.begin_write().unwrap();
+    let (key, newer) = (b"format", 99_u64.to_be_bytes());
+    let place = xxh3_64_with_seed(key, xxh3_64(b"meta/1"));
+    let sum = xxh3_64_with_seed(&newer, place);
+    let sealed = [sum.to_le_bytes(), newer].concat();
+    transaction.open_table(META).unwrap().insert(&key[..], sealed.as_slice()).unwrap();
+    transaction.commit().unwrap();
+    drop(database);
+    is_refused(&site, "steward.redb has format 99, this release reads up to 1; use the release");
+}
+
+#[test]
+fn a_truncated_file_is_refused_and_left_untouched() {
+    let (site, _) = DataFolder::with_workspace();
+    let whole = fs::read(site.data()).unwrap();
+    let length = whole.len();
+    for cut in [9, 10, 64, 100, 319, 320, 4095, 4096, 8192, length / 2, length - 4096, length - 1] {
+        let part = "steward.redb is damaged and was left untouched (";
+        is_refused(&DataFolder::with_bytes(&whole[..cut]), part);
+    }
+}
+
+#[test]
+fn a_folder_in_the_place_of_the_file_is_refused() {
+    let site = DataFolder::empty();
+    fs::create_dir(site.data()).unwrap();
+    is_refused(&site, "steward.redb is not a regular file; --data takes the path of a file");
+    assert_eq!(fs::read_dir(site.data()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_folder_that_does_not_exist_is_named() {
+    let site = DataFolder::empty();
+    let args = ["serve", "--listen", "127.0.0.1:0", "--data", "nowhere/steward.redb"];
+    site.run(&args).assert_failed("nowhere/steward.redb.lock: No such file or directory");
+    site.run(&["check", "--data", "nowhere/steward.redb"]).assert_failed(
+        "nowhere/steward.redb does not exist; `steward serve` or `steward init` creates it",
+    );
+    assert_eq!(site.names(), [""; 0]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named_and_left_empty() {
+    let site = DataFolder::empty();
+    let as_nobody = geteuid().is_root();
+    let program = site.program_for_all();
+    let folder = site.path("fixed");
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = cleared(&program);
+        command.current_dir(&folder).args(args);
+        if as_nobody {
+            command.uid(65534).gid(65534);
+        }
+        CommandOutput::new(&mut command)
+    };
+    let part = "cannot create steward.redb.lock: Permission denied";
+    run(&["serve", "--listen", "127.0.0.1:0"]).assert_failed(part);
+    run(&["init", "--email", "a@b.example"]).assert_failed(part);
+    run(&["user", "list"]).assert_failed("steward.redb does not exist");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}
+
+#[test]
+fn a_file_that_another_server_holds_is_refused_and_served_on() {
+    let (site, made) = DataFolder::with_workspace();
+    let server = site.serve(&[]);
+    let part = "steward.redb is in use by another steward process";
+    site.run(&["serve", "--listen", "127.0.0.1:0"]).assert_failed(part);
+    assert_eq!(server.get("/api/users/@me/", made["api_key"].as_str().unwrap()).status, 200);
+    assert_eq!(
+        site.json(&["user", "list"])["results"][0]["id"],
+        1,
+        "the first server must keep its socket"
+    );
+    let before = site.names();
+    site.run(&["init", "--email", "a@b.example"]).assert_failed("steward.redb already exists");
+    assert_eq!(site.names(), before);
+    server.stop();
+}
+
+#[test]
+fn an_address_that_is_taken_is_named_and_nothing_is_made() {
+    let site = DataFolder::empty();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let part = format!("cannot listen on {address}: Address already in use");
+    site.run(&["serve", "--listen", &address]).assert_failed(&part);
+    site.run(&["serve", "--listen", "nonsense"]).assert_failed("cannot listen on nonsense: ");
+    assert_eq!(site.names(), [""; 0]);
+}
+
+#[test]
+fn of_two_first_starts_at_once_one_creates_and_serves() {
+    for _ in 0..5 {
+        let site = DataFolder::empty();
+        let outcomes = thread::scope(|scope| {
+            let starts = [(); 2].map(|()| scope.spawn(|| site.try_serve(&[])));
+            starts.map(|start| start.join().unwrap())
+        });
+        let (mut winners, mut refused) = (Vec::new(), Vec::new());
+        for outcome in outcomes {
+            match outcome {
+                Ok(winner) => winners.push(winner),
+                Err(run) => refused.push(run),
+            }
+        }
+        assert_eq!((winners.len(), refused.len()), (1, 1), "{refused:?}");
+        for run in refused {
+            run.assert_failed("steward.redb is in use by another steward process");
+        }
+        let server = winners.remove(0);
+        assert_eq!(
+            server.startup_message()["project_id"],
+            1,
+            "the winner must have created the workspace"
+        );
+        let key = site.first_key();
+        let name = json!({ "name": "Kept" });
+        let made = server.post("/api/projects/1/dashboards/", &key, &name).ok();
+        server.kill();
+        let server = site.serve(&[]);
+        let id = made["id"].as_u64().unwrap();
+        assert_eq!(server.dashboards(&json!(1), &key), [(id, "Kept".to_owned())]);
+        server.stop();
+        site.check();
+    }
+}
+
+/// The first start links the new file to its final name, then removes the temporary name. A crash may happen in
+/// between.
+#[test]
+fn the_name_that_a_cut_first_start_left_on_the_file_is_removed_by_the_next() {
+    let (site, _) = DataFolder::with_workspace();
+    fs::hard_link(site.data(), site.path("steward.redb.creating")).unwrap();
+    site.serve(&[]).stop();
+    assert_eq!(site.names(), ["steward.redb", "steward.redb.lock"]);
+    site.check();
+}
+
+#[test]
+fn of_two_inits_at_once_one_creates() {
+    let site = DataFolder::empty();
+    let runs = thread::scope(|scope| {
+        let starts = ["a@b.example", "c@d.example"]
+            .map(|email| scope.spawn(|| site.run(&["init", "--json", "--email", email])));
+        starts.map(|start| start.join().unwrap())
+    });
+    let made = runs.iter().filter(|run| run.code == Some(0)).count();
+    assert_eq!(made, 1, "{runs:?}");
+    assert_eq!(site.json(&["user", "list"])["results"].as_array().unwrap().len(), 1);
+    site.check();
+}
+
+#[test]
+fn a_first_start_that_was_cut_off_at_any_moment_is_made_good_by_the_next() {
+    let landmarks = ["lock", "creating", "first-key", "", "sock"].map(|end| match end {
+        "" => "steward.redb".to_owned(),
+        end => format!("steward.redb.{end}"),
+    });
+    for round in 0..12 {
+        let site = DataFolder::empty();
+        let mut command = site.steward(&["serve", "--listen", "127.0.0.1:0"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        match landmarks.get(round) {
+            Some(name) => until(name, || site.path(name).exists().then_some(())),
+            None => thread::sleep(Duration::from_millis(round as u64 * 13)),
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let key = site.data().exists().then(|| site.first_key());
+        let server = site.serve(&[]);
+        assert_eq!(
+            server.startup_message()["project_id"].is_null(),
+            key.is_some(),
+            "round {round}"
+        );
+        let key = key.unwrap_or_else(|| site.first_key());
+        assert_eq!(server.get("/api/users/@me/", &key).status, 200);
+        server.stop();
+        let names = ["steward.redb", "steward.redb.first-key", "steward.redb.lock"];
+        assert_eq!(site.names(), names, "round {round}");
+        site.check();
+    }
+}

@@ -1,0 +1,11 @@
+//! A running `steward serve`: its start, its log, its state, and its service manager.
+
+mod first_run;
+mod logs;
+mod metrics;
+mod packaging;
+mod readiness;
+mod secrets;
+mod secrets_rotate;
+mod story;
+mod systemd;

@@ -1,0 +1,299 @@
+//! `/_livez`, `/_readyz` and `steward healthcheck`: their responses in each state of the server.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
+use serde_json::json;
+use steward::error::Error;
+use steward::operator::{Operation, perform};
+use steward::store::Progress;
+
+use crate::support::process::{
+    CommandOutput, Connection, DataFolder, STEWARD, Server, cleared, until,
+};
+use crate::support::{TestResponse, Workspace};
+
+/// Creates a workspace that records the number of writes in each commit.
+async fn watched() -> (Workspace, Arc<Mutex<Vec<usize>>>) {
+    let (workspace, commits) = (Workspace::new().await, Arc::<Mutex<Vec<usize>>>::default());
+    let told = Arc::clone(&commits);
+    workspace.app.store().on_commit(move |commit| told.lock().expect("whole").push(commit.writes));
+    (workspace, commits)
+}
+
+#[tokio::test]
+async fn however_many_ask_one_write_shows_whether_the_service_is_ready() {
+    let (workspace, commits) = watched().await;
+    let nobody = workspace.anonymous();
+    for _ in 0..20 {
+        assert_eq!(nobody.get("/_livez").await.bytes, b"ok\n");
+    }
+    assert!(commits.lock().expect("whole").is_empty(), "/_livez must not write");
+    let begun = Instant::now();
+    let asked = (0..50).map(|_| nobody.get("/_readyz"));
+    for answer in futures_util::future::join_all(asked).await {
+        assert_eq!((answer.status, answer.bytes.as_slice()), (200, b"ok\n".as_slice()));
+    }
+    assert_eq!(nobody.get("/_readyz").await.status, 200, "the result must be reused for a while");
+    let probes = commits.lock().expect("whole").clone();
+    let most = 1 + usize::try_from(begun.elapsed().as_secs() / 5).expect("a number");
+    assert!((1..=most).contains(&probes.len()), "one in five seconds: {probes:?}");
+    assert!(probes.iter().all(|writes| *writes == 0), "{probes:?}");
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn where_somebody_writes_nothing_is_written_to_find_out() {
+    let (workspace, commits) = watched().await;
+    for name in ["A", "B", "C"] {
+        workspace.owner.post(&workspace.dashboards(""), json!({ "name": name })).await.ok();
+        assert_eq!(workspace.anonymous().get("/_readyz").await.status, 200);
+    }
+    let commits = commits.lock().expect("whole");
+    assert!(!commits.contains(&0), "{commits:?}");
+}
+
+#[tokio::test]
+async fn a_probe_that_is_repeated_leaves_the_file_as_large_as_it_was() {
+    let workspace = Workspace::new().await;
+    let size = || workspace.path().metadata().expect("a file").len();
+    for _ in 0..20 {
+        workspace.app.store().probe_commit().await.expect("the disk takes it");
+    }
+    let before = size();
+    for _ in 0..300 {
+        workspace.app.store().probe_commit().await.expect("the disk takes it");
+    }
+    assert_eq!(size(), before);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_writer_that_hangs_makes_the_service_unready_in_time_and_ready_again() {
+    let workspace = Workspace::new().await;
+    let (let_go, held) = mpsc::channel::<()>();
+    let (tell, told) = mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    let store = workspace.app.store().clone();
+    let stuck = tokio::spawn(async move {
+        let hang = move |_: &mut steward::store::WriteTx<'_>| {
+            tell.send(()).map_err(Error::internal)?;
+            held.lock().expect("whole").recv().map_err(Error::internal)
+        };
+        store.write(hang).await
+    });
+    let nobody = workspace.anonymous();
+    told.recv().expect("it hangs");
+    let begun = Instant::now();
+    let asked = (0..20).map(|_| nobody.get("/_readyz"));
+    for answer in futures_util::future::join_all(asked).await {
+        refuses(&answer);
+    }
+    assert!(begun.elapsed() < Duration::from_secs(10), "the probe has a timeout");
+    let again = Instant::now();
+    refuses(&nobody.get("/_readyz").await);
+    assert!(again.elapsed() < Duration::from_secs(1), "later requests must get a response at once");
+    assert_eq!(nobody.get("/_livez").await.status, 200);
+    let_go.send(()).expect("it hangs");
+    stuck.await.expect("no panic").expect("written");
+    let mut status = 503;
+    while status != 200 {
+        status = nobody.get("/_readyz").await.status;
+    }
+    workspace.assert_file_valid().await;
+}
+
+#[track_caller]
+fn refuses(answer: &TestResponse) {
+    let text = "The service is temporarily unavailable. Try again shortly.";
+    answer.assert_error(503, "server_error", "unavailable", text, None);
+    assert_eq!(answer.headers["retry-after"], "1");
+}
+
+#[test]
+fn an_idle_service_whose_disk_takes_no_writes_is_found_out() {
+    let (site, made) = DataFolder::with_workspace();
+    let mut command = cleared("sh");
+    command.current_dir(site.folder());
+    command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", STEWARD]);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--json"]);
+    let server = Server::start(&mut command).expect("it serves");
+    let limit = |bytes| {
+        let limit = Rlimit { current: bytes, maximum: None };
+        prlimit(Some(server.pid()), Resource::Fsize, limit).expect("the limit can be set");
+    };
+    limit(Some(0));
+    server.get("/_readyz", "").assert_error(503, "server_error", "unavailable");
+    assert_eq!(server.get("/_livez", "").status, 200);
+    site.run(&["healthcheck"]).assert_failed("");
+    limit(None);
+    until("the server is ready again", || (server.get("/_readyz", "").status == 200).then_some(()));
+    let key = made["api_key"].as_str().expect("a key");
+    assert_eq!(server.get("/api/users/@me/", key).status, 200);
+    server.stop();
+    site.check();
+}
+
+/// Returns an address without a listener.
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address")
+}
+
+#[test]
+fn a_server_answers_before_its_file_is_open_and_keeps_its_connections() {
+    let (site, made) = DataFolder::with_workspace();
+    let (key, address) = (made["api_key"].as_str().expect("a key"), free_address());
+    let password = site.path("password");
+    assert_eq!(cleared("mkfifo").arg(&password).status().expect("mkfifo").code(), Some(0));
+    let mut command = site.steward(&["serve", "--json", "--listen", &address.to_string()]);
+    command.args(["--smtp-url", "smtp://ann@127.0.0.1:9", "--smtp-from", "a@corp.example"]);
+    // Opening this FIFO blocks until the test writes to it.
+    command.arg("--smtp-password-file").arg(&password);
+    std::thread::scope(|scope| {
+        let starting = scope.spawn(|| Server::start(&mut command).expect("it serves"));
+        let mut connection = until("it listens", || Connection::open(address).ok());
+        let me = "/api/users/@me/";
+        for _ in 0..2 {
+            let reply = connection.send("GET", "/_livez", "", None).expect("an answer");
+            assert_eq!((reply.status, reply.body.as_slice()), (200, b"ok\n".as_slice()));
+            for line in ["GET /_readyz", &format!("GET {me}"), "GET /", "POST /_livez", "X /api/"] {
+                connection.write(format!("{line} HTTP/1.1\r\nHost: x\r\n\r\n")).expect("sent");
+                let reply = connection.reply().expect("an answer");
+                reply.assert_error(503, "server_error", "unavailable");
+                assert!(reply.header("x-request-id").is_some());
+            }
+        }
+        site.run(&["healthcheck"]).assert_failed("no server is serving steward.redb");
+        std::fs::write(&password, "hunter2").expect("written");
+        let server = starting.join().expect("it serves");
+        assert_eq!(connection.send("GET", me, key, None).expect("an answer").status, 200);
+        assert_eq!(connection.send("GET", "/_readyz", "", None).expect("an answer").status, 200);
+        server.stop();
+    });
+    site.check();
+}
+
+#[test]
+fn a_stop_signal_that_comes_while_the_file_opens_is_heard() {
+    let (site, _) = DataFolder::with_workspace();
+    let (address, password) = (free_address(), site.path("password"));
+    assert_eq!(cleared("mkfifo").arg(&password).status().expect("mkfifo").code(), Some(0));
+    let mut command = site.steward(&["serve", "--json", "--listen", &address.to_string()]);
+    command.args(["--smtp-url", "smtp://ann@127.0.0.1:9", "--smtp-from", "a@corp.example"]);
+    command.arg("--smtp-password-file").arg(&password);
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| CommandOutput::new(&mut command));
+        let mut connection = until("it listens", || Connection::open(address).ok());
+        assert_eq!(connection.send("GET", "/_livez", "", None).expect("an answer").status, 200);
+        let pid = listener_of(&site);
+        kill_process(pid, Signal::TERM).expect("it is there");
+        let run = running.join().expect("it ran");
+        assert_eq!(run.code, Some(0), "{run:?}");
+        assert!(run.stderr.contains("stopped before the data file was open"), "{run:?}");
+    });
+    site.check();
+}
+
+/// Returns the process whose working directory is the folder of `site`.
+fn listener_of(site: &DataFolder) -> Pid {
+    let folder = site.folder().canonicalize().expect("a folder");
+    let found = std::fs::read_dir("/proc").expect("processes").flatten().find_map(|entry| {
+        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        let works_in = std::fs::read_link(entry.path().join("cwd")).ok()?;
+        (works_in == folder).then_some(pid)
+    });
+    Pid::from_raw(found.expect("a process")).expect("a number")
+}
+
+#[test]
+fn a_file_that_does_not_open_ends_a_server_that_listens() {
+    let site = DataFolder::with_bytes(b"this is no data file at all");
+    let refused = site.try_serve(&[]).err().expect("it does not serve");
+    refused.assert_failed("steward.redb");
+}
+
+#[test]
+fn a_server_that_is_to_stop_says_so_and_serves_on_for_a_while() {
+    let (site, made) = DataFolder::with_workspace();
+    let key = made["api_key"].as_str().expect("a key");
+    let server = site.serve(&["--drain-delay", "3s"]);
+    let mut open = server.connect();
+    assert_eq!(open.send("GET", "/_readyz", "", None).expect("an answer").status, 200);
+    assert_eq!(site.json(&["healthcheck"]), json!({ "ready": true }));
+    server.signal(Signal::TERM);
+    until("the server is no longer ready", || {
+        (server.get("/_readyz", "").status == 503).then_some(())
+    });
+    let reply = open.send("GET", "/_readyz", "", None).expect("an answer");
+    reply.assert_error(503, "server_error", "unavailable");
+    site.run(&["healthcheck"]).assert_failed("the service is stopping");
+    assert_eq!(server.get("/_livez", "").status, 200);
+    let path = format!("/api/projects/{}/dashboards/", made["project_id"]);
+    assert_eq!(server.post(&path, key, &json!({ "name": "Late" })).status, 201);
+    let (code, log) = server.wait();
+    assert_eq!(code, Some(0), "{log}");
+    site.check();
+}
+
+#[test]
+fn a_second_stop_signal_ends_the_wait() {
+    let (site, _) = DataFolder::with_workspace();
+    let server = site.serve(&["--drain-delay", "1h"]);
+    server.signal(Signal::TERM);
+    until("it drains", || (server.get("/_readyz", "").status == 503).then_some(()));
+    server.stop();
+    site.check();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_whose_file_is_away_is_not_ready_until_it_is_back() {
+    let workspace = Workspace::new().await;
+    let nobody = workspace.anonymous();
+    assert_eq!(nobody.get("/_readyz").await.status, 200);
+    let app = workspace.app.clone();
+    let reading = app.store().snapshot().expect("a snapshot");
+    // Compaction waits for the open snapshot, and closes the file meanwhile.
+    let compacting =
+        tokio::spawn(async move { perform(&app, Operation::Compact, Progress::silent()).await });
+    let mut answer = nobody.get("/_readyz").await;
+    while answer.status == 200 {
+        answer = nobody.get("/_readyz").await;
+    }
+    refuses(&answer);
+    assert_eq!(nobody.get("/_livez").await.status, 200);
+    drop(reading);
+    compacting.await.expect("no panic").expect("compacted");
+    assert_eq!(nobody.get("/_readyz").await.status, 200);
+    workspace.assert_file_valid().await;
+}
+
+#[test]
+fn a_health_check_tells_in_time_whether_the_server_is_well() {
+    let (site, _) = DataFolder::with_workspace();
+    let known = site.files();
+    site.run(&["healthcheck"]).assert_failed("no server is serving steward.redb");
+    assert_eq!(site.files(), known, "the command must not change a file");
+    let server = site.serve(&[]);
+    assert_eq!(site.json(&["healthcheck"]), json!({ "ready": true }));
+    server.signal(Signal::STOP);
+    let begun = Instant::now();
+    site.run(&["healthcheck"]).assert_failed("the server did not answer within 5s");
+    assert!(begun.elapsed() < Duration::from_secs(15));
+    server.signal(Signal::CONT);
+    assert_eq!(site.json(&["healthcheck"]), json!({ "ready": true }));
+    server.kill();
+    site.run(&["healthcheck"]).assert_failed("no server is serving steward.redb");
+    DataFolder::empty().run(&["healthcheck"]).assert_failed("no server is serving steward.redb");
+}
+
+#[tokio::test]
+async fn a_service_that_drains_is_not_ready_whatever_its_disk_does() {
+    let workspace = Workspace::new().await;
+    workspace.app.drain();
+    refuses(&workspace.anonymous().get("/_readyz").await);
+    assert!(!workspace.app.known_ready());
+    workspace.owner.get("/api/users/@me/").await.ok();
+}

@@ -1,0 +1,113 @@
+//! Notifications to systemd, with the real binary and a real socket.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::{Resource, Rlimit, Signal, prlimit};
+use serde_json::json;
+
+use crate::support::process::{DataFolder, STEWARD, Server, cleared, until};
+use crate::support::systemd::SystemdManager;
+
+const DASHBOARDS: &str = "/api/projects/1/dashboards/";
+
+#[test]
+fn a_service_says_when_it_serves_when_it_reads_again_and_when_it_stops() {
+    let (site, _) = DataFolder::with_workspace();
+    let manager = SystemdManager::of(&site);
+    let server = Server::start(&mut manager.steward(&site, &[], None)).expect("it serves");
+    let status = format!("STATUS=serving http://{}", server.address);
+    assert_eq!(manager.next(), ["READY=1", &status]);
+    assert_eq!(server.get("/_livez", "").status, 200);
+    server.signal(Signal::HUP);
+    let told = manager.next();
+    assert_eq!((told.len(), told[0].as_str()), (2, "RELOADING=1"));
+    let moment = told[1].strip_prefix("MONOTONIC_USEC=").expect("the moment");
+    assert!(moment.parse::<u64>().expect("a number") > 0);
+    assert_eq!(manager.next(), ["READY=1", &status]);
+    let mut busy = server.connect();
+    busy.write("POST /api/signup/x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n").expect("sent");
+    server.signal(Signal::TERM);
+    assert_eq!(manager.next(), ["STOPPING=1", "STATUS=finishing requests under way"]);
+    drop(busy);
+    assert_eq!(server.wait().0, Some(0));
+    assert_eq!(manager.received_within(Duration::from_millis(50)), None, "no watchdog");
+}
+
+#[test]
+fn a_service_that_cannot_start_never_says_that_it_serves() {
+    let site = DataFolder::with_bytes(b"no data file");
+    let manager = SystemdManager::of(&site);
+    let run = Server::start(&mut manager.steward(&site, &[], None)).err().expect("it ends");
+    assert_eq!(run.code, Some(1));
+    assert_eq!(manager.received_within(Duration::from_millis(50)), None);
+}
+
+#[test]
+fn a_manager_that_is_gone_does_not_keep_the_service_from_serving() {
+    let (site, _) = DataFolder::with_workspace();
+    let mut command = site.steward(&["serve", "--listen", "127.0.0.1:0", "--json"]);
+    command.env("NOTIFY_SOCKET", site.path("nowhere")).env("WATCHDOG_USEC", "1000000");
+    let server = Server::start(&mut command).expect("it serves");
+    assert_eq!(server.get("/_livez", "").status, 200);
+    assert!(server.stop().contains("could not notify the service manager"));
+}
+
+#[test]
+fn a_watchdog_that_makes_no_sense_is_not_fed() {
+    let (site, _) = DataFolder::with_workspace();
+    let manager = SystemdManager::of(&site);
+    for (within, process) in [("0", ""), ("soon", ""), ("200000", "1")] {
+        let mut command = manager.steward(&site, &[], None);
+        command.env("WATCHDOG_USEC", within);
+        if !process.is_empty() {
+            command.env("WATCHDOG_PID", process);
+        }
+        let server = Server::start(&mut command).expect("it serves");
+        manager.assert_received("READY=1");
+        assert_eq!(manager.received_within(Duration::from_millis(300)), None, "{within}");
+        server.stop();
+        manager.assert_received("STOPPING=1");
+    }
+}
+
+#[test]
+fn the_watchdog_is_fed_in_time_for_as_long_as_the_file_takes_writes_and_not_beyond() {
+    let (site, made) = DataFolder::with_workspace();
+    let key = made["api_key"].as_str().expect("a key");
+    let manager = SystemdManager::of(&site);
+    let within = Duration::from_millis(800);
+    let mut command = cleared("sh");
+    command.current_dir(site.folder());
+    // With the signal ignored, a write beyond the limit fails with an error.
+    command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", STEWARD]);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--json"]);
+    manager.supervise(&mut command, Some(within));
+    let server = Server::start(&mut command).expect("it serves");
+    manager.assert_received("READY=1");
+
+    manager.assert_received("WATCHDOG=1");
+    let begun = Instant::now();
+    for _ in 0..4 {
+        assert_eq!(manager.next(), ["WATCHDOG=1"]);
+    }
+    let took = begun.elapsed();
+    assert!(took >= within / 2 && took < within * 4, "four in {took:?}");
+
+    let limit = |bytes| {
+        let limit = Rlimit { current: bytes, maximum: None };
+        prlimit(Some(server.pid()), Resource::Fsize, limit).expect("the limit can be set");
+    };
+    let create = || server.post(DASHBOARDS, key, &json!({ "name": "A" })).status;
+    limit(Some(0));
+    assert_eq!(create(), 503);
+    manager.assert_received("STATUS=the data file accepts no writes");
+    assert_eq!(manager.received_within(within * 2), None, "the watchdog was still notified");
+    assert_eq!(create(), 503);
+
+    limit(None);
+    manager.assert_received("WATCHDOG=1");
+    assert_eq!(manager.next(), [format!("STATUS=serving http://{}", server.address)]);
+    until("the service takes writes again", || (create() == 201).then_some(()));
+    let log = server.stop();
+    assert!(log.contains("the data file accepts no writes; the watchdog is not notified"), "{log}");
+}
