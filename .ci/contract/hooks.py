@@ -26,8 +26,15 @@ SHUTTING_OUT = "members_can_use_personal_api_keys"
 # A field with about 600 valid names, which the document does not list. Any generated string is replaced by a valid name.
 TIME_ZONE = "timezone"
 
-# Parts of the messages about leniently read values: a condition, a value of another type, or a number as a string.
-LENIENT = ("`If-", "ncorrect type", "violates `type`", "sample_rate: Value not matching")
+# Parts of the messages about leniently read values: a condition, a value of another type, a number as a string, or a
+# template's tile of an unknown type, which is ignored.
+LENIENT = (
+    "`If-",
+    "ncorrect type",
+    "violates `type`",
+    "sample_rate: Value not matching",
+    "/template/properties/tiles/items",
+)
 
 # Error codes of invalid values that a schema can describe. A request that the schema allows must never get them.
 TOLD_BY_SCHEMA = {

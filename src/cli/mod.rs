@@ -3,6 +3,8 @@
 mod args;
 mod commands;
 mod config_file;
+#[cfg(test)]
+mod configuration_page;
 mod control;
 mod file_commands;
 mod man_pages;

@@ -43,8 +43,10 @@ fn a_file_of_mostly_dead_space_is_compacted_before_it_is_served_and_another_is_l
     server.stop();
     let large = size(&site);
 
-    let log = site.serve(&[]).stop();
-    assert!(!log.contains("dead space") && size(&site) >= large / 2, "compacted without the flag");
+    // A closing server may cut free space off the end of the file, so another copy is served without the flag.
+    let other = DataFolder::with_bytes(&fs::read(site.data()).expect("the file"));
+    let log = other.serve(&[]).stop();
+    assert!(!log.contains("dead space") && !log.contains("is compacted"), "{log}");
 
     let server = site.serve(&[FLAG]);
     let small = size(&site);
