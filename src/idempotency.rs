@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, RequesterId};
 use crate::store::{
-    Count, Index, Indexed, Key, Order, Owner, Record, Reference, Table, Tx, Window, WriteTx,
+    Index, Key, Order, Owner, Record, Reference, Table, Tx, Window, WriteTx, impl_record,
 };
 use crate::time::Timestamp;
 
@@ -160,30 +160,13 @@ const BY_MOMENT: Index<StoredResponse, Timestamp> =
 const BY_REQUESTER: Index<StoredResponse, (RequesterId, Timestamp)> =
     Index::many(Table::IdempotencyByRequester, |kept| Some((kept.requester, kept.at)));
 
-impl Record for StoredResponse {
-    const TABLE: Table = Table::Idempotency;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_MOMENT, &BY_REQUESTER];
-    const COUNTS: &'static [Count<Self>] = &[Count::per(|kept| Some(kept.requester.encoded()))];
-    type Key = (RequesterId, String);
-    type Meta = Self;
-    type Fields = ();
-
-    fn key(&self) -> Self::Key {
-        (self.requester, self.request.clone())
-    }
-
-    fn parts(&self) -> (&Self, &()) {
-        (self, &())
-    }
-
-    fn from_parts(meta: Self, (): ()) -> Self {
-        meta
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.tenant()))
-    }
-}
+impl_record!(StoredResponse {
+    table: Idempotency,
+    key: |response| -> (RequesterId, String) { (response.requester, response.request.clone()) },
+    indexes: [&BY_MOMENT, &BY_REQUESTER],
+    counts: [|kept| Some(kept.requester.encoded())],
+    owner: |response, _| Ok(Some(response.tenant())),
+});
 
 /// A piece of a stored body: bodies are split, because records are small.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -193,32 +176,12 @@ pub struct StoredBodyPart {
     text: Vec<u8>,
 }
 
-impl Record for StoredBodyPart {
-    const TABLE: Table = Table::IdempotencyParts;
-    type Key = ((RequesterId, String), u64);
-    type Meta = Self;
-    type Fields = ();
-
-    fn key(&self) -> Self::Key {
-        (self.of.clone(), self.place)
-    }
-
-    fn parts(&self) -> (&Self, &()) {
-        (self, &())
-    }
-
-    fn from_parts(meta: Self, (): ()) -> Self {
-        meta
-    }
-
-    fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
-        Ok(tx.meta::<StoredResponse>(&self.of)?.map(|kept| kept.tenant()))
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<StoredResponse>(&self.of)]
-    }
-}
+impl_record!(StoredBodyPart {
+    table: IdempotencyParts,
+    key: |part| -> ((RequesterId, String), u64) { (part.of.clone(), part.place) },
+    owner: |part, tx| Ok(tx.meta::<StoredResponse>(&part.of)?.map(|kept| kept.tenant())),
+    references: |part| [Reference::to::<StoredResponse>(&part.of)],
+});
 
 /// The id of the object in a stored response whose body is not stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -227,32 +190,12 @@ pub struct StoredObjectRef {
     id: u64,
 }
 
-impl Record for StoredObjectRef {
-    const TABLE: Table = Table::IdempotencyObjects;
-    type Key = (RequesterId, String);
-    type Meta = Self;
-    type Fields = ();
-
-    fn key(&self) -> Self::Key {
-        self.of.clone()
-    }
-
-    fn parts(&self) -> (&Self, &()) {
-        (self, &())
-    }
-
-    fn from_parts(meta: Self, (): ()) -> Self {
-        meta
-    }
-
-    fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
-        Ok(tx.meta::<StoredResponse>(&self.of)?.map(|kept| kept.tenant()))
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<StoredResponse>(&self.of)]
-    }
-}
+impl_record!(StoredObjectRef {
+    table: IdempotencyObjects,
+    key: |object| -> (RequesterId, String) { object.of.clone() },
+    owner: |object, tx| Ok(tx.meta::<StoredResponse>(&object.of)?.map(|kept| kept.tenant())),
+    references: |object| [Reference::to::<StoredResponse>(&object.of)],
+});
 
 /// Returns the stored response to this request, if it was sent within the last day.
 ///

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
-use crate::store::{Count, Index, Indexed, Key, Owner, Record, Snapshot, Table, Tx, WriteTx};
+use crate::store::{Index, Key, Snapshot, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 /// The wait after the first failed attempt. It doubles with each further one.
@@ -113,31 +113,13 @@ impl OutboxMessage {
 pub(super) const BY_ORGANIZATION: Index<OutboxMessage, (OrganizationId, Timestamp)> =
     Index::many(Table::OutboxByOrganization, |letter| Some((letter.organization, letter.due_at)));
 
-impl Record for OutboxMessage {
-    const TABLE: Table = Table::Outbox;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_ORGANIZATION];
-    const COUNTS: &'static [Count<Self>] =
-        &[Count::per(|letter| Some(letter.organization.encoded()))];
-    type Key = OutboxMessageId;
-    type Meta = Self;
-    type Fields = ();
-
-    fn key(&self) -> OutboxMessageId {
-        self.id
-    }
-
-    fn parts(&self) -> (&Self, &()) {
-        (self, &())
-    }
-
-    fn from_parts(head: Self, (): ()) -> Self {
-        head
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.organization.owner()))
-    }
-}
+impl_record!(OutboxMessage {
+    table: Outbox,
+    key: |message| -> OutboxMessageId { message.id },
+    indexes: [&BY_ORGANIZATION],
+    counts: [|letter| Some(letter.organization.encoded())],
+    owner: |message, _| Ok(Some(message.organization.owner())),
+});
 
 /// Adds a mail to the outbox, due at once.
 ///

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::ids::{OrganizationId, OutboxMessageId, UserId};
-use crate::store::{Index, Indexed, Key, Order, Owner, Record, Row, Table, Tx, Window, WriteTx};
+use crate::store::{Index, Key, Order, Row, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 /// The minimum time between two mails to a mailbox.
@@ -47,30 +47,12 @@ const BY_ORGANIZATION: Index<SentMail, OrganizationId> =
 /// The invite mails of a user, oldest first.
 const BY_USER: Index<SentMail, UserId> = Index::many(Table::MailSentByUser, |sent| sent.user);
 
-impl Record for SentMail {
-    const TABLE: Table = Table::MailSent;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] =
-        &[&BY_MAILBOX, &BY_ORGANIZATION, &BY_USER];
-    type Key = (Timestamp, OutboxMessageId);
-    type Meta = Self;
-    type Fields = ();
-
-    fn key(&self) -> Self::Key {
-        (self.at, self.letter)
-    }
-
-    fn parts(&self) -> (&Self, &()) {
-        (self, &())
-    }
-
-    fn from_parts(head: Self, (): ()) -> Self {
-        head
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(None)
-    }
-}
+impl_record!(SentMail {
+    table: MailSent,
+    key: |mail| -> (Timestamp, OutboxMessageId) { (mail.at, mail.letter) },
+    indexes: [&BY_MAILBOX, &BY_ORGANIZATION, &BY_USER],
+    owner: |_, _| Ok(None),
+});
 
 /// Returns when the next mail may be sent to `mailbox`, or `None` if it may be sent now.
 pub(super) fn mailbox_free_at(

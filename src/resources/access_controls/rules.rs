@@ -10,9 +10,7 @@ use crate::error::Result;
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
 use crate::resources::members::Membership;
 use crate::resources::projects::{self, Project};
-use crate::store::{
-    Count, Index, Indexed, Key, Order, Owner, Record, Reference, Table, Tx, Window, WriteTx,
-};
+use crate::store::{Index, Key, Order, Reference, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 /// An access rule on one dashboard, or on all dashboards of a project.
@@ -41,40 +39,24 @@ pub const BY_MEMBER: Index<AccessRule, (OrganizationId, UserId)> =
 pub const DEFAULTS: Index<AccessRule, ProjectId> =
     Index::many(Table::AccessRulesForAll, |rule| rule.user.is_none().then_some(rule.project));
 
-impl Record for AccessRule {
-    const TABLE: Table = Table::AccessRules;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_MEMBER, &DEFAULTS];
-    const COUNTS: &'static [Count<Self>] = &[Count::per(|rule| Some(rule.project.encoded()))];
-    type Key = (ProjectId, Option<DashboardId>, Option<UserId>);
-    type Meta = Self;
-    type Fields = ();
-
-    fn key(&self) -> Self::Key {
-        (self.project, self.dashboard, self.user)
-    }
-
-    fn parts(&self) -> (&Self, &()) {
-        (self, &())
-    }
-
-    fn from_parts(meta: Self, (): ()) -> Self {
-        meta
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.organization.owner()))
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        let dashboard = self.dashboard.map(|id| (self.project, id).encoded());
-        let user = self.user.map(|id| (self.organization, id));
-        [Reference::to::<Project>(&(self.organization, self.project))]
+impl_record!(AccessRule {
+    table: AccessRules,
+    key: |rule| -> (ProjectId, Option<DashboardId>, Option<UserId>) {
+        (rule.project, rule.dashboard, rule.user)
+    },
+    indexes: [&BY_MEMBER, &DEFAULTS],
+    counts: [|rule| Some(rule.project.encoded())],
+    owner: |rule, _| Ok(Some(rule.organization.owner())),
+    references: |rule| {
+        let dashboard = rule.dashboard.map(|id| (rule.project, id).encoded());
+        let user = rule.user.map(|id| (rule.organization, id));
+        [Reference::to::<Project>(&(rule.organization, rule.project))]
             .into_iter()
             .chain(dashboard.map(|key| Reference { table: Table::Dashboards, key }))
             .chain(user.map(|key| Reference::to::<Membership>(&key)))
-            .collect()
-    }
-}
+            .collect::<Vec<_>>()
+    },
+});
 
 /// The access rules of a project that apply to one caller. The first that exists decides:
 ///

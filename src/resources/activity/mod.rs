@@ -28,7 +28,7 @@ use crate::error::Result;
 use crate::ids::{ActivityId, DashboardId, OrganizationId, ProjectId, UserId};
 use crate::resources::users;
 use crate::secret::SeededRng;
-use crate::store::{Count, Index, Indexed, Key, Owner, Record, Table, Tx, WriteTx};
+use crate::store::{Index, Key, Table, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 pub use list::{ActorFilter, Filter, list};
@@ -156,46 +156,34 @@ impl Key for CountKey {
     }
 }
 
-impl Record for Entry {
-    const TABLE: Table = Table::Activity;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_PROJECT, &BY_USER, &BY_ITEM];
-    const COUNTS: &'static [Count<Self>] = &[
-        Count::per(|entry| Some(CountKey::Organization(entry.meta.organization).encoded())),
-        Count::per(|entry| {
+impl_record!(Entry {
+    table: Activity,
+    key: |entry| -> (OrganizationId, Timestamp, ActivityId) {
+        (entry.meta.organization, entry.meta.created_at, entry.meta.id)
+    },
+    parts: meta: Meta, fields: Fields,
+    indexes: [&BY_PROJECT, &BY_USER, &BY_ITEM],
+    counts: [
+        |entry| Some(CountKey::Organization(entry.meta.organization).encoded()),
+        |entry| {
             let open = entry.meta.project.is_none() && !entry.entity_ref().is_for_admins();
             open.then(|| CountKey::Open(entry.meta.organization).encoded())
-        }),
-        Count::per(|entry| Some(CountKey::Project(entry.meta.project?).encoded())),
-        Count::per(|entry| {
+        },
+        |entry| Some(CountKey::Project(entry.meta.project?).encoded()),
+        |entry| {
             let dashboard = entry.entity_ref().dashboard()?;
             Some(CountKey::Dashboard(entry.meta.project?, dashboard).encoded())
-        }),
-    ];
-    type Key = (OrganizationId, Timestamp, ActivityId);
-    type Meta = Meta;
-    type Fields = Fields;
-
-    fn key(&self) -> Self::Key {
-        (self.meta.organization, self.meta.created_at, self.meta.id)
-    }
-
-    fn parts(&self) -> (&Meta, &Fields) {
-        (&self.meta, &self.fields)
-    }
-
-    fn from_parts(meta: Meta, fields: Fields) -> Self {
-        Self { meta, fields }
-    }
-
-    fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
-        let Meta { organization, user, .. } = self.meta;
+        },
+    ],
+    owner: |entry, tx| {
+        let Meta { organization, user, .. } = entry.meta;
         if organization != NO_ORGANIZATION {
             return Ok(Some(organization.owner()));
         }
         // The entry belongs to no organization, so it belongs to the user.
         user.map_or(Ok(None), |user| users::owner_of(tx, user))
-    }
-}
+    },
+});
 
 /// Records what the transaction has changed so far. Writes no entry if nothing that changed can be logged, and several
 /// entries if it changed several objects of one type. `user` made the change; `None` for the operator.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::ids::ApiKeyId;
-use crate::store::{Owner, Record, Reference, Table, Tx, WriteTx};
+use crate::store::{Reference, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 use super::issuing::exceeds;
@@ -24,32 +24,12 @@ pub struct Grantors {
     retired: Option<KeyPermissions>,
 }
 
-impl Record for Grantors {
-    const TABLE: Table = Table::ApiKeyMakers;
-    type Key = ApiKeyId;
-    type Meta = Self;
-    type Fields = ();
-
-    fn key(&self) -> ApiKeyId {
-        self.key
-    }
-
-    fn parts(&self) -> (&Self, &()) {
-        (self, &())
-    }
-
-    fn from_parts(meta: Self, (): ()) -> Self {
-        meta
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(None)
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<ApiKey>(&self.key)]
-    }
-}
+impl_record!(Grantors {
+    table: ApiKeyMakers,
+    key: |grantors| -> ApiKeyId { grantors.key },
+    owner: |_, _| Ok(None),
+    references: |grantors| [Reference::to::<ApiKey>(&grantors.key)],
+});
 
 /// Records that a key with these permissions created a value of the key `id`.
 ///

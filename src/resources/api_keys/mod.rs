@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
 use crate::input::{FieldType, Name};
 use crate::resources::users::User;
-use crate::store::{Index, Indexed, Owner, Record, Reference, Table, Tx, WriteTx};
+use crate::store::{Index, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 pub use body::{body, body_with, list};
@@ -89,33 +89,14 @@ impl std::fmt::Debug for ApiKey {
 pub const BY_USER: Index<ApiKey, UserId> =
     Index::many(Table::ApiKeysByUser, |key| Some(key.meta.user));
 
-impl Record for ApiKey {
-    const TABLE: Table = Table::ApiKeys;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_USER];
-    type Key = ApiKeyId;
-    type Meta = Meta;
-    type Fields = Fields;
-
-    fn key(&self) -> ApiKeyId {
-        self.meta.id
-    }
-
-    fn parts(&self) -> (&Meta, &Fields) {
-        (&self.meta, &self.fields)
-    }
-
-    fn from_parts(meta: Meta, fields: Fields) -> Self {
-        Self { meta, fields }
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(None)
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<User>(&self.meta.user)]
-    }
-}
+impl_record!(ApiKey {
+    table: ApiKeys,
+    key: |api_key| -> ApiKeyId { api_key.meta.id },
+    parts: meta: Meta, fields: Fields,
+    indexes: [&BY_USER],
+    owner: |_, _| Ok(None),
+    references: |api_key| [Reference::to::<User>(&api_key.meta.user)],
+});
 
 /// When a key was last used. A separate record, because a use does not change the key.
 #[derive(Serialize, Deserialize)]
@@ -126,32 +107,12 @@ pub struct ApiKeyUse {
     pub last_used_at: Timestamp,
 }
 
-impl Record for ApiKeyUse {
-    const TABLE: Table = Table::ApiKeyUses;
-    type Key = ApiKeyId;
-    type Meta = Self;
-    type Fields = ();
-
-    fn key(&self) -> ApiKeyId {
-        self.key
-    }
-
-    fn parts(&self) -> (&Self, &()) {
-        (self, &())
-    }
-
-    fn from_parts(meta: Self, (): ()) -> Self {
-        meta
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(None)
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<ApiKey>(&self.key)]
-    }
-}
+impl_record!(ApiKeyUse {
+    table: ApiKeyUses,
+    key: |usage| -> ApiKeyId { usage.key },
+    owner: |_, _| Ok(None),
+    references: |usage| [Reference::to::<ApiKey>(&usage.key)],
+});
 
 /// A key to create. Its text was created and its secret hashed before the transaction began.
 #[derive(Clone)]

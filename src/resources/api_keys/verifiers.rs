@@ -8,7 +8,7 @@ use subtle::ConstantTimeEq;
 
 use crate::error::Result;
 use crate::ids::ApiKeyId;
-use crate::store::{Owner, Record, Reference, Table, Tx};
+use crate::store::{Reference, Tx, impl_record};
 use crate::time::Timestamp;
 
 use super::{ApiKey, Meta};
@@ -45,32 +45,12 @@ pub(super) struct RetiredSecret {
     pub(super) ends_at: Timestamp,
 }
 
-impl Record for Verifiers {
-    const TABLE: Table = Table::ApiKeyVerifiers;
-    type Key = ApiKeyId;
-    type Meta = Self;
-    type Fields = ();
-
-    fn key(&self) -> ApiKeyId {
-        self.key
-    }
-
-    fn parts(&self) -> (&Self, &()) {
-        (self, &())
-    }
-
-    fn from_parts(meta: Self, (): ()) -> Self {
-        meta
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(None)
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<ApiKey>(&self.key)]
-    }
-}
+impl_record!(Verifiers {
+    table: ApiKeyVerifiers,
+    key: |verifiers| -> ApiKeyId { verifiers.key },
+    owner: |_, _| Ok(None),
+    references: |verifiers| [Reference::to::<ApiKey>(&verifiers.key)],
+});
 
 /// Returns the stored hash of the secret with this digest, or `None` if the key has no such secret. It does not check
 /// whether the secret or its grace period has expired.

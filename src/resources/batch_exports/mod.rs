@@ -21,9 +21,7 @@ use crate::json::JsonItems;
 use crate::resources::members::Membership;
 use crate::resources::projects::{self, Project};
 use crate::secret::SeededRng;
-use crate::store::{
-    Count, Index, Indexed, Key, Owner, Record, Reference, Row, Table, Tx, Window, WriteTx,
-};
+use crate::store::{Index, Key, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 pub use destination::{Destination, DestinationFields, DestinationPatch, Service, Target};
@@ -113,37 +111,20 @@ pub const OF_PROJECT: Index<BatchExport, (ProjectId, u64)> =
         Some((export.meta.project, export.meta.serial))
     });
 
-impl Record for BatchExport {
-    const TABLE: Table = Table::BatchExports;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_ID, &OF_ORGANIZATION, &OF_PROJECT];
-    const COUNTS: &'static [Count<Self>] = &[
-        Count::per(|export| Some(export.meta.organization.encoded())),
-        Count::per(|export| Some(export.meta.project.encoded())),
-    ];
-    type Key = ExportKey;
-    type Meta = Meta;
-    type Fields = Fields;
-
-    fn key(&self) -> ExportKey {
-        (self.meta.project, self.meta.id)
-    }
-
-    fn parts(&self) -> (&Meta, &Fields) {
-        (&self.meta, &self.fields)
-    }
-
-    fn from_parts(meta: Meta, fields: Fields) -> Self {
-        Self { meta, fields }
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.meta.organization.owner()))
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Project>(&(self.meta.organization, self.meta.project))]
-    }
-}
+impl_record!(BatchExport {
+    table: BatchExports,
+    key: |export| -> ExportKey { (export.meta.project, export.meta.id) },
+    parts: meta: Meta, fields: Fields,
+    indexes: [&BY_ID, &OF_ORGANIZATION, &OF_PROJECT],
+    counts: [
+        |export| Some(export.meta.organization.encoded()),
+        |export| Some(export.meta.project.encoded()),
+    ],
+    owner: |export, _| Ok(Some(export.meta.organization.owner())),
+    references: |export| [
+        Reference::to::<Project>(&(export.meta.organization, export.meta.project)),
+    ],
+});
 
 /// Creates an export in a project.
 ///

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::error::Result;
 use crate::input::JsonObject;
-use crate::store::{Owner, Record, Reference, Table, Tx, WriteTx};
+use crate::store::{Reference, WriteTx, impl_record};
 
 use super::{BatchExport, ExportKey};
 
@@ -21,32 +21,15 @@ impl fmt::Debug for Secrets {
     }
 }
 
-impl Record for Secrets {
-    const TABLE: Table = Table::BatchExportSecrets;
-    type Key = ExportKey;
-    type Meta = ExportKey;
-    type Fields = JsonObject;
-
-    fn key(&self) -> ExportKey {
-        self.of
-    }
-
-    fn parts(&self) -> (&ExportKey, &JsonObject) {
-        (&self.of, &self.values)
-    }
-
-    fn from_parts(of: ExportKey, values: JsonObject) -> Self {
-        Self { of, values }
-    }
-
-    fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
-        Ok(tx.meta::<BatchExport>(&self.of)?.map(|meta| meta.organization.owner()))
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<BatchExport>(&self.of)]
-    }
-}
+impl_record!(Secrets {
+    table: BatchExportSecrets,
+    key: |secrets| -> ExportKey { secrets.of },
+    parts: of: ExportKey, values: JsonObject,
+    owner: |secrets, tx| {
+        Ok(tx.meta::<BatchExport>(&secrets.of)?.map(|meta| meta.organization.owner()))
+    },
+    references: |secrets| [Reference::to::<BatchExport>(&secrets.of)],
+});
 
 /// Stores the secret values of an export, or deletes the record if there are none.
 pub(super) fn put(tx: &mut WriteTx<'_>, of: ExportKey, values: JsonObject) -> Result<()> {

@@ -19,9 +19,7 @@ use crate::resources::members::{self, Membership};
 use crate::resources::projects;
 use crate::resources::users::{self, User};
 use crate::secret::SeededRng;
-use crate::store::{
-    Index, Indexed, Key, Order, Owner, Record, Reference, Table, Tx, Window, WriteTx,
-};
+use crate::store::{Index, Key, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 /// A user who may edit a restricted dashboard.
@@ -49,38 +47,22 @@ pub struct Collaborator {
 pub const BY_USER: Index<Collaborator, (OrganizationId, UserId)> =
     Index::many(Table::CollaboratorsByUser, |row| Some((row.organization, row.user)));
 
-impl Record for Collaborator {
-    const TABLE: Table = Table::Collaborators;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_USER];
-    const REUSES_KEYS: bool = true;
-    type Key = (ProjectId, DashboardId, UserId);
-    type Meta = Self;
-    type Fields = ();
-
-    fn key(&self) -> Self::Key {
-        (self.project, self.dashboard, self.user)
-    }
-
-    fn parts(&self) -> (&Self, &()) {
-        (self, &())
-    }
-
-    fn from_parts(meta: Self, (): ()) -> Self {
-        meta
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.organization.owner()))
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        let dashboard = (self.project, self.dashboard).encoded();
-        vec![
+impl_record!(Collaborator {
+    table: Collaborators,
+    key: |collaborator| -> (ProjectId, DashboardId, UserId) {
+        (collaborator.project, collaborator.dashboard, collaborator.user)
+    },
+    indexes: [&BY_USER],
+    reuses_keys: true,
+    owner: |collaborator, _| Ok(Some(collaborator.organization.owner())),
+    references: |collaborator| {
+        let dashboard = (collaborator.project, collaborator.dashboard).encoded();
+        [
             Reference { table: Table::Dashboards, key: dashboard },
-            Reference::to::<Membership>(&(self.organization, self.user)),
+            Reference::to::<Membership>(&(collaborator.organization, collaborator.user)),
         ]
-    }
-}
+    },
+});
 
 /// The values of `level`.
 pub struct Privileges;

@@ -6,7 +6,7 @@ use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
 use crate::resources::projects::{Meta, Settings};
-use crate::store::{Count, Index, Indexed, Key, Owner, Record, Reference, Table, Tx, WriteTx};
+use crate::store::{Index, Key, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 use super::{Dashboard, tiles};
@@ -30,34 +30,14 @@ pub struct Deletion {
 pub const BY_MOMENT: Index<Deletion, (ProjectId, Timestamp)> =
     Index::many(Table::RemovalsByMoment, |removal| Some((removal.project, removal.removed_at)));
 
-impl Record for Deletion {
-    const TABLE: Table = Table::Removals;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_MOMENT];
-    const COUNTS: &'static [Count<Self>] = &[Count::per(|removal| Some(removal.project.encoded()))];
-    type Key = (ProjectId, DashboardId);
-    type Meta = Self;
-    type Fields = ();
-
-    fn key(&self) -> Self::Key {
-        (self.project, self.dashboard)
-    }
-
-    fn parts(&self) -> (&Self, &()) {
-        (self, &())
-    }
-
-    fn from_parts(meta: Self, (): ()) -> Self {
-        meta
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.organization.owner()))
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Dashboard>(&(self.project, self.dashboard))]
-    }
-}
+impl_record!(Deletion {
+    table: Removals,
+    key: |deletion| -> (ProjectId, DashboardId) { (deletion.project, deletion.dashboard) },
+    indexes: [&BY_MOMENT],
+    counts: [|removal| Some(removal.project.encoded())],
+    owner: |deletion, _| Ok(Some(deletion.organization.owner())),
+    references: |deletion| [Reference::to::<Dashboard>(&(deletion.project, deletion.dashboard))],
+});
 
 /// Deletes the tiles of a dashboard, records the deletion, and clears the project's `primary_dashboard` if
 /// it was this one. With `with_insights`, also deletes the insights that no other dashboard shows.

@@ -14,7 +14,7 @@ use crate::json::{Array, Object};
 use crate::resources::projects::Project;
 use crate::resources::users::{self, EmbeddedUserWriter};
 use crate::secret::SeededRng;
-use crate::store::{Count, Key, Owner, Record, Reference, Row, Table, Tx, WriteTx};
+use crate::store::{Key, Reference, Row, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 use super::input::Restriction;
@@ -143,35 +143,17 @@ pub struct TileOf {
     pub deleted: Option<bool>,
 }
 
-impl Record for Insight {
-    const TABLE: Table = Table::Insights;
-    /// The number of live insights of a project.
-    const COUNTS: &'static [Count<Self>] =
-        &[Count::per(|insight| (!insight.meta.deleted).then(|| insight.meta.project.encoded()))];
-    type Key = (ProjectId, InsightId);
-    type Meta = Meta;
-    type Fields = Fields;
-
-    fn key(&self) -> Self::Key {
-        (self.meta.project, self.meta.id)
-    }
-
-    fn parts(&self) -> (&Meta, &Fields) {
-        (&self.meta, &self.fields)
-    }
-
-    fn from_parts(meta: Meta, fields: Fields) -> Self {
-        Self { meta, fields }
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.meta.organization.owner()))
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Project>(&(self.meta.organization, self.meta.project))]
-    }
-}
+impl_record!(Insight {
+    table: Insights,
+    key: |insight| -> (ProjectId, InsightId) { (insight.meta.project, insight.meta.id) },
+    parts: meta: Meta, fields: Fields,
+    // The number of live insights of a project.
+    counts: [|insight| (!insight.meta.deleted).then(|| insight.meta.project.encoded())],
+    owner: |insight, _| Ok(Some(insight.meta.organization.owner())),
+    references: |insight| [
+        Reference::to::<Project>(&(insight.meta.organization, insight.meta.project)),
+    ],
+});
 
 /// The fields of a new insight. The caller has checked the size of `filters` and `query`.
 #[derive(Debug, Clone, PartialEq)]

@@ -29,7 +29,7 @@ use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
 use crate::resources::access_controls::rules;
 use crate::resources::collaborators;
 use crate::resources::projects::Project;
-use crate::store::{Count, Index, Indexed, Key, Owner, Record, Reference, Table, Tx, WriteTx};
+use crate::store::{Index, Key, Record, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 pub use body::ResponseOptions;
@@ -106,36 +106,21 @@ pub const BY_NAME: Index<Dashboard, ListKey> =
         (!deleted).then(|| (dashboard.meta.project, !pinned, name.clone()))
     });
 
-impl Record for Dashboard {
-    const TABLE: Table = Table::Dashboards;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_NAME];
-    const COUNTS: &'static [Count<Self>] = &[Count::per(|dashboard| {
+impl_record!(Dashboard {
+    table: Dashboards,
+    key: |dashboard| -> (ProjectId, DashboardId) { (dashboard.meta.project, dashboard.meta.id) },
+    parts: meta: Meta, fields: Fields,
+    indexes: [&BY_NAME],
+    counts: [
+        |dashboard| {
         (!dashboard.meta.deleted).then(|| dashboard.meta.project.encoded())
-    })];
-    type Key = (ProjectId, DashboardId);
-    type Meta = Meta;
-    type Fields = Fields;
-
-    fn key(&self) -> (ProjectId, DashboardId) {
-        (self.meta.project, self.meta.id)
-    }
-
-    fn parts(&self) -> (&Meta, &Fields) {
-        (&self.meta, &self.fields)
-    }
-
-    fn from_parts(meta: Meta, fields: Fields) -> Self {
-        Self { meta, fields }
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.meta.organization.owner()))
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Project>(&(self.meta.organization, self.meta.project))]
-    }
-}
+    },
+    ],
+    owner: |dashboard, _| Ok(Some(dashboard.meta.organization.owner())),
+    references: |dashboard| [
+        Reference::to::<Project>(&(dashboard.meta.organization, dashboard.meta.project)),
+    ],
+});
 
 /// The free-form fields of one dashboard.
 #[derive(Debug, Clone, PartialEq)]
@@ -160,32 +145,15 @@ pub struct DetailsFields {
     pub variables: Map<String, Value>,
 }
 
-impl Record for Details {
-    const TABLE: Table = Table::DashboardDetails;
-    type Key = (ProjectId, DashboardId);
-    type Meta = (ProjectId, DashboardId);
-    type Fields = DetailsFields;
-
-    fn key(&self) -> Self::Key {
-        self.key
-    }
-
-    fn parts(&self) -> (&Self::Meta, &DetailsFields) {
-        (&self.key, &self.fields)
-    }
-
-    fn from_parts(key: Self::Meta, fields: DetailsFields) -> Self {
-        Self { key, fields }
-    }
-
-    fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
-        Ok(tx.meta::<Dashboard>(&self.key)?.map(|meta| meta.organization.owner()))
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Dashboard>(&self.key)]
-    }
-}
+impl_record!(Details {
+    table: DashboardDetails,
+    key: |details| -> (ProjectId, DashboardId) { details.key },
+    parts: key: (ProjectId, DashboardId), fields: DetailsFields,
+    owner: |details, tx| {
+        Ok(tx.meta::<Dashboard>(&details.key)?.map(|meta| meta.organization.owner()))
+    },
+    references: |details| [Reference::to::<Dashboard>(&details.key)],
+});
 
 impl Meta {
     /// Returns what the caller may do with the dashboard.

@@ -10,7 +10,7 @@ use crate::json::Object;
 use crate::patch::Patch;
 use crate::resources::projects::Project;
 use crate::resources::users::{self, EmbeddedUserWriter};
-use crate::store::{Owner, Record, Reference, Row, Table, Tx, WriteTx};
+use crate::store::{Reference, Row, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 use super::tiles;
@@ -66,32 +66,13 @@ pub struct TextBody {
     pub last_modified_by: Option<users::Fields>,
 }
 
-impl Record for Text {
-    const TABLE: Table = Table::Texts;
-    type Key = (ProjectId, TextId);
-    type Meta = Meta;
-    type Fields = Fields;
-
-    fn key(&self) -> Self::Key {
-        (self.meta.project, self.meta.id)
-    }
-
-    fn parts(&self) -> (&Meta, &Fields) {
-        (&self.meta, &self.fields)
-    }
-
-    fn from_parts(meta: Meta, fields: Fields) -> Self {
-        Self { meta, fields }
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.meta.organization.owner()))
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Project>(&(self.meta.organization, self.meta.project))]
-    }
-}
+impl_record!(Text {
+    table: Texts,
+    key: |text| -> (ProjectId, TextId) { (text.meta.project, text.meta.id) },
+    parts: meta: Meta, fields: Fields,
+    owner: |text, _| Ok(Some(text.meta.organization.owner())),
+    references: |text| [Reference::to::<Project>(&(text.meta.organization, text.meta.project))],
+});
 
 /// Creates a text of the caller.
 ///

@@ -17,9 +17,7 @@ use crate::input::Parsed;
 use crate::json::JsonItems;
 use crate::resources::organizations::Organization;
 use crate::secret::SeededRng;
-use crate::store::{
-    Count, Index, Indexed, Key, Owner, Record, Reference, Row, Table, Tx, Window, WriteTx,
-};
+use crate::store::{Index, Key, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 pub use input::{DomainFields, DomainPatch, DomainVerification, NewDomain};
@@ -71,34 +69,15 @@ pub const OF_ORGANIZATION: Index<Domain, (OrganizationId, String)> =
         Some((domain.key.0, domain.fields.domain.clone()))
     });
 
-impl Record for Domain {
-    const TABLE: Table = Table::Domains;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_NAME, &OF_ORGANIZATION];
-    const COUNTS: &'static [Count<Self>] = &[Count::per(|domain| Some(domain.key.0.encoded()))];
-    type Key = (OrganizationId, DomainId);
-    type Meta = (OrganizationId, DomainId);
-    type Fields = Fields;
-
-    fn key(&self) -> Self::Key {
-        self.key
-    }
-
-    fn parts(&self) -> (&Self::Meta, &Fields) {
-        (&self.key, &self.fields)
-    }
-
-    fn from_parts(key: Self::Meta, fields: Fields) -> Self {
-        Self { key, fields }
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.key.0.owner()))
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Organization>(&self.key.0)]
-    }
-}
+impl_record!(Domain {
+    table: Domains,
+    key: |domain| -> (OrganizationId, DomainId) { domain.key },
+    parts: key: (OrganizationId, DomainId), fields: Fields,
+    indexes: [&BY_NAME, &OF_ORGANIZATION],
+    counts: [|domain| Some(domain.key.0.encoded())],
+    owner: |domain, _| Ok(Some(domain.key.0.owner())),
+    references: |domain| [Reference::to::<Organization>(&domain.key.0)],
+});
 
 /// Creates an unverified domain in an organization.
 ///

@@ -21,9 +21,7 @@ use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::users;
 use crate::secret::SeededRng;
-use crate::store::{
-    Count, Index, Indexed, Key, Owner, Record, Reference, Table, Tx, Window, WriteTx,
-};
+use crate::store::{Index, Key, Reference, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 pub use input::{InviteFields, NewInvite, NewInvites};
@@ -103,35 +101,15 @@ pub const BY_SERIAL: Index<Invite, (OrganizationId, u64)> =
         Some((invite.meta.organization, invite.meta.serial))
     });
 
-impl Record for Invite {
-    const TABLE: Table = Table::Invites;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_ID, &BY_ADDRESS, &BY_SERIAL];
-    const COUNTS: &'static [Count<Self>] =
-        &[Count::per(|invite| Some(invite.meta.organization.encoded()))];
-    type Key = (OrganizationId, InviteId);
-    type Meta = Meta;
-    type Fields = Fields;
-
-    fn key(&self) -> Self::Key {
-        (self.meta.organization, self.meta.id)
-    }
-
-    fn parts(&self) -> (&Meta, &Fields) {
-        (&self.meta, &self.fields)
-    }
-
-    fn from_parts(meta: Meta, fields: Fields) -> Self {
-        Self { meta, fields }
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.meta.organization.owner()))
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Organization>(&self.meta.organization)]
-    }
-}
+impl_record!(Invite {
+    table: Invites,
+    key: |invite| -> (OrganizationId, InviteId) { (invite.meta.organization, invite.meta.id) },
+    parts: meta: Meta, fields: Fields,
+    indexes: [&BY_ID, &BY_ADDRESS, &BY_SERIAL],
+    counts: [|invite| Some(invite.meta.organization.encoded())],
+    owner: |invite, _| Ok(Some(invite.meta.organization.owner())),
+    references: |invite| [Reference::to::<Organization>(&invite.meta.organization)],
+});
 
 impl Meta {
     /// Returns whether the invite has expired.

@@ -20,9 +20,7 @@ use crate::input::{Choice, Choices};
 use crate::resources::organizations::Organization;
 use crate::resources::users::{self, User};
 use crate::secret::SeededRng;
-use crate::store::{
-    Count, Index, Indexed, Key, Order, Owner, Record, Reference, Table, Tx, Window, WriteTx,
-};
+use crate::store::{Index, Key, Order, Reference, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 pub use level::Level;
@@ -58,39 +56,22 @@ pub const BY_JOINING: Index<Membership, (OrganizationId, Timestamp)> =
         member.listed.then_some((member.organization, member.joined_at))
     });
 
-impl Record for Membership {
-    const TABLE: Table = Table::Memberships;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_USER, &BY_JOINING];
-    /// The listed members of an organization, and the organizations of a user.
-    const COUNTS: &'static [Count<Self>] = &[
-        Count::per(|member| member.listed.then(|| member.organization.encoded())),
-        Count::per(|member| Some(member.user.encoded())),
-    ];
-    const REUSES_KEYS: bool = true;
-    type Key = (OrganizationId, UserId);
-    type Meta = Self;
-    type Fields = ();
-
-    fn key(&self) -> (OrganizationId, UserId) {
-        (self.organization, self.user)
-    }
-
-    fn parts(&self) -> (&Self, &()) {
-        (self, &())
-    }
-
-    fn from_parts(meta: Self, (): ()) -> Self {
-        meta
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.organization.owner()))
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Organization>(&self.organization), Reference::to::<User>(&self.user)]
-    }
-}
+impl_record!(Membership {
+    table: Memberships,
+    key: |member| -> (OrganizationId, UserId) { (member.organization, member.user) },
+    indexes: [&BY_USER, &BY_JOINING],
+    // The listed members of an organization, and the organizations of a user.
+    counts: [
+        |member| member.listed.then(|| member.organization.encoded()),
+        |member| Some(member.user.encoded()),
+    ],
+    reuses_keys: true,
+    owner: |member, _| Ok(Some(member.organization.owner())),
+    references: |member| [
+        Reference::to::<Organization>(&member.organization),
+        Reference::to::<User>(&member.user),
+    ],
+});
 
 /// The end of the addresses of PostHog's own bots, which no list shows.
 const BOT_SUFFIX: &str = "@posthogbot.user";

@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::error::Result;
 use crate::ids::{MembershipId, OrganizationId, UserId};
-use crate::store::{Owner, Record, Reference, Table, Tx};
+use crate::store::{Reference, impl_record};
 use crate::time::Timestamp;
 
 use super::Membership;
@@ -37,30 +36,10 @@ pub struct MembershipOrigin {
     pub took_over: Option<Timestamp>,
 }
 
-impl Record for MembershipOrigin {
-    const TABLE: Table = Table::MembershipOrigins;
-    const REUSES_KEYS: bool = true;
-    type Key = (OrganizationId, UserId);
-    type Meta = Self;
-    type Fields = ();
-
-    fn key(&self) -> (OrganizationId, UserId) {
-        (self.organization, self.user)
-    }
-
-    fn parts(&self) -> (&Self, &()) {
-        (self, &())
-    }
-
-    fn from_parts(meta: Self, (): ()) -> Self {
-        meta
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.organization.owner()))
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Membership>(&(self.organization, self.user))]
-    }
-}
+impl_record!(MembershipOrigin {
+    table: MembershipOrigins,
+    key: |origin| -> (OrganizationId, UserId) { (origin.organization, origin.user) },
+    reuses_keys: true,
+    owner: |origin, _| Ok(Some(origin.organization.owner())),
+    references: |origin| [Reference::to::<Membership>(&(origin.organization, origin.user))],
+});

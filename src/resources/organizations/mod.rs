@@ -14,7 +14,7 @@ use crate::input::{Flag, Name, Nullable, Required, UuidField};
 use crate::json::Object;
 use crate::patch::set;
 use crate::secret::SeededRng;
-use crate::store::{Index, Indexed, Owner, Record, Table, Tx, WriteTx};
+use crate::store::{Index, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 pub use pending_deletion::PendingDeletion;
@@ -71,29 +71,13 @@ pub const BY_SLUG: Index<Organization, String> =
         Some(organization.fields.slug.clone())
     });
 
-impl Record for Organization {
-    const TABLE: Table = Table::Organizations;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_SLUG];
-    type Key = OrganizationId;
-    type Meta = Meta;
-    type Fields = Fields;
-
-    fn key(&self) -> OrganizationId {
-        self.meta.id
-    }
-
-    fn parts(&self) -> (&Meta, &Fields) {
-        (&self.meta, &self.fields)
-    }
-
-    fn from_parts(meta: Meta, fields: Fields) -> Self {
-        Self { meta, fields }
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.meta.id.owner()))
-    }
-}
+impl_record!(Organization {
+    table: Organizations,
+    key: |organization| -> OrganizationId { organization.meta.id },
+    parts: meta: Meta, fields: Fields,
+    indexes: [&BY_SLUG],
+    owner: |organization, _| Ok(Some(organization.meta.id.owner())),
+});
 
 input! {
     /// The organization to create.

@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, UserId};
-use crate::store::{Owner, Record, Table, Tx};
+use crate::store::impl_record;
 
 /// The bit that marks the key of a removed member. Ids of projects are smaller.
 const MEMBER_BIT: u64 = 1 << 63;
@@ -21,30 +20,15 @@ pub enum PendingDeletion {
     Member(OrganizationId, UserId),
 }
 
-impl Record for PendingDeletion {
-    const TABLE: Table = Table::Sweeps;
-    /// The organization, and 0, the id of the project, or the id of the user with `MEMBER_BIT` set.
-    type Key = (OrganizationId, u64);
-    type Meta = Self;
-    type Fields = ();
-
-    fn key(&self) -> Self::Key {
-        match self {
+impl_record!(PendingDeletion {
+    table: Sweeps,
+    // The organization, and 0, the id of the project, or the id of the user with `MEMBER_BIT` set.
+    key: |deletion| -> (OrganizationId, u64) {
+        match deletion {
             Self::Organization(organization) => (*organization, 0),
             Self::Project(organization, project) => (*organization, project.0),
             Self::Member(organization, user) => (*organization, MEMBER_BIT | user.0),
         }
-    }
-
-    fn parts(&self) -> (&Self, &()) {
-        (self, &())
-    }
-
-    fn from_parts(meta: Self, (): ()) -> Self {
-        meta
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.key().0.owner()))
-    }
-}
+    },
+    owner: |deletion, _| Ok(Some(deletion.key().0.owner())),
+});

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::resources::members::Membership;
-use crate::store::{Index, Indexed, Order, Owner, Record, Reference, Table, Tx, Window, WriteTx};
+use crate::store::{Index, Order, Reference, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 use super::{Meta, Project};
@@ -67,36 +67,18 @@ pub struct Grant {
 pub const BY_USER: Index<Grant, (OrganizationId, UserId)> =
     Index::many(Table::GrantsByUser, |grant| Some((grant.organization, grant.user)));
 
-impl Record for Grant {
-    const TABLE: Table = Table::Grants;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_USER];
-    type Key = (OrganizationId, ProjectId, UserId);
-    type Meta = Self;
-    type Fields = ();
-
-    fn key(&self) -> Self::Key {
-        (self.organization, self.project, self.user)
-    }
-
-    fn parts(&self) -> (&Self, &()) {
-        (self, &())
-    }
-
-    fn from_parts(meta: Self, (): ()) -> Self {
-        meta
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.organization.owner()))
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![
-            Reference::to::<Project>(&(self.organization, self.project)),
-            Reference::to::<Membership>(&(self.organization, self.user)),
-        ]
-    }
-}
+impl_record!(Grant {
+    table: Grants,
+    key: |grant| -> (OrganizationId, ProjectId, UserId) {
+        (grant.organization, grant.project, grant.user)
+    },
+    indexes: [&BY_USER],
+    owner: |grant, _| Ok(Some(grant.organization.owner())),
+    references: |grant| [
+        Reference::to::<Project>(&(grant.organization, grant.project)),
+        Reference::to::<Membership>(&(grant.organization, grant.user)),
+    ],
+});
 
 /// Returns the level of a user's grant on a project; `None` if there is no grant, or it gives no access.
 ///

@@ -24,9 +24,7 @@ use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::users;
 use crate::secret::SeededRng;
-use crate::store::{
-    Count, Index, Indexed, Key, Owner, Record, Redaction, Reference, Table, Tx, WriteTx,
-};
+use crate::store::{Index, Key, Redaction, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 pub use input::{NewProject, ProjectFields};
@@ -89,38 +87,18 @@ pub const PRIVATE_PROJECTS: Index<Project, OrganizationId> =
         project.meta.access_control.then_some(project.meta.organization)
     });
 
-impl Record for Project {
-    const TABLE: Table = Table::Projects;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_ID, &PRIVATE_PROJECTS];
-    const COUNTS: &'static [Count<Self>] =
-        &[Count::per(|project| Some(project.meta.organization.encoded()))];
-    type Key = (OrganizationId, ProjectId);
-    type Meta = Meta;
-    type Fields = Fields;
-
-    fn key(&self) -> (OrganizationId, ProjectId) {
-        (self.meta.organization, self.meta.id)
-    }
-
-    fn parts(&self) -> (&Meta, &Fields) {
-        (&self.meta, &self.fields)
-    }
-
-    fn from_parts(meta: Meta, fields: Fields) -> Self {
-        Self { meta, fields }
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.meta.organization.owner()))
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![
-            Reference::to::<Organization>(&self.meta.organization),
-            Reference::to::<Settings>(&self.key()),
-        ]
-    }
-}
+impl_record!(Project {
+    table: Projects,
+    key: |project| -> (OrganizationId, ProjectId) { (project.meta.organization, project.meta.id) },
+    parts: meta: Meta, fields: Fields,
+    indexes: [&BY_ID, &PRIVATE_PROJECTS],
+    counts: [|project| Some(project.meta.organization.encoded())],
+    owner: |project, _| Ok(Some(project.meta.organization.owner())),
+    references: |project| [
+        Reference::to::<Organization>(&project.meta.organization),
+        Reference::to::<Settings>(&project.key()),
+    ],
+});
 
 /// An export without secrets leaves out `api_token`, and an import generates a new one.
 pub const REDACTION: Redaction<Project> = Redaction::Member {

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::members;
 use crate::resources::users::User;
-use crate::store::{Order, Owner, Record, Redaction, Reference, Table, Tx, Window};
+use crate::store::{Order, Redaction, Reference, Tx, Window, impl_record};
 use crate::time::Timestamp;
 
 use super::Project;
@@ -65,32 +65,13 @@ pub struct Fields {
     pub flags_persistence_default: Option<bool>,
 }
 
-impl Record for Settings {
-    const TABLE: Table = Table::ProjectSettings;
-    type Key = (OrganizationId, ProjectId);
-    type Meta = (OrganizationId, ProjectId);
-    type Fields = Fields;
-
-    fn key(&self) -> Self::Key {
-        self.key
-    }
-
-    fn parts(&self) -> (&Self::Meta, &Fields) {
-        (&self.key, &self.fields)
-    }
-
-    fn from_parts(key: Self::Meta, fields: Fields) -> Self {
-        Self { key, fields }
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.key.0.owner()))
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Project>(&self.key)]
-    }
-}
+impl_record!(Settings {
+    table: ProjectSettings,
+    key: |settings| -> (OrganizationId, ProjectId) { settings.key },
+    parts: key: (OrganizationId, ProjectId), fields: Fields,
+    owner: |settings, _| Ok(Some(settings.key.0.owner())),
+    references: |settings| [Reference::to::<Project>(&settings.key)],
+});
 
 /// An export without secrets leaves out the webhook.
 pub const REDACTION: Redaction<Settings> =

@@ -20,7 +20,7 @@ use crate::json::Object;
 use crate::resources::organizations::Organization;
 use crate::resources::projects;
 use crate::store::{
-    Index, Indexed, Key, Order, Owner, Record, Redaction, Reference, Table, Tx, Window, WriteTx,
+    Index, Key, Order, Owner, Redaction, Reference, Table, Tx, Window, WriteTx, impl_record,
 };
 use crate::time::Timestamp;
 
@@ -75,33 +75,14 @@ pub const BY_TOKEN: Index<Sharing, (TokenHash, bool)> =
 pub const BY_REPLACED: Index<Sharing, (TokenHash, bool)> =
     Index::unique(Table::SharingTokens, |sharing| Some((sharing.meta.replaced?.0, true)));
 
-impl Record for Sharing {
-    const TABLE: Table = Table::Sharing;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_TOKEN, &BY_REPLACED];
-    type Key = SharingKey;
-    type Meta = Meta;
-    type Fields = Fields;
-
-    fn key(&self) -> SharingKey {
-        (self.meta.project, self.meta.dashboard)
-    }
-
-    fn parts(&self) -> (&Meta, &Fields) {
-        (&self.meta, &self.fields)
-    }
-
-    fn from_parts(meta: Meta, fields: Fields) -> Self {
-        Self { meta, fields }
-    }
-
-    fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
-        Owner::leading(tx, Table::Dashboards, &self.key())
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference { table: Table::Dashboards, key: self.key().encoded() }]
-    }
-}
+impl_record!(Sharing {
+    table: Sharing,
+    key: |sharing| -> SharingKey { (sharing.meta.project, sharing.meta.dashboard) },
+    parts: meta: Meta, fields: Fields,
+    indexes: [&BY_TOKEN, &BY_REPLACED],
+    owner: |sharing, tx| Owner::leading(tx, Table::Dashboards, &sharing.key()),
+    references: |sharing| [Reference { table: Table::Dashboards, key: sharing.key().encoded() }],
+});
 
 /// An export without secrets leaves out the hashes of tokens. An import under another signing secret
 /// derives new tokens for the same pages.

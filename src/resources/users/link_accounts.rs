@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::ids::{OrganizationId, UserId};
-use crate::store::{Owner, Record, Reference, Table, Tx, WriteTx};
+use crate::store::{Reference, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 use super::{NewUser, Profile, ProfileFields, User};
@@ -23,32 +23,12 @@ pub struct UnverifiedAccount {
     pub at: Timestamp,
 }
 
-impl Record for UnverifiedAccount {
-    const TABLE: Table = Table::LinkAccounts;
-    type Key = UserId;
-    type Meta = Self;
-    type Fields = ();
-
-    fn key(&self) -> UserId {
-        self.user
-    }
-
-    fn parts(&self) -> (&Self, &()) {
-        (self, &())
-    }
-
-    fn from_parts(meta: Self, (): ()) -> Self {
-        meta
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(None)
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<User>(&self.user)]
-    }
-}
+impl_record!(UnverifiedAccount {
+    table: LinkAccounts,
+    key: |account| -> UserId { account.user },
+    owner: |_, _| Ok(None),
+    references: |account| [Reference::to::<User>(&account.user)],
+});
 
 /// Returns how the account was created, if a link created it and its address was never proven.
 ///

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, UserId, UserUuid};
 use crate::json::Object;
 use crate::secret::SeededRng;
-use crate::store::{Index, Indexed, Owner, Record, Reference, Table, Tx, WriteTx};
+use crate::store::{Index, Owner, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 pub use input::{NewUser, UserPatch};
@@ -77,29 +77,13 @@ pub const BY_EMAIL: Index<User, String> =
 pub const BY_UUID: Index<User, UserUuid> =
     Index::unique(Table::UsersByUuid, |user| Some(user.meta.uuid));
 
-impl Record for User {
-    const TABLE: Table = Table::Users;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_EMAIL, &BY_UUID];
-    type Key = UserId;
-    type Meta = Meta;
-    type Fields = Fields;
-
-    fn key(&self) -> UserId {
-        self.meta.id
-    }
-
-    fn parts(&self) -> (&Meta, &Fields) {
-        (&self.meta, &self.fields)
-    }
-
-    fn from_parts(meta: Meta, fields: Fields) -> Self {
-        Self { meta, fields }
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(None)
-    }
-}
+impl_record!(User {
+    table: Users,
+    key: |user| -> UserId { user.meta.id },
+    parts: meta: Meta, fields: Fields,
+    indexes: [&BY_EMAIL, &BY_UUID],
+    owner: |_, _| Ok(None),
+});
 
 /// The fields of a user that only the user sees.
 #[derive(Debug, Clone, PartialEq)]
@@ -143,32 +127,13 @@ impl Default for ProfileFields {
     }
 }
 
-impl Record for Profile {
-    const TABLE: Table = Table::UserProfiles;
-    type Key = UserId;
-    type Meta = UserId;
-    type Fields = ProfileFields;
-
-    fn key(&self) -> UserId {
-        self.user
-    }
-
-    fn parts(&self) -> (&UserId, &ProfileFields) {
-        (&self.user, &self.fields)
-    }
-
-    fn from_parts(user: UserId, fields: ProfileFields) -> Self {
-        Self { user, fields }
-    }
-
-    fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>> {
-        owner_of(tx, self.user)
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<User>(&self.user)]
-    }
-}
+impl_record!(Profile {
+    table: UserProfiles,
+    key: |profile| -> UserId { profile.user },
+    parts: user: UserId, fields: ProfileFields,
+    owner: |profile, tx| owner_of(tx, profile.user),
+    references: |profile| [Reference::to::<User>(&profile.user)],
+});
 
 /// Creates a user.
 ///

@@ -28,28 +28,7 @@ struct Owner {
     id: u64,
 }
 
-impl Record for Owner {
-    const TABLE: Table = Table::Users;
-    type Key = u64;
-    type Meta = Self;
-    type Fields = ();
-
-    fn key(&self) -> u64 {
-        self.id
-    }
-
-    fn parts(&self) -> (&Self, &()) {
-        (self, &())
-    }
-
-    fn from_parts(meta: Self, (): ()) -> Self {
-        meta
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<byte_usage::Owner>> {
-        Ok(None)
-    }
-}
+impl_record!(Owner { table: Users, key: |owner| -> u64 { owner.id }, owner: |_, _| Ok(None) });
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Meta {
@@ -74,34 +53,17 @@ static WHOLE_BY_RANK: Index<Thing, (u64, String)> = Index::covering(Table::Grant
     Some((thing.meta.owner, thing.meta.rank.clone()?))
 });
 
-impl Record for Thing {
-    const TABLE: Table = Table::Projects;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_CODE, &BY_RANK, &WHOLE_BY_RANK];
-    const COUNTS: &'static [Count<Self>] = &[Count::per(|thing| Some(thing.meta.owner.encoded()))];
-    type Key = (u64, u64);
-    type Meta = Meta;
-    type Fields = String;
-
-    fn key(&self) -> Self::Key {
-        (self.meta.owner, self.meta.id)
-    }
-
-    fn parts(&self) -> (&Meta, &String) {
-        (&self.meta, &self.note)
-    }
-
-    fn from_parts(meta: Meta, note: String) -> Self {
-        Self { meta, note }
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<byte_usage::Owner>> {
-        Ok(Some(byte_usage::Owner::Organization(uuid::Uuid::from_u128(self.meta.owner.into()))))
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        vec![Reference::to::<Owner>(&self.meta.owner)]
-    }
-}
+impl_record!(Thing {
+    table: Projects,
+    key: |thing| -> (u64, u64) { (thing.meta.owner, thing.meta.id) },
+    parts: meta: Meta, note: String,
+    indexes: [&BY_CODE, &BY_RANK, &WHOLE_BY_RANK],
+    counts: [|thing| Some(thing.meta.owner.encoded())],
+    owner: |thing, _| {
+        Ok(Some(byte_usage::Owner::Organization(uuid::Uuid::from_u128(thing.meta.owner.into()))))
+    },
+    references: |thing| [Reference::to::<Owner>(&thing.meta.owner)],
+});
 
 /// Thing `id` of owner 1.
 fn thing(id: u64) -> Thing {

@@ -20,9 +20,7 @@ use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, OrganizationId, ProjectId, TextId, TileId};
 use crate::secret::SeededRng;
-use crate::store::{
-    Count, Index, Indexed, Key, Order, Owner, Record, Reference, Sum, Table, Tx, Window, WriteTx,
-};
+use crate::store::{Index, Key, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 use super::Dashboard;
@@ -110,41 +108,25 @@ pub const BY_TEXT: Index<Tile, (ProjectId, TextId)> =
         Content::Insight(_) => None,
     });
 
-impl Record for Tile {
-    const TABLE: Table = Table::Tiles;
-    const INDEXES: &'static [&'static dyn Indexed<Self>] = &[&BY_INSIGHT, &BY_TEXT];
-    const COUNTS: &'static [Count<Self>] =
-        &[Count::per(|tile| Some((tile.meta.project, tile.meta.dashboard).encoded()))];
-    const SUMS: &'static [&'static Sum<Self>] = &[&WEIGHT];
-    type Key = (ProjectId, DashboardId, TileId);
-    type Meta = Meta;
-    type Fields = Fields;
-
-    fn key(&self) -> Self::Key {
-        (self.meta.project, self.meta.dashboard, self.meta.id)
-    }
-
-    fn parts(&self) -> (&Meta, &Fields) {
-        (&self.meta, &self.fields)
-    }
-
-    fn from_parts(meta: Meta, fields: Fields) -> Self {
-        Self { meta, fields }
-    }
-
-    fn owner(&self, _: &impl Tx) -> Result<Option<Owner>> {
-        Ok(Some(self.meta.organization.owner()))
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        let Meta { project, dashboard, content, .. } = self.meta;
+impl_record!(Tile {
+    table: Tiles,
+    key: |tile| -> (ProjectId, DashboardId, TileId) {
+        (tile.meta.project, tile.meta.dashboard, tile.meta.id)
+    },
+    parts: meta: Meta, fields: Fields,
+    indexes: [&BY_INSIGHT, &BY_TEXT],
+    counts: [|tile| Some((tile.meta.project, tile.meta.dashboard).encoded())],
+    sums: [&WEIGHT],
+    owner: |tile, _| Ok(Some(tile.meta.organization.owner())),
+    references: |tile| {
+        let Meta { project, dashboard, content, .. } = tile.meta;
         let content = match content {
             Content::Insight(insight) => Reference::to::<Insight>(&(project, insight)),
             Content::Text(text) => Reference::to::<Text>(&(project, text)),
         };
-        vec![Reference::to::<Dashboard>(&(project, dashboard)), content]
-    }
-}
+        [Reference::to::<Dashboard>(&(project, dashboard)), content]
+    },
+});
 
 /// Layout and color of a tile.
 #[derive(Debug, Clone, PartialEq, Default)]
