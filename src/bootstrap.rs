@@ -7,15 +7,14 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::auth::key_hasher::KeyHasher;
-use crate::auth::key_text::{IssuedKey, TagKey};
 use crate::config::Config;
 use crate::error::Result;
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId, UserUuid};
 use crate::input::{Input, JsonObject};
 use crate::mail::smtp::Mailer;
+use crate::metrics::Metrics;
 use crate::resources::activity;
-use crate::resources::api_keys;
+use crate::resources::api_keys::{self, IssuedKey, KeyHasher, TagKey};
 use crate::resources::organizations::{self, NewOrganization};
 use crate::resources::projects::{self, NewProject};
 use crate::resources::record_registry;
@@ -129,7 +128,8 @@ fn write_initial_records(
         projects::create_first(tx, organization_id, user.0, &project, &mut rng, now)?;
     let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
     let id = ApiKeyId(rng.uuid(now));
-    let made = IssuedKey::generate(&tags, &KeyHasher::new(1), id, &mut rng)?;
+    let hasher = KeyHasher::new(&Metrics::default());
+    let made = IssuedKey::generate(&tags, &hasher, id, &mut rng)?;
     api_keys::create(tx, made.to_new_api_key(user.0, "First key", &["*"]), now)?;
     activity::record(tx, None, &mut rng, now)?;
     let api_key = made.value().to_owned();

@@ -44,6 +44,7 @@
 //! `ARCHITECTURE.md` lists the modules and their allowed dependencies.
 
 pub mod auth;
+pub mod blocking_pool;
 pub mod bootstrap;
 pub mod cli;
 pub mod config;
@@ -58,15 +59,19 @@ pub mod input;
 pub mod json;
 mod low_priority;
 pub mod mail;
+pub mod memory_budget;
 pub mod metrics;
 pub mod operator;
 pub mod patch;
+pub mod rate_limit;
 pub mod resources;
+pub mod response;
 pub mod router;
 pub mod secret;
 pub mod state;
 pub mod store;
 pub mod time;
+pub mod trusted_proxies;
 
 pub use bootstrap::{CreatedWorkspace, InitialRecords, create};
 pub use config::Config;

@@ -8,22 +8,22 @@ use axum::response::{IntoResponse, Response};
 
 use crate::auth::Requirements;
 use crate::config::Config;
-use crate::http::client::TrustedProxies;
 use crate::http::compression::GzipLayer;
 use crate::http::cors;
 use crate::http::delivery::ResponseDelivery;
-use crate::http::memory_budget::MemoryBudget;
-use crate::http::rate_limit::RateLimits;
 use crate::http::request_layer::{RequestLayer, RequestLayerConfig};
 use crate::http::request_metrics::RequestMetrics;
 use crate::http::routes::Routes;
 use crate::http::startup::{self, livez};
 use crate::http::{metrics, openapi};
+use crate::memory_budget::MemoryBudget;
+use crate::rate_limit::RateLimits;
 use crate::resources::{
     access_controls, activity, api_keys, batch_exports, collaborators, dashboards, domains,
     invites, members, organizations, projects, sharing, signup, users,
 };
 use crate::state::App;
+use crate::trusted_proxies::TrustedProxies;
 
 /// Returns all routes of the service.
 pub fn routes() -> Routes {

@@ -1,8 +1,8 @@
 //! The state that handlers share. Nothing is global to the process: two [`App`]s in one process share nothing.
 
 pub(crate) mod backups;
-mod blocking;
 mod changes;
+mod key_creation;
 mod maintenance;
 mod metrics;
 mod public_pages;
@@ -20,31 +20,31 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::auth::key_cache::{KeyCache, VerifiedKey};
-use crate::auth::key_hasher::KeyHasher;
-use crate::auth::key_text::{IssuedKey, TagKey};
+use crate::blocking_pool::BlockingPool;
 use crate::config::Config;
 use crate::dns::Resolver;
 use crate::error::Result;
 use crate::fair_queue::{Consumer, FairQueue, FairQueueLimits};
-use crate::http::client::TrustedProxies;
-use crate::http::memory_budget::MemoryBudget;
-use crate::http::rate_limit::RateLimits;
 use crate::ids::ApiKeyId;
 use crate::mail::outbox;
 use crate::mail::smtp::Mailer;
 use crate::mail::worker::MailWorker;
+use crate::memory_budget::MemoryBudget;
+use crate::rate_limit::RateLimits;
+use crate::resources::api_keys::{IssuedKey, KeyHasher, TagKey};
 use crate::resources::invites::InviteLinks;
 use crate::resources::sharing::SharingTokens;
 use crate::resources::signup::InviteMails;
 use crate::secret::{Purpose, Seed};
 use crate::store::{OpenError, Snapshot, Store};
 use crate::time::{Clock, Timestamp};
+use crate::trusted_proxies::TrustedProxies;
 
+use key_creation::KeyCreation;
 use metrics::MetricsCollector;
 use readiness::Readiness;
 use signing::SigningKeys;
 
-pub use blocking::BlockingPool;
 pub use public_pages::{PageKey, PublicPages};
 pub use rendering::{CreatedObject, LargeResponse};
 pub use scrubber::ScrubResult;
@@ -68,7 +68,7 @@ struct Inner {
     config: Config,
     dns: Resolver,
     tag_key: TagKey,
-    hasher: Arc<KeyHasher>,
+    key_creation: KeyCreation,
     key_cache: KeyCache,
     signing: SigningKeys,
     proxies: TrustedProxies,
@@ -127,11 +127,11 @@ impl App {
         });
         let tag_key = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let hasher = Arc::new(KeyHasher::with_metrics(cores, &config.metrics));
         let time_limit = config.request_timeout;
         metrics::observe_commits(&store, &config.metrics);
         let app = Self(Arc::new(Inner {
             key_cache: KeyCache::new(tag_key.clone(), &config.metrics),
+            key_creation: KeyCreation::new(cores, &config.metrics),
             signing,
             deletions: Arc::new(Notify::new()),
             long_reads: BlockingPool::new(
@@ -159,7 +159,6 @@ impl App {
             metrics: MetricsCollector::new(&config.metrics),
             config,
             tag_key,
-            hasher,
             mailer,
             mail_worker,
             readiness: Readiness::default(),
@@ -262,7 +261,7 @@ impl App {
             let id = id.unwrap_or_else(|| ApiKeyId(rng.uuid(now)));
             IssuedKey::generate(&tags, hasher, id, &mut rng)
         };
-        self.0.hasher.run_create(consumer, rng).await
+        self.0.key_creation.run(consumer, rng).await
     }
 
     /// Records the key's use in the background, if a record is due. A failure is only logged.

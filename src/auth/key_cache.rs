@@ -12,12 +12,10 @@ use quick_cache::sync::Cache;
 use crate::error::{Error, Result};
 use crate::ids::ApiKeyId;
 use crate::metrics::{Counter, Metrics, Series};
-use crate::resources::api_keys::{self, ApiKey, USE_RECORD_INTERVAL};
+use crate::resources::api_keys::{self, ApiKey, TagKey, USE_RECORD_INTERVAL, parse_key};
 use crate::secret::Seed;
 use crate::store::{Snapshot, Tx, WriteTx};
 use crate::time::Timestamp;
-
-use super::key_text::{self, TagKey};
 
 /// The capacity of the cache, in keys.
 const MAX_CACHED_KEYS: usize = 10_000;
@@ -94,8 +92,7 @@ impl KeyCache {
             return Ok(found);
         }
         self.misses.increment(1);
-        let (id, secret) =
-            key_text::parse(&self.tags, text).ok_or_else(Error::authentication_failed)?;
+        let (id, secret) = parse_key(&self.tags, text).ok_or_else(Error::authentication_failed)?;
         let stored = tx.meta::<ApiKey>(&id)?.ok_or_else(Error::authentication_failed)?;
         let secret_digest = self.tags.digest(id, &secret);
         let hash = api_keys::find_hash(tx, stored, &secret_digest)?;

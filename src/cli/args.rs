@@ -12,6 +12,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches};
 
 use super::Cli;
 use super::config_file::ConfigFile;
+use super::flags::{flags, key};
 
 /// A parsed command line with its settings.
 pub(super) struct ParsedArgs {
@@ -96,25 +97,6 @@ fn find_subcommand<'a>(
 /// Returns the `serve` command, whose flags are the keys of a configuration file.
 pub(super) fn serve_command(whole: &Command) -> &Command {
     whole.find_subcommand("serve").unwrap_or(whole)
-}
-
-/// Returns the flags of a command that have a value, except `--config`.
-pub(super) fn flags(command: &Command) -> impl Iterator<Item = &Arg> {
-    command.get_arguments().filter(|flag| {
-        let valued =
-            matches!(flag.get_action(), ArgAction::Set | ArgAction::Append | ArgAction::SetTrue);
-        valued && flag.get_long().is_some_and(|name| name != "config")
-    })
-}
-
-/// Returns the key of a flag, which is its long name.
-pub(super) fn key(flag: &Arg) -> &str {
-    flag.get_long().unwrap_or_default()
-}
-
-/// Returns whether a flag holds a secret. The help texts of such flags do not show values from the environment.
-pub(super) fn is_secret(flag: &Arg) -> bool {
-    flag.is_hide_env_values_set()
 }
 
 /// Returns the keys whose values the file decides, and these values as command line words. A command's flag of the

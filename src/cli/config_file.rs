@@ -13,7 +13,7 @@ use rustix::process::geteuid;
 use toml::{Table, Value};
 use url::Url;
 
-use super::args::{flags, is_secret, key};
+use super::flags::{flags, is_secret, key};
 
 /// The maximum size of the file, in bytes.
 const MAX_FILE_SIZE: u64 = 1 << 20;

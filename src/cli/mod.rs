@@ -7,6 +7,7 @@ mod config_file;
 mod configuration_page;
 mod control;
 mod file_commands;
+mod flags;
 mod man_pages;
 mod output;
 mod progress_bar;

@@ -6,8 +6,9 @@ use clap::ArgAction;
 use serde_json::{Value as Json, json};
 use toml::Value;
 
-use super::args::{ArgValue, Source, is_secret, key};
+use super::args::{ArgValue, Source};
 use super::config_file::{accepts_numbers, mask_secret};
+use super::flags::{is_secret, key};
 
 /// Formats the settings as a valid configuration file, except for masked values. Defaults are comments, so that the
 /// file does not pin them for later releases.

@@ -5,15 +5,14 @@
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 
 use axum::http::header::HOST;
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{Extensions, HeaderMap, HeaderValue};
-use ipnet::IpNet;
 
 use crate::error::Error;
+use crate::trusted_proxies::TrustedProxies;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
 const FORWARDED_PROTO: &str = "x-forwarded-proto";
@@ -32,23 +31,6 @@ pub struct OverTls;
 /// A request extension that the accept loop sets on requests that fail with this error.
 #[derive(Debug, Clone)]
 pub struct RejectedRequest(pub Error);
-
-/// The networks whose `X-Forwarded-*` headers are trusted (`--trusted-proxy`). Empty by default.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TrustedProxies(Arc<[IpNet]>);
-
-impl FromIterator<IpNet> for TrustedProxies {
-    fn from_iter<I: IntoIterator<Item = IpNet>>(networks: I) -> Self {
-        Self(networks.into_iter().collect())
-    }
-}
-
-impl TrustedProxies {
-    /// Whether `address` belongs to a trusted proxy. Pass IPv4 addresses unmapped.
-    pub(super) fn trusts(&self, address: IpAddr) -> bool {
-        self.0.iter().any(|network| network.contains(&address))
-    }
-}
 
 /// The URL scheme that the client used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,6 +171,7 @@ fn is_host(authority: &Authority) -> bool {
 #[cfg(test)]
 mod tests {
     use axum::http::Request;
+    use ipnet::IpNet;
 
     use super::*;
 

@@ -22,8 +22,9 @@ use tower_http::compression::predicate::SizeAbove;
 
 use crate::error::{Error, Result};
 use crate::etag;
+use crate::trusted_proxies::TrustedProxies;
 
-use super::client::{self, TrustedProxies};
+use super::client;
 use super::delivery::{PendingGzip, collect_body, is_large};
 use super::static_response::StaticResponse;
 

@@ -22,8 +22,7 @@ use hyper::body::{Frame, SizeHint};
 use crate::error::{Error, Result};
 use crate::fair_queue::{Consumer, FairQueue, FairQueueLimits};
 use crate::low_priority::{Priority, run_low_priority};
-
-use super::memory_budget::{Charge, MIN_COUNTED_SIZE, MemoryBudget, Payer};
+use crate::memory_budget::{Charge, MIN_COUNTED_SIZE, MemoryBudget, Payer};
 
 /// The size of a piece, in bytes.
 const CHUNK_SIZE: usize = 64 * 1024;

@@ -6,8 +6,9 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use crate::error::Error;
+use crate::rate_limit::RateLimitStatus;
 
-use super::rate_limit::RateLimitStatus;
+use super::rate_limit_headers;
 
 /// Writes the status, the error body and, if the error has one, `Retry-After`. See
 /// `docs/spec/errors.md`. The error stays in the response's extensions, so that
@@ -24,7 +25,8 @@ impl IntoResponse for Error {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         if let (Some(limit), Some(reset)) = (self.rate_limit(), self.retry_after()) {
-            RateLimitStatus { limit, remaining: 0, reset: reset.into() }.add_headers(headers);
+            let status = RateLimitStatus { limit, remaining: 0, reset: reset.into() };
+            rate_limit_headers::add(status, headers);
         }
         if closes_connection(&self) {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));

@@ -1,4 +1,4 @@
-//! The HTTP layer that all resources share. It does not depend on any resource.
+//! The HTTP layer that all resources share.
 
 pub mod body;
 pub mod client;
@@ -9,19 +9,19 @@ mod error;
 mod etag;
 pub mod html;
 mod idempotency;
+mod log_context;
 pub mod logging;
-pub mod memory_budget;
 pub mod metrics;
 pub mod openapi;
 mod overload;
 pub mod paging;
 pub mod path;
 mod query;
-pub mod rate_limit;
+mod rate_limit_headers;
 pub mod request_layer;
 mod request_memory;
 pub mod request_metrics;
-pub mod response;
+mod response;
 mod route_guard;
 mod route_spec;
 pub mod routes;

@@ -8,6 +8,8 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
+use super::log_context::LOG_TARGET;
+
 /// The time between two lines.
 const LOG_INTERVAL: Duration = Duration::from_secs(1);
 /// The most limits that one line names.
@@ -40,7 +42,7 @@ impl Counts {
 
     fn log(&self) {
         let count: u64 = self.0.values().sum();
-        tracing::warn!(target: super::request_layer::LOG_TARGET, count, limits = %self, "requests refused: limits reached");
+        tracing::warn!(target: LOG_TARGET, count, limits = %self, "requests refused: limits reached");
     }
 }
 

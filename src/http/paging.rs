@@ -6,14 +6,15 @@ use axum::http::request::Parts;
 use url::form_urlencoded::Serializer;
 
 use crate::auth::ReadAccess;
+use crate::blocking_pool::BlockingPool;
 use crate::error::{Error, Result};
 use crate::json::Object;
-use crate::state::{App, BlockingPool};
+use crate::response::{ApiResponse, ApiResult};
+use crate::state::App;
 use crate::store::{BoundedRead, Order, Window};
 
 use super::client::Client;
 use super::query;
-use super::response::{ApiResponse, ApiResult};
 
 const DEFAULT_LIMIT: usize = 100;
 const MAX_LIMIT: usize = 1000;

@@ -9,7 +9,6 @@ use axum::http::request::Parts;
 use percent_encoding::percent_decode_str;
 
 use crate::error::{Error, Result};
-use crate::ids::{DashboardId, UserUuid};
 use crate::state::App;
 
 use super::query;
@@ -24,18 +23,6 @@ impl<S: Send + Sync, T: FromStr> FromRequestParts<S> for PathId<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         let id = path_parameter(parts, "id").and_then(|text| text.parse().ok());
         Ok(Self(id.ok_or_else(Error::not_found)))
-    }
-}
-
-/// The path's `{dashboard_id}` on routes below a dashboard, or a 404 with the message of those routes. See [`PathId`].
-pub struct PathDashboardId(pub Result<DashboardId>);
-
-impl<S: Send + Sync> FromRequestParts<S> for PathDashboardId {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let id = path_parameter(parts, "dashboard_id").and_then(|text| text.parse().ok());
-        Ok(Self(id.ok_or_else(|| Error::not_found_as("Dashboard not found."))))
     }
 }
 
@@ -78,21 +65,6 @@ impl FromRequestParts<App> for QueryParams {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
         let query = parts.uri.query().unwrap_or_default();
         query::parse(query, app.config().caps.query_values).map(Self)
-    }
-}
-
-/// The path's user: a UUID, or `None` for `@me`, the caller. A value that does not parse is a 404, as in [`PathId`].
-pub struct PathUser(pub Result<Option<UserUuid>>);
-
-impl<S: Send + Sync> FromRequestParts<S> for PathUser {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let text = path_parameter(parts, "user__uuid").unwrap_or_default();
-        Ok(Self(match &*text {
-            "@me" => Ok(None),
-            uuid => uuid.parse().map(Some).map_err(|_| Error::not_found()),
-        }))
     }
 }
 

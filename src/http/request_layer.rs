@@ -20,17 +20,15 @@ use tower::{Layer, Service, ServiceExt};
 use tower_http::cors::CorsLayer;
 
 use self::request_id::{REQUEST_ID, RequestId, RequestIds};
-use super::client::{self, TrustedProxies};
+use super::client;
 use super::delivery::ResponseDelivery;
+use super::log_context::{LOG_TARGET, LogContext, SLOW_REQUEST};
 use super::overload::OverloadLog;
-use super::rate_limit::RateLimits;
 use super::request_metrics::RequestMetrics;
 use super::{cors, security_headers};
 use crate::error::Error;
-use crate::ids::{ApiKeyId, OrganizationId};
-
-/// Requests that take longer are logged as warnings.
-const SLOW_REQUEST: Duration = Duration::from_secs(1);
+use crate::rate_limit::RateLimits;
+use crate::trusted_proxies::TrustedProxies;
 
 /// The status of the readiness probe while the service is not ready.
 const NOT_READY: u16 = 503;
@@ -38,9 +36,6 @@ const NOT_READY: u16 = 503;
 /// The status that is logged when the client disconnects before the response. It is nginx's code and is never
 /// sent.
 const CLIENT_GONE: u16 = 499;
-
-/// The log target of request lines: `--log info,request=debug` logs every request.
-pub(super) const LOG_TARGET: &str = "request";
 
 /// The outermost layer. Add it with `Router::layer` after all routes and the fallback.
 ///
@@ -191,31 +186,6 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     format!("panic: {}", text.unwrap_or("no text"))
-}
-
-/// The API key and organization of a request, for its log line.
-#[derive(Clone)]
-pub(super) struct LogContext {
-    pub(super) key: ApiKeyId,
-    /// The organization in the path.
-    pub(super) organization: Option<OrganizationId>,
-    started: Instant,
-}
-
-impl LogContext {
-    pub(super) fn of(key: ApiKeyId) -> Self {
-        Self { key, organization: None, started: Instant::now() }
-    }
-
-    /// Attaches the context to a response whose log line will be written.
-    pub(super) fn attach(self, response: &mut Response) {
-        let shown = response.status().is_server_error()
-            || tracing::enabled!(target: LOG_TARGET, tracing::Level::DEBUG)
-            || self.started.elapsed() > SLOW_REQUEST;
-        if shown {
-            response.extensions_mut().insert(self);
-        }
-    }
 }
 
 /// The client of a request.

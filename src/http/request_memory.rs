@@ -6,8 +6,7 @@ use axum::body::HttpBody;
 use axum::extract::Request;
 
 use crate::error::{Error, Result};
-
-use super::memory_budget::{Charge, MIN_COUNTED_SIZE};
+use crate::memory_budget::{Charge, MIN_COUNTED_SIZE};
 
 /// The memory that one request may take. The route's guard passes it on as a request extension. Dropping the last
 /// clone releases the memory.

@@ -19,18 +19,18 @@ use crate::auth::{
 use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
 use crate::idempotency::IdempotencyRequest;
+use crate::memory_budget::Payer;
+use crate::rate_limit::RateLimitStatus;
 use crate::state::App;
 use crate::store::Snapshot;
 
 use super::body::MAX_BODY_WITHOUT_KEY;
 use super::client;
 use super::delivery::{ChangeResponse, is_large};
-use super::memory_budget::Payer;
+use super::log_context::LogContext;
 use super::path::path_parameter;
-use super::rate_limit::RateLimitStatus;
-use super::request_layer::LogContext;
 use super::request_memory::RequestMemory;
-use super::{etag, idempotency};
+use super::{etag, idempotency, rate_limit_headers};
 
 /// Facts about a request that are added to its response, even to an error.
 #[derive(Default)]
@@ -74,7 +74,7 @@ impl ResponseExtras {
         if let Some(status) = self.rate_limit
             && response.status() != StatusCode::UNAUTHORIZED
         {
-            status.add_headers(response.headers_mut());
+            rate_limit_headers::add(status, response.headers_mut());
         }
         if let Some(log_context) = self.log_context {
             log_context.attach(response);

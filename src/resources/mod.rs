@@ -1,8 +1,6 @@
-//! One module per resource: `mod.rs` holds the record and its rules, `http.rs` the routes.
+//! One module per resource: `mod.rs` holds the record and its rules, `http.rs` the routes and handlers.
 //!
-//! A module may use only modules to its left in this order: users, organizations < members < projects < `api_keys` <
-//! collaborators, sharing, `access_controls` < dashboards < domains, `batch_exports`, invites < signup < activity.
-//! `cascade_delete` knows which records each parent contains and may use all of them.
+//! No two modules use each other, directly or over others. `cascade_delete` knows which records each parent contains.
 
 pub mod access_controls;
 pub mod activity;

@@ -7,14 +7,13 @@ use bytes::Bytes;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
+use crate::blocking_pool::BlockingPool;
 use crate::error::{Error, Result};
 use crate::fair_queue::{Consumer, FairQueueLimits};
 use crate::ids::{DashboardId, ProjectId};
 use crate::metrics::{Counter, Metrics, Series};
 use crate::resources::sharing::TokenHash;
 use crate::store::{BoundedRead, Snapshot};
-
-use super::blocking::BlockingPool;
 
 /// The size of the cache, in bytes.
 const CACHE_BYTES: u64 = 32 * 1024 * 1024;

@@ -14,9 +14,9 @@ use crate::auth::{Tenant, WriteAccess};
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::fair_queue::{Consumer, FairQueue, FairQueueLimits, Slot};
-use crate::http::response::ApiResponse;
 use crate::idempotency::IdempotentResponse;
 use crate::low_priority::{Priority, run_low_priority};
+use crate::response::ApiResponse;
 use crate::store::{Snapshot, WriteTx};
 use crate::time::Timestamp;
 

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::*;
 use crate::http::client::Peer;
 use crate::http::logging::tests::CapturedLog;
-use crate::http::memory_budget::MemoryBudget;
+use crate::memory_budget::MemoryBudget;
 use crate::time::Clock;
 
 const TIME_LIMIT: Duration = Duration::from_millis(50);

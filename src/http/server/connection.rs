@@ -21,9 +21,9 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 use tower::Service;
 
-use super::connection_state::{TurnBody, WatchedBody, WatchedStream};
 use super::connection_table::{AcceptedConnection, Slot};
 use super::turns::TurnWaiter;
+use super::watched::{TurnBody, WatchedBody, WatchedStream};
 use super::{ServerLimits, host};
 use crate::http::client::{OverTls, Peer, RejectedRequest};
 use crate::http::socket::Socket;

@@ -15,7 +15,7 @@ use super::ServerLimits;
 use super::connection_state::{CloseAttempt, ConnectionState};
 use super::turns::{ClientTurns, LARGE_PART_TURNS, TurnWaiter};
 use crate::fair_queue;
-use crate::http::client::TrustedProxies;
+use crate::trusted_proxies::TrustedProxies;
 
 /// The number of loopback connections accepted beyond the limit if no idle connection can be closed, so that probes
 /// get in.

@@ -9,6 +9,7 @@ mod connection_state;
 mod connection_table;
 mod host;
 mod turns;
+mod watched;
 
 use std::future::Future;
 use std::io;
@@ -26,9 +27,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::client::TrustedProxies;
 use super::swappable_router::SwappableRouter;
 use super::tls::Tls;
+use crate::trusted_proxies::TrustedProxies;
 use connection::Connection;
 use connection_table::ConnectionTable;
 

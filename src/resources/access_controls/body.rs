@@ -3,8 +3,8 @@
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::auth::levels::AccessLevel;
 use crate::ids::MembershipId;
+use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::projects::grants::GrantLevel;
 use crate::resources::users;
 use crate::time::Timestamp;

@@ -3,16 +3,16 @@
 
 use axum::extract::State;
 
-use crate::auth::levels::DashboardRights;
 use crate::auth::{InProject, ReadAccess, Requirements, WriteAccess};
 use crate::error::{Error, Result};
 use crate::http::body::JsonBody;
 use crate::http::path::PathId;
-use crate::http::response::{ApiResponse, ApiResult};
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
 use crate::input::Parsed;
+use crate::resources::access_controls::levels::DashboardRights;
 use crate::resources::dashboards::Dashboard;
+use crate::response::{ApiResponse, ApiResult};
 use crate::state::App;
 use crate::store::Tx;
 

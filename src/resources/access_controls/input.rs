@@ -6,11 +6,11 @@ use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use uuid::Uuid;
 
-use crate::auth::levels::AccessLevel;
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{Choice, Choices, Field, Nullable, Required, Schema, UuidField};
 use crate::patch::Patch;
+use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::projects::grants::GrantLevel;
 
 /// The levels of a rule on a project.

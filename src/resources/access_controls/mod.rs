@@ -4,6 +4,7 @@
 pub mod body;
 pub mod http;
 mod input;
+pub mod levels;
 mod on_dashboards;
 mod on_project;
 pub mod rules;

@@ -3,12 +3,12 @@
 use uuid::Uuid;
 
 use crate::auth::InProject;
-use crate::auth::levels::{self, AccessLevel, DashboardRights};
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, MembershipId, ProjectId};
 use crate::input::Parsed;
 use crate::json::Array;
 use crate::patch::Patch;
+use crate::resources::access_controls::levels::{self, AccessLevel, DashboardRights};
 use crate::resources::members;
 use crate::resources::projects::grants::GrantLevel;
 use crate::store::{Order, Tx, Window, WriteTx};

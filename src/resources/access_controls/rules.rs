@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::auth::InProject;
-use crate::auth::levels::AccessLevel;
 use crate::error::Result;
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
+use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::members::Membership;
 use crate::resources::projects::{self, Project};
 use crate::store::{Index, Key, Order, Reference, Table, Tx, Window, WriteTx, impl_record};

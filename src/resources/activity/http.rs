@@ -3,10 +3,10 @@
 use crate::auth::{InOrganization, InProject, ReadAccess, Requirements};
 use crate::error::{Error, Result};
 use crate::http::paging::PageParams;
-use crate::http::response::ApiResult;
 use crate::http::routes::{RouteSpec, Routes};
 use crate::ids::UserUuid;
 use crate::input::{FieldType, UuidField};
+use crate::response::ApiResult;
 use crate::store::Order;
 use crate::time::Timestamp;
 

@@ -6,9 +6,9 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::auth::InProject;
-use crate::auth::levels::{self, DashboardAccessInput};
 use crate::error::Result;
 use crate::ids::{DashboardId, OrganizationId, ProjectId};
+use crate::resources::access_controls::levels::{self, DashboardAccessInput};
 use crate::resources::access_controls::rules::CallerRules;
 use crate::resources::dashboards::{self, Dashboard};
 use crate::resources::members::Membership;

@@ -9,7 +9,7 @@ use crate::ids::ApiKeyId;
 use crate::store::{Reference, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-use super::issuing::exceeds;
+use super::permissions::exceeds;
 use super::verifiers::is_in_grace;
 use super::{ApiKey, KeyPermissions};
 

@@ -1,7 +1,5 @@
 //! Users manage their API keys with their API keys. A key cannot grant more access than it has.
 
-use std::collections::BTreeMap;
-
 use crate::error::{Error, Result};
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
 use crate::input::Parsed;
@@ -10,7 +8,7 @@ use crate::resources::{members, projects};
 use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
-use super::permissions::ExceedsGrantor;
+use super::permissions::{ExceedsGrantor, exceeds, organizations_of};
 use super::{
     ApiKey, BY_USER, Fields, KeyPermissions, Meta, NewSecret, PersonalApiKeyFields,
     PersonalApiKeyPatch, Verifiers, grantors, remove,
@@ -44,33 +42,6 @@ pub(super) fn get_manageable(
             excess.fields()
         ))),
     }
-}
-
-/// Returns the first way in which `one` has more access than `other`, or `None` if it is within `other`.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
-pub(super) fn exceeds(
-    tx: &impl Tx,
-    one: &KeyPermissions,
-    other: &KeyPermissions,
-) -> Result<Option<ExceedsGrantor>> {
-    let organizations = organizations_of(tx, &one.projects)?;
-    Ok(one.exceeds(other, |id| organizations.get(&id).copied()))
-}
-
-/// The organization of each project that exists.
-fn organizations_of(
-    tx: &impl Tx,
-    projects: &[ProjectId],
-) -> Result<BTreeMap<ProjectId, OrganizationId>> {
-    let mut organizations = BTreeMap::new();
-    for id in projects {
-        if let Some(project) = projects::find_by_id(tx, *id)? {
-            organizations.insert(*id, project.organization);
-        }
-    }
-    Ok(organizations)
 }
 
 fn require_within_grantor(

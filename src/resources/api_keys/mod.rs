@@ -1,13 +1,16 @@
 //! Personal API keys: the credentials that a program uses to act for a user. See `docs/spec/api-keys.md`.
 //!
-//! A key is stored as the Argon2id hash of its secret, never in plain text. [`auth::key_text`](crate::auth::key_text)
-//! creates and verifies the text of keys.
+//! A key is stored as the Argon2id hash of its secret, never in plain text. [`IssuedKey`] has the text of a new key,
+//! and [`parse_key`] reads the text that a request presents.
 
 pub mod body;
 mod grantors;
 pub mod http;
 mod input;
+mod issued_key;
 mod issuing;
+mod key_hasher;
+mod key_text;
 mod permissions;
 mod rotation;
 mod scopes;
@@ -25,7 +28,10 @@ use crate::time::Timestamp;
 pub use body::{body, body_with, list};
 pub use grantors::Grantors;
 pub use input::{PersonalApiKeyFields, PersonalApiKeyPatch, RollFields};
+pub use issued_key::IssuedKey;
 pub use issuing::{get_own, issue, require_issuable, revoke, update};
+pub use key_hasher::KeyHasher;
+pub use key_text::{PresentedSecret, TagKey, parse as parse_key};
 pub use permissions::{ExceedsGrantor, KeyPermissions};
 pub use rotation::{require_can_rotate, rotate};
 pub use scopes::{Scopes, is_scope};

@@ -1,8 +1,13 @@
 //! The permissions of a key, and the rule that decides whether they are within those of another key.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
+use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, UserId};
+use crate::resources::projects;
+use crate::store::Tx;
 use crate::time::Timestamp;
 
 use super::{Meta, Scopes};
@@ -134,6 +139,33 @@ impl KeyPermissions {
         (self.projects.is_empty() || self.projects.contains(&project))
             && (self.organizations.is_empty() || self.organizations.contains(&organization))
     }
+}
+
+/// Returns the first way in which `one` has more access than `other`, or `None` if it is within `other`.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub(super) fn exceeds(
+    tx: &impl Tx,
+    one: &KeyPermissions,
+    other: &KeyPermissions,
+) -> Result<Option<ExceedsGrantor>> {
+    let organizations = organizations_of(tx, &one.projects)?;
+    Ok(one.exceeds(other, |id| organizations.get(&id).copied()))
+}
+
+/// The organization of each project that exists.
+pub(super) fn organizations_of(
+    tx: &impl Tx,
+    projects: &[ProjectId],
+) -> Result<BTreeMap<ProjectId, OrganizationId>> {
+    let mut organizations = BTreeMap::new();
+    for id in projects {
+        if let Some(project) = projects::find_by_id(tx, *id)? {
+            organizations.insert(*id, project.organization);
+        }
+    }
+    Ok(organizations)
 }
 
 #[cfg(test)]

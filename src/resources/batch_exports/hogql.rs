@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::input::{FieldType, Schema, Text};
 
-use parser::Parser;
+use cursor::Parser;
 use tokens::tokenize;
 
 /// The maximum number of characters.

@@ -8,13 +8,15 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::auth::InProject;
-use crate::auth::levels::{self, COLLABORATORS_EDIT, DashboardAccessInput, EVERYONE_EDITS};
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{CollaboratorId, DashboardId, OrganizationId, ProjectId, UserId, UserUuid};
 use crate::input;
 use crate::input::{Choice, Choices, Parsed, Required, UuidField};
 use crate::json::{Array, Object};
+use crate::resources::access_controls::levels::{
+    self, COLLABORATORS_EDIT, DashboardAccessInput, EVERYONE_EDITS,
+};
 use crate::resources::members::{self, Membership};
 use crate::resources::projects;
 use crate::resources::users::{self, User};

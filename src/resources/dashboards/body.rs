@@ -3,19 +3,18 @@
 use utoipa::ToSchema;
 
 use crate::auth::InProject;
-use crate::auth::levels::{AccessLevel, DashboardRights};
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{DashboardId, UserId};
 use crate::input::{Choices, choices_schema};
 use crate::json::Object;
+use crate::resources::access_controls::levels::{AccessLevel, DashboardRights, Restriction};
 use crate::resources::users;
 use crate::store::{Row, Tx, WriteTx};
 use crate::time::Timestamp;
 
+use super::caller_access::CallerAccess;
 use super::deletions::Deletion;
-use super::input::Restriction;
-use super::list::CallerAccess;
 use super::tiles::{body as tiles, large_answer};
 use super::visible::VisibleDashboards;
 use super::{CreationModes, Dashboard, DashboardPatch, Details, DetailsFields, Fields, Meta};

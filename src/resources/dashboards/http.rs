@@ -1,5 +1,7 @@
 //! `/api/projects/:project_id/dashboards/`.
 
+pub mod path;
+
 use std::collections::BTreeSet;
 
 use axum::extract::State;
@@ -12,10 +14,10 @@ use crate::etag::Versioned;
 use crate::http::body::JsonBody;
 use crate::http::paging::PageParams;
 use crate::http::path::PathId;
-use crate::http::response::{ApiResponse, ApiResult};
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
 use crate::input::{FieldType, Flag, Parsed, Tags};
+use crate::response::{ApiResponse, ApiResult};
 use crate::secret::Seed;
 use crate::state::{App, CreatedObject, LargeResponse};
 use crate::store::{BoundedRead, Order, Snapshot, WriteTx};

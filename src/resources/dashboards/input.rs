@@ -2,26 +2,18 @@
 
 use serde_json::{Map, Value};
 
-use crate::auth::levels::{COLLABORATORS_EDIT, EVERYONE_EDITS};
 use crate::error::{Error, Result};
 use crate::ids::DashboardId;
 use crate::input;
 use crate::input::{
-    Choice, Choices, Field, FieldType, Flag, FreeForm, FreeObject, Identifier, Input, JsonObject,
-    ListOf, Nested, Nullable, Parsed, Schema, Tags, Text,
+    Choice, Field, FieldType, Flag, FreeForm, FreeObject, Identifier, Input, JsonObject, ListOf,
+    Nested, Nullable, Parsed, Schema, Tags, Text,
 };
 use crate::patch::{Patch, set};
+use crate::resources::access_controls::levels::Restriction;
 
 use super::tiles::{MAX_TILES, TileRef, Tiles};
 use super::{Dashboard, DetailsFields};
-
-/// The values of `restriction_level`.
-pub struct Restriction;
-
-impl Choices for Restriction {
-    type Value = i64;
-    const ALL: &'static [i64] = &[EVERYONE_EDITS, COLLABORATORS_EDIT];
-}
 
 /// `filters` and `variables`: an object that replaces the stored one.
 ///

@@ -7,19 +7,15 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::auth::InProject;
-use crate::auth::levels::{AccessLevel, DashboardRights};
 use crate::error::Result;
 use crate::ids::{DashboardId, InsightId, OrganizationId, ProjectId, TileId, UserId};
 use crate::json::{Array, Object};
+use crate::resources::access_controls::levels::{AccessLevel, DashboardRights, Restriction};
 use crate::resources::projects::Project;
 use crate::resources::users::{self, EmbeddedUserWriter};
 use crate::secret::SeededRng;
 use crate::store::{Key, Reference, Row, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
-
-use super::input::Restriction;
-use super::tiles;
-use super::visible::VisibleDashboards;
 
 /// A stored query, shown on one or more tiles.
 #[derive(Debug, Clone, PartialEq)]
@@ -277,32 +273,28 @@ pub(super) fn weight(row: &Row<'_, Insight>) -> u64 {
 /// The fields that are the same for every insight, as JSON.
 const FIXED_FIELDS: &[u8] = br#"{"derived_name":null,"order":null,"favorited":false,"saved":true,"result":null,"columns":null,"hasMore":null,"timezone":null,"last_refresh":null,"next_allowed_client_refresh":null,"query_status":null,"is_cached":false,"filters_hash":null,"cache_target_age":null,"hogql":null,"types":null}"#;
 
-/// Maximum number of tiles and dashboards that an insight lists.
-const MAX_LISTED: usize = 100;
-/// Maximum number of tiles to read to find those, if the caller may not see all dashboards.
-const MAX_SCANNED: usize = 1_000;
+/// The key of a tile.
+pub(super) type TileKey = (ProjectId, DashboardId, TileId);
 
-/// Appends the JSON of an insight on a tile of the dashboard `read`. `rights` are the caller's rights on
-/// that dashboard. Lists only dashboards in `visible`.
+/// Appends the JSON of an insight on a tile. `rights` are the caller's rights on the dashboard of that tile, and
+/// `live` the tiles that the JSON lists.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
 pub(super) fn write(
     tx: &impl Tx,
     row: &Row<'_, Insight>,
-    read: DashboardId,
+    live: &[TileKey],
     rights: &DashboardRights,
-    visible: &mut VisibleDashboards<'_>,
     users: &mut EmbeddedUserWriter,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let Meta { project, id, created_by, last_modified_by, .. } = row.meta;
-    let live = visible_tiles(tx, (project, id), read, visible)?;
+    let Meta { created_by, last_modified_by, .. } = row.meta;
     Object::begin(out)
         .splice(row.fields)
         .splice(FIXED_FIELDS)
-        .with("dashboards", |out| write_dashboards(&live, out))?
-        .with("dashboard_tiles", |out| write_tiles(&live, out))?
+        .with("dashboards", |out| write_dashboards(live, out))?
+        .with("dashboard_tiles", |out| write_tiles(live, out))?
         .with("created_by", |out| users.write(tx, created_by, out))?
         .with("last_modified_by", |out| users.write(tx, last_modified_by, out))?
         .field("effective_restriction_level", &rights.effective_restriction_level)?
@@ -310,31 +302,6 @@ pub(super) fn write(
         .field("user_access_level", &rights.user_access_level)?
         .end();
     Ok(())
-}
-
-type TileKey = (ProjectId, DashboardId, TileId);
-
-/// Returns the first live tiles that show the insight on dashboards that the caller may see. The tile on
-/// the dashboard `read` is always among them.
-fn visible_tiles(
-    tx: &impl Tx,
-    insight: (ProjectId, InsightId),
-    read: DashboardId,
-    visible: &mut VisibleDashboards<'_>,
-) -> Result<Vec<TileKey>> {
-    let looked_at = if visible.are_all() { MAX_LISTED } else { MAX_SCANNED };
-    let mut fields = Vec::new();
-    for tile in tx.keys(&tiles::BY_INSIGHT, &insight, looked_at)? {
-        if fields.len() < MAX_LISTED && visible.shows(tx, tile.1)? {
-            fields.push(tile);
-        }
-    }
-    if fields.iter().all(|tile| tile.1 != read) {
-        // Tiles are sorted by dashboard, so this tile comes after all that were read.
-        fields.truncate(MAX_LISTED - 1);
-        fields.extend(tx.keys(&tiles::BY_INSIGHT, &(insight, (insight.0, read)), 1)?);
-    }
-    Ok(fields)
 }
 
 fn write_dashboards(live: &[TileKey], out: &mut Vec<u8>) -> Result<()> {

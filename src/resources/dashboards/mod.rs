@@ -3,7 +3,9 @@
 //! A dashboard is stored as two records. [`Dashboard`] holds the fields that lists show. [`Details`] holds
 //! the free-form fields, and exists only if at least one of them is set.
 
+mod blank;
 pub mod body;
+mod caller_access;
 mod copies;
 mod create;
 pub mod deletions;
@@ -22,10 +24,12 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::auth::InProject;
-use crate::auth::levels::{self, AccessLevel, DashboardAccessInput, DashboardRights};
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
+use crate::resources::access_controls::levels::{
+    self, AccessLevel, DashboardAccessInput, DashboardRights, Restriction,
+};
 use crate::resources::access_controls::rules;
 use crate::resources::collaborators;
 use crate::resources::projects::Project;
@@ -92,7 +96,7 @@ pub struct Fields {
     pub tags: Vec<String>,
     /// Who may edit the dashboard: 21 for every project member; 37 for collaborators, the creator and
     /// admins.
-    #[schema(value_type = input::Restriction)]
+    #[schema(value_type = Restriction)]
     pub restriction_level: i64,
 }
 

@@ -13,8 +13,6 @@ use crate::resources::users::{self, EmbeddedUserWriter};
 use crate::store::{Reference, Row, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-use super::tiles;
-
 /// A Markdown text on one or more tiles.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Text {
@@ -99,7 +97,8 @@ pub fn create(
     Ok(id)
 }
 
-/// Updates a text. Every tile that shows the text shows the change.
+/// Updates a text. Every tile that shows the text shows the change. Returns the size of the text's JSON before and
+/// after, in bytes.
 ///
 /// # Errors
 /// 404 if the text does not exist; 500 or 503 when the file cannot be read or written.
@@ -109,7 +108,7 @@ pub(super) fn edit(
     id: TextId,
     body: Patch<String>,
     now: Timestamp,
-) -> Result<()> {
+) -> Result<(usize, usize)> {
     let key = (tenant.project.id, id);
     let before = size(tx, &key)?;
     let mut text: Text = tx.get(&key)?;
@@ -117,8 +116,7 @@ pub(super) fn edit(
     text.fields.last_modified_at = now;
     text.meta.last_modified_by = Some(tenant.member.user);
     tx.put(&text)?;
-    let after = size(tx, &key)?;
-    tiles::resize_text(tx, key, before, after)
+    Ok((before, size(tx, &key)?))
 }
 
 /// Returns the size of the text's JSON in bytes; 0 if the text does not exist.

@@ -1,5 +1,7 @@
 //! `/api/organizations/`.
 
+pub mod body;
+
 use axum::extract::State;
 
 use crate::auth::authorize::CallerKey;
@@ -8,18 +10,18 @@ use crate::error::Result;
 use crate::etag::Versioned;
 use crate::http::body::JsonBody;
 use crate::http::paging::PageParams;
-use crate::http::response::{ApiResponse, ApiResult};
 use crate::http::routes::Routes;
 use crate::input::Parsed;
 use crate::json::JsonItems;
 use crate::resources::cascade_delete;
 use crate::resources::members::{Level, Membership};
 use crate::resources::projects::{self, NewProject};
+use crate::response::{ApiResponse, ApiResult};
 use crate::secret::Seed;
 use crate::state::{App, LargeResponse};
 use crate::store::{Order, Snapshot, Tx, Window, WriteTx};
 
-use super::body::{MAX_PROJECTS, OrganizationBody, is_expensive, write_full};
+use self::body::{MAX_PROJECTS, OrganizationBody, is_expensive, write_full};
 use super::{NewOrganization, Organization, OrganizationPatch};
 
 const LIST: &str = "/api/organizations/";

@@ -1,6 +1,5 @@
 //! Organizations: the tenants. See `docs/spec/organizations.md`.
 
-pub mod body;
 pub mod http;
 mod pending_deletion;
 

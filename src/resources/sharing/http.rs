@@ -12,12 +12,13 @@ use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
 use crate::http::body::{IgnoredBody, JsonBody};
 use crate::http::html::{HtmlPage, SECRET_URL_HEADERS, headers};
-use crate::http::path::{PathDashboardId, PathToken};
-use crate::http::response::{ApiResponse, ApiResult};
+use crate::http::path::PathToken;
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
 use crate::input::Parsed;
+use crate::resources::dashboards::http::path::PathDashboardId;
 use crate::resources::dashboards::{self, Dashboard};
+use crate::response::{ApiResponse, ApiResult};
 use crate::state::{App, PageKey};
 use crate::store::{BoundedRead, Tx};
 

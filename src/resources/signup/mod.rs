@@ -7,13 +7,12 @@ mod joiner;
 mod letters;
 mod takeover;
 
-use crate::auth::key_text::IssuedKey;
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
 use crate::json::Object;
 use crate::mail::outbox::{self, Notification};
-use crate::resources::api_keys;
+use crate::resources::api_keys::{self, IssuedKey};
 use crate::resources::invites::{self, Invite, InviteLinks, TokenKind};
 use crate::resources::members::{self, JoinedBy, Membership, MembershipOrigin};
 use crate::resources::organizations::Organization;

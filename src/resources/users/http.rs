@@ -1,5 +1,8 @@
 //! `/api/users/@me/`.
 
+pub mod body;
+pub mod path;
+
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -8,19 +11,21 @@ use crate::auth::{Caller, Global, ReadAccess, Requirements, WriteAccess};
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::http::body::JsonBody;
-use crate::http::response::{ApiResponse, ApiResult};
 use crate::http::routes::Routes;
 use crate::ids::{OrganizationId, ProjectId};
 use crate::input::Parsed;
 use crate::json::Object;
 use crate::patch::Patch;
 use crate::resources::members::{self, Membership};
-use crate::resources::organizations::body::{MAX_PROJECTS, write_basic_of, write_full};
-use crate::resources::{organizations, projects};
+use crate::resources::organizations::http::body::{
+    self as organization_body, MAX_PROJECTS, write_basic_of, write_full,
+};
+use crate::resources::projects;
+use crate::response::{ApiResponse, ApiResult};
 use crate::state::{App, LargeResponse};
 use crate::store::{Snapshot, Tx, WriteTx};
 
-use super::body::CurrentUser;
+use self::body::CurrentUser;
 use super::{User, UserPatch, splice_own};
 
 const ME: &str = "/api/users/@me/";
@@ -82,7 +87,7 @@ fn is_expensive(tx: &impl Tx, caller: &Caller) -> Result<bool> {
         return Ok(true);
     }
     let current = members::current_organization(tx, &caller.user)?;
-    current.map_or(Ok(false), |id| organizations::body::is_expensive(tx, id))
+    current.map_or(Ok(false), |id| organization_body::is_expensive(tx, id))
 }
 
 /// Returns what `@current` refers to after the update: the organization and project in the request, or else the stored

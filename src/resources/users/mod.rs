@@ -1,6 +1,5 @@
 //! Users, identified by their e-mail address. See `docs/spec/users.md`.
 
-pub mod body;
 pub mod http;
 mod input;
 mod link_accounts;

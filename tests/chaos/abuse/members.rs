@@ -1,10 +1,10 @@
 //! Tests that a removed member's permissions and invites are deleted, a limited number of them in one transaction.
 
 use serde_json::{Value, json};
-use steward::auth::levels::AccessLevel;
 use steward::error::Result;
 use steward::ids::DashboardId;
 use steward::operator::{Operation, perform};
+use steward::resources::access_controls::levels::AccessLevel;
 use steward::resources::access_controls::rules::AccessRule;
 use steward::resources::cascade_delete::{self, PendingDeletion};
 use steward::resources::members::{self, Level, Membership};

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use steward::auth::key_text::{TagKey, parse};
 use steward::config::Config;
 use steward::operator::Operation;
 use steward::resources::api_keys::{ApiKey, Grantors, Verifiers, find_hash};
+use steward::resources::api_keys::{TagKey, parse_key};
 use steward::resources::members::Level;
 use steward::router::router;
 use steward::secret::Purpose;
@@ -268,7 +268,7 @@ async fn a_secret_that_was_rolled_away_is_never_hashed_again() {
     let found = |value: &Value| {
         let tx = workspace.app.store().snapshot().expect("a snapshot");
         let text = value["value"].as_str().expect("a value");
-        let (id, secret) = parse(&tags, text).expect("a key of this file");
+        let (id, secret) = parse_key(&tags, text).expect("a key of this file");
         let key = tx.meta::<ApiKey>(&id).expect("read").expect("a key");
         let found = find_hash(&*tx, key.clone(), &tags.digest(id, &secret)).expect("read");
         found.map(|found| found == key.hash)

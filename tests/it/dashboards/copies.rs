@@ -1,7 +1,7 @@
 //! Dashboards created as copies of others.
 
 use serde_json::{Value, json};
-use steward::auth::levels::AccessLevel;
+use steward::resources::access_controls::levels::AccessLevel;
 use steward::resources::members::Level;
 
 use crate::dashboards::{at_the_moment, detail, make};

@@ -1,8 +1,8 @@
 //! Dashboards created from built-in templates.
 
 use serde_json::{Value, json};
-use steward::auth::levels::AccessLevel;
 use steward::ids::UserId;
+use steward::resources::access_controls::levels::AccessLevel;
 use steward::resources::access_controls::rules::AccessRule;
 use steward::resources::members::Level;
 use steward::time::Timestamp;

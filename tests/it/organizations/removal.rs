@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
-use steward::auth::levels::AccessLevel;
 use steward::ids::{CollaboratorId, DashboardId, OrganizationId, ProjectId, UserId};
 use steward::operator::Operation;
+use steward::resources::access_controls::levels::AccessLevel;
 use steward::resources::access_controls::rules::{self, AccessRule};
 use steward::resources::activity::{Entry, NO_ORGANIZATION};
 use steward::resources::cascade_delete::{self, PendingDeletion};

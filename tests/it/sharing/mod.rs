@@ -5,8 +5,8 @@ mod shared;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steward::auth::levels::AccessLevel;
 use steward::ids::{CollaboratorId, DashboardId, ProjectId, UserId};
+use steward::resources::access_controls::levels::AccessLevel;
 use steward::resources::access_controls::rules::AccessRule;
 use steward::resources::activity::Entry;
 use steward::resources::collaborators::Collaborator;

@@ -1,6 +1,7 @@
 //! Checks the sources against the module rules in ARCHITECTURE.md.
 
 mod language;
+mod rooms;
 mod rules;
 mod samples;
 mod source;
@@ -8,6 +9,7 @@ mod source;
 use std::fs;
 use std::path::Path;
 
+use rooms::Rooms;
 use rules::Violation;
 use source::Source;
 
@@ -50,15 +52,20 @@ fn rules_never_wait_nor_read_the_clock_nor_draw() {
 }
 
 #[test]
-fn each_folder_looks_only_where_it_may() {
-    assert_none(sources().iter().flat_map(rules::imports));
+fn no_rule_uses_what_calls_rules() {
+    assert_none(sources().iter().flat_map(rules::independence));
 }
 
+/// With `--nocapture`, the test prints the rooms of `src/` in layers.
 #[test]
-fn every_noun_stands_in_the_order() {
-    let sources = sources();
-    let nouns = sources.iter().find(|source| source.path == "resources/mod.rs");
-    assert_none(rules::nouns(nouns.expect("the list of nouns")));
+fn the_rooms_of_no_folder_have_a_cycle() {
+    let rooms = rooms::rooms(&sources());
+    let cycles: Vec<_> =
+        rooms.iter().filter(|rooms| rooms.folder != "src/store").filter_map(Rooms::cycle).collect();
+    assert!(cycles.is_empty(), "\n{}", cycles.join("\n"));
+    for (number, layer) in (1..).zip(rooms[0].layers()) {
+        println!("{number:>2} {}", layer.join(", "));
+    }
 }
 
 #[test]

@@ -29,13 +29,13 @@ fn violation(source: &Source, at: usize, what: impl Into<String>) -> Violation {
     Violation::new(&format!("src/{}", source.path), source.line(at), what)
 }
 
-/// The crates that only some modules may use: a folder, a file, or `*/http.rs` for the `http.rs` of every
+/// The crates that only some modules may use: a folder, a file, or `*/http` for the handlers of every
 /// resource module.
 const CRATES: &[(&[&str], &[&str])] = &[
     (&["redb"], &["store"]),
     (
         &["axum", "hyper", "hyper_util", "tower", "tower_http"],
-        &["http", "*/http.rs", "router.rs", "cli/serve.rs"],
+        &["http", "*/http", "router.rs", "cli/serve.rs"],
     ),
     (&["clap"], &["cli", "config"]),
     (&["toml"], &["cli"]),
@@ -43,7 +43,7 @@ const CRATES: &[(&[&str], &[&str])] = &[
     (&["sd_notify"], &["cli/systemd.rs"]),
     (&["tokio_rustls"], &["http/tls.rs", "http/server/tests.rs"]),
     (&["lettre"], &["mail"]),
-    (&["governor"], &["http/rate_limit.rs"]),
+    (&["governor"], &["rate_limit.rs"]),
     (&["hickory_resolver"], &["dns.rs"]),
     (&["prometheus"], &["metrics"]),
     (&["ammonia", "pulldown_cmark"], &["resources/sharing/page/markdown.rs"]),
@@ -52,7 +52,7 @@ const CRATES: &[(&[&str], &[&str])] = &[
 /// Restricts crates to the modules in [`CRATES`].
 pub fn crates(source: &Source) -> Vec<Violation> {
     let belongs = |place: &&str| match *place {
-        "*/http.rs" => source.is_wire(),
+        "*/http" => source.is_wire(),
         place => source.path == place || source.room() == place,
     };
     let mut found = Vec::new();
@@ -87,273 +87,28 @@ pub fn purity(source: &Source) -> Vec<Violation> {
     words.map(|(at, (word, why))| violation(source, at, format!("{word}: {why}"))).collect()
 }
 
-/// The order of the resource modules. A module may use only modules before it. `auth` is `src/auth/`.
-const ORDER: &[&[&str]] = &[
-    &["users", "organizations"],
-    &["members"],
-    &["projects"],
-    &["api_keys"],
-    &["auth"],
-    &["collaborators", "sharing", "access_controls"],
-    &["dashboards"],
-    &["domains", "invites", "batch_exports"],
-    &["signup"],
-    &["activity"],
-    &["cascade_delete"],
-];
+/// The modules that no rule of a resource module uses: they call the rules.
+const CALLERS: [&str; 6] = ["bootstrap", "cli", "http", "operator", "router", "state"];
 
-fn rank(noun: &str) -> Option<usize> {
-    ORDER.iter().position(|nouns| nouns.contains(&noun))
-}
-
-/// What each folder or file of `src/` may import besides itself, from the bottom up. The `http.rs` of a
-/// resource module may import more than its rules.
-const ROOMS: &[(&str, &[&str])] = &[
-    ("error", &[]),
-    ("patch", &[]),
-    ("low_priority", &["error"]),
-    ("fair_queue", &[]),
-    ("time", &["error"]),
-    ("json", &["error"]),
-    ("secret", &["error", "time"]),
-    ("input", &["error", "json", "patch", "time"]),
-    ("store", &["low_priority", "error", "fair_queue", "secret", "time"]),
-    ("ids", &["store"]),
-    ("etag", &["error", "store"]),
-    ("idempotency", &["error", "ids", "store", "time"]),
-    ("metrics", &[]),
-    ("dns", &["config", "error", "fair_queue"]),
-    ("mail", &["config", "error", "ids", "metrics", "secret", "store", "time"]),
-    ("config", &["metrics", "store", "time"]),
-    (
-        "auth",
-        &[
-            "low_priority",
-            "error",
-            "etag",
-            "fair_queue",
-            "idempotency",
-            "ids",
-            "metrics",
-            "resources",
-            "secret",
-            "store",
-            "time",
-        ],
-    ),
-    (
-        "resources",
-        &[
-            "auth",
-            "error",
-            "etag",
-            "fair_queue",
-            "idempotency",
-            "ids",
-            "input",
-            "json",
-            "mail",
-            "patch",
-            "secret",
-            "store",
-            "time",
-        ],
-    ),
-    (
-        "state",
-        &[
-            "auth",
-            "low_priority",
-            "config",
-            "dns",
-            "error",
-            "etag",
-            "fair_queue",
-            "http",
-            "idempotency",
-            "ids",
-            "mail",
-            "metrics",
-            "resources",
-            "secret",
-            "store",
-            "time",
-        ],
-    ),
-    (
-        "http",
-        &[
-            "auth",
-            "low_priority",
-            "config",
-            "error",
-            "etag",
-            "fair_queue",
-            "idempotency",
-            "ids",
-            "input",
-            "json",
-            "metrics",
-            "state",
-            "store",
-            "time",
-        ],
-    ),
-    (
-        "*/http.rs",
-        &[
-            "auth",
-            "error",
-            "etag",
-            "fair_queue",
-            "http",
-            "ids",
-            "input",
-            "json",
-            "patch",
-            "resources",
-            "secret",
-            "state",
-            "store",
-            "time",
-        ],
-    ),
-    ("router", &["auth", "config", "http", "resources", "state"]),
-    (
-        "operator",
-        &[
-            "auth",
-            "error",
-            "fair_queue",
-            "ids",
-            "input",
-            "json",
-            "mail",
-            "resources",
-            "secret",
-            "state",
-            "store",
-            "time",
-        ],
-    ),
-    (
-        "bootstrap",
-        &[
-            "auth",
-            "config",
-            "error",
-            "ids",
-            "input",
-            "mail",
-            "resources",
-            "secret",
-            "state",
-            "store",
-            "time",
-        ],
-    ),
-    (
-        "cli",
-        &[
-            "bootstrap",
-            "config",
-            "error",
-            "http",
-            "ids",
-            "metrics",
-            "operator",
-            "resources",
-            "router",
-            "state",
-            "store",
-            "time",
-        ],
-    ),
-    ("main", &["cli"]),
-    ("lib", &[]),
-];
-
-/// Each folder imports only what [`ROOMS`] allows, and each resource module only modules before it.
-pub fn imports(source: &Source) -> Vec<Violation> {
-    if source.is_test() {
+/// Rules of resource modules use nothing that calls rules.
+pub fn independence(source: &Source) -> Vec<Violation> {
+    if source.is_test() || source.is_wire() || source.noun().is_none() {
         return Vec::new();
     }
-    let room = source.room().trim_end_matches(".rs");
-    let row = if source.is_wire() { "*/http.rs" } else { room };
-    let Some((_, may)) = ROOMS.iter().find(|(name, _)| *name == row) else {
-        return vec![violation(
-            source,
-            0,
-            format!("{room} is missing from the list in tests/it/tidy"),
-        )];
-    };
-    let mut found = Vec::new();
-    for (at, path) in source.crate_paths() {
-        let parts: Vec<_> = path.split("::").collect();
-        if parts[0] != room && !may.contains(&parts[0]) {
-            found.push(violation(source, at, format!("{row} may not import {}", parts[0])));
-        }
-        found.extend(between_nouns(source, &parts).map(|what| violation(source, at, what)));
-    }
-    if source.noun().is_some() {
-        for at in source.places("super::super") {
-            found.push(violation(source, at, "use crate::resources for another resource module"));
-        }
-    }
-    found.dedup();
-    found
-}
-
-/// Returns what is wrong with using `parts` of another resource module in this file, if anything is.
-fn between_nouns(source: &Source, parts: &[&str]) -> Option<String> {
-    let own = source.noun();
-    let is_auth = source.room() == "auth";
-    let (named, inside) = match parts {
-        ["auth", ..] => ("auth", None),
-        ["resources", named, inside @ ..] => (*named, inside.first().copied()),
-        ["resources"] if own.is_some() || is_auth => return Some("name the module".to_owned()),
-        _ => return None,
-    };
-    if inside == Some("http") && source.room() != "router.rs" {
-        return Some(format!("only the router may use {named}::http"));
-    }
-    let (noun, file) = own.or(is_auth.then_some(("auth", "")))?;
-    // `http.rs` and `body.rs` may read the rules of any resource module.
-    if noun == named || file == "http.rs" || file == "body.rs" {
-        return None;
-    }
-    if inside == Some("body") {
-        return Some(format!("only http.rs and body.rs may use {named}::body"));
-    }
-    match (rank(named), rank(noun)) {
-        (Some(left), Some(right)) if left < right => None,
-        _ => Some(format!("{named} does not come before {noun} in the order")),
-    }
-}
-
-/// Every resource module is in the order.
-pub fn nouns(list: &Source) -> Vec<Violation> {
-    let mut found = Vec::new();
-    for at in list.places("pub mod ") {
-        let noun = list.code[at + "pub mod ".len()..].split(';').next().expect("a name");
-        if rank(noun).is_none() {
-            found.push(violation(
-                list,
-                at,
-                format!("{noun} is missing from the order of resource modules"),
-            ));
-        }
-    }
-    found
+    let paths = source.module_paths().into_iter();
+    let broken = paths.filter(|(_, path)| CALLERS.contains(&path[0].as_str()));
+    broken
+        .map(|(at, path)| violation(source, at, format!("a rule may not use {}", path[0])))
+        .collect()
 }
 
 /// The function that registers a resource module's routes.
 const ROUTES: &str = "pub fn routes(routes: &mut Routes) {";
 
 /// The `http.rs` of every resource module has the same items in the same order: imports, the paths, `routes`,
-/// then a handler for each route and their shared code. Only `routes` is public.
+/// then a handler for each route and their shared code. Only `routes` is public, and the modules below it.
 pub fn wire(source: &Source) -> Vec<Violation> {
-    if !source.is_wire() {
+    if source.noun().is_none_or(|(_, file)| file != "http.rs") {
         return Vec::new();
     }
     let Some(&routes) = source.places(ROUTES).first() else {
@@ -371,7 +126,7 @@ pub fn wire(source: &Source) -> Vec<Violation> {
             Some("imports and paths must come before routes".to_owned())
         } else if at < routes && begins(line, &["fn ", "async fn ", "struct ", "impl "]) {
             Some("routes must come before the handlers".to_owned())
-        } else if at != routes && begins(line, &["pub"]) {
+        } else if at != routes && begins(line, &["pub"]) && !begins(line, &["pub mod "]) {
             Some("only routes may be public".to_owned())
         } else {
             handler.filter(|name| !is_named(name)).map(|name| format!("no route uses {name}"))

@@ -1,6 +1,6 @@
 //! Tests that each rule finds its violations.
 
-use super::rules::{Violation, crates, imports, nouns, purity, size, wire};
+use super::rules::{Violation, crates, independence, purity, size, wire};
 use super::source::Source;
 
 /// Returns the lines at which a file with this path and text violates a rule.
@@ -42,46 +42,12 @@ fn a_rule_that_waits_or_reads_the_clock_or_draws_is_found() {
 }
 
 #[test]
-fn an_import_from_above_is_found() {
-    let text = "use crate::error::Error;\nuse crate::state::App;\n";
-    assert_eq!(broken(imports, "store/read.rs", text), [2]);
-    assert_eq!(broken(imports, "resources/users/mod.rs", text), [2]);
-    assert_eq!(broken(imports, "resources/users/http.rs", text), NONE);
-    assert_eq!(broken(imports, "http/paging.rs", "use crate::resources::users;\n"), [1]);
-    assert_eq!(broken(imports, "attic.rs", ""), [1]);
-}
-
-#[test]
-fn a_noun_that_looks_rightwards_is_found() {
-    let text = "use crate::resources::{\n    members,\n};\nuse crate::resources::users::User;\n";
-    assert_eq!(broken(imports, "resources/projects/mod.rs", text), NONE);
-    assert_eq!(broken(imports, "resources/members/mod.rs", text), NONE);
-    assert_eq!(broken(imports, "resources/organizations/mod.rs", text), [1, 4]);
-    assert_eq!(broken(imports, "resources/organizations/body.rs", text), NONE);
-    let inline = "fn f() {\n    crate::resources::cascade_delete::delete_batch(tx)\n}\n";
-    assert_eq!(broken(imports, "resources/activity/mod.rs", inline), [2]);
-    assert_eq!(broken(imports, "auth/authorize.rs", inline), [2]);
-    assert_eq!(broken(imports, "auth/authorize.rs", "use crate::resources::api_keys;"), NONE);
-    assert_eq!(broken(imports, "resources/members/mod.rs", "use crate::auth::Caller;"), [1]);
-    assert_eq!(broken(imports, "resources/members/level.rs", "use super::super::users;"), [1]);
-    assert_eq!(broken(imports, "resources/members/mod.rs", "use crate::resources;"), [1]);
-}
-
-#[test]
-fn a_siblings_wire_is_out_of_reach() {
-    let wire = "use crate::resources::users::http::body;\n";
-    let shown = "use crate::resources::users::body::write;\n";
-    assert_eq!(broken(imports, "resources/members/http.rs", wire), [1]);
-    assert_eq!(broken(imports, "resources/members/mod.rs", wire), [1]);
-    assert_eq!(broken(imports, "router.rs", wire), NONE);
-    assert_eq!(broken(imports, "resources/members/http.rs", shown), NONE);
-    assert_eq!(broken(imports, "resources/members/mod.rs", shown), [1]);
-}
-
-#[test]
-fn a_noun_without_a_place_is_found() {
-    let text = "pub mod users;\npub mod gadgets;\nmod private;\n";
-    assert_eq!(broken(nouns, "resources/mod.rs", text), [2]);
+fn a_rule_that_uses_what_calls_rules_is_found() {
+    let text = "use crate::error::Error;\nuse crate::{state::App};\nuse super::super::super::http::path;\n";
+    assert_eq!(broken(independence, "resources/users/body.rs", text), [2, 3]);
+    assert_eq!(broken(independence, "resources/users/http.rs", text), NONE);
+    assert_eq!(broken(independence, "resources/users/http/body.rs", text), NONE);
+    assert_eq!(broken(independence, "auth/mod.rs", text), NONE);
 }
 
 #[test]

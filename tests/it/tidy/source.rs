@@ -44,9 +44,16 @@ impl Source {
         self.path.strip_prefix("resources/")?.split_once('/')
     }
 
-    /// Whether the file is the `http.rs` of a resource module.
+    /// Whether the file belongs to the handlers of a resource module.
     pub fn is_wire(&self) -> bool {
-        self.noun().is_some_and(|(_, file)| file == "http.rs")
+        self.noun().is_some_and(|(_, file)| file == "http.rs" || file.starts_with("http/"))
+    }
+
+    /// Returns the path of the module, without `crate`.
+    pub fn module(&self) -> Vec<String> {
+        let path = self.path.strip_suffix(".rs").expect("a source");
+        let path = path.strip_suffix("/mod").unwrap_or(path);
+        path.split('/').map(str::to_owned).collect()
     }
 
     /// Returns the line of the byte at `at`, starting at 1.
@@ -71,18 +78,41 @@ impl Source {
         self.code.match_indices(text).map(|(at, _)| at).collect()
     }
 
-    /// Returns every path that begins with `crate::`, with groups expanded: `crate::a::{b, c::D}` gives
-    /// `a::b` and `a::c::D`.
-    pub fn crate_paths(&self) -> Vec<(usize, String)> {
+    /// Returns every path that begins with `crate`, `super`, `self` or a module that the file declares, from the crate's
+    /// root and with groups expanded: `crate::a::{b, c::D}` gives `a::b` and `a::c::D`.
+    pub fn module_paths(&self) -> Vec<(usize, Vec<String>)> {
         let mut found = Vec::new();
-        for at in self.places("crate::") {
-            if !self.code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_') {
-                for path in spelled_out(&self.code[at + "crate::".len()..]) {
-                    found.push((at, path));
+        let declared = self.places("mod ").into_iter().filter_map(|at| {
+            let name = self.code[at + "mod ".len()..].split_once(';')?.0;
+            Some(format!("{name}::"))
+        });
+        let starts = ["crate::", "super::", "self::"].map(str::to_owned).into_iter();
+        for start in starts.chain(declared) {
+            for at in self.places(&start) {
+                let within = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+                if self.code[..at].ends_with(within) {
+                    continue;
                 }
+                let paths = spelled_out(&self.code[at..]);
+                found.extend(paths.iter().map(|path| (at, self.absolute(path))));
             }
         }
+        found.sort();
         found
+    }
+
+    /// Returns a path from the crate's root, without `crate`.
+    fn absolute(&self, path: &str) -> Vec<String> {
+        let mut whole = self.module();
+        for part in path.split("::") {
+            match part {
+                "crate" => whole.clear(),
+                "super" => drop(whole.pop()),
+                "self" => {}
+                name => whole.push(name.to_owned()),
+            }
+        }
+        whole
     }
 }
 
@@ -198,10 +228,17 @@ fn comments_texts_and_tests_are_not_code() {
 }
 
 #[test]
-fn groups_of_paths_are_spelled_out() {
-    let text = "use crate::{a, b::{self, C}};\nuse crate::d::{\n    e::F,\n    g::*,\n};\n\
-                let h = crate::i::j(k);\nuse mycrate::l;";
-    let paths = Source::new("x.rs", text).crate_paths();
-    let paths: Vec<_> = paths.iter().map(|(_, path)| path.as_str()).collect();
-    assert_eq!(paths, ["a", "b::self", "b::C", "d::e::F", "d::g::*", "i::j"]);
+fn paths_are_spelled_out_from_the_root() {
+    let text = "use crate::{a, b::{self, C}};\nuse super::d::{\n    e::F,\n    g::*,\n};\n\
+                let h = super::super::i::j(k);\nuse mycrate::l;\nuse self::m;";
+    let paths = Source::new("x/y/z.rs", text).module_paths();
+    let paths: Vec<_> = paths.iter().map(|(_, path)| path.join("::")).collect();
+    assert_eq!(
+        paths,
+        ["a", "b", "b::C", "x::y::d::e::F", "x::y::d::g::*", "x::i::j", "x::y::z::m"]
+    );
+    let declaring =
+        Source::new("x/y/mod.rs", "mod own;\nuse super::z;\nfn f(a: own::A, b: an::own::B) {}");
+    let paths: Vec<_> = declaring.module_paths().iter().map(|(_, path)| path.join("::")).collect();
+    assert_eq!(paths, ["x::z", "x::y::own::A"]);
 }

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use steward::auth::InProject;
-use steward::auth::levels::AccessLevel;
 use steward::ids::{DashboardId, InsightId, TileId, UserId};
+use steward::resources::access_controls::levels::AccessLevel;
 use steward::resources::access_controls::rules::AccessRule;
 use steward::resources::dashboards::insights::{self, NewInsight};
 use steward::resources::dashboards::tiles::{self, TileStyle};

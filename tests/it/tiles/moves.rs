@@ -2,8 +2,8 @@
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::auth::levels::AccessLevel;
 use steward::ids::UserId;
+use steward::resources::access_controls::levels::AccessLevel;
 use steward::resources::members::Level;
 
 use crate::dashboards::{embedded, make};

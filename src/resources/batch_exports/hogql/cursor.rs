@@ -1,6 +1,5 @@
-//! The tokens that a parser has yet to read.
+//! A parser, and how it moves over its tokens.
 
-use super::parser::Parser;
 use super::tokens::Token;
 use super::{MAX_DEPTH, UNREADABLE};
 
@@ -44,6 +43,17 @@ const CONTINUATIONS: [&str; 24] = [
     "GROUP", "INNER", "LATERAL", "LEFT", "LIMIT", "NATURAL", "OFFSET", "ORDER", "QUALIFY", "RIGHT",
     "SAMPLE", "SEMI", "WINDOW",
 ];
+
+/// The first rule that a part of a query breaks, if any.
+pub(super) type Refusal = Option<&'static str>;
+
+/// A reader of a query's tokens. The functions skip the part of the query after which they are named.
+pub(super) struct Parser<'q> {
+    pub(super) tokens: &'q [Token<'q>],
+    pub(super) depth: usize,
+    /// One entry for each query within the text, outer queries before inner ones.
+    pub(super) refusals: Vec<Refusal>,
+}
 
 impl<'q> Parser<'q> {
     pub(super) fn peek_symbol(&self, symbol: &str) -> bool {

@@ -1,8 +1,7 @@
 //! Reads expressions.
 
 use super::UNREADABLE;
-use super::cursor::{Read, is_any, is_continuation, is_keyword, require};
-use super::parser::Parser;
+use super::cursor::{Parser, Read, is_any, is_continuation, is_keyword, require};
 use super::tokens::Token;
 
 const SYMBOL_OPERATORS: [&str; 20] = [

@@ -1,11 +1,8 @@
 //! Reads a query by recursive descent, without backtracking: every token is read once.
 
-use super::cursor::{Read, require};
+use super::cursor::{Parser, Read, Refusal, require};
 use super::tokens::Token;
 use super::{JOIN, NOT_EVENTS, UNION, UNREADABLE};
-
-/// The first rule that a part of a query breaks, if any.
-type Refusal = Option<&'static str>;
 
 /// The first words of statements other than SELECT that are refused as such.
 const OTHER_STATEMENTS: [&str; 6] = ["VALUES", "INSERT", "UPDATE", "DELETE", "MERGE", "TABLE"];
@@ -14,14 +11,6 @@ const JOIN_WORDS: [&str; 14] = [
     "NATURAL", "GLOBAL", "ANY", "ALL", "ASOF", "ANTI", "SEMI", "INNER", "CROSS", "LEFT", "RIGHT",
     "FULL", "OUTER", "ARRAY",
 ];
-
-/// A reader of a query's tokens. The functions skip the part of the query after which they are named.
-pub(super) struct Parser<'q> {
-    pub(super) tokens: &'q [Token<'q>],
-    pub(super) depth: usize,
-    /// One entry for each query within the text, outer queries before inner ones.
-    refusals: Vec<Refusal>,
-}
 
 impl<'q> Parser<'q> {
     /// Returns the refusal of the outermost query that breaks a rule.

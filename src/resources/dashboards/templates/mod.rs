@@ -14,6 +14,7 @@ use crate::secret::SeededRng;
 use crate::store::WriteTx;
 use crate::time::Timestamp;
 
+use super::blank::{blank, require_can_create};
 use super::insights::NewInsight;
 use super::tiles::{self, TileStyle};
 use super::{Dashboard, DetailsFields};
@@ -121,9 +122,9 @@ pub fn create(
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<DashboardId> {
-    super::create::require_can_create(tx, tenant)?;
+    require_can_create(tx, tenant)?;
     let template = &sent.get()?.template;
-    let mut dashboard = super::create::blank(tx, caller, tenant, now)?;
+    let mut dashboard = blank(tx, caller, tenant, now)?;
     let mut details = DetailsFields::default();
     template.fill(&mut dashboard, &mut details);
     let id = dashboard.meta.id;

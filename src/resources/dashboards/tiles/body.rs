@@ -3,10 +3,10 @@
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::auth::levels::DashboardRights;
 use crate::error::Result;
 use crate::ids::{DashboardId, ProjectId};
 use crate::json::{Array, Object};
+use crate::resources::access_controls::levels::DashboardRights;
 use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::texts::{self, Text};
 use crate::resources::dashboards::visible::VisibleDashboards;
@@ -14,6 +14,7 @@ use crate::resources::users::EmbeddedUserWriter;
 use crate::store::{Order, Tx, Window};
 use crate::time::Timestamp;
 
+use super::visible_tiles::visible_tiles;
 use super::{Content, Fields, Meta, Tile};
 
 /// A tile of a dashboard. Either `insight` or `text` is set, and the other is null.
@@ -104,7 +105,9 @@ impl<X: Tx> ContentReader<'_, '_, X> {
                     if row.meta.deleted {
                         return Ok(());
                     }
-                    insights::write(*tx, &row, tile.dashboard, rights, visible, users, out)
+                    let insight = (tile.project, id);
+                    let live = visible_tiles(*tx, insight, tile.dashboard, visible)?;
+                    insights::write(*tx, &row, &live, rights, users, out)
                 })?;
                 Ok((!out.is_empty()).then_some((out, NULL)))
             }

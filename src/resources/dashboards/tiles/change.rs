@@ -11,7 +11,7 @@ use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 use super::input::{TextPatch, TilePatch};
-use super::weight::bounding;
+use super::weight::{bounding, resize_text};
 use super::{BY_INSIGHT, BY_TEXT, Content, Tile, TileStyle, add_text, keys_of, position};
 
 /// Applies the changes of tiles in the order of the request. Returns the dashboards that show a change:
@@ -164,7 +164,8 @@ fn upsert_text(
         tile.meta.content = Content::Text(text);
         others.clear();
     }
-    texts::edit(tx, context.tenant, text, body, now)?;
+    let sizes = texts::edit(tx, context.tenant, text, body, now)?;
+    resize_text(tx, (context.tenant.project.id, text), sizes)?;
     apply_patch(tx, tile, patch, now)?;
     Ok(others)
 }

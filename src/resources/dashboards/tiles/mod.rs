@@ -8,6 +8,7 @@ mod change;
 mod copies;
 mod input;
 mod moves;
+mod visible_tiles;
 mod weight;
 
 use std::cmp::Ordering;
@@ -33,7 +34,6 @@ pub use input::{TilePatch, TileRef, Tiles};
 pub use moves::{TileMove, move_tile};
 use weight::WEIGHT;
 pub use weight::large_answer;
-pub(super) use weight::resize_text;
 
 /// Maximum number of tiles of a dashboard, soft-deleted ones included.
 pub const MAX_TILES: usize = 1_000;

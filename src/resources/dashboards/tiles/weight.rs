@@ -77,11 +77,10 @@ pub(super) fn bounding<T>(
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
-pub(in crate::resources::dashboards) fn resize_text(
+pub(super) fn resize_text(
     tx: &mut WriteTx<'_>,
     text: (ProjectId, TextId),
-    before: usize,
-    after: usize,
+    (before, after): (usize, usize),
 ) -> Result<()> {
     for (project, dashboard, _) in tx.keys(&BY_TEXT, &text, usize::MAX)? {
         tx.adjust(&WEIGHT, &(project, dashboard), before as u64, after as u64)?;

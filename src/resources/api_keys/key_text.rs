@@ -10,17 +10,15 @@
 use std::fmt;
 
 use hmac::{Hmac, KeyInit, Mac};
-use serde_json::{Value, json};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
-use crate::ids::{ApiKeyId, UserId};
-use crate::resources::api_keys::{NewApiKey, NewSecret, SecretDigest};
+use crate::ids::ApiKeyId;
 use crate::secret::{SeededRng, encode_base62, encode_base62_u128};
 
-use super::key_hasher::KeyHasher;
+use super::verifiers::SecretDigest;
 
 const PREFIX: &str = "phx_";
 const ID_LENGTH: usize = 22;
@@ -63,88 +61,26 @@ impl TagKey {
 }
 
 /// A new API key. Its text is shown once; the data file stores only a hash.
-pub struct KeyText {
-    /// The public id.
-    pub id: ApiKeyId,
+pub(super) struct KeyText {
     /// The whole text of the key.
-    pub value: String,
+    pub(super) value: String,
     /// The secret part, which is hashed.
-    pub secret: PresentedSecret,
+    pub(super) secret: PresentedSecret,
 }
 
 impl KeyText {
     /// Creates a key with a random secret.
-    pub fn generate(tags: &TagKey, id: ApiKeyId, rng: &mut SeededRng) -> Self {
+    pub(super) fn generate(tags: &TagKey, id: ApiKeyId, rng: &mut SeededRng) -> Self {
         let text = encode_base62_u128(id.0.as_u128());
         let secret = encode_base62(&rng.bytes());
         let tag = tags.tag(&text, &secret);
-        Self { id, value: format!("{PREFIX}{text}{secret}{tag}"), secret: PresentedSecret(secret) }
+        Self { value: format!("{PREFIX}{text}{secret}{tag}"), secret: PresentedSecret(secret) }
     }
 
     /// Returns the key's first four characters, `...` and its last four.
-    pub fn mask(&self) -> String {
+    pub(super) fn mask(&self) -> String {
         let end = self.value.len() - 4;
         format!("{PREFIX}...{}", &self.value[end..])
-    }
-}
-
-/// A new API key with its hash. It has no `Debug`, because it contains the key's text.
-pub struct IssuedKey {
-    id: ApiKeyId,
-    value: String,
-    secret: NewSecret,
-}
-
-impl IssuedKey {
-    /// Creates a key with a random secret and hashes the secret.
-    ///
-    /// # Errors
-    /// 500 if Argon2 fails, which it does not for secrets of this crate.
-    pub fn generate(
-        tags: &TagKey,
-        hasher: &KeyHasher,
-        id: ApiKeyId,
-        rng: &mut SeededRng,
-    ) -> Result<Self> {
-        let new = KeyText::generate(tags, id, rng);
-        let hash = hasher.hash(&new.secret, &rng.salt())?;
-        let digest = tags.digest(id, &new.secret);
-        let secret = NewSecret { mask_value: new.mask(), hash, digest };
-        Ok(Self { id, value: new.value, secret })
-    }
-
-    /// Returns the public id.
-    pub const fn id(&self) -> ApiKeyId {
-        self.id
-    }
-
-    /// Returns the secret in its stored form.
-    pub fn secret(&self) -> NewSecret {
-        self.secret.clone()
-    }
-
-    /// Returns the whole text of the key.
-    pub fn value(&self) -> &str {
-        &self.value
-    }
-
-    /// Returns the key of a user, without restrictions.
-    pub fn to_new_api_key(&self, user: UserId, label: &str, scopes: &[&str]) -> NewApiKey {
-        NewApiKey {
-            user,
-            label: label.to_owned(),
-            scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
-            organizations: Vec::new(),
-            projects: Vec::new(),
-            expires_at: None,
-            id: self.id,
-            secret: self.secret(),
-        }
-    }
-
-    /// Returns the JSON that shows the key to its creator. It is the only one with the key's text.
-    pub fn to_json(&self, label: &str, scopes: &[&str]) -> Value {
-        json!({ "id": self.id, "value": self.value, "label": label, "scopes": scopes })
     }
 }
 
@@ -189,26 +125,26 @@ mod tests {
     use crate::secret::Seed;
     use crate::time::Timestamp;
 
-    fn key() -> (TagKey, KeyText) {
+    fn key() -> (TagKey, ApiKeyId, KeyText) {
         let tags = TagKey::new(&[7; 32]).expect("a tag key");
         let mut rng = Seed::generate().rng();
         let id = ApiKeyId(rng.uuid(Timestamp::from_micros(1_700_000_000_000_000)));
         let new = KeyText::generate(&tags, id, &mut rng);
-        (tags, new)
+        (tags, id, new)
     }
 
     #[test]
     fn a_key_is_read_back_whole() {
-        let (tags, new) = key();
-        let (id, secret) = parse(&tags, &new.value).expect("its own key");
-        assert_eq!((id, secret.as_bytes()), (new.id, new.secret.as_bytes()));
+        let (tags, id, new) = key();
+        let (parsed, secret) = parse(&tags, &new.value).expect("its own key");
+        assert_eq!((parsed, secret.as_bytes()), (id, new.secret.as_bytes()));
         assert_eq!(new.value.len(), 76);
         assert_eq!(new.mask().len(), 11);
     }
 
     #[test]
     fn another_files_tag_key_refuses_it() {
-        let (_, new) = key();
+        let (_, _, new) = key();
         let other = TagKey::new(&[8; 32]).expect("a tag key");
         assert!(parse(&other, &new.value).is_none());
     }
@@ -216,7 +152,7 @@ mod tests {
     proptest! {
         #[test]
         fn one_changed_character_is_refused(at in 0usize..76, with in "[0-9A-Za-z_]") {
-            let (tags, new) = key();
+            let (tags, _, new) = key();
             let mut text = new.value.clone();
             text.replace_range(at..=at, &with);
             prop_assert_eq!(parse(&tags, &text).is_some(), text == new.value);
@@ -224,13 +160,13 @@ mod tests {
 
         #[test]
         fn a_cut_off_key_is_refused(length in 0usize..76) {
-            let (tags, new) = key();
+            let (tags, _, new) = key();
             prop_assert!(parse(&tags, &new.value[..length]).is_none());
         }
 
         #[test]
         fn any_text_is_parsed_or_refused(text in ".*") {
-            let (tags, _) = key();
+            let (tags, ..) = key();
             prop_assert!(parse(&tags, &text).is_none());
         }
     }

@@ -5,11 +5,11 @@ use utoipa::ToSchema;
 
 use crate::ids::{UserId, UserUuid};
 use crate::input::choices_schema;
-use crate::resources::organizations::body::{BasicOrganization, OrganizationBody};
+use crate::resources::organizations::http::body::{BasicOrganization, OrganizationBody};
 use crate::resources::projects::body::ProjectSummary;
 use crate::time::Timestamp;
 
-use super::input::{ThemeMode, ToolbarMode};
+use super::super::input::{ThemeMode, ToolbarMode};
 
 choices_schema!(ToolbarMode, ThemeMode);
 

@@ -6,7 +6,6 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use governor::clock::Clock as RateClock;
 use governor::middleware::StateInformationMiddleware;
 use governor::nanos::Nanos;
@@ -18,10 +17,6 @@ use crate::error::Error;
 use crate::fair_queue::client_network;
 use crate::ids::ApiKeyId;
 use crate::time::Clock;
-
-const LIMIT_HEADER: HeaderName = HeaderName::from_static("ratelimit-limit");
-const REMAINING_HEADER: HeaderName = HeaderName::from_static("ratelimit-remaining");
-const RESET_HEADER: HeaderName = HeaderName::from_static("ratelimit-reset");
 
 /// The number of buckets for addresses, which bounds the memory for any number of addresses.
 const ADDRESS_BUCKETS: u64 = 1 << 16;
@@ -111,15 +106,6 @@ pub struct RateLimitStatus {
     pub remaining: u32,
     /// Seconds until the quota is full. In a 429: seconds until the next request is allowed.
     pub reset: u64,
-}
-
-impl RateLimitStatus {
-    /// Sets the `RateLimit-*` headers.
-    pub fn add_headers(self, headers: &mut HeaderMap) {
-        headers.insert(LIMIT_HEADER, HeaderValue::from(self.limit));
-        headers.insert(REMAINING_HEADER, HeaderValue::from(self.remaining));
-        headers.insert(RESET_HEADER, HeaderValue::from(self.reset));
-    }
 }
 
 type KeyedLimiter<K> =

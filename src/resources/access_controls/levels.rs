@@ -6,12 +6,21 @@ use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
 use crate::ids::UserId;
+use crate::input::Choices;
 use crate::resources::members::Membership;
 
 /// As a restriction: all members of the project can edit. As a privilege: can view.
 pub const EVERYONE_EDITS: i64 = 21;
 /// As a restriction: only collaborators can edit. As a privilege: can edit.
 pub const COLLABORATORS_EDIT: i64 = 37;
+
+/// The values of `restriction_level`.
+pub struct Restriction;
+
+impl Choices for Restriction {
+    type Value = i64;
+    const ALL: &'static [i64] = &[EVERYONE_EDITS, COLLABORATORS_EDIT];
+}
 
 /// The level that access rules grant on a resource. A higher level includes the lower ones.
 #[derive(

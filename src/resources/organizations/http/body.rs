@@ -14,7 +14,7 @@ use crate::resources::projects::body::ProjectSummary;
 use crate::resources::projects::{self, Project};
 use crate::store::{Order, Tx, Window};
 
-use super::{Fields, Organization, splice_own};
+use super::super::{Fields, Organization, splice_own};
 
 /// An organization, as one of its members sees it.
 #[derive(ToSchema)]

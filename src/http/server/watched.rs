@@ -1,0 +1,160 @@
+//! The stream and the bodies of a connection. They tell its slot when requests arrive and when responses were sent.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use hyper::body::{Body, Buf, Frame, SizeHint};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::connection_table::Slot;
+use super::turns::TurnWaiter;
+
+/// A part of a body of at least this many bytes uses up a turn.
+const TURN_BYTES: usize = 16 * 1024;
+
+/// The stream of a connection. It records when a request arrives and when a response was sent.
+pub(super) struct WatchedStream<S> {
+    stream: S,
+    slot: Arc<Slot>,
+}
+
+impl<S> WatchedStream<S> {
+    pub(super) fn new(stream: S, slot: Arc<Slot>) -> Self {
+        Self { stream, slot }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for WatchedStream<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
+        if buffer.filled().len() > before {
+            self.slot.begin_request()?;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for WatchedStream<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    /// hyper flushes only when its own buffer is empty, and TLS only after its records are written.
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+        self.slot.flushed();
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// The body of a response. It records when the response is complete.
+pub(super) struct WatchedBody<B> {
+    body: B,
+    slot: Arc<Slot>,
+}
+
+impl<B> WatchedBody<B> {
+    pub(super) fn new(body: B, slot: Arc<Slot>) -> Self {
+        Self { body, slot }
+    }
+}
+
+impl<B> Drop for WatchedBody<B> {
+    fn drop(&mut self) {
+        self.slot.end_answer();
+    }
+}
+
+impl<B: Body + Unpin> Body for WatchedBody<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A body that waits for the client's turn after each large part, because reading and sending it occupies a thread
+/// that serves other clients too.
+pub(super) struct TurnBody<B> {
+    body: B,
+    slot: Arc<Slot>,
+    has_turn: bool,
+    waiting: TurnWaiter,
+}
+
+impl<B> TurnBody<B> {
+    /// Wraps a body. Its first part uses the turn of the request.
+    pub(super) fn new(body: B, slot: Arc<Slot>) -> Self {
+        Self { body, slot, has_turn: true, waiting: TurnWaiter::default() }
+    }
+}
+
+impl<B: Body + Unpin> Body for TurnBody<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let this = &mut *self;
+        if !this.has_turn {
+            ready!(this.slot.poll_large_part(&mut this.waiting, cx));
+            this.has_turn = true;
+        }
+        let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
+        let size = match &frame {
+            Some(Ok(frame)) => frame.data_ref().map_or(0, Buf::remaining),
+            _ => 0,
+        };
+        this.has_turn = size < TURN_BYTES;
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,71 @@
+//! A key that was just created: the only value that has both its text and its hash.
+
+use serde_json::{Value, json};
+
+use crate::error::Result;
+use crate::ids::{ApiKeyId, UserId};
+use crate::secret::SeededRng;
+
+use super::key_hasher::KeyHasher;
+use super::key_text::{KeyText, TagKey};
+use super::{NewApiKey, NewSecret};
+
+/// A new API key with its hash. It has no `Debug`, because it contains the key's text.
+pub struct IssuedKey {
+    id: ApiKeyId,
+    value: String,
+    secret: NewSecret,
+}
+
+impl IssuedKey {
+    /// Creates a key with a random secret and hashes the secret.
+    ///
+    /// # Errors
+    /// 500 if Argon2 fails, which it does not for secrets of this crate.
+    pub fn generate(
+        tags: &TagKey,
+        hasher: &KeyHasher,
+        id: ApiKeyId,
+        rng: &mut SeededRng,
+    ) -> Result<Self> {
+        let new = KeyText::generate(tags, id, rng);
+        let hash = hasher.hash(&new.secret, &rng.salt())?;
+        let digest = tags.digest(id, &new.secret);
+        let secret = NewSecret { mask_value: new.mask(), hash, digest };
+        Ok(Self { id, value: new.value, secret })
+    }
+
+    /// Returns the public id.
+    pub const fn id(&self) -> ApiKeyId {
+        self.id
+    }
+
+    /// Returns the secret in its stored form.
+    pub fn secret(&self) -> NewSecret {
+        self.secret.clone()
+    }
+
+    /// Returns the whole text of the key.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+
+    /// Returns the key of a user, without restrictions.
+    pub fn to_new_api_key(&self, user: UserId, label: &str, scopes: &[&str]) -> NewApiKey {
+        NewApiKey {
+            user,
+            label: label.to_owned(),
+            scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+            organizations: Vec::new(),
+            projects: Vec::new(),
+            expires_at: None,
+            id: self.id,
+            secret: self.secret(),
+        }
+    }
+
+    /// Returns the JSON that shows the key to its creator. It is the only one with the key's text.
+    pub fn to_json(&self, label: &str, scopes: &[&str]) -> Value {
+        json!({ "id": self.id, "value": self.value, "label": label, "scopes": scopes })
+    }
+}

@@ -1,0 +1,53 @@
+//! What every new dashboard begins with.
+
+use crate::auth::{Caller, InProject};
+use crate::error::Result;
+use crate::ids::DashboardId;
+use crate::resources::access_controls::{levels, rules};
+use crate::store::{Table, Tx, WriteTx};
+use crate::time::Timestamp;
+
+use super::{Dashboard, Fields, Meta};
+
+/// Requires that the caller may create dashboards.
+///
+/// # Errors
+/// 403 otherwise.
+pub(super) fn require_can_create(tx: &impl Tx, tenant: &InProject) -> Result<()> {
+    levels::require_create(&tenant.member, rules::level_on_all(tx, tenant)?)
+}
+
+/// Returns a new dashboard of the caller with default fields. Does not store it.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub(super) fn blank(
+    tx: &mut WriteTx<'_>,
+    caller: &Caller,
+    tenant: &InProject,
+    now: Timestamp,
+) -> Result<Dashboard> {
+    let id = DashboardId(tx.next_number(Table::Dashboards)?);
+    let meta = Meta {
+        organization: tenant.project.organization,
+        project: tenant.project.id,
+        id,
+        created_by: Some(caller.user.id),
+        restriction_level: levels::EVERYONE_EDITS,
+        deleted: false,
+        detailed: false,
+    };
+    let fields = Fields {
+        id,
+        name: None,
+        description: String::new(),
+        pinned: false,
+        created_at: now,
+        is_shared: false,
+        deleted: false,
+        creation_mode: "default".to_owned(),
+        tags: Vec::new(),
+        restriction_level: levels::EVERYONE_EDITS,
+    };
+    Ok(Dashboard { meta, fields })
+}

@@ -1,0 +1,23 @@
+//! The networks of proxies whose headers about the client are trusted.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+
+/// The networks whose `X-Forwarded-*` headers are trusted (`--trusted-proxy`). Empty by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TrustedProxies(Arc<[IpNet]>);
+
+impl FromIterator<IpNet> for TrustedProxies {
+    fn from_iter<I: IntoIterator<Item = IpNet>>(networks: I) -> Self {
+        Self(networks.into_iter().collect())
+    }
+}
+
+impl TrustedProxies {
+    /// Whether `address` belongs to a trusted proxy. Pass IPv4 addresses unmapped.
+    pub fn trusts(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(&address))
+    }
+}

@@ -1,0 +1,203 @@
+//! The rooms of `src/` and which uses which, computed from the paths in the sources.
+//!
+//! In every folder, the graph of its children has no cycle. At the top, a resource module is two rooms: its rules,
+//! `resources/x`, and its handlers, `resources/x/http`. The file that declares a folder's modules is no room of it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::source::Source;
+
+/// The rooms of a folder. Each use of one room by another has the places where it stands.
+#[derive(Default)]
+pub struct Rooms {
+    pub folder: String,
+    rooms: BTreeSet<String>,
+    uses: BTreeMap<String, BTreeMap<String, Vec<String>>>,
+}
+
+/// A path from one module to another, with its place.
+struct Use {
+    from: Vec<String>,
+    to: Vec<String>,
+    place: String,
+}
+
+/// Returns the rooms at the top of `src/`, then those of each folder below.
+pub fn rooms(sources: &[Source]) -> Vec<Rooms> {
+    let sources: Vec<_> = sources.iter().filter(|source| !source.is_test()).collect();
+    let modules: BTreeSet<_> = sources.iter().map(|source| source.module()).collect();
+    let uses = uses(&sources, &modules);
+    let mut folders: BTreeSet<&[String]> = BTreeSet::new();
+    for module in &modules {
+        folders.extend((1..module.len()).map(|depth| &module[..depth]));
+    }
+    let below = |folder: &[String], module: &[String]| {
+        module.strip_prefix(folder).and_then(|rest| rest.first()).cloned()
+    };
+    let mut found = vec![Rooms::new("src", &modules, &uses, top_room)];
+    for folder in folders.into_iter().filter(|folder| *folder != ["resources"]) {
+        let name = format!("src/{}", folder.join("/"));
+        found.push(Rooms::new(&name, &modules, &uses, |module| below(folder, module)));
+    }
+    found
+}
+
+/// Returns the room at the top that a module belongs to. The library and the command tie the rooms together.
+fn top_room(module: &[String]) -> Option<String> {
+    let parts: Vec<_> = module.iter().map(String::as_str).collect();
+    match parts[..] {
+        [] | ["lib" | "main"] => None,
+        ["resources", noun, "http", ..] => Some(format!("resources/{noun}/http")),
+        ["resources", noun, ..] => Some(format!("resources/{noun}")),
+        [room, ..] => Some(room.to_owned()),
+    }
+}
+
+fn uses(sources: &[&Source], modules: &BTreeSet<Vec<String>>) -> Vec<Use> {
+    let mut found = Vec::new();
+    for source in sources {
+        for (at, path) in source.module_paths() {
+            let known = (1..=path.len()).rev().find(|length| modules.contains(&path[..*length]));
+            let Some(length) = known else { continue };
+            let place = format!("src/{}:{}: {}", source.path, source.line(at), path.join("::"));
+            found.push(Use { from: source.module(), to: path[..length].to_vec(), place });
+        }
+    }
+    found
+}
+
+impl Rooms {
+    fn new(
+        folder: &str,
+        modules: &BTreeSet<Vec<String>>,
+        uses: &[Use],
+        room: impl Fn(&[String]) -> Option<String>,
+    ) -> Self {
+        let mut found = Self { folder: folder.to_owned(), ..Self::default() };
+        found.rooms.extend(modules.iter().filter_map(|module| room(module)));
+        for Use { from, to, place } in uses {
+            if let (Some(from), Some(to)) = (room(from), room(to))
+                && from != to
+            {
+                let places = found.uses.entry(from).or_default().entry(to).or_default();
+                places.push(place.clone());
+            }
+        }
+        found
+    }
+
+    /// Returns a shortest cycle with the places that make it, or `None` if there is no cycle.
+    pub fn cycle(&self) -> Option<String> {
+        let cycles = self.rooms.iter().filter_map(|room| self.way_back(room));
+        let cycle = cycles.min_by_key(Vec::len)?;
+        let mut text = format!("a cycle in {}: {}", self.folder, cycle.join(" -> "));
+        for (from, to) in cycle.iter().zip(&cycle[1..]) {
+            for place in &self.uses[*from][*to] {
+                text.push_str("\n    ");
+                text.push_str(place);
+            }
+        }
+        Some(text)
+    }
+
+    /// Returns a shortest way from a room over others back to itself.
+    fn way_back<'r>(&'r self, room: &'r str) -> Option<Vec<&'r str>> {
+        let mut ways = VecDeque::from([vec![room]]);
+        let mut known = BTreeSet::new();
+        while let Some(way) = ways.pop_front() {
+            for next in self.uses.get(*way.last()?).into_iter().flat_map(BTreeMap::keys) {
+                let longer = [way.as_slice(), &[next.as_str()]].concat();
+                if next == room {
+                    return Some(longer);
+                }
+                if known.insert(next) {
+                    ways.push_back(longer);
+                }
+            }
+        }
+        None
+    }
+
+    /// Returns the rooms in layers: each uses only rooms in the layers before its own. Call it if there is no cycle.
+    pub fn layers(&self) -> Vec<Vec<&str>> {
+        let mut left: BTreeSet<_> = self.rooms.iter().map(String::as_str).collect();
+        let mut layers = Vec::new();
+        while !left.is_empty() {
+            let is_free = |room: &&str| {
+                let mut used = self.uses.get(*room).into_iter().flat_map(BTreeMap::keys);
+                !used.any(|used| left.contains(used.as_str()))
+            };
+            let layer: Vec<_> = left.iter().copied().filter(is_free).collect();
+            assert!(!layer.is_empty(), "the rooms have a cycle");
+            left.retain(|room| !layer.contains(room));
+            layers.push(layer);
+        }
+        layers
+    }
+}
+
+/// Returns the cycles of small sources, given by path and text.
+fn cycles(files: &[(&str, &str)]) -> Vec<String> {
+    let sources: Vec<_> = files.iter().map(|(path, text)| Source::new(path, text)).collect();
+    rooms(&sources).iter().filter_map(Rooms::cycle).collect()
+}
+
+#[test]
+fn a_cycle_is_shown_with_its_places() {
+    let found = cycles(&[
+        ("lib.rs", "mod a;\nmod b;\npub use a::A;\n"),
+        ("a.rs", "use crate::b::B;\n"),
+        ("b/mod.rs", "// crate::a\nmod c;\n"),
+        ("b/c.rs", "\nfn f() { crate::a::g() }\n"),
+    ]);
+    assert_eq!(
+        found,
+        ["a cycle in src: a -> b -> a\n    src/a.rs:1: b::B\n    src/b/c.rs:2: a::g"]
+    );
+}
+
+#[test]
+fn a_cycle_among_siblings_is_found_by_any_path() {
+    let mods = ("x/mod.rs", "mod a;\nmod b;\nmod c;\nuse a::A;\n");
+    for (a, b, c) in [
+        ("use super::b::{self};", "use super::c::C;", "use crate::x::{a::A, b};"),
+        ("use super::{b, X};", "use super::{c};", "use super::a;"),
+        ("fn f() -> super::b::B {}", "use crate::x::c;", "use self::super::a::A;"),
+    ] {
+        let found = cycles(&[mods, ("x/a.rs", a), ("x/b.rs", b), ("x/c.rs", c)]);
+        assert_eq!(found.len(), 1, "{a}");
+        assert!(found[0].starts_with("a cycle in src/x: "), "{}", found[0]);
+    }
+}
+
+#[test]
+fn the_folder_itself_and_tests_make_no_cycle() {
+    let found = cycles(&[
+        ("x/mod.rs", "mod a;\nuse a::A;\n"),
+        ("x/a.rs", "use super::X;\nuse crate::y;\n"),
+        ("y.rs", "#[cfg(test)]\nmod tests {\n    use crate::x;\n}\n"),
+        ("y/tests.rs", "use crate::x;\n"),
+    ]);
+    assert_eq!(found, [""; 0]);
+}
+
+#[test]
+fn the_list_of_resources_is_a_room() {
+    let list = ("resources/mod.rs", "pub mod users;\nfn all() { users::User; }\n");
+    let user = ("resources/users/mod.rs", "use crate::resources::all;\n");
+    assert_eq!(cycles(&[list, user]).len(), 1);
+}
+
+#[test]
+fn rules_and_handlers_are_rooms_of_their_own() {
+    let rules = ("resources/users/mod.rs", "use crate::store;\n");
+    let (state, store) = (("state.rs", "use crate::resources::users;\n"), ("store.rs", ""));
+    let handlers = ("resources/users/http.rs", "use crate::state;\nuse super::User;\n");
+    let sources = [rules, handlers, state, store].map(|(path, text)| Source::new(path, text));
+    let found = rooms(&sources);
+    assert_eq!(found[0].cycle(), None);
+    let layers = found[0].layers().concat();
+    assert_eq!(layers, ["store", "resources/users", "state", "resources/users/http"]);
+    let back = ("resources/users/mod.rs", "use crate::store;\nuse self::http::body;\n");
+    assert_eq!(cycles(&[back, handlers, state, store]).len(), 1);
+}
