@@ -12,7 +12,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches};
 
 use super::Cli;
 use super::config_file::ConfigFile;
-use super::flags::{flags, key};
+use super::flags::{flags, key, serve_command};
 
 /// A parsed command line with its settings.
 pub(super) struct ParsedArgs {
@@ -92,11 +92,6 @@ fn find_subcommand<'a>(
         (command, matches) = (found, below);
     }
     (command, matches)
-}
-
-/// Returns the `serve` command, whose flags are the keys of a configuration file.
-pub(super) fn serve_command(whole: &Command) -> &Command {
-    whole.find_subcommand("serve").unwrap_or(whole)
 }
 
 /// Returns the keys whose values the file decides, and these values as command line words. A command's flag of the

@@ -7,7 +7,7 @@ use clap::builder::ValueRange;
 use clap::{Arg, ArgAction, CommandFactory};
 
 use super::Cli;
-use super::args::{flags, key, serve_command};
+use super::flags::{flags, key, serve_command};
 
 /// What stands above the table.
 const HEAD: &str = "\

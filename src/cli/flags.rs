@@ -2,6 +2,11 @@
 
 use clap::{Arg, ArgAction, Command};
 
+/// Returns the `serve` command, whose flags are the keys of a configuration file.
+pub(super) fn serve_command(whole: &Command) -> &Command {
+    whole.find_subcommand("serve").unwrap_or(whole)
+}
+
 /// Returns the flags of a command that have a value, except `--config`.
 pub(super) fn flags(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(|flag| {
