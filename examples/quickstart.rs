@@ -15,8 +15,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use serde_json::{Value, json};
-use steward::http::server::{ServerLimits, serve};
 use steward::{Config, InitialRecords, create, router};
+use steward::{ServerLimits, serve};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 

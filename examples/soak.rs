@@ -24,10 +24,10 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use serde_json::{Value, json};
-use steward::http::server::{ServerLimits, serve};
-use steward::resources::record_registry;
-use steward::store::Progress;
+use steward::testing::resources::record_registry;
+use steward::testing::store::Progress;
 use steward::{App, Config, InitialRecords, create, router};
+use steward::{ServerLimits, serve};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;

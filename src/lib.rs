@@ -25,23 +25,16 @@
 //! # }
 //! ```
 //!
-//! # Overview
+//! # Public items
 //!
-//! [`http::server`] accepts a request, and [`http::request_layer`] adds the request id, the log line, the time limit
-//! and the handling of panics. [`http::routes`] finds the route. The route's guard, [`auth::authorize`], authenticates
-//! the caller and checks its permissions, in one snapshot of the data.
+//! - [`create`] makes a data file with its first records ([`InitialRecords`]) and opens it. It returns the running
+//!   service, an [`App`], and the ids and the API key of the new records, a [`CreatedWorkspace`].
+//! - [`Store::open`] and [`App::new`] open a data file that exists. Both fail with an [`OpenError`].
+//! - [`Config`] has the settings of the service, the same as the flags of `steward serve`.
+//! - [`router()`] returns the service as an axum router. [`serve`] serves it on a TCP listener, within [`ServerLimits`].
+//! - [`App::close`] waits for what is being written, and closes the file.
 //!
-//! The resource's handler, [`resources`]`::*::http`, then reads its response from that same snapshot, or passes a
-//! rule of [`resources`]`::*` to [`state::App::change`]. The rule runs on the writer thread of the [`store`]. There
-//! the caller is authorized again, the rule's [activity](resources::activity) entry is written and the transaction
-//! commits; only then is the response sent.
-//!
-//! A write may add a mail to the outbox. The [mail worker](mail::worker) sends it after the commit.
-//!
-//! The operator's commands ([`cli`]) are [`operator::Operation`]s. They run the same code whether the command opens
-//! the data file itself or asks the running server.
-//!
-//! `ARCHITECTURE.md` lists the modules and their allowed dependencies.
+//! The repository's `ARCHITECTURE.md` describes the modules.
 
 pub mod auth;
 pub mod blocking_pool;
@@ -73,8 +66,14 @@ pub mod store;
 pub mod time;
 pub mod trusted_proxies;
 
+#[doc(hidden)]
+pub mod testing;
+
 pub use bootstrap::{CreatedWorkspace, InitialRecords, create};
+#[doc(hidden)]
+pub use cli::main as run_cli;
 pub use config::Config;
+pub use http::server::{ServerLimits, serve};
 pub use router::router;
 pub use state::App;
-pub use store::Store;
+pub use store::{OpenError, Store};

@@ -11,7 +11,7 @@ const DECAY_MILLISECONDS: isize = 2_000;
 fn main() -> std::process::ExitCode {
     // On failure the allocator keeps its defaults and returns memory later.
     let _refused = enable_memory_return();
-    steward::cli::main()
+    steward::run_cli()
 }
 
 /// Starts a thread that returns freed memory. Without it, memory is only returned when the process allocates again.

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use axum::http::Method;
 use serde_json::json;
-use steward::config::Config;
-use steward::metrics::Metrics;
-use steward::operator::{Operation, perform};
-use steward::router::routes;
-use steward::store::Progress;
+use steward::Config;
+use steward::testing::metrics::Metrics;
+use steward::testing::operator::{Operation, perform};
+use steward::testing::router::routes;
+use steward::testing::store::Progress;
 
 use crate::support::metrics::{Numbers, is};
 use crate::support::{Workspace, eventually};

@@ -2,12 +2,12 @@
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::config::Config;
-use steward::operator::Operation;
-use steward::resources::record_registry;
-use steward::router::router;
-use steward::state::App;
-use steward::store::{PreparedRestore, Progress, Store};
+use steward::App;
+use steward::Config;
+use steward::router;
+use steward::testing::operator::Operation;
+use steward::testing::resources::record_registry;
+use steward::testing::store::{PreparedRestore, Progress, Store};
 
 use crate::activity::entries;
 use crate::api_keys::{at, make};
@@ -180,8 +180,8 @@ async fn the_pages_of_a_removed_project_are_no_obstacle() {
     let organization = workspace.made.organization_id;
     let project = workspace.made.project_id;
     // The state before the background task deletes the project's records.
-    let remove = move |tx: &mut steward::store::WriteTx<'_>| {
-        steward::resources::cascade_delete::delete_project(tx, organization, project)
+    let remove = move |tx: &mut steward::testing::store::WriteTx<'_>| {
+        steward::testing::resources::cascade_delete::delete_project(tx, organization, project)
     };
     workspace.app.store().write(remove).await.expect("removed");
     assert_eq!(rotate(&workspace).await, told(0));

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steward::operator::Operation;
-use steward::resources::members::Level;
+use steward::testing::operator::Operation;
+use steward::testing::resources::members::Level;
 
 use crate::invites::{invite, invites, with_mail};
 pub use crate::support::signup::Offer;
@@ -357,10 +357,10 @@ async fn the_operator_prints_an_invites_link() {
     let offer = Offer::of(&link);
     let body = offer.accept(&workspace.anonymous(), json!({ "first_name": "Ann" })).await.ok();
     assert_eq!(body["is_email_verified"], false, "a link does not prove the address");
-    let gone = steward::operator::perform(
+    let gone = steward::testing::operator::perform(
         &workspace.app,
         Operation::InviteLink { id },
-        steward::store::Progress::silent(),
+        steward::testing::store::Progress::silent(),
     )
     .await;
     let gone = gone.expect_err("it was used");

@@ -2,9 +2,9 @@
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::operator::Operation;
-use steward::resources::cascade_delete;
-use steward::resources::members::Level;
+use steward::testing::operator::Operation;
+use steward::testing::resources::cascade_delete;
+use steward::testing::resources::members::Level;
 
 use crate::support::{OWNER, Workspace, redacted};
 
@@ -241,7 +241,7 @@ async fn what_the_user_may_not_see_does_not_exist_as_current() {
 async fn a_removed_organization_does_not_exist_as_current_before_it_is_swept() {
     let workspace = Workspace::new().await;
     let (id, project) = second(&workspace).await;
-    let removed: steward::ids::OrganizationId = id.parse().expect("an id");
+    let removed: steward::testing::ids::OrganizationId = id.parse().expect("an id");
     let store = workspace.app.store();
     store.write(move |tx| cascade_delete::delete_organization(tx, removed)).await.expect("removed");
     let me = workspace.owner.get(ME).await.ok();

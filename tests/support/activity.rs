@@ -1,7 +1,7 @@
 //! The activity log.
 
-use steward::resources::activity::Entry;
-use steward::store::{Order, Tx, Window};
+use steward::testing::resources::activity::Entry;
+use steward::testing::store::{Order, Tx, Window};
 
 use super::Workspace;
 

@@ -12,8 +12,8 @@ use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{HeaderMap, Method};
 use jsonschema::{Draft, Registry, Validator};
 use serde_json::{Value, json};
-use steward::http::openapi::build_document;
-use steward::router::routes;
+use steward::testing::http::openapi::build_document;
+use steward::testing::router::routes;
 
 /// The URI of the document, for references in it.
 const DOCUMENT_URI: &str = "urn:steward:openapi";

@@ -15,7 +15,7 @@ use hickory_server::proto::rr::rdata::{CNAME, TXT};
 use hickory_server::proto::rr::{Name, RData, Record};
 use hickory_server::server::{Request, RequestHandler, ResponseHandler, ResponseInfo};
 use hickory_server::zone_handler::MessageResponseBuilder;
-use steward::config::Config;
+use steward::Config;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::watch;
 

@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 use serde_json::Value;
-use steward::store::{Order, Record, Tx, Window};
+use steward::testing::store::{Order, Record, Tx, Window};
 
 use super::{JSON, TestClient, TestResponse, Workspace};
 

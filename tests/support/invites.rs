@@ -1,7 +1,7 @@
 //! Invites.
 
 use serde_json::Value;
-use steward::config::Config;
+use steward::Config;
 
 use super::{TestClient, Workspace};
 

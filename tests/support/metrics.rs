@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use regex::Regex;
-use steward::state::App;
+use steward::App;
 
 use super::Workspace;
 

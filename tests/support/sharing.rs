@@ -1,15 +1,15 @@
 //! Shared dashboards and what is on them.
 
 use serde_json::{Map, Value, json};
-use steward::auth::InProject;
-use steward::ids::{DashboardId, TileId};
-use steward::resources::dashboards::insights::NewInsight;
-use steward::resources::dashboards::tiles::{self, TileStyle};
-use steward::resources::members::Membership;
-use steward::resources::projects::Project;
-use steward::resources::users;
-use steward::secret::Seed;
-use steward::store::{Tx, WriteTx};
+use steward::testing::auth::InProject;
+use steward::testing::ids::{DashboardId, TileId};
+use steward::testing::resources::dashboards::insights::NewInsight;
+use steward::testing::resources::dashboards::tiles::{self, TileStyle};
+use steward::testing::resources::members::Membership;
+use steward::testing::resources::projects::Project;
+use steward::testing::resources::users;
+use steward::testing::secret::Seed;
+use steward::testing::store::{Tx, WriteTx};
 
 use super::{OWNER, TestClient, TestResponse, Workspace};
 
@@ -62,7 +62,7 @@ pub fn place(tx: &WriteTx<'_>, workspace: &Ids) -> InProject {
     InProject { member, project: project.meta }
 }
 
-pub type Ids = (steward::ids::OrganizationId, steward::ids::ProjectId);
+pub type Ids = (steward::testing::ids::OrganizationId, steward::testing::ids::ProjectId);
 
 pub fn object(value: &Value) -> Map<String, Value> {
     value.as_object().expect("an object").clone()

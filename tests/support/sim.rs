@@ -10,8 +10,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use steward::store::file_system::{FileSystem, FsFile};
-use steward::store::{OpenError, Store};
+use steward::testing::store::file_system::{FileSystem, FsFile};
+use steward::testing::store::{OpenError, Store};
 
 const SECTOR: usize = 512;
 

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::operator::{Operation, perform};
-use steward::resources::members::Level;
-use steward::resources::{cascade_delete, domains};
-use steward::store::Progress;
+use steward::testing::operator::{Operation, perform};
+use steward::testing::resources::members::Level;
+use steward::testing::resources::{cascade_delete, domains};
+use steward::testing::store::Progress;
 
 use crate::support::activity::entries;
 use crate::support::invites::{invite, invites, with_mail};
@@ -83,14 +83,14 @@ impl Squat {
 /// Returns the log entries about memberships of an organization: the action, and the changes as `field: [before,
 /// after]`.
 fn memberships_told(workspace: &Workspace, organization: &Value) -> Vec<Value> {
-    let of_it = |entry: &steward::resources::activity::Entry| {
+    let of_it = |entry: &steward::testing::resources::activity::Entry| {
         json!(entry.meta.organization) == *organization
             && entry.fields.scope == "OrganizationMembership"
     };
     entries(workspace).iter().filter(|entry| of_it(entry)).map(told).collect()
 }
 
-fn told(entry: &steward::resources::activity::Entry) -> Value {
+fn told(entry: &steward::testing::resources::activity::Entry) -> Value {
     let mut changes = json!({});
     for change in &entry.fields.detail.changes {
         changes[&change.field] = json!([change.before, change.after]);

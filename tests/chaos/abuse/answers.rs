@@ -15,9 +15,9 @@ use futures_util::{FutureExt, StreamExt, stream};
 use http_body_util::BodyExt;
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use serde_json::{Value, json};
-use steward::config::Config;
-use steward::http::client::Peer;
-use steward::router::router;
+use steward::Config;
+use steward::router;
+use steward::testing::http::client::Peer;
 use tower::ServiceExt;
 
 use crate::support::process::{DataFolder, Server, TEST_TIMEOUT, until};

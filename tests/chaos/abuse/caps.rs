@@ -1,14 +1,14 @@
 //! Tests of the limits on what a tenant may create.
 
 use serde_json::{Value, json};
-use steward::config::{Caps, Config};
-use steward::ids::UserId;
-use steward::input::{Input, JsonObject};
-use steward::operator::Operation;
-use steward::resources::members::Level;
-use steward::resources::organizations::{self, NewOrganization};
-use steward::resources::projects::{self, NewProject};
-use steward::secret::Seed;
+use steward::testing::config::{Caps, Config};
+use steward::testing::ids::UserId;
+use steward::testing::input::{Input, JsonObject};
+use steward::testing::operator::Operation;
+use steward::testing::resources::members::Level;
+use steward::testing::resources::organizations::{self, NewOrganization};
+use steward::testing::resources::projects::{self, NewProject};
+use steward::testing::secret::Seed;
 
 use crate::support::{OWNER, TestClient, TestResponse, Workspace};
 
@@ -174,7 +174,8 @@ async fn fill(workspace: &Workspace, organizations: usize, projects: usize) {
     let added = workspace.app.operate(move |tx, now| {
         let mut rng = seed.rng();
         let named = |name: String| JsonObject::from_iter([("name".to_owned(), Value::from(name))]);
-        let owner = steward::resources::members::find(tx, first, user)?.expect("the owner");
+        let owner =
+            steward::testing::resources::members::find(tx, first, user)?.expect("the owner");
         for number in 0..projects {
             let new = NewProject::of(&named(format!("Project {number}")));
             projects::create(tx, &owner, &new, &mut rng, now)?;
@@ -185,7 +186,7 @@ async fn fill(workspace: &Workspace, organizations: usize, projects: usize) {
             let new = NewProject::of(&JsonObject::new());
             projects::create_first(tx, id, user, &new, &mut rng, now)?;
         }
-        steward::resources::users::set_current_tenant(tx, user, first, None)
+        steward::testing::resources::users::set_current_tenant(tx, user, first, None)
     });
     added.await.expect("they are added");
 }

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::extract::{Extension, State};
 use axum::routing::get;
-use steward::http::client::Peer;
-use steward::http::server::{ServerLimits, serve};
+use steward::testing::http::client::Peer;
+use steward::{ServerLimits, serve};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::{Builder, Runtime};
 

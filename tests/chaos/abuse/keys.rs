@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::config::{Config, RateLimit};
-use steward::metrics::Metrics;
-use steward::operator::Operation;
-use steward::resources::api_keys::{ApiKey, Verifiers};
-use steward::resources::members::Level;
-use steward::router::router;
-use steward::state::App;
-use steward::store::{Store, Tx};
+use steward::App;
+use steward::router;
+use steward::testing::config::{Config, RateLimit};
+use steward::testing::metrics::Metrics;
+use steward::testing::operator::Operation;
+use steward::testing::resources::api_keys::{ApiKey, Verifiers};
+use steward::testing::resources::members::Level;
+use steward::testing::store::{Store, Tx};
 
 use crate::support::api_keys::{at, make};
 use crate::support::metrics::Numbers;

@@ -8,12 +8,12 @@ use std::time::Duration;
 use futures_util::future::{join, join_all};
 use futures_util::poll;
 use serde_json::json;
-use steward::config::Config;
-use steward::fair_queue::Consumer;
-use steward::ids::{DashboardId, OrganizationId, ProjectId};
-use steward::metrics::Metrics;
-use steward::resources::dashboards::{Dashboard, Fields, Meta};
-use steward::store::{BoundedRead, Order, Table, Tx, Window};
+use steward::Config;
+use steward::testing::fair_queue::Consumer;
+use steward::testing::ids::{DashboardId, OrganizationId, ProjectId};
+use steward::testing::metrics::Metrics;
+use steward::testing::resources::dashboards::{Dashboard, Fields, Meta};
+use steward::testing::store::{BoundedRead, Order, Table, Tx, Window};
 
 use crate::support::metrics::Numbers;
 use crate::support::sharing::{Board, add_text};
@@ -189,7 +189,7 @@ async fn a_read_ends_at_the_time_limit_of_requests() {
     config.request_timeout = Duration::from_millis(20);
     let workspace = Workspace::with(config).await;
     let tx = workspace.app.store().snapshot().expect("a snapshot");
-    let endless = |tx: &BoundedRead<'_>| -> steward::error::Result<()> {
+    let endless = |tx: &BoundedRead<'_>| -> steward::testing::error::Result<()> {
         loop {
             tx.spend(1)?;
         }

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use axum::http::Method;
 use serde_json::json;
-use steward::config::Config;
-use steward::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
-use steward::mail::outbox::{Notification, OutboxMessage};
-use steward::mail::sent_log::SentMail;
-use steward::operator::Operation;
-use steward::resources::users::User;
-use steward::store::{Order, Tx, Window, WriteTx};
-use steward::time::{ManualClock, Timestamp};
+use steward::Config;
+use steward::testing::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
+use steward::testing::mail::outbox::{Notification, OutboxMessage};
+use steward::testing::mail::sent_log::SentMail;
+use steward::testing::operator::Operation;
+use steward::testing::resources::users::User;
+use steward::testing::store::{Order, Tx, Window, WriteTx};
+use steward::testing::time::{ManualClock, Timestamp};
 use uuid::Uuid;
 
 use crate::support::dns::{Dns, Reply};
@@ -52,7 +52,7 @@ fn letter(
 
 async fn write(
     workspace: &Workspace,
-    rule: impl Fn(&mut WriteTx<'_>) -> steward::error::Result<()> + Send + 'static,
+    rule: impl Fn(&mut WriteTx<'_>) -> steward::testing::error::Result<()> + Send + 'static,
 ) {
     workspace.app.store().write(rule).await.expect("written");
 }

@@ -1,15 +1,15 @@
 //! Tests that a removed member's permissions and invites are deleted, a limited number of them in one transaction.
 
 use serde_json::{Value, json};
-use steward::error::Result;
-use steward::ids::DashboardId;
-use steward::operator::{Operation, perform};
-use steward::resources::access_controls::levels::AccessLevel;
-use steward::resources::access_controls::rules::AccessRule;
-use steward::resources::cascade_delete::{self, PendingDeletion};
-use steward::resources::members::{self, Level, Membership};
-use steward::resources::users;
-use steward::store::{Order, Progress, Record, Tx, Window};
+use steward::testing::error::Result;
+use steward::testing::ids::DashboardId;
+use steward::testing::operator::{Operation, perform};
+use steward::testing::resources::access_controls::levels::AccessLevel;
+use steward::testing::resources::access_controls::rules::AccessRule;
+use steward::testing::resources::cascade_delete::{self, PendingDeletion};
+use steward::testing::resources::members::{self, Level, Membership};
+use steward::testing::resources::users;
+use steward::testing::store::{Order, Progress, Record, Tx, Window};
 
 use crate::support::dashboards::make;
 use crate::support::invites::{invite, invites};

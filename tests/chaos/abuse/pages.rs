@@ -5,12 +5,12 @@ use std::sync::mpsc;
 use futures_util::future::{join, join_all};
 use futures_util::poll;
 use serde_json::{Value, json};
-use steward::config::Config;
-use steward::error::Result;
-use steward::fair_queue::Consumer;
-use steward::metrics::Metrics;
-use steward::state::PageKey;
-use steward::store::BoundedRead;
+use steward::Config;
+use steward::testing::error::Result;
+use steward::testing::fair_queue::Consumer;
+use steward::testing::metrics::Metrics;
+use steward::testing::state::PageKey;
+use steward::testing::store::BoundedRead;
 
 use crate::support::metrics::Numbers;
 use crate::support::sharing::Board;
@@ -170,7 +170,7 @@ async fn a_page_is_rendered_anew_when_what_it_shows_changes_and_only_then() {
 }
 
 fn key(workspace: &Workspace, version: u64) -> PageKey {
-    let dashboard = (workspace.made.project_id, steward::ids::DashboardId(1));
+    let dashboard = (workspace.made.project_id, steward::testing::ids::DashboardId(1));
     PageKey { generation: 0, dashboard, version, html: None }
 }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::operator::Operation;
-use steward::resources::members::Level;
-use steward::router::routes;
-use steward::store::Table;
+use steward::testing::operator::Operation;
+use steward::testing::resources::members::Level;
+use steward::testing::router::routes;
+use steward::testing::store::Table;
 
 use crate::support::batch_exports::to;
 use crate::support::{OWNER, TestClient, TestResponse, Workspace};

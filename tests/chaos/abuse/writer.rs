@@ -4,15 +4,15 @@ use std::sync::{Arc, Mutex, mpsc};
 
 use futures_util::FutureExt;
 use serde_json::{Value, json};
-use steward::error::Result;
-use steward::fair_queue::Consumer;
-use steward::idempotency::{
+use steward::testing::error::Result;
+use steward::testing::fair_queue::Consumer;
+use steward::testing::idempotency::{
     self, IdempotencyRequest, IdempotentResponse, MAX_RESPONSES_PER_REQUESTER, StoredBodyPart,
     StoredObjectRef, StoredResponse,
 };
-use steward::ids::RequesterId;
-use steward::store::{Store, Tx, WriteTx};
-use steward::time::Timestamp;
+use steward::testing::ids::RequesterId;
+use steward::testing::store::{Store, Tx, WriteTx};
+use steward::testing::time::Timestamp;
 
 use crate::support::dashboards::make;
 use crate::support::idempotency::{post_once, stored};

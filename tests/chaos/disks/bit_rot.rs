@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use steward::config::Config;
-use steward::resources::record_registry;
-use steward::store::{OpenError, Order, Raw, Store, Table};
-use steward::time::{Clock, ManualClock, Timestamp};
+use steward::Config;
+use steward::testing::resources::record_registry;
+use steward::testing::store::{OpenError, Order, Raw, Store, Table};
+use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::support::day::{REQUESTS, SampleWorkload};
 use crate::support::sim::{self, DiskState, SimFileSystem, TestRng};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use steward::config::Config;
+use steward::Config;
 
 use crate::disks::power_cuts::dump;
 use crate::support::day::{QUICK_REQUESTS, SampleWorkload};

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use blake3::Hash;
-use steward::config::Config;
-use steward::resources::record_registry;
-use steward::store::{Order, Progress, Raw, Store, Table, beside};
+use steward::Config;
+use steward::testing::resources::record_registry;
+use steward::testing::store::{Order, Progress, Raw, Store, Table, beside};
 
 use crate::support::day::{REQUESTS, SampleWorkload};
 use crate::support::sim::{self, Access, DiskState, EIO, Event, Fault, SimFileSystem, TestRng};

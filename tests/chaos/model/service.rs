@@ -9,13 +9,13 @@ use std::time::Duration;
 use axum::http::Method;
 use serde_json::{Value, json};
 use steward::App;
-use steward::ids::UserUuid;
-use steward::operator::{Operation, perform};
-use steward::resources::members::Level;
-use steward::resources::{members, record_registry, users};
-use steward::router::router;
-use steward::store::{PreparedRestore, Progress, Store, Tx};
-use steward::time::ManualClock;
+use steward::router;
+use steward::testing::ids::UserUuid;
+use steward::testing::operator::{Operation, perform};
+use steward::testing::resources::members::Level;
+use steward::testing::resources::{members, record_registry, users};
+use steward::testing::store::{PreparedRestore, Progress, Store, Tx};
+use steward::testing::time::ManualClock;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -324,8 +324,8 @@ impl Service {
         let people = &self.names.lock().expect("no panic").people;
         let uuid: UserUuid = people[whom].parse().expect("a UUID");
         let user = tx.lookup(&users::BY_UUID, &uuid).expect("read");
-        let id = steward::ids::ProjectId(u64::try_from(step.at).expect("few"));
-        let project = steward::resources::projects::find_by_id(&*tx, id).expect("read");
+        let id = steward::testing::ids::ProjectId(u64::try_from(step.at).expect("few"));
+        let project = steward::testing::resources::projects::find_by_id(&*tx, id).expect("read");
         let found = user.zip(project).and_then(|(user, project)| {
             members::find(&*tx, project.organization, user).expect("read")
         });

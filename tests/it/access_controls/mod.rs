@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::config::Config;
-use steward::ids::{ProjectId, UserId};
-use steward::operator::Operation;
-use steward::resources::members::Level;
-use steward::resources::projects::grants::{self, GrantLevel};
-use steward::time::{Clock, ManualClock, Timestamp};
+use steward::Config;
+use steward::testing::ids::{ProjectId, UserId};
+use steward::testing::operator::Operation;
+use steward::testing::resources::members::Level;
+use steward::testing::resources::projects::grants::{self, GrantLevel};
+use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::projects::column;
 use crate::support::{OWNER, TestClient, Workspace};

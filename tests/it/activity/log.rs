@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steward::config::Config;
-use steward::operator::Operation;
-use steward::resources::members::Level;
-use steward::time::{Clock, ManualClock, Timestamp};
+use steward::Config;
+use steward::testing::operator::Operation;
+use steward::testing::resources::members::Level;
+use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::dashboards::{embedded, make};
 use crate::support::{OWNER, TestClient, Workspace};

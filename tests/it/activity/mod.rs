@@ -7,10 +7,10 @@ mod secrets;
 mod visibility;
 
 use serde_json::{Value, json};
-use steward::operator::Operation;
-use steward::resources::activity::{Entry, NO_ORGANIZATION};
-use steward::resources::members::Level;
-use steward::store::{Order, Tx, Window};
+use steward::testing::operator::Operation;
+use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
+use steward::testing::resources::members::Level;
+use steward::testing::store::{Order, Tx, Window};
 
 use crate::dashboards::make;
 pub use crate::support::activity::entries;
@@ -570,7 +570,8 @@ async fn a_change_and_its_entry_are_in_the_same_commit() {
         let done = changing.is_finished();
         let tx = workspace.app.store().snapshot().expect("a snapshot");
         let organization = workspace.made.organization_id;
-        let found = tx.get::<steward::resources::organizations::Organization>(&organization);
+        let found =
+            tx.get::<steward::testing::resources::organizations::Organization>(&organization);
         let name = found.expect("the organization").fields.name;
         let last = Window { offset: 0, limit: 1, order: Order::Descending };
         let mut logged = None;

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use serde_json::json;
-use steward::config::Config;
-use steward::ids::{ActivityId, OrganizationId, UserId};
-use steward::resources::activity::{Detail, Entry, Fields, Meta};
-use steward::state::App;
-use steward::store::Store;
-use steward::time::{Clock, ManualClock, Timestamp};
+use steward::App;
+use steward::Config;
+use steward::Store;
+use steward::testing::ids::{ActivityId, OrganizationId, UserId};
+use steward::testing::resources::activity::{Detail, Entry, Fields, Meta};
+use steward::testing::time::{Clock, ManualClock, Timestamp};
 use uuid::Uuid;
 
 use crate::activity::entries;
@@ -120,7 +120,7 @@ async fn a_start_removes_what_grew_old_meanwhile_and_without_a_limit_nothing_goe
     let tx = || app.store().snapshot().expect("a snapshot");
     let organization = workspace.made.organization_id;
     eventually("old entries are deleted", || {
-        use steward::store::{Order, Tx, Window};
+        use steward::testing::store::{Order, Tx, Window};
         let mut items = Vec::new();
         let all = Window::all(Order::Ascending);
         let read = tx().scan::<Entry, _>(&organization, all, |row| {

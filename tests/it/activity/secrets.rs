@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::operator::Operation;
-use steward::resources::activity::{Entry, NO_ORGANIZATION};
-use steward::resources::members::Level;
-use steward::router::routes;
+use steward::testing::operator::Operation;
+use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
+use steward::testing::resources::members::Level;
+use steward::testing::router::routes;
 
 use crate::activity::entries;
 use crate::signup::Offer;

@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config as Cases, TestRunner};
 use serde_json::{Value, json};
-use steward::operator::Operation;
-use steward::resources::activity::Entry;
-use steward::resources::members::Level;
+use steward::testing::operator::Operation;
+use steward::testing::resources::activity::Entry;
+use steward::testing::resources::members::Level;
 
 use crate::activity::entries;
 use crate::activity::log::{logs, told, walked};
@@ -192,10 +192,10 @@ async fn what_happened_in_a_removed_project_is_left_to_admins() {
         assert_eq!(log, told);
         // The entries stay hidden after the project's records are deleted.
         eventually("the records are deleted", || {
-            use steward::resources::dashboards::Dashboard;
-            use steward::store::Tx;
+            use steward::testing::resources::dashboards::Dashboard;
+            use steward::testing::store::Tx;
             let tx = workspace.app.store().snapshot().expect("a snapshot");
-            let of = steward::ids::ProjectId(made["id"].as_u64().expect("an id"));
+            let of = steward::testing::ids::ProjectId(made["id"].as_u64().expect("an id"));
             (tx.count::<Dashboard>(&of).expect("a count") == 0).then_some(())
         })
         .await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steward::resources::members::Level;
+use steward::testing::resources::members::Level;
 
 use crate::api_keys::limits::World;
 use crate::api_keys::{CURRENT, ME, at, holder, make};

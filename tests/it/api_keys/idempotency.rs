@@ -3,7 +3,7 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use steward::idempotency::StoredResponse;
+use steward::testing::idempotency::StoredResponse;
 
 use crate::api_keys::limits::{PLACES, SCOPES, World};
 use crate::api_keys::{CURRENT, KEYS, ME, at, holder, make, standing};

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steward::operator::Operation;
-use steward::resources::members::Level;
-use steward::time::ManualClock;
+use steward::testing::operator::Operation;
+use steward::testing::resources::members::Level;
+use steward::testing::time::ManualClock;
 
 use crate::api_keys::{CURRENT, KEYS, ME, at, holder, make, standing};
 use crate::support::{OWNER, TestClient, Workspace};

@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::config::Config;
-use steward::resources::members::Level;
-use steward::time::{Clock, ManualClock, Timestamp};
+use steward::Config;
+use steward::testing::resources::members::Level;
+use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 pub use crate::support::api_keys::{KEYS, at, make};
 use crate::support::{OWNER, TestClient, Workspace};

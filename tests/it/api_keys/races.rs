@@ -2,8 +2,8 @@
 
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
-use steward::resources::api_keys::{ApiKey, Verifiers};
-use steward::store::Tx;
+use steward::testing::resources::api_keys::{ApiKey, Verifiers};
+use steward::testing::store::Tx;
 
 use crate::api_keys::{CURRENT, KEYS, ME, at, holder, make, standing};
 use crate::support::{OWNER, TestClient, TestResponse, Workspace};

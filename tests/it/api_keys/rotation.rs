@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use steward::config::Config;
-use steward::operator::Operation;
-use steward::resources::api_keys::{ApiKey, Grantors, Verifiers, find_hash};
-use steward::resources::api_keys::{TagKey, parse_key};
-use steward::resources::members::Level;
-use steward::router::router;
-use steward::secret::Purpose;
-use steward::state::App;
-use steward::store::{Store, Tx};
-use steward::time::{Clock, ManualClock, Timestamp};
+use steward::App;
+use steward::Config;
+use steward::router;
+use steward::testing::operator::Operation;
+use steward::testing::resources::api_keys::{ApiKey, Grantors, Verifiers, find_hash};
+use steward::testing::resources::api_keys::{TagKey, parse_key};
+use steward::testing::resources::members::Level;
+use steward::testing::secret::Purpose;
+use steward::testing::store::{Store, Tx};
+use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::api_keys::{BEGAN, CURRENT, KEYS, ME, at, holder, make, standing};
 use crate::support::{OWNER, TestClient, Workspace};
@@ -54,8 +54,8 @@ async fn the_last_use_of_a_key_outlives_a_roll() {
     let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
     let id = serde_json::from_value(key["id"].clone()).expect("an id");
     let now = Timestamp::from_micros(1_600_000_000_000_000);
-    let used = move |tx: &mut steward::store::WriteTx<'_>| {
-        steward::resources::api_keys::record_use(tx, id, now)
+    let used = move |tx: &mut steward::testing::store::WriteTx<'_>| {
+        steward::testing::resources::api_keys::record_use(tx, id, now)
     };
     workspace.app.store().write(used).await.expect("recorded");
     let rolled = roll(&workspace.owner, &key, 0).await;

@@ -7,9 +7,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Cases, TestCaseError, TestRunner};
 use serde_json::{Value, json};
-use steward::ids::UserId;
-use steward::resources::api_keys::list;
-use steward::time::Timestamp;
+use steward::testing::ids::UserId;
+use steward::testing::resources::api_keys::list;
+use steward::testing::time::Timestamp;
 
 use crate::api_keys::limits::World;
 use crate::api_keys::{CURRENT, KEYS, at, holder, make};

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde_json::json;
-use steward::operator::Operation;
-use steward::resources::activity::NO_ORGANIZATION;
-use steward::resources::members::Level;
+use steward::testing::operator::Operation;
+use steward::testing::resources::activity::NO_ORGANIZATION;
+use steward::testing::resources::members::Level;
 
 use crate::activity::entries;
 use crate::api_keys::{KEYS, ME, at, holder, make, standing};

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::auth::{PathTarget, Requirements};
-use steward::http::routes::RouteSpec;
-use steward::operator::Operation;
-use steward::resources::members::Level;
-use steward::router::routes;
+use steward::testing::auth::{PathTarget, Requirements};
+use steward::testing::http::routes::RouteSpec;
+use steward::testing::operator::Operation;
+use steward::testing::resources::members::Level;
+use steward::testing::router::routes;
 
 use crate::batch_exports;
 use crate::support::dns::Dns;

@@ -5,13 +5,13 @@ use std::time::Duration;
 use axum::http::Method;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use steward::config::Config;
-use steward::operator::{Operation, perform};
-use steward::resources::members::Level;
-use steward::router::router;
-use steward::state::App;
-use steward::store::{Progress, Store};
-use steward::time::{Clock, ManualClock, Timestamp};
+use steward::App;
+use steward::Config;
+use steward::router;
+use steward::testing::operator::{Operation, perform};
+use steward::testing::resources::members::Level;
+use steward::testing::store::{Progress, Store};
+use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::support::{OWNER, TestClient, TestResponse, Workspace};
 

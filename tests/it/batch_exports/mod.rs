@@ -8,7 +8,7 @@ mod states;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::resources::members::Level;
+use steward::testing::resources::members::Level;
 
 use crate::domains::entries_about;
 pub use crate::support::batch_exports::{nowhere, with};

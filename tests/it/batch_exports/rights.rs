@@ -2,11 +2,11 @@
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::ids::{OrganizationId, ProjectId};
-use steward::resources::batch_exports::{BatchExport, Secrets};
-use steward::resources::cascade_delete::{self, PendingDeletion};
-use steward::resources::members::Level;
-use steward::store::{Key, Order, Record, Tx, Window};
+use steward::testing::ids::{OrganizationId, ProjectId};
+use steward::testing::resources::batch_exports::{BatchExport, Secrets};
+use steward::testing::resources::cascade_delete::{self, PendingDeletion};
+use steward::testing::resources::members::Level;
+use steward::testing::store::{Key, Order, Record, Tx, Window};
 
 use crate::batch_exports::list_of;
 use crate::support::batch_exports::nowhere;

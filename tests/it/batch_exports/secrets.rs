@@ -1,10 +1,12 @@
 //! Tests that secrets of destinations are stored, updated, and never shown.
 
 use serde_json::{Value, json};
-use steward::ids::BatchExportId;
-use steward::input::{self, Parsed};
-use steward::resources::batch_exports::{BatchExport, BatchExportFields, PatchBody, Secrets};
-use steward::store::{Order, Record, Table, Tx, Window};
+use steward::testing::ids::BatchExportId;
+use steward::testing::input::{self, Parsed};
+use steward::testing::resources::batch_exports::{
+    BatchExport, BatchExportFields, PatchBody, Secrets,
+};
+use steward::testing::store::{Order, Record, Table, Tx, Window};
 
 use crate::batch_exports::destinations::{public, services};
 use crate::batch_exports::{add, list_of, with};
@@ -101,7 +103,7 @@ async fn secrets_are_nowhere_but_where_they_are_kept() {
     assert!(all.len() > 10, "{all:?}");
     for table in Table::ALL.iter().filter(|table| **table != Table::BatchExportSecrets) {
         let tx = workspace.app.store().snapshot().expect("a snapshot");
-        let walked = steward::store::Raw::raw_walk(
+        let walked = steward::testing::store::Raw::raw_walk(
             &*tx,
             *table,
             &[],

@@ -1,8 +1,8 @@
 //! Tests of pausing and unpausing.
 
 use serde_json::{Value, json};
-use steward::config::Config;
-use steward::time::{Clock, ManualClock, Timestamp};
+use steward::Config;
+use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::batch_exports::{add, with};
 use crate::domains::entries_about;

@@ -8,10 +8,10 @@ use axum::body::Body;
 use axum::http::Method;
 use futures_util::stream;
 use serde_json::{Value, json};
-use steward::config::Config;
-use steward::operator::Operation;
-use steward::resources::members::Level;
-use steward::time::{Clock, ManualClock, Timestamp};
+use steward::Config;
+use steward::testing::operator::Operation;
+use steward::testing::resources::members::Level;
+use steward::testing::time::{Clock, ManualClock, Timestamp};
 use tokio::sync::oneshot;
 
 use crate::dashboards::make;

@@ -4,8 +4,8 @@
 use axum::http::Method;
 use axum::http::header::ALLOW;
 use serde_json::{Value, json};
-use steward::operator::Operation;
-use steward::resources::members::Level;
+use steward::testing::operator::Operation;
+use steward::testing::resources::members::Level;
 
 use crate::dashboards::access::{BEGAN, Scene, minute};
 use crate::dashboards::{embedded, make};

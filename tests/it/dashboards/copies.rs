@@ -1,8 +1,8 @@
 //! Dashboards created as copies of others.
 
 use serde_json::{Value, json};
-use steward::resources::access_controls::levels::AccessLevel;
-use steward::resources::members::Level;
+use steward::testing::resources::access_controls::levels::AccessLevel;
+use steward::testing::resources::members::Level;
 
 use crate::dashboards::{at_the_moment, detail, make};
 use crate::support::{TestClient, Workspace};

@@ -1,7 +1,7 @@
 //! Restriction and privilege levels of dashboards, and private projects.
 
 use serde_json::{Value, json};
-use steward::resources::members::Level;
+use steward::testing::resources::members::Level;
 
 use crate::dashboards::make;
 use crate::support::{TestClient, Workspace};

@@ -12,8 +12,8 @@ mod templates;
 
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
-use steward::config::Config;
-use steward::time::{Clock, ManualClock, Timestamp};
+use steward::Config;
+use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 pub use crate::support::dashboards::make;
 use crate::support::{TestClient, Workspace};

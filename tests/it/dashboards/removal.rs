@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use axum::http::header::ALLOW;
 use serde_json::{Value, json};
-use steward::ids::{DashboardId, InsightId};
-use steward::resources::cascade_delete;
-use steward::resources::dashboards::Dashboard;
-use steward::resources::dashboards::deletions::{self, Deletion};
-use steward::resources::dashboards::insights::Insight;
-use steward::resources::dashboards::texts::Text;
-use steward::resources::dashboards::tiles::Tile;
-use steward::resources::members::Level;
-use steward::store::{Order, Record, Tx, Window};
-use steward::time::Timestamp;
+use steward::testing::ids::{DashboardId, InsightId};
+use steward::testing::resources::cascade_delete;
+use steward::testing::resources::dashboards::Dashboard;
+use steward::testing::resources::dashboards::deletions::{self, Deletion};
+use steward::testing::resources::dashboards::insights::Insight;
+use steward::testing::resources::dashboards::texts::Text;
+use steward::testing::resources::dashboards::tiles::Tile;
+use steward::testing::resources::members::Level;
+use steward::testing::store::{Order, Record, Tx, Window};
+use steward::testing::time::Timestamp;
 
 use crate::dashboards::{at_the_moment, detail, embedded, item, make};
 use crate::support::{Workspace, with_clock};

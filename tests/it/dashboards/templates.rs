@@ -1,11 +1,11 @@
 //! Dashboards created from built-in templates.
 
 use serde_json::{Value, json};
-use steward::ids::UserId;
-use steward::resources::access_controls::levels::AccessLevel;
-use steward::resources::access_controls::rules::AccessRule;
-use steward::resources::members::Level;
-use steward::time::Timestamp;
+use steward::testing::ids::UserId;
+use steward::testing::resources::access_controls::levels::AccessLevel;
+use steward::testing::resources::access_controls::rules::AccessRule;
+use steward::testing::resources::members::Level;
+use steward::testing::time::Timestamp;
 
 use crate::dashboards::{at_the_moment, detail, item, make};
 use crate::support::{TestClient, Workspace};

@@ -5,11 +5,11 @@ use std::time::Duration;
 use axum::http::Method;
 use hickory_server::net::xfer::Protocol;
 use serde_json::{Value, json};
-use steward::config::Config;
-use steward::ids::DomainId;
-use steward::resources::domains;
-use steward::resources::members::Level;
-use steward::time::Timestamp;
+use steward::Config;
+use steward::testing::ids::DomainId;
+use steward::testing::resources::domains;
+use steward::testing::resources::members::Level;
+use steward::testing::time::Timestamp;
 
 use crate::domains::{add, entries_about};
 use crate::support::JSON;

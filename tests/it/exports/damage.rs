@@ -5,8 +5,8 @@ use std::io::{self, BufReader, Read};
 
 use proptest::prelude::*;
 use serde_json::json;
-use steward::bootstrap;
-use steward::store::Progress;
+use steward::testing::bootstrap;
+use steward::testing::store::Progress;
 
 use crate::exports::{Everything, export, import};
 use crate::support::Workspace;

@@ -11,17 +11,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::bootstrap;
-use steward::config::Config;
-use steward::ids::{OutboxMessageId, ProjectId, UserId};
-use steward::mail::sent_log::SentMail;
-use steward::operator::Operation;
-use steward::resources::cascade_delete::PendingDeletion;
-use steward::resources::members::Level;
-use steward::resources::record_registry;
-use steward::router::{router, routes};
-use steward::state::App;
-use steward::store::{
+use steward::App;
+use steward::Config;
+use steward::testing::bootstrap;
+use steward::testing::ids::{OutboxMessageId, ProjectId, UserId};
+use steward::testing::mail::sent_log::SentMail;
+use steward::testing::operator::Operation;
+use steward::testing::resources::cascade_delete::PendingDeletion;
+use steward::testing::resources::members::Level;
+use steward::testing::resources::record_registry;
+use steward::testing::router::{router, routes};
+use steward::testing::store::{
     ExportOptions, Imported, OpenError, PreparedRestore, Progress, Store, Table, receive,
 };
 use uuid::Uuid;
@@ -197,7 +197,7 @@ impl Everything {
         let store = self.workspace.app.store().clone();
         eventually("the key's use is recorded", || {
             let tx = store.snapshot().ok()?;
-            let uses: Vec<steward::resources::api_keys::ApiKeyUse> = all(&tx);
+            let uses: Vec<steward::testing::resources::api_keys::ApiKeyUse> = all(&tx);
             (!uses.is_empty()).then_some(())
         })
         .await;
@@ -216,7 +216,7 @@ impl Everything {
             user: Some(UserId(1)),
         };
         let sweep = PendingDeletion::Project(organization, ProjectId(999));
-        let put = move |tx: &mut steward::store::WriteTx<'_>| {
+        let put = move |tx: &mut steward::testing::store::WriteTx<'_>| {
             tx.put(&sent)?;
             tx.put(&sweep)
         };
@@ -224,8 +224,8 @@ impl Everything {
     }
 }
 
-fn all<R: steward::store::Record>(tx: &steward::store::Snapshot) -> Vec<R> {
-    use steward::store::{Order, Tx, Window};
+fn all<R: steward::testing::store::Record>(tx: &steward::testing::store::Snapshot) -> Vec<R> {
+    use steward::testing::store::{Order, Tx, Window};
     let mut found = Vec::new();
     let read = tx.scan::<R, _>(&(), Window::all(Order::Ascending), |row| {
         found.push(row.into_record()?);
@@ -433,7 +433,8 @@ async fn without_secrets_nothing_old_opens_anything_and_all_else_is_there() {
         expires_in: None,
         existing: false,
     };
-    let made = steward::operator::perform(&app, wanted, Progress::silent()).await.expect("a key");
+    let made =
+        steward::testing::operator::perform(&app, wanted, Progress::silent()).await.expect("a key");
     let caller = TestClient::of(routes, made["value"].as_str().expect("a value"));
     let names = |list: Value| -> Vec<Value> {
         list["results"].as_array().expect("a list").iter().map(|one| one["name"].clone()).collect()

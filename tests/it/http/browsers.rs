@@ -4,7 +4,7 @@ use std::io::Read;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::config::Config;
+use steward::Config;
 
 use crate::support::{TestResponse, Workspace};
 

@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 use serde_json::json;
-use steward::router::routes;
+use steward::testing::router::routes;
 
 use crate::support::Workspace;
 

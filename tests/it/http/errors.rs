@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::http::Method;
 use axum::http::header::{ALLOW, CONTENT_TYPE};
 use serde_json::{Value, json};
-use steward::router::routes;
+use steward::testing::router::routes;
 
 use crate::dashboards::make;
 use crate::support::{JSON, OWNER, TestClient, TestResponse, Workspace};

@@ -3,10 +3,10 @@
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::operator::Operation;
-use steward::resources::api_keys::record_use;
-use steward::resources::members::Level;
-use steward::time::Timestamp;
+use steward::testing::operator::Operation;
+use steward::testing::resources::api_keys::record_use;
+use steward::testing::resources::members::Level;
+use steward::testing::time::Timestamp;
 
 use crate::activity::entries;
 use crate::api_keys::{CURRENT, KEYS, at};

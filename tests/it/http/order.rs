@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 use serde_json::json;
-use steward::resources::members::Level;
+use steward::testing::resources::members::Level;
 
 use crate::dashboards::make;
 use crate::http::errors::{NO_ACCESS, READ_ONLY};

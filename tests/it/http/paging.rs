@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Cases, TestCaseError, TestRunner};
 use serde_json::{Value, json};
-use steward::config::Config;
+use steward::Config;
 
 use crate::support::Workspace;
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use axum::http::Method;
 use serde_json::json;
-use steward::config::{Config, RateLimit};
-use steward::resources::members::Level;
-use steward::time::{Clock, ManualClock, Timestamp};
+use steward::testing::config::{Config, RateLimit};
+use steward::testing::resources::members::Level;
+use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::support::JSON;
 use crate::support::{OWNER, TestClient, TestResponse, Workspace};

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::config::Config;
-use steward::idempotency::{StoredBodyPart, StoredResponse};
-use steward::resources::members::Level;
-use steward::time::{Clock, ManualClock, Timestamp};
+use steward::Config;
+use steward::testing::idempotency::{StoredBodyPart, StoredResponse};
+use steward::testing::resources::members::Level;
+use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::activity::entries;
 use crate::api_keys::{KEYS, at};

@@ -7,8 +7,8 @@ use axum::body::Body;
 use axum::http::Method;
 use futures_util::stream;
 use serde_json::{Value, json};
-use steward::idempotency::StoredResponse;
-use steward::resources::members::Level;
+use steward::testing::idempotency::StoredResponse;
+use steward::testing::resources::members::Level;
 
 use crate::api_keys::limits::{World, text};
 use crate::api_keys::{CURRENT, at};

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steward::config::Config;
-use steward::idempotency::{StoredBodyPart, StoredResponse};
-use steward::state::App;
-use steward::store::Store;
-use steward::time::{Clock, ManualClock, Timestamp};
+use steward::App;
+use steward::Config;
+use steward::Store;
+use steward::testing::idempotency::{StoredBodyPart, StoredResponse};
+use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::idempotency::{is_replayed, post_once, stored};
 use crate::support::{Workspace, eventually};
@@ -83,7 +83,7 @@ async fn a_start_forgets_what_grew_old_meanwhile_in_pieces() {
     let app = App::new(store, at(&clock)).expect("a service");
     let reopened = || app.store().snapshot().expect("a snapshot");
     eventually("expired responses are deleted", || {
-        use steward::store::{Order, Tx, Window};
+        use steward::testing::store::{Order, Tx, Window};
         let (tx, mut left) = (reopened(), 0);
         let count = tx.scan::<StoredResponse, _>(&(), Window::all(Order::Ascending), |_| {
             left += 1;

@@ -1,7 +1,7 @@
 //! Tests of the private projects in an invite: the format, and which levels a member may grant.
 
 use serde_json::{Value, json};
-use steward::resources::members::Level;
+use steward::testing::resources::members::Level;
 
 use crate::invites::{invite, invites};
 use crate::support::{TestClient, Workspace};

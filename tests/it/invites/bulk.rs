@@ -1,7 +1,7 @@
 //! Tests of creating several invites in one request: either all of them or none.
 
 use serde_json::{Value, json};
-use steward::resources::members::Level;
+use steward::testing::resources::members::Level;
 
 use crate::invites::{invites, listed};
 use crate::support::{OWNER, Workspace};

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use mail_parser::MimeHeaders;
 use serde_json::{Value, json};
-use steward::config::Config;
-use steward::resources::members::Level;
+use steward::Config;
+use steward::testing::resources::members::Level;
 
 use crate::invites::{invite, invites};
 use crate::signup::Offer;
@@ -83,7 +83,9 @@ async fn an_invite_reaches_its_address_and_its_token_proves_it() {
     );
     // The token in the mail differs from the one in the operator's link.
     let by_hand = workspace
-        .run_operation(steward::operator::Operation::InviteLink { id: id.parse().expect("an id") })
+        .run_operation(steward::testing::operator::Operation::InviteLink {
+            id: id.parse().expect("an id"),
+        })
         .await;
     assert_ne!(Offer::of(&by_hand).token, offer.token);
     let body = offer.accept(&workspace.anonymous(), json!({ "first_name": "Ann" })).await.ok();
@@ -160,7 +162,7 @@ async fn those_who_run_the_organization_hear_of_who_joins() {
     workspace.member("mia", Level::Member).await;
     let off = workspace.member("off", Level::Owner).await;
     workspace
-        .run_operation(steward::operator::Operation::UserSetActive {
+        .run_operation(steward::testing::operator::Operation::UserSetActive {
             email: "off@corp.example".to_owned(),
             active: false,
         })

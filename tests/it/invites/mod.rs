@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::resources::members::Level;
+use steward::testing::resources::members::Level;
 
 pub use crate::support::invites::{invite, invites, listed, with_mail};
 use crate::support::{OWNER, Workspace, redacted, with_clock};

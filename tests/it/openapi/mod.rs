@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::router::routes;
+use steward::testing::router::routes;
 
 use crate::support::Workspace;
 use crate::support::contract::contract;

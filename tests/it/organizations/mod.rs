@@ -4,8 +4,8 @@ mod removal;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::operator::Operation;
-use steward::resources::members::Level;
+use steward::testing::operator::Operation;
+use steward::testing::resources::members::Level;
 
 use crate::support::{OWNER, Workspace, redacted};
 

@@ -5,22 +5,22 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
-use steward::ids::{CollaboratorId, DashboardId, OrganizationId, ProjectId, UserId};
-use steward::operator::Operation;
-use steward::resources::access_controls::levels::AccessLevel;
-use steward::resources::access_controls::rules::{self, AccessRule};
-use steward::resources::activity::{Entry, NO_ORGANIZATION};
-use steward::resources::cascade_delete::{self, PendingDeletion};
-use steward::resources::collaborators::{self, Collaborator};
-use steward::resources::dashboards::deletions::Deletion;
-use steward::resources::dashboards::tiles::Tile;
-use steward::resources::dashboards::{Dashboard, Details};
-use steward::resources::members::{Level, Membership};
-use steward::resources::projects::grants::{self, Grant};
-use steward::resources::projects::{Project, Settings};
-use steward::resources::sharing::Sharing;
-use steward::resources::users;
-use steward::store::{Key, Order, Raw, Record, Table, Tx, Window};
+use steward::testing::ids::{CollaboratorId, DashboardId, OrganizationId, ProjectId, UserId};
+use steward::testing::operator::Operation;
+use steward::testing::resources::access_controls::levels::AccessLevel;
+use steward::testing::resources::access_controls::rules::{self, AccessRule};
+use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
+use steward::testing::resources::cascade_delete::{self, PendingDeletion};
+use steward::testing::resources::collaborators::{self, Collaborator};
+use steward::testing::resources::dashboards::deletions::Deletion;
+use steward::testing::resources::dashboards::tiles::Tile;
+use steward::testing::resources::dashboards::{Dashboard, Details};
+use steward::testing::resources::members::{Level, Membership};
+use steward::testing::resources::projects::grants::{self, Grant};
+use steward::testing::resources::projects::{Project, Settings};
+use steward::testing::resources::sharing::Sharing;
+use steward::testing::resources::users;
+use steward::testing::store::{Key, Order, Raw, Record, Table, Tx, Window};
 
 use crate::dashboards::access::Scene;
 use crate::support::{OWNER, TestClient, Workspace};
@@ -234,13 +234,14 @@ async fn a_large_project_is_swept_piece_by_piece_and_the_file_is_sound_between()
     let dashboards = workspace.app.store();
     let template = {
         let tx = dashboards.snapshot().expect("a snapshot");
-        let keys = tx.keys(&steward::resources::dashboards::BY_NAME, &project, 1).expect("keys");
+        let keys =
+            tx.keys(&steward::testing::resources::dashboards::BY_NAME, &project, 1).expect("keys");
         tx.get::<Dashboard>(&keys[0]).expect("a dashboard")
     };
     let many = dashboards.write(move |tx| {
         for number in 1_000..2_100 {
             let mut dashboard = template.clone();
-            dashboard.meta.id = steward::ids::DashboardId(number);
+            dashboard.meta.id = steward::testing::ids::DashboardId(number);
             dashboard.meta.detailed = false;
             dashboard.fields.id = dashboard.meta.id;
             tx.put(&dashboard)?;

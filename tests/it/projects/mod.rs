@@ -6,8 +6,8 @@ mod fields;
 mod private;
 
 use serde_json::{Value, json};
-use steward::operator::Operation;
-use steward::resources::members::Level;
+use steward::testing::operator::Operation;
+use steward::testing::resources::members::Level;
 
 use crate::support::{OWNER, TestClient, Workspace, redacted};
 

@@ -5,17 +5,17 @@ mod shared;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steward::ids::{CollaboratorId, DashboardId, ProjectId, UserId};
-use steward::resources::access_controls::levels::AccessLevel;
-use steward::resources::access_controls::rules::AccessRule;
-use steward::resources::activity::Entry;
-use steward::resources::collaborators::Collaborator;
-use steward::resources::dashboards::Dashboard;
-use steward::resources::members::Level;
-use steward::resources::sharing::{Sharing, SharingTokens};
-use steward::resources::{cascade_delete, users};
-use steward::secret::Seed;
-use steward::store::{Order, Record, Tx, Window};
+use steward::testing::ids::{CollaboratorId, DashboardId, ProjectId, UserId};
+use steward::testing::resources::access_controls::levels::AccessLevel;
+use steward::testing::resources::access_controls::rules::AccessRule;
+use steward::testing::resources::activity::Entry;
+use steward::testing::resources::collaborators::Collaborator;
+use steward::testing::resources::dashboards::Dashboard;
+use steward::testing::resources::members::Level;
+use steward::testing::resources::sharing::{Sharing, SharingTokens};
+use steward::testing::resources::{cascade_delete, users};
+use steward::testing::secret::Seed;
+use steward::testing::store::{Order, Record, Tx, Window};
 
 use crate::support::sharing::{Board, token};
 use crate::support::{TestClient, Workspace, with_clock};

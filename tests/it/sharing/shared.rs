@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use axum::http::Method;
 use futures_util::future::join_all;
 use serde_json::{Map, json};
-use steward::fair_queue::Consumer;
-use steward::ids::DashboardId;
-use steward::resources::dashboards::insights::{Insight, NewInsight, set_deleted};
-use steward::resources::dashboards::tiles::{self, Content, Tile};
-use steward::secret::Seed;
-use steward::store::Tx;
+use steward::testing::fair_queue::Consumer;
+use steward::testing::ids::DashboardId;
+use steward::testing::resources::dashboards::insights::{Insight, NewInsight, set_deleted};
+use steward::testing::resources::dashboards::tiles::{self, Content, Tile};
+use steward::testing::secret::Seed;
+use steward::testing::store::Tx;
 
 use crate::support::sharing::{
     Board, add_insight, add_text, is_unlisted, look, object, place, swell,

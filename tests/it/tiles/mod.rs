@@ -7,17 +7,17 @@ mod texts;
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use steward::auth::InProject;
-use steward::ids::{DashboardId, InsightId, TileId, UserId};
-use steward::resources::access_controls::levels::AccessLevel;
-use steward::resources::access_controls::rules::AccessRule;
-use steward::resources::dashboards::insights::{self, NewInsight};
-use steward::resources::dashboards::tiles::{self, TileStyle};
-use steward::resources::dashboards::{Dashboard, tiles::Tile};
-use steward::resources::members::{self, Level};
-use steward::resources::projects;
-use steward::secret::Seed;
-use steward::store::{Order, Tx, Window};
+use steward::testing::auth::InProject;
+use steward::testing::ids::{DashboardId, InsightId, TileId, UserId};
+use steward::testing::resources::access_controls::levels::AccessLevel;
+use steward::testing::resources::access_controls::rules::AccessRule;
+use steward::testing::resources::dashboards::insights::{self, NewInsight};
+use steward::testing::resources::dashboards::tiles::{self, TileStyle};
+use steward::testing::resources::dashboards::{Dashboard, tiles::Tile};
+use steward::testing::resources::members::{self, Level};
+use steward::testing::resources::projects;
+use steward::testing::secret::Seed;
+use steward::testing::store::{Order, Tx, Window};
 
 use crate::dashboards::{MOMENT, at_the_moment, detail, embedded, item, make};
 use crate::support::{TestClient, TestResponse, Workspace};

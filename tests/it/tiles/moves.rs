@@ -2,9 +2,9 @@
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::ids::UserId;
-use steward::resources::access_controls::levels::AccessLevel;
-use steward::resources::members::Level;
+use steward::testing::ids::UserId;
+use steward::testing::resources::access_controls::levels::AccessLevel;
+use steward::testing::resources::members::Level;
 
 use crate::dashboards::{embedded, make};
 use crate::support::{OWNER, Workspace};

@@ -1,7 +1,7 @@
 //! Texts on tiles: create, update and share them.
 
 use serde_json::{Value, json};
-use steward::resources::members::Level;
+use steward::testing::resources::members::Level;
 
 use crate::dashboards::{MOMENT, at_the_moment, embedded, make};
 use crate::support::Workspace;

@@ -6,12 +6,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
-use steward::config::MailConfig;
-use steward::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
-use steward::mail::compose::MailContent;
-use steward::mail::outbox::{self, Notification};
-use steward::mail::smtp::{Mailer, SendError};
-use steward::time::Timestamp;
+use steward::testing::config::MailConfig;
+use steward::testing::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
+use steward::testing::mail::compose::MailContent;
+use steward::testing::mail::outbox::{self, Notification};
+use steward::testing::mail::smtp::{Mailer, SendError};
+use steward::testing::time::Timestamp;
 use steward::{App, Config, Store};
 use tempfile::TempDir;
 use uuid::Uuid;

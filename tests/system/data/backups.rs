@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 use serde_json::{Value, json};
-use steward::config::Config;
-use steward::store::Progress;
-use steward::time::{Clock, ManualClock, Timestamp};
+use steward::Config;
+use steward::testing::store::Progress;
+use steward::testing::time::{Clock, ManualClock, Timestamp};
 use tokio::sync::oneshot;
 
 use crate::support::Workspace;

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fantoccini::key::Key;
 use serde_json::{Value, json};
-use steward::config::Config;
-use steward::http::server::{ServerLimits, serve};
-use steward::router::router;
+use steward::Config;
+use steward::router;
+use steward::{ServerLimits, serve};
 use tokio::net::TcpListener;
 
 use crate::support::Workspace;

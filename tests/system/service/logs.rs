@@ -1,7 +1,7 @@
 //! The log: one line for each request, with the key and the organization. The filter can be changed without a restart.
 
 use serde_json::Value;
-use steward::ids::ApiKeyId;
+use steward::testing::ids::ApiKeyId;
 
 use crate::support::process::{DataFolder, Server, until};
 

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::json;
-use steward::error::Error;
-use steward::operator::{Operation, perform};
-use steward::store::Progress;
+use steward::testing::error::Error;
+use steward::testing::operator::{Operation, perform};
+use steward::testing::store::Progress;
 
 use crate::support::process::{
     CommandOutput, Connection, DataFolder, STEWARD, Server, cleared, until,
@@ -78,7 +78,7 @@ async fn a_writer_that_hangs_makes_the_service_unready_in_time_and_ready_again()
     let held = Mutex::new(held);
     let store = workspace.app.store().clone();
     let stuck = tokio::spawn(async move {
-        let hang = move |_: &mut steward::store::WriteTx<'_>| {
+        let hang = move |_: &mut steward::testing::store::WriteTx<'_>| {
             tell.send(()).map_err(Error::internal)?;
             held.lock().expect("whole").recv().map_err(Error::internal)
         };

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use steward::config::Config;
+use steward::Config;
 
 use crate::support::process::{Connection, DataFolder, Server};
 use crate::support::smtp::{MailServer, Setup};

@@ -1,0 +1,170 @@
+//! What the tests, benchmarks, fuzz targets and examples of this repository use besides the public items. It is no part
+//! of the library's interface and changes without notice.
+
+pub mod auth {
+    pub use crate::auth::{InProject, PathTarget, Requirements};
+}
+pub mod bootstrap {
+    pub use crate::bootstrap::{CreatedWorkspace, InitialRecords, import};
+}
+pub mod config {
+    pub use crate::config::{Caps, Config, MailConfig, RateLimit};
+}
+pub mod error {
+    pub use crate::error::{Error, Result};
+}
+pub mod fair_queue {
+    pub use crate::fair_queue::Consumer;
+}
+pub mod http {
+    pub mod client {
+        pub use crate::http::client::Peer;
+    }
+    pub mod logging {
+        pub use crate::http::logging::{LogFormat, init};
+    }
+    pub mod openapi {
+        pub use crate::http::openapi::build_document;
+    }
+    pub mod routes {
+        pub use crate::http::routes::RouteSpec;
+    }
+}
+pub mod idempotency {
+    pub use crate::idempotency::{
+        IdempotencyRequest, IdempotentResponse, MAX_RESPONSES_PER_REQUESTER, StoredBodyPart,
+        StoredObjectRef, StoredResponse, find, store,
+    };
+}
+pub mod ids {
+    pub use crate::ids::{
+        ActivityId, ApiKeyId, BatchExportId, CollaboratorId, DashboardId, DomainId, InsightId,
+        InviteId, OrganizationId, OutboxMessageId, ProjectId, RequesterId, TileId, UserId,
+        UserUuid,
+    };
+}
+pub mod input {
+    pub use crate::input::{Input, JsonObject, Parsed, require_object};
+}
+pub mod mail {
+    pub mod compose {
+        pub use crate::mail::compose::{ComposeMail, Composed, MailContent};
+    }
+    pub mod outbox {
+        pub use crate::mail::outbox::{Notification, OutboxMessage, cancel, enqueue, queued_count};
+    }
+    pub mod sent_log {
+        pub use crate::mail::sent_log::SentMail;
+    }
+    pub mod smtp {
+        pub use crate::mail::smtp::{Mailer, SendError};
+    }
+    pub mod worker {
+        pub use crate::mail::worker::MailWorker;
+    }
+}
+pub mod metrics {
+    pub use crate::metrics::Metrics;
+}
+pub mod operator {
+    pub use crate::operator::{Operation, perform};
+}
+pub mod resources {
+    pub use crate::resources::record_registry;
+    pub mod access_controls {
+        pub mod levels {
+            pub use crate::resources::access_controls::levels::AccessLevel;
+        }
+        pub mod rules {
+            pub use crate::resources::access_controls::rules::{AccessRule, BY_MEMBER};
+        }
+    }
+    pub mod activity {
+        pub use crate::resources::activity::{Detail, Entry, Fields, Meta, NO_ORGANIZATION};
+    }
+    pub mod api_keys {
+        pub use crate::resources::api_keys::{
+            ApiKey, ApiKeyUse, Grantors, TagKey, Verifiers, find_hash, list, parse_key, record_use,
+        };
+    }
+    pub mod batch_exports {
+        pub use crate::resources::batch_exports::{
+            BatchExport, BatchExportFields, PatchBody, Secrets,
+        };
+    }
+    pub mod cascade_delete {
+        pub use crate::resources::cascade_delete::{
+            PendingDeletion, delete_batch, delete_member, delete_organization, delete_project,
+        };
+    }
+    pub mod collaborators {
+        pub use crate::resources::collaborators::{BY_USER, Collaborator};
+    }
+    pub mod dashboards {
+        pub use crate::resources::dashboards::{BY_NAME, Dashboard, Details, Fields, Meta};
+        pub mod deletions {
+            pub use crate::resources::dashboards::deletions::{BY_MOMENT, Deletion};
+        }
+        pub mod insights {
+            pub use crate::resources::dashboards::insights::{Insight, NewInsight, set_deleted};
+        }
+        pub mod texts {
+            pub use crate::resources::dashboards::texts::Text;
+        }
+        pub mod tiles {
+            pub use crate::resources::dashboards::tiles::{
+                Content, MAX_TILES, Tile, TileStyle, add_insight, add_text,
+            };
+        }
+    }
+    pub mod domains {
+        pub use crate::resources::domains::{Domain, verify};
+    }
+    pub mod members {
+        pub use crate::resources::members::{Level, Membership, find};
+    }
+    pub mod organizations {
+        pub use crate::resources::organizations::{NewOrganization, Organization, create};
+    }
+    pub mod projects {
+        pub use crate::resources::projects::{
+            NewProject, Project, Settings, create, create_first, find_by_id,
+        };
+        pub mod grants {
+            pub use crate::resources::projects::grants::{BY_USER, Grant, GrantLevel, raise};
+        }
+    }
+    pub mod sharing {
+        pub use crate::resources::sharing::{Sharing, SharingTokens};
+    }
+    pub mod users {
+        pub use crate::resources::users::{
+            BY_UUID, User, find_by_email, owner_of, set_current_tenant,
+        };
+    }
+}
+pub mod router {
+    pub use crate::router::{router, routes};
+}
+pub mod secret {
+    pub use crate::secret::{Purpose, Seed};
+}
+pub mod state {
+    pub use crate::state::PageKey;
+}
+pub mod store {
+    pub use crate::store::{
+        BoundedRead, ExportOptions, FreeSpace, Imported, Key, OpenError, Order, PreparedRestore,
+        Progress, Raw, Record, Snapshot, Store, Table, Tx, Window, WriteTx, beside, import,
+        receive,
+    };
+    pub mod file_system {
+        pub use crate::store::file_system::{FileSystem, FsFile};
+    }
+    pub mod schema {
+        pub use crate::store::schema::FORMAT;
+    }
+}
+pub mod time {
+    pub use crate::time::{Clock, ManualClock, Timestamp};
+}
