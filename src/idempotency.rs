@@ -13,9 +13,17 @@ use uuid::Uuid;
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, RequesterId};
 use crate::store::{
-    Index, Key, Order, Owner, Record, Reference, Table, Tx, Window, WriteTx, impl_record,
+    Index, Key, Order, Owner, Record, RecordType, RecordTypeOf, Redaction, Reference, Table, Tx,
+    Window, WriteTx, impl_record,
 };
 use crate::time::Timestamp;
+
+/// The types of records of stored responses. An export without secrets omits them.
+pub const RECORD_TYPES: &[&dyn RecordType] = &[
+    &RecordTypeOf::<StoredResponse>(Redaction::Whole),
+    &RecordTypeOf::<StoredBodyPart>(Redaction::Whole),
+    &RecordTypeOf::<StoredObjectRef>(Redaction::Whole),
+];
 
 /// How long a response is stored, in seconds: 24 hours.
 const RETENTION_SECONDS: i64 = 24 * 60 * 60;

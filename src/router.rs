@@ -1,4 +1,4 @@
-//! The list of all resources, and the layers around their routes.
+//! The routes of all resources, and the layers around them.
 
 use std::sync::Arc;
 
@@ -18,30 +18,25 @@ use crate::http::startup::{self, livez};
 use crate::http::{metrics, openapi};
 use crate::memory_budget::MemoryBudget;
 use crate::rate_limit::RateLimits;
-use crate::resources::{
-    access_controls, activity, api_keys, batch_exports, collaborators, dashboards, domains,
-    invites, members, organizations, projects, sharing, signup, users,
-};
+use crate::resources::for_each_resource;
 use crate::state::App;
 use crate::trusted_proxies::TrustedProxies;
+
+macro_rules! list_routes {
+    ($($resource:ident)*) => {
+        /// Adds the routes of each resource.
+        const ROUTES: &[fn(&mut Routes)] = &[$(crate::resources::$resource::http::routes),*];
+    };
+}
+
+for_each_resource!(list_routes);
 
 /// Returns all routes of the service.
 pub fn routes() -> Routes {
     let mut routes = Routes::default();
-    users::http::routes(&mut routes);
-    organizations::http::routes(&mut routes);
-    members::http::routes(&mut routes);
-    projects::http::routes(&mut routes);
-    api_keys::http::routes(&mut routes);
-    access_controls::http::routes(&mut routes);
-    dashboards::http::routes(&mut routes);
-    collaborators::http::routes(&mut routes);
-    sharing::http::routes(&mut routes);
-    domains::http::routes(&mut routes);
-    batch_exports::http::routes(&mut routes);
-    invites::http::routes(&mut routes);
-    signup::http::routes(&mut routes);
-    activity::http::routes(&mut routes);
+    for add_to in ROUTES {
+        add_to(&mut routes);
+    }
     routes.resource("probes", "Health checks.");
     routes
         .get("/_livez", "livez", Requirements::public("reveals only that the process runs"), livez)

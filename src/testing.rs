@@ -94,8 +94,9 @@ pub mod resources {
     }
     pub mod cascade_delete {
         pub use crate::resources::cascade_delete::{
-            PendingDeletion, delete_batch, delete_member, delete_organization, delete_project,
+            delete_batch, delete_member, delete_organization, delete_project,
         };
+        pub use crate::resources::pending_deletion::PendingDeletion;
     }
     pub mod collaborators {
         pub use crate::resources::collaborators::{BY_USER, Collaborator};

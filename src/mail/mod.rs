@@ -16,3 +16,11 @@ mod send_limits;
 pub mod sent_log;
 pub mod smtp;
 pub mod worker;
+
+use crate::store::{RecordType, RecordTypeOf, Redaction};
+use outbox::OutboxMessage;
+use sent_log::SentMail;
+
+/// The types of records of mails.
+pub const RECORD_TYPES: &[&dyn RecordType] =
+    &[&RecordTypeOf::<OutboxMessage>(Redaction::Open), &RecordTypeOf::<SentMail>(Redaction::Open)];

@@ -1,6 +1,8 @@
-//! One module per resource: `mod.rs` holds the record and its rules, `http.rs` the routes and handlers.
+//! One module per resource: `mod.rs` holds the records and their rules, `registration.rs` declares what happens to the
+//! records, `http.rs` has the routes.
 //!
-//! No two modules use each other, directly or over others. `cascade_delete` knows which records each parent contains.
+//! [`for_each_resource`] is the only list of resources. Other code finds their records by [`records`], and the router
+//! their routes. No two modules use each other, directly or over others.
 
 pub mod access_controls;
 pub mod activity;
@@ -11,60 +13,92 @@ pub mod collaborators;
 pub mod dashboards;
 pub mod domains;
 pub mod invites;
+pub mod loggable;
 pub mod members;
 pub mod organizations;
+pub mod pending_deletion;
 pub mod projects;
+pub mod registration;
 pub mod sharing;
 pub mod signup;
 pub mod users;
 
-use crate::idempotency::{StoredBodyPart, StoredObjectRef, StoredResponse};
-use crate::mail::outbox::OutboxMessage;
-use crate::mail::sent_log::SentMail;
-use crate::store::{RecordRegistry, RecordType, Redaction, record_type, secret_record_type};
+use crate::error::Result;
+use crate::store::{
+    Record, RecordRegistry, RecordType, RecordTypeOf, Redaction, Reference, Snapshot, Table, Tx,
+};
+use crate::{idempotency, mail};
+use pending_deletion::PendingDeletion;
+use registration::RegisteredRecord;
+
+/// Passes the names of all resources to the macro `$then`.
+///
+/// The order is the order of the API document. A record refers only to records of resources before its own, and in its
+/// own only to records that `RECORDS` lists before it. A deleted parent leaves records that are deleted in the reverse
+/// order.
+macro_rules! for_each_resource {
+    ($then:ident) => {
+        $then! {
+            users
+            organizations
+            members
+            projects
+            api_keys
+            dashboards
+            access_controls
+            collaborators
+            sharing
+            domains
+            batch_exports
+            invites
+            signup
+            activity
+        }
+    };
+}
+
+pub(crate) use for_each_resource;
+
+macro_rules! list_records {
+    ($($resource:ident)*) => {
+        /// The records of each resource.
+        const RECORDS: &[&[&dyn RegisteredRecord]] = &[$($resource::RECORDS),*];
+    };
+}
+
+for_each_resource!(list_records);
+
+/// The types of records that belong to no resource.
+const OTHER_RECORD_TYPES: &[&[&dyn RecordType]] = &[
+    mail::RECORD_TYPES,
+    idempotency::RECORD_TYPES,
+    &[&RecordTypeOf::<PendingDeletion>(Redaction::Open)],
+];
+
+/// Returns the records of all resources, in an order in which a record follows all records that it refers to.
+pub fn records() -> impl DoubleEndedIterator<Item = &'static dyn RegisteredRecord> {
+    RECORDS.iter().copied().flatten().copied()
+}
+
+/// Returns the record of a resource that has this table.
+fn record_in(table: Table) -> Option<&'static dyn RegisteredRecord> {
+    records().find(|record| record.table() == table)
+}
 
 /// Returns the record types that a data file is checked, exported and imported with.
 pub fn record_registry() -> RecordRegistry {
-    RecordRegistry { record_types: record_types(), is_pending: cascade_delete::is_pending_deletion }
+    let others = OTHER_RECORD_TYPES.iter().copied().flatten().copied();
+    RecordRegistry {
+        record_types: records().map(|record| record.record_type()).chain(others).collect(),
+        is_pending: is_pending_deletion,
+    }
 }
 
-/// Lists every type of record. `secret_record_type` also names what an export without secrets leaves out: API keys,
-/// responses stored for idempotency keys, and the fields that the activity log hides. Values that are derived from the
-/// signing secret are not stored, so no export contains them.
-fn record_types() -> Vec<Box<dyn RecordType>> {
-    vec![
-        record_type::<users::User>(),
-        record_type::<users::Profile>(),
-        record_type::<users::UnverifiedAccount>(),
-        record_type::<organizations::Organization>(),
-        record_type::<members::Membership>(),
-        record_type::<members::MembershipOrigin>(),
-        secret_record_type::<projects::Project>(projects::REDACTION),
-        secret_record_type::<projects::Settings>(projects::SETTINGS_SECRECY),
-        record_type::<projects::grants::Grant>(),
-        secret_record_type::<api_keys::ApiKey>(Redaction::Whole),
-        secret_record_type::<api_keys::ApiKeyUse>(Redaction::Whole),
-        secret_record_type::<api_keys::Verifiers>(Redaction::Whole),
-        secret_record_type::<api_keys::Grantors>(Redaction::Whole),
-        record_type::<access_controls::rules::AccessRule>(),
-        record_type::<collaborators::Collaborator>(),
-        secret_record_type::<sharing::Sharing>(sharing::REDACTION),
-        record_type::<dashboards::Dashboard>(),
-        record_type::<dashboards::Details>(),
-        record_type::<dashboards::deletions::Deletion>(),
-        record_type::<dashboards::tiles::Tile>(),
-        record_type::<dashboards::insights::Insight>(),
-        record_type::<dashboards::texts::Text>(),
-        record_type::<domains::Domain>(),
-        record_type::<batch_exports::BatchExport>(),
-        secret_record_type::<batch_exports::Secrets>(Redaction::Whole),
-        record_type::<invites::Invite>(),
-        record_type::<OutboxMessage>(),
-        record_type::<SentMail>(),
-        record_type::<activity::Entry>(),
-        secret_record_type::<StoredResponse>(Redaction::Whole),
-        secret_record_type::<StoredBodyPart>(Redaction::Whole),
-        secret_record_type::<StoredObjectRef>(Redaction::Whole),
-        record_type::<organizations::PendingDeletion>(),
-    ]
+/// Returns whether a dangling reference is expected, because its target was deleted and the background task will delete
+/// the record that refers to it. Records that are not parents are deleted after, or together with, the records that
+/// refer to them.
+fn is_pending_deletion(tx: &Snapshot, reference: &Reference) -> Result<bool> {
+    let target = record_in(reference.table);
+    let pending = target.and_then(|target| target.pending_deletion(&reference.key));
+    pending.map_or(Ok(false), |pending| tx.exists::<PendingDeletion>(&pending.key()))
 }

@@ -58,7 +58,7 @@ impl<'c> RecordTypes<'c> {
         let mut by_table = PerTable::new(|| None);
         for kind in &checks.record_types {
             if let Some(table) = kind.tables().first() {
-                *by_table.slot_mut(*table) = Some(kind.as_ref());
+                *by_table.slot_mut(*table) = Some(*kind);
             }
         }
         Self {

@@ -74,9 +74,7 @@ pub use open_error::OpenError;
 pub use progress::{Progress, Stage};
 pub use read::{Raw, Tx};
 pub use record::{Count, Index, IndexForm, Indexed, Record, Reference, Row};
-pub use record_registry::{
-    IsPendingDeletion, RecordRegistry, RecordType, record_type, secret_record_type,
-};
+pub use record_registry::{IsPendingDeletion, RecordRegistry, RecordType, RecordTypeOf};
 pub use restore::{PreparedRestore, Restored};
 pub use schema::Table;
 pub use snapshot::Snapshot;

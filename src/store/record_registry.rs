@@ -20,7 +20,7 @@ pub type IsPendingDeletion = fn(&Snapshot, &Reference) -> Result<bool>;
 /// The types of records, for `check`, `export` and `import`.
 pub struct RecordRegistry {
     /// Every type of record, and what is secret in it.
-    pub record_types: Vec<Box<dyn RecordType>>,
+    pub record_types: Vec<&'static dyn RecordType>,
     /// Whether a reference to a missing record is allowed.
     pub is_pending: IsPendingDeletion,
 }
@@ -45,22 +45,13 @@ pub trait RecordType: Send + Sync {
     fn read_line(&self, line: &ExportLine<'_>, filling: &mut ImportWriter<'_, '_>) -> Result<()>;
 }
 
-/// Returns the type `R` of records that contain no secrets.
-pub fn record_type<R: Record>() -> Box<dyn RecordType> {
-    secret_record_type::<R>(Redaction::Open)
-}
-
-/// Returns the type `R` of records, with what is secret in them.
-pub fn secret_record_type<R: Record>(redaction: Redaction<R>) -> Box<dyn RecordType> {
-    Box::new(TypedRecords(redaction))
-}
-
-struct TypedRecords<R: Record>(Redaction<R>);
+/// The record type of `R`, with what is secret in its records.
+pub struct RecordTypeOf<R: Record>(pub Redaction<R>);
 
 /// The expected number of entries of each index.
 type EntryCounts = HashMap<Table, u64>;
 
-impl<R: Record> RecordType for TypedRecords<R> {
+impl<R: Record> RecordType for RecordTypeOf<R> {
     fn tables(&self) -> Vec<Table> {
         let indexes = R::INDEXES.iter().map(|index| index.table());
         std::iter::once(R::TABLE).chain(indexes).collect()

@@ -7,6 +7,7 @@ mod input;
 pub mod levels;
 mod on_dashboards;
 mod on_project;
+mod registration;
 pub mod rules;
 
 use uuid::Uuid;
@@ -22,6 +23,7 @@ use crate::time::Timestamp;
 pub use input::{NewAccessControl, NewDashboardAccessControl, NewResourceAccessControl};
 pub use on_dashboards::{body_of_all, body_of_one, update_all, update_one};
 pub use on_project::{body, update};
+pub use registration::RECORDS;
 
 /// Returns the member that a rule names; `None` if the rule is a default.
 fn find_member(

@@ -201,16 +201,3 @@ pub fn set(
     tx.put(&rule)?;
     Ok(rule)
 }
-
-/// Deletes up to `limit` rules that name a former member, and returns how many it deleted.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
-pub fn delete_of_member(
-    tx: &mut WriteTx<'_>,
-    organization: OrganizationId,
-    user: UserId,
-    limit: usize,
-) -> Result<usize> {
-    tx.remove_indexed(&BY_MEMBER, &(organization, user), limit)
-}

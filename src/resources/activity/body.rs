@@ -7,74 +7,56 @@ use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, ObjectBuilder, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::ids::ActivityId;
-use crate::input::{Choice, Choices, FieldType, Schema, UuidField, choices_schema};
-use crate::resources::access_controls::rules::AccessRule;
-use crate::resources::api_keys::ApiKey;
-use crate::resources::batch_exports::BatchExport;
-use crate::resources::collaborators::Collaborator;
-use crate::resources::dashboards::Dashboard;
-use crate::resources::domains::Domain;
-use crate::resources::invites::Invite;
-use crate::resources::members::Membership;
-use crate::resources::organizations::Organization;
-use crate::resources::projects::Project;
-use crate::resources::users::{self, User};
+use crate::input::{FieldType, Schema, UuidField};
+use crate::resources::loggable::FieldAction;
+use crate::resources::users;
 use crate::time::Timestamp;
 
 use super::Fields;
-use super::log_target::Loggable;
+use super::scopes::SCOPES;
 
 /// The types of object that entries refer to.
 pub struct ScopeNames;
 
-impl Choices for ScopeNames {
-    type Value = &'static str;
-    const ALL: &'static [&'static str] = &[
-        Organization::SCOPE,
-        Membership::SCOPE,
-        Invite::SCOPE,
-        Domain::SCOPE,
-        Project::SCOPE,
-        Dashboard::SCOPE,
-        Collaborator::SCOPE,
-        AccessRule::SCOPE,
-        BatchExport::SCOPE,
-        User::SCOPE,
-        ApiKey::SCOPE,
-    ];
+impl PartialSchema for ScopeNames {
+    fn schema() -> RefOr<Schema> {
+        one_of(SCOPES.iter().map(|scope| scope.name))
+    }
 }
+
+impl ToSchema for ScopeNames {}
 
 /// The actions that entries record.
 pub struct ActivityNames;
 
-impl Choices for ActivityNames {
-    type Value = &'static str;
-    const ALL: &'static [&'static str] = &[
-        "created",
-        "updated",
-        "deleted",
-        "restored",
-        "sharing enabled",
-        "sharing disabled",
-        "access token refreshed",
-        "paused",
-        "unpaused",
-        "rolled",
-    ];
-}
-
-choices_schema!(ScopeNames, ActivityNames);
-
-/// A query parameter that takes several of the choices.
-pub struct CommaList<C>(PhantomData<C>);
-
-impl<C: Choices> PartialSchema for CommaList<C> {
+impl PartialSchema for ActivityNames {
     fn schema() -> RefOr<Schema> {
-        ArrayBuilder::new().items(RefOr::T(Choice::<C>::schema())).into()
+        let mut names = vec!["created", "updated"];
+        for name in SCOPES.iter().flat_map(|scope| &scope.actions).flat_map(FieldAction::names) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        one_of(names)
     }
 }
 
-impl<C: Choices> ToSchema for CommaList<C> {}
+impl ToSchema for ActivityNames {}
+
+fn one_of(names: impl IntoIterator<Item = &'static str>) -> RefOr<Schema> {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).into()
+}
+
+/// A query parameter that takes several of the names.
+pub struct CommaList<C>(PhantomData<C>);
+
+impl<C: PartialSchema> PartialSchema for CommaList<C> {
+    fn schema() -> RefOr<Schema> {
+        ArrayBuilder::new().items(C::schema()).into()
+    }
+}
+
+impl<C: PartialSchema> ToSchema for CommaList<C> {}
 
 /// The `user` parameter: a UUID or `@me`.
 pub struct ActorParameter;

@@ -6,14 +6,10 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 use crate::ids::DashboardId;
-use crate::resources::access_controls::rules::AccessRule;
-use crate::resources::api_keys::ApiKey;
-use crate::resources::collaborators::Collaborator;
-use crate::resources::dashboards::Dashboard;
 use crate::store::Row;
 
 use super::Entry;
-use super::log_target::Loggable;
+use super::scopes::Scope;
 
 /// The target of an entry, parsed without its list of changes.
 #[derive(Deserialize)]
@@ -35,22 +31,14 @@ impl<'e> EntityRef<'e> {
         serde_json::from_slice(row.fields).map_err(Error::internal)
     }
 
-    /// Returns the dashboard that the entry, collaborator or access rule refers to.
+    /// Returns the dashboard that a member must see to read the entry.
     pub(super) fn dashboard(&self) -> Option<DashboardId> {
-        let mut parts = self.item_id.split(':');
-        let id = match self.scope.as_ref() {
-            Dashboard::SCOPE => Some(self.item_id.as_ref()),
-            Collaborator::SCOPE => parts.next(),
-            // A rule on a project has no such part. A rule on all dashboards has `*`, which is not a number.
-            AccessRule::SCOPE if parts.nth(1) == Some("dashboard") => parts.next(),
-            _ => None,
-        };
-        id?.parse().ok()
+        Scope::find(&self.scope)?.dashboard_of(&self.item_id)
     }
 
-    /// Returns whether only admins may read the entry: plain members may not see other users' keys.
+    /// Returns whether only admins may read the entry.
     pub(super) fn is_for_admins(&self) -> bool {
-        self.scope == ApiKey::SCOPE
+        Scope::find(&self.scope).is_some_and(|scope| scope.admins_only)
     }
 }
 

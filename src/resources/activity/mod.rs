@@ -5,18 +5,14 @@
 //! records one entry for each. Entries never contain secrets. [`Visibility`] decides which entries a member may read.
 //! See `docs/spec/activity.md`.
 
-mod access;
 pub mod body;
 mod changes;
 mod entity_ref;
-mod exports;
 pub mod http;
-mod keys;
 mod list;
-mod log_target;
-mod memberships;
-mod parts;
+mod registration;
 mod retention;
+mod scopes;
 mod visibility;
 
 use serde::{Deserialize, Serialize};
@@ -26,17 +22,19 @@ use uuid::Uuid;
 
 use crate::error::Result;
 use crate::ids::{ActivityId, DashboardId, OrganizationId, ProjectId, UserId};
-use crate::resources::users;
+use crate::resources::loggable::LogTarget;
+use crate::resources::{record_in, users};
 use crate::secret::SeededRng;
-use crate::store::{Index, Key, Table, WriteTx, impl_record};
+use crate::store::{Change, Index, Key, Table, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 pub use list::{ActorFilter, Filter, list};
+pub use registration::RECORDS;
 pub use retention::{delete, find_expired};
 pub use visibility::Visibility;
 
-use changes::changes;
-use log_target::{LogTarget, target_of};
+use changes::{changes, keep_changed};
+use scopes::Scope;
 
 /// The organization id of entries that belong to no organization. An organization may not read what users change in
 /// their own accounts.
@@ -218,6 +216,25 @@ pub fn record(
     Ok(())
 }
 
+/// Describes a change for the log. Returns `None` if the log does not cover the type of record.
+fn target_of(tx: &WriteTx<'_>, change: &Change) -> Result<Option<LogTarget>> {
+    // The same transaction created and deleted the record.
+    if change.before.is_none() && change.after.is_none() {
+        return Ok(None);
+    }
+    let rules = record_in(change.table).and_then(|record| record.log_rules());
+    let Some(rules) = rules else { return Ok(None) };
+    let mut target = (rules.target_of)(tx, change)?;
+    if target.is_part {
+        keep_changed(&mut target.before, &mut target.after);
+    }
+    if let Some(named) = &target.named_after {
+        let rules = record_in(named.table).and_then(|record| record.log_rules());
+        target.name = rules.map_or(Ok(None), |rules| (rules.name_of)(tx, &named.key))?;
+    }
+    Ok(Some(target))
+}
+
 /// Returns the subjects that get an entry: the leading subject, and others of the same type with the same change.
 ///
 /// The first subject leads, with these exceptions. Objects in an organization precede users that were created with
@@ -280,7 +297,7 @@ fn belongs_with(lead: &LogTarget, more: &LogTarget) -> bool {
 fn describe(target: LogTarget) -> Fields {
     let LogTarget { scope, item_id, name, change, before, after, hidden, log_all_fields, .. } =
         target;
-    let activity = if change == "updated" { activity(&before, &after) } else { change };
+    let activity = if change == "updated" { activity(scope, &before, &after) } else { change };
     let changes = if log_all_fields || change == "updated" {
         changes(scope, &hidden, before, &after)
     } else {
@@ -295,20 +312,7 @@ fn describe(target: LogTarget) -> Fields {
 }
 
 /// Returns the action of an update: `updated`, unless the changed fields have a more specific action.
-fn activity(before: &Map<String, Value>, after: &Map<String, Value>) -> &'static str {
-    let turned = |field: &str| {
-        let is = |fields: &Map<String, Value>| fields.get(field) == Some(&Value::Bool(true));
-        (is(before), is(after))
-    };
-    match (turned("deleted"), turned("is_shared"), turned("paused")) {
-        ((false, true), ..) => "deleted",
-        ((true, false), ..) => "restored",
-        (_, (false, true), _) => "sharing enabled",
-        (_, (true, false), _) => "sharing disabled",
-        (.., (false, true)) => "paused",
-        (.., (true, false)) => "unpaused",
-        _ if before.get("access_token") != after.get("access_token") => "access token refreshed",
-        _ if before.get("last_rolled_at") != after.get("last_rolled_at") => "rolled",
-        _ => "updated",
-    }
+fn activity(scope: &str, before: &Map<String, Value>, after: &Map<String, Value>) -> &'static str {
+    let actions = Scope::find(scope).map_or(&[][..], |scope| &scope.actions);
+    actions.iter().find_map(|action| action.between(before, after)).unwrap_or("updated")
 }

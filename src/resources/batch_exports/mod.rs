@@ -5,6 +5,7 @@ mod destination;
 mod hogql;
 pub mod http;
 mod input;
+mod registration;
 mod secrets;
 
 use std::collections::BTreeSet;
@@ -28,6 +29,7 @@ pub use destination::{Destination, DestinationFields, DestinationPatch, Service,
 pub use input::{
     BatchExportFields, BatchExportPatch, BatchExportState, OrganizationBatchExportFields, PatchBody,
 };
+pub use registration::RECORDS;
 pub use secrets::Secrets;
 
 /// A batch export.

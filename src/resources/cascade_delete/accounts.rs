@@ -2,9 +2,9 @@
 
 use crate::error::Result;
 use crate::ids::{OrganizationId, UserId};
-use crate::resources::api_keys;
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::Organization;
+use crate::resources::records;
 use crate::store::{Tx, WriteTx};
 
 use super::{delete_former_member, delete_organization};
@@ -47,8 +47,10 @@ pub fn delete_account_data(
             delete_organization(tx, member.organization)?;
         }
     }
-    // Delete keys last: the first deletion leads the activity entry, and that must be a membership.
-    api_keys::remove_all(tx, user)?;
+    // The first deletion leads the activity entry, and that must be a membership.
+    for record in records().rev() {
+        record.delete_with_account(tx, user)?;
+    }
     if members::is_pending_deletion(tx, organization, user)? {
         delete_former_member(tx, organization, user)?;
     }

@@ -2,6 +2,7 @@
 
 pub mod body;
 pub mod http;
+mod registration;
 
 use std::collections::HashMap;
 
@@ -23,6 +24,8 @@ use crate::resources::users::{self, User};
 use crate::secret::SeededRng;
 use crate::store::{Index, Key, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
+
+pub use registration::RECORDS;
 
 /// A user who may edit a restricted dashboard.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -219,19 +222,6 @@ pub fn levels(tx: &impl Tx, tenant: &InProject) -> Result<HashMap<DashboardId, i
         Ok(())
     })?;
     Ok(levels)
-}
-
-/// Deletes up to `limit` collaborators of a former member, and returns how many it deleted.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
-pub fn delete_of_member(
-    tx: &mut WriteTx<'_>,
-    organization: OrganizationId,
-    user: UserId,
-    limit: usize,
-) -> Result<usize> {
-    tx.remove_indexed(&BY_USER, &(organization, user), limit)
 }
 
 /// Returns whether lists show the collaborator: the user must be active and a member.

@@ -13,6 +13,7 @@ pub mod http;
 mod input;
 pub mod insights;
 mod list;
+mod registration;
 pub mod templates;
 pub mod texts;
 pub mod tiles;
@@ -40,6 +41,7 @@ pub use body::ResponseOptions;
 pub use create::{create, large_copy};
 pub use input::{DashboardPatch, NewDashboard, ParsedBody};
 pub use list::{CreatedByFilter, CreationModes, Filter, list};
+pub use registration::RECORDS;
 pub use tiles::large_answer;
 pub use update::update;
 

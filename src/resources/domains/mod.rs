@@ -3,6 +3,7 @@
 mod certificate;
 pub mod http;
 mod input;
+mod registration;
 mod saml;
 
 use base64::Engine;
@@ -21,6 +22,7 @@ use crate::store::{Index, Key, Reference, Row, Table, Tx, Window, WriteTx, impl_
 use crate::time::Timestamp;
 
 pub use input::{DomainFields, DomainPatch, DomainVerification, NewDomain};
+pub use registration::RECORDS;
 
 /// A domain of an organization.
 #[derive(Debug, Clone, PartialEq)]

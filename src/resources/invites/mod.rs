@@ -6,6 +6,7 @@ mod input;
 mod links;
 mod pending;
 mod project_access;
+mod registration;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,9 +27,9 @@ use crate::time::Timestamp;
 
 pub use input::{InviteFields, NewInvite, NewInvites};
 pub use links::{InviteLinks, TokenKind};
-pub use pending::delete_created_by;
 use project_access::GrantedLevel;
 pub use project_access::ProjectAccess;
+pub use registration::RECORDS;
 
 /// An invite.
 #[derive(Debug, Clone, PartialEq)]

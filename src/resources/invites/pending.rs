@@ -55,13 +55,9 @@ fn oldest_expired(
 
 /// Deletes up to `limit` invites that a user created in an organization, with their unsent mails. Returns how many it
 /// deleted.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
-pub fn delete_created_by(
+pub(super) fn delete_created_by(
     tx: &mut WriteTx<'_>,
-    organization: OrganizationId,
-    user: UserId,
+    (organization, user): (OrganizationId, UserId),
     limit: usize,
 ) -> Result<usize> {
     let mut made = Vec::new();

@@ -5,6 +5,7 @@ pub mod http;
 mod level;
 mod list;
 mod origin;
+mod registration;
 mod removal;
 
 use std::ops::ControlFlow;
@@ -26,6 +27,7 @@ use crate::time::Timestamp;
 pub use level::Level;
 pub use list::{Filter, Orders, list};
 pub use origin::{JoinedBy, MembershipOrigin};
+pub use registration::RECORDS;
 pub use removal::{delete, is_last_member, is_pending_deletion};
 
 /// The membership of one user in one organization.

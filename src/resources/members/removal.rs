@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, UserId};
-use crate::resources::organizations::PendingDeletion;
+use crate::resources::pending_deletion::PendingDeletion;
 use crate::store::{Order, Record, Tx, Window, WriteTx};
 
 use super::{Membership, MembershipOrigin};

@@ -1,7 +1,7 @@
 //! Organizations: the tenants. See `docs/spec/organizations.md`.
 
 pub mod http;
-mod pending_deletion;
+mod registration;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -16,7 +16,7 @@ use crate::secret::SeededRng;
 use crate::store::{Index, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-pub use pending_deletion::PendingDeletion;
+pub use registration::RECORDS;
 
 /// An organization.
 #[derive(Debug, Clone, PartialEq)]

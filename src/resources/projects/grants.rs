@@ -149,16 +149,3 @@ pub fn raise(
     }
     Ok(())
 }
-
-/// Deletes up to `limit` grants of a former member, and returns how many it deleted.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
-pub fn delete_of_member(
-    tx: &mut WriteTx<'_>,
-    organization: OrganizationId,
-    user: UserId,
-    limit: usize,
-) -> Result<usize> {
-    tx.remove_indexed(&BY_USER, &(organization, user), limit)
-}

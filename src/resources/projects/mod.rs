@@ -8,6 +8,7 @@ mod field_types;
 pub mod grants;
 pub mod http;
 mod input;
+mod registration;
 mod settings;
 mod visibility;
 
@@ -28,7 +29,8 @@ use crate::store::{Index, Key, Redaction, Reference, Table, Tx, WriteTx, impl_re
 use crate::time::Timestamp;
 
 pub use input::{NewProject, ProjectFields};
-pub use settings::{REDACTION as SETTINGS_SECRECY, Settings};
+pub use registration::RECORDS;
+pub use settings::Settings;
 pub use visibility::{current_project, hidden_projects, is_visible, list, list_visible};
 
 /// A project without its settings.
@@ -101,7 +103,7 @@ impl_record!(Project {
 });
 
 /// An export without secrets leaves out `api_token`, and an import generates a new one.
-pub const REDACTION: Redaction<Project> = Redaction::Member {
+const REDACTION: Redaction<Project> = Redaction::Member {
     name: "api_token",
     regenerate: |draw| Some(format!("\"{}\"", new_api_token(draw))),
 };

@@ -74,7 +74,7 @@ impl_record!(Settings {
 });
 
 /// An export without secrets leaves out the webhook.
-pub const REDACTION: Redaction<Settings> =
+pub(super) const REDACTION: Redaction<Settings> =
     Redaction::Member { name: "slack_incoming_webhook", regenerate: |_| None };
 
 impl Settings {

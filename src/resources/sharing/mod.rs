@@ -4,6 +4,7 @@
 pub mod body;
 pub mod http;
 mod page;
+mod registration;
 mod tokens;
 
 use std::time::Duration;
@@ -24,6 +25,7 @@ use crate::store::{
 };
 use crate::time::Timestamp;
 
+pub use registration::RECORDS;
 pub use tokens::{SharingTokens, TokenHash};
 
 /// How long a replaced token remains valid.
@@ -86,7 +88,7 @@ impl_record!(Sharing {
 
 /// An export without secrets leaves out the hashes of tokens. An import under another signing secret
 /// derives new tokens for the same pages.
-pub const REDACTION: Redaction<Sharing> = Redaction::Head {
+const REDACTION: Redaction<Sharing> = Redaction::Head {
     hide: |head| (head.token, head.replaced) = (None, None),
     regenerate: |sharing, secret| {
         let tokens = SharingTokens::new(secret)?;

@@ -17,6 +17,7 @@ use crate::resources::invites::{self, Invite, InviteLinks, TokenKind};
 use crate::resources::members::{self, JoinedBy, Membership, MembershipOrigin};
 use crate::resources::organizations::Organization;
 use crate::resources::projects::grants;
+use crate::resources::registration::RegisteredRecord;
 use crate::resources::users::{self, UnverifiedAccount, User};
 use crate::secret::SeededRng;
 use crate::store::{Tx, WriteTx};
@@ -27,6 +28,9 @@ use joiner::{Joiner, account_exists, require_open};
 pub use input::{Acceptance, SignupFields};
 pub use letters::InviteMails;
 pub use takeover::UnprovenAccount;
+
+/// Signing up stores records of other resources only.
+pub const RECORDS: &[&dyn RegisteredRecord] = &[];
 
 /// Returns the invite with the id in the path. An id that is not a UUID matches no invite.
 ///

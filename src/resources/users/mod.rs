@@ -3,6 +3,7 @@
 pub mod http;
 mod input;
 mod link_accounts;
+mod registration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -17,6 +18,7 @@ use crate::time::Timestamp;
 
 pub use input::{NewUser, UserPatch};
 pub use link_accounts::{UnverifiedAccount, find_unproven, set_verified, take_over};
+pub use registration::RECORDS;
 
 /// A user.
 #[derive(Debug, Clone, PartialEq)]
@@ -221,6 +223,15 @@ pub fn set_current_tenant(
 /// 500 or 503 when the file cannot be read.
 pub fn owner_of(tx: &impl Tx, id: UserId) -> Result<Option<Owner>> {
     Ok(tx.meta::<User>(&id)?.map(|meta| Owner::Requester(meta.uuid.0)))
+}
+
+/// Returns the address of a user; `None` without a user, or if the user does not exist.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn find_email(tx: &impl Tx, id: Option<UserId>) -> Result<Option<String>> {
+    let user = id.map_or(Ok(None), |id| tx.find::<User>(&id))?;
+    Ok(user.map(|user| user.fields.email))
 }
 
 /// Returns the user with this address, ignoring case.

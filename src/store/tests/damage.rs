@@ -176,11 +176,10 @@ async fn a_reference_that_leads_nowhere_is_found_unless_it_is_excused() {
     let orphan = hex(&(77u64, 1u64).encoded());
     let line = format!("projects/1: the record {orphan} refers to a missing record in users/1");
     assert_eq!(found.problems, [line]);
-    let kinds = || vec![record_type::<Owner>(), record_type::<Thing>()];
     let is_pending = |_: &Snapshot, reference: &Reference| Ok(reference.key == 77u64.encoded());
     assert_clean(
         &store
-            .check(RecordRegistry { record_types: kinds(), is_pending }, Progress::silent())
+            .check(RecordRegistry { is_pending, ..checks() }, Progress::silent())
             .await
             .expect("checked"),
     );

@@ -156,13 +156,16 @@ fn closed_clean(path: &Path) -> bool {
 }
 
 async fn check(store: &Store) -> CheckReport {
-    let kinds = vec![record_type::<Owner>(), record_type::<Thing>()];
-    store.check(checks(kinds), Progress::silent()).await.expect("a checked file")
+    store.check(checks(), Progress::silent()).await.expect("a checked file")
 }
 
-/// Returns the checks for these types of records.
-fn checks(record_types: Vec<Box<dyn RecordType>>) -> RecordRegistry {
-    RecordRegistry { record_types, is_pending: |_, _| Ok(false) }
+/// The types of records in these tests.
+const RECORD_TYPES: &[&dyn RecordType] =
+    &[&RecordTypeOf::<Owner>(Redaction::Open), &RecordTypeOf::<Thing>(Redaction::Open)];
+
+/// Returns the checks for the types of records in these tests.
+fn checks() -> RecordRegistry {
+    RecordRegistry { record_types: RECORD_TYPES.to_vec(), is_pending: |_, _| Ok(false) }
 }
 
 #[track_caller]

@@ -1,17 +1,30 @@
-//! Activity entries for API keys. An entry never contains a key or its hash.
+//! What API keys declare about their records. An entry of the activity log never contains a key or its hash.
 
 use serde_json::{Map, Value, json};
 
 use crate::error::Result;
-use crate::resources::api_keys::{self, ApiKey};
+use crate::resources::loggable::{FieldAction, Location, Loggable, public_fields};
 use crate::resources::members;
 use crate::resources::organizations::Organization;
-use crate::store::{Row, Tx};
+use crate::resources::registration::{RegisteredRecord, record};
+use crate::store::{Redaction, Row, Tx};
 
-use super::log_target::{Location, Loggable, public_fields};
+use super::{ApiKey, ApiKeyUse, Grantors, Meta, Verifiers, remove_all};
+
+/// The records of API keys.
+pub const RECORDS: &[&dyn RegisteredRecord] = &[
+    &record::<ApiKey>().redacted(Redaction::Whole).logged().deleted_with_account(remove_all),
+    &record::<ApiKeyUse>().redacted(Redaction::Whole),
+    &record::<Verifiers>().redacted(Redaction::Whole),
+    &record::<Grantors>().redacted(Redaction::Whole),
+];
 
 impl Loggable for ApiKey {
     const SCOPE: &'static str = "PersonalAPIKey";
+    const ACTIONS: &'static [FieldAction] =
+        &[FieldAction::Changed { field: "last_rolled_at", action: "rolled" }];
+    /// Plain members may not see other users' keys.
+    const ADMINS_ONLY: bool = true;
     /// Other members read the organization's log and must not learn which other organizations a key can access.
     const HIDDEN: &'static [&'static str] = &["scoped_teams", "scoped_organizations"];
 
@@ -28,7 +41,7 @@ impl Loggable for ApiKey {
         Ok(((belongs && tx.exists::<Organization>(one)?).then_some(*one), None))
     }
 
-    fn name(row: &Row<'_, Self>, _: &impl Tx) -> Result<Option<String>> {
+    fn name(row: &Row<'_, Self>) -> Result<Option<String>> {
         let label = public_fields(row)?.remove("label");
         Ok(label.and_then(|label| label.as_str().map(str::to_owned)))
     }
@@ -36,7 +49,7 @@ impl Loggable for ApiKey {
     fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
         let mut fields = public_fields(row)?;
         fields.retain(|name, _| name == "label" || name == "last_rolled_at");
-        let api_keys::Meta { scopes, organizations, projects, expires_at, .. } = &row.meta;
+        let Meta { scopes, organizations, projects, expires_at, .. } = &row.meta;
         for (name, value) in [
             ("scopes", json!(scopes)),
             ("scoped_teams", json!(projects)),

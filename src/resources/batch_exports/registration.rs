@@ -1,16 +1,25 @@
-//! Activity entries for batch exports. A change of secrets is recorded without its values.
+//! What batch exports declare about their records. The activity log records a change of secrets without their values.
 
 use serde_json::{Map, Value};
 
 use crate::error::Result;
-use crate::resources::batch_exports::{BatchExport, Secrets};
+use crate::resources::loggable::{FieldAction, Location, Loggable};
 use crate::resources::projects;
-use crate::store::{Row, Tx};
+use crate::resources::registration::{RegisteredRecord, record};
+use crate::store::{Redaction, Row, Tx};
 
-use super::log_target::{Location, Loggable};
+use super::{BatchExport, Secrets};
+
+/// The records of batch exports.
+pub const RECORDS: &[&dyn RegisteredRecord] = &[
+    &record::<BatchExport>().logged().deleted_with_project(),
+    &record::<Secrets>().redacted(Redaction::Whole).logged().deleted_with_project(),
+];
 
 impl Loggable for BatchExport {
     const SCOPE: &'static str = "BatchExport";
+    const ACTIONS: &'static [FieldAction] =
+        &[FieldAction::Switched { field: "paused", on: "paused", off: "unpaused" }];
 
     fn item_id(meta: &Self::Meta) -> String {
         meta.id.to_string()
@@ -23,7 +32,7 @@ impl Loggable for BatchExport {
 
 /// The only field is the version of the secrets record, and it is hidden: an entry never contains a secret.
 impl Loggable for Secrets {
-    const SCOPE: &'static str = "BatchExport";
+    const SCOPE: &'static str = BatchExport::SCOPE;
     const HIDDEN: &'static [&'static str] = &["destination__secrets"];
     const IS_PART: bool = true;
 

@@ -1,0 +1,53 @@
+//! The scopes of the log, which are the types of objects in its entries.
+
+use std::sync::LazyLock;
+
+use crate::ids::DashboardId;
+use crate::resources::loggable::FieldAction;
+use crate::resources::records;
+
+/// What all types of records with one scope declare together.
+pub(super) struct Scope {
+    /// The type of the object, as the API names it.
+    pub(super) name: &'static str,
+    /// The actions that all scopes have, and those of this scope.
+    pub(super) actions: Vec<FieldAction>,
+    /// Whether only admins may read the entries.
+    pub(super) admins_only: bool,
+    dashboard_of: Vec<fn(&str) -> Option<DashboardId>>,
+}
+
+/// The actions of objects that stay restorable when they are deleted.
+const DELETED: FieldAction =
+    FieldAction::Switched { field: "deleted", on: "deleted", off: "restored" };
+
+/// All scopes, in the order of their resources.
+pub(super) static SCOPES: LazyLock<Vec<Scope>> = LazyLock::new(|| {
+    let mut scopes: Vec<Scope> = Vec::new();
+    for rules in records().filter_map(|record| record.log_rules()) {
+        let at = scopes.iter().position(|scope| scope.name == rules.scope);
+        let at = at.unwrap_or_else(|| {
+            let (actions, dashboard_of) = (vec![DELETED], Vec::new());
+            scopes.push(Scope { name: rules.scope, actions, admins_only: false, dashboard_of });
+            scopes.len() - 1
+        });
+        if let Some(scope) = scopes.get_mut(at) {
+            scope.actions.extend(rules.actions);
+            scope.admins_only |= rules.admins_only;
+            scope.dashboard_of.push(rules.dashboard_of);
+        }
+    }
+    scopes
+});
+
+impl Scope {
+    /// Returns the scope with this name.
+    pub(super) fn find(name: &str) -> Option<&'static Self> {
+        SCOPES.iter().find(|scope| scope.name == name)
+    }
+
+    /// Returns the dashboard that the `item_id` of an entry names.
+    pub(super) fn dashboard_of(&self, item_id: &str) -> Option<DashboardId> {
+        self.dashboard_of.iter().find_map(|dashboard_of| dashboard_of(item_id))
+    }
+}

@@ -1,0 +1,142 @@
+//! What dashboards declare about their records. Tiles, insights and texts are parts: the dashboard's entry in the activity
+//! log includes their changes.
+
+use serde_json::{Map, Value, json};
+
+use crate::error::{Error, Result};
+use crate::ids::DashboardId;
+use crate::resources::loggable::{FieldAction, Location, Loggable, public_fields, public_name};
+use crate::resources::projects;
+use crate::resources::registration::{RegisteredRecord, record};
+use crate::store::{Reference, Row, Tx};
+
+use super::deletions::Deletion;
+use super::insights::Insight;
+use super::texts::Text;
+use super::tiles::{Content, Tile};
+use super::{Dashboard, Details, DetailsFields};
+
+/// The records of dashboards.
+pub const RECORDS: &[&dyn RegisteredRecord] = &[
+    &record::<Dashboard>().logged().deleted_with_project(),
+    &record::<Details>().logged().deleted_with_project(),
+    &record::<Deletion>().deleted_with_project(),
+    &record::<Insight>().logged().deleted_with_project(),
+    &record::<Text>().logged().deleted_with_project(),
+    &record::<Tile>().logged().deleted_with_project(),
+];
+
+impl Loggable for Dashboard {
+    const SCOPE: &'static str = "Dashboard";
+    const ACTIONS: &'static [FieldAction] = &[FieldAction::Switched {
+        field: "is_shared",
+        on: "sharing enabled",
+        off: "sharing disabled",
+    }];
+
+    fn item_id(meta: &Self::Meta) -> String {
+        meta.id.to_string()
+    }
+
+    fn dashboard_of(item_id: &str) -> Option<DashboardId> {
+        item_id.parse().ok()
+    }
+
+    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((Some(meta.organization), Some(meta.project)))
+    }
+}
+
+impl Loggable for Details {
+    const SCOPE: &'static str = Dashboard::SCOPE;
+
+    fn item_id(meta: &Self::Meta) -> String {
+        meta.1.to_string()
+    }
+
+    fn location(meta: &Self::Meta, tx: &impl Tx) -> Result<Location> {
+        let project = projects::find_by_id(tx, meta.0)?;
+        Ok((project.map(|project| project.organization), Some(meta.0)))
+    }
+
+    fn named_after(meta: &Self::Meta) -> Option<Reference> {
+        Some(Reference::to::<Dashboard>(meta))
+    }
+
+    fn blank() -> Result<Option<Map<String, Value>>> {
+        match serde_json::to_value(DetailsFields::default()).map_err(Error::internal)? {
+            Value::Object(fields) => Ok(Some(fields)),
+            _ => Ok(Some(Map::new())),
+        }
+    }
+}
+
+/// Prefixes the names of the fields with the name of the part.
+fn part<const N: usize>(part: &str, fields: [(&str, Value); N]) -> Map<String, Value> {
+    fields.into_iter().map(|(name, value)| (format!("{part}__{name}"), value)).collect()
+}
+
+impl Loggable for Insight {
+    const SCOPE: &'static str = Dashboard::SCOPE;
+    const IS_PART: bool = true;
+
+    fn item_id(_: &Self::Meta) -> String {
+        String::new()
+    }
+
+    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((Some(meta.organization), Some(meta.project)))
+    }
+
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
+        let fields = [("name", json!(public_name(row)?)), ("deleted", json!(row.meta.deleted))];
+        Ok(part(&format!("insights__{}", row.meta.id), fields))
+    }
+}
+
+impl Loggable for Text {
+    const SCOPE: &'static str = Dashboard::SCOPE;
+    const IS_PART: bool = true;
+
+    fn item_id(_: &Self::Meta) -> String {
+        String::new()
+    }
+
+    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((Some(meta.organization), Some(meta.project)))
+    }
+
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
+        let body = public_fields(row)?.remove("body").unwrap_or_default();
+        Ok(part(&format!("texts__{}", row.meta.id), [("body", body)]))
+    }
+}
+
+impl Loggable for Tile {
+    const SCOPE: &'static str = Dashboard::SCOPE;
+    const IS_PART: bool = true;
+
+    fn item_id(meta: &Self::Meta) -> String {
+        meta.dashboard.to_string()
+    }
+
+    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((Some(meta.organization), Some(meta.project)))
+    }
+
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
+        let mut shown = public_fields(row)?;
+        let mut take = |name: &str| shown.remove(name).unwrap_or_default();
+        let content = match row.meta.content {
+            Content::Insight(id) => ("insight", json!(id)),
+            Content::Text(id) => ("text", json!(id)),
+        };
+        let fields = [
+            content,
+            ("layouts", take("layouts")),
+            ("color", take("color")),
+            ("deleted", json!(row.meta.deleted)),
+        ];
+        Ok(part(&format!("tiles__{}", row.meta.id), fields))
+    }
+}

@@ -1,0 +1,224 @@
+//! What a resource declares about each type of its records: how it is exported, logged, and deleted with its parents.
+//!
+//! ```ignore
+//! pub const RECORDS: &[&dyn RegisteredRecord] =
+//!     &[&record::<Domain>().logged().deleted_with_organization()];
+//! ```
+
+use crate::error::Result;
+use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
+use crate::store::{Change, Key, Record, RecordType, RecordTypeOf, Redaction, Table, Tx, WriteTx};
+
+use super::loggable::{FieldAction, LogTarget, Loggable};
+use super::pending_deletion::PendingDeletion;
+
+/// Registers the type `R` of records.
+pub const fn record<R: Record>() -> Registration<R> {
+    Registration {
+        record_type: RecordTypeOf(Redaction::Open),
+        log: None,
+        parent_of: None,
+        with_organization: None,
+        with_project: None,
+        with_member: None,
+        with_account: None,
+    }
+}
+
+/// Deletes up to a number of records that a deleted parent leaves, and returns how many it deleted.
+type Delete<P> = fn(&mut WriteTx<'_>, P, usize) -> Result<usize>;
+
+/// What a resource declares about the type `R` of records.
+pub struct Registration<R: Record> {
+    record_type: RecordTypeOf<R>,
+    log: Option<LogRules>,
+    parent_of: Option<fn(R::Key) -> PendingDeletion>,
+    with_organization: Option<Delete<OrganizationId>>,
+    with_project: Option<Delete<(OrganizationId, ProjectId)>>,
+    with_member: Option<Delete<(OrganizationId, UserId)>>,
+    with_account: Option<fn(&mut WriteTx<'_>, UserId) -> Result<()>>,
+}
+
+/// How the log describes a type of record, without the type.
+#[derive(Clone, Copy)]
+pub struct LogRules {
+    /// [`Loggable::SCOPE`].
+    pub scope: &'static str,
+    /// [`Loggable::ACTIONS`].
+    pub actions: &'static [FieldAction],
+    /// [`Loggable::ADMINS_ONLY`].
+    pub admins_only: bool,
+    /// [`Loggable::dashboard_of`].
+    pub dashboard_of: fn(&str) -> Option<DashboardId>,
+    /// Describes the change of a record.
+    pub target_of: fn(&WriteTx<'_>, &Change) -> Result<LogTarget>,
+    /// Returns the name of the record with an encoded key.
+    pub name_of: fn(&WriteTx<'_>, &[u8]) -> Result<Option<String>>,
+}
+
+/// A key that begins with a `P`.
+pub trait StartsWith<P> {}
+
+impl<P: Key, A> StartsWith<P> for (P, A) {}
+impl<P: Key, A, B> StartsWith<P> for (P, A, B) {}
+impl<P: Key, Q: Key, A> StartsWith<(P, Q)> for (P, Q, A) {}
+
+impl<R: Record> Registration<R> {
+    /// Declares what an export without secrets omits.
+    #[must_use]
+    pub const fn redacted(mut self, redaction: Redaction<R>) -> Self {
+        self.record_type = RecordTypeOf(redaction);
+        self
+    }
+
+    /// Declares that the activity log covers the records.
+    #[must_use]
+    pub const fn logged(mut self) -> Self
+    where
+        R: Loggable,
+    {
+        self.log = Some(LogRules {
+            scope: R::SCOPE,
+            actions: R::ACTIONS,
+            admins_only: R::ADMINS_ONLY,
+            dashboard_of: R::dashboard_of,
+            target_of: |tx, change| LogTarget::of::<R>(tx, change),
+            name_of: |tx, mut key| match R::Key::read(&mut key) {
+                Some(key) => Ok(tx.view::<R, _>(&key, |row| R::name(&row))?.flatten()),
+                None => Ok(None),
+            },
+        });
+        self
+    }
+
+    /// Declares that a deleted record leaves other records, which are deleted in later transactions. Until then they
+    /// may refer to it.
+    #[must_use]
+    pub const fn parent(mut self, pending: fn(R::Key) -> PendingDeletion) -> Self {
+        self.parent_of = Some(pending);
+        self
+    }
+
+    /// Declares that the records of a deleted organization are deleted.
+    #[must_use]
+    pub const fn deleted_with_organization(mut self) -> Self
+    where
+        R::Key: StartsWith<OrganizationId>,
+    {
+        self.with_organization = Some(|tx, id, limit| tx.remove_some::<R>(&id, limit));
+        self
+    }
+
+    /// Declares that the records of a deleted project are deleted.
+    #[must_use]
+    pub const fn deleted_with_project(mut self) -> Self
+    where
+        R::Key: StartsWith<ProjectId>,
+    {
+        self.with_project = Some(|tx, (_, id), limit| tx.remove_some::<R>(&id, limit));
+        self
+    }
+
+    /// Declares that the records of a deleted project are deleted, for keys that begin with its organization.
+    #[must_use]
+    pub const fn deleted_with_project_of_organization(mut self) -> Self
+    where
+        R::Key: StartsWith<(OrganizationId, ProjectId)>,
+    {
+        self.with_project = Some(|tx, project, limit| tx.remove_some::<R>(&project, limit));
+        self
+    }
+
+    /// Declares that `delete` deletes the records of a removed member.
+    #[must_use]
+    pub const fn deleted_with_member(mut self, delete: Delete<(OrganizationId, UserId)>) -> Self {
+        self.with_member = Some(delete);
+        self
+    }
+
+    /// Declares that `delete` deletes the records of an account when the owner of its address takes it over.
+    #[must_use]
+    pub const fn deleted_with_account(
+        mut self,
+        delete: fn(&mut WriteTx<'_>, UserId) -> Result<()>,
+    ) -> Self {
+        self.with_account = Some(delete);
+        self
+    }
+}
+
+/// A [`Registration`] without its type.
+pub trait RegisteredRecord: Sync {
+    /// Returns the table of the records.
+    fn table(&self) -> Table;
+    /// Returns how the records are checked, exported and imported.
+    fn record_type(&'static self) -> &'static dyn RecordType;
+    /// Returns how the log describes the records, if it covers them.
+    fn log_rules(&self) -> Option<&LogRules>;
+    /// Returns what marks the deletion of the record with this encoded key until the records that it leaves are
+    /// deleted. Returns `None` if it leaves none.
+    fn pending_deletion(&self, key: &[u8]) -> Option<PendingDeletion>;
+    /// Deletes up to `limit` records that a deleted parent left, and returns how many it deleted.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read or written.
+    fn delete_with(
+        &self,
+        tx: &mut WriteTx<'_>,
+        parent: PendingDeletion,
+        limit: usize,
+    ) -> Result<usize>;
+    /// Deletes the records of an account when the owner of its address takes it over.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read or written.
+    fn delete_with_account(&self, tx: &mut WriteTx<'_>, user: UserId) -> Result<()>;
+}
+
+impl<R: Record> RegisteredRecord for Registration<R> {
+    fn table(&self) -> Table {
+        R::TABLE
+    }
+
+    fn record_type(&'static self) -> &'static dyn RecordType {
+        &self.record_type
+    }
+
+    fn log_rules(&self) -> Option<&LogRules> {
+        self.log.as_ref()
+    }
+
+    fn pending_deletion(&self, mut key: &[u8]) -> Option<PendingDeletion> {
+        let pending = self.parent_of?;
+        R::Key::read(&mut key).map(pending)
+    }
+
+    fn delete_with(
+        &self,
+        tx: &mut WriteTx<'_>,
+        parent: PendingDeletion,
+        limit: usize,
+    ) -> Result<usize> {
+        fn run<P>(
+            delete: Option<Delete<P>>,
+            tx: &mut WriteTx<'_>,
+            parent: P,
+            limit: usize,
+        ) -> Result<usize> {
+            delete.map_or(Ok(0), |delete| delete(tx, parent, limit))
+        }
+        match parent {
+            PendingDeletion::Organization(id) => run(self.with_organization, tx, id, limit),
+            PendingDeletion::Project(organization, id) => {
+                run(self.with_project, tx, (organization, id), limit)
+            }
+            PendingDeletion::Member(organization, user) => {
+                run(self.with_member, tx, (organization, user), limit)
+            }
+        }
+    }
+
+    fn delete_with_account(&self, tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
+        self.with_account.map_or(Ok(()), |delete| delete(tx, user))
+    }
+}
