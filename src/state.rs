@@ -107,7 +107,7 @@ impl App {
     ///
     /// # Errors
     /// Fails if the file's signing secret cannot be read, or if the mail configuration is invalid.
-    pub fn new_for_command(store: Store, config: Config) -> Result<Self, OpenError> {
+    pub(crate) fn new_for_command(store: Store, config: Config) -> Result<Self, OpenError> {
         let mailer = Mailer::new(&config.mail)?;
         Self::build(store, config, mailer, false)
     }
@@ -180,58 +180,62 @@ impl App {
     }
 
     /// Returns the DNS resolver.
-    pub fn dns(&self) -> &Resolver {
+    pub(crate) fn dns(&self) -> &Resolver {
         &self.0.dns
     }
 
     /// Returns the proxies whose headers about the client are trusted.
-    pub fn proxies(&self) -> &TrustedProxies {
+    pub(crate) fn proxies(&self) -> &TrustedProxies {
         &self.0.proxies
     }
 
     /// Returns the rate limits.
-    pub fn rate_limiter(&self) -> &Arc<RateLimits> {
+    pub(crate) fn rate_limiter(&self) -> &Arc<RateLimits> {
         &self.0.rate_limiter
     }
 
     /// Returns the memory budget for large responses and request bodies in flight.
+    #[doc(hidden)]
     pub fn transfer_memory(&self) -> &MemoryBudget {
         &self.0.transfer_memory
     }
 
     /// Returns the cache of verified API keys.
-    pub fn key_cache(&self) -> &KeyCache {
+    pub(crate) fn key_cache(&self) -> &KeyCache {
         &self.0.key_cache
     }
 
     /// Returns the signer of invite links.
+    #[doc(hidden)]
     pub fn links(&self) -> &InviteLinks {
         &self.0.signing.links
     }
 
     /// Returns the signer of public page tokens.
-    pub fn sharing(&self) -> &SharingTokens {
+    pub(crate) fn sharing(&self) -> &SharingTokens {
         &self.0.signing.sharing
     }
 
     /// Whether a mail server is configured.
-    pub fn sends_mail(&self) -> bool {
+    pub(crate) fn sends_mail(&self) -> bool {
         self.mailer().is_some()
     }
 
     /// Returns the thread pool for long reads. It has a thread per core, at least two; one tenant uses at most half
     /// of them.
+    #[doc(hidden)]
     pub fn long_reads(&self) -> &BlockingPool {
         &self.0.long_reads
     }
 
     /// Returns the cache of rendered public pages.
+    #[doc(hidden)]
     pub fn public_pages(&self) -> &PublicPages {
         &self.0.public_pages
     }
 
     /// Returns the mail client, if a mail server is configured.
-    pub fn mailer(&self) -> Option<&Mailer> {
+    pub(crate) fn mailer(&self) -> Option<&Mailer> {
         self.0.mailer.as_ref()
     }
 
@@ -248,7 +252,7 @@ impl App {
     /// # Errors
     /// The error of `wanted`, 503 if too many keys wait, or 500 if Argon2 fails, which it does not for secrets of
     /// this crate.
-    pub async fn issue_key(
+    pub(crate) async fn issue_key(
         &self,
         consumer: Consumer,
         id: Option<ApiKeyId>,
@@ -265,7 +269,7 @@ impl App {
     }
 
     /// Records the key's use in the background, if a record is due. A failure is only logged.
-    pub fn record_use(&self, presented: &VerifiedKey, now: Timestamp) {
+    pub(crate) fn record_use(&self, presented: &VerifiedKey, now: Timestamp) {
         if presented.is_use_due(now) {
             let (store, used) = (self.0.store.clone(), presented.clone());
             tokio::spawn(async move {
@@ -297,12 +301,13 @@ impl App {
     }
 
     /// Wakes the background deletion after an object was deleted.
+    #[doc(hidden)]
     pub fn wake_deletion(&self) {
         self.0.deletions.notify_one();
     }
 
     /// Restarts background deletion and mail after the data file was replaced.
-    pub fn resume_after_restore(&self) {
+    pub(crate) fn resume_after_restore(&self) {
         self.wake_deletion();
         if let Some(worker) = &self.0.mail_worker {
             worker.wake();

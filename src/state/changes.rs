@@ -26,7 +26,7 @@ impl App {
     ///
     /// # Errors
     /// The errors of the authorization and of `read`.
-    pub fn read_for_change<P: Tenant, T>(
+    pub(crate) fn read_for_change<P: Tenant, T>(
         &self,
         access: &WriteAccess<P>,
         read: impl FnOnce(&Snapshot, &P) -> Result<T>,
@@ -41,7 +41,7 @@ impl App {
     ///
     /// # Errors
     /// The errors of the authorization and of `rule`; 503 if the transaction cannot be committed.
-    pub async fn change<P: Tenant, T: Send + 'static>(
+    pub(crate) async fn change<P: Tenant, T: Send + 'static>(
         &self,
         access: &WriteAccess<P>,
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<T> + Send + 'static,
@@ -62,7 +62,7 @@ impl App {
     /// # Errors
     /// The errors of the authorization and of `rule`; 422 if the idempotency key was used with another body; 503 if
     /// the transaction cannot be committed.
-    pub async fn post<P: Tenant>(
+    pub(crate) async fn post<P: Tenant>(
         &self,
         access: &WriteAccess<P>,
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<ApiResponse> + Send + 'static,
@@ -86,7 +86,7 @@ impl App {
     /// # Errors
     /// The errors of the authorization; 422 if the idempotency key was used with another body; 500 or 503 if the file
     /// cannot be read.
-    pub fn find_stored_response<P: Tenant>(
+    pub(crate) fn find_stored_response<P: Tenant>(
         &self,
         access: &WriteAccess<P>,
     ) -> Result<Option<ApiResponse>> {
@@ -99,7 +99,7 @@ impl App {
     ///
     /// # Errors
     /// As [`find_stored_response`](Self::find_stored_response), and the errors of `rule`.
-    pub fn find_stored_response_if<P: Tenant>(
+    pub(crate) fn find_stored_response_if<P: Tenant>(
         &self,
         access: &WriteAccess<P>,
         rule: impl FnOnce(&Snapshot) -> Result<()>,
@@ -119,7 +119,7 @@ impl App {
     ///
     /// # Errors
     /// As [`find_stored_response`](Self::find_stored_response).
-    pub fn find_stored_response_public(
+    pub(crate) fn find_stored_response_public(
         &self,
         access: &PublicAccess,
         key: Option<&IdempotencyKey>,
@@ -137,7 +137,7 @@ impl App {
     ///
     /// # Errors
     /// As [`post`](Self::post).
-    pub async fn post_public(
+    pub(crate) async fn post_public(
         &self,
         access: &PublicAccess,
         key: Option<IdempotencyKey>,
@@ -168,6 +168,7 @@ impl App {
     ///
     /// # Errors
     /// The errors of `rule`; 503 if the transaction cannot be committed.
+    #[doc(hidden)]
     pub async fn operate<T: Send + 'static>(
         &self,
         rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<T> + Send + 'static,

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::error::{Error, Result};
 use crate::metrics::{Counter, Gauge, Metrics, Series, record_seconds};
-use crate::store::{PageCache, RecordCounts, Store, StoreMetrics};
+use crate::store::{PageCache, RecordCounts, Store, StoreMetrics, Table};
 
 use super::App;
 
@@ -99,16 +99,16 @@ impl MetricsCollector {
         self.refused.absolute(refused);
         self.bytes.set(to_f64(bytes));
         // While the file is closed, these keep their last values.
-        if let Some(RecordCounts {
-            queued_mails,
-            pending_deletions,
-            values,
-            large_organizations,
-            largest_organization,
-        }) = records
-        {
-            self.queued_mails.set(to_f64(queued_mails));
-            self.pending_deletions.set(to_f64(pending_deletions));
+        if let Ok(snapshot) = store.snapshot() {
+            for (gauge, table) in
+                [(&self.queued_mails, Table::Outbox), (&self.pending_deletions, Table::Sweeps)]
+            {
+                if let Ok(rows) = snapshot.len(table) {
+                    gauge.set(to_f64(rows));
+                }
+            }
+        }
+        if let Some(RecordCounts { values, large_organizations, largest_organization }) = records {
             self.values.set(to_f64(values));
             self.near_quota.set(to_f64(large_organizations));
             self.largest.set(to_f64(largest_organization));

@@ -110,7 +110,7 @@ impl App {
     ///
     /// # Errors
     /// The errors of authorization, `rule` and `render`; 503 if too many large responses wait, or if the commit failed.
-    pub async fn change_and_render<P: Tenant>(
+    pub(crate) async fn change_and_render<P: Tenant>(
         &self,
         access: &WriteAccess<P>,
         rule: impl Fn(
@@ -145,7 +145,7 @@ impl App {
     ///
     /// # Errors
     /// As [`change_and_render`](Self::change_and_render); 422 if the idempotency key was used with another body.
-    pub async fn post_and_render<P: Tenant>(
+    pub(crate) async fn post_and_render<P: Tenant>(
         &self,
         access: &WriteAccess<P>,
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp, &LargeResponse) -> Result<CreatedObject>

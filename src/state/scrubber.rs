@@ -25,6 +25,7 @@ const RETRY_DELAY: Duration = Duration::from_mins(1);
 
 impl App {
     /// Returns the result of the last check, or `None` before the first one has finished.
+    #[doc(hidden)]
     pub fn last_scrub(&self) -> Option<ScrubResult> {
         self.0.last_scrub.load().as_deref().copied()
     }

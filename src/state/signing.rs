@@ -73,7 +73,7 @@ impl App {
     /// This process switches to the new keys while it serves no requests, so the keys always match the data file.
     /// # Errors
     /// 503 when the file is closed or cannot be written.
-    pub async fn rotate_secrets(&self) -> Result<usize> {
+    pub(crate) async fn rotate_secrets(&self) -> Result<usize> {
         let (now, seed, signing) = (self.now(), Seed::generate(), self.0.signing.clone());
         let rotated = self.store().exclusive_write(
             move |tx| {
@@ -115,7 +115,7 @@ impl App {
     ///
     /// # Errors
     /// None in practice: the claims always serialize.
-    pub fn live_events_token(&self, project: ProjectId, api_token: &str) -> Result<String> {
+    pub(crate) fn live_events_token(&self, project: ProjectId, api_token: &str) -> Result<String> {
         #[derive(Serialize)]
         struct Claims<'c> {
             team_id: ProjectId,

@@ -11,7 +11,6 @@ use crate::error::Result;
 
 use super::byte_usage::Owner;
 use super::engine::{begin, storage_error};
-use super::schema::Table;
 use super::writer::{Task, Writer};
 use super::{Store, flatten_reply};
 
@@ -105,10 +104,6 @@ pub struct StoreMetrics {
 /// Numbers about the content of the file.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RecordCounts {
-    /// How many messages are in the outbox.
-    pub queued_mails: u64,
-    /// How many deleted organizations and projects still have records.
-    pub pending_deletions: u64,
     /// How many values all tables contain, including index entries.
     pub values: u64,
     /// How many organizations store more bytes than a given limit.
@@ -166,13 +161,7 @@ impl Store {
             large_organizations += u64::from(stored > bytes);
             largest_organization = stored.max(largest_organization);
         })?;
-        Ok(RecordCounts {
-            large_organizations,
-            largest_organization,
-            queued_mails: snapshot.len(Table::Outbox)?,
-            pending_deletions: snapshot.len(Table::Sweeps)?,
-            values: snapshot.values()?,
-        })
+        Ok(RecordCounts { large_organizations, largest_organization, values: snapshot.values()? })
     }
 
     /// Returns statistics of the page cache. Waits for the writer thread, so it may take as long as a commit.

@@ -11,7 +11,7 @@ use super::source::Source;
 #[derive(Default)]
 pub struct Rooms {
     pub folder: String,
-    rooms: BTreeSet<String>,
+    names: BTreeSet<String>,
     uses: BTreeMap<String, BTreeMap<String, Vec<String>>>,
 }
 
@@ -74,7 +74,7 @@ impl Rooms {
         room: impl Fn(&[String]) -> Option<String>,
     ) -> Self {
         let mut found = Self { folder: folder.to_owned(), ..Self::default() };
-        found.rooms.extend(modules.iter().filter_map(|module| room(module)));
+        found.names.extend(modules.iter().filter_map(|module| room(module)));
         for Use { from, to, place } in uses {
             if let (Some(from), Some(to)) = (room(from), room(to))
                 && from != to
@@ -88,7 +88,7 @@ impl Rooms {
 
     /// Returns a shortest cycle with the places that make it, or `None` if there is no cycle.
     pub fn cycle(&self) -> Option<String> {
-        let cycles = self.rooms.iter().filter_map(|room| self.way_back(room));
+        let cycles = self.names.iter().filter_map(|room| self.way_back(room));
         let cycle = cycles.min_by_key(Vec::len)?;
         let mut text = format!("a cycle in {}: {}", self.folder, cycle.join(" -> "));
         for (from, to) in cycle.iter().zip(&cycle[1..]) {
@@ -120,7 +120,7 @@ impl Rooms {
 
     /// Returns the rooms in layers: each uses only rooms in the layers before its own. Call it if there is no cycle.
     pub fn layers(&self) -> Vec<Vec<&str>> {
-        let mut left: BTreeSet<_> = self.rooms.iter().map(String::as_str).collect();
+        let mut left: BTreeSet<_> = self.names.iter().map(String::as_str).collect();
         let mut layers = Vec::new();
         while !left.is_empty() {
             let is_free = |room: &&str| {
