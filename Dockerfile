@@ -11,7 +11,7 @@ RUN apk add --no-cache build-base ca-certificates
 WORKDIR /src
 COPY . .
 # Alpine's target links musl statically, so the binary needs no libraries.
-RUN cargo build --profile dist --locked --bin steward \
+RUN cargo build --profile dist --features jemalloc --locked --bin steward \
  && install -D -m 0755 target/dist/steward /image/steward \
  && install -D -m 0644 /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ca-certificates.crt \
  && install -d -m 0700 /empty

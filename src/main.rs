@@ -1,24 +1,10 @@
 //! The `steward` command.
 
-use tikv_jemalloc_ctl::{Access, AsName, background_thread};
-
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
-/// The milliseconds after which the allocator returns freed memory to the system.
-const DECAY_MILLISECONDS: isize = 2_000;
+#[cfg(feature = "jemalloc")]
+mod jemalloc;
 
 fn main() -> std::process::ExitCode {
-    // On failure the allocator keeps its defaults and returns memory later.
-    let _refused = enable_memory_return();
+    #[cfg(feature = "jemalloc")]
+    jemalloc::return_freed_memory();
     steward::run_cli()
-}
-
-/// Starts a thread that returns freed memory. Without it, memory is only returned when the process allocates again.
-fn enable_memory_return() -> tikv_jemalloc_ctl::Result<()> {
-    // The first arena exists already; the second name sets the default of later arenas.
-    for name in [b"arena.0.dirty_decay_ms\0".as_slice(), b"arenas.dirty_decay_ms\0"] {
-        name.name().write(DECAY_MILLISECONDS)?;
-    }
-    background_thread::write(true)
 }

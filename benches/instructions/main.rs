@@ -27,7 +27,7 @@ use counts::{Counts, Environment};
 use operations::per_operation;
 use site::Site;
 
-/// The allocator of the server. The cost of an allocation hardly depends on earlier ones, and not on the C library.
+/// The allocator of packages. The cost of an allocation hardly depends on earlier ones, and not on the C library.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
