@@ -11,84 +11,101 @@ use steward::testing::operator::Operation;
 use steward::testing::resources::members::Level;
 use steward::testing::router::routes;
 
-use crate::batch_exports;
 use crate::support::dns::Dns;
 use crate::support::{OWNER, TestClient, TestResponse, Workspace};
 
-/// Existing objects for the parameters of paths.
+/// Existing objects: an id or a token for each parameter of a path, such as `{project_id}` or `/domains/{id}`.
 #[derive(Clone)]
-struct Objects {
-    organization: String,
-    project: String,
-    dashboard: String,
-    domain: String,
-    invite: String,
-    batch_export: String,
-    user: String,
-    /// The token of the dashboard's public page.
-    shared: String,
-    /// An API key of the owner with few permissions.
-    key: String,
-}
+struct Objects(BTreeMap<String, String>);
 
 impl Objects {
     /// Creates an organization of the owner with one object of each type. Its member is a collaborator on the
     /// dashboard.
     async fn make(workspace: &Workspace, name: &str) -> Self {
-        let owner = OWNER.to_owned();
         let made = workspace
             .run_operation(Operation::OrganizationCreate {
                 name: name.to_owned(),
-                owner,
+                owner: OWNER.to_owned(),
                 existing: false,
             })
             .await;
         let organization = made["id"].as_str().expect("an id").to_owned();
         let email = format!("{name}@corp.example");
         let user = join(workspace, &organization, &email, Level::Member).await;
-        let project = made["project_id"].to_string();
-        let dashboards = format!("/api/projects/{project}/dashboards/");
-        let sent = json!({ "restriction_level": 37 });
-        let dashboard = workspace.owner.post(&dashboards, sent).await.ok()["id"].to_string();
-        let collaborators = format!("{dashboards}{dashboard}/collaborators/");
-        let sent = json!({ "user_uuid": user, "level": 37 });
-        workspace.owner.post(&collaborators, sent).await.ok();
-        let domains = format!("/api/organizations/{organization}/domains/");
-        let domain = json!({ "domain": format!("d{project}.example") });
-        let domain = workspace.owner.post(&domains, domain).await.ok()["id"].clone();
-        let domain = domain.as_str().expect("an id").to_owned();
-        let invites = format!("/api/organizations/{organization}/invites/");
-        let sent = json!({ "target_email": format!("{name}@new.example") });
-        let invite = workspace.owner.post(&invites, sent).await.ok()["id"].clone();
-        let invite = invite.as_str().expect("an id").to_owned();
-        let exports = format!("/api/projects/{project}/batch_exports/");
-        let export = workspace.owner.post(&exports, batch_exports::nowhere(name)).await.ok();
-        let batch_export = export["id"].as_str().expect("an id").to_owned();
-        let sharing = format!("{dashboards}{dashboard}/sharing/");
+        let mut objects = Self(BTreeMap::new());
+        objects.set("{organization_id}", organization);
+        objects.set("{project_id}", made["project_id"].to_string());
+        objects.set("{user__uuid}", user);
+        objects.set("{asset}", "swagger-ui.css".to_owned());
+        objects.make_examples(workspace).await;
+        objects.set("/signup/{id}", objects.0["/invites/{id}"].clone());
+        objects.set("{dashboard_id}", objects.0["/dashboards/{id}"].clone());
+        objects.share_dashboard(workspace).await;
+        objects
+    }
+
+    /// Creates an object by the example of each route that creates one and has a route below it for its id.
+    async fn make_examples(&mut self, workspace: &Workspace) {
+        let routes = routes();
+        for row in routes.specs().iter().filter(|row| row.method == Method::POST) {
+            let one = format!("{}{{id}}/", row.path);
+            if routes.specs().iter().any(|row| row.path == one) {
+                let sent = self.example(row);
+                let made = workspace.owner.post(&self.fill(row.path), sent).await.ok();
+                let id = made["id"].as_str().map_or(made["id"].to_string(), str::to_owned);
+                let name = row.path.trim_end_matches('/').rsplit('/').next().expect("a segment");
+                self.set(&format!("/{name}/{{id}}"), id);
+            }
+        }
+    }
+
+    /// Returns the example of a route, with a domain that no other organization has, with the project, and
+    /// with few permissions.
+    fn example(&self, row: &RouteSpec) -> Value {
+        let project = &self.0["{project_id}"];
+        let text = row.example.replace("corp.example", &format!("d{project}.example"));
+        let mut sent: Value = serde_json::from_str(&text).expect("an example");
+        if let Some(of) = sent.get_mut("project_id") {
+            *of = project.parse::<u64>().expect("a number").into();
+        }
+        // Each caller with the scope of the keys' routes may change this key.
+        if let Some(scopes) = sent.get_mut("scopes") {
+            *scopes = json!(["personal_api_key:read"]);
+        }
+        sent
+    }
+
+    /// Restricts the dashboard, adds the member as a collaborator, and creates a public page.
+    async fn share_dashboard(&mut self, workspace: &Workspace) {
+        let dashboard = self.fill("/api/projects/{project_id}/dashboards/{id}/");
+        workspace.owner.patch(&dashboard, json!({ "restriction_level": 37 })).await.ok();
+        let sent = json!({ "user_uuid": self.0["{user__uuid}"], "level": 37 });
+        workspace.owner.post(&format!("{dashboard}collaborators/"), sent).await.ok();
+        let sharing = format!("{dashboard}sharing/");
         let shared = workspace.owner.patch(&sharing, json!({ "enabled": true })).await.ok();
-        let shared = shared["access_token"].as_str().expect("a token").to_owned();
-        let sent = json!({ "label": name, "scopes": ["personal_api_key:read"] });
-        let sent = workspace.owner.post("/api/personal_api_keys/", sent).await.ok();
-        let key = sent["id"].as_str().expect("an id").to_owned();
-        Self { organization, project, dashboard, domain, invite, batch_export, user, shared, key }
+        self.set("{token}", shared["access_token"].as_str().expect("a token").to_owned());
+    }
+
+    fn set(&mut self, parameter: &str, id: String) {
+        self.0.insert(parameter.to_owned(), id);
+    }
+
+    fn organization(&self) -> &str {
+        &self.0["{organization_id}"]
+    }
+
+    fn project(&self) -> &str {
+        &self.0["{project_id}"]
     }
 
     /// Returns `path` with the ids of these objects as parameters.
     fn fill(&self, path: &str) -> String {
-        let filled = path
-            .replace("{organization_id}", &self.organization)
-            .replace("{project_id}", &self.project)
-            .replace("{user__uuid}", &self.user)
-            .replace("{token}", &self.shared)
-            .replace("{asset}", "swagger-ui.css")
-            .replace("{dashboard_id}", &self.dashboard)
-            .replace("/dashboards/{id}", &format!("/dashboards/{}", self.dashboard))
-            .replace("/domains/{id}", &format!("/domains/{}", self.domain))
-            .replace("/personal_api_keys/{id}", &format!("/personal_api_keys/{}", self.key))
-            .replace("/invites/{id}", &format!("/invites/{}", self.invite))
-            .replace("/batch_exports/{id}", &format!("/batch_exports/{}", self.batch_export))
-            .replace("/signup/{id}", &format!("/signup/{}", self.invite));
-        assert!(!filled.contains('{'), "`fill` does not know a parameter of {path}");
+        let mut filled = path.to_owned();
+        for (parameter, id) in &self.0 {
+            let before = parameter.strip_suffix("{id}").unwrap_or("");
+            filled = filled.replace(parameter, &format!("{before}{id}"));
+        }
+        assert!(!filled.contains('{'), "no object for a parameter of {path}");
         filled
     }
 }
@@ -245,11 +262,11 @@ fn on_elsewhere(row: &RouteSpec, at: &Objects) -> Verdict {
         PathTarget::Caller | PathTarget::Organizations => Verdict::LetIn,
         PathTarget::Project | PathTarget::InProject => Verdict::Denied(format!(
             "API key does not have access to the requested project: ID {}.",
-            at.project
+            at.project()
         )),
         PathTarget::Organization | PathTarget::OrganizationProject => Verdict::Denied(format!(
             "API key does not have access to the requested organization: ID {}.",
-            at.organization
+            at.organization()
         )),
     }
 }
@@ -271,7 +288,7 @@ fn on_beside(row: &RouteSpec, at: &Objects) -> Verdict {
         PathTarget::OrganizationProject | PathTarget::Project | PathTarget::InProject => {
             Verdict::Denied(format!(
                 "API key does not have access to the requested project: ID {}.",
-                at.project
+                at.project()
             ))
         }
     }
@@ -315,13 +332,13 @@ async fn every_route_that_is_not_public_asks_for_a_live_key() {
         let path = at.fill(row.path);
         let without = fire(&anonymous, row, &path).await;
         if row.requirements.public.is_some() {
-            Verdict::LetIn.check(row, "without a key", &without, &at.organization);
+            Verdict::LetIn.check(row, "without a key", &without, at.organization());
             continue;
         }
-        Verdict::NoKey.check(row, "without a key", &without, &at.organization);
+        Verdict::NoKey.check(row, "without a key", &without, at.organization());
         for (case, caller) in &dead {
             let answer = fire(caller, row, &path).await;
-            Verdict::BadKey.check(row, case, &answer, &at.organization);
+            Verdict::BadKey.check(row, case, &answer, at.organization());
         }
     }
     // The requested operations are exactly the documented ones.
@@ -342,11 +359,9 @@ async fn nobody_comes_in_who_may_not() {
         .post(&at.fill("/api/organizations/{organization_id}/projects/"), json!({}))
         .await
         .ok();
-    let nothing = Objects {
-        organization: "01890000-0000-7000-8000-000000000000".to_owned(),
-        project: "999999".to_owned(),
-        ..at.clone()
-    };
+    let mut nothing = at.clone();
+    nothing.set("{organization_id}", "01890000-0000-7000-8000-000000000000".to_owned());
+    nothing.set("{project_id}", "999999".to_owned());
     let narrow = workspace.key(OWNER, &["notebook:write"]).await;
     let (stranger, _) = workspace.outsider("eve").await;
     let elsewhere = json!({"organizations": [workspace.made.organization_id]});
@@ -355,7 +370,7 @@ async fn nobody_comes_in_who_may_not() {
     let beside = workspace.limited_key(OWNER, &["*"], limits).await;
     let shown = workspace.owner.get(&at.fill("/api/projects/{project_id}/")).await.ok();
     let token = shown["api_token"].as_str().expect("a token");
-    let hidden = at.organization.as_str();
+    let hidden = at.organization();
     for row in routes().specs().iter().filter(|row| row.requirements.public.is_none()) {
         let path = at.fill(row.path);
         let unknown = nothing.fill(row.path);
@@ -378,7 +393,7 @@ async fn nobody_comes_in_who_may_not() {
 async fn a_level_too_low_is_refused_where_a_route_names_one() {
     let (workspace, _dns) = workspace().await;
     let at = Objects::make(&workspace, "here").await;
-    join(&workspace, &at.organization, "ada@corp.example", Level::Admin).await;
+    join(&workspace, at.organization(), "ada@corp.example", Level::Admin).await;
     let member = workspace.key("here@corp.example", &["*"]).await;
     let admin = workspace.key("ada@corp.example", &["*"]).await;
     let mut asked = 0;
@@ -409,7 +424,7 @@ async fn reading_is_not_enough_to_write() {
         |row: &&RouteSpec| row.requirements.scope.is_some_and(|scope| scope.ends_with(":write"));
     for row in routes().specs().iter().filter(writes) {
         let answer = fire(&reader, row, &at.fill(row.path)).await;
-        missing_scope(row.requirements).check(row, "with read", &answer, &at.organization);
+        missing_scope(row.requirements).check(row, "with read", &answer, at.organization());
     }
     assert!(scopes.len() > reads.len());
 }
@@ -431,7 +446,7 @@ async fn a_hidden_project_is_closed_to_a_member_on_every_route() {
             _ => continue,
         };
         let answer = fire(&member, row, &at.fill(row.path)).await;
-        verdict.check(row, "a hidden project", &answer, &at.organization);
+        verdict.check(row, "a hidden project", &answer, at.organization());
         asked += 1;
     }
     assert!(asked > 0);
@@ -442,7 +457,7 @@ async fn an_organization_that_keeps_keys_out_is_closed_to_plain_members_on_every
     let (workspace, _dns) = workspace().await;
     let at = Objects::make(&workspace, "here").await;
     let admin = "ada@corp.example";
-    join(&workspace, &at.organization, admin, Level::Admin).await;
+    join(&workspace, at.organization(), admin, Level::Admin).await;
     let (member, admin) =
         (workspace.key("here@corp.example", &["*"]).await, workspace.key(admin, &["*"]).await);
     let closed = json!({"members_can_use_personal_api_keys": false});
@@ -457,7 +472,7 @@ async fn an_organization_that_keeps_keys_out_is_closed_to_plain_members_on_every
             _ => Verdict::Denied(text.to_owned()),
         };
         asked += usize::from(verdict != Verdict::LetIn);
-        verdict.check(row, "kept out", &fire(&member, row, &path).await, &at.organization);
+        verdict.check(row, "kept out", &fire(&member, row, &path).await, at.organization());
         // The following requests need the objects that an admin may delete. An admin may not access the owner's key.
         let spared = row.method == Method::DELETE && row.requirements.level <= Level::Admin;
         if !spared && !is_at_a_key(row) {
