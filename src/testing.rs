@@ -94,7 +94,7 @@ pub mod resources {
     }
     pub mod cascade_delete {
         pub use crate::resources::cascade_delete::{
-            delete_batch, delete_member, delete_organization, delete_project,
+            delete_batch, delete_member, delete_organization, delete_project, delete_up_to,
         };
         pub use crate::resources::pending_deletion::PendingDeletion;
     }

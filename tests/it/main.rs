@@ -54,6 +54,7 @@ mod support {
     pub mod invites;
     pub mod log;
     pub mod metrics;
+    pub mod objects;
     pub mod sharing;
     pub mod signup;
     pub mod smtp;

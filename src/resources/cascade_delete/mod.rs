@@ -33,7 +33,7 @@ fn delete_former_member(
     user: UserId,
 ) -> Result<()> {
     let member = PendingDeletion::Member(organization, user);
-    if delete_records(tx, member)? < DELETE_BATCH {
+    if delete_records(tx, member, DELETE_BATCH)? < DELETE_BATCH {
         tx.remove::<PendingDeletion>(&member.key())?;
     }
     Ok(())
@@ -85,6 +85,14 @@ pub fn pending_projects(tx: &impl Tx, organization: OrganizationId) -> Result<Ve
 /// # Errors
 /// 500 or 503 when the file cannot be read or written.
 pub fn delete_batch(tx: &mut WriteTx<'_>) -> Result<bool> {
+    delete_up_to(tx, DELETE_BATCH)
+}
+
+/// Deletes like [`delete_batch`], but at most `limit` records that are not projects.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub fn delete_up_to(tx: &mut WriteTx<'_>, limit: usize) -> Result<bool> {
     let mut next = None;
     let last = Window { offset: 0, limit: 1, order: Order::Descending };
     tx.scan::<PendingDeletion, _>(&(), last, |row| {
@@ -96,7 +104,7 @@ pub fn delete_batch(tx: &mut WriteTx<'_>) -> Result<bool> {
         PendingDeletion::Organization(id) => delete_projects(tx, id)?,
         PendingDeletion::Project(..) | PendingDeletion::Member(..) => 0,
     };
-    if deleted == 0 && delete_records(tx, parent)? == 0 {
+    if deleted == 0 && delete_records(tx, parent, limit)? == 0 {
         tx.remove::<PendingDeletion>(&parent.key())?;
     }
     Ok(true)
@@ -118,12 +126,12 @@ fn delete_projects(tx: &mut WriteTx<'_>, organization: OrganizationId) -> Result
     Ok(ids.len())
 }
 
-/// Deletes up to [`DELETE_BATCH`] records that a deleted parent left, and returns how many it deleted. A record is
-/// deleted only after all records that refer to it.
-fn delete_records(tx: &mut WriteTx<'_>, parent: PendingDeletion) -> Result<usize> {
-    let mut left = DELETE_BATCH;
+/// Deletes up to `limit` records that a deleted parent left, and returns how many it deleted. A record is deleted only
+/// after all records that refer to it.
+fn delete_records(tx: &mut WriteTx<'_>, parent: PendingDeletion, limit: usize) -> Result<usize> {
+    let mut left = limit;
     for record in records().rev() {
         left -= record.delete_with(tx, parent, left)?;
     }
-    Ok(DELETE_BATCH - left)
+    Ok(limit - left)
 }

@@ -23,6 +23,7 @@ use steward::testing::resources::users;
 use steward::testing::store::{Key, Order, Raw, Record, Table, Tx, Window};
 
 use crate::dashboards::access::Scene;
+use crate::support::objects::Objects;
 use crate::support::{OWNER, TestClient, Workspace};
 use crate::{domains, invites};
 
@@ -499,6 +500,19 @@ async fn sweep_and_check(workspace: &Workspace) -> bool {
     let more = workspace.app.store().write(cascade_delete::delete_batch).await.expect("deleted");
     workspace.assert_file_valid().await;
     more
+}
+
+#[tokio::test]
+async fn each_record_is_deleted_after_all_records_that_refer_to_it() {
+    let workspace = Workspace::new().await;
+    let objects = Objects::make(&workspace, "objects").await;
+    let organization = objects.organization().parse().expect("an id");
+    let store = workspace.app.store();
+    let deleted = store.write(move |tx| cascade_delete::delete_organization(tx, organization));
+    deleted.await.expect("deleted");
+    while store.write(|tx| cascade_delete::delete_up_to(tx, 1)).await.expect("deleted") {
+        workspace.assert_file_valid().await;
+    }
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod rules;
 mod samples;
 mod source;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -66,6 +67,17 @@ fn the_rooms_of_no_folder_have_a_cycle() {
     for (number, layer) in (1..).zip(rooms[0].layers()) {
         println!("{number:>2} {}", layer.join(", "));
     }
+}
+
+#[test]
+fn every_resource_with_routes_is_in_the_list() {
+    let sources = sources();
+    let list = sources.iter().find(|source| source.path == "resources/mod.rs").expect("the list");
+    let listed = rules::listed_resources(list);
+    let with_routes =
+        sources.iter().filter(|source| source.is_wire() && source.code.contains("pub fn routes("));
+    let folders: BTreeSet<_> = with_routes.filter_map(|source| Some(source.noun()?.0)).collect();
+    assert_eq!(listed, folders);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The rules for the sources. Each rule reads one file and returns its violations.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use super::source::Source;
@@ -100,6 +101,13 @@ pub fn independence(source: &Source) -> Vec<Violation> {
     broken
         .map(|(at, path)| violation(source, at, format!("a rule may not use {}", path[0])))
         .collect()
+}
+
+/// Returns the names in the list of resources.
+pub fn listed_resources(list: &Source) -> BTreeSet<&str> {
+    let (_, names) = list.code.split_once("$then! {").expect("the list of resources");
+    let (names, _) = names.split_once('}').expect("the end of the list");
+    names.split_whitespace().collect()
 }
 
 /// The function that registers a resource module's routes.
