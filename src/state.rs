@@ -33,6 +33,7 @@ use crate::memory_budget::MemoryBudget;
 use crate::rate_limit::RateLimits;
 use crate::resources::api_keys::{IssuedKey, KeyHasher, TagKey};
 use crate::resources::invites::InviteLinks;
+use crate::resources::record_registry;
 use crate::resources::sharing::SharingTokens;
 use crate::resources::signup::InviteMails;
 use crate::secret::{Purpose, Seed};
@@ -118,6 +119,7 @@ impl App {
         mailer: Option<Mailer>,
         serves_outbox: bool,
     ) -> Result<Self, OpenError> {
+        store.require_known_layouts(&record_registry())?;
         let secret = store.signing_secret()?;
         let signing = SigningKeys::new(config.link_base(), &secret)?;
         let mail_worker = mailer.clone().filter(|_| serves_outbox).map(|mailer| {

@@ -26,6 +26,7 @@ use crate::http::server::{self, EXTRA_SOCKETS, ServerLimits, stop_signal};
 use crate::http::swappable_router::{ConnectionMetrics, SwappableRouter};
 use crate::http::tls::Tls;
 use crate::metrics::Metrics;
+use crate::resources::record_registry;
 use crate::router::{self, router};
 use crate::state::App;
 use crate::store::{Compacted, OpenError, Progress, SpaceUsage, Store, beside};
@@ -299,7 +300,7 @@ async fn compact_if_sparse(store: &Store) {
             return Ok(());
         }
         tracing::info!(bytes, dead, "more than half of the data file is dead space; compacting it");
-        let Compacted { bytes, .. } = store.compact(&Progress::silent()).await?;
+        let Compacted { bytes, .. } = store.compact(record_registry(), &Progress::silent()).await?;
         tracing::info!(bytes, "the data file is compacted");
         Ok::<_, Error>(())
     };

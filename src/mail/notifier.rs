@@ -33,8 +33,9 @@ impl NewMessages {
         for change in tx.changes().iter().filter(|change| change.table == Table::Outbox) {
             let Some(after) = &change.after else { continue };
             let posted = posted.get_or_insert_with(Self::default);
-            match Row::<OutboxMessage>::read(after) {
-                Ok(Row { meta, .. }) => posted.add(meta.organization, meta.due_at),
+            let due = |row: Row<'_, OutboxMessage>| Ok((row.meta.organization, row.meta.due_at));
+            match Row::visit(after, due) {
+                Ok((organization, due_at)) => posted.add(organization, due_at),
                 Err(_) => posted.is_unknown = true,
             }
         }

@@ -158,7 +158,7 @@ impl LogTarget {
         };
         let fields = |payload: &Option<Vec<u8>>| match (verb, payload) {
             (_, Some(payload)) if R::LOG_ALL_FIELDS || verb == "updated" => {
-                R::fields(&Row::read(payload)?, tx)
+                Row::visit(payload, |row| R::fields(&row, tx))
             }
             ("updated", None) => Ok(blank.clone().unwrap_or_default()),
             _ => Ok(Map::new()),
@@ -179,15 +179,20 @@ impl LogTarget {
             log_removal: R::LOG_REMOVAL,
         };
         if let Some(payload) = change.after.as_ref().or(change.before.as_ref()) {
-            let row = Row::<R>::read(payload)?;
-            target.item_id = R::item_id(&row.meta);
-            (target.organization, target.project) = R::location(&row.meta, tx)?;
-            target.named_after = R::named_after(&row.meta);
-            if !R::IS_PART && target.named_after.is_none() {
-                target.name = R::name(&row)?;
-            }
+            Row::<R>::visit(payload, |row| target.describe(&row, tx))?;
         }
         Ok(target)
+    }
+
+    /// Sets what the record itself says: the object, its location and its name.
+    fn describe<R: Loggable>(&mut self, row: &Row<'_, R>, tx: &impl Tx) -> Result<()> {
+        self.item_id = R::item_id(&row.meta);
+        (self.organization, self.project) = R::location(&row.meta, tx)?;
+        self.named_after = R::named_after(&row.meta);
+        if !R::IS_PART && self.named_after.is_none() {
+            self.name = R::name(row)?;
+        }
+        Ok(())
     }
 }
 

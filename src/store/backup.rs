@@ -18,9 +18,9 @@ use super::key::Key;
 use super::open_error::OpenError;
 use super::panics::catch_panic;
 use super::progress::{Progress, Steps};
-use super::record::{damaged, seal};
 use super::record_registry::RecordRegistry;
 use super::schema::{FORMAT, Table};
+use super::sealed::{damaged, seal};
 use super::snapshot::Snapshot;
 use crate::low_priority::{Priority, run_low_priority};
 

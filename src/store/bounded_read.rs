@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 
 use super::engine::RETRY_AFTER;
-use super::read::{Raw, Visit};
+use super::raw::{Raw, Visit};
 use super::schema::Table;
 use super::snapshot::Snapshot;
 use super::window::Order;

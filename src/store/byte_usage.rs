@@ -10,9 +10,10 @@ use uuid::Uuid;
 use crate::error::Result;
 
 use super::key::Key;
-use super::read::{Raw, Tx, read_number};
-use super::record::{CHECKSUM, damaged};
+use super::payload::Payload;
+use super::raw::{Raw, read_number};
 use super::schema::Table;
+use super::sealed::{CHECKSUM, damaged};
 use super::snapshot::Snapshot;
 use super::window::Order;
 
@@ -49,7 +50,7 @@ impl Owner {
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
-    pub fn stored_bytes(self, tx: &impl Tx) -> Result<u64> {
+    pub fn stored_bytes(self, tx: &impl Raw) -> Result<u64> {
         read_number(tx, Table::Counts, &self.key())
     }
 
@@ -71,11 +72,12 @@ impl Owner {
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
-    pub fn leading(tx: &impl Tx, table: Table, key: &impl Key) -> Result<Option<Self>> {
+    pub fn leading(tx: &impl Raw, table: Table, key: &impl Key) -> Result<Option<Self>> {
         let mut found = None;
         tx.raw_get(table, &key.encoded(), &mut |payload| {
-            let read = postcard::take_from_bytes::<(u64, Uuid)>(payload);
-            let ((_, id), _) = read.map_err(|error| damaged(table, &error))?;
+            let stored = Payload::read(table, payload)?;
+            let id = postcard::take_from_bytes(stored.meta);
+            let (id, _) = id.map_err(|error| damaged(table, &error))?;
             found = Some(Self::Organization(id));
             Ok(())
         })?;

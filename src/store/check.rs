@@ -12,20 +12,24 @@ use redb::Database;
 use crate::error::{Error, Result};
 
 use super::check_report::{CheckReport, MAX_REPORTED, check_sums};
+use super::expected_counts::ExpectedCounts;
 use super::file::{builder, folder_of};
 use super::file_system::{FileReader, FsHandle};
 use super::key::Key;
 use super::panics::catch_panic;
 use super::progress::Progress;
-use super::record::HexKey;
 use super::record_registry::RecordRegistry;
 use super::schema::Table;
+use super::sealed::HexKey;
 use super::snapshot::Snapshot;
-use super::sums::Counts;
 use super::{DEFAULT_CACHE, Store};
 use crate::low_priority::{Priority, run_low_priority};
 
-fn check_counts(tx: &Snapshot, mut expected: Counts, report: &mut CheckReport) -> Result<()> {
+fn check_counts(
+    tx: &Snapshot,
+    mut expected: ExpectedCounts,
+    report: &mut CheckReport,
+) -> Result<()> {
     check_sums(tx, Table::Counts, report)?;
     tx.each(Table::Counts, &mut |key, payload| {
         let Some(stored) = payload.ok().map(|mut payload| u64::read(&mut payload)) else {
@@ -92,7 +96,7 @@ pub(super) fn check_snapshot(
     let of = tx.values().unwrap_or(0);
     let steps = progress.begin("checking", of);
     let mut report = CheckReport { steps, ..CheckReport::default() };
-    let mut counts = Counts::default();
+    let mut counts = ExpectedCounts::default();
     let mut others = Table::ALL.to_vec();
     others.retain(|table| *table != Table::Counts);
     for kind in &registry.record_types {

@@ -8,8 +8,10 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 
 use super::Store;
-use super::engine::{RETRY_AFTER, storage_error};
+use super::engine::{RETRY_AFTER, begin, storage_error};
 use super::progress::Progress;
+use super::record_registry::RecordRegistry;
+use super::write::WriteTx;
 
 /// How long a compaction waits for requests that are still reading.
 const READERS_TIMEOUT: Duration = Duration::from_secs(5);
@@ -45,13 +47,18 @@ impl Store {
         Ok(SpaceUsage { bytes, dead: bytes.saturating_sub(allocated) })
     }
 
-    /// Returns the unused space of the file to the operating system. Waits for requests that are reading; new
+    /// Stores the records of older layouts in the current one, and returns the unused space of the file to the
+    /// operating system. Waits for requests that are reading; new
     /// requests fail with 503 meanwhile.
     ///
     /// # Errors
     /// 400 when a backup, an export, a check or a scrub is reading the whole file; 503 when requests read for
     /// too long, the file is closed, or it cannot be written.
-    pub async fn compact(&self, progress: &Progress) -> Result<Compacted> {
+    pub async fn compact(
+        &self,
+        registry: RecordRegistry,
+        progress: &Progress,
+    ) -> Result<Compacted> {
         progress.begin("compacting", 0);
         let Ok(_alone) = self.walk_lock.try_write() else {
             let text = "a backup, an export, a check or a scrub is running; compact after it";
@@ -64,12 +71,31 @@ impl Store {
         };
         self.with_exclusive_file(move |mut database| {
             let bytes_before = size()?;
+            upgrade(&database, &registry)?;
             compact(&mut database)?;
             drop(database);
             Ok(Compacted { bytes_before, bytes: size()? })
         })
         .await
     }
+}
+
+/// Stores every record of an older layout in the current one.
+fn upgrade(database: &Database, registry: &RecordRegistry) -> Result<()> {
+    let transaction = begin(database)?;
+    let mut tx = WriteTx::new(&transaction);
+    let mut upgraded = 0;
+    for record_type in &registry.record_types {
+        upgraded += record_type.upgrade(&mut tx)?;
+    }
+    if upgraded == 0 {
+        drop(tx);
+        return transaction.abort().map_err(storage_error);
+    }
+    tx.finish()?;
+    transaction.commit().map_err(storage_error)?;
+    tracing::info!(upgraded, "stored records of older releases in the current layout");
+    Ok(())
 }
 
 fn compact(database: &mut Database) -> Result<()> {

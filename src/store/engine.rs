@@ -9,9 +9,9 @@ use redb::{
 
 use crate::error::{Error, Result};
 
-use super::read::Visit;
-use super::record::unseal;
+use super::raw::Visit;
 use super::schema::Table;
+use super::sealed::unseal;
 use super::window::Order;
 
 /// The `Retry-After` of the store's 503 responses, in seconds.

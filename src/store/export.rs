@@ -14,15 +14,15 @@ use crate::secret::SigningSecret;
 use super::Store;
 use super::backup::{ValueStream, Visitor, each_value};
 use super::engine::RETRY_AFTER;
-use super::export_lines::{self, RecordTypes, Sequence};
+use super::export_lines::{self, Sequence};
 use super::file::{self, folder_of};
 use super::file_system::FsHandle;
 use super::key::Key;
 use super::open_error::OpenError;
 use super::progress::Progress;
-use super::record::damaged;
-use super::record_registry::RecordRegistry;
-use super::schema::{FORMAT, FORMAT_KEY, MARK_KEY, RENEWED_KEY, SECRET_KEY, Table};
+use super::record_registry::{RecordRegistry, RecordTypes};
+use super::schema::{FORMAT, FORMAT_KEY, LAYOUT_KEY, MARK_KEY, RENEWED_KEY, SECRET_KEY, Table};
+use super::sealed::damaged;
 use crate::low_priority::{Priority, run_low_priority};
 
 /// The version of the line format.
@@ -38,6 +38,9 @@ pub(super) struct Header {
     pub(super) schema: u64,
     /// Whether the export contains secrets.
     pub(super) secrets: bool,
+    /// The layout of the records of each table to which members were added.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) layouts: BTreeMap<String, u64>,
     /// The number of lines of each table.
     pub(super) counts: BTreeMap<String, u64>,
     /// The BLAKE3 hash of all other lines.
@@ -107,9 +110,9 @@ impl ExportOptions {
 
     /// Returns the tables that have lines.
     fn tables(&self) -> Vec<Table> {
-        let kinds = RecordTypes::of(&self.registry);
+        let types = RecordTypes::of(&self.registry);
         let has_lines = |table: &&Table| {
-            matches!(table, Table::Meta | Table::Sequences) || kinds.record_type(**table).is_some()
+            matches!(table, Table::Meta | Table::Sequences) || types.get(**table).is_some()
         };
         Table::ALL.iter().filter(has_lines).copied().collect()
     }
@@ -135,7 +138,7 @@ impl ExportOptions {
 /// Writes the lines of an export.
 struct ExportWriter<'e> {
     options: &'e ExportOptions,
-    kinds: RecordTypes<'e>,
+    types: RecordTypes<'e>,
     out: BufWriter<File>,
     hasher: blake3::Hasher,
     line: Vec<u8>,
@@ -149,7 +152,7 @@ impl<'e> ExportWriter<'e> {
     fn new(options: &'e ExportOptions, body: File) -> Self {
         Self {
             options,
-            kinds: RecordTypes::of(&options.registry),
+            types: RecordTypes::of(&options.registry),
             out: BufWriter::new(body),
             hasher: blake3::Hasher::new(),
             line: Vec::new(),
@@ -166,7 +169,7 @@ impl<'e> ExportWriter<'e> {
         }
         self.add_secret()?;
         let line = &mut self.line;
-        let has_line = match (table, self.kinds.record_type(table)) {
+        let has_line = match (table, self.types.get(table)) {
             (Table::Sequences, _) => {
                 let of = String::read(&mut &*key);
                 let of = of.and_then(|of| Table::ALL.iter().find(|table| table.name() == of));
@@ -177,7 +180,9 @@ impl<'e> ExportWriter<'e> {
                 export_lines::write_head(table, &Sequence::of(*of, last), line)?;
                 true
             }
-            (_, Some(kind)) => kind.write_line(self.options.secrets, payload, line)?,
+            (_, Some(record_type)) => {
+                record_type.write_line(self.options.secrets, payload, line)?
+            }
             // Counts and indexes are derived from the records.
             _ => false,
         };
@@ -195,6 +200,7 @@ impl<'e> ExportWriter<'e> {
             SECRET_KEY => self.first = Some(part()?),
             RENEWED_KEY => self.renewed = Some(part()?),
             MARK_KEY | FORMAT_KEY => {}
+            _ if key.starts_with(LAYOUT_KEY) => {}
             _ => return Err(damaged(Table::Meta, &"an unknown value, perhaps of a newer release")),
         }
         Ok(())
@@ -223,6 +229,7 @@ impl<'e> ExportWriter<'e> {
             steward_export: EXPORT_FORMAT,
             schema: FORMAT,
             secrets: self.options.secrets,
+            layouts: self.options.registry.layouts(),
             counts: self.counts,
             blake3: self.hasher.finalize().to_hex().to_string(),
         };

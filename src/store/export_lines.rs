@@ -9,7 +9,6 @@
 //! and counts have no lines, because they are derived from the records.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
@@ -18,10 +17,10 @@ use serde_json::error::Category;
 use crate::error::{Error, Result};
 use crate::secret::{SeededRng, SigningSecret};
 
-use super::per_table::PerTable;
-use super::record::{Record, Row, damaged};
-use super::record_registry::{RecordRegistry, RecordType};
+use super::payload::{begin_payload, meta_bytes};
+use super::record::{Added, Record, Row, append_json};
 use super::schema::Table;
+use super::sealed::damaged;
 
 /// What an export without secrets omits from a type of record.
 pub enum Redaction<R: Record> {
@@ -45,37 +44,6 @@ pub enum Redaction<R: Record> {
         /// Derives the secret part again.
         regenerate: fn(&mut R, &SigningSecret) -> Result<()>,
     },
-}
-
-/// The types of records by table, and the tables by their names in exports.
-pub(super) struct RecordTypes<'c> {
-    by_table: PerTable<Option<&'c dyn RecordType>>,
-    tables: HashMap<&'static str, Table>,
-}
-
-impl<'c> RecordTypes<'c> {
-    pub(super) fn of(checks: &'c RecordRegistry) -> Self {
-        let mut by_table = PerTable::new(|| None);
-        for kind in &checks.record_types {
-            if let Some(table) = kind.tables().first() {
-                *by_table.slot_mut(*table) = Some(*kind);
-            }
-        }
-        Self {
-            by_table,
-            tables: Table::ALL.iter().map(|table| (table.plain_name(), *table)).collect(),
-        }
-    }
-
-    /// Returns the type of record whose table this is; `None` for indexes.
-    pub(super) fn record_type(&self, table: Table) -> Option<&'c dyn RecordType> {
-        *self.by_table.slot(table)
-    }
-
-    /// Returns the table with this name.
-    pub(super) fn table(&self, name: &str) -> Option<Table> {
-        self.tables.get(name).copied()
-    }
 }
 
 /// The source of new secrets for an import without secrets.
@@ -120,6 +88,37 @@ impl<'l> ExportLine<'l> {
         }
     }
 
+    /// Returns the text of the line with these members added, which the release that wrote it did not know.
+    pub(super) fn completed(&self, added: &[Added]) -> Result<Vec<u8>> {
+        let table = Table::named(&self.table).ok_or_else(|| invalid_field("table", NO_TABLE))?;
+        let (mut meta, mut fields) = (self.head.as_bytes().to_vec(), self.shown.map(Vec::from));
+        for member in added {
+            match (member, &mut fields) {
+                (Added::Meta { name, default }, _) => {
+                    append_json(table, &mut meta, name, *default)?;
+                }
+                (Added::Field { name, default }, Some(fields)) => {
+                    append_json(table, fields, name, *default)?;
+                }
+                (Added::Field { .. }, None) => return Err(invalid_field("shown", "is missing")),
+            }
+        }
+        let mut line = Vec::new();
+        begin(table, &mut line);
+        for (name, text) in [
+            ("version", self.version.map(str::as_bytes)),
+            ("head", Some(meta.as_slice())),
+            ("shown", fields.as_deref()),
+        ] {
+            if let Some(text) = text {
+                line.extend_from_slice(format!(",\"{name}\":").as_bytes());
+                line.extend_from_slice(text);
+            }
+        }
+        line.extend_from_slice(b"}\n");
+        Ok(line)
+    }
+
     /// Parses the `head` of a line that has no other members.
     pub(super) fn head_alone<T: DeserializeOwned>(&self) -> Result<T> {
         if self.version.is_some() || self.shown.is_some() {
@@ -156,8 +155,8 @@ impl<'l> ExportLine<'l> {
             }
             _ => {}
         }
-        let mut payload =
-            postcard::to_stdvec(&(version, record.parts().0)).map_err(Error::internal)?;
+        let meta = meta_bytes(record.parts().0)?;
+        let mut payload = begin_payload(version, R::ADDED.len(), &meta)?;
         payload.extend_from_slice(fields.as_bytes());
         Ok(ParsedRecord { record, payload })
     }
@@ -170,7 +169,15 @@ pub(super) fn write_record<R: Record>(
     payload: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<bool> {
-    let mut row = Row::<R>::read(payload)?;
+    Row::visit(payload, |row| write_row(redaction, with_secrets, row, out))
+}
+
+fn write_row<R: Record>(
+    redaction: &Redaction<R>,
+    with_secrets: bool,
+    mut row: Row<'_, R>,
+    out: &mut Vec<u8>,
+) -> Result<bool> {
     let fields = std::str::from_utf8(row.fields).map_err(|error| damaged(R::TABLE, &error))?;
     let mut fields = Cow::Borrowed(fields);
     match redaction {
@@ -227,8 +234,8 @@ impl Sequence {
     }
 
     /// Returns the table and the last number, after validation.
-    pub(super) fn checked(&self, kinds: &RecordTypes<'_>) -> Result<(Table, u64)> {
-        let table = kinds.table(&self.of).ok_or_else(|| invalid_field("head.of", NO_TABLE))?;
+    pub(super) fn checked(&self) -> Result<(Table, u64)> {
+        let table = Table::named(&self.of).ok_or_else(|| invalid_field("head.of", NO_TABLE))?;
         let last = Some(self.last).filter(|last| (1..=MAX_SEQUENCE).contains(last));
         Ok((
             table,

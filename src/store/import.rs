@@ -14,17 +14,15 @@ use super::DEFAULT_CACHE;
 use super::backup::require_valid;
 use super::engine::{begin, storage_error};
 use super::export::{EXPORT_FORMAT, Header};
-use super::export_lines::{
-    self, ExportLine, NO_TABLE, NOT_CANONICAL, ParsedRecord, RecordTypes, Redaction, Regenerator,
-    invalid_field,
-};
+use super::export_lines::{self, ExportLine, NO_TABLE, NOT_CANONICAL, Regenerator, invalid_field};
 use super::file::{self, FileLock};
 use super::file_system::FsHandle;
+use super::import_writer::ImportWriter;
 use super::key::Key;
 use super::open_error::OpenError;
 use super::progress::Progress;
-use super::record::Record;
-use super::record_registry::RecordRegistry;
+use super::record::missing;
+use super::record_registry::{RecordRegistry, RecordType, RecordTypes};
 use super::schema::{FORMAT, Table};
 use super::write::WriteTx;
 
@@ -143,102 +141,95 @@ fn fill<R: BufRead>(
     if let Some(regenerator) = &regenerator {
         tx.put_secret(&regenerator.secret)?;
     }
-    let mut filling = ImportWriter {
-        kinds: RecordTypes::of(registry),
-        tx,
-        regenerator,
-        previous: None,
+    let mut import = Import {
+        types: RecordTypes::of(registry),
+        layouts: &header.layouts,
         counts: BTreeMap::new(),
-        rendered: Vec::new(),
+        writer: ImportWriter::new(tx, regenerator),
     };
     let of = header.counts.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
     let mut steps = progress.begin("importing", of);
     while reader.next()? {
         reader.hasher.update(&reader.line);
-        filling.add(&reader.line).map_err(|error| reader.with_line_number(error))?;
+        import.add(&reader.line).map_err(|error| reader.with_line_number(error))?;
         steps.advance();
     }
-    let lines = filling.end(header, &reader.hasher)?;
+    let lines = import.end(header, &reader.hasher)?;
     transaction.commit().map_err(storage_error)?;
     Ok(lines)
 }
 
-/// A new file during an import.
-pub struct ImportWriter<'t, 'c> {
-    kinds: RecordTypes<'c>,
-    tx: WriteTx<'t>,
-    /// The source of new secrets; `None` if the export contains secrets.
-    regenerator: Option<Regenerator>,
-    /// The table and the key of the previous line.
-    previous: Option<(Table, Vec<u8>)>,
+/// An import under way.
+struct Import<'t, 'c> {
+    types: RecordTypes<'c>,
+    /// The layouts of the records in the export, by table. Absent tables have layout 0.
+    layouts: &'c BTreeMap<String, u64>,
     counts: BTreeMap<String, u64>,
-    /// The current line as an export would write it.
-    rendered: Vec<u8>,
+    writer: ImportWriter<'t>,
 }
 
-impl ImportWriter<'_, '_> {
+impl Import<'_, '_> {
     fn add(&mut self, text: &[u8]) -> Result<()> {
-        self.rendered.clear();
         let line = ExportLine::read(text)?;
-        let table = self.kinds.table(&line.table);
+        let table = Table::named(&line.table);
         let table = table.ok_or_else(|| invalid_field("table", NO_TABLE))?;
-        match (table, self.kinds.record_type(table)) {
-            (Table::Meta, _) => self.secret(&line)?,
-            (Table::Sequences, _) => self.sequence(&line)?,
-            (_, Some(kind)) => kind.read_line(&line, self)?,
-            _ => return Err(invalid_field("table", "names a table that exports do not contain")),
-        }
-        if self.rendered != text {
-            return Err(invalid_field("", NOT_CANONICAL));
+        let record_type = self.types.get(table);
+        let missing = match record_type {
+            Some(record_type) => missing(table, record_type.added(), self.layout(&line.table))?,
+            None => &[],
+        };
+        if missing.is_empty() {
+            self.add_line(table, record_type, &line, text)?;
+        } else {
+            let text = line.completed(missing)?;
+            self.add_line(table, record_type, &ExportLine::read(&text)?, &text)?;
         }
         *self.counts.entry(line.table).or_default() += 1;
-        self.tx.savepoint()
+        self.writer.tx.savepoint()
+    }
+
+    fn layout(&self, table: &str) -> usize {
+        let layout = self.layouts.get(table).copied().unwrap_or(0);
+        usize::try_from(layout).unwrap_or(usize::MAX)
+    }
+
+    fn add_line(
+        &mut self,
+        table: Table,
+        record_type: Option<&dyn RecordType>,
+        line: &ExportLine<'_>,
+        text: &[u8],
+    ) -> Result<()> {
+        self.writer.rendered.clear();
+        match (table, record_type) {
+            (Table::Meta, _) => self.secret(line)?,
+            (Table::Sequences, _) => self.sequence(line)?,
+            (_, Some(record_type)) => record_type.read_line(line, &mut self.writer)?,
+            _ => return Err(invalid_field("table", "names a table that exports do not contain")),
+        }
+        if self.writer.rendered != text {
+            return Err(invalid_field("", NOT_CANONICAL));
+        }
+        Ok(())
     }
 
     fn secret(&mut self, line: &ExportLine<'_>) -> Result<()> {
-        if self.regenerator.is_some() {
+        if self.writer.regenerator.is_some() {
             return Err(invalid_field("table", "is secret, but the export has no secrets"));
         }
         let secret: SigningSecret = line.head_alone()?;
-        self.require_order(Table::Meta, &[])?;
-        self.tx.put_secret(&secret)?;
-        export_lines::write_head(Table::Meta, &secret, &mut self.rendered)
+        self.writer.require_order(Table::Meta, &[])?;
+        self.writer.tx.put_secret(&secret)?;
+        export_lines::write_head(Table::Meta, &secret, &mut self.writer.rendered)
     }
 
     fn sequence(&mut self, line: &ExportLine<'_>) -> Result<()> {
         let sequence: export_lines::Sequence = line.head_alone()?;
-        let (table, last) = sequence.checked(&self.kinds)?;
+        let (table, last) = sequence.checked()?;
         let key = table.name().to_owned().encoded();
-        self.require_order(Table::Sequences, &key)?;
-        self.tx.put_raw(Table::Sequences, &key, &last.encoded())?;
-        export_lines::write_head(Table::Sequences, &sequence, &mut self.rendered)
-    }
-
-    pub(super) fn record<R: Record>(
-        &mut self,
-        redaction: &Redaction<R>,
-        line: &ExportLine<'_>,
-    ) -> Result<()> {
-        let ParsedRecord { record, payload } = line.record(redaction, self.regenerator.as_mut())?;
-        export_lines::write_record(
-            redaction,
-            self.regenerator.is_none(),
-            &payload,
-            &mut self.rendered,
-        )?;
-        let key = record.key().encoded();
-        self.require_order(R::TABLE, &key)?;
-        self.tx.replace(key, None, None, &record, payload)
-    }
-
-    /// Fails unless the keys are in ascending order, so that none occurs twice.
-    fn require_order(&mut self, table: Table, key: &[u8]) -> Result<()> {
-        let place = (table, key.to_vec());
-        if self.previous.as_ref().is_some_and(|last| *last >= place) {
-            return Err(invalid_field("", "is not in order after the previous line"));
-        }
-        self.previous = Some(place);
-        Ok(())
+        self.writer.require_order(Table::Sequences, &key)?;
+        self.writer.tx.put_raw(Table::Sequences, &key, &last.encoded())?;
+        export_lines::write_head(Table::Sequences, &sequence, &mut self.writer.rendered)
     }
 
     /// Compares the lines with the header and completes the file. Returns the number of lines.
@@ -255,7 +246,7 @@ impl ImportWriter<'_, '_> {
             let text = "line 1: blake3 does not match the lines: the export was changed";
             return Err(Error::invalid("not_imported", text));
         }
-        self.tx.finish()?;
+        self.writer.tx.finish()?;
         Ok(self.counts.values().sum())
     }
 }

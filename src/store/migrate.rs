@@ -7,12 +7,15 @@ use redb::Database;
 
 use crate::error::{Error, Result};
 
+use super::Store;
 use super::engine::{begin, begin_read, storage_error};
 use super::file;
 use super::file_system::FsHandle;
 use super::key::Key;
 use super::open_error::OpenError;
-use super::read::Tx;
+use super::raw::read_number;
+use super::record::Tx;
+use super::record_registry::RecordRegistry;
 use super::schema::{self, Table};
 use super::snapshot::Snapshot;
 use super::write::WriteTx;
@@ -74,6 +77,34 @@ fn require_tables(database: &Database, path: &Path) -> Result<(), OpenError> {
                 path,
                 &format_args!("it has no table {}", table.name()),
             ));
+        }
+    }
+    Ok(())
+}
+
+impl Store {
+    /// Fails if a newer release added members to records of this file. An older layout needs no migration: its records
+    /// are completed when they are read.
+    ///
+    /// # Errors
+    /// When a table has a layout that this release does not know, or the file cannot be read.
+    pub fn require_known_layouts(&self, registry: &RecordRegistry) -> Result<(), OpenError> {
+        require_known_layouts(&*self.snapshot()?, self.path(), registry)
+    }
+}
+
+/// Does what [`Store::require_known_layouts`] does, for the file at `path`.
+pub(super) fn require_known_layouts(
+    snapshot: &Snapshot,
+    path: &Path,
+    registry: &RecordRegistry,
+) -> Result<(), OpenError> {
+    for record_type in &registry.record_types {
+        let (table, known) = (record_type.table(), record_type.added().len() as u64);
+        let found = read_number(snapshot, Table::Meta, &schema::layout_key(table))?;
+        if found > known {
+            let (path, table) = (path.to_owned(), table.plain_name());
+            return Err(OpenError::NewerLayout { path, table, found, known });
         }
     }
     Ok(())

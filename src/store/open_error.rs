@@ -28,6 +28,17 @@ pub enum OpenError {
         /// The format version of the file.
         found: u64,
     },
+    /// The file has records of a layout that only a newer release reads.
+    NewerLayout {
+        /// The path of the file.
+        path: PathBuf,
+        /// The name of the table.
+        table: &'static str,
+        /// The highest layout of the table.
+        found: u64,
+        /// The highest layout that this release reads.
+        known: u64,
+    },
     /// redb cannot open the file, for example because it was cut off.
     Damaged {
         /// The path of the file.
@@ -86,6 +97,11 @@ impl fmt::Display for OpenError {
             Self::Newer { path, found } => write!(
                 f,
                 "{} has format {found}, this release reads up to {FORMAT}; use the release that wrote it, or a newer one",
+                path.display()
+            ),
+            Self::NewerLayout { path, table, found, known } => write!(
+                f,
+                "{} has {table} of layout {found}, this release reads up to {known}; use the release that wrote it, or a newer one",
                 path.display()
             ),
             Self::Damaged { path, cause } => write!(

@@ -1,18 +1,20 @@
 //! The types of records, for everything that processes all tables alike: `check`, `export` and `import`.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::error::Result;
 
 use super::check_report::{CheckReport, check_number};
+use super::expected_counts::ExpectedCounts;
 use super::export_lines::{self, ExportLine, Redaction};
-use super::import::ImportWriter;
+use super::import_writer::ImportWriter;
 use super::key::Key;
-use super::read::Tx;
-use super::record::{HexKey, Record, Reference, Row, entry_payload};
+use super::per_table::PerTable;
+use super::record::{Added, Record, Reference, Row, Tx, entry_payload};
 use super::schema::Table;
+use super::sealed::HexKey;
 use super::snapshot::Snapshot;
-use super::sums::Counts;
+use super::write::WriteTx;
 
 /// Whether a reference to a missing record is allowed.
 pub type IsPendingDeletion = fn(&Snapshot, &Reference) -> Result<bool>;
@@ -25,16 +27,53 @@ pub struct RecordRegistry {
     pub is_pending: IsPendingDeletion,
 }
 
+impl RecordRegistry {
+    /// Returns the layout of each table whose records may have members that were added later.
+    pub(super) fn layouts(&self) -> BTreeMap<String, u64> {
+        let layout = |kind: &&dyn RecordType| {
+            let table = kind.table().plain_name().to_owned();
+            (!kind.added().is_empty()).then(|| (table, kind.added().len() as u64))
+        };
+        self.record_types.iter().filter_map(layout).collect()
+    }
+}
+
+/// The types of records, found by table.
+pub(super) struct RecordTypes<'c>(PerTable<Option<&'c dyn RecordType>>);
+
+impl<'c> RecordTypes<'c> {
+    pub(super) fn of(registry: &'c RecordRegistry) -> Self {
+        let mut by_table = PerTable::new(|| None);
+        for record_type in &registry.record_types {
+            *by_table.slot_mut(record_type.table()) = Some(*record_type);
+        }
+        Self(by_table)
+    }
+
+    /// Returns the type of record whose table this is; `None` for indexes.
+    pub(super) fn get(&self, table: Table) -> Option<&'c dyn RecordType> {
+        *self.0.slot(table)
+    }
+}
+
 /// A type of record that `check`, `export` and `import` can process.
 pub trait RecordType: Send + Sync {
+    /// Returns the table of the records.
+    fn table(&self) -> Table;
     /// Returns the table of the records, followed by the tables of their indexes.
     fn tables(&self) -> Vec<Table>;
+    /// Returns [`Record::ADDED`].
+    #[doc(hidden)]
+    fn added(&self) -> &'static [Added];
+    /// Stores every record of an older layout in the current one. Returns the number of these records.
+    #[doc(hidden)]
+    fn upgrade(&self, tx: &mut WriteTx<'_>) -> Result<u64>;
     #[doc(hidden)]
     fn check(
         &self,
         tx: &Snapshot,
         excused: IsPendingDeletion,
-        counts: &mut Counts,
+        counts: &mut ExpectedCounts,
         findings: &mut CheckReport,
     ) -> Result<()>;
     /// Appends the line of a record to an export. Returns false if the record has no line.
@@ -42,7 +81,7 @@ pub trait RecordType: Send + Sync {
     fn write_line(&self, with_secrets: bool, payload: &[u8], out: &mut Vec<u8>) -> Result<bool>;
     /// Adds the record in a line of an export to a new file.
     #[doc(hidden)]
-    fn read_line(&self, line: &ExportLine<'_>, filling: &mut ImportWriter<'_, '_>) -> Result<()>;
+    fn read_line(&self, line: &ExportLine<'_>, writer: &mut ImportWriter<'_>) -> Result<()>;
 }
 
 /// The record type of `R`, with what is secret in its records.
@@ -52,6 +91,18 @@ pub struct RecordTypeOf<R: Record>(pub Redaction<R>);
 type EntryCounts = HashMap<Table, u64>;
 
 impl<R: Record> RecordType for RecordTypeOf<R> {
+    fn table(&self) -> Table {
+        R::TABLE
+    }
+
+    fn added(&self) -> &'static [Added] {
+        R::ADDED
+    }
+
+    fn upgrade(&self, tx: &mut WriteTx<'_>) -> Result<u64> {
+        tx.upgrade_all::<R>()
+    }
+
     fn tables(&self) -> Vec<Table> {
         let indexes = R::INDEXES.iter().map(|index| index.table());
         std::iter::once(R::TABLE).chain(indexes).collect()
@@ -61,14 +112,13 @@ impl<R: Record> RecordType for RecordTypeOf<R> {
         &self,
         tx: &Snapshot,
         excused: IsPendingDeletion,
-        counts: &mut Counts,
+        counts: &mut ExpectedCounts,
         report: &mut CheckReport,
     ) -> Result<()> {
         let mut entries = EntryCounts::new();
         tx.each(R::TABLE, &mut |key, payload| {
             report.count_value();
-            let read =
-                payload.and_then(|payload| Ok((payload, Row::<R>::read(payload)?.into_record()?)));
+            let read = payload.and_then(|payload| Ok((payload, Row::<R>::parse(payload)?)));
             match read {
                 Ok((payload, record)) => {
                     if record.key().encoded() != key {
@@ -97,8 +147,8 @@ impl<R: Record> RecordType for RecordTypeOf<R> {
         export_lines::write_record(&self.0, with_secrets, payload, out)
     }
 
-    fn read_line(&self, line: &ExportLine<'_>, filling: &mut ImportWriter<'_, '_>) -> Result<()> {
-        filling.record(&self.0, line)
+    fn read_line(&self, line: &ExportLine<'_>, writer: &mut ImportWriter<'_>) -> Result<()> {
+        writer.record(&self.0, line)
     }
 }
 

@@ -11,7 +11,7 @@ use super::backup::require_valid;
 use super::engine::begin_read;
 use super::file::{self, FileLock, beside, resolve_symlink};
 use super::file_system::FsHandle;
-use super::migrate::{format_of, open_database};
+use super::migrate::{format_of, open_database, require_known_layouts};
 use super::open_error::OpenError;
 use super::progress::Progress;
 use super::record_registry::RecordRegistry;
@@ -75,6 +75,9 @@ impl PreparedRestore {
         copied?;
         let opened = open_database(&fs, &prepared.copy, DEFAULT_CACHE);
         let mut database = opened.map_err(|error| error.with_path(from))?;
+        let snapshot = Snapshot::new(begin_read(&database)?, Box::new(|| ()));
+        require_known_layouts(&snapshot, from, registry)?;
+        drop(snapshot);
         require_valid(from, &mut database, registry, progress)?;
         drop(database);
         Ok(prepared)

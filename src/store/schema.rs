@@ -15,6 +15,15 @@ pub const MARK: &[u8] = b"steward";
 pub const MARK_KEY: &[u8] = b"mark";
 /// The key of the format version: eight bytes, big-endian.
 pub const FORMAT_KEY: &[u8] = b"format";
+/// The beginning of the keys of layouts, before the name of a table: the highest layout of a record that was
+/// written to the table, as eight bytes, big-endian. Absent for layout 0.
+pub const LAYOUT_KEY: &[u8] = b"layout ";
+
+/// Returns the key of the layout of `table`, in [`Table::Meta`].
+pub fn layout_key(table: Table) -> Vec<u8> {
+    [LAYOUT_KEY, table.name().as_bytes()].concat()
+}
+
 /// The key of the first signing secret. After a rotation it still derives the tags of API keys.
 pub const SECRET_KEY: &[u8] = b"signing secret";
 /// The key of the rotated signing secret, which derives all other subkeys. Absent before the first rotation.
@@ -43,6 +52,11 @@ macro_rules! tables {
             /// The table's name outside the file: without the version.
             pub fn plain_name(self) -> &'static str {
                 self.name().split('/').next().unwrap_or_default()
+            }
+
+            /// Returns the table with this [`plain_name`](Self::plain_name).
+            pub(super) fn named(plain_name: &str) -> Option<Self> {
+                Self::ALL.iter().find(|table| table.plain_name() == plain_name).copied()
             }
         }
     };

@@ -5,9 +5,9 @@ use crate::secret::{SeededRng, SigningSecret};
 
 use super::Store;
 use super::engine::{begin, storage_error};
-use super::read::Tx;
-use super::record::damaged;
+use super::record::Tx;
 use super::schema::{RENEWED_KEY, SECRET_KEY, Table};
+use super::sealed::damaged;
 use super::write::WriteTx;
 
 /// Returns the signing secret of a file.

@@ -8,9 +8,9 @@ use crate::error::Result;
 
 use super::engine::{Bytes, definition, get_value, storage_error, walk_range};
 use super::per_table::PerTable;
-use super::read::{Raw, Visit};
-use super::record::unseal;
+use super::raw::{Raw, Visit};
 use super::schema::Table;
+use super::sealed::unseal;
 use super::window::Order;
 
 /// Called with a key and its verified payload, or the error of its verification.

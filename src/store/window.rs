@@ -1,11 +1,5 @@
 //! The part and the direction of a list that a walk reads.
 
-use std::ops::ControlFlow;
-
-use crate::error::Result;
-
-use super::record::{Record, Row};
-
 /// The direction of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
@@ -40,24 +34,5 @@ impl Window {
     /// Whether the row at this position is in the window.
     pub const fn shows(&self, position: usize) -> bool {
         position >= self.offset && position - self.offset < self.limit
-    }
-}
-
-/// Shows the rows whose metadata passes `keep`. `window` counts only these; the walk breaks when it is full.
-pub(super) fn filter_window<R: Record>(
-    window: Window,
-    mut keep: impl FnMut(&R::Meta) -> bool,
-    mut visit: impl FnMut(Row<'_, R>) -> Result<()>,
-) -> impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>> {
-    let (mut skip, mut left) = (window.offset, window.limit);
-    move |row| {
-        if left > 0 && keep(&row.meta) {
-            if skip == 0 {
-                visit(row)?;
-                left -= 1;
-            }
-            skip = skip.saturating_sub(1);
-        }
-        Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 }

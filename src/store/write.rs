@@ -1,7 +1,9 @@
 //! Changing records, and keeping their indexes, counts and sums up to date.
 
 mod batch;
+mod layouts;
 mod measure;
+mod sums;
 
 use std::cell::OnceCell;
 
@@ -14,9 +16,10 @@ use super::engine::{Bytes, definition, get_value, storage_error, walk_range};
 use super::key::Key;
 use super::pending_numbers::PendingNumbers;
 use super::per_table::PerTable;
-use super::read::{Raw, Tx, Visit, read_number};
-use super::record::{self, Index, IndexForm, Indexed, Record, Row, damaged, entry_payload, seal};
+use super::raw::{Raw, Visit, read_number};
+use super::record::{self, Index, IndexForm, Indexed, Record, Row, Tx, entry_payload};
 use super::schema::{FORMAT, FORMAT_KEY, MARK, MARK_KEY, Table};
+use super::sealed::{damaged, seal};
 use super::undo_log::{Change, PreviousValue, UndoLog};
 use super::window::{Order, Window};
 
@@ -111,10 +114,10 @@ impl<'t> WriteTx<'t> {
     pub fn put<R: Record>(&mut self, record: &R) -> Result<()> {
         let key = record.key().encoded();
         let before = self.get_raw(R::TABLE, &key)?;
-        let old = before.as_deref().map(Row::<R>::read).transpose()?;
-        let version = old.as_ref().map_or(0, |row| row.version);
+        let version = before.as_deref().map_or(Ok(0), Row::<R>::version_of)?;
         let payload = record::payload(version + 1, record)?;
-        if before.as_deref().is_some_and(|before| record::differ_in_version_only(before, &payload))
+        if let Some(before) = &before
+            && record::is_unchanged::<R>(before, &payload)?
         {
             return Ok(());
         }
@@ -122,7 +125,7 @@ impl<'t> WriteTx<'t> {
             next if next == version + 1 => payload,
             next => record::payload(next, record)?,
         };
-        let old = old.map(Row::into_record).transpose()?;
+        let old = before.as_deref().map(Row::<R>::parse).transpose()?;
         self.replace(key, before, old.as_ref(), record, payload)
     }
 
@@ -139,9 +142,8 @@ impl<'t> WriteTx<'t> {
     pub fn bump_version<R: Record>(&mut self, key: &R::Key) -> Result<()> {
         let key = key.encoded();
         let before = self.get_raw(R::TABLE, &key)?.ok_or_else(Error::not_found)?;
-        let row = Row::<R>::read(&before)?;
-        let version = self.next_version::<R>(row.version)?;
-        let record = row.into_record()?;
+        let version = self.next_version::<R>(Row::<R>::version_of(&before)?)?;
+        let record = Row::<R>::parse(&before)?;
         let payload = record::payload(version, &record)?;
         self.replace(key, Some(before), Some(&record), &record, payload)
     }
@@ -155,6 +157,7 @@ impl<'t> WriteTx<'t> {
         record: &R,
         payload: Vec<u8>,
     ) -> Result<()> {
+        self.note_layout::<R>()?;
         self.reindex(&key, old, Some((record, &payload)))?;
         self.note_growth(&key, old.zip(before.as_deref()), Some((record, payload.as_slice())))?;
         self.resum::<R>(before.as_deref(), Some(&payload))?;
@@ -171,7 +174,7 @@ impl<'t> WriteTx<'t> {
         let Some(before) = self.get_raw(R::TABLE, &key)? else {
             return Ok(None);
         };
-        let old = Row::<R>::read(&before)?.into_record()?;
+        let old = Row::<R>::parse(&before)?;
         self.note_growth(&key, Some((&old, before.as_slice())), None)?;
         self.reindex(&key, Some(&old), None)?;
         self.resum::<R>(Some(&before), None)?;
@@ -289,7 +292,7 @@ impl<'t> WriteTx<'t> {
         let known = |change: &&Change| change.table == R::TABLE && change.key == encoded;
         match self.changes().iter().find(known) {
             Some(Change { before: None, .. }) => Ok(0),
-            Some(Change { before: Some(before), .. }) => Ok(Row::<R>::read(before)?.version),
+            Some(Change { before: Some(before), .. }) => Row::<R>::version_of(before),
             None => self.version::<R>(key),
         }
     }

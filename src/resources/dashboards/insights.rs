@@ -263,11 +263,17 @@ pub fn set_deleted(
 
 /// Returns the number of bytes that an insight adds to the weight of each dashboard that shows it. Leaves
 /// out what [`set_deleted`] changes, so that deleting an insight changes no weight.
-pub(super) fn weight(row: &Row<'_, Insight>) -> u64 {
-    // The last members are `"updated_at":"..."` and `"last_modified_at":"..."`.
-    let updated_at = row.fields.rsplit(|byte| *byte == b'"').nth(5).map_or(0, <[u8]>::len);
+///
+/// # Errors
+/// 500 if the size cannot be computed.
+pub(super) fn weight(row: &Row<'_, Insight>) -> Result<u64> {
+    const UPDATED_AT: &[u8] = br#","updated_at":""#;
+    // The insight's own member is the last with this name: `query` and `filters` come before it.
+    let found = row.fields.windows(UPDATED_AT.len()).rposition(|window| window == UPDATED_AT);
+    let value = found.and_then(|at| row.fields.get(at + UPDATED_AT.len()..)).unwrap_or_default();
+    let updated_at = value.iter().position(|byte| *byte == b'"').unwrap_or(0) as u64;
     // `true` is a byte shorter than `false`.
-    (row.fields.len() + usize::from(row.meta.deleted)).saturating_sub(updated_at) as u64
+    Ok((row.base_size()? + u64::from(row.meta.deleted)).saturating_sub(updated_at))
 }
 
 /// The fields that are the same for every insight, as JSON.

@@ -108,7 +108,7 @@ pub(super) fn edit(
     id: TextId,
     body: Patch<String>,
     now: Timestamp,
-) -> Result<(usize, usize)> {
+) -> Result<(u64, u64)> {
     let key = (tenant.project.id, id);
     let before = size(tx, &key)?;
     let mut text: Text = tx.get(&key)?;
@@ -120,8 +120,8 @@ pub(super) fn edit(
 }
 
 /// Returns the size of the text's JSON in bytes; 0 if the text does not exist.
-fn size(tx: &impl Tx, key: &(ProjectId, TextId)) -> Result<usize> {
-    Ok(tx.view::<Text, _>(key, |row| Ok(row.fields.len()))?.unwrap_or(0))
+fn size(tx: &impl Tx, key: &(ProjectId, TextId)) -> Result<u64> {
+    Ok(tx.view::<Text, _>(key, |row| row.base_size())?.unwrap_or(0))
 }
 
 /// Copies a text. The caller is the creator of the copy.

@@ -2,7 +2,8 @@
 
 use redb::ReadableTable;
 
-use super::record::{count_key, payload, seal, unseal};
+use super::record::{count_key, payload};
+use super::sealed::{seal, unseal};
 use super::*;
 
 /// Opens the file, checks it and returns the reported problems.
@@ -20,7 +21,7 @@ fn key(id: u64) -> Vec<u8> {
 
 /// Formats a key as messages do.
 fn hex(key: &[u8]) -> String {
-    record::HexKey(key).to_string()
+    sealed::HexKey(key).to_string()
 }
 
 fn rank_key(id: u64) -> Vec<u8> {

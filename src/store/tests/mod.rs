@@ -2,6 +2,7 @@
 
 mod damage;
 mod failing;
+mod layouts;
 mod lines;
 mod opening;
 mod spans;

@@ -19,7 +19,7 @@ fn assert_refused(scratch: &Scratch, text: &str) {
 
 fn set_format(scratch: &Scratch, format: u64) {
     scratch.behind_the_back(Table::Meta, |table| {
-        let sealed = record::seal(Table::Meta, schema::FORMAT_KEY, &format.encoded());
+        let sealed = sealed::seal(Table::Meta, schema::FORMAT_KEY, &format.encoded());
         table.insert(schema::FORMAT_KEY, sealed.as_slice()).expect("written");
     });
 }
@@ -230,7 +230,7 @@ async fn an_older_file_is_brought_up_to_date_once() {
         let found = u64::read(&mut found.as_slice()).expect("a number");
         migrate(&database, found, &steps, 4).expect("migrated");
         let key = Table::Sweeps.name().to_owned().encoded();
-        read::read_number(&now(), Table::Sequences, &key).expect("read")
+        raw::read_number(&now(), Table::Sequences, &key).expect("read")
     };
     assert_eq!((migrated(), migrated()), (2, 2));
 }

@@ -280,9 +280,8 @@ async fn a_record_changed_twice_is_one_change_from_its_first_state_to_its_last()
         for note in ["a", "b"] {
             tx.put(&Thing { note: note.to_owned(), ..thing(1) })?;
         }
-        let note = |payload: &Option<Vec<u8>>| {
-            Row::<Thing>::read(payload.as_deref().unwrap_or_default())?.into_record()
-        };
+        let note =
+            |payload: &Option<Vec<u8>>| Row::<Thing>::parse(payload.as_deref().unwrap_or_default());
         let changes = tx.changes().iter();
         changes.map(|change| Ok((note(&change.before)?.note, note(&change.after)?.note))).collect()
     });

@@ -3,7 +3,7 @@
 use crate::error::Result;
 
 use super::super::byte_usage::{self, Growth, Owner};
-use super::super::read::read_number;
+use super::super::raw::read_number;
 use super::super::record::{self, Record};
 use super::super::schema::Table;
 use super::WriteTx;

@@ -247,7 +247,7 @@ async fn a_power_cut_at_any_moment_loses_nothing_that_was_acknowledged_and_leave
     let made = run.store().backup(copy, record_registry(), Progress::silent()).await;
     made.expect("a backup");
     run.requests(1, |_, _| ()).await;
-    run.store().compact(&Progress::silent()).await.expect("compacted");
+    run.store().compact(record_registry(), &Progress::silent()).await.expect("compacted");
     run.acknowledge();
     run.store().restore("now".to_owned()).await.expect("restored");
     run.acknowledge();

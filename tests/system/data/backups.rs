@@ -12,6 +12,7 @@ use std::time::Duration;
 use rustix::process::geteuid;
 use serde_json::{Value, json};
 use steward::Config;
+use steward::testing::resources::record_registry;
 use steward::testing::store::Progress;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 use tokio::sync::oneshot;
@@ -257,13 +258,16 @@ async fn a_compaction_takes_the_file_from_no_backup_and_holds_nobody_up_for_one(
         async move { store.stream(out).await }
     });
     begins.await.expect("the backup begins");
-    let refused = store.compact(&Progress::silent()).await.expect_err("a backup is under way");
+    let refused = store
+        .compact(record_registry(), &Progress::silent())
+        .await
+        .expect_err("a backup is under way");
     let why = "a backup, an export, a check or a scrub is running; compact after it";
     assert_eq!((refused.status(), refused.to_string().as_str()), (400, why));
     store.write(|_| Ok(())).await.expect("a write");
     take.send(()).expect("the backup waits");
     stream.await.expect("no panic").expect("a complete stream");
-    store.compact(&Progress::silent()).await.expect("compacted");
+    store.compact(record_registry(), &Progress::silent()).await.expect("compacted");
     workspace.assert_file_valid().await;
 }
 

@@ -25,7 +25,7 @@ const TILE_OVERHEAD: u64 = 1024;
 
 /// The sum of the weights of the tiles of each dashboard.
 pub(super) const WEIGHT: Sum<Tile> = Sum::per("tile bytes", |tx, row| {
-    let weight = bytes(row.fields) + of(tx, row.meta.project, row.meta.content)?;
+    let weight = row.base_size()? + of(tx, row.meta.project, row.meta.content)?;
     Ok(((row.meta.project, row.meta.dashboard).encoded(), weight))
 });
 
@@ -80,10 +80,10 @@ pub(super) fn bounding<T>(
 pub(super) fn resize_text(
     tx: &mut WriteTx<'_>,
     text: (ProjectId, TextId),
-    (before, after): (usize, usize),
+    (before, after): (u64, u64),
 ) -> Result<()> {
     for (project, dashboard, _) in tx.keys(&BY_TEXT, &text, usize::MAX)? {
-        tx.adjust(&WEIGHT, &(project, dashboard), before as u64, after as u64)?;
+        tx.adjust(&WEIGHT, &(project, dashboard), before, after)?;
     }
     Ok(())
 }
@@ -106,7 +106,7 @@ impl CopyBudget {
     /// # Errors
     /// 400 `max_length` for the request field if the sum exceeds the limit.
     pub(super) fn add_tile(&mut self, fields: &[u8]) -> Result<()> {
-        self.add(bytes(fields))
+        self.add(fields.len() as u64)
     }
 
     /// Adds the JSON of an insight or a text.
@@ -141,13 +141,9 @@ fn require(weight: u64, heaviest: u64, attr: &str) -> Result<()> {
 fn of<X: Tx + ?Sized>(tx: &X, project: ProjectId, content: Content) -> Result<u64> {
     let weight = match content {
         Content::Insight(id) => {
-            tx.view::<Insight, _>(&(project, id), |row| Ok(insights::weight(&row)))?
+            tx.view::<Insight, _>(&(project, id), |row| insights::weight(&row))?
         }
-        Content::Text(id) => tx.view::<Text, _>(&(project, id), |row| Ok(bytes(row.fields)))?,
+        Content::Text(id) => tx.view::<Text, _>(&(project, id), |row| row.base_size())?,
     };
     Ok(weight.unwrap_or(0))
-}
-
-const fn bytes(fields: &[u8]) -> u64 {
-    fields.len() as u64
 }

@@ -1,25 +1,31 @@
-//! How a record is stored: a checksum, small typed metadata, and the fields as the JSON that responses show.
-//!
-//! ```text
-//! checksum (8) | version, metadata (postcard) | fields (JSON)
-//! ```
+//! Types of records. A record is stored as small typed metadata and the fields as the JSON that responses show
+//! ([`payload`](super::payload)).
 //!
 //! Rules and lists read only the metadata. Responses copy the JSON unparsed, which makes lists fast.
 
-use std::fmt::{self, Display};
+mod impl_record;
+mod layout;
+mod read;
+mod sum;
+
 use std::marker::PhantomData;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::error::{Error, Result};
 
 use super::byte_usage::Owner;
 use super::key::Key;
-use super::read::Tx;
+use super::payload::{Payload, begin_payload, meta_bytes};
 use super::schema::Table;
-use super::sums::Sum;
+use super::sealed::damaged;
+
+pub(crate) use impl_record::impl_record;
+pub use layout::Added;
+pub(super) use layout::{append_json, completed, missing};
+pub use read::Tx;
+pub use sum::{Sum, Summand};
 
 /// A resource as the store keeps it.
 pub trait Record: Sized + 'static {
@@ -34,6 +40,12 @@ pub trait Record: Sized + 'static {
     /// Whether a new record may get the key of a deleted one. The versions of such records come from a
     /// sequence of their table, so that no version is used twice.
     const REUSES_KEYS: bool = false;
+    /// The members that were added to [`Meta`](Self::Meta) and [`Fields`](Self::Fields) since the first
+    /// release, in the order of their addition. Entries are only appended, never changed or removed.
+    ///
+    /// An added member is the last of its struct, so that records have the same order of members whether they
+    /// were completed or written with the member.
+    const ADDED: &'static [Added] = &[];
     /// The type of the primary key.
     type Key: Key;
     /// The part that rules and lists read.
@@ -189,16 +201,38 @@ pub struct Row<'a, R: Record> {
 }
 
 impl<'a, R: Record> Row<'a, R> {
-    /// Parses the payload of a record.
+    /// Parses the payload of a record, completes it if it has an older layout, and passes it to `visit`.
+    ///
+    /// # Errors
+    /// The error of `visit`; 500 when the bytes are not such a record.
+    pub fn visit<T>(payload: &[u8], visit: impl FnOnce(Row<'_, R>) -> Result<T>) -> Result<T> {
+        let stored = Payload::read(R::TABLE, payload)?;
+        if stored.layout == R::ADDED.len() {
+            return visit(Row::of(&stored)?);
+        }
+        let completed = layout::complete::<R>(&stored)?;
+        visit(Row::of(&Payload::read(R::TABLE, &completed)?)?)
+    }
+
+    /// Returns the version in the payload of a record.
+    pub(super) fn version_of(payload: &[u8]) -> Result<u64> {
+        Ok(Payload::read(R::TABLE, payload)?.version)
+    }
+
+    /// Parses the payload of a record into the record.
     ///
     /// # Errors
     /// 500 when the bytes are not such a record.
-    pub fn read(payload: &'a [u8]) -> Result<Self> {
-        let (version, rest) =
-            postcard::take_from_bytes(payload).map_err(|error| damaged(R::TABLE, &error))?;
-        let (meta, fields) =
-            postcard::take_from_bytes(rest).map_err(|error| damaged(R::TABLE, &error))?;
-        Ok(Self { version, meta, fields })
+    pub(super) fn parse(payload: &[u8]) -> Result<R> {
+        Row::visit(payload, |row| row.into_record())
+    }
+
+    fn of(stored: &Payload<'a>) -> Result<Self> {
+        let meta = postcard::take_from_bytes(stored.meta);
+        match meta.map_err(|error| damaged(R::TABLE, &error))? {
+            (meta, []) => Ok(Self { version: stored.version, meta, fields: stored.fields }),
+            _ => Err(damaged(R::TABLE, &"the metadata has extra bytes")),
+        }
     }
 
     /// Parses the JSON and returns the whole record.
@@ -210,6 +244,16 @@ impl<'a, R: Record> Row<'a, R> {
             serde_json::from_slice(self.fields).map_err(|error| damaged(R::TABLE, &error))?;
         Ok(R::from_parts(self.meta, fields))
     }
+
+    /// Returns the size of [`fields`](Self::fields) without the defaults of the members in
+    /// [`Record::ADDED`]. It does not change when a record of an older layout is completed or stored again,
+    /// so a [`Sum`] stays valid.
+    ///
+    /// # Errors
+    /// 500 when a default cannot be serialized, which none of this crate causes.
+    pub fn base_size(&self) -> Result<u64> {
+        Ok(self.fields.len().saturating_sub(layout::added_size::<R>()?) as u64)
+    }
 }
 
 /// Returns the payload of `record` at `version`.
@@ -218,7 +262,7 @@ impl<'a, R: Record> Row<'a, R> {
 /// 500 when a part cannot be serialized, which no record of this crate causes.
 pub(super) fn payload<R: Record>(version: u64, record: &R) -> Result<Vec<u8>> {
     let (meta, fields) = record.parts();
-    let mut out = postcard::to_stdvec(&(version, meta)).map_err(Error::internal)?;
+    let mut out = begin_payload(version, R::ADDED.len(), &meta_bytes(meta)?)?;
     serde_json::to_writer(&mut out, fields).map_err(Error::internal)?;
     Ok(out)
 }
@@ -249,49 +293,10 @@ pub(super) fn split_entry(form: IndexForm, entry: &[u8]) -> Option<(&[u8], Optio
     }
 }
 
-/// Whether two payloads of one type of record are equal except for the version.
-pub(super) fn differ_in_version_only(a: &[u8], b: &[u8]) -> bool {
-    let unversioned = |payload| postcard::take_from_bytes::<u64>(payload).map(|(_, rest)| rest);
-    matches!((unversioned(a), unversioned(b)), (Ok(a), Ok(b)) if a == b)
-}
-
-/// The size in bytes of the checksum of a sealed value.
-pub(super) const CHECKSUM: usize = 8;
-
-/// Returns `payload` after the checksum of table, key and payload.
-pub(super) fn seal(table: Table, key: &[u8], payload: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(CHECKSUM + payload.len());
-    out.extend_from_slice(&checksum(table, key, payload));
-    out.extend_from_slice(payload);
-    out
-}
-
-/// Verifies the checksum of a sealed value and returns its payload.
-pub(super) fn unseal<'a>(table: Table, key: &[u8], sealed: &'a [u8]) -> Result<&'a [u8]> {
-    match sealed.split_first_chunk::<CHECKSUM>() {
-        Some((sum, payload)) if *sum == checksum(table, key, payload) => Ok(payload),
-        _ => Err(damaged(table, &format_args!("checksum mismatch under the key {}", HexKey(key)))),
-    }
-}
-
-/// Includes the table and the key, so that a value stored in the wrong place fails too.
-fn checksum(table: Table, key: &[u8], payload: &[u8]) -> [u8; CHECKSUM] {
-    let place = xxh3_64_with_seed(key, xxh3_64(table.name().as_bytes()));
-    xxh3_64_with_seed(payload, place).to_le_bytes()
-}
-
-/// Formats a key in messages to the operator: two hexadecimal digits for each byte.
-pub(super) struct HexKey<'k>(pub(super) &'k [u8]);
-
-impl Display for HexKey<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const SHOWN: usize = 64;
-        self.0.iter().take(SHOWN).try_for_each(|byte| write!(f, "{byte:02x}"))?;
-        if self.0.len() > SHOWN { f.write_str("...") } else { Ok(()) }
-    }
-}
-
-/// Returns the error of a read that finds the file damaged.
-pub(super) fn damaged(table: Table, what: &dyn Display) -> Error {
-    Error::internal(format_args!("the data file is damaged: {}: {what}", table.name()))
+/// Whether the record in `stored` equals the record in `payload`, which has the current layout. Ignores the
+/// versions.
+pub(super) fn is_unchanged<R: Record>(stored: &[u8], payload: &[u8]) -> Result<bool> {
+    let stored = completed::<R>(stored)?;
+    let (stored, new) = (Payload::read(R::TABLE, &stored)?, Payload::read(R::TABLE, payload)?);
+    Ok((stored.meta, stored.fields) == (new.meta, new.fields))
 }

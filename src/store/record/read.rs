@@ -1,53 +1,15 @@
-//! Reading records, from a snapshot or from a write under way.
+//! Reading records.
 
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
 
-use super::key::{Key, prefix_end};
-use super::record::{self, HexKey, Index, Indexed, Record, Row, damaged, split_entry};
-use super::schema::Table;
-use super::window::{Order, Window, filter_window};
-
-/// Called with a key and its verified payload; decides whether the walk continues.
-pub(super) type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'v;
-
-/// Access to keys and payloads, which both kinds of transaction provide.
-pub trait Raw {
-    /// Calls `visit` with the verified payload under `key`. Does not call it if the key is absent.
-    #[doc(hidden)]
-    fn raw_get(
-        &self,
-        table: Table,
-        key: &[u8],
-        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()>;
-
-    /// Calls `visit` with each key from `span.0` up to, but not including, `span.1` (`None`: the end of the table),
-    /// after the first `skip` keys, until `visit` breaks.
-    #[doc(hidden)]
-    fn raw_between(
-        &self,
-        table: Table,
-        span: (&[u8], Option<&[u8]>),
-        skip: usize,
-        order: Order,
-        visit: &mut Visit<'_>,
-    ) -> Result<()>;
-
-    /// Calls `visit` in the same way with each key that begins with `prefix`.
-    #[doc(hidden)]
-    fn raw_walk(
-        &self,
-        table: Table,
-        prefix: &[u8],
-        skip: usize,
-        order: Order,
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
-        self.raw_between(table, (prefix, prefix_end(prefix).as_deref()), skip, order, visit)
-    }
-}
+use super::super::key::{Key, prefix_end};
+use super::super::raw::{Raw, read_number};
+use super::super::schema::Table;
+use super::super::sealed::{HexKey, damaged};
+use super::super::window::{Order, Window};
+use super::{Index, Indexed, Record, Row, count_key, split_entry};
 
 /// The reads that every rule uses, from a snapshot or from a write under way.
 pub trait Tx: Raw {
@@ -62,7 +24,7 @@ pub trait Tx: Raw {
     ) -> Result<Option<T>> {
         let mut seen = None;
         self.raw_get(R::TABLE, &key.encoded(), &mut |payload| {
-            seen = Some(visit(Row::read(payload)?)?);
+            seen = Some(Row::visit(payload, &mut visit)?);
             Ok(())
         })?;
         Ok(seen)
@@ -101,7 +63,7 @@ pub trait Tx: Raw {
     }
 
     /// Returns the version of the record under `key`, or 0 if it does not exist. The version grows with each change of
-    /// the record and of its dependents ([`WriteTx::bump_version`](super::WriteTx::bump_version)).
+    /// the record and of its dependents ([`WriteTx::bump_version`](crate::store::WriteTx::bump_version)).
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
@@ -220,7 +182,9 @@ pub trait Tx: Raw {
     ) -> Result<()> {
         let (from, until) = (from.encoded(), until.encoded());
         let span = (from.as_slice(), Some(until.as_slice()));
-        self.raw_between(R::TABLE, span, 0, order, &mut |_, payload| visit(Row::read(payload)?))
+        self.raw_between(R::TABLE, span, 0, order, &mut |_, payload| {
+            Row::visit(payload, &mut visit)
+        })
     }
 
     /// Calls `visit` with the record that an index entry points to or contains. If the key of the entry is given,
@@ -233,14 +197,14 @@ pub trait Tx: Raw {
         visit: &mut dyn FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
         match split_entry(index.form(), entry) {
-            Some((_, Some(payload))) => visit(Row::read(payload)?),
+            Some((_, Some(payload))) => Row::visit(payload, visit),
             Some((primary, None)) => {
                 let mut flow = None;
                 self.raw_get(R::TABLE, primary, &mut |payload| {
                     if let Some(key) = key {
                         require_index_key(index, key, payload)?;
                     }
-                    flow = Some(visit(Row::read(payload)?)?);
+                    flow = Some(Row::visit(payload, &mut *visit)?);
                     Ok(())
                 })?;
                 let text = format_args!("an entry points to no record under {}", HexKey(primary));
@@ -270,7 +234,7 @@ pub trait Tx: Raw {
             window.offset,
             window.order,
             &mut |_, payload| {
-                visit(Row::read(payload)?)?;
+                Row::visit(payload, &mut visit)?;
                 left -= 1;
                 Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             },
@@ -291,7 +255,7 @@ pub trait Tx: Raw {
     ) -> Result<()> {
         let mut visit = filter_window(window, keep, visit);
         self.raw_walk(R::TABLE, &prefix.encoded(), 0, window.order, &mut |_, payload| {
-            visit(Row::read(payload)?)
+            Row::visit(payload, &mut visit)
         })
     }
 
@@ -338,7 +302,7 @@ pub trait Tx: Raw {
     /// # Errors
     /// 500 or 503 when the file cannot be read.
     fn count<R: Record>(&self, tenant: &impl Key) -> Result<u64> {
-        read_number(self, Table::Counts, &record::count_key(R::TABLE, &tenant.encoded()))
+        read_number(self, Table::Counts, &count_key(R::TABLE, &tenant.encoded()))
     }
 
     /// Returns the payload under `key` of any table, unparsed.
@@ -367,7 +331,7 @@ fn require_index_key<R: Record, K: Key>(
     key: &[u8],
     payload: &[u8],
 ) -> Result<()> {
-    let record = Row::<R>::read(payload)?.into_record()?;
+    let record = Row::<R>::parse(payload)?;
     if index.entry(&record).as_deref() == Some(key) {
         return Ok(());
     }
@@ -384,11 +348,21 @@ fn read_key<R: Record, K: Key>(index: &Index<R, K>, entry: &[u8]) -> Result<R::K
         .ok_or_else(|| damaged(index.table(), &"an entry holds no key"))
 }
 
-pub(super) fn read_number<X: Raw + ?Sized>(tx: &X, table: Table, key: &[u8]) -> Result<u64> {
-    let mut number = 0;
-    tx.raw_get(table, key, &mut |payload| {
-        number = u64::read(&mut &*payload).ok_or_else(|| damaged(table, &"not a number"))?;
-        Ok(())
-    })?;
-    Ok(number)
+/// Shows the rows whose metadata passes `keep`. `window` counts only these; the walk breaks when it is full.
+fn filter_window<R: Record>(
+    window: Window,
+    mut keep: impl FnMut(&R::Meta) -> bool,
+    mut visit: impl FnMut(Row<'_, R>) -> Result<()>,
+) -> impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>> {
+    let (mut skip, mut left) = (window.offset, window.limit);
+    move |row| {
+        if left > 0 && keep(&row.meta) {
+            if skip == 0 {
+                visit(row)?;
+                left -= 1;
+            }
+            skip = skip.saturating_sub(1);
+        }
+        Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
 }

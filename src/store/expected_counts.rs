@@ -1,0 +1,25 @@
+//! The counts and sums that a check computes from the records, to compare them with the stored ones.
+
+use std::collections::BTreeMap;
+
+use super::byte_usage;
+use super::record::Record;
+use super::snapshot::Snapshot;
+
+/// The counts and sums that follow from the records, by their keys.
+#[derive(Default)]
+pub struct ExpectedCounts(pub(super) BTreeMap<Vec<u8>, u64>);
+
+impl ExpectedCounts {
+    /// Adds the contribution of one record. A record that it refers to and that cannot be read adds nothing:
+    /// `check` reports that record's damage separately.
+    pub(super) fn add<R: Record>(&mut self, tx: &Snapshot, key: &[u8], payload: &[u8], record: &R) {
+        let counted = R::COUNTS.iter().filter_map(|count| Some((count.key(record)?, 1)));
+        let summed = R::SUMS.iter().filter_map(|sum| sum.summand(tx, payload).ok());
+        let owner = record.owner(tx).ok().flatten();
+        let stored = owner.map(|owner| (owner.key(), byte_usage::size(key, payload)));
+        for (key, adds) in counted.chain(summed).chain(stored) {
+            *self.0.entry(key).or_default() += adds;
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Adding the records of an export to a new file.
+
+use crate::error::Result;
+
+use super::export_lines::{self, ExportLine, ParsedRecord, Redaction, Regenerator, invalid_field};
+use super::key::Key;
+use super::record::Record;
+use super::schema::Table;
+use super::write::WriteTx;
+
+/// A new file during an import.
+pub struct ImportWriter<'t> {
+    pub(super) tx: WriteTx<'t>,
+    /// The source of new secrets; `None` if the export contains secrets.
+    pub(super) regenerator: Option<Regenerator>,
+    /// The current line as an export would write it.
+    pub(super) rendered: Vec<u8>,
+    /// The table and the key of the previous line.
+    previous: Option<(Table, Vec<u8>)>,
+}
+
+impl<'t> ImportWriter<'t> {
+    pub(super) fn new(tx: WriteTx<'t>, regenerator: Option<Regenerator>) -> Self {
+        Self { tx, regenerator, rendered: Vec::new(), previous: None }
+    }
+
+    /// Adds the record in a line.
+    pub(super) fn record<R: Record>(
+        &mut self,
+        redaction: &Redaction<R>,
+        line: &ExportLine<'_>,
+    ) -> Result<()> {
+        let ParsedRecord { record, payload } = line.record(redaction, self.regenerator.as_mut())?;
+        export_lines::write_record(
+            redaction,
+            self.regenerator.is_none(),
+            &payload,
+            &mut self.rendered,
+        )?;
+        let key = record.key().encoded();
+        self.require_order(R::TABLE, &key)?;
+        self.tx.replace(key, None, None, &record, payload)
+    }
+
+    /// Fails unless the keys are in ascending order, so that none occurs twice.
+    pub(super) fn require_order(&mut self, table: Table, key: &[u8]) -> Result<()> {
+        let place = (table, key.to_vec());
+        if self.previous.as_ref().is_some_and(|last| *last >= place) {
+            return Err(invalid_field("", "is not in order after the previous line"));
+        }
+        self.previous = Some(place);
+        Ok(())
+    }
+}

@@ -1,0 +1,48 @@
+//! The payload of a record.
+//!
+//! ```text
+//! version, layout, length of the metadata (postcard) | metadata (postcard) | fields (JSON)
+//! ```
+//!
+//! The layout is the number of members that had been added to the type of record when the payload was written
+//! ([`Added`](super::record::Added)). Postcard does not mark the end of a value, so the length says where the
+//! metadata of an older layout ends.
+
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+
+use super::schema::Table;
+use super::sealed::damaged;
+
+/// A payload, split into its parts.
+pub(super) struct Payload<'p> {
+    pub(super) version: u64,
+    pub(super) layout: usize,
+    pub(super) meta: &'p [u8],
+    pub(super) fields: &'p [u8],
+}
+
+impl<'p> Payload<'p> {
+    /// Splits the payload of a record of `table`.
+    pub(super) fn read(table: Table, bytes: &'p [u8]) -> Result<Self> {
+        let ((version, layout, length), rest) =
+            postcard::take_from_bytes::<(u64, usize, usize)>(bytes)
+                .map_err(|error| damaged(table, &error))?;
+        let (meta, fields) =
+            rest.split_at_checked(length).ok_or_else(|| damaged(table, &"a record is cut off"))?;
+        Ok(Self { version, layout, meta, fields })
+    }
+}
+
+/// Returns a payload without its fields, which the caller appends.
+pub(super) fn begin_payload(version: u64, layout: usize, meta: &[u8]) -> Result<Vec<u8>> {
+    let mut out = postcard::to_stdvec(&(version, layout, meta.len())).map_err(Error::internal)?;
+    out.extend_from_slice(meta);
+    Ok(out)
+}
+
+/// Returns the bytes of a record's metadata.
+pub(super) fn meta_bytes(meta: &impl Serialize) -> Result<Vec<u8>> {
+    postcard::to_stdvec(meta).map_err(Error::internal)
+}

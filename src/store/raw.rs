@@ -1,0 +1,59 @@
+//! Access to keys and payloads, from a snapshot or from a write under way.
+
+use std::ops::ControlFlow;
+
+use crate::error::Result;
+
+use super::key::{Key, prefix_end};
+use super::schema::Table;
+use super::sealed::damaged;
+use super::window::Order;
+
+/// Called with a key and its verified payload; decides whether the walk continues.
+pub(super) type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'v;
+
+/// Access to keys and payloads, which both kinds of transaction provide.
+pub trait Raw {
+    /// Calls `visit` with the verified payload under `key`. Does not call it if the key is absent.
+    #[doc(hidden)]
+    fn raw_get(
+        &self,
+        table: Table,
+        key: &[u8],
+        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()>;
+
+    /// Calls `visit` with each key from `span.0` up to, but not including, `span.1` (`None`: the end of the table),
+    /// after the first `skip` keys, until `visit` breaks.
+    #[doc(hidden)]
+    fn raw_between(
+        &self,
+        table: Table,
+        span: (&[u8], Option<&[u8]>),
+        skip: usize,
+        order: Order,
+        visit: &mut Visit<'_>,
+    ) -> Result<()>;
+
+    /// Calls `visit` in the same way with each key that begins with `prefix`.
+    #[doc(hidden)]
+    fn raw_walk(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        skip: usize,
+        order: Order,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        self.raw_between(table, (prefix, prefix_end(prefix).as_deref()), skip, order, visit)
+    }
+}
+
+pub(super) fn read_number<X: Raw + ?Sized>(tx: &X, table: Table, key: &[u8]) -> Result<u64> {
+    let mut number = 0;
+    tx.raw_get(table, key, &mut |payload| {
+        number = u64::read(&mut &*payload).ok_or_else(|| damaged(table, &"not a number"))?;
+        Ok(())
+    })?;
+    Ok(number)
+}

@@ -1,0 +1,64 @@
+//! Keeping the maintained sums up to date.
+
+use crate::error::Result;
+
+use super::super::key::Key;
+use super::super::raw::read_number;
+use super::super::record::{Record, Sum};
+use super::super::schema::Table;
+use super::super::sealed::damaged;
+use super::WriteTx;
+
+impl WriteTx<'_> {
+    /// Changes a tenant's sum from `before` to `after`, because a record that a summed record refers to was
+    /// changed.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read or written.
+    pub fn adjust<R: Record>(
+        &mut self,
+        sum: &Sum<R>,
+        tenant: &impl Key,
+        before: u64,
+        after: u64,
+    ) -> Result<()> {
+        self.move_sum(&sum.key(&tenant.encoded()), before, after)
+    }
+
+    /// Updates the sums of a record whose payload changed from `before` to `after`.
+    pub(super) fn resum<R: Record>(
+        &mut self,
+        before: Option<&[u8]>,
+        after: Option<&[u8]>,
+    ) -> Result<()> {
+        for sum in R::SUMS {
+            let before = before.map(|payload| sum.summand(self, payload)).transpose()?;
+            let after = after.map(|payload| sum.summand(self, payload)).transpose()?;
+            match (before, after) {
+                (Some((key, before)), Some((same, after))) if key == same => {
+                    self.move_sum(&key, before, after)?;
+                }
+                (before, after) => {
+                    if let Some((key, amount)) = before {
+                        self.move_sum(&key, amount, 0)?;
+                    }
+                    if let Some((key, amount)) = after {
+                        self.move_sum(&key, 0, amount)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn move_sum(&mut self, key: &[u8], before: u64, after: u64) -> Result<()> {
+        if before == after {
+            return Ok(());
+        }
+        let sum = read_number(self, Table::Counts, key)?;
+        match sum.checked_add(after).and_then(|sum| sum.checked_sub(before)) {
+            None => Err(damaged(Table::Counts, &"a record exists that no sum includes")),
+            Some(sum) => self.set_number(Table::Counts, key, sum),
+        }
+    }
+}
