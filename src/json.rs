@@ -1,6 +1,11 @@
 //! Builds JSON text from parts, for example from a record's stored JSON and the fields that depend on the caller.
 
+pub mod output;
+
 use serde::Serialize;
+
+pub(crate) use output::output;
+pub use output::{JsonText, WriteJson, WriteMembers, WrittenBy};
 
 use crate::error::{Error, Result};
 
@@ -15,6 +20,50 @@ impl<'o> Object<'o> {
     pub fn begin(out: &'o mut Vec<u8>) -> Self {
         out.push(b'{');
         Self { out, empty: true }
+    }
+
+    /// Appends an object with the members of `value`.
+    ///
+    /// # Errors
+    /// The error of `value`.
+    pub fn write(value: impl WriteMembers, out: &'o mut Vec<u8>) -> Result<()> {
+        out.push(b'{');
+        let mut object = Self { out, empty: true };
+        value.write_members(&mut object)?;
+        object.out.push(b'}');
+        Ok(())
+    }
+
+    /// Adds the members of `object`, which must be the text of a JSON object.
+    pub fn members(&mut self, object: &[u8]) {
+        let members =
+            object.strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}")).unwrap_or_default();
+        if !members.is_empty() {
+            if !self.empty {
+                self.out.push(b',');
+            }
+            self.out.extend_from_slice(members);
+            self.empty = false;
+        }
+    }
+
+    /// Adds a member. `name` is `,"name":`, and constant members may precede it.
+    ///
+    /// # Errors
+    /// The error of `value`.
+    pub fn member(&mut self, name: &'static str, value: impl WriteJson) -> Result<()> {
+        self.constants(name);
+        value.write_json(self.out)
+    }
+
+    /// Adds members whose text is constant, each after a comma.
+    pub fn constants(&mut self, members: &'static str) {
+        if let Some(text) = members.as_bytes().get(usize::from(self.empty)..)
+            && !text.is_empty()
+        {
+            self.out.extend_from_slice(text);
+            self.empty = false;
+        }
     }
 
     /// Adds the members of `object`, which must be the text of a JSON object.

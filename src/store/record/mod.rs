@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
+use crate::json::JsonText;
 
 use super::byte_usage::Owner;
 use super::key::Key;
@@ -233,6 +234,11 @@ impl<'a, R: Record> Row<'a, R> {
             (meta, []) => Ok(Self { version: stored.version, meta, fields: stored.fields }),
             _ => Err(damaged(R::TABLE, &"the metadata has extra bytes")),
         }
+    }
+
+    /// Returns the JSON that responses show.
+    pub fn json(&self) -> JsonText<'a, R::Fields> {
+        JsonText::new(self.fields)
     }
 
     /// Parses the JSON and returns the whole record.
