@@ -259,7 +259,7 @@ async fn create_key(app: &App, email: String, wanted: KeyOptions, existing: bool
         let expires_at = expires_in.map(|seconds| now.plus_seconds(seconds));
         let unlimited = made.to_new_api_key(user.meta.id, &label, &scopes);
         api_keys::create(tx, NewApiKey { organizations, projects, expires_at, ..unlimited }, now)?;
-        Ok(made.to_json(&label, &scopes))
+        Ok(json!({ "id": made.id(), "value": made.value(), "label": label, "scopes": scopes }))
     };
     app.operate(rule).await
 }

@@ -6,7 +6,7 @@ use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, MembershipId, ProjectId};
 use crate::input::Parsed;
-use crate::json::Array;
+use crate::json::{Array, WriteJson, WrittenBy};
 use crate::patch::Patch;
 use crate::resources::access_controls::levels::{self, AccessLevel, DashboardRights};
 use crate::resources::members;
@@ -14,10 +14,10 @@ use crate::resources::projects::grants::GrantLevel;
 use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
+use super::body::{DashboardAccessControl, DashboardAccessControls, Rule};
 use super::rules::{self, AccessRule};
 use super::{
-    NewDashboardAccessControl, NewResourceAccessControl, RuleList, RuleView, find_member,
-    on_project,
+    NewDashboardAccessControl, NewResourceAccessControl, RULE_SIZE, find_member, on_project,
 };
 
 /// Sets or deletes a rule on one dashboard. Returns the JSON of the rule, or `None` if it was deleted.
@@ -75,7 +75,7 @@ fn put(
         return Ok(None);
     };
     let kept = rules::set(tx, tenant, dashboard, user, level, now)?;
-    rule_view(&kept, member.map(|member| member.id)).to_json().map(Some)
+    rule(&kept, member.map(|member| member.id)).to_json(RULE_SIZE).map(Some)
 }
 
 /// Returns whether the caller is an admin of the project, by a grant or as an admin of the organization.
@@ -99,13 +99,14 @@ pub fn body_of_one(
         rights.require_view()?;
     }
     let default = rules::default_of_all(tx, tenant.project.id)?;
-    let rules = RuleList {
-        available: &AccessLevel::ALL.map(AccessLevel::as_str),
-        default: default.unwrap_or(AccessLevel::Editor).as_str(),
-        user: rights.user_access_level.as_str(),
-        can_edit,
+    let body = DashboardAccessControls {
+        access_controls: WrittenBy(&mut |out| write_rules(tx, tenant, Some(dashboard), out)),
+        available_access_levels: &AccessLevel::ALL,
+        default_access_level: default.unwrap_or(AccessLevel::Editor),
+        user_access_level: rights.user_access_level,
+        user_can_edit_access_levels: can_edit,
     };
-    rules.body(|items| write_rules(tx, tenant, Some(dashboard), items))
+    body.to_json(2 * RULE_SIZE)
 }
 
 /// Renders the rules on all dashboards of a project with the caller's own access, in the same order.
@@ -114,13 +115,15 @@ pub fn body_of_one(
 /// 500 or 503 when the file cannot be read.
 pub fn body_of_all(tx: &impl Tx, tenant: &InProject) -> Result<Vec<u8>> {
     let can_edit = tenant.member.level.is_admin();
-    let rules = RuleList {
-        available: &AccessLevel::ALL.map(AccessLevel::as_str),
-        default: AccessLevel::Editor.as_str(),
-        user: levels::default_level(&tenant.member, rules::level_on_all(tx, tenant)?).as_str(),
-        can_edit,
+    let on_all = rules::level_on_all(tx, tenant)?;
+    let body = DashboardAccessControls {
+        access_controls: WrittenBy(&mut |out| write_rules(tx, tenant, None, out)),
+        available_access_levels: &AccessLevel::ALL,
+        default_access_level: AccessLevel::Editor,
+        user_access_level: levels::default_level(&tenant.member, on_all),
+        user_can_edit_access_levels: can_edit,
     };
-    rules.body(|items| write_rules(tx, tenant, None, items))
+    body.to_json(2 * RULE_SIZE)
 }
 
 /// Appends the rules. Leaves out rules on inactive users, as the list of members does.
@@ -128,8 +131,9 @@ fn write_rules(
     tx: &impl Tx,
     tenant: &InProject,
     dashboard: Option<DashboardId>,
-    items: &mut Array<'_>,
+    out: &mut Vec<u8>,
 ) -> Result<()> {
+    let mut items = Array::begin(out);
     let prefix: (ProjectId, Option<DashboardId>) = (tenant.project.id, dashboard);
     tx.scan::<AccessRule, _>(&prefix, Window::all(Order::Ascending), |row| {
         let member = match row.meta.user {
@@ -139,17 +143,21 @@ fn write_rules(
             },
             None => None,
         };
-        items.item(|out| rule_view(&row.meta, member).write(out))
-    })
+        items.item(|out| rule(&row.meta, member).write_json(out))
+    })?;
+    items.end();
+    Ok(())
 }
 
-fn rule_view(rule: &AccessRule, member: Option<MembershipId>) -> RuleView {
-    RuleView {
-        access_level: rule.level.as_str(),
-        resource: "dashboard",
-        resource_id: rule.dashboard.map(|id| id.to_string()),
-        organization_member: member,
-        created_at: rule.created_at,
-        updated_at: rule.updated_at,
+fn rule(rule: &AccessRule, member: Option<MembershipId>) -> DashboardAccessControl {
+    DashboardAccessControl {
+        access_level: rule.level,
+        rule: Rule {
+            resource: "dashboard",
+            resource_id: rule.dashboard.map(|id| id.to_string()),
+            organization_member: member,
+            created_at: rule.created_at,
+            updated_at: rule.updated_at,
+        },
     }
 }

@@ -5,13 +5,15 @@ use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::MembershipId;
 use crate::input::Parsed;
+use crate::json::{Array, WriteJson, WrittenBy};
 use crate::resources::members;
 use crate::resources::projects;
 use crate::resources::projects::grants::{self, Grant, GrantLevel};
 use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
-use super::{NewAccessControl, RuleList, RuleView, find_member, required};
+use super::body::{ProjectAccessControl, ProjectAccessControls, Rule};
+use super::{NewAccessControl, RULE_SIZE, find_member, required};
 
 /// Sets or deletes a member's rule on a project. Returns the JSON of the rule, or `None` if it was deleted.
 ///
@@ -35,7 +37,7 @@ pub fn update(
         return Ok(None);
     };
     let grant = grants::set(tx, organization, id, member.user, level, now)?;
-    rule_view(&grant, member.id).to_json().map(Some)
+    rule(&grant, member.id).to_json(RULE_SIZE).map(Some)
 }
 
 /// Returns the caller's level in the project: admin for admins of the organization; otherwise the level of
@@ -56,31 +58,37 @@ pub(super) fn level(tx: &impl Tx, tenant: &InProject) -> Result<GrantLevel> {
 pub fn body(tx: &impl Tx, tenant: &InProject) -> Result<Vec<u8>> {
     let level = level(tx, tenant)?;
     let private = tenant.project.access_control;
-    let default = if private { GrantLevel::None } else { GrantLevel::Member };
-    let rules = RuleList {
-        available: &GrantLevel::ALL.map(GrantLevel::as_str),
-        default: default.as_str(),
-        user: level.as_str(),
-        can_edit: level == GrantLevel::Admin,
-    };
     let of_project = (tenant.project.organization, tenant.project.id);
-    rules.body(|items| {
+    let mut rules = |out: &mut Vec<u8>| {
+        let mut items = Array::begin(out);
         tx.scan::<Grant, _>(&of_project, Window::all(Order::Ascending), |row| {
-            let member = members::find_listed(tx, of_project.0, row.meta.user)?;
-            member.map_or(Ok(()), |member| {
-                items.item(|out| rule_view(&row.meta, member.id).write(out))
-            })
-        })
-    })
+            match members::find_listed(tx, of_project.0, row.meta.user)? {
+                Some(member) => items.item(|out| rule(&row.meta, member.id).write_json(out)),
+                None => Ok(()),
+            }
+        })?;
+        items.end();
+        Ok(())
+    };
+    let body = ProjectAccessControls {
+        access_controls: WrittenBy(&mut rules),
+        available_access_levels: &GrantLevel::ALL,
+        default_access_level: if private { GrantLevel::None } else { GrantLevel::Member },
+        user_access_level: level,
+        user_can_edit_access_levels: level == GrantLevel::Admin,
+    };
+    body.to_json(2 * RULE_SIZE)
 }
 
-fn rule_view(grant: &Grant, member: MembershipId) -> RuleView {
-    RuleView {
-        access_level: grant.level.as_str(),
-        resource: "project",
-        resource_id: Some(grant.project.to_string()),
-        organization_member: Some(member),
-        created_at: grant.created_at,
-        updated_at: grant.updated_at,
+fn rule(grant: &Grant, member: MembershipId) -> ProjectAccessControl {
+    ProjectAccessControl {
+        access_level: grant.level,
+        rule: Rule {
+            resource: "project",
+            resource_id: Some(grant.project.to_string()),
+            organization_member: Some(member),
+            created_at: grant.created_at,
+            updated_at: grant.updated_at,
+        },
     }
 }

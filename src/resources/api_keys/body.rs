@@ -1,44 +1,42 @@
 //! The JSON of an API key.
 
-use utoipa::ToSchema;
-
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
-use crate::json::{Array, Object};
+use crate::json::{Array, WriteJson, output};
 use crate::store::{Order, Row, Tx, Window};
 use crate::time::Timestamp;
 
-use super::{ApiKey, BY_USER, last_used_at};
+use super::{ApiKey, BY_USER, Scopes, last_used_at};
 
-/// A personal API key.
-#[derive(ToSchema)]
-#[schema(as = PersonalAPIKey)]
-pub struct PersonalApiKeyBody {
-    /// The id of the key.
-    pub id: ApiKeyId,
-    /// The name of the key.
-    pub label: String,
-    /// The value to send as `Authorization: Bearer`. Shown only when the key is created or rolled, null otherwise.
-    pub value: Option<String>,
-    /// The first four characters of the value, `...`, and the last four.
-    pub mask_value: String,
-    /// When the key was created.
-    pub created_at: Timestamp,
-    /// When the key was last used, to within an hour.
-    pub last_used_at: Option<Timestamp>,
-    /// When the value was last replaced.
-    pub last_rolled_at: Option<Timestamp>,
-    /// The user that the key belongs to.
-    pub user_id: UserId,
-    /// The scopes of the key.
-    pub scopes: Vec<String>,
-    /// The projects that the key is limited to; empty for no limit.
-    pub scoped_teams: Vec<ProjectId>,
-    /// The organizations that the key is limited to; empty for no limit.
-    pub scoped_organizations: Vec<OrganizationId>,
-    /// When the key expires; null for never.
-    pub expires_at: Option<Timestamp>,
+output! {
+    /// A personal API key.
+    pub struct PersonalApiKeyBody<'a> as PersonalAPIKey {
+        /// The id of the key.
+        id: ApiKeyId,
+        /// The name of the key.
+        label: &'a str as String,
+        /// The value to send as `Authorization: Bearer`. Shown only when the key is created or rolled, null otherwise.
+        value: Option<&'a str> as Option<String>,
+        /// The first four characters of the value, `...`, and the last four.
+        mask_value: &'a str as String,
+        /// When the key was created.
+        created_at: Timestamp,
+        /// When the key was last used, to within an hour.
+        last_used_at: Option<Timestamp>,
+        /// When the value was last replaced.
+        last_rolled_at: Option<Timestamp>,
+        /// The user that the key belongs to.
+        user_id: UserId,
+        /// The scopes of the key.
+        scopes: &'a Scopes as Vec<String>,
+        /// The projects that the key is limited to; empty for no limit.
+        scoped_teams: &'a [ProjectId] as Vec<ProjectId>,
+        /// The organizations that the key is limited to; empty for no limit.
+        scoped_organizations: &'a [OrganizationId] as Vec<OrganizationId>,
+        /// When the key expires; null for never.
+        expires_at: Option<Timestamp>,
+    }
 }
 
 /// Returns the JSON of a key, without its value.
@@ -86,19 +84,19 @@ pub fn list(tx: &impl Tx, user: UserId) -> Result<Vec<u8>> {
 
 fn write(tx: &impl Tx, key: &ApiKey, value: Option<&str>, out: &mut Vec<u8>) -> Result<()> {
     let ApiKey { meta, fields } = key;
-    Object::begin(out)
-        .field("id", &meta.id)?
-        .field("label", &fields.label)?
-        .field("value", &value)?
-        .field("mask_value", &fields.mask_value)?
-        .field("created_at", &fields.created_at)?
-        .field("last_used_at", &last_used_at(tx, meta.id)?)?
-        .field("last_rolled_at", &fields.last_rolled_at)?
-        .field("user_id", &meta.user)?
-        .field("scopes", &meta.scopes)?
-        .field("scoped_teams", &meta.projects)?
-        .field("scoped_organizations", &meta.organizations)?
-        .field("expires_at", &meta.expires_at)?
-        .end();
-    Ok(())
+    let body = PersonalApiKeyBody {
+        id: meta.id,
+        label: &fields.label,
+        value,
+        mask_value: &fields.mask_value,
+        created_at: fields.created_at,
+        last_used_at: last_used_at(tx, meta.id)?,
+        last_rolled_at: fields.last_rolled_at,
+        user_id: meta.user,
+        scopes: &meta.scopes,
+        scoped_teams: &meta.projects,
+        scoped_organizations: &meta.organizations,
+        expires_at: meta.expires_at,
+    };
+    body.write_json(out)
 }

@@ -1,6 +1,5 @@
 //! A key that was just created: the only value that has both its text and its hash.
 
-use serde_json::{Value, json};
 
 use crate::error::Result;
 use crate::ids::{ApiKeyId, UserId};
@@ -62,10 +61,5 @@ impl IssuedKey {
             id: self.id,
             secret: self.secret(),
         }
-    }
-
-    /// Returns the JSON that shows the key to its creator. It is the only one with the key's text.
-    pub fn to_json(&self, label: &str, scopes: &[&str]) -> Value {
-        json!({ "id": self.id, "value": self.value, "label": label, "scopes": scopes })
     }
 }

@@ -14,7 +14,7 @@ use crate::etag::Versioned;
 use crate::ids::{CollaboratorId, DashboardId, OrganizationId, ProjectId, UserId, UserUuid};
 use crate::input;
 use crate::input::{Choice, Choices, Parsed, Required, UuidField};
-use crate::json::{Array, Object};
+use crate::json::{Array, WriteJson};
 use crate::resources::access_controls::levels::{
     self, COLLABORATORS_EDIT, DashboardAccessInput, EVERYONE_EDITS,
 };
@@ -25,6 +25,7 @@ use crate::secret::SeededRng;
 use crate::store::{Index, Key, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
+use body::CollaboratorBody;
 pub use registration::RECORDS;
 
 /// A user who may edit a restricted dashboard.
@@ -259,16 +260,16 @@ pub fn body(tx: &impl Tx, row: &Collaborator) -> Result<Versioned> {
 
 fn write_body(tx: &impl Tx, row: &Collaborator, out: &mut Vec<u8>) -> Result<()> {
     let written = tx.view::<User, _>(&row.user, |user| {
-        Object::begin(out)
-            .field("id", &row.id)?
-            .field("dashboard_id", &row.dashboard)?
-            .raw("user", user.fields)
-            .field("level", &row.level)?
-            .field("added_at", &row.added_at)?
-            .field("updated_at", &row.updated_at)?
-            .field("user_uuid", &user.meta.uuid)?
-            .end();
-        Ok(())
+        let body = CollaboratorBody {
+            id: row.id,
+            dashboard_id: row.dashboard,
+            user: user.json(),
+            level: row.level,
+            added_at: row.added_at,
+            updated_at: row.updated_at,
+            user_uuid: user.meta.uuid,
+        };
+        body.write_json(out)
     })?;
     written.ok_or_else(Error::not_found)
 }

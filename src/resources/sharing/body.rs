@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, TextId, TileId};
-use crate::json::{Array, Object};
+use crate::json::{Array, WriteJson, WrittenBy, output};
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::texts::Text;
 use crate::resources::dashboards::tiles::{Content, Meta, Tile};
@@ -22,40 +22,50 @@ use crate::time::Timestamp;
 use super::SharingKey;
 
 /// Whether a dashboard has a public page, and the token of the page.
-#[derive(ToSchema)]
+#[derive(Serialize, ToSchema)]
 #[schema(as = SharingConfiguration)]
 pub struct SharingBody {
-    /// The stored fields.
-    #[serde(flatten)]
-    pub own: super::Fields,
+    /// When sharing was first enabled.
+    pub created_at: Option<Timestamp>,
+    /// Whether the dashboard has a public page.
+    pub enabled: bool,
     /// The token of the public page at `/shared/<token>/`. While the page is disabled, the token is null
     /// unless the caller may share the dashboard and uses a key with `sharing_configuration:write`. In the
     /// replay of an idempotent request it is always null.
     pub access_token: Option<String>,
 }
 
-/// The public JSON of a shared dashboard.
-#[derive(ToSchema)]
-#[schema(as = PublicDashboard)]
-pub struct Public {
-    /// The shared dashboard.
-    pub dashboard: SharedBody,
+output! {
+    /// The public JSON of a shared dashboard.
+    pub struct Public<'a> as PublicDashboard {
+        /// The shared dashboard.
+        dashboard: SharedBody<'a>,
+    }
 }
 
-/// The public fields of a dashboard, with its tiles.
-#[derive(ToSchema)]
-#[schema(as = SharedDashboard)]
-pub struct SharedBody {
-    /// The fields of the dashboard itself.
-    #[serde(flatten)]
-    pub own: SharedFields,
-    /// The live tiles, ordered by position.
-    pub tiles: Vec<SharedTile>,
+output! {
+    /// The public fields of a dashboard, with its tiles.
+    pub struct SharedBody<'a> as SharedDashboard {
+        /// Numeric ID.
+        id: DashboardId,
+        /// Display name.
+        name: Option<String>,
+        /// Description in plain text.
+        description: String,
+        /// Tags in lower case, sorted.
+        tags: Vec<String>,
+        /// Filters that apply to every tile.
+        filters: Map<String, Value>,
+        /// Values for the variables in the queries of tiles.
+        variables: Map<String, Value>,
+        /// The live tiles, ordered by position.
+        tiles: WrittenBy<'a> as Vec<SharedTile>,
+        /// When the dashboard was created.
+        created_at: Timestamp,
+    }
 }
 
-/// The public fields of a dashboard.
-#[derive(ToSchema)]
-#[schema(as = SharedDashboardFixed)]
+/// The public fields of a dashboard, without its tiles.
 pub struct SharedFields {
     /// Numeric ID.
     pub id: DashboardId,
@@ -161,31 +171,18 @@ impl SharedFields {
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
-    pub fn json(&self, tx: &impl Tx, key: SharingKey) -> Result<Vec<u8>> {
-        let dashboard = |out: &mut Vec<u8>| {
-            Object::begin(out)
-                .field("id", &self.id)?
-                .field("name", &self.name)?
-                .field("description", &self.description)?
-                .field("tags", &self.tags)?
-                .field("filters", &self.filters)?
-                .field("variables", &self.variables)?
-                .with("tiles", |out| write_tiles(tx, key, out))?
-                .field("created_at", &self.created_at)?
-                .end();
-            Ok(())
-        };
-        let mut out = Vec::new();
-        Object::begin(&mut out).with("dashboard", dashboard)?.end();
-        Ok(out)
+    pub fn json(self, tx: &impl Tx, key: SharingKey) -> Result<Vec<u8>> {
+        let Self { id, name, description, tags, filters, variables, created_at } = self;
+        let tiles = WrittenBy(&mut |out| write_tiles(tx, key, out));
+        let dashboard =
+            SharedBody { id, name, description, tags, filters, variables, tiles, created_at };
+        Public { dashboard }.to_json(0)
     }
 }
 
 fn write_tiles(tx: &impl Tx, dashboard: SharingKey, out: &mut Vec<u8>) -> Result<()> {
     let mut array = Array::begin(out);
-    for_each_tile(tx, dashboard, |tile| {
-        array.item(|out| serde_json::to_writer(out, &tile).map_err(Error::internal))
-    })?;
+    for_each_tile(tx, dashboard, |tile| array.item(|out| tile.write_json(out)))?;
     array.end();
     Ok(())
 }

@@ -10,14 +10,13 @@ mod tokens;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use crate::error::Result;
 use crate::etag::Versioned;
 use crate::ids::{DashboardId, ProjectId};
 use crate::input;
 use crate::input::{Flag, Parsed};
-use crate::json::Object;
+use crate::json::WriteJson;
 use crate::resources::organizations::Organization;
 use crate::resources::projects;
 use crate::store::{
@@ -25,6 +24,7 @@ use crate::store::{
 };
 use crate::time::Timestamp;
 
+use body::SharingBody;
 pub use registration::RECORDS;
 pub use tokens::{SharingTokens, TokenHash};
 
@@ -58,8 +58,7 @@ pub struct Meta {
 }
 
 /// The stored fields of a sharing configuration.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
-#[schema(as = SharingFixed)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Fields {
     /// When sharing was first enabled.
     pub created_at: Option<Timestamp>,
@@ -243,12 +242,10 @@ pub fn body(
 ) -> Result<Versioned> {
     let Sharing { meta, fields } = get(tx, of)?;
     let is_shown = fields.enabled || may_share;
-    let token = is_shown.then(|| tokens.token(meta.dashboard, meta.serial));
-    let mut json = Vec::with_capacity(128);
-    Object::begin(&mut json)
-        .field("created_at", &fields.created_at)?
-        .field("enabled", &fields.enabled)?
-        .field("access_token", &token)?
-        .end();
-    Ok(Versioned::new(tx.version::<Sharing>(&of)?, json))
+    let body = SharingBody {
+        created_at: fields.created_at,
+        enabled: fields.enabled,
+        access_token: is_shown.then(|| tokens.token(meta.dashboard, meta.serial)),
+    };
+    Ok(Versioned::new(tx.version::<Sharing>(&of)?, body.to_json(128)?))
 }

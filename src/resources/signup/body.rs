@@ -1,14 +1,16 @@
-//! The OpenAPI schemas of invites and acceptances, as the invited person sees them.
+//! The JSON of invites and acceptances, as the invited person sees them.
 
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::ids::{ApiKeyId, InviteId, OrganizationId};
+use crate::json::{JsonText, output};
 use crate::resources::users;
 
 use super::UnprovenAccount;
 
 /// An invite, as the invited person sees it.
-#[derive(ToSchema)]
+#[derive(Serialize, ToSchema)]
 pub struct InviteOffer {
     /// The id of the invite.
     pub id: InviteId,
@@ -24,22 +26,22 @@ pub struct InviteOffer {
     pub unproven_account: Option<UnprovenAccount>,
 }
 
-/// The result of accepting an invite.
-#[derive(ToSchema)]
-pub struct Signup {
-    /// The user that joined.
-    #[serde(flatten)]
-    pub user: users::Fields,
-    /// The organization that the user joined.
-    pub organization: JoinedOrganization,
-    /// Always `/`.
-    pub redirect_url: String,
-    /// The first API key of a new user, shown only once; null for a user with an account.
-    pub personal_api_key: Option<FirstKey>,
+output! {
+    /// The result of accepting an invite.
+    pub struct Signup<'a> {
+        /// The user that joined.
+        ..user: JsonText<'a, users::Fields> as users::Fields,
+        /// The organization that the user joined.
+        organization: JoinedOrganization,
+        /// Always `/`.
+        redirect_url: String = "/",
+        /// The first API key of a new user, shown only once; null for a user with an account.
+        personal_api_key: Option<FirstKey<'a>>,
+    }
 }
 
 /// The organization that a user joined.
-#[derive(ToSchema)]
+#[derive(Serialize, ToSchema)]
 pub struct JoinedOrganization {
     /// The id of the organization.
     pub id: OrganizationId,
@@ -48,14 +50,14 @@ pub struct JoinedOrganization {
 }
 
 /// The first API key of a new user.
-#[derive(ToSchema)]
-pub struct FirstKey {
+#[derive(Serialize, ToSchema)]
+pub struct FirstKey<'a> {
     /// The id of the key.
     pub id: ApiKeyId,
     /// The value to send as `Authorization: Bearer`. Shown only once.
-    pub value: String,
+    pub value: &'a str,
     /// The name of the key.
-    pub label: String,
+    pub label: &'a str,
     /// The scopes of the key.
-    pub scopes: Vec<String>,
+    pub scopes: &'a [&'a str],
 }

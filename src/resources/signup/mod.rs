@@ -10,7 +10,7 @@ mod takeover;
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
-use crate::json::Object;
+use crate::json::{JsonText, WriteJson};
 use crate::mail::outbox::{self, Notification};
 use crate::resources::api_keys::{self, IssuedKey};
 use crate::resources::invites::{self, Invite, InviteLinks, TokenKind};
@@ -20,9 +20,10 @@ use crate::resources::projects::grants;
 use crate::resources::registration::RegisteredRecord;
 use crate::resources::users::{self, UnverifiedAccount, User};
 use crate::secret::SeededRng;
-use crate::store::{Tx, WriteTx};
+use crate::store::{Row, Tx, WriteTx};
 use crate::time::Timestamp;
 
+use body::{FirstKey, InviteOffer, JoinedOrganization, Signup};
 use joiner::{Joiner, account_exists, require_open};
 
 pub use input::{Acceptance, SignupFields};
@@ -86,15 +87,14 @@ pub fn offer(
         Joiner::Newcomer | Joiner::Account(_) => None,
     };
     let organization: Organization = tx.get(&invite.meta.organization)?;
-    let mut out = Vec::with_capacity(256);
-    Object::begin(&mut out)
-        .field("id", &invite.meta.id)?
-        .field("target_email", &invite.fields.target_email)?
-        .field("first_name", &invite.fields.first_name)?
-        .field("organization_name", &organization.fields.name)?
-        .field("unproven_account", &unproven_account)?
-        .end();
-    Ok(out)
+    let body = InviteOffer {
+        id: invite.meta.id,
+        target_email: invite.fields.target_email,
+        first_name: invite.fields.first_name,
+        organization_name: organization.fields.name,
+        unproven_account,
+    };
+    body.to_json(256)
 }
 
 /// The configuration that applies to acceptances.
@@ -303,21 +303,18 @@ fn announce(
 }
 
 fn body(tx: &impl Tx, member: &Membership, made: Option<&IssuedKey>) -> Result<Versioned> {
-    let organization: Organization = tx.get(&member.organization)?;
-    let user: User = tx.get(&member.user)?;
-    let key = made.map(|made| made.to_json(KEY_LABEL, &KEY_SCOPES));
-    let mut json = Vec::with_capacity(1024);
-    Object::begin(&mut json)
-        .splice(&serde_json::to_vec(&user.fields).map_err(Error::internal)?)
-        .with("organization", |out| {
-            Object::begin(out)
-                .field("id", &organization.fields.id)?
-                .field("name", &organization.fields.name)?
-                .end();
-            Ok(())
-        })?
-        .raw("redirect_url", b"\"/\"")
-        .field("personal_api_key", &key)?
-        .end();
-    Ok(Versioned::new(tx.version::<User>(&member.user)?, json))
+    let Organization { fields, .. } = tx.get(&member.organization)?;
+    let read = |row: Row<'_, User>| Ok((row.version, row.fields.to_vec()));
+    let (version, user) = tx.view(&member.user, read)?.ok_or_else(Error::not_found)?;
+    let body = Signup {
+        user: JsonText::new(&user),
+        organization: JoinedOrganization { id: fields.id, name: fields.name },
+        personal_api_key: made.map(|made| FirstKey {
+            id: made.id(),
+            value: made.value(),
+            label: KEY_LABEL,
+            scopes: &KEY_SCOPES,
+        }),
+    };
+    Ok(Versioned::new(version, body.to_json(1024)?))
 }
