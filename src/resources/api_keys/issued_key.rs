@@ -1,6 +1,5 @@
 //! A key that was just created: the only value that has both its text and its hash.
 
-
 use crate::error::Result;
 use crate::ids::{ApiKeyId, UserId};
 use crate::secret::SeededRng;

@@ -10,7 +10,6 @@ use crate::error::{Error, Result};
 use crate::ids::OrganizationId;
 use crate::input;
 use crate::input::{Flag, Name, Nullable, Required, UuidField};
-use crate::json::Object;
 use crate::patch::set;
 use crate::secret::SeededRng;
 use crate::store::{Index, Table, Tx, WriteTx, impl_record};
@@ -195,22 +194,4 @@ fn apply(patch: OrganizationPatch, organization: &mut Organization) {
 /// 404 if it was deleted before.
 pub fn delete(tx: &mut WriteTx<'_>, id: OrganizationId) -> Result<()> {
     tx.remove::<Organization>(&id)?.map(drop).ok_or_else(Error::not_found)
-}
-
-/// Appends the fields of the full form that are the same for all members.
-///
-/// # Errors
-/// 404 if it was deleted.
-pub fn splice_own<'o>(tx: &impl Tx, id: OrganizationId, body: Object<'o>) -> Result<Object<'o>> {
-    let mut own = Vec::new();
-    tx.view::<Organization, _>(&id, |row| {
-        own.extend_from_slice(row.fields);
-        Ok(())
-    })?
-    .ok_or_else(Error::not_found)?;
-    Ok(body
-        .splice(&own)
-        .raw("plugins_access_level", b"9")
-        .raw("available_product_features", b"[]")
-        .raw("customer_id", b"null"))
 }

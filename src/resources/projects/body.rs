@@ -1,42 +1,39 @@
-//! Response schemas of projects.
+//! The JSON of a project.
 
-use utoipa::ToSchema;
-
+use crate::json::{JsonText, output};
 use crate::resources::members::Level;
 
 use super::{Fields, settings};
 
-/// A project in a list.
-#[derive(ToSchema)]
-pub struct ProjectSummary {
-    /// The stored fields.
-    #[serde(flatten)]
-    pub own: Fields,
-    /// Always false: this service does not ingest events.
-    pub ingested_event: bool,
+output! {
+    /// A project in a list.
+    pub struct ProjectSummary<'a> {
+        /// The stored fields.
+        ..own: JsonText<'a, Fields> as Fields,
+        /// Always false: this service does not ingest events.
+        ingested_event: bool = false,
+    }
 }
 
-/// A project with all its settings.
-#[derive(ToSchema)]
-#[schema(as = Project)]
-pub struct ProjectBody {
-    /// The fields that list items show.
-    #[serde(flatten)]
-    pub own: Fields,
-    /// The settings.
-    #[serde(flatten)]
-    pub settings: settings::Fields,
-    /// The caller's level in the project: 1 for member, 8 for admin, 15 for owner; null for no access.
-    pub effective_membership_level: Option<Level>,
-    /// Always false: groups are not supported.
-    pub has_group_types: bool,
-    /// A signed token for the stream of live events, valid for 7 days. Null in the replay of an idempotent
-    /// request.
-    pub live_events_token: Option<String>,
-    /// Always `false`, as JSON text.
-    pub person_on_events_querying_enabled: String,
-    /// Always an empty object, as JSON text.
-    pub default_modifiers: String,
-    /// Always an empty array, as JSON text.
-    pub product_intents: String,
+output! {
+    /// A project with all its settings.
+    pub struct ProjectBody<'a> as Project {
+        /// The fields that list items show.
+        ..own: JsonText<'a, Fields> as Fields,
+        /// The settings.
+        ..settings: JsonText<'a, settings::Fields> as settings::Fields,
+        /// The caller's level in the project: 1 for member, 8 for admin, 15 for owner; null for no access.
+        effective_membership_level: Option<i64> as Option<Level>,
+        /// Always false: groups are not supported.
+        has_group_types: bool = false,
+        /// A signed token for the stream of live events, valid for 7 days. Null in the replay of an idempotent
+        /// request.
+        live_events_token: &'a str as Option<String>,
+        /// Always `false`, as JSON text.
+        person_on_events_querying_enabled: String = "false",
+        /// Always an empty object, as JSON text.
+        default_modifiers: String = "{}",
+        /// Always an empty array, as JSON text.
+        product_intents: String = "[]",
+    }
 }

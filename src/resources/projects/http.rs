@@ -10,7 +10,7 @@ use crate::http::paging::PageParams;
 use crate::http::routes::Routes;
 use crate::ids::{DashboardId, ProjectId};
 use crate::input::Parsed;
-use crate::json::JsonItems;
+use crate::json::{JsonItems, WriteJson};
 use crate::resources::members::{Level, Membership};
 use crate::resources::{cascade_delete, dashboards};
 use crate::response::{ApiResponse, ApiResult};
@@ -19,7 +19,7 @@ use crate::state::App;
 use crate::store::{Order, Tx, Window, WriteTx};
 
 use super::body::{ProjectBody, ProjectSummary};
-use super::{NewProject, Project, ProjectFields, Viewer, write_summary};
+use super::{NewProject, Project, ProjectFields, Viewer};
 
 const IN_ORGANIZATION: &str = "/api/organizations/{organization_id}/projects/";
 const ONE_IN_ORGANIZATION: &str = "/api/organizations/{organization_id}/projects/{project_id}/";
@@ -78,11 +78,8 @@ async fn list_in_organization(access: ReadAccess<InOrganization>, page: PagePara
         let mut items = JsonItems::default();
         let window = page.window(Order::Ascending);
         let only = at.caller.key.scoped_projects();
-        let count = super::list(tx, &at.tenant.member, only, window, |_, fields| {
-            items.push(|out| {
-                write_summary(fields, out);
-                Ok(())
-            })
+        let count = super::list(tx, &at.tenant.member, only, window, |_, own| {
+            items.push(|out| ProjectSummary { own }.write_json(out))
         })?;
         Ok((count, items.into_bytes()))
     })
@@ -99,10 +96,7 @@ async fn list_mine(access: ReadAccess<Global>, page: PageParams) -> ApiResult {
         let mut items = JsonItems::default();
         for key in mine.iter().skip(offset).take(limit) {
             tx.view::<Project, _>(key, |row| {
-                items.push(|out| {
-                    write_summary(row.fields, out);
-                    Ok(())
-                })
+                items.push(|out| ProjectSummary { own: row.json() }.write_json(out))
             })?;
         }
         Ok((mine.len() as u64, items.into_bytes()))

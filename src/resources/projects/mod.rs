@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::input::Parsed;
-use crate::json::Object;
+use crate::json::{JsonText, WriteJson};
 use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::users;
@@ -28,6 +28,7 @@ use crate::secret::SeededRng;
 use crate::store::{Index, Key, Redaction, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
+use body::ProjectBody;
 pub use input::{NewProject, ProjectFields};
 pub use registration::RECORDS;
 pub use settings::Settings;
@@ -242,11 +243,6 @@ pub fn find_by_id(tx: &impl Tx, id: ProjectId) -> Result<Option<Meta>> {
     }
 }
 
-/// Appends the JSON of a list item. `fields` is the stored JSON.
-pub fn write_summary(fields: &[u8], out: &mut Vec<u8>) {
-    Object::begin(out).splice(fields).raw("ingested_event", b"false").end();
-}
-
 /// What the detail view shows besides stored fields.
 pub struct Viewer<'v> {
     /// The caller's membership in the organization.
@@ -268,18 +264,13 @@ pub fn body(tx: &impl Tx, viewer: &Viewer<'_>, id: ProjectId) -> Result<Versione
     let settings = tx
         .view::<Settings, _>(&key, |row| Ok(row.fields.to_vec()))?
         .ok_or_else(Error::not_found)?;
-    let mut json = Vec::with_capacity(4096);
-    Object::begin(&mut json)
-        .splice(&own)
-        .splice(&settings)
-        .field("effective_membership_level", &effective_level(tx, member, &meta)?)?
-        .raw("has_group_types", b"false")
-        .field("live_events_token", &viewer.live_events_token)?
-        .raw("person_on_events_querying_enabled", br#""false""#)
-        .raw("default_modifiers", br#""{}""#)
-        .raw("product_intents", br#""[]""#)
-        .end();
-    Ok(Versioned::new(version, json))
+    let body = ProjectBody {
+        own: JsonText::new(&own),
+        settings: JsonText::new(&settings),
+        effective_membership_level: effective_level(tx, member, &meta)?,
+        live_events_token: &viewer.live_events_token,
+    };
+    Ok(Versioned::new(version, body.to_json(4096)?))
 }
 
 /// Returns the caller's level in the project: the organization level, or the grant's level if the project

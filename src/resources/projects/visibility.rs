@@ -5,12 +5,13 @@ use std::collections::{BTreeSet, HashSet};
 
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId};
+use crate::json::JsonText;
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::users;
 use crate::store::{Order, Tx, Window};
 
-use super::{Meta, PRIVATE_PROJECTS, Project, grants};
+use super::{Fields, Meta, PRIVATE_PROJECTS, Project, grants};
 
 /// Returns whether a member may see a project.
 ///
@@ -48,7 +49,7 @@ pub fn list(
     member: &Membership,
     only: Option<&[ProjectId]>,
     window: Window,
-    mut show: impl FnMut(ProjectId, &[u8]) -> Result<()>,
+    mut show: impl FnMut(ProjectId, JsonText<'_, Fields>) -> Result<()>,
 ) -> Result<u64> {
     let hidden = hidden_projects(tx, member)?;
     let organization = member.organization;
@@ -60,11 +61,11 @@ pub fn list(
         return Ok(count);
     }
     if hidden.is_empty() {
-        tx.scan::<Project, _>(&organization, window, |row| show(row.meta.id, row.fields))?;
+        tx.scan::<Project, _>(&organization, window, |row| show(row.meta.id, row.json()))?;
     } else {
         let keep = |meta: &Meta| !hidden.contains(&meta.id);
         tx.scan_where::<Project, _>(&organization, window, keep, |row| {
-            show(row.meta.id, row.fields)
+            show(row.meta.id, row.json())
         })?;
     }
     Ok(count)
@@ -77,13 +78,13 @@ fn list_named(
     only: &[ProjectId],
     hidden: &HashSet<ProjectId>,
     window: Window,
-    mut show: impl FnMut(ProjectId, &[u8]) -> Result<()>,
+    mut show: impl FnMut(ProjectId, JsonText<'_, Fields>) -> Result<()>,
 ) -> Result<u64> {
     let named: BTreeSet<&ProjectId> = only.iter().filter(|id| !hidden.contains(id)).collect();
     let mut count = 0;
     for id in named {
         let found = tx.view::<Project, _>(&(organization, *id), |row| {
-            if window.shows(count) { show(*id, row.fields) } else { Ok(()) }
+            if window.shows(count) { show(*id, row.json()) } else { Ok(()) }
         })?;
         count += usize::from(found.is_some());
     }

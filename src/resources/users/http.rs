@@ -14,19 +14,19 @@ use crate::http::body::JsonBody;
 use crate::http::routes::Routes;
 use crate::ids::{OrganizationId, ProjectId};
 use crate::input::Parsed;
-use crate::json::Object;
+use crate::json::{JsonText, WriteJson, WrittenBy};
 use crate::patch::Patch;
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::http::body::{
-    self as organization_body, MAX_PROJECTS, write_basic_of, write_full,
+    self as organization_body, MAX_PROJECTS, OrganizationBody, write_basic_of, write_full,
 };
-use crate::resources::projects;
+use crate::resources::projects::{self, body::ProjectSummary};
 use crate::response::{ApiResponse, ApiResult};
 use crate::state::{App, LargeResponse};
 use crate::store::{Snapshot, Tx, WriteTx};
 
 use self::body::CurrentUser;
-use super::{User, UserPatch, splice_own};
+use super::{Profile, User, UserPatch};
 
 const ME: &str = "/api/users/@me/";
 /// With more organizations than this, the response is rendered outside of the write transaction.
@@ -124,22 +124,37 @@ fn does_not_exist(attr: &str, id: &impl std::fmt::Display) -> Error {
 
 /// Returns the JSON of the caller, with the organizations and the project that the key can access.
 fn body(tx: &impl Tx, caller: &Caller) -> Result<Versioned> {
-    let mut json = Vec::with_capacity(4096);
     let member = match members::current_organization(tx, &caller.user)? {
         Some(id) => caller.open_membership(tx, id)?,
         None => None,
     };
-    splice_own(tx, caller.user.id, Object::begin(&mut json))?
-        .with("team", |out| write_team(tx, caller, member.as_ref(), out))?
-        .with("organization", |out| {
-            let Some(member) = &member else {
-                out.extend_from_slice(b"null");
-                return Ok(());
-            };
-            write_full(tx, member, &caller.key, MAX_PROJECTS, out).map(drop)
-        })?
-        .with("organizations", |out| write_basic_of(tx, caller, out))?
-        .end();
+    let User { meta, fields } = tx.get(&caller.user.id)?;
+    let Profile { fields: profile, .. } = tx.get(&caller.user.id)?;
+    let body = CurrentUser {
+        date_joined: meta.date_joined,
+        uuid: fields.uuid,
+        distinct_id: fields.distinct_id,
+        first_name: fields.first_name,
+        last_name: fields.last_name,
+        email: fields.email,
+        is_email_verified: fields.is_email_verified,
+        notification_settings: profile.notification_settings,
+        anonymize_data: profile.anonymize_data,
+        toolbar_mode: profile.toolbar_mode,
+        id: fields.id,
+        events_column_config: profile.events_column_config,
+        has_seen_product_intro_for: profile.has_seen_product_intro_for,
+        theme_mode: profile.theme_mode,
+        hedgehog_config: profile.hedgehog_config,
+        role_at_organization: fields.role_at_organization,
+        team: WrittenBy(&mut |out| write_team(tx, caller, member.as_ref(), out)),
+        organization: WrittenBy(&mut |out| match &member {
+            Some(member) => write_full(tx, member, &caller.key, MAX_PROJECTS, out).map(drop),
+            None => JsonText::<Option<OrganizationBody<'_>>>::NULL.write_json(out),
+        }),
+        organizations: WrittenBy(&mut |out| write_basic_of(tx, caller, out)),
+    };
+    let json = body.to_json(4096)?;
     Ok(Versioned::new(tx.version::<User>(&caller.user.id)?, json))
 }
 
@@ -154,14 +169,13 @@ fn write_team(
     let written = match project {
         Some(project) if caller.open_membership(tx, project.organization)?.is_some() => {
             tx.view::<projects::Project, _>(&(project.organization, project.id), |row| {
-                projects::write_summary(row.fields, out);
-                Ok(())
+                ProjectSummary { own: row.json() }.write_json(out)
             })?
         }
         _ => None,
     };
     if written.is_none() {
-        out.extend_from_slice(b"null");
+        JsonText::<Option<ProjectSummary<'_>>>::NULL.write_json(out)?;
     }
     Ok(())
 }

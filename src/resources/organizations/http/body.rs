@@ -1,5 +1,6 @@
 //! The JSON of an organization: its stored fields, then the fields that differ by caller.
 
+use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -8,51 +9,50 @@ use crate::auth::Caller;
 use crate::auth::authorize::CallerKey;
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId};
-use crate::json::{Array, Object};
+use crate::json::{Array, JsonText, WriteJson, WrittenBy, output};
 use crate::resources::members::{Level, Membership};
 use crate::resources::projects::body::ProjectSummary;
 use crate::resources::projects::{self, Project};
 use crate::store::{Order, Tx, Window};
 
-use super::super::{Fields, Organization, splice_own};
+use super::super::{Fields, Organization};
 
-/// An organization, as one of its members sees it.
-#[derive(ToSchema)]
-#[schema(as = Organization)]
-pub struct OrganizationBody {
-    /// The organization's own fields.
-    #[serde(flatten)]
-    pub own: Fields,
-    /// Always 9: the highest level. There are no plugins.
-    pub plugins_access_level: i64,
-    /// Always empty. Every feature is available to every organization.
-    pub available_product_features: Vec<Value>,
-    /// Always null.
-    pub customer_id: Option<String>,
-    /// The caller's level: 1 member, 8 admin, 15 owner.
-    pub membership_level: Level,
-    /// The projects that the caller can access. A response contains at most 1,000.
-    pub teams: Vec<Team>,
-    /// The same projects in a short form.
-    pub projects: Vec<BasicProject>,
-    /// Information about the installation.
-    pub metadata: Metadata,
-    /// The number of members.
-    pub member_count: u64,
+output! {
+    /// An organization, as one of its members sees it.
+    pub struct OrganizationBody<'a> as Organization {
+        /// The organization's own fields.
+        ..own: JsonText<'a, Fields> as Fields,
+        /// Always 9: the highest level. There are no plugins.
+        plugins_access_level: i64 = 9,
+        /// Always empty. Every feature is available to every organization.
+        available_product_features: Vec<Value> = [],
+        /// Always null.
+        customer_id: Option<String> = null,
+        /// The caller's level: 1 member, 8 admin, 15 owner.
+        membership_level: Level,
+        /// The projects that the caller can access. A response contains at most 1,000.
+        teams: WrittenBy<'a> as Vec<Team>,
+        /// The same projects in a short form.
+        projects: WrittenBy<'a> as Vec<BasicProject>,
+        /// Information about the installation.
+        metadata: Metadata,
+        /// The number of members.
+        member_count: u64,
+    }
 }
 
-/// A project in the JSON of its organization.
-#[derive(ToSchema)]
-pub struct Team {
-    /// The summary of the project.
-    #[serde(flatten)]
-    pub summary: ProjectSummary,
-    /// The id of the project, same as `id`.
-    pub project_id: ProjectId,
+output! {
+    /// A project in the JSON of its organization.
+    pub struct Team<'a> {
+        /// The summary of the project.
+        ..summary: ProjectSummary<'a>,
+        /// The id of the project, same as `id`.
+        project_id: ProjectId,
+    }
 }
 
 /// A project in its short form.
-#[derive(ToSchema)]
+#[derive(Serialize, ToSchema)]
 pub struct BasicProject {
     /// The id of the project.
     pub id: ProjectId,
@@ -62,15 +62,16 @@ pub struct BasicProject {
     pub name: String,
 }
 
-/// Information about the installation.
-#[derive(ToSchema)]
-pub struct Metadata {
-    /// Always `none`.
-    pub instance_tag: String,
+output! {
+    /// Information about the installation.
+    pub struct Metadata {
+        /// Always `none`.
+        instance_tag: String = "none",
+    }
 }
 
 /// An organization of the caller in its short form.
-#[derive(ToSchema)]
+#[derive(Serialize, ToSchema)]
 pub struct BasicOrganization {
     /// The id of the organization.
     pub id: OrganizationId,
@@ -115,36 +116,30 @@ pub fn write_full(
     out: &mut Vec<u8>,
 ) -> Result<usize> {
     let id = member.organization;
-    let mut fields = 0;
-    splice_own(tx, id, Object::begin(out))?
-        .field("membership_level", &member.level)?
-        .with("teams", |out| {
-            write_projects(tx, member, key, most, out, |project, summary, out| {
-                fields += 1;
-                Object::begin(out)
-                    .splice(summary)
-                    .raw("ingested_event", b"false")
-                    .field("project_id", &project)?
-                    .end();
-                Ok(())
+    let own = tx
+        .view::<Organization, _>(&id, |row| Ok(row.fields.to_vec()))?
+        .ok_or_else(Error::not_found)?;
+    let mut count = 0;
+    let body = OrganizationBody {
+        own: JsonText::new(&own),
+        membership_level: member.level,
+        teams: WrittenBy(&mut |out| {
+            write_projects(tx, member, key, most, out, |project_id, own, out| {
+                count += 1;
+                Team { summary: ProjectSummary { own }, project_id }.write_json(out)
             })
-        })?
-        .with("projects", |out| {
-            write_projects(tx, member, key, most, out, |project, summary, out| {
-                let name: projects::Fields =
-                    serde_json::from_slice(summary).map_err(Error::internal)?;
-                Object::begin(out)
-                    .field("id", &project)?
-                    .field("organization_id", &id)?
-                    .field("name", &name.name)?
-                    .end();
-                Ok(())
+        }),
+        projects: WrittenBy(&mut |out| {
+            write_projects(tx, member, key, most, out, |project, own, out| {
+                let name = own.parse()?.name;
+                BasicProject { id: project, organization_id: id, name }.write_json(out)
             })
-        })?
-        .field("metadata", &serde_json::json!({ "instance_tag": "none" }))?
-        .field("member_count", &tx.count::<Membership>(&id)?)?
-        .end();
-    Ok(fields)
+        }),
+        metadata: Metadata {},
+        member_count: tx.count::<Membership>(&id)?,
+    };
+    body.write_json(out)?;
+    Ok(count)
 }
 
 fn write_projects(
@@ -153,12 +148,12 @@ fn write_projects(
     key: &CallerKey,
     most: usize,
     out: &mut Vec<u8>,
-    mut write: impl FnMut(ProjectId, &[u8], &mut Vec<u8>) -> Result<()>,
+    mut write: impl FnMut(ProjectId, JsonText<'_, projects::Fields>, &mut Vec<u8>) -> Result<()>,
 ) -> Result<()> {
     let window = Window { offset: 0, limit: most, order: Order::Ascending };
     let mut array = Array::begin(out);
-    projects::list(tx, member, key.scoped_projects(), window, |id, summary| {
-        array.item(|out| write(id, summary, out))
+    projects::list(tx, member, key.scoped_projects(), window, |id, own| {
+        array.item(|out| write(id, own, out))
     })?;
     array.end();
     Ok(())
@@ -173,18 +168,15 @@ pub fn write_basic_of(tx: &impl Tx, caller: &Caller, out: &mut Vec<u8>) -> Resul
     for member in caller.open_memberships(tx, MAX_ORGANIZATIONS)? {
         let fields = tx.get::<Organization>(&member.organization)?.fields;
         array.item(|out| {
-            Object::begin(out)
-                .field("id", &fields.id)?
-                .field("name", &fields.name)?
-                .field("slug", &fields.slug)?
-                .field("logo_media_id", &fields.logo_media_id)?
-                .field("membership_level", &member.level)?
-                .field(
-                    "members_can_use_personal_api_keys",
-                    &fields.members_can_use_personal_api_keys,
-                )?
-                .end();
-            Ok(())
+            let body = BasicOrganization {
+                id: fields.id,
+                name: fields.name,
+                slug: fields.slug,
+                logo_media_id: fields.logo_media_id,
+                membership_level: member.level,
+                members_can_use_personal_api_keys: fields.members_can_use_personal_api_keys,
+            };
+            body.write_json(out)
         })?;
     }
     array.end();
