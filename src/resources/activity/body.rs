@@ -8,8 +8,9 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::ids::ActivityId;
 use crate::input::{FieldType, Schema, UuidField};
+use crate::json::{JsonText, output};
 use crate::resources::loggable::FieldAction;
-use crate::resources::users;
+use crate::resources::users::{self, EmbeddedUser};
 use crate::time::Timestamp;
 
 use super::Fields;
@@ -70,17 +71,16 @@ impl PartialSchema for ActorParameter {
 
 impl ToSchema for ActorParameter {}
 
-/// One change to one object.
-#[derive(ToSchema)]
-#[schema(as = ActivityLog)]
-pub struct EntryBody {
-    /// The id of the entry.
-    pub id: ActivityId,
-    /// The user that made the change, or null for the operator.
-    pub user: Option<users::Fields>,
-    /// The object and its changed fields.
-    #[serde(flatten)]
-    pub told: Fields,
-    /// When the change was made.
-    pub created_at: Timestamp,
+output! {
+    /// One change to one object.
+    pub struct EntryBody<'a> as ActivityLog {
+        /// The id of the entry.
+        id: ActivityId,
+        /// The user that made the change, or null for the operator.
+        user: EmbeddedUser as Option<users::Fields>,
+        /// The object and its changed fields.
+        ..own: JsonText<'a, Fields> as Fields,
+        /// When the change was made.
+        created_at: Timestamp,
+    }
 }

@@ -4,11 +4,12 @@ use std::ops::ControlFlow;
 
 use crate::error::Result;
 use crate::ids::{UserId, UserUuid};
-use crate::json::{self, Object};
-use crate::resources::users::{self, EmbeddedUserWriter};
+use crate::json::{JsonItems, WriteJson};
+use crate::resources::users::{self, EmbeddedUsers};
 use crate::store::{Order, Row, Tx, Window};
 use crate::time::Timestamp;
 
+use super::body::EntryBody;
 use super::entity_ref::EntityRef;
 use super::visibility::{LogScope, Visibility};
 use super::{BY_ITEM, BY_PROJECT, BY_USER, Entry};
@@ -183,20 +184,18 @@ fn walk(
 /// The items of a list as JSON, with a cache of users.
 #[derive(Default)]
 struct EntryItems {
-    text: json::JsonItems,
-    users: EmbeddedUserWriter,
+    text: JsonItems,
+    users: EmbeddedUsers,
 }
 
 impl EntryItems {
     fn push(&mut self, tx: &impl Tx, row: &Row<'_, Entry>) -> Result<()> {
-        self.text.push(|out| {
-            Object::begin(out)
-                .field("id", &row.meta.id)?
-                .with("user", |out| self.users.write(tx, row.meta.user, out))?
-                .splice(row.fields)
-                .field("created_at", &row.meta.created_at)?
-                .end();
-            Ok(())
-        })
+        let entry = EntryBody {
+            id: row.meta.id,
+            user: self.users.find(tx, row.meta.user)?,
+            own: row.json(),
+            created_at: row.meta.created_at,
+        };
+        self.text.push(|out| entry.write_json(out))
     }
 }

@@ -1,15 +1,13 @@
 //! JSON of a dashboard: the stored fields, followed by the fields that depend on the caller.
 
-use utoipa::ToSchema;
-
 use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{DashboardId, UserId};
 use crate::input::{Choices, choices_schema};
-use crate::json::Object;
+use crate::json::{JsonText, WriteJson, WrittenBy, output};
 use crate::resources::access_controls::levels::{AccessLevel, DashboardRights, Restriction};
-use crate::resources::users;
+use crate::resources::users::{self, EmbeddedUser};
 use crate::store::{Row, Tx, WriteTx};
 use crate::time::Timestamp;
 
@@ -19,56 +17,63 @@ use super::tiles::{body as tiles, large_answer};
 use super::visible::VisibleDashboards;
 use super::{CreationModes, Dashboard, DashboardPatch, Details, DetailsFields, Fields, Meta};
 
-/// A dashboard in a list.
-#[derive(ToSchema)]
-pub struct DashboardSummary {
-    /// The fields that list items and the detail view share.
-    #[serde(flatten)]
-    pub listed: Listed,
-    /// When the dashboard was deleted. Only in lists of deleted dashboards.
-    #[schema(required = false)]
-    pub deleted_at: Timestamp,
-    /// The user who deleted the dashboard. Only in lists of deleted dashboards.
-    #[schema(required = false)]
-    pub deleted_by: users::Fields,
+output! {
+    /// A dashboard in a list.
+    pub struct DashboardSummary<'a> {
+        /// The stored fields.
+        ..own: JsonText<'a, Fields> as Fields,
+        /// The creator, and what depends on the caller.
+        ..tail: JsonText<'a, Tail> as Tail,
+        /// When the dashboard was deleted. Only in lists of deleted dashboards.
+        deleted_at?: Timestamp,
+        /// The user who deleted the dashboard. Only in lists of deleted dashboards.
+        deleted_by?: EmbeddedUser as users::Fields,
+    }
 }
 
-/// A dashboard with its tiles.
-#[derive(ToSchema)]
-#[schema(as = Dashboard)]
-pub struct DashboardBody {
-    /// The fields that list items and the detail view share.
-    #[serde(flatten)]
-    pub listed: Listed,
-    /// The free-form fields.
-    #[serde(flatten)]
-    pub details: DetailsFields,
-    /// True only in the response to the PATCH that sent it.
-    pub delete_insights: bool,
-    /// The live tiles, ordered by position.
-    #[schema(max_items = 1000)]
-    pub tiles: Vec<tiles::TileBody>,
+output! {
+    /// A dashboard with its tiles.
+    pub struct DashboardBody<'a> as Dashboard {
+        /// The stored fields.
+        ..own: JsonText<'a, Fields> as Fields,
+        /// The creator, and what depends on the caller.
+        ..tail: Tail,
+        /// The free-form fields.
+        ..details: JsonText<'a, DetailsFields> as DetailsFields,
+        /// True only in the response to the PATCH that sent it.
+        delete_insights: bool,
+        /// The live tiles, ordered by position.
+        #[schema(max_items = 1000)]
+        tiles: WrittenBy<'a> as Vec<tiles::TileBody>,
+    }
 }
 
-/// The fields that list items and the detail view share.
-#[derive(ToSchema)]
-pub struct Listed {
-    /// The stored fields.
-    #[serde(flatten)]
-    pub own: Fields,
-    /// The user who created the dashboard.
-    pub created_by: Option<users::Fields>,
-    /// The restriction in force: 21 or 37.
-    #[schema(value_type = Restriction)]
-    pub effective_restriction_level: i64,
-    /// What the restriction lets the caller do: 21 for view, 37 for edit.
-    #[schema(value_type = Restriction)]
-    pub effective_privilege_level: i64,
-    /// The access level that access rules give the caller.
-    pub user_access_level: AccessLevel,
-    /// `v1` if only collaborators may edit, otherwise `v2`.
-    #[schema(value_type = Versions)]
-    pub access_control_version: String,
+output! {
+    /// The fields that follow the stored ones: the creator, and what depends on the caller.
+    pub struct Tail as DashboardTail {
+        /// The user who created the dashboard.
+        created_by: EmbeddedUser as Option<users::Fields>,
+        /// The restriction in force: 21 or 37.
+        effective_restriction_level: i64 as Restriction,
+        /// What the restriction lets the caller do: 21 for view, 37 for edit.
+        effective_privilege_level: i64 as Restriction,
+        /// The access level that access rules give the caller.
+        user_access_level: AccessLevel,
+        /// `v1` if only collaborators may edit, otherwise `v2`.
+        access_control_version: &'static str as Versions,
+    }
+}
+
+impl Tail {
+    fn of(tx: &impl Tx, created_by: Option<UserId>, rights: DashboardRights) -> Result<Self> {
+        Ok(Self {
+            created_by: EmbeddedUser::find(tx, created_by)?,
+            effective_restriction_level: rights.effective_restriction_level,
+            effective_privilege_level: rights.effective_privilege_level,
+            user_access_level: rights.user_access_level,
+            access_control_version: rights.access_control_version,
+        })
+    }
 }
 
 /// The values of `access_control_version`.
@@ -128,38 +133,21 @@ impl<'l> DashboardItems<'l> {
         let made_of = (row.meta.created_by, self.access.rights(&row.meta));
         if self.last != Some(made_of) {
             self.tail.clear();
-            write_tail(tx, made_of, &mut self.tail)?;
+            Tail::of(tx, made_of.0, made_of.1)?.write_json(&mut self.tail)?;
             self.last = Some(made_of);
         }
         if !self.out.is_empty() {
             self.out.push(b',');
         }
-        let item = Object::begin(&mut self.out).splice(row.fields).splice(&self.tail);
-        let Some(Deletion { removed_at, removed_by, .. }) = removal else {
-            item.end();
-            return Ok(());
+        let deleted_by = removal.map(|removal| EmbeddedUser::find(tx, Some(removal.removed_by)));
+        let item = DashboardSummary {
+            own: row.json(),
+            tail: JsonText::new(&self.tail),
+            deleted_at: removal.map(|removal| removal.removed_at),
+            deleted_by: deleted_by.transpose()?,
         };
-        item.field("deleted_at", removed_at)?
-            .with("deleted_by", |out| users::write_embedded(tx, Some(*removed_by), out))?
-            .end();
-        Ok(())
+        item.write_json(&mut self.out)
     }
-}
-
-/// Appends the fields that follow the stored ones: the creator, and what depends on the caller.
-fn write_tail(
-    tx: &impl Tx,
-    (created_by, rights): (Option<UserId>, DashboardRights),
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    Object::begin(out)
-        .with("created_by", |out| users::write_embedded(tx, created_by, out))?
-        .field("effective_restriction_level", &rights.effective_restriction_level)?
-        .field("effective_privilege_level", &rights.effective_privilege_level)?
-        .field("user_access_level", &rights.user_access_level)?
-        .field("access_control_version", rights.access_control_version)?
-        .end();
-    Ok(())
 }
 
 const NO_DETAILS: &[u8] =
@@ -209,20 +197,19 @@ pub(super) fn detail(
     let mut json = Vec::with_capacity(2 * ITEM_SIZE);
     let version = tx.view::<Dashboard, _>(&key, |row| {
         let rights = require_shown(tx, tenant, &row.meta, options)?;
-        let mut tail = Vec::with_capacity(ITEM_SIZE / 2);
-        write_tail(tx, (row.meta.created_by, rights), &mut tail)?;
         let mut visible = VisibleDashboards::of(tx, tenant)?;
         let mut details = None;
         if row.meta.detailed {
             details = tx.view::<Details, _>(&key, |row| visible_details(tx, &row, &mut visible))?;
         }
-        Object::begin(&mut json)
-            .splice(row.fields)
-            .splice(&tail)
-            .splice(details.as_deref().unwrap_or(NO_DETAILS))
-            .field("delete_insights", &options.delete_insights)?
-            .with("tiles", |out| tiles::write(tx, &key, &rights, &mut visible, out))?
-            .end();
+        let body = DashboardBody {
+            own: row.json(),
+            tail: Tail::of(tx, row.meta.created_by, rights)?,
+            details: JsonText::new(details.as_deref().unwrap_or(NO_DETAILS)),
+            delete_insights: options.delete_insights,
+            tiles: WrittenBy(&mut |out| tiles::write(tx, &key, &rights, &mut visible, out)),
+        };
+        body.write_json(&mut json)?;
         Ok(row.version)
     })?;
     Ok(Versioned::new(version.ok_or_else(Error::not_found)?, json))

@@ -9,10 +9,10 @@ use utoipa::ToSchema;
 use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::{DashboardId, InsightId, OrganizationId, ProjectId, TileId, UserId};
-use crate::json::{Array, Object};
+use crate::json::{Array, JsonText, WriteJson, output};
 use crate::resources::access_controls::levels::{AccessLevel, DashboardRights, Restriction};
 use crate::resources::projects::Project;
-use crate::resources::users::{self, EmbeddedUserWriter};
+use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::secret::SeededRng;
 use crate::store::{Key, Reference, Row, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
@@ -73,70 +73,55 @@ pub struct Fields {
     pub last_modified_at: Timestamp,
 }
 
-/// An insight on a tile.
-#[derive(ToSchema)]
-#[schema(as = Insight)]
-pub struct InsightBody {
-    /// The stored fields.
-    #[serde(flatten)]
-    pub own: Fields,
-    /// The fields that are the same for every insight.
-    #[serde(flatten)]
-    pub constant: FixedFields,
-    /// The dashboards that show the insight and that the caller may see; at most 100.
-    pub dashboards: Vec<DashboardId>,
-    /// The tiles that show the insight on these dashboards; at most 100.
-    pub dashboard_tiles: Vec<TileOf>,
-    /// The user who created the insight.
-    pub created_by: Option<users::Fields>,
-    /// The user who last changed the query.
-    pub last_modified_by: Option<users::Fields>,
-    /// The value of the dashboard.
-    #[schema(value_type = Restriction)]
-    pub effective_restriction_level: i64,
-    /// The value of the dashboard.
-    #[schema(value_type = Restriction)]
-    pub effective_privilege_level: i64,
-    /// The value of the dashboard.
-    pub user_access_level: AccessLevel,
+output! {
+    /// An insight on a tile.
+    pub struct InsightBody<'a> as Insight {
+        /// The stored fields.
+        ..own: JsonText<'a, Fields> as Fields,
+        // Constant, because queries are not run and clients expect the fields.
+        derived_name: Option<String> = null,
+        order: Option<i64> = null,
+        favorited: bool = false,
+        saved: bool = true,
+        result: Value = null,
+        columns: Value = null,
+        hasMore: Option<bool> = null,
+        timezone: Option<String> = null,
+        last_refresh: Option<Timestamp> = null,
+        next_allowed_client_refresh: Option<Timestamp> = null,
+        query_status: Value = null,
+        is_cached: bool = false,
+        filters_hash: Option<String> = null,
+        cache_target_age: Option<Timestamp> = null,
+        hogql: Option<String> = null,
+        types: Value = null,
+        /// The dashboards that show the insight and that the caller may see; at most 100.
+        dashboards: DashboardIds<'a> as Vec<DashboardId>,
+        /// The tiles that show the insight on these dashboards; at most 100.
+        dashboard_tiles: TileRefs<'a> as Vec<TileOf>,
+        /// The user who created the insight.
+        created_by: EmbeddedUser as Option<users::Fields>,
+        /// The user who last changed the query.
+        last_modified_by: EmbeddedUser as Option<users::Fields>,
+        /// The value of the dashboard.
+        effective_restriction_level: i64 as Restriction,
+        /// The value of the dashboard.
+        effective_privilege_level: i64 as Restriction,
+        /// The value of the dashboard.
+        user_access_level: AccessLevel,
+    }
 }
 
-/// Fields that are the same for every insight. Queries are not run, so there are no results.
-#[derive(ToSchema)]
-#[allow(
-    missing_docs,
-    reason = "the fields are constant, and exist only because clients expect them"
-)]
-pub struct FixedFields {
-    pub derived_name: Option<String>,
-    pub order: Option<i64>,
-    pub favorited: bool,
-    pub saved: bool,
-    pub result: Value,
-    pub columns: Value,
-    #[serde(rename = "hasMore")]
-    pub has_more: Option<bool>,
-    pub timezone: Option<String>,
-    pub last_refresh: Option<Timestamp>,
-    pub next_allowed_client_refresh: Option<Timestamp>,
-    pub query_status: Value,
-    pub is_cached: bool,
-    pub filters_hash: Option<String>,
-    pub cache_target_age: Option<Timestamp>,
-    pub hogql: Option<String>,
-    pub types: Value,
-}
-
-/// A reference to a tile that shows an insight.
-#[derive(ToSchema)]
-#[schema(as = InsightTile)]
-pub struct TileOf {
-    /// Numeric ID.
-    pub id: TileId,
-    /// The dashboard of the tile.
-    pub dashboard_id: DashboardId,
-    /// Null, because only live tiles are listed.
-    pub deleted: Option<bool>,
+output! {
+    /// A reference to a tile that shows an insight.
+    pub struct TileOf as InsightTile {
+        /// Numeric ID.
+        id: TileId,
+        /// The dashboard of the tile.
+        dashboard_id: DashboardId,
+        /// Null, because only live tiles are listed.
+        deleted: Option<bool> = null,
+    }
 }
 
 impl_record!(Insight {
@@ -276,64 +261,57 @@ pub(super) fn weight(row: &Row<'_, Insight>) -> Result<u64> {
     Ok((row.base_size()? + u64::from(row.meta.deleted)).saturating_sub(updated_at))
 }
 
-/// The fields that are the same for every insight, as JSON.
-const FIXED_FIELDS: &[u8] = br#"{"derived_name":null,"order":null,"favorited":false,"saved":true,"result":null,"columns":null,"hasMore":null,"timezone":null,"last_refresh":null,"next_allowed_client_refresh":null,"query_status":null,"is_cached":false,"filters_hash":null,"cache_target_age":null,"hogql":null,"types":null}"#;
-
 /// The key of a tile.
 pub(super) type TileKey = (ProjectId, DashboardId, TileId);
 
-/// Appends the JSON of an insight on a tile. `rights` are the caller's rights on the dashboard of that tile, and
+/// Returns the JSON of an insight on a tile. `rights` are the caller's rights on the dashboard of that tile, and
 /// `live` the tiles that the JSON lists.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub(super) fn write(
+pub(super) fn body<'a>(
     tx: &impl Tx,
-    row: &Row<'_, Insight>,
-    live: &[TileKey],
+    row: &Row<'a, Insight>,
+    live: &'a [TileKey],
     rights: &DashboardRights,
-    users: &mut EmbeddedUserWriter,
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    let Meta { created_by, last_modified_by, .. } = row.meta;
-    Object::begin(out)
-        .splice(row.fields)
-        .splice(FIXED_FIELDS)
-        .with("dashboards", |out| write_dashboards(live, out))?
-        .with("dashboard_tiles", |out| write_tiles(live, out))?
-        .with("created_by", |out| users.write(tx, created_by, out))?
-        .with("last_modified_by", |out| users.write(tx, last_modified_by, out))?
-        .field("effective_restriction_level", &rights.effective_restriction_level)?
-        .field("effective_privilege_level", &rights.effective_privilege_level)?
-        .field("user_access_level", &rights.user_access_level)?
-        .end();
-    Ok(())
+    users: &mut EmbeddedUsers,
+) -> Result<InsightBody<'a>> {
+    Ok(InsightBody {
+        own: row.json(),
+        dashboards: DashboardIds(live),
+        dashboard_tiles: TileRefs(live),
+        created_by: users.find(tx, row.meta.created_by)?,
+        last_modified_by: users.find(tx, row.meta.last_modified_by)?,
+        effective_restriction_level: rights.effective_restriction_level,
+        effective_privilege_level: rights.effective_privilege_level,
+        user_access_level: rights.user_access_level,
+    })
 }
 
-fn write_dashboards(live: &[TileKey], out: &mut Vec<u8>) -> Result<()> {
-    let mut array = Array::begin(out);
-    for (_, dashboard, _) in live {
-        array.item(|out| {
-            out.extend_from_slice(dashboard.to_string().as_bytes());
-            Ok(())
-        })?;
+/// The dashboards of the tiles.
+pub struct DashboardIds<'a>(&'a [TileKey]);
+
+impl WriteJson for DashboardIds<'_> {
+    fn write_json(self, out: &mut Vec<u8>) -> Result<()> {
+        let mut array = Array::begin(out);
+        for (_, dashboard, _) in self.0 {
+            array.item(|out| dashboard.write_json(out))?;
+        }
+        array.end();
+        Ok(())
     }
-    array.end();
-    Ok(())
 }
 
-fn write_tiles(live: &[TileKey], out: &mut Vec<u8>) -> Result<()> {
-    let mut array = Array::begin(out);
-    for (_, dashboard, tile) in live {
-        array.item(|out| {
-            Object::begin(out)
-                .field("id", tile)?
-                .field("dashboard_id", dashboard)?
-                .raw("deleted", b"null")
-                .end();
-            Ok(())
-        })?;
+/// References to the tiles.
+pub struct TileRefs<'a>(&'a [TileKey]);
+
+impl WriteJson for TileRefs<'_> {
+    fn write_json(self, out: &mut Vec<u8>) -> Result<()> {
+        let mut array = Array::begin(out);
+        for &(_, dashboard_id, id) in self.0 {
+            array.item(|out| TileOf { id, dashboard_id }.write_json(out))?;
+        }
+        array.end();
+        Ok(())
     }
-    array.end();
-    Ok(())
 }

@@ -6,10 +6,10 @@ use utoipa::ToSchema;
 use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, TextId, UserId};
-use crate::json::Object;
+use crate::json::{JsonText, output};
 use crate::patch::Patch;
 use crate::resources::projects::Project;
-use crate::resources::users::{self, EmbeddedUserWriter};
+use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Reference, Row, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
@@ -51,17 +51,16 @@ pub struct Fields {
     pub team: ProjectId,
 }
 
-/// A text on a tile.
-#[derive(ToSchema)]
-#[schema(as = Text)]
-pub struct TextBody {
-    /// The stored fields.
-    #[serde(flatten)]
-    pub own: Fields,
-    /// The user who created the text.
-    pub created_by: Option<users::Fields>,
-    /// The user who last changed the text; null if it never changed.
-    pub last_modified_by: Option<users::Fields>,
+output! {
+    /// A text on a tile.
+    pub struct TextBody<'a> as Text {
+        /// The stored fields.
+        ..own: JsonText<'a, Fields> as Fields,
+        /// The user who created the text.
+        created_by: EmbeddedUser as Option<users::Fields>,
+        /// The user who last changed the text; null if it never changed.
+        last_modified_by: EmbeddedUser as Option<users::Fields>,
+    }
 }
 
 impl_record!(Text {
@@ -138,21 +137,18 @@ pub fn copy(
     create(tx, tenant, fields.body, now)
 }
 
-/// Appends the JSON of a text.
+/// Returns the JSON of a text.
 ///
 /// # Errors
 /// 500 or 503 when the file cannot be read.
-pub(super) fn write(
+pub(super) fn body<'a>(
     tx: &impl Tx,
-    row: &Row<'_, Text>,
-    users: &mut EmbeddedUserWriter,
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    let Meta { created_by, last_modified_by, .. } = row.meta;
-    Object::begin(out)
-        .splice(row.fields)
-        .with("created_by", |out| users.write(tx, created_by, out))?
-        .with("last_modified_by", |out| users.write(tx, last_modified_by, out))?
-        .end();
-    Ok(())
+    row: &Row<'a, Text>,
+    users: &mut EmbeddedUsers,
+) -> Result<TextBody<'a>> {
+    Ok(TextBody {
+        own: row.json(),
+        created_by: users.find(tx, row.meta.created_by)?,
+        last_modified_by: users.find(tx, row.meta.last_modified_by)?,
+    })
 }

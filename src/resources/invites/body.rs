@@ -1,55 +1,52 @@
 //! The JSON of an invite.
 
-use utoipa::ToSchema;
-
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{InviteId, OrganizationId};
-use crate::json::{self, Object};
+use crate::json::{JsonItems, JsonText, WriteJson, output};
 use crate::resources::members::Membership;
-use crate::resources::users::{self, EmbeddedUserWriter};
+use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Row, Tx};
 use crate::time::Timestamp;
 
 use super::project_access;
-use super::{Fields, Invite, InviteLinks};
+use super::{Fields, Invite, InviteLinks, Meta};
 
-/// An invite to an organization.
-#[derive(ToSchema)]
-#[schema(as = Invite)]
-pub struct InviteBody {
-    /// The stored fields of the invite.
-    #[serde(flatten)]
-    pub own: Fields,
-    /// Whether the invite has expired.
-    pub is_expired: bool,
-    /// The member that created the invite.
-    pub created_by: Option<users::Fields>,
+output! {
+    /// An invite to an organization.
+    pub struct InviteBody<'a> as Invite {
+        /// The stored fields of the invite.
+        ..own: JsonText<'a, Fields> as Fields,
+        /// Whether the invite has expired.
+        is_expired: bool,
+        /// The member that created the invite.
+        created_by: EmbeddedUser as Option<users::Fields>,
+    }
 }
 
-/// An invite that was just created.
-#[derive(ToSchema)]
-pub struct CreatedInvite {
-    /// The invite.
-    #[serde(flatten)]
-    pub invite: InviteBody,
-    /// The link for accepting the invite, if no mail sends it. Shown only once, null otherwise. If the server sends
-    /// mail, only admins and owners can see the link.
-    #[schema(format = "uri")]
-    pub accept_url: Option<String>,
+output! {
+    /// An invite that was just created.
+    pub struct CreatedInvite<'a> {
+        /// The invite.
+        ..invite: InviteBody<'a>,
+        /// The link for accepting the invite, if no mail sends it. Shown only once, null otherwise. If the server sends
+        /// mail, only admins and owners can see the link.
+        #[schema(format = "uri")]
+        accept_url: Option<&'a str> as Option<String>,
+    }
 }
 
 /// The items of a list of invites, for one caller.
 pub(super) struct InviteItems<'l> {
-    pub(super) text: json::JsonItems,
-    users: EmbeddedUserWriter,
+    pub(super) text: JsonItems,
+    users: EmbeddedUsers,
     caller: &'l Membership,
 }
 
 impl<'l> InviteItems<'l> {
     /// Creates an empty list for this caller.
     pub(super) fn of(caller: &'l Membership) -> Self {
-        Self { text: json::JsonItems::default(), users: EmbeddedUserWriter::default(), caller }
+        Self { text: JsonItems::default(), users: EmbeddedUsers::default(), caller }
     }
 
     pub(super) fn push(
@@ -59,11 +56,9 @@ impl<'l> InviteItems<'l> {
         now: Timestamp,
     ) -> Result<()> {
         let visible = visible_to(tx, row, self.caller)?;
-        self.text.push(|out| {
-            let own = visible.as_deref().unwrap_or(row.fields);
-            begin(tx, row, own, &mut self.users, now, out)?.end();
-            Ok(())
-        })
+        let own = visible.as_deref().map_or_else(|| row.json(), JsonText::new);
+        let invite = body(tx, &row.meta, own, &mut self.users, now)?;
+        self.text.push(|out| invite.write_json(out))
     }
 }
 
@@ -95,24 +90,23 @@ pub(super) fn created(
     let link = links.filter(|_| !invite.fields.emailing_attempt_made);
     let link = link.map(|links| links.shared_link(key.1));
     let version = tx.view::<Invite, _>(&key, |row| {
-        begin(tx, &row, row.fields, &mut EmbeddedUserWriter::default(), now, &mut json)?
-            .field("accept_url", &link)?
-            .end();
+        let invite = body(tx, &row.meta, row.json(), &mut EmbeddedUsers::default(), now)?;
+        CreatedInvite { invite, accept_url: link.as_deref() }.write_json(&mut json)?;
         Ok(row.version)
     })?;
     Ok(Versioned::new(version.ok_or_else(Error::not_found)?, json))
 }
 
-fn begin<'o>(
+fn body<'a>(
     tx: &impl Tx,
-    row: &Row<'_, Invite>,
-    own: &[u8],
-    users: &mut EmbeddedUserWriter,
+    meta: &Meta,
+    own: JsonText<'a, Fields>,
+    users: &mut EmbeddedUsers,
     now: Timestamp,
-    out: &'o mut Vec<u8>,
-) -> Result<Object<'o>> {
-    Object::begin(out)
-        .splice(own)
-        .field("is_expired", &row.meta.is_expired(now))?
-        .with("created_by", |out| users.write(tx, row.meta.created_by, out))
+) -> Result<InviteBody<'a>> {
+    Ok(InviteBody {
+        own,
+        is_expired: meta.is_expired(now),
+        created_by: users.find(tx, meta.created_by)?,
+    })
 }

@@ -1,47 +1,45 @@
 //! The JSON of a member.
 
-use utoipa::ToSchema;
-
 use crate::error::Result;
 use crate::ids::MembershipId;
-use crate::json::Object;
-use crate::resources::users::{self, EmbeddedUserWriter};
+use crate::json::{WriteJson, output};
+use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::Tx;
 use crate::time::Timestamp;
 
 use super::{JoinedBy, Level, Membership, MembershipOrigin};
 
-/// A member of an organization.
-#[derive(ToSchema)]
-#[schema(as = Member)]
-pub struct MemberBody {
-    /// The id of the membership, different from the user's id.
-    pub id: MembershipId,
-    /// The user.
-    pub user: users::Fields,
-    /// The level of the member: 1 member, 8 admin, 15 owner.
-    pub level: Level,
-    /// When the user joined.
-    pub joined_at: Timestamp,
-    /// When the membership was last updated.
-    pub updated_at: Timestamp,
-    /// Always false: users authenticate with API keys.
-    pub is_2fa_enabled: bool,
-    /// Always false.
-    pub has_social_auth: bool,
-    /// Always null: there is no login.
-    pub last_login: Option<Timestamp>,
-    /// The user that created the invite; null for a member that joined without an invite or before this was recorded.
-    pub invited_by: Option<users::Fields>,
-    /// How the user received the invite: by `mail`, which proves the address, or by `link`; null without an invite.
-    pub joined_by: Option<JoinedBy>,
+output! {
+    /// A member of an organization.
+    pub struct MemberBody as Member {
+        /// The id of the membership, different from the user's id.
+        id: MembershipId,
+        /// The user.
+        user: EmbeddedUser as users::Fields,
+        /// The level of the member: 1 member, 8 admin, 15 owner.
+        level: Level,
+        /// When the user joined.
+        joined_at: Timestamp,
+        /// When the membership was last updated.
+        updated_at: Timestamp,
+        /// Always false: users authenticate with API keys.
+        is_2fa_enabled: bool = false,
+        /// Always false.
+        has_social_auth: bool = false,
+        /// Always null: there is no login.
+        last_login: Option<Timestamp> = null,
+        /// The user that created the invite; null for a member that joined without an invite or before this was recorded.
+        invited_by: EmbeddedUser as Option<users::Fields>,
+        /// How the user received the invite: by `mail`, which proves the address, or by `link`; null without an invite.
+        joined_by: Option<JoinedBy>,
+    }
 }
 
 /// Writes the JSON of members, with a cache of users.
 #[derive(Default)]
 pub(super) struct MemberWriter {
-    users: EmbeddedUserWriter,
-    inviters: EmbeddedUserWriter,
+    users: EmbeddedUsers,
+    inviters: EmbeddedUsers,
 }
 
 impl MemberWriter {
@@ -57,18 +55,15 @@ impl MemberWriter {
     ) -> Result<()> {
         let origin = tx.meta::<MembershipOrigin>(&(member.organization, member.user))?;
         let inviter = origin.and_then(|origin| origin.invited_by);
-        Object::begin(out)
-            .field("id", &member.id)?
-            .with("user", |out| self.users.write(tx, Some(member.user), out))?
-            .field("level", &member.level)?
-            .field("joined_at", &member.joined_at)?
-            .field("updated_at", &member.updated_at)?
-            .raw("is_2fa_enabled", b"false")
-            .raw("has_social_auth", b"false")
-            .raw("last_login", b"null")
-            .with("invited_by", |out| self.inviters.write(tx, inviter, out))?
-            .field("joined_by", &origin.map(|origin| origin.joined_by))?
-            .end();
-        Ok(())
+        MemberBody {
+            id: member.id,
+            user: self.users.find(tx, Some(member.user))?,
+            level: member.level,
+            joined_at: member.joined_at,
+            updated_at: member.updated_at,
+            invited_by: self.inviters.find(tx, inviter)?,
+            joined_by: origin.map(|origin| origin.joined_by),
+        }
+        .write_json(out)
     }
 }

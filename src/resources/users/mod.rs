@@ -5,13 +5,15 @@ mod input;
 mod link_accounts;
 mod registration;
 
+use std::rc::Rc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, UserId, UserUuid};
-use crate::json::Object;
+use crate::json::WriteJson;
 use crate::secret::SeededRng;
 use crate::store::{Index, Owner, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
@@ -253,81 +255,49 @@ pub fn get_by_uuid(tx: &impl Tx, uuid: UserUuid) -> Result<UserId> {
     tx.lookup(&BY_UUID, &uuid)?.ok_or_else(Error::not_found)
 }
 
-/// Appends the JSON of an embedded user, or null if there is no user.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
-pub fn write_embedded(tx: &impl Tx, user: Option<UserId>, out: &mut Vec<u8>) -> Result<()> {
-    let written = match user {
-        Some(id) => tx.view::<User, _>(&id, |row| {
-            out.extend_from_slice(row.fields);
-            Ok(())
-        })?,
-        None => None,
-    };
-    if written.is_none() {
-        out.extend_from_slice(b"null");
-    }
-    Ok(())
-}
+/// The JSON of an embedded user, or null: an `Option<Fields>`.
+#[derive(Clone)]
+pub struct EmbeddedUser(Option<Rc<[u8]>>);
 
-/// Writes the JSON of embedded users, and caches the last one: most items of a list have the same user.
-#[derive(Default)]
-pub struct EmbeddedUserWriter {
-    last: Option<(Option<UserId>, Vec<u8>)>,
-}
-
-impl EmbeddedUserWriter {
-    /// Appends the JSON of an embedded user, or null if there is no user.
+impl EmbeddedUser {
+    /// Reads the JSON of a user. Null if there is no user.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
-    pub fn write(&mut self, tx: &impl Tx, user: Option<UserId>, out: &mut Vec<u8>) -> Result<()> {
-        match &self.last {
-            Some((known, text)) if *known == user => out.extend_from_slice(text),
-            _ => {
-                let mut text = Vec::with_capacity(256);
-                write_embedded(tx, user, &mut text)?;
-                out.extend_from_slice(&text);
-                self.last = Some((user, text));
-            }
+    pub fn find(tx: &impl Tx, user: Option<UserId>) -> Result<Self> {
+        match user {
+            Some(id) => tx.view::<User, _>(&id, |row| Ok(Rc::from(row.fields))).map(Self),
+            None => Ok(Self(None)),
         }
+    }
+}
+
+impl WriteJson for EmbeddedUser {
+    fn write_json(self, out: &mut Vec<u8>) -> Result<()> {
+        out.extend_from_slice(self.0.as_deref().unwrap_or(b"null"));
         Ok(())
     }
 }
 
-/// Appends the fields of `/api/users/@me/` that are stored with the user.
-///
-/// # Errors
-/// 404 if the user was deleted.
-pub fn splice_own<'o>(tx: &impl Tx, id: UserId, body: Object<'o>) -> Result<Object<'o>> {
-    let user: User = tx.get(&id)?;
-    let Profile { fields: profile, .. } = tx.get(&id)?;
-    let User { meta, fields } = user;
-    body.field("date_joined", &meta.date_joined)?
-        .field("uuid", &fields.uuid)?
-        .field("distinct_id", &fields.distinct_id)?
-        .field("first_name", &fields.first_name)?
-        .field("last_name", &fields.last_name)?
-        .field("email", &fields.email)?
-        .raw("pending_email", b"null")
-        .field("is_email_verified", &fields.is_email_verified)?
-        .field("notification_settings", &profile.notification_settings)?
-        .field("anonymize_data", &profile.anonymize_data)?
-        .field("toolbar_mode", &profile.toolbar_mode)?
-        .raw("has_password", b"false")
-        .field("id", &fields.id)?
-        .raw("is_staff", b"false")
-        .raw("is_impersonated", b"false")
-        .raw("is_impersonated_until", b"null")
-        .raw("sensitive_session_expires_at", b"null")
-        .field("events_column_config", &profile.events_column_config)?
-        .raw("is_2fa_enabled", b"false")
-        .raw("has_social_auth", b"false")
-        .raw("has_sso_enforcement", b"false")
-        .field("has_seen_product_intro_for", &profile.has_seen_product_intro_for)?
-        .raw("scene_personalisation", b"[]")
-        .field("theme_mode", &profile.theme_mode)?
-        .field("hedgehog_config", &profile.hedgehog_config)?
-        .field("role_at_organization", &fields.role_at_organization)
+/// Reads the JSON of embedded users, and keeps the last one: most items of a list have the same user.
+#[derive(Default)]
+pub struct EmbeddedUsers {
+    last: Option<(Option<UserId>, EmbeddedUser)>,
+}
+
+impl EmbeddedUsers {
+    /// Returns the JSON of a user. Null if there is no user.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read.
+    pub fn find(&mut self, tx: &impl Tx, user: Option<UserId>) -> Result<EmbeddedUser> {
+        match &self.last {
+            Some((known, json)) if *known == user => Ok(json.clone()),
+            _ => {
+                let json = EmbeddedUser::find(tx, user)?;
+                self.last = Some((user, json.clone()));
+                Ok(json)
+            }
+        }
+    }
 }
