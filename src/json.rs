@@ -2,12 +2,10 @@
 
 pub mod output;
 
-use serde::Serialize;
-
 pub(crate) use output::output;
 pub use output::{JsonText, WriteJson, WriteMembers, WrittenBy};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// A JSON object that is appended to a buffer.
 pub struct Object<'o> {
@@ -16,12 +14,6 @@ pub struct Object<'o> {
 }
 
 impl<'o> Object<'o> {
-    /// Writes the opening brace.
-    pub fn begin(out: &'o mut Vec<u8>) -> Self {
-        out.push(b'{');
-        Self { out, empty: true }
-    }
-
     /// Appends an object with the members of `value`.
     ///
     /// # Errors
@@ -64,68 +56,6 @@ impl<'o> Object<'o> {
             self.out.extend_from_slice(text);
             self.empty = false;
         }
-    }
-
-    /// Adds the members of `object`, which must be the text of a JSON object.
-    #[must_use]
-    pub fn splice(mut self, object: &[u8]) -> Self {
-        let members =
-            object.strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}")).unwrap_or_default();
-        if !members.is_empty() {
-            self.comma();
-            self.out.extend_from_slice(members);
-        }
-        self
-    }
-
-    /// Adds the member `name`. `value` must be JSON text.
-    #[must_use]
-    pub fn raw(mut self, name: &str, value: &[u8]) -> Self {
-        self.name(name);
-        self.out.extend_from_slice(value);
-        self
-    }
-
-    /// Adds the member `name`. `write` appends its value.
-    ///
-    /// # Errors
-    /// The error of `write`.
-    pub fn with(
-        mut self,
-        name: &str,
-        write: impl FnOnce(&mut Vec<u8>) -> Result<()>,
-    ) -> Result<Self> {
-        self.name(name);
-        write(self.out)?;
-        Ok(self)
-    }
-
-    /// Serializes `value` as the member `name`.
-    ///
-    /// # Errors
-    /// 500 if `value` does not serialize.
-    pub fn field(self, name: &str, value: &(impl Serialize + ?Sized)) -> Result<Self> {
-        self.with(name, |out| serde_json::to_writer(out, value).map_err(Error::internal))
-    }
-
-    /// Writes the closing brace.
-    pub fn end(self) {
-        self.out.push(b'}');
-    }
-
-    /// `name` is always a literal of this crate that needs no escaping.
-    fn name(&mut self, name: &str) {
-        self.comma();
-        self.out.push(b'"');
-        self.out.extend_from_slice(name.as_bytes());
-        self.out.extend_from_slice(b"\":");
-    }
-
-    fn comma(&mut self) {
-        if !self.empty {
-            self.out.push(b',');
-        }
-        self.empty = false;
     }
 }
 
@@ -184,23 +114,5 @@ impl<'o> Array<'o> {
     /// Writes the closing bracket.
     pub fn end(self) {
         self.out.push(b']');
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_join_to_one_object() -> Result<()> {
-        let mut out = Vec::new();
-        Object::begin(&mut out)
-            .splice(b"{}")
-            .splice(br#"{"id":1,"name":"a\"b"}"#)
-            .raw("created_by", b"null")
-            .field("tags", &["x"])?
-            .end();
-        assert_eq!(out, br#"{"id":1,"name":"a\"b","created_by":null,"tags":["x"]}"#);
-        Ok(())
     }
 }

@@ -8,7 +8,7 @@ use url::form_urlencoded::Serializer;
 use crate::auth::ReadAccess;
 use crate::blocking_pool::BlockingPool;
 use crate::error::{Error, Result};
-use crate::json::Object;
+use crate::json::{WriteJson, WrittenBy, output};
 use crate::response::{ApiResponse, ApiResult};
 use crate::state::App;
 use crate::store::{BoundedRead, Order, Window};
@@ -20,6 +20,22 @@ const DEFAULT_LIMIT: usize = 100;
 const MAX_LIMIT: usize = 1000;
 /// Larger offsets are read off the request threads, because skipping rows takes time.
 const MAX_INLINE_OFFSET: usize = 1500;
+
+output! {
+    /// A page of a list.
+    pub(super) struct Page<'a> {
+        /// The total number of objects.
+        count: u64,
+        /// The URL of the next page, or null on the last page.
+        #[schema(format = "uri")]
+        next: Option<String>,
+        /// The URL of the previous page, or null on the first page.
+        #[schema(format = "uri")]
+        previous: Option<String>,
+        #[schema(max_items = 1000)]
+        results: WrittenBy<'a> as Vec<serde_json::Value>,
+    }
+}
 
 /// The requested page of a list, with the parts of its links.
 #[derive(Clone)]
@@ -141,18 +157,13 @@ impl PageParams {
         let end = self.offset.saturating_add(self.limit);
         let next = (end < total).then(|| self.link(end));
         let previous = (self.offset > 0).then(|| self.link(self.offset.saturating_sub(self.limit)));
-        let mut out = Vec::with_capacity(items.len() + 512);
-        Object::begin(&mut out)
-            .field("count", &count)?
-            .field("next", &next)?
-            .field("previous", &previous)?
-            .with("results", |out| {
-                out.push(b'[');
-                out.extend_from_slice(items);
-                out.push(b']');
-                Ok(())
-            })?
-            .end();
+        let results = WrittenBy(&mut |out| {
+            out.push(b'[');
+            out.extend_from_slice(items);
+            out.push(b']');
+            Ok(())
+        });
+        let out = Page { count, next, previous, results }.to_json(items.len() + 512)?;
         Ok(ApiResponse::Json(out))
     }
 

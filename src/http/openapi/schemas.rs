@@ -4,8 +4,10 @@
 use std::mem;
 
 use serde_json::{Map, Value, json};
+use utoipa::PartialSchema;
 use utoipa::openapi::{RefOr, Schema};
 
+use crate::http::paging::Page;
 use crate::http::route_spec::{Cardinality, ResponseSpec};
 
 const SCHEMAS_PATH: &str = "#/components/schemas/";
@@ -223,26 +225,11 @@ fn described(mut schema: Value, description: Option<&Value>) -> Value {
 
 /// The schema of a page of `name` objects.
 fn envelope(name: &str) -> Value {
-    json!({
-        "type": "object",
-        "description": "A page of a list.",
-        "required": ["count", "next", "previous", "results"],
-        "properties": {
-            "count": {
-                "type": "integer", "format": "int64", "minimum": 0,
-                "description": "The total number of objects.",
-            },
-            "next": {
-                "type": ["string", "null"], "format": "uri",
-                "description": "The URL of the next page, or null on the last page.",
-            },
-            "previous": {
-                "type": ["string", "null"], "format": "uri",
-                "description": "The URL of the previous page, or null on the first page.",
-            },
-            "results": { "type": "array", "items": reference(name), "maxItems": 1000 },
-        },
-    })
+    let mut page = json!(Page::schema());
+    if let Some(items) = page.pointer_mut("/properties/results/items") {
+        *items = reference(name);
+    }
+    page
 }
 
 #[cfg(test)]
