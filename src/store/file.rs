@@ -12,7 +12,6 @@ use super::file_system::{FsFile, FsHandle, open_no_follow};
 use super::open_error::OpenError;
 use super::overlay::Overlay;
 use super::panics::catch_panic;
-use super::rewrite;
 
 /// The lock file beside a data file. A process holds the lock while it opens, creates or replaces the data
 /// file. The operating system releases the lock when the process exits for any reason.
@@ -139,10 +138,15 @@ fn draft_path(data: &Path) -> PathBuf {
     beside(data, "creating")
 }
 
+/// The temporary name of a rewritten data file.
+pub(super) fn rewrite_draft_path(data: &Path) -> PathBuf {
+    beside(data, "rewriting")
+}
+
 /// Removes the files that a crash may have left: an incomplete new file, a second name of the data file
 /// itself, and an incomplete rewrite.
 pub(super) fn remove_draft(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
-    remove(fs, &rewrite::draft_path(data))?;
+    remove(fs, &rewrite_draft_path(data))?;
     remove(fs, &draft_path(data))
 }
 

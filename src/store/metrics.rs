@@ -4,14 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use redb::{Database, ReadableDatabase, WriteTransaction};
+use redb::{Database, ReadableDatabase};
 use tokio::sync::oneshot;
 
 use crate::error::Result;
 
 use super::byte_usage::Owner;
-use super::engine::{begin, storage_error};
-use super::writer::{Task, Writer};
+use super::task::Task;
 use super::{Store, flatten_reply};
 
 /// A batch of writes that was committed.
@@ -83,9 +82,6 @@ impl WriterStats {
         *self.committed.lock().unwrap_or_else(PoisonError::into_inner) = moment;
     }
 }
-
-/// Work that the writer thread does with the open file on request.
-pub(super) type DatabaseTask = dyn FnOnce(&Writer, &Database) -> Result<()> + Send;
 
 /// Numbers about the store.
 #[derive(Debug, Clone, Copy, Default)]
@@ -169,7 +165,11 @@ impl Store {
     /// # Errors
     /// 503 when the queue is full or the file is closed.
     pub async fn page_cache(&self) -> Result<PageCache> {
-        self.with_database(|_, database| Ok(page_cache_of(database))).await
+        let (reply, answer) = oneshot::channel();
+        self.enqueue(Task::Inspect(Box::new(move |database| {
+            let _ = reply.send(page_cache_of(database));
+        })))?;
+        flatten_reply(answer.await)
     }
 
     /// Commits an empty transaction and returns once it is on disk, to prove that the store can write.
@@ -177,38 +177,9 @@ impl Store {
     /// # Errors
     /// 503 when the queue is full, the file is closed, or the commit failed.
     pub async fn probe_commit(&self) -> Result<()> {
-        self.with_database(|writer, database| writer.commit(database, begin(database)?, 0)).await
-    }
-
-    /// Runs `look` on the writer thread with the open file. If it fails, the writer opens the file again, and
-    /// the caller gets 503.
-    async fn with_database<T: Send + 'static>(
-        &self,
-        look: impl FnOnce(&Writer, &Database) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
         let (reply, answer) = oneshot::channel();
-        self.enqueue(Task::WithDatabase(Box::new(move |writer, database| {
-            let _ = reply.send(look(writer, database)?);
-            Ok(())
-        })))?;
+        self.enqueue(Task::EmptyCommit(reply))?;
         flatten_reply(answer.await)
-    }
-}
-
-impl Writer {
-    /// Commits `transaction` and publishes a new snapshot, even if nothing changed: an older snapshot would
-    /// keep the pages that each commit frees.
-    pub(super) fn commit(
-        &self,
-        database: &Database,
-        transaction: WriteTransaction,
-        writes: usize,
-    ) -> Result<()> {
-        let begun = Instant::now();
-        transaction.commit().map_err(storage_error)?;
-        self.publish(database)?;
-        self.shared.stats.note_commit(Commit { writes, took: begun.elapsed() });
-        Ok(())
     }
 }
 

@@ -43,6 +43,7 @@ mod sealed;
 mod secrets;
 mod snapshot;
 mod space;
+mod task;
 #[cfg(test)]
 mod tests;
 mod undo_log;
@@ -98,7 +99,8 @@ use metrics::WriterStats;
 use migrate::open_database;
 use queue::{QueueError, Sender};
 use queued::PendingWrite;
-use writer::{Shared, Task, Writer};
+use task::Task;
+use writer::{Shared, Writer};
 
 /// The default size of redb's page cache: 64 MiB.
 pub const DEFAULT_CACHE: usize = 64 * 1024 * 1024;

@@ -14,7 +14,7 @@ use crate::fair_queue::Consumer;
 
 use super::cooldowns::{Cooldowns, LARGE_WRITE};
 use super::queued::QueuedWrite;
-use super::writer::Task;
+use super::task::{NextWrite, Task};
 
 /// The maximum number of queued tasks.
 pub(super) const MAX_QUEUED: usize = 4096;
@@ -28,14 +28,6 @@ struct Lane {
     consumer: Option<Consumer>,
     /// Whether the backlog holds the writes that are known to be large.
     is_large: bool,
-}
-
-/// The write that runs next.
-pub(super) struct NextWrite {
-    pub(super) consumer: Option<Consumer>,
-    pub(super) write: Box<dyn QueuedWrite>,
-    /// Whether the consumer is in its cooldown. If so, and the write is large, the writer puts it back.
-    pub(super) is_cooling_down: bool,
 }
 
 /// Why a task was not queued.

@@ -9,7 +9,7 @@
 //! completely, whether it is the last acknowledged commit or the commit whose second sync failed. [`rewrite`]
 //! copies that state to a new file, which contains no doubtful pages, and replaces the old file with it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use redb::Database;
 use xxhash_rust::xxh3::Xxh3Default;
@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 use crate::error::{Error, Result};
 
 use super::engine::{begin, begin_read, definition, storage_error};
-use super::file::{self, beside};
+use super::file;
 use super::file_system::FsHandle;
 use super::open_error::OpenError;
 use super::panics::catch_panic;
@@ -26,11 +26,6 @@ use super::snapshot::{InspectSealed, Snapshot};
 
 /// The page cache for files that are read once: 16 MiB.
 const PAGE_CACHE: usize = 16 * 1024 * 1024;
-
-/// The temporary name of the new file.
-pub(super) fn draft_path(data: &Path) -> PathBuf {
-    beside(data, "rewriting")
-}
 
 /// Rewrites the data file if possible.
 ///
@@ -50,7 +45,7 @@ pub(super) fn rewrite(fs: &FsHandle, data: &Path) -> Result<()> {
             tracing::info!("the data file was rewritten after a failed sync");
         }
         Err(cause) => {
-            let _ = file::remove(fs, &draft_path(data));
+            let _ = file::remove(fs, &file::rewrite_draft_path(data));
             tracing::warn!(%cause, "the data file could not be rewritten after a failed sync");
         }
     }
@@ -59,7 +54,7 @@ pub(super) fn rewrite(fs: &FsHandle, data: &Path) -> Result<()> {
 
 /// Copies the state that the header of the file names to a new file beside it, and reads the copy back.
 fn prepare(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
-    let draft = draft_path(data);
+    let draft = file::rewrite_draft_path(data);
     file::remove(fs, &draft)?;
     file::inspect(fs, data, PAGE_CACHE, |fields| {
         file::fill_draft(fs, &draft, PAGE_CACHE, |database| copy(fields, database, &draft))
@@ -69,7 +64,7 @@ fn prepare(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
 /// Replaces the old file. If the rename fails and the new file still has its own name, nothing was changed;
 /// for example, when the data file is a mount point of its own.
 fn swap(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
-    let draft = draft_path(data);
+    let draft = file::rewrite_draft_path(data);
     match fs.file_system().rename(&draft, data) {
         Err(cause) if fs.file_system().is_file(&draft).is_ok() => {
             Err(OpenError::io("replace", data)(cause))

@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
-use redb::Database;
+use redb::{Database, WriteTransaction};
 use tokio::runtime::Handle;
 
 use crate::error::{Error, Result};
@@ -22,11 +22,12 @@ use super::cooldowns::LARGE_WRITE;
 use super::engine::{RETRY_AFTER, begin, begin_read, require_usable, storage_error};
 use super::file::{self, FileLock};
 use super::file_system::FsHandle;
-use super::metrics::{DatabaseTask, WriterStats};
-use super::queue::{BatchNext, NextWrite, Receiver, Sender};
+use super::metrics::{Commit, WriterStats};
+use super::queue::{BatchNext, Receiver, Sender};
 use super::queued::QueuedWrite;
 use super::rewrite;
 use super::snapshot::Snapshot;
+use super::task::{NextWrite, Task};
 use super::write::WriteTx;
 
 /// The maximum number of writes in one batch.
@@ -77,23 +78,6 @@ impl Drop for CloseOnDrop {
     }
 }
 
-/// A task for the writer thread.
-pub(super) enum Task {
-    /// Run a write in the next batch.
-    Write(NextWrite),
-    /// Run a function between two transactions, while no write is in progress.
-    Quiesce(Box<dyn FnOnce() + Send>),
-    /// Pass the open database to a function, then open the file again. The function returns a second function, which
-    /// runs after the file was opened and reports the result.
-    ExclusiveFile(Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>),
-    /// Check that the file is still usable, because a read failed.
-    Probe,
-    /// Run a function with the open database between two transactions.
-    WithDatabase(Box<DatabaseTask>),
-    /// Close the file and stop.
-    Close,
-}
-
 /// The state of the writer thread.
 pub(super) struct Writer {
     pub(super) fs: FsHandle,
@@ -138,7 +122,15 @@ impl Writer {
                     Ok(true)
                 }
                 Task::Probe => require_usable(&database).map(|()| true),
-                Task::WithDatabase(look) => look(self, &database).map(|()| true),
+                Task::Inspect(inspect) => {
+                    inspect(&database);
+                    Ok(true)
+                }
+                Task::EmptyCommit(reply) => {
+                    self.commit(&database, begin(&database)?, 0)?;
+                    let _ = reply.send(());
+                    Ok(true)
+                }
                 Task::Close | Task::ExclusiveFile(_) => Ok(false),
             }));
             match outcome.unwrap_or_else(|_| Err(Error::internal("redb panicked"))) {
@@ -170,6 +162,21 @@ impl Writer {
             None => send(),
         }
         committed
+    }
+
+    /// Commits `transaction` and publishes a new snapshot, even if nothing changed: an older snapshot would
+    /// keep the pages that each commit frees.
+    fn commit(
+        &self,
+        database: &Database,
+        transaction: WriteTransaction,
+        writes: usize,
+    ) -> Result<()> {
+        let begun = Instant::now();
+        transaction.commit().map_err(storage_error)?;
+        self.publish(database)?;
+        self.shared.stats.note_commit(Commit { writes, took: begun.elapsed() });
+        Ok(())
     }
 
     fn transact(
@@ -363,7 +370,11 @@ fn refuse(task: Task) -> StoreClosed {
             write.answer(Err(Error::unavailable(RETRY_AFTER, "the data file is closed")));
         }
         // Dropping the reply channel gives the caller 503.
-        Task::Quiesce(_) | Task::ExclusiveFile(_) | Task::Probe | Task::WithDatabase(_) => {}
+        Task::Quiesce(_)
+        | Task::ExclusiveFile(_)
+        | Task::Probe
+        | Task::Inspect(_)
+        | Task::EmptyCommit(_) => {}
         Task::Close => return StoreClosed::Yes,
     }
     StoreClosed::No
