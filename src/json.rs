@@ -64,11 +64,6 @@ impl<'o> Object<'o> {
 pub struct JsonItems(Vec<u8>);
 
 impl JsonItems {
-    /// Creates an empty list with room for `bytes` of text.
-    pub fn with_capacity(bytes: usize) -> Self {
-        Self(Vec::with_capacity(bytes))
-    }
-
     /// Adds an item. `write` appends its value.
     ///
     /// # Errors

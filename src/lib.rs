@@ -36,35 +36,35 @@
 //!
 //! The repository's `ARCHITECTURE.md` describes the modules.
 
-pub mod auth;
-pub mod blocking_pool;
-pub mod bootstrap;
-pub mod cli;
-pub mod config;
-pub mod dns;
-pub mod error;
-pub mod etag;
-pub mod fair_queue;
-pub mod http;
-pub mod idempotency;
-pub mod ids;
-pub mod input;
-pub mod json;
+mod auth;
+mod blocking_pool;
+mod bootstrap;
+mod cli;
+mod config;
+mod dns;
+mod error;
+mod etag;
+mod fair_queue;
+mod http;
+mod idempotency;
+mod ids;
+mod input;
+mod json;
 mod low_priority;
-pub mod mail;
-pub mod memory_budget;
-pub mod metrics;
-pub mod operator;
-pub mod patch;
-pub mod rate_limit;
-pub mod resources;
-pub mod response;
-pub mod router;
-pub mod secret;
-pub mod state;
-pub mod store;
-pub mod time;
-pub mod trusted_proxies;
+mod mail;
+mod memory_budget;
+mod metrics;
+mod operator;
+mod patch;
+mod rate_limit;
+mod resources;
+mod response;
+mod router;
+mod secret;
+mod state;
+mod store;
+mod time;
+mod trusted_proxies;
 
 #[doc(hidden)]
 pub mod testing;

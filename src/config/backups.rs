@@ -10,6 +10,7 @@ use super::parse_duration;
 /// The configuration of scheduled backups. There are none without a folder.
 #[derive(Debug, Clone, Args)]
 #[non_exhaustive]
+#[expect(clippy::struct_field_names, reason = "the names of the flags")]
 pub struct BackupConfig {
     /// Write scheduled backups into this folder. Each file is named after the data file and the time. Every server
     /// needs a folder of its own. By default there are no scheduled backups.

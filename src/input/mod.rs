@@ -204,6 +204,7 @@ macro_rules! input {
     ) => {
         $(#[doc = $doc])*
         #[derive(Debug, Clone)]
+        #[allow(dead_code, clippy::struct_field_names, reason = "the API names the fields; some are only checked")]
         $visibility struct $name {
             $( $(#[doc = $field_doc])* pub $field: <$spec as $crate::input::Field>::Output, )*
         }

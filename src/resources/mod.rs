@@ -89,7 +89,7 @@ fn record_in(table: Table) -> Option<&'static dyn RegisteredRecord> {
 pub fn record_registry() -> RecordRegistry {
     let others = OTHER_RECORD_TYPES.iter().copied().flatten().copied();
     RecordRegistry {
-        record_types: records().map(|record| record.record_type()).chain(others).collect(),
+        record_types: records().map(RegisteredRecord::record_type).chain(others).collect(),
         is_pending: is_pending_deletion,
     }
 }

@@ -66,21 +66,21 @@ pub use bounded_read::{BoundedRead, CancelToken};
 pub use byte_usage::Owner;
 pub use check_report::CheckReport;
 pub use compact::{Compacted, SpaceUsage};
-pub use export::{Export, ExportOptions, Exported, require_absent};
+pub use export::{ExportOptions, require_absent};
 pub use export_lines::Redaction;
 pub use file::{beside, folder_of, resolve_symlink};
 pub use import::{Imported, import};
 pub use key::Key;
-pub use metrics::{Commit, PageCache, RecordCounts, StoreMetrics};
+pub use metrics::{PageCache, RecordCounts, StoreMetrics};
 pub use open_error::OpenError;
 pub use progress::{Progress, Stage};
 pub use raw::Raw;
+#[allow(unused_imports, reason = "a record that gains a field names it")]
+pub use record::Added;
 pub(crate) use record::impl_record;
-pub use record::{
-    Added, Count, Index, IndexForm, Indexed, Record, Reference, Row, Sum, Summand, Tx,
-};
-pub use record_registry::{IsPendingDeletion, RecordRegistry, RecordType, RecordTypeOf};
-pub use restore::{PreparedRestore, Restored};
+pub use record::{Count, Index, Indexed, Record, Reference, Row, Sum, Tx};
+pub use record_registry::{RecordRegistry, RecordType, RecordTypeOf};
+pub use restore::PreparedRestore;
 pub use schema::Table;
 pub use snapshot::Snapshot;
 pub use space::FreeSpace;

@@ -25,7 +25,7 @@ use crate::secret::SeededRng;
 use crate::store::{Index, Key, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-pub use destination::{Destination, DestinationFields, DestinationPatch, Service, Target};
+pub use destination::Target;
 pub use input::{
     BatchExportFields, BatchExportPatch, BatchExportState, OrganizationBatchExportFields, PatchBody,
 };

@@ -26,7 +26,7 @@ pub(crate) use impl_record::impl_record;
 pub use layout::Added;
 pub(super) use layout::{append_json, completed, missing};
 pub use read::Tx;
-pub use sum::{Sum, Summand};
+pub use sum::Sum;
 
 /// A resource as the store keeps it.
 pub trait Record: Sized + 'static {
@@ -224,6 +224,7 @@ impl<'a, R: Record> Row<'a, R> {
     ///
     /// # Errors
     /// 500 when the bytes are not such a record.
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime")]
     pub(super) fn parse(payload: &[u8]) -> Result<R> {
         Row::visit(payload, |row| row.into_record())
     }

@@ -30,7 +30,7 @@ use super::texts::{self, Text};
 
 pub(super) use change::{change, delete_all, restore_all};
 pub(super) use copies::{copy_all, duplicate};
-pub use input::{TilePatch, TileRef, Tiles};
+pub use input::{TileRef, Tiles};
 pub use moves::{TileMove, move_tile};
 use weight::WEIGHT;
 pub use weight::large_answer;

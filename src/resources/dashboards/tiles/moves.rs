@@ -1,7 +1,6 @@
 //! Moving a tile to another dashboard. See `docs/spec/tiles.md`.
 
 #![expect(non_snake_case, reason = "the API has a member in camel case")]
-#![expect(dead_code, reason = "ignored fields are declared only for the schema")]
 
 use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ObjectBuilder};
 
