@@ -56,11 +56,12 @@ impl Objects {
         }
     }
 
-    /// Returns the example of a route, with a domain that no other organization has, with the project, and
+    /// Returns the example of a route, or an empty object, with a domain that no other organization has, with the project, and
     /// with few permissions.
-    fn example(&self, row: &RouteSpec) -> Value {
+    pub fn example(&self, row: &RouteSpec) -> Value {
         let project = &self.0["{project_id}"];
-        let text = row.example.replace("corp.example", &format!("d{project}.example"));
+        let text = if row.example.is_empty() { "{}" } else { row.example };
+        let text = text.replace("corp.example", &format!("d{project}.example"));
         let mut sent: Value = serde_json::from_str(&text).expect("an example");
         if let Some(of) = sent.get_mut("project_id") {
             *of = project.parse::<u64>().expect("a number").into();
