@@ -49,11 +49,11 @@ impl<'o> Object<'o> {
     }
 
     /// Adds members whose text is constant, each after a comma.
+    #[inline]
     pub fn constants(&mut self, members: &'static str) {
-        if let Some(text) = members.as_bytes().get(usize::from(self.empty)..)
-            && !text.is_empty()
-        {
-            self.out.extend_from_slice(text);
+        if !members.is_empty() {
+            let text = members.as_bytes().get(usize::from(self.empty)..);
+            self.out.extend_from_slice(text.unwrap_or_default());
             self.empty = false;
         }
     }
@@ -64,15 +64,15 @@ impl<'o> Object<'o> {
 pub struct JsonItems(Vec<u8>);
 
 impl JsonItems {
-    /// Adds an item. `write` appends its value.
+    /// Adds an item.
     ///
     /// # Errors
-    /// The error of `write`.
-    pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+    /// The error of `item`.
+    pub fn push(&mut self, item: impl WriteJson) -> Result<()> {
         if !self.0.is_empty() {
             self.0.push(b',');
         }
-        write(&mut self.0)
+        item.write_json(&mut self.0)
     }
 
     /// Returns the text of the items.
@@ -88,26 +88,27 @@ pub struct Array<'o> {
 }
 
 impl<'o> Array<'o> {
-    /// Writes the opening bracket.
-    pub fn begin(out: &'o mut Vec<u8>) -> Self {
-        out.push(b'[');
-        Self { out, empty: true }
-    }
-
-    /// Adds an item. `write` appends its value.
+    /// Appends an array of the items that `add` pushes.
     ///
     /// # Errors
-    /// The error of `write`.
-    pub fn item(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+    /// The error of `add`.
+    pub fn write(out: &'o mut Vec<u8>, add: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        out.push(b'[');
+        let mut array = Self { out, empty: true };
+        add(&mut array)?;
+        array.out.push(b']');
+        Ok(())
+    }
+
+    /// Adds an item.
+    ///
+    /// # Errors
+    /// The error of `item`.
+    pub fn push(&mut self, item: impl WriteJson) -> Result<()> {
         if !self.empty {
             self.out.push(b',');
         }
         self.empty = false;
-        write(self.out)
-    }
-
-    /// Writes the closing bracket.
-    pub fn end(self) {
-        self.out.push(b']');
+        item.write_json(self.out)
     }
 }

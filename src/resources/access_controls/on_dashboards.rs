@@ -133,20 +133,19 @@ fn write_rules(
     dashboard: Option<DashboardId>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let mut items = Array::begin(out);
     let prefix: (ProjectId, Option<DashboardId>) = (tenant.project.id, dashboard);
-    tx.scan::<AccessRule, _>(&prefix, Window::all(Order::Ascending), |row| {
-        let member = match row.meta.user {
-            Some(user) => match members::find_listed(tx, row.meta.organization, user)? {
-                Some(member) => Some(member.id),
-                None => return Ok(()),
-            },
-            None => None,
-        };
-        items.item(|out| rule(&row.meta, member).write_json(out))
-    })?;
-    items.end();
-    Ok(())
+    Array::write(out, |array| {
+        tx.scan::<AccessRule, _>(&prefix, Window::all(Order::Ascending), |row| {
+            let member = match row.meta.user {
+                Some(user) => match members::find_listed(tx, row.meta.organization, user)? {
+                    Some(member) => Some(member.id),
+                    None => return Ok(()),
+                },
+                None => None,
+            };
+            array.push(rule(&row.meta, member))
+        })
+    })
 }
 
 fn rule(rule: &AccessRule, member: Option<MembershipId>) -> DashboardAccessControl {

@@ -60,15 +60,14 @@ pub fn body(tx: &impl Tx, tenant: &InProject) -> Result<Vec<u8>> {
     let private = tenant.project.access_control;
     let of_project = (tenant.project.organization, tenant.project.id);
     let mut rules = |out: &mut Vec<u8>| {
-        let mut items = Array::begin(out);
-        tx.scan::<Grant, _>(&of_project, Window::all(Order::Ascending), |row| {
-            match members::find_listed(tx, of_project.0, row.meta.user)? {
-                Some(member) => items.item(|out| rule(&row.meta, member.id).write_json(out)),
-                None => Ok(()),
-            }
-        })?;
-        items.end();
-        Ok(())
+        Array::write(out, |array| {
+            tx.scan::<Grant, _>(&of_project, Window::all(Order::Ascending), |row| {
+                match members::find_listed(tx, of_project.0, row.meta.user)? {
+                    Some(member) => array.push(rule(&row.meta, member.id)),
+                    None => Ok(()),
+                }
+            })
+        })
     };
     let body = ProjectAccessControls {
         access_controls: WrittenBy(&mut rules),

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::error::Result;
 use crate::ids::{UserId, UserUuid};
-use crate::json::{JsonItems, WriteJson};
+use crate::json::JsonItems;
 use crate::resources::users::{self, EmbeddedUsers};
 use crate::store::{Order, Row, Tx, Window};
 use crate::time::Timestamp;
@@ -196,6 +196,6 @@ impl EntryItems {
             own: row.json(),
             created_at: row.meta.created_at,
         };
-        self.text.push(|out| entry.write_json(out))
+        self.text.push(entry)
     }
 }

@@ -57,9 +57,7 @@ pub fn body(tx: &impl Tx, id: ApiKeyId) -> Result<Versioned> {
 pub fn body_with(tx: &impl Tx, id: ApiKeyId, value: Option<&str>) -> Result<Versioned> {
     let read = |row: Row<'_, ApiKey>| Ok((row.version, row.into_record()?));
     let (version, key) = tx.view(&id, read)?.ok_or_else(Error::not_found)?;
-    let mut json = Vec::with_capacity(512);
-    write(tx, &key, value, &mut json)?;
-    Ok(Versioned::new(version, json))
+    Ok(Versioned::new(version, body_of(tx, &key, value)?.to_json(512)?))
 }
 
 /// Returns all keys of a user, newest first, as a JSON array. [`issue`](super::issue) limits their number.
@@ -74,17 +72,19 @@ pub fn list(tx: &impl Tx, user: UserId) -> Result<Vec<u8>> {
     })?;
     keys.sort_by_key(|key| (key.fields.created_at, key.meta.id));
     let mut out = Vec::with_capacity(512 * keys.len() + 2);
-    let mut array = Array::begin(&mut out);
-    for key in keys.iter().rev() {
-        array.item(|out| write(tx, key, None, out))?;
-    }
-    array.end();
+    Array::write(&mut out, |array| {
+        keys.iter().rev().try_for_each(|key| array.push(body_of(tx, key, None)?))
+    })?;
     Ok(out)
 }
 
-fn write(tx: &impl Tx, key: &ApiKey, value: Option<&str>, out: &mut Vec<u8>) -> Result<()> {
+fn body_of<'a>(
+    tx: &impl Tx,
+    key: &'a ApiKey,
+    value: Option<&'a str>,
+) -> Result<PersonalApiKeyBody<'a>> {
     let ApiKey { meta, fields } = key;
-    let body = PersonalApiKeyBody {
+    Ok(PersonalApiKeyBody {
         id: meta.id,
         label: &fields.label,
         value,
@@ -97,6 +97,5 @@ fn write(tx: &impl Tx, key: &ApiKey, value: Option<&str>, out: &mut Vec<u8>) -> 
         scoped_teams: &meta.projects,
         scoped_organizations: &meta.organizations,
         expires_at: meta.expires_at,
-    };
-    body.write_json(out)
+    })
 }

@@ -275,7 +275,7 @@ pub fn list_in_project(tx: &impl Tx, project: ProjectId, window: Window) -> Resu
     let count = tx.count::<BatchExport>(&project)?;
     let mut items = JsonItems::default();
     if window.begins_within(count) {
-        tx.walk(&OF_PROJECT, &project, window, |row| push(&mut items, &row))?;
+        tx.walk(&OF_PROJECT, &project, window, |row| items.push(row.json()))?;
     }
     Ok((count, items.into_bytes()))
 }
@@ -317,19 +317,12 @@ pub fn list_in_organization(
         return Ok((count, items.into_bytes()));
     }
     if hidden.is_empty() {
-        tx.walk(&OF_ORGANIZATION, &organization, window, |row| push(&mut items, &row))?;
+        tx.walk(&OF_ORGANIZATION, &organization, window, |row| items.push(row.json()))?;
     } else {
         let keep = |meta: &Meta| !hidden.contains(&meta.project);
-        tx.walk_where(&OF_ORGANIZATION, &organization, window, keep, |row| push(&mut items, &row))?;
+        tx.walk_where(&OF_ORGANIZATION, &organization, window, keep, |row| items.push(row.json()))?;
     }
     Ok((count, items.into_bytes()))
-}
-
-fn push(items: &mut JsonItems, row: &Row<'_, BatchExport>) -> Result<()> {
-    items.push(|out| {
-        out.extend_from_slice(row.fields);
-        Ok(())
-    })
 }
 
 /// Returns the JSON of an export.

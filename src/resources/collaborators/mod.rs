@@ -236,15 +236,13 @@ fn is_listed(tx: &impl Tx, row: &Collaborator) -> Result<bool> {
 /// 500 or 503 when the file cannot be read.
 pub fn list(tx: &impl Tx, tenant: &InProject, dashboard: DashboardId) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    let mut items = Array::begin(&mut out);
     let of_dashboard = (tenant.project.id, dashboard);
-    tx.scan::<Collaborator, _>(&of_dashboard, Window::all(Order::Ascending), |row| {
-        if is_listed(tx, &row.meta)? {
-            items.item(|out| write_body(tx, &row.meta, out))?;
-        }
-        Ok(())
+    Array::write(&mut out, |array| {
+        tx.scan::<Collaborator, _>(&of_dashboard, Window::all(Order::Ascending), |row| {
+            let is_listed = is_listed(tx, &row.meta)?;
+            if is_listed { view_body(tx, &row.meta, |body| array.push(body)) } else { Ok(()) }
+        })
     })?;
-    items.end();
     Ok(out)
 }
 
@@ -253,14 +251,18 @@ pub fn list(tx: &impl Tx, tenant: &InProject, dashboard: DashboardId) -> Result<
 /// # Errors
 /// 404 if the user does not exist.
 pub fn body(tx: &impl Tx, row: &Collaborator) -> Result<Versioned> {
-    let mut json = Vec::with_capacity(512);
-    write_body(tx, row, &mut json)?;
+    let json = view_body(tx, row, |body| body.to_json(512))?;
     Ok(Versioned::new(tx.version::<Collaborator>(&row.key())?, json))
 }
 
-fn write_body(tx: &impl Tx, row: &Collaborator, out: &mut Vec<u8>) -> Result<()> {
-    let written = tx.view::<User, _>(&row.user, |user| {
-        let body = CollaboratorBody {
+/// Passes the JSON of a collaborator to `read`.
+fn view_body<T>(
+    tx: &impl Tx,
+    row: &Collaborator,
+    mut read: impl FnMut(CollaboratorBody<'_>) -> Result<T>,
+) -> Result<T> {
+    let viewed = tx.view::<User, _>(&row.user, |user| {
+        read(CollaboratorBody {
             id: row.id,
             dashboard_id: row.dashboard,
             user: user.json(),
@@ -268,8 +270,7 @@ fn write_body(tx: &impl Tx, row: &Collaborator, out: &mut Vec<u8>) -> Result<()>
             added_at: row.added_at,
             updated_at: row.updated_at,
             user_uuid: user.meta.uuid,
-        };
-        body.write_json(out)
+        })
     })?;
-    written.ok_or_else(Error::not_found)
+    viewed.ok_or_else(Error::not_found)
 }

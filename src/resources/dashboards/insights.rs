@@ -293,12 +293,7 @@ pub struct DashboardIds<'a>(&'a [TileKey]);
 
 impl WriteJson for DashboardIds<'_> {
     fn write_json(self, out: &mut Vec<u8>) -> Result<()> {
-        let mut array = Array::begin(out);
-        for (_, dashboard, _) in self.0 {
-            array.item(|out| dashboard.write_json(out))?;
-        }
-        array.end();
-        Ok(())
+        Array::write(out, |array| self.0.iter().try_for_each(|tile| array.push(tile.1)))
     }
 }
 
@@ -307,11 +302,9 @@ pub struct TileRefs<'a>(&'a [TileKey]);
 
 impl WriteJson for TileRefs<'_> {
     fn write_json(self, out: &mut Vec<u8>) -> Result<()> {
-        let mut array = Array::begin(out);
-        for &(_, dashboard_id, id) in self.0 {
-            array.item(|out| TileOf { id, dashboard_id }.write_json(out))?;
-        }
-        array.end();
-        Ok(())
+        Array::write(out, |array| {
+            let mut tiles = self.0.iter();
+            tiles.try_for_each(|&(_, dashboard_id, id)| array.push(TileOf { id, dashboard_id }))
+        })
     }
 }

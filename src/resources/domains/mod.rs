@@ -236,12 +236,7 @@ pub fn list(tx: &impl Tx, organization: OrganizationId, window: Window) -> Resul
     let count = tx.count::<Domain>(&organization)?;
     let mut items = JsonItems::default();
     if window.begins_within(count) {
-        tx.walk(&OF_ORGANIZATION, &organization, window, |row| {
-            items.push(|out| {
-                out.extend_from_slice(row.fields);
-                Ok(())
-            })
-        })?;
+        tx.walk(&OF_ORGANIZATION, &organization, window, |row| items.push(row.json()))?;
     }
     Ok((count, items.into_bytes()))
 }

@@ -58,7 +58,7 @@ impl<'l> InviteItems<'l> {
         let visible = visible_to(tx, row, self.caller)?;
         let own = visible.as_deref().map_or_else(|| row.json(), JsonText::new);
         let invite = body(tx, &row.meta, own, &mut self.users, now)?;
-        self.text.push(|out| invite.write_json(out))
+        self.text.push(invite)
     }
 }
 

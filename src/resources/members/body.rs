@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::ids::MembershipId;
-use crate::json::{WriteJson, output};
+use crate::json::output;
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::Tx;
 use crate::time::Timestamp;
@@ -35,27 +35,22 @@ output! {
     }
 }
 
-/// Writes the JSON of members, with a cache of users.
+/// Reads the JSON of members, with a cache of users.
 #[derive(Default)]
-pub(super) struct MemberWriter {
+pub(super) struct MemberReader {
     users: EmbeddedUsers,
     inviters: EmbeddedUsers,
 }
 
-impl MemberWriter {
-    /// Appends the JSON of a member.
+impl MemberReader {
+    /// Returns the JSON of a member.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read.
-    pub(super) fn write(
-        &mut self,
-        tx: &impl Tx,
-        member: &Membership,
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
+    pub(super) fn body(&mut self, tx: &impl Tx, member: &Membership) -> Result<MemberBody> {
         let origin = tx.meta::<MembershipOrigin>(&(member.organization, member.user))?;
         let inviter = origin.and_then(|origin| origin.invited_by);
-        MemberBody {
+        Ok(MemberBody {
             id: member.id,
             user: self.users.find(tx, Some(member.user))?,
             level: member.level,
@@ -63,7 +58,6 @@ impl MemberWriter {
             updated_at: member.updated_at,
             invited_by: self.inviters.find(tx, inviter)?,
             joined_by: origin.map(|origin| origin.joined_by),
-        }
-        .write_json(out)
+        })
     }
 }

@@ -8,7 +8,7 @@ use crate::resources::users::{self, User};
 use crate::store::{Tx, Window};
 use crate::time::Timestamp;
 
-use super::body::MemberWriter;
+use super::body::MemberReader;
 use super::{BY_JOINING, Membership, find_listed};
 
 /// The values of `order`.
@@ -110,11 +110,11 @@ fn find_by_address(
 #[derive(Default)]
 struct MemberItems {
     text: json::JsonItems,
-    writer: MemberWriter,
+    reader: MemberReader,
 }
 
 impl MemberItems {
     fn push(&mut self, tx: &impl Tx, member: &Membership) -> Result<()> {
-        self.text.push(|out| self.writer.write(tx, member, out))
+        self.text.push(self.reader.body(tx, member)?)
     }
 }

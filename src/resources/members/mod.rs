@@ -18,12 +18,14 @@ use crate::etag::Versioned;
 use crate::ids::{MembershipId, OrganizationId, UserId};
 use crate::input;
 use crate::input::{Choice, Choices};
+use crate::json::WriteJson;
 use crate::resources::organizations::Organization;
 use crate::resources::users::{self, User};
 use crate::secret::SeededRng;
 use crate::store::{Index, Key, Order, Reference, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
+use body::MemberReader;
 pub use level::Level;
 pub use list::{Filter, Orders, list};
 pub use origin::{JoinedBy, MembershipOrigin};
@@ -284,13 +286,12 @@ fn require_grantable(caller: &Membership, member: &Membership, level: Level) -> 
 /// # Errors
 /// 404 if the member does not exist.
 pub fn body(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<Versioned> {
-    let mut json = Vec::with_capacity(512);
-    let version = tx.view::<Membership, _>(&(organization, user), |row| {
+    let viewed = tx.view::<Membership, _>(&(organization, user), |row| {
         let version = row.version;
-        body::MemberWriter::default().write(tx, &row.into_record()?, &mut json)?;
-        Ok(version)
+        let body = MemberReader::default().body(tx, &row.into_record()?)?;
+        Ok(Versioned::new(version, body.to_json(512)?))
     })?;
-    Ok(Versioned::new(version.ok_or_else(Error::not_found)?, json))
+    viewed.ok_or_else(Error::not_found)
 }
 
 /// Returns the memberships of a user, oldest organization first, without deleted organizations.

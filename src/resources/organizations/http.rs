@@ -12,7 +12,7 @@ use crate::http::body::JsonBody;
 use crate::http::paging::PageParams;
 use crate::http::routes::Routes;
 use crate::input::Parsed;
-use crate::json::JsonItems;
+use crate::json::{JsonItems, WrittenBy};
 use crate::resources::cascade_delete;
 use crate::resources::members::{Level, Membership};
 use crate::resources::projects::{self, NewProject};
@@ -67,10 +67,10 @@ async fn list(access: ReadAccess<Global>, page: PageParams) -> ApiResult {
         let mut items = JsonItems::default();
         let mut left = MAX_PROJECTS;
         for member in mine.iter().skip(offset).take(limit) {
-            items.push(|out| {
+            items.push(WrittenBy(&mut |out| {
                 left -= write_full(tx, member, &at.caller.key, left, out)?;
                 Ok(())
-            })?;
+            }))?;
         }
         Ok((mine.len() as u64, items.into_bytes()))
     })

@@ -10,7 +10,7 @@ use crate::http::paging::PageParams;
 use crate::http::routes::Routes;
 use crate::ids::{DashboardId, ProjectId};
 use crate::input::Parsed;
-use crate::json::{JsonItems, WriteJson};
+use crate::json::JsonItems;
 use crate::resources::members::{Level, Membership};
 use crate::resources::{cascade_delete, dashboards};
 use crate::response::{ApiResponse, ApiResult};
@@ -79,7 +79,7 @@ async fn list_in_organization(access: ReadAccess<InOrganization>, page: PagePara
         let window = page.window(Order::Ascending);
         let only = at.caller.key.scoped_projects();
         let count = super::list(tx, &at.tenant.member, only, window, |_, own| {
-            items.push(|out| ProjectSummary { own }.write_json(out))
+            items.push(ProjectSummary { own })
         })?;
         Ok((count, items.into_bytes()))
     })
@@ -95,9 +95,7 @@ async fn list_mine(access: ReadAccess<Global>, page: PageParams) -> ApiResult {
         let mine = super::list_visible(tx, &memberships, only)?;
         let mut items = JsonItems::default();
         for key in mine.iter().skip(offset).take(limit) {
-            tx.view::<Project, _>(key, |row| {
-                items.push(|out| ProjectSummary { own: row.json() }.write_json(out))
-            })?;
+            tx.view::<Project, _>(key, |row| items.push(ProjectSummary { own: row.json() }))?;
         }
         Ok((mine.len() as u64, items.into_bytes()))
     })

@@ -181,10 +181,7 @@ impl SharedFields {
 }
 
 fn write_tiles(tx: &impl Tx, dashboard: SharingKey, out: &mut Vec<u8>) -> Result<()> {
-    let mut array = Array::begin(out);
-    for_each_tile(tx, dashboard, |tile| array.item(|out| tile.write_json(out)))?;
-    array.end();
-    Ok(())
+    Array::write(out, |array| for_each_tile(tx, dashboard, |tile| array.push(tile)))
 }
 
 /// Passes the live tiles of a dashboard to `show` one at a time, ordered by position. Skips tiles whose

@@ -58,16 +58,15 @@ pub(in crate::resources::dashboards) fn write(
     live.sort_by(|(one, _), (other, _)| one.compare_position(other));
     let (users, text) = (EmbeddedUsers::default(), Vec::new());
     let mut contents = ContentReader { tx, rights, visible, users, text };
-    let mut array = Array::begin(out);
     let mut order = 0_u64;
-    for (meta, fields) in &live {
-        let Some((insight, text)) = contents.of(meta)? else { continue };
-        let tile = TileBody { own: JsonText::new(fields), insight, text, order };
-        array.item(|out| tile.write_json(out))?;
-        order += 1;
-    }
-    array.end();
-    Ok(())
+    Array::write(out, |array| {
+        for (meta, fields) in &live {
+            let Some((insight, text)) = contents.of(meta)? else { continue };
+            array.push(TileBody { own: JsonText::new(fields), insight, text, order })?;
+            order += 1;
+        }
+        Ok(())
+    })
 }
 
 /// Renders the contents of tiles, one at a time.

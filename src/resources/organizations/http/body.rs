@@ -124,15 +124,15 @@ pub fn write_full(
         own: JsonText::new(&own),
         membership_level: member.level,
         teams: WrittenBy(&mut |out| {
-            write_projects(tx, member, key, most, out, |project_id, own, out| {
+            write_projects(tx, member, key, most, out, |array, project_id, own| {
                 count += 1;
-                Team { summary: ProjectSummary { own }, project_id }.write_json(out)
+                array.push(Team { summary: ProjectSummary { own }, project_id })
             })
         }),
         projects: WrittenBy(&mut |out| {
-            write_projects(tx, member, key, most, out, |project, own, out| {
+            write_projects(tx, member, key, most, out, |array, project, own| {
                 let name = own.parse()?.name;
-                BasicProject { id: project, organization_id: id, name }.write_json(out)
+                array.push(BasicProject { id: project, organization_id: id, name })
             })
         }),
         metadata: Metadata {},
@@ -148,15 +148,13 @@ fn write_projects(
     key: &CallerKey,
     most: usize,
     out: &mut Vec<u8>,
-    mut write: impl FnMut(ProjectId, JsonText<'_, projects::Fields>, &mut Vec<u8>) -> Result<()>,
+    mut push: impl FnMut(&mut Array<'_>, ProjectId, JsonText<'_, projects::Fields>) -> Result<()>,
 ) -> Result<()> {
     let window = Window { offset: 0, limit: most, order: Order::Ascending };
-    let mut array = Array::begin(out);
-    projects::list(tx, member, key.scoped_projects(), window, |id, own| {
-        array.item(|out| write(id, own, out))
-    })?;
-    array.end();
-    Ok(())
+    Array::write(out, |array| {
+        let push = |id, own: JsonText<'_, _>| push(array, id, own);
+        projects::list(tx, member, key.scoped_projects(), window, push).map(drop)
+    })
 }
 
 /// Appends the short form of the caller's oldest organizations that the caller's key can access.
@@ -164,21 +162,18 @@ fn write_projects(
 /// # Errors
 /// 500 or 503 when the file cannot be read.
 pub fn write_basic_of(tx: &impl Tx, caller: &Caller, out: &mut Vec<u8>) -> Result<()> {
-    let mut array = Array::begin(out);
-    for member in caller.open_memberships(tx, MAX_ORGANIZATIONS)? {
-        let fields = tx.get::<Organization>(&member.organization)?.fields;
-        array.item(|out| {
-            let body = BasicOrganization {
+    Array::write(out, |array| {
+        for member in caller.open_memberships(tx, MAX_ORGANIZATIONS)? {
+            let fields = tx.get::<Organization>(&member.organization)?.fields;
+            array.push(BasicOrganization {
                 id: fields.id,
                 name: fields.name,
                 slug: fields.slug,
                 logo_media_id: fields.logo_media_id,
                 membership_level: member.level,
                 members_can_use_personal_api_keys: fields.members_can_use_personal_api_keys,
-            };
-            body.write_json(out)
-        })?;
-    }
-    array.end();
-    Ok(())
+            })?;
+        }
+        Ok(())
+    })
 }
