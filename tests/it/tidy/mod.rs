@@ -86,6 +86,11 @@ fn who_knows_one_nouns_http_knows_all() {
 }
 
 #[test]
+fn what_describes_a_response_writes_it() {
+    assert_none(sources().iter().flat_map(rules::responses));
+}
+
+#[test]
 fn no_file_is_unfinished_or_too_long() {
     assert_none(sources().iter().flat_map(rules::size));
 }

@@ -148,6 +148,19 @@ pub fn wire(source: &Source) -> Vec<Violation> {
     found
 }
 
+/// A type in the schema of a response also writes the response: it is serialized, or `output!` declares it.
+pub fn responses(source: &Source) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for at in source.places("derive(") {
+        let derived = source.code[at..].split(')').next().unwrap_or_default();
+        let is_described = derived.contains("ToSchema") && !derived.contains("Serialize");
+        if is_described && source.path != "json/output.rs" {
+            found.push(violation(source, at, "derive Serialize too, or use output!"));
+        }
+    }
+    found
+}
+
 /// The maximum number of lines in a file.
 const LINES: usize = 400;
 

@@ -1,6 +1,6 @@
 //! Tests that each rule finds its violations.
 
-use super::rules::{Violation, crates, independence, purity, size, wire};
+use super::rules::{Violation, crates, independence, purity, responses, size, wire};
 use super::source::Source;
 
 /// Returns the lines at which a file with this path and text violates a rule.
@@ -62,6 +62,14 @@ fn an_http_file_of_another_shape_is_found() {
     let late =
         "async fn lost() {}\nuse b;\nconst B: u8 = 1;\npub fn open() {}\nfn f() { \"/b/\" }\n";
     assert_eq!(broken(wire, path, &format!("{good}{late}")), [12, 13, 14, 15, 16]);
+}
+
+#[test]
+fn a_schema_that_nothing_writes_is_found() {
+    let text = "#[derive(Debug, ToSchema)]\n#[derive(Deserialize, utoipa::ToSchema)]\n\
+                #[derive(\n    Serialize,\n    ToSchema,\n)]\n#[derive(Deserialize)]\n";
+    assert_eq!(broken(responses, "resources/users/mod.rs", text), [1, 2]);
+    assert_eq!(broken(responses, "json/output.rs", text), NONE);
 }
 
 #[test]
