@@ -36,6 +36,8 @@ pub(super) fn blank(
         restriction_level: levels::EVERYONE_EDITS,
         deleted: false,
         detailed: false,
+        #[cfg(test)]
+        rank: 7,
     };
     let fields = Fields {
         id,
@@ -48,6 +50,8 @@ pub(super) fn blank(
         creation_mode: "default".to_owned(),
         tags: Vec::new(),
         restriction_level: levels::EVERYONE_EDITS,
+        #[cfg(test)]
+        color: super::GROWN_COLOR.to_owned(),
     };
     Ok(Dashboard { meta, fields })
 }

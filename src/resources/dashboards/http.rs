@@ -1,6 +1,8 @@
 //! `/api/projects/:project_id/dashboards/`.
 
 pub mod path;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeSet;
 

@@ -54,7 +54,7 @@ macro_rules! impl_record {
             $(const COUNTS: &'static [$crate::store::Count<Self>] =
                 &[$($crate::store::Count::per($count)),+];)?
             $(const SUMS: &'static [&'static $crate::store::Sum<Self>] = &$sums;)?
-            $(const ADDED: &'static [$crate::store::Added] = &$added;)?
+            $(const ADDED: &'static [$crate::store::Added] = $added;)?
             $(const REUSES_KEYS: bool = $reuses_keys;)?
             type Key = $key;
 

@@ -226,7 +226,7 @@ impl<'a, R: Record> Row<'a, R> {
     /// 500 when the bytes are not such a record.
     #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime")]
     pub(super) fn parse(payload: &[u8]) -> Result<R> {
-        Row::visit(payload, |row| row.into_record())
+        Row::visit(payload, |row: Row<'_, R>| row.into_record())
     }
 
     fn of(stored: &Payload<'a>) -> Result<Self> {

@@ -47,7 +47,7 @@ impl_record!(Grown {
     table: Domains,
     key: |note| -> (u64, u64) { (note.meta.owner, note.meta.id) },
     parts: meta: GrownMeta, fields: GrownFields,
-    added: [
+    added: &[
         Added::Field { name: "color", default: &"blue" },
         Added::Meta { name: "rank", default: &Some(7_u64) },
         Added::Field { name: "tags", default: &[""; 0] },
@@ -122,7 +122,8 @@ async fn all_older_records_are_upgraded_with_their_versions_and_bytes() {
     store.write(|tx| (0..2_500).try_for_each(|id| tx.put(&first(id)))).await.expect("put");
     store.write(|tx| tx.put(&grown(2_500))).await.expect("put");
     for older in [2_500, 0] {
-        let upgraded = store.exclusive_write(|tx| tx.upgrade_all::<Grown>(), |_| Ok(())).await;
+        let upgrade = |tx: &mut WriteTx<'_>| tx.upgrade_all::<Grown>();
+        let upgraded = store.exclusive_write(upgrade, |_| Ok(())).await;
         assert_eq!(upgraded.expect("upgraded"), older);
     }
     let snapshot = store.snapshot().expect("open");
@@ -130,11 +131,12 @@ async fn all_older_records_are_upgraded_with_their_versions_and_bytes() {
     assert_eq!(snapshot.version::<Grown>(&(1, 2_499)).expect("read"), 1);
 }
 
+const FIRST: &dyn RecordType = &RecordTypeOf::<First>(Redaction::Open);
+const GROWN: &dyn RecordType = &RecordTypeOf::<Grown>(Redaction::Open);
+
 #[tokio::test]
 async fn a_file_with_newer_records_is_refused_by_an_older_release() {
     let (scratch, store) = Scratch::new();
-    const FIRST: &dyn RecordType = &RecordTypeOf::<First>(Redaction::Open);
-    const GROWN: &dyn RecordType = &RecordTypeOf::<Grown>(Redaction::Open);
     let known = |record_type| RecordRegistry { record_types: vec![record_type], ..checks() };
     store.write(|tx| tx.put(&first(1))).await.expect("put");
     store.require_known_layouts(&known(FIRST)).expect("the same release");
