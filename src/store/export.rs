@@ -21,7 +21,9 @@ use super::key::Key;
 use super::open_error::OpenError;
 use super::progress::Progress;
 use super::record_registry::{RecordRegistry, RecordTypes};
-use super::schema::{FORMAT, FORMAT_KEY, LAYOUT_KEY, MARK_KEY, RENEWED_KEY, SECRET_KEY, Table};
+use super::schema::{
+    FORMAT, FORMAT_KEY, LAYOUT_KEY, MARK_KEY, RENEWED_KEY, SECRET_KEY, TABLES_KEY, Table,
+};
 use super::sealed::damaged;
 use crate::low_priority::{Priority, run_low_priority};
 
@@ -199,7 +201,7 @@ impl<'e> ExportWriter<'e> {
         match key {
             SECRET_KEY => self.first = Some(part()?),
             RENEWED_KEY => self.renewed = Some(part()?),
-            MARK_KEY | FORMAT_KEY => {}
+            MARK_KEY | FORMAT_KEY | TABLES_KEY => {}
             _ if key.starts_with(LAYOUT_KEY) => {}
             _ => return Err(damaged(Table::Meta, &"an unknown value, perhaps of a newer release")),
         }

@@ -33,15 +33,14 @@ pub(super) fn open_database(
     path: &Path,
     cache: usize,
 ) -> Result<Database, OpenError> {
-    let found = file::inspect(fs, path, cache, |fields| {
+    let (found, is_complete) = file::inspect(fs, path, cache, |fields| {
         let found = format_of(fields, path)?;
-        if found == schema::FORMAT {
-            require_tables(fields, path)?;
-        }
-        Ok(found)
+        Ok((found, found == schema::FORMAT && has_all_tables(fields, path)?))
     })?;
     let database = file::open(fs, path, cache)?;
-    migrate(&database, found, STEPS, schema::FORMAT)?;
+    if !is_complete {
+        migrate(&database, found, STEPS, schema::FORMAT)?;
+    }
     Ok(database)
 }
 
@@ -68,18 +67,31 @@ pub(super) fn format_of(database: &Database, path: &Path) -> Result<u64, OpenErr
     Ok(found)
 }
 
-/// Fails if a table is missing. The first write would create it empty, as if its records had never existed.
-fn require_tables(database: &Database, path: &Path) -> Result<(), OpenError> {
+/// Returns whether the file has all tables of this release; it lacks those that this release added. Fails if it lost a
+/// table: a new one would be empty, as if its records had never existed.
+fn has_all_tables(database: &Database, path: &Path) -> Result<bool, OpenError> {
     let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
+    let noted = snapshot.get_raw(Table::Meta, schema::TABLES_KEY);
+    let noted = noted.map_err(|error| OpenError::damaged(path, &error))?;
+    let noted = noted.map(|names| String::from_utf8_lossy(&names).into_owned());
+    let mut has_all = true;
     for table in Table::ALL {
-        if !snapshot.holds(*table)? {
-            return Err(OpenError::damaged(
-                path,
-                &format_args!("it has no table {}", table.name()),
-            ));
+        if snapshot.holds(*table)? {
+            continue;
         }
+        if noted.as_ref().is_none_or(|names| names.lines().any(|name| name == table.name())) {
+            let cause = format_args!("it has no table {}", table.name());
+            return Err(OpenError::damaged(path, &cause));
+        }
+        has_all = false;
     }
-    Ok(())
+    let is_known = |name: &&str| Table::ALL.iter().any(|table| table.name() == *name);
+    match noted.iter().flat_map(|names| names.lines()).find(|name| !is_known(name)) {
+        Some(table) => {
+            Err(OpenError::NewerTable { path: path.to_owned(), table: table.to_owned() })
+        }
+        None => Ok(has_all),
+    }
 }
 
 impl Store {
@@ -110,16 +122,13 @@ pub(super) fn require_known_layouts(
     Ok(())
 }
 
-/// Migrates a file from format `found` to format `to`, in one transaction.
+/// Creates the tables that a file lacks, and migrates it from format `found` to format `to`, in one transaction.
 pub(super) fn migrate(
     database: &Database,
     found: u64,
     steps: &[Step],
     to: u64,
 ) -> Result<(), OpenError> {
-    if found == to {
-        return Ok(());
-    }
     let done = usize::try_from(found.saturating_sub(1)).unwrap_or(usize::MAX);
     let transaction = begin(database)?;
     let mut tx = WriteTx::new(&transaction);
@@ -130,6 +139,6 @@ pub(super) fn migrate(
     tx.put_raw(Table::Meta, schema::FORMAT_KEY, &to.encoded())?;
     tx.finish()?;
     transaction.commit().map_err(storage_error)?;
-    tracing::info!(from = found, to, "migrated the data file to a newer format");
+    tracing::info!(from = found, to, "migrated the data file to this release");
     Ok(())
 }

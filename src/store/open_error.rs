@@ -39,6 +39,13 @@ pub enum OpenError {
         /// The highest layout that this release reads.
         known: u64,
     },
+    /// The file has a table that only a newer release reads.
+    NewerTable {
+        /// The path of the file.
+        path: PathBuf,
+        /// The name of the table.
+        table: String,
+    },
     /// redb cannot open the file, for example because it was cut off.
     Damaged {
         /// The path of the file.
@@ -104,6 +111,11 @@ impl fmt::Display for OpenError {
                 "{} has {table} of layout {found}, this release reads up to {known}; use the release that wrote it, or a newer one",
                 path.display()
             ),
+            Self::NewerTable { path, table } => write!(
+                f,
+                "{} has the table {table} of a newer release; use the release that wrote it, or a newer one",
+                path.display()
+            ),
             Self::Damaged { path, cause } => write!(
                 f,
                 "{} is damaged and was left untouched ({cause}); restore it from a backup",
@@ -142,6 +154,7 @@ impl OpenError {
         match self {
             Self::Foreign(_) => Self::Foreign(path),
             Self::Newer { found, .. } => Self::Newer { path, found },
+            Self::NewerTable { table, .. } => Self::NewerTable { path, table },
             Self::Damaged { cause, .. } => Self::Damaged { path, cause },
             error => error,
         }

@@ -18,7 +18,7 @@ use super::pending_numbers::PendingNumbers;
 use super::per_table::PerTable;
 use super::raw::{Raw, Visit, read_number};
 use super::record::{self, Index, IndexForm, Indexed, Record, Row, Tx, entry_payload};
-use super::schema::{FORMAT, FORMAT_KEY, MARK, MARK_KEY, Table};
+use super::schema::{FORMAT, FORMAT_KEY, MARK, MARK_KEY, TABLES_KEY, Table};
 use super::sealed::{damaged, seal};
 use super::undo_log::{Change, PreviousValue, UndoLog};
 use super::window::{Order, Window};
@@ -79,9 +79,11 @@ impl<'t> WriteTx<'t> {
         }
     }
 
-    /// Creates every table, so that every snapshot can open it.
-    pub(super) fn create_tables(&self) -> Result<()> {
-        Table::ALL.iter().try_for_each(|table| self.table(*table).map(drop))
+    /// Creates every table, so that every snapshot can open it, and notes their names.
+    pub(super) fn create_tables(&mut self) -> Result<()> {
+        Table::ALL.iter().try_for_each(|table| self.table(*table).map(drop))?;
+        let names: String = Table::ALL.iter().map(|table| format!("{}\n", table.name())).collect();
+        self.put_raw(Table::Meta, TABLES_KEY, names.as_bytes())
     }
 
     /// Initializes an empty file of this format: its tables, the mark and the format version.

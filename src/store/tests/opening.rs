@@ -235,6 +235,46 @@ async fn an_older_file_is_brought_up_to_date_once() {
     assert_eq!((migrated(), migrated()), (2, 2));
 }
 
+fn set_table_names(scratch: &Scratch, names: &[&str]) {
+    let names: String = names.iter().map(|name| format!("{name}\n")).collect();
+    scratch.behind_the_back(Table::Meta, |table| {
+        let sealed = sealed::seal(Table::Meta, schema::TABLES_KEY, names.as_bytes());
+        table.insert(schema::TABLES_KEY, sealed.as_slice()).expect("written");
+    });
+}
+
+/// Deletes the table of pending deletions, and sets the names of the file's tables.
+fn without_a_table(scratch: &Scratch, names: &[&str]) {
+    set_table_names(scratch, names);
+    scratch.with_database(|database| {
+        let transaction = database.begin_write().expect("a transaction");
+        transaction.delete_table(definition(Table::Sweeps)).expect("deleted");
+        transaction.commit().expect("committed");
+    });
+}
+
+#[tokio::test]
+async fn a_table_that_a_release_added_is_created() {
+    let scratch = Scratch::closed().await;
+    let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
+    let older: Vec<_> =
+        names.iter().copied().filter(|name| *name != Table::Sweeps.name()).collect();
+    without_a_table(&scratch, &older);
+    let store = scratch.open().expect("the file");
+    assert_clean(&check(&store).await);
+    store.close().await;
+    without_a_table(&scratch, &names);
+    assert_refused(&scratch, "it has no table sweeps/1");
+}
+
+#[tokio::test]
+async fn a_file_with_a_table_of_a_newer_release_is_refused() {
+    let scratch = Scratch::closed().await;
+    let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).chain(["gadgets/1"]).collect();
+    set_table_names(&scratch, &names);
+    assert_refused(&scratch, "has the table gadgets/1 of a newer release");
+}
+
 #[tokio::test]
 async fn a_migration_that_fails_changes_nothing() {
     let scratch = Scratch::closed().await;
