@@ -14,7 +14,7 @@ use crate::secret::SigningSecret;
 use super::Store;
 use super::backup::{ValueStream, Visitor, each_value};
 use super::engine::RETRY_AFTER;
-use super::export_lines::{self, Sequence};
+use super::export_lines::{self, ExportLine, Sequence};
 use super::file::{self, folder_of};
 use super::file_system::FsHandle;
 use super::key::Key;
@@ -45,7 +45,7 @@ pub(super) struct Header {
     pub(super) layouts: BTreeMap<String, u64>,
     /// The number of lines of each table.
     pub(super) counts: BTreeMap<String, u64>,
-    /// The BLAKE3 hash of all other lines.
+    /// The BLAKE3 hash of all other lines in canonical form.
     pub(super) blake3: String,
 }
 
@@ -179,7 +179,7 @@ impl<'e> ExportWriter<'e> {
                 let (of, last) = of
                     .zip(last)
                     .ok_or_else(|| damaged(table, &"not a sequence of a known table"))?;
-                export_lines::write_head(table, &Sequence::of(*of, last), line)?;
+                export_lines::write_meta(table, &Sequence::of(*of, last), line)?;
                 true
             }
             (_, Some(record_type)) => {
@@ -212,13 +212,13 @@ impl<'e> ExportWriter<'e> {
     fn add_secret(&mut self) -> Result<()> {
         let Some(first) = self.first.take().filter(|_| self.options.secrets) else { return Ok(()) };
         let secret = SigningSecret::from_parts(first, self.renewed.take());
-        export_lines::write_head(Table::Meta, &secret, &mut self.line)?;
+        export_lines::write_meta(Table::Meta, &secret, &mut self.line)?;
         self.flush(Table::Meta)
     }
 
     fn flush(&mut self, table: Table) -> Result<()> {
         *self.counts.entry(table.plain_name().to_owned()).or_default() += 1;
-        self.hasher.update(&self.line);
+        self.hasher.update(&ExportLine::read(&self.line)?.canonical()?);
         let written = self.out.write_all(&self.line);
         self.line.clear();
         written.map_err(|cause| Error::unavailable(RETRY_AFTER, cause))

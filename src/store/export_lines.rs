@@ -1,24 +1,26 @@
 //! The lines of an export: one line of JSON for each value.
 //!
 //! ```text
-//! {"table":"domains","version":2,"head":[...],"shown":{...}}
+//! {"table":"domains","version":2,"meta":[...],"fields":{...}}
 //! ```
 //!
-//! `head` is the record's metadata, and `shown` its fields. `shown` is copied unparsed, so that the order of its
-//! members and the digits of its numbers do not change. Sequences and the signing secret have only a `head`. Indexes
+//! `meta` is the record's metadata, and `fields` its fields. Sequences and the signing secret have only `meta`. Indexes
 //! and counts have no lines, because they are derived from the records.
+//!
+//! An import accepts any order of members and any spacing, so a line may pass through other programs. The hash of an
+//! export is that of the [canonical](ExportLine::canonical) lines.
 
 use std::borrow::Cow;
 
-use serde::de::{DeserializeOwned, IgnoredAny};
-use serde::{Deserialize, Serialize};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use serde_json::error::Category;
 
 use crate::error::{Error, Result};
 use crate::secret::{SeededRng, SigningSecret};
 
-use super::payload::{begin_payload, meta_bytes};
-use super::record::{Added, Record, Row, append_json};
+use super::record::{Added, Record, Row, payload};
 use super::schema::Table;
 use super::sealed::damaged;
 
@@ -28,17 +30,17 @@ pub enum Redaction<R: Record> {
     Open,
     /// The records themselves.
     Whole,
-    /// A member of `shown`, which becomes null. An import replaces it with the result of `regenerate`, if that
+    /// A member of the fields, which becomes null. An import replaces it with the result of `regenerate`, if that
     /// returns one.
     Member {
         /// The name of the member.
         name: &'static str,
-        /// Returns the JSON text of a new value.
-        regenerate: fn(&mut SeededRng) -> Option<String>,
+        /// Returns a new value.
+        regenerate: fn(&mut SeededRng) -> Option<Value>,
     },
     /// A part of the metadata, which `hide` clears. An import calls `regenerate` to derive it from the secret of the
     /// new file.
-    Head {
+    Meta {
         /// Clears the secret part.
         hide: fn(&mut R::Meta),
         /// Derives the secret part again.
@@ -52,13 +54,17 @@ pub(super) struct Regenerator {
     pub(super) draw: SeededRng,
 }
 
-/// A line, split into the texts of its members.
-pub struct ExportLine<'l> {
+/// A line, split into its members.
+#[derive(PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExportLine {
     /// The table of the value.
     pub(super) table: String,
-    version: Option<&'l str>,
-    head: &'l str,
-    shown: Option<&'l str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
+    meta: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields: Option<Value>,
 }
 
 /// A record that was read from a line.
@@ -71,60 +77,54 @@ pub(super) struct ParsedRecord<R> {
 /// later.
 const MAX_SEQUENCE: u64 = u64::MAX / 2;
 
-impl<'l> ExportLine<'l> {
-    /// Splits a line. Its members must have the order and the spacing of an export.
-    pub(super) fn read(text: &'l [u8]) -> Result<Self> {
+impl ExportLine {
+    /// Parses a line.
+    pub(super) fn read(text: &[u8]) -> Result<Self> {
         let text = std::str::from_utf8(text).map_err(|_| invalid_field("", "is not UTF-8 text"))?;
-        let mut rest = text;
-        let table = member(&mut rest, "{\"table\":", "table")?;
-        let version = member(&mut rest, ",\"version\":", "version")?;
-        let meta = member(&mut rest, ",\"head\":", "head")?;
-        let fields = member(&mut rest, ",\"shown\":", "shown")?;
-        match (table, meta, rest) {
-            (Some(table), Some(meta), "}\n") => {
-                Ok(Self { table: parse(table, "table")?, version, head: meta, shown: fields })
-            }
-            _ => Err(invalid_field("", NOT_CANONICAL)),
-        }
+        parse(text, "")
     }
 
-    /// Returns the text of the line with these members added, which the release that wrote it did not know.
-    pub(super) fn completed(&self, added: &[Added]) -> Result<Vec<u8>> {
-        let table = Table::named(&self.table).ok_or_else(|| invalid_field("table", NO_TABLE))?;
-        let (mut meta, mut fields) = (self.head.as_bytes().to_vec(), self.shown.map(Vec::from));
+    /// Returns the line with the members of all objects sorted by name, without spaces, and with a line end.
+    pub(super) fn canonical(&self) -> Result<Vec<u8>> {
+        let mut line = serde_json::to_value(self).map_err(Error::internal)?;
+        line.sort_all_objects();
+        let mut text = serde_json::to_vec(&line).map_err(Error::internal)?;
+        text.push(b'\n');
+        Ok(text)
+    }
+
+    /// Adds members that the release that wrote the line did not know.
+    pub(super) fn complete(&mut self, added: &[Added]) -> Result<()> {
         for member in added {
-            match (member, &mut fields) {
-                (Added::Meta { name, default }, _) => {
-                    append_json(table, &mut meta, name, *default)?;
+            let (part, target, name, default) = match member {
+                Added::Meta { name, default } => ("meta", Some(&mut self.meta), name, default),
+                Added::Field { name, default } => ("fields", self.fields.as_mut(), name, default),
+            };
+            let default: Value =
+                serde_json::from_slice(&default.json()?).map_err(Error::internal)?;
+            let is_added = match target {
+                Some(Value::Object(members)) => {
+                    members.insert((*name).to_owned(), default).is_none()
                 }
-                (Added::Field { name, default }, Some(fields)) => {
-                    append_json(table, fields, name, *default)?;
+                Some(Value::Array(items)) => {
+                    items.push(default);
+                    true
                 }
-                (Added::Field { .. }, None) => return Err(invalid_field("shown", "is missing")),
+                _ => false,
+            };
+            if !is_added {
+                return Err(invalid_field(part, NOT_CANONICAL));
             }
         }
-        let mut line = Vec::new();
-        begin(table, &mut line);
-        for (name, text) in [
-            ("version", self.version.map(str::as_bytes)),
-            ("head", Some(meta.as_slice())),
-            ("shown", fields.as_deref()),
-        ] {
-            if let Some(text) = text {
-                line.extend_from_slice(format!(",\"{name}\":").as_bytes());
-                line.extend_from_slice(text);
-            }
-        }
-        line.extend_from_slice(b"}\n");
-        Ok(line)
+        Ok(())
     }
 
-    /// Parses the `head` of a line that has no other members.
-    pub(super) fn head_alone<T: DeserializeOwned>(&self) -> Result<T> {
-        if self.version.is_some() || self.shown.is_some() {
+    /// Parses the metadata of a line that has no other members.
+    pub(super) fn meta_alone<T: DeserializeOwned>(&self) -> Result<T> {
+        if self.version.is_some() || self.fields.is_some() {
             return Err(invalid_field("", NOT_CANONICAL));
         }
-        parse(self.head, "head")
+        read_part(&self.meta, "meta")
     }
 
     /// Parses the record. `regenerate` creates the omitted secrets; it is `None` if the export contains secrets.
@@ -133,31 +133,27 @@ impl<'l> ExportLine<'l> {
         redaction: &Redaction<R>,
         mut regenerator: Option<&mut Regenerator>,
     ) -> Result<ParsedRecord<R>> {
-        let version = self.version.map_or(Ok(0), |version| parse(version, "version"))?;
-        if !(1..=MAX_SEQUENCE).contains(&version) {
-            return Err(invalid_field("version", "is not a valid version"));
-        }
-        let meta = parse(self.head, "head")?;
-        let mut fields = Cow::Borrowed(self.shown.unwrap_or("null"));
+        let version = self.version.filter(|version| (1..=MAX_SEQUENCE).contains(version));
+        let version = version.ok_or_else(|| invalid_field("version", "is not a valid version"))?;
+        let mut fields = Cow::Borrowed(self.fields.as_ref().unwrap_or(&Value::Null));
         if let (Redaction::Member { name, regenerate: make }, Some(regenerator)) =
             (redaction, &mut regenerator)
             && let Some(value) = make(&mut regenerator.draw)
         {
-            fields = Cow::Owned(replace_member(&fields, name, &value)?);
+            replace_member(fields.to_mut(), name, value);
         }
-        let mut record = R::from_parts(meta, parse(&fields, "shown")?);
+        let mut record =
+            R::from_parts(read_part(&self.meta, "meta")?, read_part(&*fields, "fields")?);
         match (redaction, regenerator) {
             (Redaction::Whole, Some(_)) => {
                 return Err(invalid_field("table", "is secret, but the export has no secrets"));
             }
-            (Redaction::Head { regenerate: make, .. }, Some(regenerator)) => {
+            (Redaction::Meta { regenerate: make, .. }, Some(regenerator)) => {
                 make(&mut record, &regenerator.secret)?;
             }
             _ => {}
         }
-        let meta = meta_bytes(record.parts().0)?;
-        let mut payload = begin_payload(version, R::ADDED.len(), &meta)?;
-        payload.extend_from_slice(fields.as_bytes());
+        let payload = payload(version, &record)?;
         Ok(ParsedRecord { record, payload })
     }
 }
@@ -185,15 +181,17 @@ fn write_row<R: Record>(
         Redaction::Open => {}
         Redaction::Whole => return Ok(false),
         Redaction::Member { name, .. } => {
-            fields = Cow::Owned(replace_member(&fields, name, "null")?);
+            let mut value = serde_json::from_str(&fields).map_err(Error::internal)?;
+            replace_member(&mut value, name, Value::Null);
+            fields = Cow::Owned(value.to_string());
         }
-        Redaction::Head { hide, .. } => hide(&mut row.meta),
+        Redaction::Meta { hide, .. } => hide(&mut row.meta),
     }
     begin(R::TABLE, out);
     out.extend_from_slice(format!(",\"version\":{}", row.version).as_bytes());
-    write_head_json(&row.meta, out)?;
+    write_meta_json(&row.meta, out)?;
     if fields != "null" {
-        out.extend_from_slice(b",\"shown\":");
+        out.extend_from_slice(b",\"fields\":");
         out.extend_from_slice(fields.as_bytes());
     }
     out.extend_from_slice(b"}\n");
@@ -201,9 +199,9 @@ fn write_row<R: Record>(
 }
 
 /// Appends the line of a value that is not a record.
-pub(super) fn write_head(table: Table, meta: &impl Serialize, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn write_meta(table: Table, meta: &impl Serialize, out: &mut Vec<u8>) -> Result<()> {
     begin(table, out);
-    write_head_json(meta, out)?;
+    write_meta_json(meta, out)?;
     out.extend_from_slice(b"}\n");
     Ok(())
 }
@@ -214,8 +212,8 @@ fn begin(table: Table, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-fn write_head_json(meta: &impl Serialize, out: &mut Vec<u8>) -> Result<()> {
-    out.extend_from_slice(b",\"head\":");
+fn write_meta_json(meta: &impl Serialize, out: &mut Vec<u8>) -> Result<()> {
+    out.extend_from_slice(b",\"meta\":");
     serde_json::to_writer(out, meta).map_err(Error::internal)
 }
 
@@ -235,11 +233,11 @@ impl Sequence {
 
     /// Returns the table and the last number, after validation.
     pub(super) fn checked(&self) -> Result<(Table, u64)> {
-        let table = Table::named(&self.of).ok_or_else(|| invalid_field("head.of", NO_TABLE))?;
+        let table = Table::named(&self.of).ok_or_else(|| invalid_field("meta.of", NO_TABLE))?;
         let last = Some(self.last).filter(|last| (1..=MAX_SEQUENCE).contains(last));
         Ok((
             table,
-            last.ok_or_else(|| invalid_field("head.last", "is not a valid sequence number"))?,
+            last.ok_or_else(|| invalid_field("meta.last", "is not a valid sequence number"))?,
         ))
     }
 }
@@ -256,8 +254,17 @@ pub(super) fn invalid_field(field: &str, what: &str) -> Error {
 /// Parses JSON. An error names the field within `field` and never repeats a value.
 pub(super) fn parse<'t, T: Deserialize<'t>>(text: &'t str, field: &str) -> Result<T> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let parsed = serde_path_to_error::deserialize(&mut reader);
-    let parsed = parsed.map_err(|error| {
+    let parsed = read_part(&mut reader, field)?;
+    reader.end().map_err(|_| invalid_field(field, "is followed by extra characters"))?;
+    Ok(parsed)
+}
+
+/// Reads a part of a line. An error names the field within `field` and never repeats a value.
+fn read_part<'t, T: Deserialize<'t>>(
+    part: impl Deserializer<'t, Error = serde_json::Error>,
+    field: &str,
+) -> Result<T> {
+    serde_path_to_error::deserialize(part).map_err(|error| {
         // Names in the file may contain anything, and the error is printed.
         let plain = |c: &char| c.is_ascii_alphanumeric() || "._[]".contains(*c);
         let inner: String = error.path().to_string().chars().filter(plain).take(100).collect();
@@ -275,50 +282,12 @@ pub(super) fn parse<'t, T: Deserialize<'t>>(text: &'t str, field: &str) -> Resul
             Category::Data => invalid_field(&path, "is not valid here"),
             _ => invalid_field(&path, "is not valid JSON"),
         }
-    })?;
-    reader.end().map_err(|_| invalid_field(field, "is followed by extra characters"))?;
-    Ok(parsed)
+    })
 }
 
-/// Removes `name` and the JSON value after it from the front of `rest`, and returns the text of the value.
-/// Returns `None` if `rest` does not begin with `name`.
-fn member<'t>(rest: &mut &'t str, name: &str, field: &str) -> Result<Option<&'t str>> {
-    let Some(text) = rest.strip_prefix(name) else { return Ok(None) };
-    let (value, behind) = value(text, field)?;
-    *rest = behind;
-    Ok(Some(value))
-}
-
-/// Returns the text of the JSON value at the front of `text`, and the rest. `serde_json` can return raw texts
-/// itself, but the feature for it gives one member name a special meaning in all parsing, requests included.
-fn value<'t>(text: &'t str, field: &str) -> Result<(&'t str, &'t str)> {
-    let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
-    let found = matches!(values.next(), Some(Ok(_)));
-    let split = text.split_at_checked(values.byte_offset()).filter(|_| found);
-    split.ok_or_else(|| invalid_field(field, "is not valid JSON"))
-}
-
-/// Returns the object `text` with `new`, also JSON, as the value of its member `name`. All other bytes stay
-/// the same.
-pub(super) fn replace_member(text: &str, name: &str, new: &str) -> Result<String> {
-    if text == "{}" {
-        return Ok(text.to_owned());
+/// Replaces the value of a member, if `fields` has the member.
+fn replace_member(fields: &mut Value, name: &str, value: Value) {
+    if let Some(member) = fields.get_mut(name) {
+        *member = value;
     }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    let mut before = "{";
-    while let Some(known) = member(&mut rest, before, "shown")? {
-        let stands = member(&mut rest, ":", "shown")?
-            .ok_or_else(|| invalid_field("shown", NOT_CANONICAL))?;
-        let is_it = parse::<Cow<'_, str>>(known, "shown")? == name;
-        for part in [before, known, ":", if is_it { new } else { stands }] {
-            out.push_str(part);
-        }
-        before = ",";
-    }
-    if rest != "}" {
-        return Err(invalid_field("shown", NOT_CANONICAL));
-    }
-    out.push('}');
-    Ok(out)
 }

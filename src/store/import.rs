@@ -57,7 +57,7 @@ pub fn import(
     file::require_absent(&fs, data)?;
     let lock = FileLock::take(data)?;
     let mut imported = None;
-    let mut reader = Reader { from, line: Vec::new(), number: 0, hasher: blake3::Hasher::new() };
+    let mut reader = Reader { from, line: Vec::new(), number: 0 };
     let created = file::create(&fs, data, DEFAULT_CACHE, |database| {
         let header = reader.header()?;
         let lines = fill(database, &mut reader, &header, registry, rng, progress)?;
@@ -75,8 +75,6 @@ struct Reader<R> {
     from: R,
     line: Vec<u8>,
     number: u64,
-    /// Hashes all lines except the first.
-    hasher: blake3::Hasher,
 }
 
 impl<R: BufRead> Reader<R> {
@@ -145,16 +143,16 @@ fn fill<R: BufRead>(
         types: RecordTypes::of(registry),
         layouts: &header.layouts,
         counts: BTreeMap::new(),
+        hasher: blake3::Hasher::new(),
         writer: ImportWriter::new(tx, regenerator),
     };
     let of = header.counts.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
     let mut steps = progress.begin("importing", of);
     while reader.next()? {
-        reader.hasher.update(&reader.line);
         import.add(&reader.line).map_err(|error| reader.with_line_number(error))?;
         steps.advance();
     }
-    let lines = import.end(header, &reader.hasher)?;
+    let lines = import.end(header)?;
     transaction.commit().map_err(storage_error)?;
     Ok(lines)
 }
@@ -165,25 +163,22 @@ struct Import<'t, 'c> {
     /// The layouts of the records in the export, by table. Absent tables have layout 0.
     layouts: &'c BTreeMap<String, u64>,
     counts: BTreeMap<String, u64>,
+    /// Hashes the canonical lines.
+    hasher: blake3::Hasher,
     writer: ImportWriter<'t>,
 }
 
 impl Import<'_, '_> {
     fn add(&mut self, text: &[u8]) -> Result<()> {
-        let line = ExportLine::read(text)?;
+        let mut line = ExportLine::read(text)?;
+        self.hasher.update(&line.canonical()?);
         let table = Table::named(&line.table);
         let table = table.ok_or_else(|| invalid_field("table", NO_TABLE))?;
         let record_type = self.types.get(table);
-        let missing = match record_type {
-            Some(record_type) => missing(table, record_type.added(), self.layout(&line.table))?,
-            None => &[],
-        };
-        if missing.is_empty() {
-            self.add_line(table, record_type, &line, text)?;
-        } else {
-            let text = line.completed(missing)?;
-            self.add_line(table, record_type, &ExportLine::read(&text)?, &text)?;
+        if let Some(record_type) = record_type {
+            line.complete(missing(table, record_type.added(), self.layout(&line.table))?)?;
         }
+        self.add_line(table, record_type, &line)?;
         *self.counts.entry(line.table).or_default() += 1;
         self.writer.tx.savepoint()
     }
@@ -197,8 +192,7 @@ impl Import<'_, '_> {
         &mut self,
         table: Table,
         record_type: Option<&dyn RecordType>,
-        line: &ExportLine<'_>,
-        text: &[u8],
+        line: &ExportLine,
     ) -> Result<()> {
         self.writer.rendered.clear();
         match (table, record_type) {
@@ -207,33 +201,33 @@ impl Import<'_, '_> {
             (_, Some(record_type)) => record_type.read_line(line, &mut self.writer)?,
             _ => return Err(invalid_field("table", "names a table that exports do not contain")),
         }
-        if self.writer.rendered != text {
+        if ExportLine::read(&self.writer.rendered)? != *line {
             return Err(invalid_field("", NOT_CANONICAL));
         }
         Ok(())
     }
 
-    fn secret(&mut self, line: &ExportLine<'_>) -> Result<()> {
+    fn secret(&mut self, line: &ExportLine) -> Result<()> {
         if self.writer.regenerator.is_some() {
             return Err(invalid_field("table", "is secret, but the export has no secrets"));
         }
-        let secret: SigningSecret = line.head_alone()?;
+        let secret: SigningSecret = line.meta_alone()?;
         self.writer.require_order(Table::Meta, &[])?;
         self.writer.tx.put_secret(&secret)?;
-        export_lines::write_head(Table::Meta, &secret, &mut self.writer.rendered)
+        export_lines::write_meta(Table::Meta, &secret, &mut self.writer.rendered)
     }
 
-    fn sequence(&mut self, line: &ExportLine<'_>) -> Result<()> {
-        let sequence: export_lines::Sequence = line.head_alone()?;
+    fn sequence(&mut self, line: &ExportLine) -> Result<()> {
+        let sequence: export_lines::Sequence = line.meta_alone()?;
         let (table, last) = sequence.checked()?;
         let key = table.name().to_owned().encoded();
         self.writer.require_order(Table::Sequences, &key)?;
         self.writer.tx.put_raw(Table::Sequences, &key, &last.encoded())?;
-        export_lines::write_head(Table::Sequences, &sequence, &mut self.writer.rendered)
+        export_lines::write_meta(Table::Sequences, &sequence, &mut self.writer.rendered)
     }
 
     /// Compares the lines with the header and completes the file. Returns the number of lines.
-    fn end(self, header: &Header, hasher: &blake3::Hasher) -> Result<u64> {
+    fn end(self, header: &Header) -> Result<u64> {
         if self.counts != header.counts {
             let text = "line 1: counts does not match the lines: some are missing or extra";
             return Err(Error::invalid("not_imported", text));
@@ -242,7 +236,7 @@ impl Import<'_, '_> {
             let text = "line 1: secrets is true, but there is no signing secret";
             return Err(Error::invalid("not_imported", text));
         }
-        if hasher.finalize().to_hex().as_str() != header.blake3 {
+        if self.hasher.finalize().to_hex().as_str() != header.blake3 {
             let text = "line 1: blake3 does not match the lines: the export was changed";
             return Err(Error::invalid("not_imported", text));
         }

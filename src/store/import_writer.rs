@@ -28,7 +28,7 @@ impl<'t> ImportWriter<'t> {
     pub(super) fn record<R: Record>(
         &mut self,
         redaction: &Redaction<R>,
-        line: &ExportLine<'_>,
+        line: &ExportLine,
     ) -> Result<()> {
         let ParsedRecord { record, payload } = line.record(redaction, self.regenerator.as_mut())?;
         export_lines::write_record(

@@ -81,7 +81,7 @@ pub trait RecordType: Send + Sync {
     fn write_line(&self, with_secrets: bool, payload: &[u8], out: &mut Vec<u8>) -> Result<bool>;
     /// Adds the record in a line of an export to a new file.
     #[doc(hidden)]
-    fn read_line(&self, line: &ExportLine<'_>, writer: &mut ImportWriter<'_>) -> Result<()>;
+    fn read_line(&self, line: &ExportLine, writer: &mut ImportWriter<'_>) -> Result<()>;
 }
 
 /// The record type of `R`, with what is secret in its records.
@@ -147,7 +147,7 @@ impl<R: Record> RecordType for RecordTypeOf<R> {
         export_lines::write_record(&self.0, with_secrets, payload, out)
     }
 
-    fn read_line(&self, line: &ExportLine<'_>, writer: &mut ImportWriter<'_>) -> Result<()> {
+    fn read_line(&self, line: &ExportLine, writer: &mut ImportWriter<'_>) -> Result<()> {
         writer.record(&self.0, line)
     }
 }

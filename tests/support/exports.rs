@@ -11,13 +11,16 @@ pub fn lines(bytes: &[u8]) -> Vec<Vec<u8>> {
 pub fn sealed(lines: &[Vec<u8>]) -> Vec<u8> {
     let mut header: Value = serde_json::from_slice(&lines[0]).expect("a header");
     let mut counts = std::collections::BTreeMap::<String, u64>::new();
+    let mut hasher = blake3::Hasher::new();
     for line in &lines[1..] {
-        let line: Value = serde_json::from_slice(line).unwrap_or(Value::Null);
+        let mut line: Value = serde_json::from_slice(line).unwrap_or(Value::Null);
+        line.sort_all_objects();
+        hasher.update(format!("{line}\n").as_bytes());
         *counts.entry(line["table"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
     }
     let rest = lines[1..].concat();
     header["counts"] = json!(counts);
-    header["blake3"] = json!(blake3::hash(&rest).to_hex().as_str());
+    header["blake3"] = json!(hasher.finalize().to_hex().as_str());
     [format!("{header}\n").into_bytes(), rest].concat()
 }
 

@@ -104,10 +104,8 @@ impl_record!(Project {
 });
 
 /// An export without secrets leaves out `api_token`, and an import generates a new one.
-const REDACTION: Redaction<Project> = Redaction::Member {
-    name: "api_token",
-    regenerate: |draw| Some(format!("\"{}\"", new_api_token(draw))),
-};
+const REDACTION: Redaction<Project> =
+    Redaction::Member { name: "api_token", regenerate: |draw| Some(new_api_token(draw).into()) };
 
 fn new_api_token(rng: &mut SeededRng) -> String {
     format!("phc_{}", rng.token())

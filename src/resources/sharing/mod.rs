@@ -87,8 +87,8 @@ impl_record!(Sharing {
 
 /// An export without secrets leaves out the hashes of tokens. An import under another signing secret
 /// derives new tokens for the same pages.
-const REDACTION: Redaction<Sharing> = Redaction::Head {
-    hide: |head| (head.token, head.replaced) = (None, None),
+const REDACTION: Redaction<Sharing> = Redaction::Meta {
+    hide: |meta| (meta.token, meta.replaced) = (None, None),
     regenerate: |sharing, secret| {
         let tokens = SharingTokens::new(secret)?;
         sharing.meta.token = sharing.fields.enabled.then(|| sharing.meta.hash(&tokens));

@@ -95,7 +95,7 @@ pub(super) fn complete<R: Record>(stored: &Payload<'_>) -> Result<Vec<u8>> {
 }
 
 /// Adds a member to the end of a JSON object, or an element to the end of a JSON array.
-pub(in crate::store) fn append_json(
+fn append_json(
     table: Table,
     json: &mut Vec<u8>,
     name: &str,

@@ -24,7 +24,7 @@ use super::sealed::damaged;
 
 pub(crate) use impl_record::impl_record;
 pub use layout::Added;
-pub(super) use layout::{append_json, completed, missing};
+pub(super) use layout::{completed, missing};
 pub use read::Tx;
 pub use sum::Sum;
 

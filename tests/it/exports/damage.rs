@@ -86,7 +86,7 @@ async fn no_flipped_bit_goes_unnoticed() {
 async fn a_refusal_names_the_line_and_the_field() {
     let lines = small(true).await;
     for (table, from, to, said) in [
-        ("users", "\"is_active\":true", "\"is_active\":7", "head.is_active is not valid here"),
+        ("users", "\"is_active\":true", "\"is_active\":7", "meta.is_active is not valid here"),
         ("users", "\"is_active\":true,", "", "missing field `is_active`"),
         (
             "users",
@@ -94,12 +94,11 @@ async fn a_refusal_names_the_line_and_the_field() {
             "\"is_active\":true,\"x\":1",
             "is not in the form that an export writes",
         ),
-        ("users", "\"head\":", "\"head\": ", "is not in the form that an export writes"),
         (
             "users",
             "\"first_name\":\"Olga\"",
             "\"first_name\":null",
-            "shown.first_name is not valid",
+            "fields.first_name is not valid",
         ),
         ("users", "\"version\":", "\"version\":-", "version is not valid here"),
         (
@@ -120,11 +119,11 @@ async fn a_refusal_names_the_line_and_the_field() {
             "\"table\":\"counts\"",
             "table names a table that exports do not contain",
         ),
-        ("memberships", "\"level\":15", "\"level\":16", "head.level is not valid here"),
-        ("sequences", "\"last\":1", "\"last\":0", "head.last is not a valid sequence number"),
-        ("sequences", "\"of\":\"", "\"of\":\"x", "head.of is not the name of a table"),
-        ("meta", "\"first\":[", "\"first\":[1,", "head.first"),
-        ("dashboards", "}\n", "\n", "is not in the form that an export writes"),
+        ("memberships", "\"level\":15", "\"level\":16", "meta.level is not valid here"),
+        ("sequences", "\"last\":1", "\"last\":0", "meta.last is not a valid sequence number"),
+        ("sequences", "\"of\":\"", "\"of\":\"x", "meta.of is not the name of a table"),
+        ("meta", "\"first\":[", "\"first\":[1,", "meta.first"),
+        ("dashboards", "}\n", "\n", "is not valid JSON"),
     ] {
         let at = first_of(&lines, table);
         let whole = refused(&sealed(&changed(&lines, at, from, to)));
@@ -225,7 +224,7 @@ proptest! {
         begins in any::<bool>(),
         lines in proptest::collection::vec(prop_oneof![
             ".{0,80}",
-            "\\{\"table\":\"(users|meta|sequences|sharing|activity)\",\"version\":[0-9]{1,20},\"head\":[\\[{\"0-9a-z:,}\\]]{0,40}\\}",
+            "\\{\"table\":\"(users|meta|sequences|sharing|activity)\",\"version\":[0-9]{1,20},\"meta\":[\\[{\"0-9a-z:,}\\]]{0,40}\\}",
             "[\\[{]{0,400}",
         ], 0..4),
     ) {

@@ -31,7 +31,7 @@ pub fn many(count: u64) -> Vec<u8> {
     let sequence = "{\"of\":\"dashboards\",\"last\":";
     let line = lines.iter_mut().find(|line| String::from_utf8_lossy(line).contains(sequence));
     *line.expect("a sequence") =
-        format!("{{\"table\":\"sequences\",\"head\":{sequence}{count}}}}}\n").into_bytes();
+        format!("{{\"table\":\"sequences\",\"meta\":{sequence}{count}}}}}\n").into_bytes();
     sealed(&lines)
 }
 
