@@ -475,10 +475,16 @@ impl Bench {
                 _ => lines[at] = u8::try_from(bytes.next()).unwrap_or(0),
             }
         }
-        let mut head: Value = serde_json::from_slice(&all).expect("a header");
-        head["blake3"] = json!(blake3::hash(&lines).to_hex().as_str());
+        let mut hasher = blake3::Hasher::new();
+        for line in lines.split_inclusive(|byte| *byte == b'\n') {
+            let mut line: Value = serde_json::from_slice(line).unwrap_or(Value::Null);
+            line.sort_all_objects();
+            hasher.update(format!("{line}\n").as_bytes());
+        }
+        let mut header: Value = serde_json::from_slice(&all).expect("a header");
+        header["blake3"] = json!(hasher.finalize().to_hex().as_str());
         let path = folder.path().join("imported.redb");
-        let text = [head.to_string().as_bytes(), b"\n", lines.as_slice()].concat();
+        let text = [header.to_string().as_bytes(), b"\n", lines.as_slice()].concat();
         let draw = Seed::generate().rng();
         if import(&path, text.as_slice(), &record_registry(), draw, &Progress::silent()).is_err() {
             assert!(!path.exists(), "a failed import left a file");
