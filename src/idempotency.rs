@@ -239,9 +239,6 @@ pub fn find(
 
 /// Stores the response to a request, without the values of secret members. If the response shows an object and its
 /// body is large or not yet rendered, stores the object's id and not the body.
-///
-/// # Errors
-/// 500 or 503 if the file cannot be read or written.
 pub fn store(
     tx: &mut WriteTx<'_>,
     once: &IdempotencyKey,
@@ -271,9 +268,6 @@ pub fn store(
 }
 
 /// Returns whether a stored response has expired.
-///
-/// # Errors
-/// 500 or 503 if the file cannot be read.
 pub fn has_expired(tx: &impl Tx, now: Timestamp) -> Result<bool> {
     let mut oldest = tx.keys(&BY_MOMENT, &(), 1)?.into_iter();
     oldest.next().map_or(Ok(false), |key| is_expired(tx, &key, now))
@@ -281,9 +275,6 @@ pub fn has_expired(tx: &impl Tx, now: Timestamp) -> Result<bool> {
 
 /// Deletes expired responses, the oldest first, up to the limit of one transaction. Returns whether more may have
 /// expired.
-///
-/// # Errors
-/// 500 or 503 if the file cannot be read or written.
 pub fn delete_expired(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<bool> {
     let (oldest, mut parts) = (tx.keys(&BY_MOMENT, &(), DELETE_BATCH)?, 0);
     for key in &oldest {

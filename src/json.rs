@@ -15,9 +15,6 @@ pub struct Object<'o> {
 
 impl<'o> Object<'o> {
     /// Appends an object with the members of `value`.
-    ///
-    /// # Errors
-    /// The error of `value`.
     pub fn write(value: impl WriteMembers, out: &'o mut Vec<u8>) -> Result<()> {
         out.push(b'{');
         let mut object = Self { out, empty: true };
@@ -40,9 +37,6 @@ impl<'o> Object<'o> {
     }
 
     /// Adds a member. `name` is `,"name":`, and constant members may precede it.
-    ///
-    /// # Errors
-    /// The error of `value`.
     pub fn member(&mut self, name: &'static str, value: impl WriteJson) -> Result<()> {
         self.constants(name);
         value.write_json(self.out)
@@ -65,9 +59,6 @@ pub struct JsonItems(Vec<u8>);
 
 impl JsonItems {
     /// Adds an item.
-    ///
-    /// # Errors
-    /// The error of `item`.
     pub fn push(&mut self, item: impl WriteJson) -> Result<()> {
         if !self.0.is_empty() {
             self.0.push(b',');
@@ -89,9 +80,6 @@ pub struct Array<'o> {
 
 impl<'o> Array<'o> {
     /// Appends an array of the items that `add` pushes.
-    ///
-    /// # Errors
-    /// The error of `add`.
     pub fn write(out: &'o mut Vec<u8>, add: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         out.push(b'[');
         let mut array = Self { out, empty: true };
@@ -101,9 +89,6 @@ impl<'o> Array<'o> {
     }
 
     /// Adds an item.
-    ///
-    /// # Errors
-    /// The error of `item`.
     pub fn push(&mut self, item: impl WriteJson) -> Result<()> {
         if !self.empty {
             self.out.push(b',');

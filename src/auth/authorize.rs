@@ -69,9 +69,6 @@ impl Caller {
 
     /// Returns the caller's membership of an organization, if responses to this caller may show the organization: the
     /// key's restrictions must include it, and it must allow the caller to use API keys.
-    ///
-    /// # Errors
-    /// 500 or 503 if the file cannot be read.
     pub fn open_membership(
         &self,
         tx: &impl Tx,
@@ -88,9 +85,6 @@ impl Caller {
     }
 
     /// Returns at most `limit` memberships of such organizations, the oldest first.
-    ///
-    /// # Errors
-    /// 500 or 503 if the file cannot be read.
     pub fn open_memberships(&self, tx: &impl Tx, limit: usize) -> Result<Vec<Membership>> {
         let mut open = Vec::new();
         let Some(named) = self.scoped_organizations(tx)? else {

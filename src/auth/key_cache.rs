@@ -43,9 +43,6 @@ impl VerifiedKey {
     }
 
     /// Records that the key was used.
-    ///
-    /// # Errors
-    /// 500 or 503 if the file cannot be read or written.
     pub fn record_use(&self, tx: &mut WriteTx<'_>, now: Timestamp) -> Result<()> {
         api_keys::record_use(tx, self.key(), now)
     }

@@ -142,9 +142,6 @@ pub fn enqueue(
 
 /// Adds a mail to the outbox, due at once, without checking the maximum number. The caller must limit the number of
 /// such mails.
-///
-/// # Errors
-/// 500 or 503 if the file cannot be read or written.
 pub fn enqueue_always(
     tx: &mut WriteTx<'_>,
     id: OutboxMessageId,
@@ -157,9 +154,6 @@ pub fn enqueue_always(
 
 /// Adds unimportant mails to the outbox, while they leave half of the organization's maximum to invites. The number
 /// of dropped mails is logged.
-///
-/// # Errors
-/// 500 or 503 if the file cannot be read or written.
 pub fn enqueue_announcements(
     tx: &mut WriteTx<'_>,
     messages: impl IntoIterator<Item = (OutboxMessageId, Notification)>,
@@ -181,17 +175,11 @@ pub fn enqueue_announcements(
 }
 
 /// Removes a mail from the outbox, if it is still there.
-///
-/// # Errors
-/// 500 or 503 if the file cannot be read or written.
 pub fn cancel(tx: &mut WriteTx<'_>, id: OutboxMessageId) -> Result<()> {
     tx.remove::<OutboxMessage>(&id).map(drop)
 }
 
 /// Returns the number of mails in the outbox, without reading them.
-///
-/// # Errors
-/// 500 or 503 if the file cannot be read.
 pub fn queued_count(tx: &Snapshot) -> Result<u64> {
     tx.len(Table::Outbox)
 }

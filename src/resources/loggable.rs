@@ -145,9 +145,6 @@ pub struct LogTarget {
 
 impl LogTarget {
     /// Describes the change of a record of type `R`.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn of<R: Loggable>(tx: &impl Tx, change: &Change) -> Result<Self> {
         let blank = R::blank()?;
         let verb = match (&change.before, &change.after) {

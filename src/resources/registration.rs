@@ -159,9 +159,6 @@ pub trait RegisteredRecord: Sync {
     /// deleted. Returns `None` if it leaves none.
     fn pending_deletion(&self, key: &[u8]) -> Option<PendingDeletion>;
     /// Deletes up to `limit` records that a deleted parent left, and returns how many it deleted.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read or written.
     fn delete_with(
         &self,
         tx: &mut WriteTx<'_>,
@@ -169,9 +166,6 @@ pub trait RegisteredRecord: Sync {
         limit: usize,
     ) -> Result<usize>;
     /// Deletes the records of an account when the owner of its address takes it over.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read or written.
     fn delete_with_account(&self, tx: &mut WriteTx<'_>, user: UserId) -> Result<()>;
 }
 

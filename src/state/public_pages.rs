@@ -54,9 +54,6 @@ impl Weighter<PageKey, Bytes> for WeightByBytes {
 impl PublicPages {
     /// Creates an empty cache. `limits` bounds concurrent renderings, and `time_limit` the time of a rendering
     /// including its wait.
-    ///
-    /// # Errors
-    /// None in practice: the cache is built from constants.
     pub fn new(limits: FairQueueLimits, time_limit: Duration, metrics: &Metrics) -> Result<Self> {
         // A single shard, because each shard would have part of the budget and refuse larger pages.
         let options = OptionsBuilder::new()

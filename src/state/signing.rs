@@ -112,9 +112,6 @@ impl App {
 
     /// Returns the signed token for reading a project's live events. It is valid for at least seven days and stays
     /// the same within a day.
-    ///
-    /// # Errors
-    /// None in practice: the claims always serialize.
     pub(crate) fn live_events_token(&self, project: ProjectId, api_token: &str) -> Result<String> {
         #[derive(Serialize)]
         struct Claims<'c> {

@@ -47,17 +47,11 @@ impl Owner {
 
     /// Returns how many bytes the owner's records take. Inside a write this does not include what the write
     /// itself adds.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn stored_bytes(self, tx: &impl Raw) -> Result<u64> {
         read_number(tx, Table::Counts, &self.key())
     }
 
     /// Calls `visit` with the sum of each organization that has records.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn each_organization(tx: &Snapshot, mut visit: impl FnMut(u64)) -> Result<()> {
         let mut prefix = SUM_NAME.to_owned().encoded();
         ORGANIZATION.write(&mut prefix);
@@ -69,9 +63,6 @@ impl Owner {
 
     /// Returns the organization of the record under `key`, if the record exists. The metadata of the
     /// records in `table` must begin with the id of their organization.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn leading(tx: &impl Raw, table: Table, key: &impl Key) -> Result<Option<Self>> {
         let mut found = None;
         tx.raw_get(table, &key.encoded(), &mut |payload| {

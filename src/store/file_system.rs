@@ -45,9 +45,6 @@ pub trait FileSystem: Debug + Send + Sync + 'static {
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Renames the file at `from` to `to`, and replaces a file that has that name.
-    ///
-    /// # Errors
-    /// The error of the operating system.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Removes a name.
@@ -57,15 +54,9 @@ pub trait FileSystem: Debug + Send + Sync + 'static {
     fn remove(&self, path: &Path) -> io::Result<()>;
 
     /// Makes the names in a folder durable.
-    ///
-    /// # Errors
-    /// The error of the operating system.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
 
     /// Returns the space of the file system that holds `folder`, or `None` if it is unknown.
-    ///
-    /// # Errors
-    /// The error of the operating system.
     fn space(&self, folder: &Path) -> io::Result<Option<FreeBytes>> {
         let _ = folder;
         Ok(None)
@@ -85,9 +76,6 @@ pub struct FreeBytes {
 /// written sectors, each independently.
 pub trait FsFile: Debug + Send + Sync + 'static {
     /// Returns the size of the file in bytes.
-    ///
-    /// # Errors
-    /// The error of the operating system.
     fn size(&self) -> io::Result<u64>;
 
     /// Fills `out` with the bytes at `offset`.
@@ -97,15 +85,9 @@ pub trait FsFile: Debug + Send + Sync + 'static {
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
 
     /// Writes `data` at `offset`.
-    ///
-    /// # Errors
-    /// The error of the operating system.
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()>;
 
     /// Truncates the file, or extends it with zeros.
-    ///
-    /// # Errors
-    /// The error of the operating system.
     fn set_len(&self, len: u64) -> io::Result<()>;
 
     /// Makes everything written so far durable.
@@ -116,9 +98,6 @@ pub trait FsFile: Debug + Send + Sync + 'static {
     fn sync(&self) -> io::Result<()>;
 
     /// Releases the ranges that [`try_lock`](Self::try_lock) locked.
-    ///
-    /// # Errors
-    /// The error of the operating system.
     fn close(&self) -> io::Result<()> {
         Ok(())
     }
@@ -133,9 +112,6 @@ pub trait FsFile: Debug + Send + Sync + 'static {
     }
 
     /// Unlocks a range of bytes.
-    ///
-    /// # Errors
-    /// The error of the operating system.
     fn unlock(&self, start: Bound<u64>, end: Bound<u64>) -> io::Result<()> {
         let _ = (start, end);
         Ok(())

@@ -4,6 +4,9 @@
 //! ([`record`]). Each request reads from one [`Snapshot`], so its response is consistent. Changes go through
 //! [`Store::write`]: the writer thread runs the rule inside the current transaction, undoes all of it if it
 //! fails, and returns once it is on disk.
+//!
+//! Whatever reads or writes the file, here and in the rules, fails with 503 if the disk does and with 500 if the file
+//! is damaged. The documentation of functions mentions only other errors.
 
 mod backup;
 mod bounded_read;

@@ -29,9 +29,6 @@ impl WriteTx<'_> {
     }
 
     /// Rotates every subkey of the signing secret except the one for key tags, and returns the new secret.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read or written.
     pub fn renew_secret(&mut self, rng: &mut SeededRng) -> Result<SigningSecret> {
         let secret = stored_secret(self)?.renewed(rng);
         self.put_secret(&secret)?;

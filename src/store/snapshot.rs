@@ -77,9 +77,6 @@ impl Snapshot {
     }
 
     /// Returns the number of values in `table` without a walk.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn len(&self, table: Table) -> Result<u64> {
         self.table(table)?.len().map_err(storage_error)
     }

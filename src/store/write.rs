@@ -168,9 +168,6 @@ impl<'t> WriteTx<'t> {
     }
 
     /// Deletes the record under `key` and returns it, if it exists.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read or written.
     pub fn remove<R: Record>(&mut self, key: &R::Key) -> Result<Option<R>> {
         let key = key.encoded();
         let Some(before) = self.get_raw(R::TABLE, &key)? else {
@@ -186,9 +183,6 @@ impl<'t> WriteTx<'t> {
     }
 
     /// Deletes the first `limit` records whose primary key begins with `prefix`, and returns how many it deleted.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read or written.
     pub fn remove_some<R: Record>(&mut self, prefix: &impl Key, limit: usize) -> Result<usize> {
         let mut keys = Vec::new();
         let window = Window { offset: 0, limit, order: Order::Ascending };
@@ -203,9 +197,6 @@ impl<'t> WriteTx<'t> {
     }
 
     /// Deletes the first `limit` records whose key in `index` begins with `prefix`, and returns how many it deleted.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read or written.
     pub fn remove_indexed<R: Record, K: Key>(
         &mut self,
         index: &Index<R, K>,
@@ -220,9 +211,6 @@ impl<'t> WriteTx<'t> {
     }
 
     /// Returns the next number of the sequence of `table`. The first is 1.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read or written.
     pub fn next_number(&mut self, table: Table) -> Result<u64> {
         let key = table.name().to_owned().encoded();
         let number = read_number(self, Table::Sequences, &key)? + 1;
@@ -286,9 +274,6 @@ impl<'t> WriteTx<'t> {
     }
 
     /// Returns the version that the record under `key` had before this write, or 0 if it did not exist.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn version_before<R: Record>(&self, key: &R::Key) -> Result<u64> {
         let encoded = key.encoded();
         let known = |change: &&Change| change.table == R::TABLE && change.key == encoded;

@@ -110,9 +110,6 @@ pub fn body_of_one(
 }
 
 /// Renders the rules on all dashboards of a project with the caller's own access, in the same order.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn body_of_all(tx: &impl Tx, tenant: &InProject) -> Result<Vec<u8>> {
     let can_edit = tenant.member.level.is_admin();
     let on_all = rules::level_on_all(tx, tenant)?;

@@ -52,9 +52,6 @@ pub(super) fn level(tx: &impl Tx, tenant: &InProject) -> Result<GrantLevel> {
 
 /// Renders the rules on a project, ordered by user, with the caller's own access. Leaves out rules on
 /// inactive users, as the list of members does.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn body(tx: &impl Tx, tenant: &InProject) -> Result<Vec<u8>> {
     let level = level(tx, tenant)?;
     let private = tenant.project.access_control;

@@ -76,9 +76,6 @@ pub struct CallerRules {
 
 impl CallerRules {
     /// Reads all rules of the project that apply to the caller.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn of(tx: &impl Tx, tenant: &InProject) -> Result<Self> {
         let mut ruling = Self::default();
         let project = tenant.project.id;
@@ -123,9 +120,6 @@ impl CallerRules {
 }
 
 /// Returns the level that rules give the caller on one dashboard; `None` if no rule applies.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn level_on(
     tx: &impl Tx,
     tenant: &InProject,
@@ -148,9 +142,6 @@ pub fn level_on(
 
 /// Returns the level that rules give the caller on all dashboards of the project; `None` if no rule
 /// applies.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn level_on_all(tx: &impl Tx, tenant: &InProject) -> Result<Option<AccessLevel>> {
     for user in [Some(tenant.member.user), None] {
         if let Some(rule) = tx.meta::<AccessRule>(&(tenant.project.id, None, user))? {
@@ -162,17 +153,11 @@ pub fn level_on_all(tx: &impl Tx, tenant: &InProject) -> Result<Option<AccessLev
 
 /// Returns the level that a rule gives everyone on all dashboards of the project; `None` without such a
 /// rule.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn default_of_all(tx: &impl Tx, project: ProjectId) -> Result<Option<AccessLevel>> {
     Ok(tx.meta::<AccessRule>(&(project, None, None))?.map(|rule| rule.level))
 }
 
 /// Creates a rule or sets its level. A rule that already has this level does not change.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub fn set(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,

@@ -63,9 +63,6 @@ impl Filter {
 
 /// Returns the number of entries that match `filter` and are visible to the caller, and those in `window` as the items
 /// of a JSON array. `caller` is the user that `@me` names.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn list(
     tx: &impl Tx,
     visibility: &Visibility,

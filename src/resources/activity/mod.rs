@@ -185,9 +185,6 @@ impl_record!(Entry {
 
 /// Records what the transaction has changed so far. Writes no entry if nothing that changed can be logged, and several
 /// entries if it changed several objects of one type. `user` made the change; `None` for the operator.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub fn record(
     tx: &mut WriteTx<'_>,
     user: Option<&users::Meta>,

@@ -18,9 +18,6 @@ type EntryKey = <Entry as Record>::Key;
 
 /// Returns the keys of entries older than `cutoff`, in all organizations. Returns at most as many keys as one
 /// transaction deletes.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn find_expired(tx: &impl Tx, cutoff: Timestamp) -> Result<Vec<EntryKey>> {
     let mut keys: Vec<EntryKey> = Vec::new();
     let mut from = (NO_ORGANIZATION, Timestamp::MIN);
@@ -57,9 +54,6 @@ fn organization_from(
 }
 
 /// Deletes the entries with these keys.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub fn delete(tx: &mut WriteTx<'_>, keys: &[EntryKey]) -> Result<()> {
     keys.iter().try_for_each(|key| tx.remove::<Entry>(key).map(drop))
 }

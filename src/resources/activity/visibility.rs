@@ -65,9 +65,6 @@ impl Visibility {
     /// Returns what a member may read of the organization's log. Admins and owners may read all of it. Other members
     /// may not read entries of projects that they cannot see or that were deleted, of keys, or of dashboards that
     /// access controls hide from them.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn of_organization(tx: &impl Tx, member: &Membership) -> Result<Self> {
         let log = LogScope::Organization(member.organization);
         if can_read_all(member) {
@@ -85,9 +82,6 @@ impl Visibility {
     }
 
     /// Returns what a member may read of a project's log, by the same rules.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn of_project(tx: &impl Tx, tenant: &InProject) -> Result<Self> {
         let project = tenant.project.id;
         let log = LogScope::Project(tenant.project.organization, project);

@@ -61,9 +61,6 @@ pub fn body_with(tx: &impl Tx, id: ApiKeyId, value: Option<&str>) -> Result<Vers
 }
 
 /// Returns all keys of a user, newest first, as a JSON array. [`issue`](super::issue) limits their number.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn list(tx: &impl Tx, user: UserId) -> Result<Vec<u8>> {
     let mut keys: Vec<ApiKey> = Vec::new();
     tx.walk(&BY_USER, &user, Window::all(Order::Ascending), |row| {

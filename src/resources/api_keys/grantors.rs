@@ -32,9 +32,6 @@ impl_record!(Grantors {
 });
 
 /// Records that a key with these permissions created a value of the key `id`.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub(super) fn record(tx: &mut WriteTx<'_>, id: ApiKeyId, grantor: &KeyPermissions) -> Result<()> {
     let retired = tx.meta::<Grantors>(&id)?.map(|makers| makers.current);
     tx.put(&Grantors { key: id, current: grantor.clone(), retired })

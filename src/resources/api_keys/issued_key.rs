@@ -17,9 +17,6 @@ pub struct IssuedKey {
 
 impl IssuedKey {
     /// Creates a key with a random secret and hashes the secret.
-    ///
-    /// # Errors
-    /// 500 if Argon2 fails, which it does not for secrets of this crate.
     pub fn generate(
         tags: &TagKey,
         hasher: &KeyHasher,

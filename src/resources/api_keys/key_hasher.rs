@@ -31,9 +31,6 @@ impl KeyHasher {
     }
 
     /// Returns the PHC string of `secret` with this salt and the default parameters.
-    ///
-    /// # Errors
-    /// 500 if Argon2 fails, which it does not for secrets of this crate.
     pub fn hash(&self, secret: &PresentedSecret, salt: &[u8; 16]) -> Result<String> {
         let params = Params::default();
         let mut output = [0; Params::DEFAULT_OUTPUT_LEN];

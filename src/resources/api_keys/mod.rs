@@ -181,9 +181,6 @@ pub fn remove(tx: &mut WriteTx<'_>, id: ApiKeyId) -> Result<()> {
 }
 
 /// Deletes all keys of a user.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub fn remove_all(tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
     for id in tx.keys(&BY_USER, &user, usize::MAX)? {
         remove(tx, id)?;
@@ -195,17 +192,11 @@ pub fn remove_all(tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
 pub const USE_RECORD_INTERVAL: i64 = 3600;
 
 /// Returns the last recorded use of a key.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn last_used_at(tx: &impl Tx, id: ApiKeyId) -> Result<Option<Timestamp>> {
     Ok(tx.meta::<ApiKeyUse>(&id)?.map(|used| used.last_used_at))
 }
 
 /// Records the use of a key, unless a use was recorded within the last hour or the key was deleted.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub fn record_use(tx: &mut WriteTx<'_>, id: ApiKeyId, now: Timestamp) -> Result<()> {
     let recent =
         last_used_at(tx, id)?.is_some_and(|moment| now < moment.plus_seconds(USE_RECORD_INTERVAL));

@@ -142,9 +142,6 @@ impl KeyPermissions {
 }
 
 /// Returns the first way in which `one` has more access than `other`, or `None` if it is within `other`.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub(super) fn exceeds(
     tx: &impl Tx,
     one: &KeyPermissions,

@@ -54,9 +54,6 @@ impl_record!(Verifiers {
 
 /// Returns the stored hash of the secret with this digest, or `None` if the key has no such secret. It does not check
 /// whether the secret or its grace period has expired.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn find_hash(tx: &impl Tx, key: Meta, digest: &SecretDigest) -> Result<Option<String>> {
     let Some(known) = tx.meta::<Verifiers>(&key.id)? else { return Ok(None) };
     if known.current.matches(digest) {
@@ -68,9 +65,6 @@ pub fn find_hash(tx: &impl Tx, key: Meta, digest: &SecretDigest) -> Result<Optio
 
 /// Returns the key as the secret with this hash may use it, or `None` if the key no longer has that secret. For the
 /// previous secret, the key expires with the grace period at the latest.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn key_for_secret(tx: &impl Tx, key: Meta, hash: &str) -> Result<Option<Meta>> {
     if key.hash == hash {
         return Ok(Some(key));
@@ -83,9 +77,6 @@ pub fn key_for_secret(tx: &impl Tx, key: Meta, hash: &str) -> Result<Option<Meta
 }
 
 /// Returns whether the grace period of the previous secret still runs.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub(super) fn is_in_grace(tx: &impl Tx, id: ApiKeyId, now: Timestamp) -> Result<bool> {
     let retired = tx.meta::<Verifiers>(&id)?.and_then(|known| known.retired);
     Ok(retired.is_some_and(|retired| now < retired.ends_at))

@@ -268,9 +268,6 @@ pub fn delete(tx: &mut WriteTx<'_>, of: ExportKey) -> Result<()> {
 
 /// Lists the exports of a project, newest first. Returns the total and the items in `window` as the items of a JSON
 /// array.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn list_in_project(tx: &impl Tx, project: ProjectId, window: Window) -> Result<(u64, Vec<u8>)> {
     let count = tx.count::<BatchExport>(&project)?;
     let mut items = JsonItems::default();
@@ -281,9 +278,6 @@ pub fn list_in_project(tx: &impl Tx, project: ProjectId, window: Window) -> Resu
 }
 
 /// Returns those of `projects` that have exports.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn with_exports(
     tx: &impl Tx,
     projects: impl IntoIterator<Item = ProjectId>,
@@ -299,9 +293,6 @@ pub fn with_exports(
 
 /// Lists the exports of all projects of an organization except the `hidden` ones. Returns the same as
 /// [`list_in_project`].
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn list_in_organization(
     tx: &impl Tx,
     organization: OrganizationId,

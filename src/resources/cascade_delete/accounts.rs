@@ -14,9 +14,6 @@ const MEMBERSHIPS_PER_BATCH: usize = 20;
 
 /// Returns whether it takes more than one transaction to delete an account's memberships and permissions before its new
 /// owner can join `organization`.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn needs_batches(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<bool> {
     let memberships = tx.keys(&members::BY_USER, &user, MEMBERSHIPS_PER_BATCH + 1)?.len();
     Ok(memberships > MEMBERSHIPS_PER_BATCH
@@ -30,9 +27,6 @@ pub fn needs_batches(tx: &impl Tx, organization: OrganizationId, user: UserId) -
 /// Permissions in `organization`, which the new owner joins, are deleted here, in several calls if necessary.
 /// Permissions in other organizations are deleted in the background. An organization without any other member is
 /// deleted.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub fn delete_account_data(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,

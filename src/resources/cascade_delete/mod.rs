@@ -63,9 +63,6 @@ pub fn delete_organization(tx: &mut WriteTx<'_>, organization: OrganizationId) -
 
 /// Returns the deleted projects of an organization whose records are not all deleted yet. Lists over all projects of an
 /// organization must leave their records out.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn pending_projects(tx: &impl Tx, organization: OrganizationId) -> Result<Vec<ProjectId>> {
     let mut removed = Vec::new();
     tx.scan::<PendingDeletion, _>(&organization, Window::all(Order::Ascending), |row| {
@@ -81,17 +78,11 @@ pub fn pending_projects(tx: &impl Tx, organization: OrganizationId) -> Result<Ve
 ///
 /// The deletions run from the end of the table: removed members, then projects, then the organization. The records of
 /// projects must be deleted before the members that they refer to.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub fn delete_batch(tx: &mut WriteTx<'_>) -> Result<bool> {
     delete_up_to(tx, DELETE_BATCH)
 }
 
 /// Deletes like [`delete_batch`], but at most `limit` records that are not projects.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub fn delete_up_to(tx: &mut WriteTx<'_>, limit: usize) -> Result<bool> {
     let mut next = None;
     let last = Window { offset: 0, limit: 1, order: Order::Descending };

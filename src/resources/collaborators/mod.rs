@@ -203,18 +203,12 @@ pub fn delete(
 }
 
 /// Returns the caller's level as a collaborator of a dashboard; `None` if the caller is not one.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn level(tx: &impl Tx, tenant: &InProject, dashboard: DashboardId) -> Result<Option<i64>> {
     let key = (tenant.project.id, dashboard, tenant.member.user);
     Ok(tx.meta::<Collaborator>(&key)?.map(|row| row.level))
 }
 
 /// Returns the caller's level on each dashboard of the project on which the caller is a collaborator.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn levels(tx: &impl Tx, tenant: &InProject) -> Result<HashMap<DashboardId, i64>> {
     let mine = (tenant.member.organization, tenant.member.user, tenant.project.id);
     let mut levels = HashMap::new();
@@ -231,9 +225,6 @@ fn is_listed(tx: &impl Tx, row: &Collaborator) -> Result<bool> {
 }
 
 /// Renders the collaborators of a dashboard as a JSON array, ordered by user.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn list(tx: &impl Tx, tenant: &InProject, dashboard: DashboardId) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     let of_dashboard = (tenant.project.id, dashboard);

@@ -18,9 +18,6 @@ pub(super) fn require_can_create(tx: &impl Tx, tenant: &InProject) -> Result<()>
 }
 
 /// Returns a new dashboard of the caller with default fields. Does not store it.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub(super) fn blank(
     tx: &mut WriteTx<'_>,
     caller: &Caller,

@@ -21,9 +21,6 @@ pub(super) fn source(tx: &impl Tx, tenant: &InProject, id: DashboardId) -> Resul
 
 /// Starts a copy: sets the creation mode and the source, and copies filters and variables unless the
 /// request sends `filters`. As in PostHog, all other fields come from the request or are defaults.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub(super) fn begin(
     tx: &impl Tx,
     source: &Meta,

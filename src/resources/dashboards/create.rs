@@ -29,9 +29,6 @@ impl Source {
 }
 
 /// Returns the approximate size of the response in bytes if the request copies a large dashboard.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn large_copy(
     tx: &impl Tx,
     tenant: &InProject,

@@ -41,9 +41,6 @@ impl_record!(Deletion {
 
 /// Deletes the tiles of a dashboard, records the deletion, and clears the project's `primary_dashboard` if
 /// it was this one. With `with_insights`, also deletes the insights that no other dashboard shows.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub(super) fn delete(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
@@ -64,9 +61,6 @@ pub(super) fn delete(
 }
 
 /// Restores all tiles of a dashboard with their insights, and removes the record of its deletion.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub(super) fn restore(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,

@@ -154,9 +154,6 @@ pub struct NewInsight {
 }
 
 /// Creates an insight of the caller.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub fn create(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
@@ -266,9 +263,6 @@ pub(super) type TileKey = (ProjectId, DashboardId, TileId);
 
 /// Returns the JSON of an insight on a tile. `rights` are the caller's rights on the dashboard of that tile, and
 /// `live` the tiles that the JSON lists.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub(super) fn body<'a>(
     tx: &impl Tx,
     row: &Row<'a, Insight>,

@@ -182,9 +182,6 @@ impl_record!(Details {
 
 impl Meta {
     /// Returns what the caller may do with the dashboard.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn rights(&self, tx: &impl Tx, tenant: &InProject) -> Result<DashboardRights> {
         let restricted = self.restriction_level > levels::EVERYONE_EDITS;
         let collaborator =
@@ -248,9 +245,6 @@ fn get_live_record(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<
 }
 
 /// Returns whether the project has a live dashboard with this ID.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn is_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<bool> {
     Ok(tx.meta::<Dashboard>(&(project, id))?.is_some_and(|meta| !meta.deleted))
 }

@@ -72,9 +72,6 @@ impl_record!(Text {
 });
 
 /// Creates a text of the caller.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub fn create(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
@@ -138,9 +135,6 @@ pub fn copy(
 }
 
 /// Returns the JSON of a text.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub(super) fn body<'a>(
     tx: &impl Tx,
     row: &Row<'a, Text>,

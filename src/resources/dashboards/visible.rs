@@ -22,9 +22,6 @@ pub(super) struct VisibleDashboards<'p> {
 impl<'p> VisibleDashboards<'p> {
     /// Starts an empty cache for a caller in a project. Admins, and all members of a project without access
     /// rules, see every dashboard.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub(super) fn of(tx: &impl Tx, tenant: &'p InProject) -> Result<Self> {
         let all =
             tenant.member.level.is_admin() || tx.count::<AccessRule>(&tenant.project.id)? == 0;
@@ -37,9 +34,6 @@ impl<'p> VisibleDashboards<'p> {
     }
 
     /// Returns whether the caller may see this dashboard.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub(super) fn shows(&mut self, tx: &impl Tx, id: DashboardId) -> Result<bool> {
         if self.all {
             return Ok(true);

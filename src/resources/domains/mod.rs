@@ -210,9 +210,6 @@ pub fn verify(
 }
 
 /// Returns the organization that verified the domain of an address, or the nearest parent domain.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn owner_of(tx: &impl Tx, email: &str) -> Result<Option<OrganizationId>> {
     let mut name = email.rsplit_once('@').map(|(_, domain)| domain.to_lowercase());
     while let Some(domain) = name {
@@ -229,9 +226,6 @@ pub fn owner_of(tx: &impl Tx, email: &str) -> Result<Option<OrganizationId>> {
 
 /// Lists the domains of an organization by name. Returns the total and the items in `window` as the items of a JSON
 /// array.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn list(tx: &impl Tx, organization: OrganizationId, window: Window) -> Result<(u64, Vec<u8>)> {
     let count = tx.count::<Domain>(&organization)?;
     let mut items = JsonItems::default();

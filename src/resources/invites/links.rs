@@ -45,18 +45,12 @@ impl Keys {
 
 impl InviteLinks {
     /// Creates links that begin with `base`, a scheme and a host.
-    ///
-    /// # Errors
-    /// Never in practice: the subkeys have the required length.
     pub fn new(base: &str, secret: &SigningSecret) -> Result<Self> {
         let keys = Arc::new(ArcSwap::from_pointee(Keys::new(secret)?));
         Ok(Self { base: base.trim_end_matches('/').to_owned(), keys })
     }
 
     /// Replaces the keys. Tokens of earlier links become invalid.
-    ///
-    /// # Errors
-    /// Never in practice: the subkeys have the required length.
     pub fn renew(&self, secret: &SigningSecret) -> Result<()> {
         self.keys.store(Arc::new(Keys::new(secret)?));
         Ok(())

@@ -276,9 +276,6 @@ pub fn delete(tx: &mut WriteTx<'_>, organization: OrganizationId, id: InviteId) 
 }
 
 /// Deletes the invite for an address and its unsent mail. Returns the invite.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub fn take(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
@@ -294,9 +291,6 @@ pub fn take(
 /// Returns the invite with this id in any organization, if it is valid. An invite becomes invalid when its organization
 /// is deleted, or when its creator is no longer a member or may no longer grant what it grants. Otherwise a removed
 /// member could rejoin with an invite of their own.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn find_by_id(tx: &impl Tx, id: InviteId) -> Result<Option<Invite>> {
     let Some(key) = tx.lookup(&BY_ID, &id)? else { return Ok(None) };
     if !tx.exists::<Organization>(&key.0)? {
@@ -320,9 +314,6 @@ fn is_valid(tx: &impl Tx, invite: &Invite) -> Result<bool> {
 
 /// Lists the invites of the caller's organization. Returns the total and the items in `window` as the items of a JSON
 /// array, without projects that the caller may not see.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn list(
     tx: &impl Tx,
     caller: &Membership,

@@ -172,9 +172,6 @@ pub(super) fn require_grantable(
 }
 
 /// Returns the access to projects that the member may see.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub(super) fn visible_to(
     tx: &impl Tx,
     member: &Membership,
@@ -190,9 +187,6 @@ pub(super) fn visible_to(
 }
 
 /// Returns whether the creator of an invite may still grant all of this access. Ignores deleted projects.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub(super) fn can_still_grant(
     tx: &impl Tx,
     inviter: &Membership,
@@ -212,9 +206,6 @@ pub(super) fn can_still_grant(
 }
 
 /// Returns the access that the caller may grant, with each level reduced to the caller's own.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub(super) fn limit_to_grantable(
     tx: &impl Tx,
     caller: &Membership,

@@ -44,9 +44,6 @@ pub(super) struct MemberReader {
 
 impl MemberReader {
     /// Returns the JSON of a member.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub(super) fn body(&mut self, tx: &impl Tx, member: &Membership) -> Result<MemberBody> {
         let origin = tx.meta::<MembershipOrigin>(&(member.organization, member.user))?;
         let inviter = origin.and_then(|origin| origin.invited_by);

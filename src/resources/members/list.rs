@@ -55,9 +55,6 @@ fn matches_search(tx: &impl Tx, member: &Membership, search: &str) -> Result<boo
 
 /// Lists the members of an organization that match `filter`. Returns the total and the items in `window` as the items
 /// of a JSON array.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn list(
     tx: &impl Tx,
     organization: OrganizationId,

@@ -150,9 +150,6 @@ pub fn create(
 }
 
 /// Returns the membership of a user in an organization.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn find(
     tx: &impl Tx,
     organization: OrganizationId,
@@ -162,9 +159,6 @@ pub fn find(
 }
 
 /// Returns the membership of a user in an organization, if lists show it.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn find_listed(
     tx: &impl Tx,
     organization: OrganizationId,
@@ -175,9 +169,6 @@ pub fn find_listed(
 
 /// Returns the membership with this id in an organization, if lists show it. No index exists, so this scans the
 /// memberships of the organization.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn find_by_id(
     tx: &impl Tx,
     organization: OrganizationId,
@@ -232,9 +223,6 @@ pub fn remove(tx: &mut WriteTx<'_>, caller: &Membership, user: UserId) -> Result
 }
 
 /// Shows a user's memberships in lists if the user is active and not a bot, and hides them otherwise.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub fn set_listed(tx: &mut WriteTx<'_>, user: &User) -> Result<()> {
     for key in tx.keys(&BY_USER, &user.meta.id, usize::MAX)? {
         let mut member: Membership = tx.get(&key)?;
@@ -295,9 +283,6 @@ pub fn body(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<
 }
 
 /// Returns the memberships of a user, oldest organization first, without deleted organizations.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn organizations_of(tx: &impl Tx, user: UserId) -> Result<Vec<Membership>> {
     let mut memberships = Vec::new();
     let all = Window::all(Order::Ascending);
@@ -312,9 +297,6 @@ pub fn organizations_of(tx: &impl Tx, user: UserId) -> Result<Vec<Membership>> {
 
 /// Returns the organization that `@current` refers to: the one that the user chose, if it exists and the user is a
 /// member of it, or else the user's oldest organization.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn current_organization(tx: &impl Tx, user: &users::Meta) -> Result<Option<OrganizationId>> {
     if let Some(chosen) = user.current_organization
         && find(tx, chosen, user.id)?.is_some()

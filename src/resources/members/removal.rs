@@ -8,9 +8,6 @@ use crate::store::{Order, Record, Tx, Window, WriteTx};
 use super::{Membership, MembershipOrigin};
 
 /// Deletes a membership and its origin. Marks the member's permissions for deletion in later transactions.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub fn delete(tx: &mut WriteTx<'_>, organization: OrganizationId, user: UserId) -> Result<()> {
     let key = (organization, user);
     tx.remove::<Membership>(&key)?;
@@ -19,9 +16,6 @@ pub fn delete(tx: &mut WriteTx<'_>, organization: OrganizationId, user: UserId) 
 }
 
 /// Returns whether permissions of a former member are still being deleted.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn is_pending_deletion(
     tx: &impl Tx,
     organization: OrganizationId,
@@ -43,9 +37,6 @@ pub(super) fn require_deletion_complete(
 }
 
 /// Returns whether the organization has no other member, including members that lists do not show.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn is_last_member(tx: &impl Tx, member: &Membership) -> Result<bool> {
     let (mut members, two) = (0, Window { offset: 0, limit: 2, order: Order::Ascending });
     tx.scan::<Membership, _>(&member.organization, two, |_| {

@@ -106,9 +106,6 @@ input! {
 }
 
 /// Creates an organization. The caller must add its first member and project in the same transaction.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub fn create(
     tx: &mut WriteTx<'_>,
     new: &NewOrganization,

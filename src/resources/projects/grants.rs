@@ -81,18 +81,12 @@ impl_record!(Grant {
 });
 
 /// Returns the level of a user's grant on a project; `None` if there is no grant, or it gives no access.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn find(tx: &impl Tx, project: &Meta, user: UserId) -> Result<Option<GrantLevel>> {
     let grant = tx.meta::<Grant>(&(project.organization, project.id, user))?;
     Ok(grant.map(|grant| grant.level).filter(|level| *level > GrantLevel::None))
 }
 
 /// Returns the projects to which a member has access by a grant.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn of_member(
     tx: &impl Tx,
     organization: OrganizationId,
@@ -109,9 +103,6 @@ pub fn of_member(
 }
 
 /// Creates a grant or sets its level. A grant that already has this level does not change.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub fn set(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
@@ -131,9 +122,6 @@ pub fn set(
 
 /// Applies the grant of an accepted invite. Never lowers a level, and does nothing if the project no longer
 /// exists.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub fn raise(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,

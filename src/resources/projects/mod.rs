@@ -231,9 +231,6 @@ fn require_may_restrict(caller: &Membership, fields: &ProjectFields) -> Result<(
 }
 
 /// Returns the project with this ID, in any organization.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn find_by_id(tx: &impl Tx, id: ProjectId) -> Result<Option<Meta>> {
     match tx.lookup(&BY_ID, &id)? {
         Some(key) => tx.meta::<Project>(&key),

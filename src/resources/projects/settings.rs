@@ -164,9 +164,6 @@ const MAX_MEMBERS_SCANNED: usize = 100;
 
 /// Returns the default filters that leave out the team's own traffic: as in PostHog, users with the
 /// company's e-mail domain, and events from localhost.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub(super) fn default_test_account_filters(
     tx: &impl Tx,
     organization: OrganizationId,

@@ -14,9 +14,6 @@ use crate::store::{Order, Tx, Window};
 use super::{Fields, Meta, PRIVATE_PROJECTS, Project, grants};
 
 /// Returns whether a member may see a project.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn is_visible(tx: &impl Tx, member: &Membership, project: &Meta) -> Result<bool> {
     Ok(!project.access_control
         || member.level.is_admin()
@@ -24,9 +21,6 @@ pub fn is_visible(tx: &impl Tx, member: &Membership, project: &Meta) -> Result<b
 }
 
 /// Returns the private projects of an organization that a member may not see.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn hidden_projects(tx: &impl Tx, member: &Membership) -> Result<HashSet<ProjectId>> {
     if member.level.is_admin() {
         return Ok(HashSet::new());
@@ -41,9 +35,6 @@ pub fn hidden_projects(tx: &impl Tx, member: &Membership) -> Result<HashSet<Proj
 /// those projects.
 ///
 /// Returns their total count, and passes the summary JSON of those in `window` to `show`.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn list(
     tx: &impl Tx,
     member: &Membership,
@@ -93,9 +84,6 @@ fn list_named(
 
 /// Returns the projects that a user with these memberships may see, ordered by ID. If `only` is set,
 /// returns only those projects.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn list_visible(
     tx: &impl Tx,
     memberships: &[Membership],
@@ -116,9 +104,6 @@ pub fn list_visible(
 /// the first project of the current organization that they may see.
 ///
 /// With a key that is limited to projects, it is one of these.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn current_project(
     tx: &impl Tx,
     user: &users::Meta,

@@ -153,9 +153,6 @@ pub struct SharedText {
 
 impl SharedFields {
     /// Reads the public fields of a dashboard; `None` if it does not exist or is deleted.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn find(tx: &impl Tx, key: SharingKey) -> Result<Option<Self>> {
         let found: Option<Dashboard> = tx.find(&key)?;
         let Some(Dashboard { fields, .. }) = found.filter(|it| !it.meta.deleted) else {
@@ -168,9 +165,6 @@ impl SharedFields {
     }
 
     /// Renders the public JSON, with tiles.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn json(self, tx: &impl Tx, key: SharingKey) -> Result<Vec<u8>> {
         let Self { id, name, description, tags, filters, variables, created_at } = self;
         let tiles = WrittenBy(&mut |out| write_tiles(tx, key, out));

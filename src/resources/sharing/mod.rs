@@ -145,9 +145,6 @@ pub fn update(
 }
 
 /// Replaces the token, and returns whether the public page is enabled. The old token expires after 5 minutes.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub fn rotate(
     tx: &mut WriteTx<'_>,
     tokens: &SharingTokens,
@@ -168,9 +165,6 @@ pub fn rotate(
 ///
 /// Skips pages of deleted projects: they no longer open, and a background task deletes
 /// them.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub fn rotate_all(tx: &mut WriteTx<'_>, tokens: &SharingTokens) -> Result<Vec<SharingKey>> {
     let mut open = Vec::new();
     tx.scan::<Sharing, _>(&(), Window::all(Order::Ascending), |row| {
@@ -207,9 +201,6 @@ impl Meta {
 
 /// Returns the dashboard whose public page a token opens. Returns `None` if the project or organization was
 /// deleted, even if the page's record still exists.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn find_open(
     tx: &impl Tx,
     tokens: &SharingTokens,
@@ -231,9 +222,6 @@ pub fn find_open(
 ///
 /// While the page is disabled, only a caller who may share the dashboard, with a key that allows it, gets
 /// the token. Any other caller could keep the token until the page is enabled.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn body(
     tx: &impl Tx,
     tokens: &SharingTokens,

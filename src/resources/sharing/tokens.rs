@@ -27,17 +27,11 @@ pub struct SharingTokens(Arc<ArcSwap<Hmac<Sha256>>>);
 
 impl SharingTokens {
     /// Derives the subkey for tokens from the signing secret.
-    ///
-    /// # Errors
-    /// None in practice: the subkey has a valid length.
     pub fn new(secret: &SigningSecret) -> Result<Self> {
         Ok(Self(Arc::new(ArcSwap::from_pointee(key(secret)?))))
     }
 
     /// Replaces the subkey with that of a new signing secret.
-    ///
-    /// # Errors
-    /// None in practice: the subkey has a valid length.
     pub fn renew(&self, secret: &SigningSecret) -> Result<()> {
         self.0.store(Arc::new(key(secret)?));
         Ok(())

@@ -31,9 +31,6 @@ impl_record!(UnverifiedAccount {
 });
 
 /// Returns how the account was created, if a link created it and its address was never proven.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn find_unproven(tx: &impl Tx, user: UserId) -> Result<Option<UnverifiedAccount>> {
     tx.meta::<UnverifiedAccount>(&user)
 }

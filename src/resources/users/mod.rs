@@ -220,26 +220,17 @@ pub fn set_current_tenant(
 }
 
 /// Returns the user as the owner that stored bytes count towards.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn owner_of(tx: &impl Tx, id: UserId) -> Result<Option<Owner>> {
     Ok(tx.meta::<User>(&id)?.map(|meta| Owner::Requester(meta.uuid.0)))
 }
 
 /// Returns the address of a user; `None` without a user, or if the user does not exist.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn find_email(tx: &impl Tx, id: Option<UserId>) -> Result<Option<String>> {
     let user = id.map_or(Ok(None), |id| tx.find::<User>(&id))?;
     Ok(user.map(|user| user.fields.email))
 }
 
 /// Returns the user with this address, ignoring case.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn find_by_email(tx: &impl Tx, email: &str) -> Result<Option<User>> {
     match tx.lookup(&BY_EMAIL, &email.to_lowercase())? {
         Some(id) => tx.find(&id),
@@ -261,9 +252,6 @@ pub struct EmbeddedUser(Option<Rc<[u8]>>);
 
 impl EmbeddedUser {
     /// Reads the JSON of a user. Null if there is no user.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn find(tx: &impl Tx, user: Option<UserId>) -> Result<Self> {
         match user {
             Some(id) => tx.view::<User, _>(&id, |row| Ok(Rc::from(row.fields))).map(Self),
@@ -287,9 +275,6 @@ pub struct EmbeddedUsers {
 
 impl EmbeddedUsers {
     /// Returns the JSON of a user. Null if there is no user.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn find(&mut self, tx: &impl Tx, user: Option<UserId>) -> Result<EmbeddedUser> {
         match &self.last {
             Some((known, json)) if *known == user => Ok(json.clone()),

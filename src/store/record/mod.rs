@@ -65,9 +65,6 @@ pub trait Record: Sized + 'static {
     ///
     /// The owner must not change while the record exists. `tx` must contain the records that this record
     /// refers to.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     fn owner(&self, tx: &impl Tx) -> Result<Option<Owner>>;
     /// Returns the records that must exist for this record to be valid. `check` verifies them.
     fn references(&self) -> Vec<Reference> {
@@ -255,18 +252,12 @@ impl<'a, R: Record> Row<'a, R> {
     /// Returns the size of [`fields`](Self::fields) without the defaults of the members in
     /// [`Record::ADDED`]. It does not change when a record of an older layout is completed or stored again,
     /// so a [`Sum`] stays valid.
-    ///
-    /// # Errors
-    /// 500 when a default cannot be serialized, which none of this crate causes.
     pub fn base_size(&self) -> Result<u64> {
         Ok(self.fields.len().saturating_sub(layout::added_size::<R>()?) as u64)
     }
 }
 
 /// Returns the payload of `record` at `version`.
-///
-/// # Errors
-/// 500 when a part cannot be serialized, which no record of this crate causes.
 pub(super) fn payload<R: Record>(version: u64, record: &R) -> Result<Vec<u8>> {
     let (meta, fields) = record.parts();
     let mut out = begin_payload(version, R::ADDED.len(), &meta_bytes(meta)?)?;

@@ -31,9 +31,6 @@ pub trait Tx: Raw {
     }
 
     /// Returns the record under `key`, if it exists.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     fn find<R: Record>(&self, key: &R::Key) -> Result<Option<R>> {
         self.view(key, |row: Row<'_, R>| row.into_record())
     }
@@ -47,34 +44,22 @@ pub trait Tx: Raw {
     }
 
     /// Returns the metadata of the record under `key`, if it exists. Cheaper than reading the whole record.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     fn meta<R: Record>(&self, key: &R::Key) -> Result<Option<R::Meta>> {
         self.view::<R, _>(key, |row| Ok(row.meta))
     }
 
     /// Whether a record exists under `key`.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     fn exists<R: Record>(&self, key: &R::Key) -> Result<bool> {
         Ok(self.view::<R, _>(key, |_| Ok(()))?.is_some())
     }
 
     /// Returns the version of the record under `key`, or 0 if it does not exist. The version grows with each change of
     /// the record and of its dependents ([`WriteTx::bump_version`](crate::store::WriteTx::bump_version)).
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     fn version<R: Record>(&self, key: &R::Key) -> Result<u64> {
         Ok(self.view::<R, _>(key, |row| Ok(row.version))?.unwrap_or(0))
     }
 
     /// Returns the primary key that a unique index holds under `key`.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     fn lookup<R: Record, K: Key>(&self, index: &Index<R, K>, key: &K) -> Result<Option<R::Key>> {
         let mut found = None;
         self.raw_get(index.table(), &key.encoded(), &mut |entry| {
@@ -276,9 +261,6 @@ pub trait Tx: Raw {
     }
 
     /// Returns at most `limit` primary keys that an index holds under `prefix`, in ascending order.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     fn keys<R: Record, K: Key, P: Key>(
         &self,
         index: &Index<R, K>,
@@ -298,17 +280,11 @@ pub trait Tx: Raw {
     }
 
     /// Returns how many records of type `R` a tenant has, from the maintained count.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     fn count<R: Record>(&self, tenant: &impl Key) -> Result<u64> {
         read_number(self, Table::Counts, &count_key(R::TABLE, &tenant.encoded()))
     }
 
     /// Returns the payload under `key` of any table, unparsed.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     fn get_raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let mut found = None;
         self.raw_get(table, key, &mut |payload| {

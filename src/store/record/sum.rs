@@ -34,9 +34,6 @@ impl<R: Record> Sum<R> {
     }
 
     /// Returns the sum of a tenant.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn read(&self, tx: &impl Tx, tenant: &impl Key) -> Result<u64> {
         read_number(tx, Table::Counts, &self.key(&tenant.encoded()))
     }

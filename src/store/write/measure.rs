@@ -34,9 +34,6 @@ impl WriteTx<'_> {
     }
 
     /// Returns the counts of records of type `R` that this write raised: each tenant's key and the new count.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn raised_counts<R: Record>(&self) -> Result<Vec<(Vec<u8>, u64)>> {
         let prefix = record::count_key(R::TABLE, &[]);
         let mut raised = Vec::new();
@@ -56,9 +53,6 @@ impl WriteTx<'_> {
     ///
     /// Call this before keeping the write. If a sum cannot be read, no sum is changed, and the caller must
     /// undo the write.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub(in crate::store) fn settle(&mut self) -> Result<()> {
         let mut sums = Vec::with_capacity(self.growth.by_owner().len());
         for (owner, grown) in self.growth.by_owner() {

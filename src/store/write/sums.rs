@@ -12,9 +12,6 @@ use super::WriteTx;
 impl WriteTx<'_> {
     /// Changes a tenant's sum from `before` to `after`, because a record that a summed record refers to was
     /// changed.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read or written.
     pub fn adjust<R: Record>(
         &mut self,
         sum: &Sum<R>,

@@ -56,9 +56,6 @@ impl Template {
     }
 
     /// Adds the template's tiles to a new dashboard, in their order.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read or written.
     pub(super) fn add_tiles(
         &self,
         tx: &mut WriteTx<'_>,

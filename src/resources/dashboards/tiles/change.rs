@@ -233,9 +233,6 @@ fn restore_content(tx: &mut WriteTx<'_>, tile: &Tile, now: Timestamp) -> Result<
 
 /// Deletes all tiles of a deleted dashboard. With `with_insights`, also deletes each insight that no live
 /// tile shows any more.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub(in crate::resources::dashboards) fn delete_all(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
@@ -258,9 +255,6 @@ pub(in crate::resources::dashboards) fn delete_all(
 
 /// Restores all tiles of a restored dashboard, with their insights. As in PostHog, this includes tiles that
 /// were deleted before the dashboard was.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub(in crate::resources::dashboards) fn restore_all(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,

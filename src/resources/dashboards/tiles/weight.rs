@@ -31,9 +31,6 @@ pub(super) const WEIGHT: Sum<Tile> = Sum::per("tile bytes", |tx, row| {
 
 /// Returns the approximate size in bytes of a response with this dashboard if the dashboard is large, that
 /// is, slow to render.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn large_answer(
     tx: &impl Tx,
     project: ProjectId,
@@ -74,9 +71,6 @@ pub(super) fn bounding<T>(
 }
 
 /// Adjusts the weight of every dashboard that shows a text, after the size of the text's JSON changed.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub(super) fn resize_text(
     tx: &mut WriteTx<'_>,
     text: (ProjectId, TextId),

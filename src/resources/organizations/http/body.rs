@@ -96,9 +96,6 @@ pub const MAX_PROJECTS: usize = 1000;
 const MAX_INLINE_PROJECTS: u64 = 64;
 
 /// Returns whether rendering the full form of an organization takes long.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn is_expensive(tx: &impl Tx, organization: OrganizationId) -> Result<bool> {
     Ok(tx.count::<Project>(&organization)? > MAX_INLINE_PROJECTS)
 }
@@ -158,9 +155,6 @@ fn write_projects(
 }
 
 /// Appends the short form of the caller's oldest organizations that the caller's key can access.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn write_basic_of(tx: &impl Tx, caller: &Caller, out: &mut Vec<u8>) -> Result<()> {
     Array::write(out, |array| {
         for member in caller.open_memberships(tx, MAX_ORGANIZATIONS)? {

@@ -97,9 +97,6 @@ pub(super) fn render(
 struct MissingPage;
 
 /// Renders the page for an unknown, disabled or expired token.
-///
-/// # Errors
-/// None in practice: the template always renders.
 pub(super) fn missing() -> Result<PublicPage> {
     let body = MissingPage.render().map_err(Error::internal)?;
     Ok(PublicPage { title: "Page not found".to_owned(), body })
