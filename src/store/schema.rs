@@ -15,7 +15,7 @@ pub const MARK: &[u8] = b"steward";
 pub const MARK_KEY: &[u8] = b"mark";
 /// The key of the format version: eight bytes, big-endian.
 pub const FORMAT_KEY: &[u8] = b"format";
-/// The key of the names of the file's tables, each followed by a line break. A table that this release added has no
+/// The key of the names of the file's tables, separated by line breaks. A table that this release added has no
 /// name there, and is created when the file is opened.
 pub const TABLES_KEY: &[u8] = b"tables";
 /// The beginning of the keys of layouts, before the name of a table: the highest layout of a record that was

@@ -82,8 +82,8 @@ impl<'t> WriteTx<'t> {
     /// Creates every table, so that every snapshot can open it, and notes their names.
     pub(super) fn create_tables(&mut self) -> Result<()> {
         Table::ALL.iter().try_for_each(|table| self.table(*table).map(drop))?;
-        let names: String = Table::ALL.iter().map(|table| format!("{}\n", table.name())).collect();
-        self.put_raw(Table::Meta, TABLES_KEY, names.as_bytes())
+        let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
+        self.put_raw(Table::Meta, TABLES_KEY, names.join("\n").as_bytes())
     }
 
     /// Initializes an empty file of this format: its tables, the mark and the format version.

@@ -236,9 +236,8 @@ async fn an_older_file_is_brought_up_to_date_once() {
 }
 
 fn set_table_names(scratch: &Scratch, names: &[&str]) {
-    let names: String = names.iter().map(|name| format!("{name}\n")).collect();
     scratch.behind_the_back(Table::Meta, |table| {
-        let sealed = sealed::seal(Table::Meta, schema::TABLES_KEY, names.as_bytes());
+        let sealed = sealed::seal(Table::Meta, schema::TABLES_KEY, names.join("\n").as_bytes());
         table.insert(schema::TABLES_KEY, sealed.as_slice()).expect("written");
     });
 }
