@@ -221,7 +221,6 @@ impl<'a, R: Record> Row<'a, R> {
     ///
     /// # Errors
     /// 500 when the bytes are not such a record.
-    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime")]
     pub(super) fn parse(payload: &[u8]) -> Result<R> {
         Row::visit(payload, |row: Row<'_, R>| row.into_record())
     }
