@@ -74,6 +74,7 @@ pub use bootstrap::{CreatedWorkspace, InitialRecords, create};
 pub use cli::main as run_cli;
 pub use config::Config;
 pub use http::server::{ServerLimits, serve};
+pub(crate) use input::input;
 pub use router::router;
 pub use state::App;
 pub use store::{OpenError, Store};

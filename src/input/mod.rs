@@ -192,9 +192,7 @@ fn python_type(value: &Value) -> &'static str {
 
 /// Declares an input: its fields, their checks, their order and their schema. See [`mod@crate::input`].
 ///
-/// The struct derives `Debug` and `Clone` and implements [`Input`]. Its fields are public. Doc comments become
-/// descriptions in the schema. Write a member whose name is a keyword as `r#type`.
-#[macro_export]
+/// The struct derives `Debug` and `Clone` and implements [`Input`]. Doc comments become descriptions in the schema.
 macro_rules! input {
     (
         $(#[doc = $doc:literal])*
@@ -225,6 +223,8 @@ macro_rules! input {
         }
     };
 }
+
+pub(crate) use input;
 
 #[cfg(test)]
 mod tests {
