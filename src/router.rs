@@ -18,14 +18,17 @@ use crate::http::startup::{self, livez};
 use crate::http::{metrics, openapi};
 use crate::memory_budget::MemoryBudget;
 use crate::rate_limit::RateLimits;
-use crate::resources::for_each_resource;
+use crate::resources::list::for_each_resource;
 use crate::state::App;
 use crate::trusted_proxies::TrustedProxies;
 
 macro_rules! list_routes {
-    ($($resource:ident)*) => {
+    (logged: $($resource:ident)*; log: $log:ident) => {
         /// Adds the routes of each resource.
-        const ROUTES: &[fn(&mut Routes)] = &[$(crate::resources::$resource::http::routes),*];
+        const ROUTES: &[fn(&mut Routes)] = &[
+            $(crate::resources::$resource::http::routes,)*
+            crate::resources::$log::http::routes,
+        ];
     };
 }
 

@@ -1,8 +1,8 @@
 //! One module per resource: `mod.rs` holds the records and their rules, `registration.rs` declares what happens to the
 //! records, `http.rs` has the routes.
 //!
-//! [`for_each_resource`] is the only list of resources. Other code finds their records by [`records`], and the router
-//! their routes. No two modules use each other, directly or over others.
+//! [`list`] is the only list of resources. Other code finds their records by [`records`], and the router their routes.
+//! No two modules use each other, directly or over others.
 
 pub mod access_controls;
 pub mod activity;
@@ -13,7 +13,9 @@ pub mod collaborators;
 pub mod dashboards;
 pub mod domains;
 pub mod invites;
+pub mod list;
 pub mod loggable;
+pub mod logged_records;
 pub mod members;
 pub mod organizations;
 pub mod pending_deletion;
@@ -28,45 +30,9 @@ use crate::store::{
     Record, RecordRegistry, RecordType, RecordTypeOf, Redaction, Reference, Snapshot, Table, Tx,
 };
 use crate::{idempotency, mail};
+use logged_records::logged_records;
 use pending_deletion::PendingDeletion;
 use registration::RegisteredRecord;
-
-/// Passes the names of all resources to the macro `$then`.
-///
-/// The order is the order of the API document. A record refers only to records of resources before its own, and in its
-/// own only to records that `RECORDS` lists before it. A deleted parent leaves records that are deleted in the reverse
-/// order.
-macro_rules! for_each_resource {
-    ($then:ident) => {
-        $then! {
-            users
-            organizations
-            members
-            projects
-            api_keys
-            dashboards
-            access_controls
-            collaborators
-            sharing
-            domains
-            batch_exports
-            invites
-            signup
-            activity
-        }
-    };
-}
-
-pub(crate) use for_each_resource;
-
-macro_rules! list_records {
-    ($($resource:ident)*) => {
-        /// The records of each resource.
-        const RECORDS: &[&[&dyn RegisteredRecord]] = &[$($resource::RECORDS),*];
-    };
-}
-
-for_each_resource!(list_records);
 
 /// The types of records that belong to no resource.
 const OTHER_RECORD_TYPES: &[&[&dyn RecordType]] = &[
@@ -77,7 +43,7 @@ const OTHER_RECORD_TYPES: &[&[&dyn RecordType]] = &[
 
 /// Returns the records of all resources, in an order in which a record follows all records that it refers to.
 pub fn records() -> impl DoubleEndedIterator<Item = &'static dyn RegisteredRecord> {
-    RECORDS.iter().copied().flatten().copied()
+    logged_records().chain(activity::RECORDS.iter().copied())
 }
 
 /// Returns the record of a resource that has this table.

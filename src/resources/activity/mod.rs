@@ -23,7 +23,8 @@ use uuid::Uuid;
 use crate::error::Result;
 use crate::ids::{ActivityId, DashboardId, OrganizationId, ProjectId, UserId};
 use crate::resources::loggable::LogTarget;
-use crate::resources::{record_in, users};
+use crate::resources::logged_records::log_rules_of;
+use crate::resources::users;
 use crate::secret::SeededRng;
 use crate::store::{Change, Index, Key, Table, WriteTx, impl_record};
 use crate::time::Timestamp;
@@ -219,15 +220,14 @@ fn target_of(tx: &WriteTx<'_>, change: &Change) -> Result<Option<LogTarget>> {
     if change.before.is_none() && change.after.is_none() {
         return Ok(None);
     }
-    let rules = record_in(change.table).and_then(|record| record.log_rules());
-    let Some(rules) = rules else { return Ok(None) };
+    let Some(rules) = log_rules_of(change.table) else { return Ok(None) };
     let mut target = (rules.target_of)(tx, change)?;
     if target.is_part {
         keep_changed(&mut target.before, &mut target.after);
     }
     if let Some(named) = &target.named_after {
-        let rules = record_in(named.table).and_then(|record| record.log_rules());
-        target.name = rules.map_or(Ok(None), |rules| (rules.name_of)(tx, &named.key))?;
+        target.name =
+            log_rules_of(named.table).map_or(Ok(None), |rules| (rules.name_of)(tx, &named.key))?;
     }
     Ok(Some(target))
 }

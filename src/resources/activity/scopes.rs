@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use crate::ids::DashboardId;
 use crate::resources::loggable::FieldAction;
-use crate::resources::records;
+use crate::resources::logged_records::logged_records;
 
 /// What all types of records with one scope declare together.
 pub(super) struct Scope {
@@ -24,7 +24,7 @@ const DELETED: FieldAction =
 /// All scopes, in the order of their resources.
 pub(super) static SCOPES: LazyLock<Vec<Scope>> = LazyLock::new(|| {
     let mut scopes: Vec<Scope> = Vec::new();
-    for rules in records().filter_map(|record| record.log_rules()) {
+    for rules in logged_records().filter_map(|record| record.log_rules()) {
         let at = scopes.iter().position(|scope| scope.name == rules.scope);
         let at = at.unwrap_or_else(|| {
             let (actions, dashboard_of) = (vec![DELETED], Vec::new());

@@ -10,7 +10,7 @@ use super::source::Source;
 /// The rooms of a folder. Each use of one room by another has the places where it stands.
 #[derive(Default)]
 pub struct Rooms {
-    pub folder: String,
+    folder: String,
     names: BTreeSet<String>,
     uses: BTreeMap<String, BTreeMap<String, Vec<String>>>,
 }
@@ -53,10 +53,44 @@ fn top_room(module: &[String]) -> Option<String> {
     }
 }
 
+/// The file whose macro passes the names of resources on, as `$resource` and `$log`.
+pub const LIST: &str = "resources/list.rs";
+
+/// Returns the names that stand for the variable of a macro in a path.
+fn names_of(variable: &str, sources: &[&Source]) -> Vec<String> {
+    let list = sources.iter().find(|source| source.path == LIST);
+    let text = list.map_or("", |list| list.code.as_str());
+    let (start, end) = match variable {
+        "$resource" => ("logged:", ";"),
+        "$log" => ("log:", "}"),
+        name => return vec![name.to_owned()],
+    };
+    let names = text.split_once(start).and_then(|(_, rest)| rest.split_once(end));
+    names.map_or("", |(names, _)| names).split_whitespace().map(str::to_owned).collect()
+}
+
+/// Returns the paths for all names that the variables of macros in a path stand for.
+fn expanded(path: &[String], sources: &[&Source]) -> Vec<Vec<String>> {
+    let mut paths = vec![Vec::new()];
+    for part in path {
+        let names = names_of(part, sources);
+        paths = paths
+            .iter()
+            .flat_map(|path| {
+                names.iter().map(|name| [path.as_slice(), std::slice::from_ref(name)].concat())
+            })
+            .collect();
+    }
+    paths
+}
+
 fn uses(sources: &[&Source], modules: &BTreeSet<Vec<String>>) -> Vec<Use> {
     let mut found = Vec::new();
     for source in sources {
-        for (at, path) in source.module_paths() {
+        let paths = source.module_paths().into_iter();
+        let paths = paths
+            .flat_map(|(at, path)| expanded(&path, sources).into_iter().map(move |one| (at, one)));
+        for (at, path) in paths {
             let known = (1..=path.len()).rev().find(|length| modules.contains(&path[..*length]));
             let Some(length) = known else { continue };
             let place = format!("src/{}:{}: {}", source.path, source.line(at), path.join("::"));
@@ -179,6 +213,18 @@ fn the_folder_itself_and_tests_make_no_cycle() {
         ("y/tests.rs", "use crate::x;\n"),
     ]);
     assert_eq!(found, [""; 0]);
+}
+
+#[test]
+fn a_macro_uses_what_the_list_names() {
+    let list = (LIST, "$then! { logged: users\n teams; log: activity }\n");
+    let records = ("resources/records.rs", "const R: () = crate::resources::$resource::RECORDS;\n");
+    let users = ("resources/users/mod.rs", "");
+    let teams = ("resources/teams/mod.rs", "use crate::resources::records;\n");
+    let activity = ("resources/activity/mod.rs", "use crate::resources::records;\n");
+    assert_eq!(cycles(&[list, records, users, activity]), [""; 0]);
+    let found = cycles(&[list, records, users, teams, activity]);
+    assert!(found[0].ends_with("src/resources/teams/mod.rs:1: resources::records"), "{found:?}");
 }
 
 #[test]

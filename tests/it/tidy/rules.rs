@@ -107,7 +107,8 @@ pub fn independence(source: &Source) -> Vec<Violation> {
 pub fn listed_resources(list: &Source) -> BTreeSet<&str> {
     let (_, names) = list.code.split_once("$then! {").expect("the list of resources");
     let (names, _) = names.split_once('}').expect("the end of the list");
-    names.split_whitespace().collect()
+    let words = names.split_whitespace().filter(|word| !word.ends_with(':'));
+    words.map(|word| word.trim_end_matches(';')).collect()
 }
 
 /// The function that registers a resource module's routes.

@@ -121,7 +121,7 @@ fn spelled_out(text: &str) -> Vec<String> {
     if let Some(group) = text.strip_prefix('{') {
         return items(group).into_iter().flat_map(spelled_out).collect();
     }
-    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '*';
+    let is_name = |c: char| c.is_alphanumeric() || "_*$".contains(c);
     let end = text.find(|c| !is_name(c)).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
     match rest.strip_prefix("::") {
