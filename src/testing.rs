@@ -156,8 +156,8 @@ pub mod state {
 pub mod store {
     pub use crate::store::{
         BoundedRead, ExportOptions, FreeSpace, Imported, Key, OpenError, Order, PreparedRestore,
-        Progress, Raw, Record, Snapshot, Store, Table, Tx, Window, WriteTx, beside, import,
-        receive,
+        Progress, Raw, Record, Snapshot, Store, Table, Tx, Window, WriteTx, beside, canonical_line,
+        import, receive,
     };
     pub mod file_system {
         pub use crate::store::file_system::{FileSystem, FsFile};

@@ -17,7 +17,7 @@ use steward::testing::resources::members::Level;
 use steward::testing::resources::record_registry;
 use steward::testing::router::{router, routes};
 use steward::testing::secret::Seed;
-use steward::testing::store::{ExportOptions, Progress, Store, import};
+use steward::testing::store::{ExportOptions, Progress, Store, canonical_line, import};
 use steward::{App, Config, InitialRecords, create};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -477,9 +477,8 @@ impl Bench {
         }
         let mut hasher = blake3::Hasher::new();
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
-            let mut line: Value = serde_json::from_slice(line).unwrap_or(Value::Null);
-            line.sort_all_objects();
-            hasher.update(format!("{line}\n").as_bytes());
+            let line: Value = serde_json::from_slice(line).unwrap_or(Value::Null);
+            hasher.update(&canonical_line(line).expect("a line"));
         }
         let mut header: Value = serde_json::from_slice(&all).expect("a header");
         header["blake3"] = json!(hasher.finalize().to_hex().as_str());

@@ -8,7 +8,7 @@
 //! and counts have no lines, because they are derived from the records.
 //!
 //! An import accepts any order of members and any spacing, so a line may pass through other programs. The hash of an
-//! export is that of the [canonical](ExportLine::canonical) lines.
+//! export is that of the [canonical](canonical_line) lines.
 
 use std::borrow::Cow;
 
@@ -84,13 +84,9 @@ impl ExportLine {
         parse(text, "")
     }
 
-    /// Returns the line with the members of all objects sorted by name, without spaces, and with a line end.
+    /// Returns the [canonical form](canonical_line) of the line.
     pub(super) fn canonical(&self) -> Result<Vec<u8>> {
-        let mut line = serde_json::to_value(self).map_err(Error::internal)?;
-        line.sort_all_objects();
-        let mut text = serde_json::to_vec(&line).map_err(Error::internal)?;
-        text.push(b'\n');
-        Ok(text)
+        canonical_line(serde_json::to_value(self).map_err(Error::internal)?)
     }
 
     /// Adds members that the release that wrote the line did not know.
@@ -283,6 +279,35 @@ fn read_part<'t, T: Deserialize<'t>>(
             _ => invalid_field(&path, "is not valid JSON"),
         }
     })
+}
+
+/// Returns a line with the members of all objects sorted by name, without spaces, with integers instead of 1.0, and with
+/// a line end.
+pub fn canonical_line(mut line: Value) -> Result<Vec<u8>> {
+    line.sort_all_objects();
+    write_integers(&mut line);
+    let mut text = serde_json::to_vec(&line).map_err(Error::internal)?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// Turns each floating-point number that is an integer into one, since some programs write 1.0 as 1. Integers above
+/// 2^53 stay: not every one of them is a floating-point number.
+fn write_integers(value: &mut Value) {
+    const LIMIT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let whole =
+                number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= LIMIT);
+            #[expect(clippy::cast_possible_truncation, reason = "integers up to 2^53 fit")]
+            if let Some(float) = whole {
+                *value = Value::from(float as i64);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(write_integers),
+        Value::Object(members) => members.values_mut().for_each(write_integers),
+        _ => {}
+    }
 }
 
 /// Replaces the value of a member, if `fields` has the member.

@@ -70,7 +70,7 @@ pub use byte_usage::Owner;
 pub use check_report::CheckReport;
 pub use compact::{Compacted, SpaceUsage};
 pub use export::{ExportOptions, require_absent};
-pub use export_lines::Redaction;
+pub use export_lines::{Redaction, canonical_line};
 pub use file::{beside, folder_of, resolve_symlink};
 pub use import::{Imported, import};
 pub use key::Key;

@@ -1,6 +1,7 @@
 //! The lines of an export.
 
 use serde_json::{Value, json};
+use steward::testing::store::canonical_line;
 
 /// Returns the lines, each with its line end.
 pub fn lines(bytes: &[u8]) -> Vec<Vec<u8>> {
@@ -13,9 +14,8 @@ pub fn sealed(lines: &[Vec<u8>]) -> Vec<u8> {
     let mut counts = std::collections::BTreeMap::<String, u64>::new();
     let mut hasher = blake3::Hasher::new();
     for line in &lines[1..] {
-        let mut line: Value = serde_json::from_slice(line).unwrap_or(Value::Null);
-        line.sort_all_objects();
-        hasher.update(format!("{line}\n").as_bytes());
+        let line: Value = serde_json::from_slice(line).unwrap_or(Value::Null);
+        hasher.update(&canonical_line(line.clone()).expect("a line"));
         *counts.entry(line["table"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
     }
     let rest = lines[1..].concat();
