@@ -125,6 +125,10 @@ impl<R: Record> RecordType for RecordTypeOf<R> {
                         let what = "a record is stored under another record's key";
                         report.problem(R::TABLE, format_args!("{what}, {}", HexKey(key)));
                     }
+                    if record.projected().is_some() {
+                        let what = "the metadata of a record differs from its fields";
+                        report.problem(R::TABLE, format_args!("{what}, {}", HexKey(key)));
+                    }
                     let found = FoundRecord { key, payload, record: &record };
                     check_entries_of(tx, &found, &mut entries, report);
                     check_references(tx, &record, excused, report)?;

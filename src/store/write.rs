@@ -114,6 +114,8 @@ impl<'t> WriteTx<'t> {
     /// 500 when a unique index already has another record under the same key. Rules must check this first and return
     /// an error of their own.
     pub fn put<R: Record>(&mut self, record: &R) -> Result<()> {
+        let projected = record.projected();
+        let record = projected.as_ref().unwrap_or(record);
         let key = record.key().encoded();
         let before = self.get_raw(R::TABLE, &key)?;
         let version = before.as_deref().map_or(Ok(0), Row::<R>::version_of)?;

@@ -196,7 +196,6 @@ pub(super) fn apply(patch: DashboardPatch, dashboard: &mut Dashboard, details: &
     let shared = CommonFields { name, description, pinned, tags, restriction_level, filters };
     shared.apply(dashboard, details);
     set(&mut dashboard.fields.deleted, deleted);
-    dashboard.meta.deleted = dashboard.fields.deleted;
     set(&mut details.variables, variables);
 }
 
@@ -212,13 +211,12 @@ struct CommonFields {
 
 impl CommonFields {
     fn apply(self, dashboard: &mut Dashboard, details: &mut DetailsFields) {
-        let Dashboard { meta, fields } = dashboard;
+        let fields = &mut dashboard.fields;
         self.name.apply(&mut fields.name);
         set(&mut fields.description, self.description);
         set(&mut fields.pinned, self.pinned);
         set(&mut fields.tags, self.tags);
         set(&mut fields.restriction_level, self.restriction_level);
-        meta.restriction_level = fields.restriction_level;
         set(&mut details.filters, self.filters);
     }
 }

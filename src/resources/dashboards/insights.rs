@@ -128,6 +128,7 @@ impl_record!(Insight {
     table: Insights,
     key: |insight| -> (ProjectId, InsightId) { (insight.meta.project, insight.meta.id) },
     parts: meta: Meta, fields: Fields,
+    projection: |meta, fields| Meta { deleted: fields.deleted, ..*meta },
     // The number of live insights of a project.
     counts: [|insight| (!insight.meta.deleted).then(|| insight.meta.project.encoded())],
     owner: |insight, _| Ok(Some(insight.meta.organization.owner())),
@@ -237,7 +238,6 @@ pub fn set_deleted(
         return Ok(());
     }
     let mut insight: Insight = tx.get(&key)?;
-    insight.meta.deleted = deleted;
     insight.fields.deleted = deleted;
     insight.fields.updated_at = now;
     tx.put(&insight)

@@ -138,6 +138,11 @@ impl_record!(Dashboard {
     table: Dashboards,
     key: |dashboard| -> (ProjectId, DashboardId) { (dashboard.meta.project, dashboard.meta.id) },
     parts: meta: Meta, fields: Fields,
+    projection: |meta, fields| Meta {
+        restriction_level: fields.restriction_level,
+        deleted: fields.deleted,
+        ..*meta
+    },
     indexes: [&BY_NAME],
     counts: [|dashboard| (!dashboard.meta.deleted).then(|| dashboard.meta.project.encoded())],
     added: ADDED,

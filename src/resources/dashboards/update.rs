@@ -39,7 +39,7 @@ pub fn update(
     }
     let mut details = details(tx, &dashboard.meta)?;
     input::apply(patch.clone(), &mut dashboard, &mut details);
-    let deleted = dashboard.meta.deleted;
+    let deleted = dashboard.fields.deleted;
     let mut changed = update_tiles(tx, tenant, id, patch, rng, now)?;
     // Comes before the changes of other records, so that the activity entry is about this dashboard.
     put(tx, dashboard, details)?;

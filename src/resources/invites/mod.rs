@@ -106,6 +106,7 @@ impl_record!(Invite {
     table: Invites,
     key: |invite| -> (OrganizationId, InviteId) { (invite.meta.organization, invite.meta.id) },
     parts: meta: Meta, fields: Fields,
+    projection: |meta, fields| Meta { level: fields.level, ..meta.clone() },
     indexes: [&BY_ID, &BY_ADDRESS, &BY_SERIAL],
     counts: [|invite| Some(invite.meta.organization.encoded())],
     owner: |invite, _| Ok(Some(invite.meta.organization.owner())),
@@ -247,9 +248,7 @@ fn require_no_member(tx: &impl Tx, organization: OrganizationId, email: &str) ->
 /// Adds what the pending invite granted to `invite`: the higher level, and the higher level on each project, up to what
 /// the caller may grant.
 fn combine(tx: &impl Tx, caller: &Membership, invite: &mut Invite, pending: &Invite) -> Result<()> {
-    let level = invite.meta.level.max(pending.meta.level.min(caller.level));
-    invite.meta.level = level;
-    invite.fields.level = level;
+    invite.fields.level = invite.fields.level.max(pending.fields.level.min(caller.level));
     let mut highest = BTreeMap::new();
     let inherited =
         project_access::limit_to_grantable(tx, caller, &pending.fields.private_project_access)?;

@@ -73,6 +73,10 @@ impl_record!(Organization {
     table: Organizations,
     key: |organization| -> OrganizationId { organization.meta.id },
     parts: meta: Meta, fields: Fields,
+    projection: |meta, fields| Meta {
+        members_can_use_personal_api_keys: fields.members_can_use_personal_api_keys,
+        ..*meta
+    },
     indexes: [&BY_SLUG],
     owner: |organization, _| Ok(Some(organization.meta.id.owner())),
 });
@@ -174,7 +178,7 @@ fn apply(patch: OrganizationPatch, organization: &mut Organization) {
         members_can_use_personal_api_keys,
         is_ai_data_processing_approved,
     } = patch;
-    let Organization { meta, fields } = organization;
+    let fields = &mut organization.fields;
     set(&mut fields.name, name);
     logo_media_id.apply(&mut fields.logo_media_id);
     set(&mut fields.is_member_join_email_enabled, is_member_join_email_enabled);
@@ -182,7 +186,6 @@ fn apply(patch: OrganizationPatch, organization: &mut Organization) {
     set(&mut fields.members_can_invite, members_can_invite);
     set(&mut fields.members_can_use_personal_api_keys, members_can_use_personal_api_keys);
     is_ai_data_processing_approved.apply(&mut fields.is_ai_data_processing_approved);
-    meta.members_can_use_personal_api_keys = fields.members_can_use_personal_api_keys;
 }
 
 /// Deletes an organization. Nothing in it can be accessed any more, and its slug is free.

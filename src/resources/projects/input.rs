@@ -198,7 +198,6 @@ pub(super) fn apply(
     set(&mut summary.timezone, timezone);
     set(&mut summary.access_control, access_control);
     has_completed_onboarding_for.apply(&mut summary.has_completed_onboarding_for);
-    project.meta.access_control = summary.access_control;
 
     let full: &mut settings::Fields = &mut settings.fields;
     product_description.apply(&mut full.product_description);

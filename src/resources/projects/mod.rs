@@ -94,6 +94,7 @@ impl_record!(Project {
     table: Projects,
     key: |project| -> (OrganizationId, ProjectId) { (project.meta.organization, project.meta.id) },
     parts: meta: Meta, fields: Fields,
+    projection: |meta, fields| Meta { access_control: fields.access_control, ..meta.clone() },
     indexes: [&BY_ID, &PRIVATE_PROJECTS],
     counts: [|project| Some(project.meta.organization.encoded())],
     owner: |project, _| Ok(Some(project.meta.organization.owner())),

@@ -33,12 +33,14 @@
 /// ```
 ///
 /// `parts` names the two members of the record. Without it the record is its own metadata, and responses show
-/// nothing of it.
+/// nothing of it. `projection: |meta, fields| Meta { .. }` returns the metadata with the members that follow from
+/// the fields; it becomes [`projected`](super::Record::projected).
 macro_rules! impl_record {
     ($record:ident {
         table: $table:ident,
         key: |$of_key:pat_param| -> $key:ty $key_body:block,
         $(parts: $meta:ident: $meta_type:ty, $fields:ident: $fields_type:ty,)?
+        $(projection: |$of_meta:pat_param, $of_fields:pat_param| $projection:expr,)?
         $(indexes: $indexes:expr,)?
         $(counts: [$($count:expr),+ $(,)?],)?
         $(sums: $sums:expr,)?
@@ -64,6 +66,13 @@ macro_rules! impl_record {
             }
 
             $crate::store::impl_record!(@parts $($meta: $meta_type, $fields: $fields_type)?);
+
+            $(fn projected(&self) -> Option<Self> {
+                let (meta, fields) = $crate::store::Record::parts(self);
+                let ($of_meta, $of_fields) = (meta, fields);
+                let projected = $projection;
+                (projected != *meta).then(|| Self::from_parts(projected, fields.clone()))
+            })?
 
             fn owner(
                 &self,

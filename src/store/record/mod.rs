@@ -60,6 +60,11 @@ pub trait Record: Sized + 'static {
     fn parts(&self) -> (&Self::Meta, &Self::Fields);
     /// Creates a record from its two parts.
     fn from_parts(head: Self::Meta, shown: Self::Fields) -> Self;
+    /// Returns this record with the metadata that follows from its fields, or `None` if it has that metadata.
+    /// Every write stores the projected record, so rules assign only the fields.
+    fn projected(&self) -> Option<Self> {
+        None
+    }
     /// Returns the tenant that the record's bytes count towards. Returns `None` for records without a tenant:
     /// users and their keys, sent mails, and what the operator changes outside organizations.
     ///

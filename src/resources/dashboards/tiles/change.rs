@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 
 use super::input::{TextPatch, TilePatch};
 use super::weight::{bounding, resize_text};
-use super::{BY_INSIGHT, BY_TEXT, Content, Tile, TileStyle, add_text, keys_of, position};
+use super::{BY_INSIGHT, BY_TEXT, Content, Tile, TileStyle, add_text, keys_of};
 
 /// Applies the changes of tiles in the order of the request. Returns the dashboards that show a change:
 /// this one, and those that show an updated text.
@@ -208,7 +208,6 @@ fn apply_patch(
     let TilePatch { id: _, text: _, deleted, color, layouts } = patch.clone();
     color.apply(&mut tile.fields.color);
     set(&mut tile.fields.layouts, layouts);
-    tile.meta.position = position(&tile.fields.layouts);
     match deleted {
         Patch::Absent => {}
         Patch::Null => tile.meta.deleted = false,

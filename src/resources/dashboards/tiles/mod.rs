@@ -114,6 +114,7 @@ impl_record!(Tile {
         (tile.meta.project, tile.meta.dashboard, tile.meta.id)
     },
     parts: meta: Meta, fields: Fields,
+    projection: |meta, fields| Meta { position: position(&fields.layouts), ..*meta },
     indexes: [&BY_INSIGHT, &BY_TEXT],
     counts: [|tile| Some((tile.meta.project, tile.meta.dashboard).encoded())],
     sums: [&WEIGHT],
