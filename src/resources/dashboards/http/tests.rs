@@ -22,7 +22,7 @@ use crate::resources::record_registry;
 use crate::router::router;
 use crate::secret::Seed;
 use crate::state::App;
-use crate::store::{ExportOptions, Key, Progress, Store, Table, Tx, import};
+use crate::store::{ExportOptions, Key, Progress, Store, Table, Tx, canonical_line, import};
 use crate::time::{Clock, ManualClock, Timestamp};
 
 const LIST: &str = "/api/projects/1/dashboards/";
@@ -156,7 +156,12 @@ fn of_older_release(export: &str) -> String {
     let mut header: Value = serde_json::from_str(header).expect("JSON");
     let layouts = header.as_object_mut().and_then(|header| header.shift_remove("layouts"));
     assert_eq!(layouts, Some(json!({ "dashboards": 2 })));
-    header["blake3"] = json!(blake3::hash(lines.as_bytes()).to_hex().as_str());
+    let mut hasher = blake3::Hasher::new();
+    for line in lines.lines() {
+        let line = serde_json::from_str(line).expect("JSON");
+        hasher.update(&canonical_line(line).expect("a line"));
+    }
+    header["blake3"] = json!(hasher.finalize().to_hex().as_str());
     format!("{header}\n{lines}")
 }
 
