@@ -156,7 +156,7 @@ mod tests {
     const CONSUMER: Consumer = Consumer::User(1);
 
     #[tokio::test]
-    async fn a_system_without_servers_is_trouble() {
+    async fn missing_dns_servers_return_503() {
         for (system, cause) in [
             (
                 (|| Err(std::io::Error::other("no such file").into())) as fn() -> _,
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_system_is_read_anew_at_each_look_up() {
+    async fn dns_configuration_is_read_for_each_lookup() {
         use std::sync::atomic::{AtomicU32, Ordering};
         static READ: AtomicU32 = AtomicU32::new(0);
         let resolver = resolver(|| {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_a_name_has_no_records() {
+    async fn invalid_dns_names_have_no_records() {
         let resolver = resolver(|| Err("the resolver must not read the configuration".into()));
         for name in [format!("{}.example.", "a".repeat(64)), "a..example.".to_owned()] {
             assert_eq!(

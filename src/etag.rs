@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_has_what_it_names_whole() {
+    fn if_none_match_accepts_lists_weak_tags_and_wildcard() {
         let tag = Versioned::new(3, b"{}".to_vec()).etag();
         let weak = format!("W/{tag}");
         for named in
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_names_versions_by_strong_tags() {
+    fn if_match_reads_versions_from_strong_tags_only() {
         for (header, versions) in [
             ("\"3-0123456789abcdef\"", vec![3]),
             ("\"3-a\",\"4-b\" , \"5-c\"", vec![3, 4, 5]),

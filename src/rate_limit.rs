@@ -200,7 +200,7 @@ mod tests {
     use crate::time::{ManualClock, Timestamp};
 
     #[test]
-    fn who_has_asked_nothing_for_long_is_forgotten_and_who_waits_is_not() {
+    fn idle_rate_limit_keys_are_removed_and_used_ones_kept() {
         let hand = ManualClock::at(Timestamp::from_micros(1_735_787_045_000_000));
         let rate = "3/h".parse().expect("valid rate");
         let quotas = Quotas::new(&[rate], &Clock::Manual(hand.clone()));

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_print_of_an_answer_shows_the_secret_in_it() {
+    fn debug_output_of_a_response_hides_its_body() {
         let secret = b"{\"value\": \"phx_secret\"}".to_vec();
         let response = ApiResponse::Created(Versioned::new(1, secret.clone()));
         let (printed, bytes) =

@@ -236,22 +236,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_whole_second_is_shown_without_a_fraction() {
+    fn whole_second_is_formatted_without_a_fraction() {
         assert_eq!(Timestamp(1_735_787_045_000_000).to_string(), "2025-01-02T03:04:05Z");
     }
 
     #[test]
-    fn a_fraction_is_shown_with_six_digits() {
+    fn fraction_is_formatted_with_six_digits() {
         assert_eq!(Timestamp(1_735_787_045_678_900).to_string(), "2025-01-02T03:04:05.678900Z");
     }
 
     #[test]
-    fn a_minute_is_shown_for_people() {
+    fn minute_is_formatted_for_display() {
         assert_eq!(Timestamp(1_735_787_045_678_900).minute(), "2025-01-02 03:04 UTC");
     }
 
     #[test]
-    fn what_is_shown_reads_back() {
+    fn formatted_timestamp_parses_back() {
         let moment = Timestamp(1_735_787_045_678_901);
         for moment in [moment, moment.plus_seconds(i64::MAX), moment.plus_seconds(i64::MIN)] {
             let json = serde_json::to_string(&moment).expect("a timestamp serializes");
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_read_in_every_form() {
+    fn timestamps_are_parsed_in_every_format() {
         let second = 1_735_787_045_000_000;
         for (text, micros) in [
             ("2025-01-02T03:04:05Z", second),
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_moved_too_far_is_held_at_the_last_one_that_can_be_shown() {
+    fn timestamp_arithmetic_saturates_at_the_displayable_range() {
         let last = Timestamp(0).plus_seconds(i64::MAX);
         assert_eq!(last.to_string(), "9999-12-31T23:59:59.999999Z");
         assert_eq!(Timestamp(0).plus_seconds(i64::MIN).to_string(), "0000-01-01T00:00:00Z");

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_needs_a_sender() {
+    fn smtp_url_requires_a_sender() {
         let refused = read(&["--smtp-url", "smtps://ann:hunter2@mail.example.org"]).unwrap_err();
         assert!(refused.contains("--smtp-from") && !refused.contains("hunter2"), "{refused}");
         let from = "Steward <steward@example.org>";
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_that_is_refused_is_not_repeated() {
+    fn rejected_smtp_url_is_not_in_the_error() {
         let from = ["--smtp-from", "a@example.org"];
         let args = [&["--smtp-url", "smtp://ann:hunter2@mail.example.org/x"], &from[..]].concat();
         let refused = read(&args).unwrap_err();
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_print_for_debugging_tells_no_password() {
+    fn debug_output_hides_the_smtp_password() {
         let url = "smtps://ann:hunter2@mail.example.org";
         let mail = read(&["--smtp-url", url, "--smtp-from", "a@example.org"]).unwrap();
         let print = format!("{mail:?}");

@@ -251,13 +251,13 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_command_line_asks_for_the_defaults() {
+    fn empty_command_line_gives_the_default_config() {
         let config = Command::parse_from(["steward"]).config;
         assert_eq!(format!("{config:?}"), format!("{:?}", Config::default()));
     }
 
     #[test]
-    fn sizes_and_times_are_written_with_units() {
+    fn sizes_and_durations_are_parsed_with_units() {
         assert_eq!(parse_size("64MiB"), Ok(64 << 20));
         assert_eq!(parse_duration("15m"), Ok(Duration::from_mins(15)));
         assert!(
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_has_no_path_and_is_written_as_browsers_do() {
+    fn allowed_origins_have_no_path_and_are_normalized() {
         for (text, sent) in [
             ("*", "*"),
             ("https://App.example.org", "https://app.example.org"),
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_public_url_has_a_scheme_and_a_host() {
+    fn public_url_requires_scheme_and_host() {
         assert_eq!(parse_public_url("https://a.example/"), Ok("https://a.example".to_owned()));
         assert!(
             parse_public_url("a.example").is_err() && parse_public_url("ftp://a.example").is_err()

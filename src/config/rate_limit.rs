@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_is_a_count_and_a_unit() {
+    fn rate_limit_is_a_count_per_unit() {
         for (text, count, seconds) in
             [("1/s", 1, 1), ("480/m", 480, 60), (" 4800/h", 4800, 3600), ("9/d", 9, 86_400)]
         {

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn scheme_and_host_decide_protection_and_port() {
+    fn smtp_scheme_and_host_determine_tls_mode_and_port() {
         use Protection::{None, StartTls, Tls};
         for (text, server, protection) in [
             ("smtps://mail.example.org", "mail.example.org:465", Tls),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn user_and_password_are_percent_decoded() {
+    fn smtp_user_and_password_are_percent_decoded() {
         let url = read("smtps://ann%40example.org:p%3Aa%2Fs%20s%C3%A9@mail.example.org");
         assert_eq!(url.user.as_deref(), Some("ann@example.org"));
         assert_eq!(url.password.as_deref(), Some("p:a/s sé"));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mail_server_is_refused_without_repeating_its_password() {
+    fn invalid_smtp_urls_are_rejected_without_showing_the_password() {
         for text in [
             "mail.example.org",
             "hunter2",
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_print_for_debugging_tells_no_password() {
+    fn debug_output_hides_the_smtp_password() {
         let print = format!("{:?}", read("smtps://ann:hunter2@mail.example.org"));
         assert_eq!(print, "SmtpUrl(mail.example.org:465, Tls)");
     }

@@ -35,7 +35,7 @@ fn slot(waiting: &mut Waiting<'_>) -> Option<Slot> {
 }
 
 #[test]
-fn consumers_take_turns_however_much_one_asks_for() {
+fn consumers_with_many_requests_do_not_starve_others() {
     let queue = FairQueue::new(LIMITS);
     let (first, second) = (ask(&queue, 1).unwrap().unwrap(), ask(&queue, 1).unwrap().unwrap());
     let mut greedy: Vec<_> = (0..6).map(|_| wait(&queue, 1)).collect();
@@ -50,7 +50,7 @@ fn consumers_take_turns_however_much_one_asks_for() {
 }
 
 #[test]
-fn one_consumer_uses_its_share_alone() {
+fn consumer_cannot_use_more_than_its_share_of_slots() {
     let queue = FairQueue::new(FairQueueLimits { slots_per_consumer: 1, ..LIMITS });
     let _greedy = ask(&queue, 1).unwrap().expect("slot");
     let _waits = wait(&queue, 1);
@@ -58,7 +58,7 @@ fn one_consumer_uses_its_share_alone() {
 }
 
 #[test]
-fn requests_beyond_the_queue_are_refused_by_consumer_and_in_all() {
+fn queue_length_is_limited_per_consumer_and_in_total() {
     let queue = FairQueue::new(LIMITS);
     let _used = [ask(&queue, 1).unwrap(), ask(&queue, 1).unwrap()];
     let own: Vec<_> = (0..8).map(|_| wait(&queue, 1)).collect();
@@ -73,7 +73,7 @@ fn requests_beyond_the_queue_are_refused_by_consumer_and_in_all() {
 }
 
 #[test]
-fn a_full_queue_refuses_the_newest_of_the_consumer_that_has_most() {
+fn full_queue_rejects_the_newest_request_of_the_largest_consumer() {
     let queue = FairQueue::new(FairQueueLimits { waiting: 9, ..LIMITS });
     let _used = [ask(&queue, 1).unwrap(), ask(&queue, 1).unwrap()];
     let mut greedy: Vec<_> = (0..8).map(|_| wait(&queue, 1)).collect();
@@ -87,7 +87,7 @@ fn a_full_queue_refuses_the_newest_of_the_consumer_that_has_most() {
 }
 
 #[test]
-fn requests_that_are_given_up_again_and_again_win_no_turn() {
+fn repeatedly_cancelled_requests_gain_no_extra_slots() {
     let limits =
         FairQueueLimits { slots: 4, slots_per_consumer: 2, waiting_per_consumer: 2, ..LIMITS };
     let queue = FairQueue::new(limits);
@@ -104,7 +104,7 @@ fn requests_that_are_given_up_again_and_again_win_no_turn() {
 }
 
 #[tokio::test]
-async fn a_request_waits_no_longer_than_it_may() {
+async fn waiting_requests_fail_after_max_wait() {
     let max_wait = Some(Duration::from_millis(1));
     let queue = FairQueue::new(FairQueueLimits { slots: 1, max_wait, ..LIMITS });
     let _used = ask(&queue, 1).unwrap();
@@ -112,7 +112,7 @@ async fn a_request_waits_no_longer_than_it_may() {
 }
 
 #[test]
-fn a_request_that_stops_waiting_takes_no_slot() {
+fn cancelled_waiting_request_takes_no_slot() {
     let queue = FairQueue::new(FairQueueLimits { slots: 1, ..LIMITS });
     let used = ask(&queue, 1).unwrap();
     drop(wait(&queue, 2));
@@ -126,7 +126,7 @@ fn a_request_that_stops_waiting_takes_no_slot() {
 }
 
 #[test]
-fn a_slot_that_was_given_and_not_taken_is_passed_on() {
+fn assigned_slot_of_a_cancelled_request_goes_to_the_next_one() {
     let queue = FairQueue::new(FairQueueLimits { slots: 1, ..LIMITS });
     let used = ask(&queue, 1).unwrap();
     let (given, mut next) = (wait(&queue, 2), wait(&queue, 3));
@@ -136,7 +136,7 @@ fn a_slot_that_was_given_and_not_taken_is_passed_on() {
 }
 
 #[test]
-fn an_ipv6_network_is_one_consumer() {
+fn ipv6_network_is_one_consumer() {
     let consumer = |text: &str| Consumer::from_address(text.parse().expect("valid address"));
     assert_eq!(consumer("2001:db8::1"), consumer("2001:db8::ffff:2"));
     assert_ne!(consumer("2001:db8::1"), consumer("2001:db8:0:1::1"));

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn json_is_accepted_under_any_charset_and_case() {
+    async fn json_content_type_is_accepted_with_any_charset_and_case() {
         for name in
             ["application/json", "Application/JSON ; charset=UTF-8", "application/json;charset=x"]
         {
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_empty_body_counts_as_an_empty_object() {
+    async fn empty_request_body_is_read_as_an_empty_object() {
         for name in [None, Some(""), Some("application/json")] {
             assert!(extract(name, "").await.unwrap().0.is_empty());
             assert!(extract(name, streamed(&[])).await.unwrap().0.is_empty());
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn other_types_are_refused_by_their_name() {
+    async fn other_content_types_are_rejected_with_415() {
         for name in ["text/plain", "application/ld+json", "application/x-www-form-urlencoded"] {
             let expected = format!("Unsupported media type \"{name}\" in request.");
             let refused = (415, "unsupported_media_type", expected);
@@ -299,14 +299,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_without_a_type_is_refused() {
+    async fn request_body_without_content_type_is_rejected_with_415() {
         let text = "Unsupported media type \"\" in request.".to_owned();
         assert_eq!(refusal(None, "{}").await, (415, "unsupported_media_type", text.clone()));
         assert_eq!(refusal(None, streamed(&["{}"])).await, (415, "unsupported_media_type", text));
     }
 
     #[tokio::test]
-    async fn a_body_over_the_limit_is_refused_announced_or_not() {
+    async fn too_large_request_body_is_rejected_with_or_without_content_length() {
         let exact = format!("{{\"a\":\"{}\"}}", "x".repeat(56));
         assert_eq!(exact.len(), 64);
         assert!(extract(Some("application/json"), exact.clone()).await.is_ok());
@@ -319,14 +319,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_never_ends_is_timed_out() {
+    async fn endless_request_body_times_out_with_408() {
         let endless = axum::body::Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
         let (status, code, _) = refusal(Some("application/json"), endless).await;
         assert_eq!((status, code), (408, "request_timeout"));
     }
 
     #[tokio::test]
-    async fn a_client_that_goes_away_is_a_parse_error() {
+    async fn interrupted_request_body_is_a_parse_error() {
         let parts = [Ok(Bytes::from_static(b"{\"a\":")), Err(io::Error::other("reset"))];
         let cut = axum::body::Body::from_stream(stream::iter(parts));
         let (status, code, detail) = refusal(Some("application/json"), cut).await;
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_json_is_a_parse_error_with_the_parsers_text() {
+    async fn invalid_json_is_a_parse_error_with_the_parser_message() {
         for (body, text) in [
             (&b"{\"a\""[..], "EOF while parsing an object at line 1 column 4"),
             (b"{\"a\":\"\xff\"}", "invalid unicode code point at line 1 column 7"),
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nesting_beyond_the_parsers_depth_is_a_parse_error() {
+    async fn too_deeply_nested_json_is_a_parse_error() {
         let limits = BodyLimits { max_bytes: 1 << 20, ..LIMITS };
         let deep = request(Some("application/json"), "[".repeat(1 << 20));
         let error = read_json(deep, limits).await.unwrap_err();
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_is_no_object_is_refused_by_its_type() {
+    async fn request_body_that_is_not_an_object_is_rejected_with_its_type() {
         for (body, name) in
             [("[]", "list"), ("\"s\"", "str"), ("1", "int"), ("1.5", "float"), ("true", "bool")]
         {

@@ -204,14 +204,14 @@ mod tests {
     }
 
     #[test]
-    fn a_request_without_a_peer_comes_from_loopback() {
+    fn request_without_peer_address_has_the_loopback_address() {
         let client = Client::of(&parts(None, &[]), &TrustedProxies::default());
         assert_eq!(client.address, IpAddr::V4(Ipv4Addr::LOCALHOST));
         assert_eq!(client.base_url(None), "http://localhost");
     }
 
     #[test]
-    fn a_peer_that_is_not_trusted_cannot_forward() {
+    fn forwarding_headers_of_untrusted_peers_are_ignored() {
         let headers = [
             ("host", "a.example:8000"),
             (FORWARDED_FOR, "1.2.3.4"),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_address_from_the_right_that_is_not_trusted_is_the_client() {
+    fn client_is_the_rightmost_untrusted_forwarded_address() {
         assert_eq!(address_of("10.0.0.1", &["6.6.6.6, 1.2.3.4, 10.0.0.2"]), "1.2.3.4");
         assert_eq!(address_of("10.0.0.1", &["6.6.6.6", "1.2.3.4,10.0.0.2"]), "1.2.3.4");
         assert_eq!(address_of("10.0.0.1", &["10.0.0.3, 10.0.0.2"]), "10.0.0.3");
@@ -234,19 +234,19 @@ mod tests {
     }
 
     #[test]
-    fn garbage_ends_the_walk() {
+    fn invalid_forwarded_address_ends_the_search() {
         assert_eq!(address_of("10.0.0.1", &["1.2.3.4, unknown, 10.0.0.2"]), "10.0.0.2");
         assert_eq!(address_of("10.0.0.1", &["1.2.3.4,"]), "10.0.0.1");
         assert_eq!(address_of("10.0.0.1", &["1.2.3.4.5"]), "10.0.0.1");
     }
 
     #[test]
-    fn a_mapped_address_is_its_ipv4_address() {
+    fn ipv4_mapped_address_is_read_as_ipv4() {
         assert_eq!(address_of("::ffff:10.0.0.1", &["::ffff:1.2.3.4"]), "1.2.3.4");
     }
 
     #[test]
-    fn a_trusted_proxy_tells_scheme_and_host() {
+    fn trusted_proxy_sets_scheme_and_host() {
         let inner = ("host", "inner:8000");
         let told = [inner, (FORWARDED_PROTO, "HTTPS"), (FORWARDED_HOST, "api.example.com")];
         assert_eq!(base_of("10.0.0.1", &told), "https://api.example.com");
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_not_valid_is_not_shown() {
+    fn invalid_host_is_replaced_by_localhost() {
         for bad in ["", "user@host", "a/b", "a b", "host:", "host:99999", ":80", "a\"b"] {
             assert_eq!(base_of("10.0.0.1", &[("host", bad)]), "http://localhost", "{bad:?}");
         }
@@ -266,14 +266,14 @@ mod tests {
     }
 
     #[test]
-    fn an_absolute_target_outranks_the_host_header() {
+    fn absolute_request_target_overrides_the_host_header() {
         let mut parts = parts(None, &[("host", "b.example")]);
         parts.uri = "http://a.example/x".parse().unwrap();
         assert_eq!(Client::of(&parts, &proxies()).base_url(None), "http://a.example");
     }
 
     #[test]
-    fn what_came_by_tls_has_its_scheme_unless_a_trusted_proxy_tells_another() {
+    fn tls_requests_have_the_https_scheme_unless_a_trusted_proxy_sets_another() {
         let base = |peer: &str, headers: &[(&str, &str)]| {
             let mut parts = parts(Some(peer), headers);
             parts.extensions.insert(OverTls);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_public_url_overrides() {
+    fn public_url_overrides_the_request_host() {
         let client = Client::of(&parts(None, &[]), &proxies());
         assert_eq!(client.base_url(Some("https://x.example/")), "https://x.example");
     }

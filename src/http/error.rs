@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_field_error_has_the_four_members_in_order() {
+    async fn field_error_has_four_members_in_order() {
         let response =
             Error::field("name", "blank", "This field may not be blank.").into_response();
         assert_eq!(response.status(), 400);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_unavailable_service_says_when_to_try_again_and_keeps_its_cause_to_the_log() {
+    async fn unavailable_error_has_retry_after_and_shows_its_cause_only_in_the_log() {
         let response = Error::unavailable(7, "the disk is full").into_response();
         assert_eq!(response.status(), 503);
         assert_eq!(response.headers()[RETRY_AFTER], "7");
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_left_unread_ends_the_connection() {
+    async fn unread_request_body_closes_the_connection() {
         for error in [Error::body_timeout(), Error::payload_too_large(1)] {
             assert_eq!(error.into_response().headers()[CONNECTION], "close");
         }

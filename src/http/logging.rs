@@ -192,7 +192,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_json_line_carries_its_fields_at_the_top() {
+    fn json_log_line_has_its_fields_at_the_top_level() {
         let kept = CapturedLog::default();
         with_default(json("info", kept.writer()).unwrap().0, || {
             tracing::info!(status = 200, "answered");
@@ -206,7 +206,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_text_line_away_from_a_terminal_has_no_colours() {
+    fn text_log_line_without_terminal_has_no_colors() {
         let kept = CapturedLog::default();
         with_default(text("info", kept.writer(), false).unwrap().0, || {
             tracing::info!(status = 200, "answered");
@@ -217,7 +217,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_changed_filter_holds_at_once_and_a_bad_one_changes_nothing() {
+    fn changed_log_filter_applies_at_once_and_an_invalid_one_changes_nothing() {
         let kept = CapturedLog::default();
         let (lines, handle) = json("info", kept.writer()).unwrap();
         let filter = LogFilter(Some(handle));
@@ -237,20 +237,20 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_filter_that_cannot_be_read_is_told() {
+    fn invalid_log_filter_is_reported() {
         let told = init("info,steward=loud", LogFormat::Auto).err().unwrap();
         assert!(told.starts_with("the log filter \"info,steward=loud\" is not valid: "), "{told}");
     }
 
     #[test]
-    fn a_log_that_is_set_already_stays() {
+    fn init_keeps_an_existing_log_subscriber() {
         assert!(init("off", LogFormat::Json).is_ok());
         let second = init("off", LogFormat::Text).unwrap();
         assert_eq!(second.change("info"), Err("the log was set up by another program".to_owned()));
     }
 
     #[test]
-    fn a_format_reads_as_it_is_written() {
+    fn log_format_round_trips_through_text() {
         for format in [LogFormat::Auto, LogFormat::Text, LogFormat::Json] {
             assert_eq!(format.to_string().parse(), Ok(format));
         }

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_limits_and_offsets_fall_back() {
+    fn invalid_limits_and_offsets_fall_back_to_defaults() {
         for (query, limit, offset) in [
             ("", 100, 0),
             ("limit=0&offset=-1", 100, 0),
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn links_carry_the_other_parameters_sorted_by_name() -> Result<()> {
+    fn page_links_keep_the_other_parameters_sorted_by_name() -> Result<()> {
         let (next, previous) = links("search=a+b&offset=2&limit=2&b=%C3%A9", 10)?;
         assert_eq!(next, "http://a.example/api/x/?b=%C3%A9&limit=2&offset=4&search=a+b");
         assert_eq!(previous, "http://a.example/api/x/?b=%C3%A9&limit=2&search=a+b");
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_have_no_links() -> Result<()> {
+    fn first_and_last_pages_lack_a_link() -> Result<()> {
         assert_eq!(links("limit=5", 5)?, (serde_json::Value::Null, serde_json::Value::Null));
         let (next, previous) = links("limit=5&offset=50", 5)?;
         assert_eq!(next, serde_json::Value::Null);
@@ -267,14 +267,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_query_makes_a_page_and_links(query in ".*", count in 0u64..50) {
+        fn any_query_gives_a_valid_page_and_links(query in ".*", count in 0u64..50) {
             let page = page(&query);
             prop_assert!((1..=1000).contains(&page.limit));
             prop_assert!(links(&query, count).is_ok());
         }
 
         #[test]
-        fn following_next_shows_every_row_once(count in 0usize..300, limit in 1usize..40) {
+        fn following_next_links_returns_every_row_once(count in 0usize..300, limit in 1usize..40) {
             let mut seen = 0;
             let mut query = format!("limit={limit}");
             loop {

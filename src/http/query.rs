@@ -67,13 +67,13 @@ mod tests {
     }
 
     #[test]
-    fn of_repeated_pairs_the_last_one_is_kept() {
+    fn duplicate_query_pairs_keep_only_the_last_one() {
         assert_eq!(parsed(""), []);
         assert_eq!(parsed("a=1&b=1&a=2&a=1&b=1"), pairs(&[("a", "2"), ("a", "1"), ("b", "1")]));
     }
 
     #[test]
-    fn a_parameter_has_a_bounded_number_of_different_values() {
+    fn distinct_values_of_a_query_parameter_are_limited() {
         assert_eq!(parsed(&"a=1&".repeat(500)).len(), 1);
         assert_eq!(parsed("a=1&a=2&a=3&b=1&b=2&b=3").len(), 6);
         let refused = parse("b=1&a=1&a=2&a=3&a=%34", 3).expect_err("over the limit");
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_lists_count_together() {
+    fn values_in_comma_separated_lists_count_together() {
         let lists = ["a, b,,a", "c"];
         assert_eq!(
             split_comma_lists(lists.into_iter(), "x", 3).expect("within the limit"),

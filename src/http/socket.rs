@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_reads_nothing_is_given_up() {
+    async fn client_that_reads_nothing_is_disconnected() {
         let (mut socket, _client) = pair(Duration::from_millis(50)).await;
         let error = socket.write_all(&vec![0; 64 << 20]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
@@ -198,18 +198,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_takes_in_a_byte_now_and_then_is_given_up() {
+    async fn client_that_reads_below_the_minimum_rate_is_disconnected() {
         assert!(!goes_on(1, false).await);
     }
 
     #[tokio::test]
-    async fn a_client_that_takes_in_the_least_rate_or_all_that_there_is_is_not() {
+    async fn client_at_the_minimum_rate_or_with_an_empty_buffer_stays_connected() {
         assert!(goes_on(MIN_PROGRESS, false).await);
         assert!(goes_on(1, true).await);
     }
 
     #[tokio::test]
-    async fn a_client_that_reads_slowly_is_not() {
+    async fn slow_reading_client_stays_connected() {
         let (mut socket, mut client) = pair(Duration::from_millis(300)).await;
         let reader = async {
             let mut chunk = vec![0; 2 << 20];
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_still_sending_reads_the_answer() {
+    async fn client_that_is_still_sending_receives_the_response() {
         let (mut socket, mut client) = pair(Duration::from_secs(1)).await;
         let server = async {
             socket.write_all(b"413").await.unwrap();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_silent_client_is_not_waited_for() {
+    async fn shutdown_does_not_wait_for_a_silent_client() {
         let (mut socket, _client) = pair(Duration::from_secs(1)).await;
         let start = Instant::now();
         socket.shutdown().await.unwrap();

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn each_form_is_made_of_the_other_and_once() {
+    async fn static_response_converts_between_plain_and_gzip_once() {
         let text = Bytes::from("text ".repeat(1000));
         let one = StaticResponse::new(text.clone());
         assert!(one.cached_gzip().is_none(), "it is compressed on demand");
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_gzip_file_is_an_error() {
+    fn invalid_gzip_file_is_an_error() {
         assert!(StaticResponse::from_gzip(Bytes::from_static(b"abc")).is_err());
         assert!(StaticResponse::from_gzip(Bytes::from_static(b"abcdef")).unwrap().plain().is_err());
     }

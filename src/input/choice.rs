@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_no_choice() {
+    fn invalid_choices_are_rejected() {
         assert_refused::<Choice<Restriction>>([
             (json!(22), "invalid_choice", "\"22\" is not a valid choice."),
             (json!("x"), "invalid_choice", "\"x\" is not a valid choice."),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_lists_the_choices() {
+    fn choice_schema_lists_the_choices() {
         let schema = |schema: Schema| serde_json::to_value(schema).unwrap();
         assert_eq!(
             schema(Choice::<Restriction>::schema()),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn time_zones_are_known_by_their_exact_name() {
+    fn time_zones_are_matched_by_their_exact_name() {
         let names = ["UTC", "Europe/Berlin", "US/Pacific", "Asia/Calcutta", "Etc/GMT+5", "GB"];
         assert_reads::<TimeZoneName>(names.map(|name| (json!(name), name.to_owned())));
         assert_refused::<TimeZoneName>([
@@ -214,7 +214,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_json_is_read_or_refused(value in any_json()) {
+        fn reading_arbitrary_json_does_not_panic(value in any_json()) {
             let _ = read_field::<TimeZoneName>(&value);
             let chosen = read_field::<Choice<Restriction>>(&value);
             prop_assert_eq!(chosen.is_ok(), ["21", "37", "\"21\"", "\"37\""].contains(&value.to_string().as_str()));

@@ -46,7 +46,7 @@ mod tests {
                          YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";
 
     #[test]
-    fn moments_are_read_with_and_without_time_and_offset() {
+    fn date_times_are_read_with_and_without_time_and_offset() {
         let moment = Timestamp::from_micros;
         assert_reads::<DateTime>([
             (json!("2025-01-02T03:04:05Z"), moment(1_735_787_045_000_000)),
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_that_can_be_shown_is_refused() {
+    fn invalid_or_unrepresentable_date_times_are_rejected() {
         assert_refused::<DateTime>(
             [
                 json!(""),
@@ -74,14 +74,14 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_names_the_format() {
+    fn date_time_schema_has_the_format() {
         let schema = serde_json::to_value(DateTime::schema()).unwrap();
         assert_eq!(schema, json!({"type": "string", "format": "date-time"}));
     }
 
     proptest! {
         #[test]
-        fn what_is_read_reads_back_as_it_is_shown(
+        fn parsed_date_time_parses_back_from_its_text(
             value in any_json(), date in "[0-9]{4}-(0[1-9]|1[0-2])-[0-2][0-9]", offset in "([+-][0-2][0-9]:[0-5][0-9])?",
         ) {
             for value in [value, json!(format!("{date}T12:34:56.789{offset}"))] {

@@ -163,7 +163,7 @@ mod tests {
     type Rate = Decimal<3, 2, 0, 1>;
 
     #[test]
-    fn decimals_are_shown_with_all_their_places() {
+    fn decimals_are_returned_with_all_decimal_places() {
         let cases = [
             (json!("0.4"), "0.40"),
             (json!(0.4), "0.40"),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_ends_where_the_range_does() {
+    fn decimal_schema_pattern_matches_the_allowed_range() {
         let pattern = Regex::new(&pattern(2, 0, 1)).unwrap();
         for text in ["0", "0.5", "0.25", "1", "1.0", "1.00"] {
             assert!(pattern.is_match(text), "{text}");
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn decimals_are_refused_for_form_then_digits_then_range() {
+    fn decimals_are_checked_for_format_then_digits_then_range() {
         let form = ("invalid_input", "A valid number is required.");
         let texts = [
             "",
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nullable_decimal_takes_a_blank_text_for_null() {
+    fn blank_nullable_decimal_is_null() {
         assert_eq!(read_field::<Nullable<Rate>>(&json!(" ")), Ok(Patch::Null));
         assert_eq!(
             read_field::<Nullable<Rate>>(&json!("0.1")),
@@ -251,14 +251,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn hundredths_are_kept(hundredths in 0_u32..=100) {
+        fn decimals_keep_hundredths(hundredths in 0_u32..=100) {
             let text = format!("{}.{:02}", hundredths / 100, hundredths % 100);
             prop_assert_eq!(read_field::<Rate>(&json!(f64::from(hundredths) / 100.0)), Ok(Some(text.clone())));
             prop_assert_eq!(read_field::<Rate>(&json!(text)), Ok(Some(text)));
         }
 
         #[test]
-        fn any_json_is_read_or_refused(value in any_json()) {
+        fn reading_arbitrary_json_does_not_panic(value in any_json()) {
             if let Ok(Some(text)) = read_field::<Decimal<18, 9, -1000, 1000>>(&value) {
                 prop_assert_eq!(read_field::<Decimal<18, 9, -1000, 1000>>(&json!(text)), Ok(Some(text)));
             }

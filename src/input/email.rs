@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_domain_is_folded_and_the_local_part_kept() {
+    fn email_domain_is_normalized_and_local_part_kept() {
         let cases = [
             (" Ann.B+x@Example.COM ", "Ann.B+x@example.com"),
             ("a@b-c.d3.io", "a@b-c.d3.io"),
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused() {
+    fn invalid_email_addresses_are_rejected() {
         let wrong = [
             "bad",
             "a@",
@@ -132,7 +132,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reading_what_was_read_changes_nothing(value in any_json()) {
+        fn parsing_a_parsed_value_again_changes_nothing(value in any_json()) {
             if let Ok(Some(email)) = read_field::<Email>(&value) {
                 prop_assert!(!email.contains(char::is_control));
                 prop_assert_eq!(read_field::<Email>(&json!(email)), Ok(Some(email)));

@@ -54,7 +54,7 @@ mod tests {
     use crate::patch::Patch;
 
     #[test]
-    fn every_known_form_is_read() {
+    fn all_boolean_spellings_are_accepted() {
         assert_reads::<Flag>(TRUE.map(|word| (json!(word), true)));
         assert_reads::<Flag>(FALSE.map(|word| (json!(word), false)));
         assert_reads::<Flag>([json!(true), json!(1), json!(1.0)].map(|value| (value, true)));
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_form_is_refused() {
+    fn other_boolean_values_are_rejected() {
         let other = ["maybe", "tRUE", " true ", "null", "", "2", "1.0", "Welwyn Garden City"];
         assert_refused::<Flag>(
             other.map(|word| (json!(word), "invalid_input", "Must be a valid boolean.")),
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nullable_flag_takes_the_words_for_null() {
+    fn nullable_boolean_accepts_spellings_of_null() {
         for value in [json!(null), json!("null"), json!("Null"), json!("NULL"), json!("")] {
             assert_eq!(read_field::<Nullable<Flag>>(&value), Ok(Patch::Null));
         }
@@ -87,7 +87,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn flags_agree_with_a_model(value in any_json()) {
+        fn booleans_match_the_reference_model(value in any_json()) {
             let model = match value.to_string().as_str() {
                 "true" | "1" | "1.0" | "\"ON\"" => Some(true),
                 "false" | "0" | "0.0" | "-0.0" | "\"False\"" | "\"0\"" => Some(false),

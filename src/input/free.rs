@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn free_form_is_kept_as_it_came() {
+    fn free_form_values_are_kept_unchanged() {
         for value in
             [json!(1), json!("x\u{0}"), json!([1, null]), json!({"b": 1, "a": [true]}), nested(32)]
         {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn free_form_is_bounded() {
+    fn free_form_values_have_limited_size_and_depth() {
         let text = "a".repeat(MAX_BYTES - 2);
         assert_reads::<FreeForm>([(json!(text), json!(text))]);
         assert_refused::<FreeForm>([
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_free_object_has_to_be_one() {
+    fn free_object_must_be_an_object() {
         for (value, name) in
             [(json!([1]), "list"), (json!("s"), "str"), (json!(1), "int"), (json!(false), "bool")]
         {
@@ -159,7 +159,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_small_json_is_kept(value in any_json()) {
+        fn small_json_values_are_kept_unchanged(value in any_json()) {
             if !value.is_null() && value.to_string().len() <= MAX_BYTES {
                 prop_assert_eq!(read_field::<FreeForm>(&value), Ok(Some(value.clone())));
             }

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identifiers_that_cannot_be_match_nothing() {
+    fn impossible_ids_match_nothing() {
         assert_reads::<Identifier>([
             (json!(7), 7),
             (json!(" 7.0"), 7),
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn uuids_are_read_in_every_form() {
+    fn uuids_are_accepted_in_every_format() {
         let uuid = Uuid::from_u128(0x0189_0a5d_ac96_774b_bcce_b302_099a_8057);
         assert_reads::<UuidField>([
             (json!(uuid.to_string()), uuid),
@@ -112,7 +112,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_json_is_read_or_refused(value in any_json()) {
+        fn reading_arbitrary_json_does_not_panic(value in any_json()) {
             let _ = read_field::<Identifier>(&value);
             if let Ok(Some(uuid)) = read_field::<UuidField>(&value) {
                 prop_assert_eq!(read_field::<UuidField>(&json!(uuid.to_string())), Ok(Some(uuid)));

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_named_by_its_type() {
+    fn value_that_is_not_a_list_is_rejected_with_its_type() {
         assert_refused::<ListOf<Text<9>, 2>>([
             (json!("x"), "not_a_list", "Expected a list of items but got type \"str\"."),
             (json!({}), "not_a_list", "Expected a list of items but got type \"dict\"."),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_reported_by_their_index() {
+    fn list_item_errors_contain_the_index() {
         assert_reads::<ListOf<Integer<0, 9>, 3>>([
             (json!([1, "2", 3.0]), vec![1, 2, 3]),
             (json!([]), vec![]),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_are_folded_sorted_and_kept_once() {
+    fn tags_are_lowercased_sorted_and_deduplicated() {
         assert_reads::<Tags>([
             (
                 json!(["b", " Mixed Case ", "B", "a", "", " ", 5, 1.5]),
@@ -236,7 +236,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reading_tags_again_changes_nothing(tags in prop::collection::vec(any::<String>(), 0..20)) {
+        fn parsing_parsed_tags_again_changes_nothing(tags in prop::collection::vec(any::<String>(), 0..20)) {
             if let Ok(Some(tags)) = read_field::<Tags>(&json!(tags)) {
                 prop_assert!(tags.is_sorted_by(|a, b| a < b) && !tags.contains(&String::new()));
                 prop_assert_eq!(read_field::<Tags>(&json!(tags)), Ok(Some(tags)));
@@ -244,7 +244,7 @@ mod tests {
         }
 
         #[test]
-        fn any_json_is_read_or_refused(value in any_json()) {
+        fn reading_arbitrary_json_does_not_panic(value in any_json()) {
             let _ = (read_field::<Tags>(&value), read_field::<UrlList<3>>(&value));
             prop_assert!(value.is_array() || read_field::<ListOf<Integer<0, 9>, 3>>(&value).is_err());
         }

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_bad_field_in_declared_order_is_reported() {
+    fn first_invalid_field_in_declaration_order_is_reported() {
         let cases = [
             (
                 json!({"pinned": "maybe", "title": "longer"}),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_null_and_a_value_are_told_apart() {
+    fn absent_null_and_set_fields_are_distinguished() {
         let parse = |body| Sample::parse(&require_object(body).unwrap()).unwrap();
         let absent = parse(json!({"owner": "a@b.io", "unknown": 1}));
         assert_eq!((absent.title, absent.pinned, absent.tags), (Patch::Absent, None, None));
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_follows_the_fields() {
+    fn input_schema_matches_the_declared_fields() {
         assert_eq!(Sample::NAME, "Sample");
         let (plain, filled) = (r"^[^\x00]*$", r"^[^\x00]*[^\s\x00\x1c-\x1f\x85][^\x00]*$");
         let target = json!({
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_waits_until_it_is_asked_for() {
+    fn parsed_keeps_its_error_until_get_is_called() {
         let parsed = Parsed::<Target>::new(&require_object(json!({"port": 0})).unwrap());
         let again = parsed.clone();
         for parsed in [&parsed, &parsed, &again] {
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_has_to_be_an_object() {
+    fn require_object_rejects_other_json_types() {
         let dictionary = |name| format!("Invalid data. Expected a dictionary, but got {name}.");
         for (body, code, detail) in [
             (json!(null), "null", "No data provided".to_owned()),
@@ -383,7 +383,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_body_is_parsed_or_refused_with_a_field(
+        fn any_request_body_is_parsed_or_rejected_with_a_field_name(
             title in any_json(), pinned in any_json(), tags in any_json(),
             owner in any_json(), target in any_json(), targets in any_json(),
         ) {

@@ -113,7 +113,7 @@ mod tests {
     const WRONG: (&str, &str) = ("invalid_input", "A valid integer is required.");
 
     #[test]
-    fn integers_are_read_from_numbers_and_texts() {
+    fn integers_are_read_from_numbers_and_strings() {
         let five = [
             json!(5),
             json!("5"),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_integer_is_refused() {
+    fn invalid_integers_are_rejected() {
         let texts = [
             "abc", "", " ", ".", ".0", "-", "+-5", "- 5", "5.5", "5.0.0", "1__0", "_1", "1_",
             "1e2", "0x1", "0.5",
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_hold_at_every_size() {
+    fn integer_bounds_apply_to_numbers_of_any_size() {
         let (max, min) = (
             "Ensure this value is less than or equal to 9.",
             "Ensure this value is greater than or equal to 2.",
@@ -177,7 +177,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn integers_agree_with_a_model(number in any::<i64>(), pad in "[ \t]{0,3}", zeros in "(\\.0{0,3})?") {
+        fn integers_match_the_reference_model(number in any::<i64>(), pad in "[ \t]{0,3}", zeros in "(\\.0{0,3})?") {
             let text = format!("{pad}{number}{zeros}{pad}");
             let model = if (-1000..=1000).contains(&number) { Some(number) } else { None };
             prop_assert_eq!(read_field::<Integer<-1000, 1000>>(&json!(number)).ok().flatten(), model);
@@ -185,7 +185,7 @@ mod tests {
         }
 
         #[test]
-        fn any_json_is_read_or_refused(value in any_json()) {
+        fn reading_arbitrary_json_does_not_panic(value in any_json()) {
             if let Ok(Some(number)) = read_field::<Integer<-5, 1_000_000>>(&value) {
                 prop_assert!((-5..=1_000_000).contains(&number));
             }

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_and_null_mean_what_the_declaration_says() {
+    fn absent_and_null_fields_follow_the_declared_type() {
         let null = json!(null);
         let code = |error: Error| error_parts(&error);
         let refused_null = ("null", "This field may not be null.".to_owned(), Some("f".to_owned()));

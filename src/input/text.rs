@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_trimmed_and_numbers_become_texts() {
+    fn strings_are_trimmed_and_numbers_become_strings() {
         let text = |value: &str| value.to_owned();
         assert_reads::<Text<4>>([
             (json!(""), text("")),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_refused_for_type_then_nul_then_length() {
+    fn strings_are_checked_for_type_then_nul_then_length() {
         let four = "Ensure this field has no more than 4 characters.";
         let nul = "Null characters are not allowed.";
         assert_refused::<Text<4>>([
@@ -142,7 +142,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reading_what_was_read_changes_nothing(value in any_json()) {
+        fn parsing_a_parsed_value_again_changes_nothing(value in any_json()) {
             if let Ok(Some(text)) = read_field::<Text<50>>(&value) {
                 prop_assert!(text.chars().count() <= 50);
                 prop_assert_eq!(read_field::<Text<50>>(&json!(text)), Ok(Some(text)));

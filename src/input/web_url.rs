@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn absolute_web_urls_are_kept_as_they_were_sent() {
+    fn absolute_web_urls_are_kept_unchanged() {
         let urls = [
             "https://idp.example/saml/acs?tenant=1&x=%2F#top",
             "HTTP://IDP.example",
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_web_url_is_refused() {
+    fn invalid_web_urls_are_rejected() {
         let wrong = [
             "idp.example/saml",
             "/saml/acs",
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_takes_no_less_than_is_read() {
+    fn url_schema_pattern_accepts_every_valid_url() {
         let pattern = Regex::new(PATTERN).unwrap();
         for text in
             ["", "http://a", "HTTPS://a.example:8443/x?y=%20#z", "http://[::1]/", "http://a/%é"]
@@ -150,14 +150,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_read_matches_the_schema(rest in "[!-~é]{1,12}") {
+        fn parsed_url_matches_the_schema_pattern(rest in "[!-~é]{1,12}") {
             if let Ok(Some(url)) = read_field::<WebUrl<200>>(&json!(format!("https://{rest}"))) {
                 prop_assert!(Regex::new(PATTERN).unwrap().is_match(&url), "{url}");
             }
         }
 
         #[test]
-        fn reading_what_was_read_changes_nothing(value in any_json(), rest in ".*") {
+        fn parsing_a_parsed_value_again_changes_nothing(value in any_json(), rest in ".*") {
             for value in [value, json!(format!("https://a.example{rest}"))] {
                 if let Ok(Some(url)) = read_field::<WebUrl<200>>(&value) {
                     prop_assert!(!url.contains(|c: char| c.is_ascii_control() || c == ' '));

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_spelling_of_a_mailbox_is_one() {
+    fn all_spellings_of_a_mailbox_are_equal() {
         for address in [
             "victim@x.example",
             "Victim@X.example",
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn dots_and_both_names_of_gmail_make_no_other_mailbox() {
+    fn gmail_dots_and_domain_aliases_name_the_same_mailbox() {
         for address in ["victim@gmail.com", "vic.tim@GMAIL.com", "v.i.c.t.i.m+x@googlemail.com"] {
             assert_eq!(mailbox(address), mailbox("victim@gmail.com"), "{address}");
         }
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_masked_whatever_its_case() {
+    fn email_address_is_masked_in_any_case() {
         let line = "550 <ann@x.example>: no; ANN@X.EXAMPLE, anna@x.example, Ann@x.exampl";
         assert_eq!(
             mask(line, "Ann@x.example"),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn other_addresses_are_other_mailboxes() {
+    fn different_addresses_are_different_mailboxes() {
         for (address, counted) in [
             ("+tag@x.example", "+tag@x.example"),
             ("\"+a\"@x.example", "+a@x.example"),
@@ -135,7 +135,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn quotes_case_and_tags_make_no_other_mailbox(
+        fn quotes_case_and_tags_do_not_change_the_mailbox(
             local in "[a-z0-9_-]{1,8}(\\.[a-z0-9_-]{1,8}){0,2}",
             domain in "[a-z0-9]{1,8}\\.[a-z]{2,6}",
             tag in proptest::option::of("[a-zA-Z0-9]{0,6}"),
@@ -150,7 +150,7 @@ mod tests {
         }
 
         #[test]
-        fn quoting_keeps_every_printable_local_part(
+        fn unquoting_restores_every_printable_local_part(
             local in "[ !-~]{1,20}",
             escaped in proptest::collection::vec(any::<bool>(), 20),
         ) {
@@ -161,7 +161,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_has_a_mailbox_in_lower_case(text in "\\PC{0,40}|[\"\\\\@+a-z.]{0,20}") {
+        fn mailbox_of_any_text_is_lower_case(text in "\\PC{0,40}|[\"\\\\@+a-z.]{0,20}") {
             let counted = mailbox(&text);
             prop_assert_eq!(counted.to_lowercase(), counted.clone());
             prop_assert_eq!(mailbox(&text), counted);

@@ -94,7 +94,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_subject_stays_one_header_whatever_it_holds() {
+    fn mail_subject_is_always_a_single_header_line() {
         for (text, shown) in [
             ("You are invited to Küche & Söhne", "You are invited to Küche & Söhne".to_owned()),
             ("a\r\nBcc: eve@evil.example\r\n\r\nb", "a Bcc: eve@evil.example b".to_owned()),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_before_1970_still_dates_a_mail() {
+    fn mail_is_formatted_with_any_clock_value() {
         let message = MailContent { subject: "a".into(), text: "b".into(), html: "c".into() };
         let from = "steward@example.org".parse().unwrap();
         let to = Address::new("ann", "corp.example").unwrap();
@@ -128,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_mail_is_ascii_in_short_lines_with_the_same_headers(
+        fn every_mail_is_ascii_with_short_lines_and_the_same_headers(
             subject in "\\PC{0,30}|[\\x00-\\x7f]{0,30}|[\\r\\n\\x00: =?]{0,30}",
             text in "[\\PC\\r\\n\\x00.]{0,200}",
         ) {

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_has_an_address_that_every_server_understands() {
+    fn smtp_from_must_be_a_valid_address() {
         for (text, shown) in [
             ("a@example.org", "a@example.org"),
             ("Steward <a@example.org>", "Steward <a@example.org>"),
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn user_and_password_come_together() {
+    fn smtp_user_requires_a_password_and_vice_versa() {
         let refused = refusal(&config("smtp://ann@localhost", "a@example.org"));
         assert_eq!(refused, "--smtp-url has a user; add --smtp-password-file");
         let folder = tempfile::tempdir().unwrap();
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_passwords_file_loses_its_last_line_break_only() {
+    fn password_file_loses_only_its_last_line_break() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("password");
         for (text, read) in [("a b \n", "a b "), ("a\r\n", "a"), ("a\n\n", "a\n"), ("a", "a")] {
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn an_authoritys_file_holds_a_certificate() {
+    fn smtp_ca_file_must_contain_a_certificate() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("ca.pem");
         let mut config = config("smtps://localhost", "a@example.org");
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_is_one_bounded_line_without_secrets() {
+    fn smtp_reply_is_sanitized_to_one_short_line_without_secrets() {
         let mailer = Mailer::new(&config("smtp://ann:hunter2@localhost", "a@example.org"));
         let mailer = mailer.unwrap().unwrap();
         let plain = STANDARD.encode("\0ann\0hunter2");

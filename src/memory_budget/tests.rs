@@ -22,7 +22,7 @@ fn refused(result: Result<Charge, BudgetExceeded>) -> Account {
 }
 
 #[test]
-fn a_client_and_a_tenant_have_a_quarter_and_a_keyless_client_an_eighth() {
+fn clients_and_organizations_get_a_quarter_and_anonymous_clients_an_eighth() {
     let budget = MemoryBudget::new(TOTAL);
     let _first = budget.charge(client(1), keyed_payer(1), 200).unwrap();
     assert!(matches!(refused(budget.charge(client(1), keyed_payer(2), 57)), Account::Client(_)));
@@ -35,7 +35,7 @@ fn a_client_and_a_tenant_have_a_quarter_and_a_keyless_client_an_eighth() {
 }
 
 #[test]
-fn one_keyless_client_never_uses_up_the_share_of_a_tenant_or_of_its_pages() {
+fn anonymous_client_cannot_use_up_the_share_of_an_organization_or_its_pages() {
     let budget = MemoryBudget::new(TOTAL);
     let _all = budget.charge(client(1), page_payer(1), 128).unwrap();
     assert!(budget.charge(client(1), page_payer(1), 1).is_err());
@@ -44,7 +44,7 @@ fn one_keyless_client_never_uses_up_the_share_of_a_tenant_or_of_its_pages() {
 }
 
 #[test]
-fn no_set_of_tenants_exceeds_the_total() {
+fn organizations_together_cannot_exceed_the_total_budget() {
     let budget = MemoryBudget::new(TOTAL);
     let charges: Vec<_> =
         (1..=4).map(|n| budget.charge(client(n), keyed_payer(n.into()), 256).unwrap()).collect();
@@ -54,7 +54,7 @@ fn no_set_of_tenants_exceeds_the_total() {
 }
 
 #[test]
-fn what_is_larger_than_a_share_is_taken_alone_up_to_half_of_the_budget() {
+fn single_charge_may_exceed_its_share_up_to_half_of_the_budget() {
     let budget = MemoryBudget::new(TOTAL);
     assert!(matches!(
         refused(budget.charge(client(1), keyed_payer(1), TOTAL / 2 + 1)),
@@ -72,7 +72,7 @@ fn what_is_larger_than_a_share_is_taken_alone_up_to_half_of_the_budget() {
 }
 
 #[test]
-fn all_keyless_clients_together_have_half() {
+fn anonymous_clients_together_get_half_of_the_budget() {
     let budget = MemoryBudget::new(TOTAL);
     let _visitors: Vec<_> =
         (1..5).map(|n| budget.charge(client(n), page_payer(n.into()), 128).unwrap()).collect();
@@ -88,7 +88,7 @@ fn all_keyless_clients_together_have_half() {
 }
 
 #[test]
-fn what_is_forced_is_counted_and_what_is_overdrawn_takes_nothing_from_others() {
+fn unchecked_growth_is_counted_and_overdraft_does_not_reduce_the_budget() {
     let budget = MemoryBudget::new(TOTAL);
     let mut forced = budget.charge(client(1), keyed_payer(1), 1).unwrap();
     forced.resize_unchecked(TOTAL / 2 + 1);
@@ -103,7 +103,7 @@ fn what_is_forced_is_counted_and_what_is_overdrawn_takes_nothing_from_others() {
 }
 
 #[test]
-fn the_addresses_of_an_ipv6_network_are_one_client() {
+fn addresses_of_an_ipv6_network_share_one_account() {
     let budget = MemoryBudget::new(TOTAL);
     let _first = budget.charge("2001:db8::1".parse().unwrap(), keyed_payer(1), 256).unwrap();
     assert!(budget.charge("2001:db8::2".parse().unwrap(), keyed_payer(2), 1).is_err());
@@ -111,7 +111,7 @@ fn the_addresses_of_an_ipv6_network_are_one_client() {
 }
 
 #[test]
-fn a_shared_buffer_is_counted_once_and_for_as_long_as_somebody_has_it() {
+fn shared_buffer_is_charged_once_until_its_last_holder_drops_it() {
     let budget = MemoryBudget::new(TOTAL);
     let page = Bytes::from(vec![0; 200]);
     let pins: Vec<_> =
@@ -150,7 +150,7 @@ proptest! {
     /// For any sequence of take, split, resize and drop: each account counts what is held, and nothing at the
     /// end.
     #[test]
-    fn nothing_is_lost(steps in prop::collection::vec(step(), 1..100)) {
+    fn memory_accounts_match_the_held_charges(steps in prop::collection::vec(step(), 1..100)) {
         let budget = MemoryBudget::new(TOTAL);
         let mut held: Vec<Charge> = Vec::new();
         for step in steps {

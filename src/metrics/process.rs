@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_of_the_program_may_contain_anything() {
+    fn process_stat_is_parsed_with_any_program_name() {
         let numbers = (4..=52).map(|field| (field * 100).to_string()).collect::<Vec<_>>().join(" ");
         let stat = Stat::parse(&format!("7 (a) R 1 (b) R {numbers}\n")).expect("a line");
         let ticks = to_f64(clock_ticks_per_second());
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_has_values() {
+    fn process_metrics_have_values() {
         let registry = Registry::new();
         let process = Process::registered(&registry).expect("registered").expect("Linux");
         process.update();

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_client_that_goes_away_frees_no_turn_before_its_run_has_ended() {
+    async fn cancelled_hash_keeps_its_slot_until_hashing_ends() {
         let keys = KeyCreation::new(1, &Metrics::default());
         let work = |_: &KeyHasher| {
             std::thread::sleep(Duration::from_millis(50));

@@ -136,7 +136,7 @@ mod tests {
 
     /// The token was made by the `jsonwebtoken` crate.
     #[test]
-    fn the_format_of_tokens_is_fixed() {
+    fn token_format_is_fixed() {
         let secret = SigningSecret::from_parts([7; 32], None);
         let claims = json!({ "team_id": 1, "api_token": "phc_a", "aud": "posthog:livestream", "exp": 1_700_000_000 });
         let token = json_web_token(&claims, live_events(&secret).expect("a key")).expect("a token");

@@ -55,7 +55,7 @@ mod tests {
     const OTHER: Consumer = Consumer::User(2);
 
     #[test]
-    fn a_large_write_is_followed_by_a_rest_while_another_consumer_writes() {
+    fn large_write_causes_a_cooldown_while_another_consumer_writes() {
         let (mut rests, now) = (Cooldowns::default(), Instant::now());
         rests.begin(GREEDY, now);
         rests.end(GREEDY, 500, now);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn rests_that_are_over_are_forgotten() {
+    fn expired_cooldowns_are_removed() {
         let (mut rests, now) = (Cooldowns::default(), Instant::now());
         for user in 0..MAX_UNPRUNED as u64 {
             rests.end(Consumer::User(user), 200, now);

@@ -185,7 +185,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_sort_as_values_do(
+        fn encoded_keys_sort_like_their_values(
             a in (0u64..3, any::<bool>(), proptest::option::of("[\\x00ab\u{1f600}]{0,3}"), any::<i64>()),
             b in (0u64..3, any::<bool>(), proptest::option::of("[\\x00ab\u{1f600}]{0,3}"), any::<i64>()),
         ) {
@@ -194,17 +194,17 @@ mod tests {
         }
 
         #[test]
-        fn every_key_reads_back(a in (any::<u64>(), any::<bool>(), proptest::option::of(".*"), any::<i64>())) {
+        fn every_key_decodes_to_its_value(a in (any::<u64>(), any::<bool>(), proptest::option::of(".*"), any::<i64>())) {
             round_trips(&as_key(a));
         }
 
         #[test]
-        fn reading_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+        fn decoding_arbitrary_bytes_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
             let _ = <(u64, bool, Option<String>, Timestamp)>::read(&mut bytes.as_slice());
         }
 
         #[test]
-        fn the_end_of_a_prefix_holds_all_that_begin_with_it(
+        fn prefix_end_is_greater_than_every_key_with_the_prefix(
             prefix in proptest::collection::vec(any::<u8>(), 1..6),
             rest in proptest::collection::vec(any::<u8>(), 0..6),
         ) {

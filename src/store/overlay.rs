@@ -107,7 +107,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_reads_like_a_file_that_was_written(
+        fn overlay_reads_like_a_written_file(
             stored in vec(any::<u8>(), 0..64),
             writes in vec((0u64..80, vec(any::<u8>(), 0..24)), 0..8),
             (from, length) in (0u64..96, 0usize..32),

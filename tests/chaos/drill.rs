@@ -231,7 +231,7 @@ fn damage(path: &Path, seed: u64) -> usize {
 }
 
 #[test]
-fn after_a_cut_and_damage_a_restore_brings_back_all_that_was_acknowledged_before_the_backup() {
+fn restore_after_a_kill_and_damage_returns_all_writes_before_the_backup() {
     let (site, made) = DataFolder::with_workspace();
     let (place, load) = (WorkspacePaths::of(&made), AcknowledgedWrites::default());
     let server = site.serve(&[]);
@@ -279,7 +279,7 @@ fn after_a_cut_and_damage_a_restore_brings_back_all_that_was_acknowledged_before
 }
 
 #[test]
-fn cut_off_at_random_moments_under_load_it_loses_nothing_acknowledged() {
+fn kills_at_random_moments_under_load_lose_no_acknowledged_write() {
     let kills = std::env::var("KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
     let (site, made) = DataFolder::with_workspace();
     let (place, load) = (WorkspacePaths::of(&made), AcknowledgedWrites::default());

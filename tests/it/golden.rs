@@ -1,7 +1,7 @@
 //! Data files of earlier releases, in `tests/golden/`. Every later release opens them, finds no problems, and
 //! gives the same responses as the release that wrote them.
 //!
-//! A new format needs a new file, created by `cargo test --test it -- --ignored make_a_golden_file`. When
+//! A new format needs a new file, created by `cargo test --test it -- --ignored create_golden_file`. When
 //! responses get a new member on purpose, `GOLDEN=answers cargo test --test it golden` writes the responses
 //! again; review the difference. The API keys in the files are valid only for these fixtures.
 
@@ -100,7 +100,7 @@ async fn check(app: &App) {
 }
 
 #[tokio::test]
-async fn every_kept_file_opens_whole_and_answers_as_it_did() {
+async fn every_golden_file_opens_and_gives_the_stored_responses() {
     let mut formats = 0;
     for format in (1..=FORMAT).filter(|format| data_of(*format).exists()) {
         formats += 1;
@@ -139,7 +139,7 @@ async fn every_kept_file_opens_whole_and_answers_as_it_did() {
 }
 
 #[test]
-fn this_format_has_a_kept_file() {
+fn current_format_has_a_golden_file() {
     assert!(data_of(FORMAT).exists(), "create it as the top of this file says");
     assert!(answers_of(FORMAT).exists());
 }
@@ -301,7 +301,7 @@ fn empty_tables(path: &Path) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "creates the golden file of a new format"]
-async fn make_a_golden_file() {
+async fn create_golden_file() {
     let (dns, mut mail) = (Dns::start().await, MailServer::start());
     let clock = config().clock;
     let mut config = dns.config();

@@ -60,7 +60,7 @@ const ADAM: &str = "adam@corp.example";
 const ANN: &str = "ann@corp.example";
 
 #[tokio::test]
-async fn a_member_shows_exactly_these_fields() {
+async fn member_has_exactly_these_fields() {
     let staff = Staff::new().await;
     let list = staff.member.get(&staff.list("")).await.ok();
     let me = staff.member.get("/api/users/@me/").await.ok();
@@ -101,7 +101,7 @@ async fn a_member_shows_exactly_these_fields() {
 }
 
 #[tokio::test]
-async fn members_are_listed_newest_first_or_as_asked() {
+async fn members_are_listed_newest_first_or_in_the_requested_order() {
     let staff = Staff::new().await;
     let newest = [ANN, ADAM, OWNER];
     let oldest = [OWNER, ADAM, ANN];
@@ -122,7 +122,7 @@ async fn members_are_listed_newest_first_or_as_asked() {
 }
 
 #[tokio::test]
-async fn members_are_found_by_address_and_by_search() {
+async fn members_are_filtered_by_email_and_search() {
     let staff = Staff::new().await;
     for (query, expected) in [
         ("?email=ann@corp.example", vec![ANN]),
@@ -147,7 +147,7 @@ async fn members_are_found_by_address_and_by_search() {
 }
 
 #[tokio::test]
-async fn a_list_of_members_is_paged() {
+async fn member_list_is_paged() {
     let staff = Staff::new().await;
     for query in ["", "search=corp&"] {
         let mut path = staff.list(&format!("?{query}limit=1"));
@@ -199,7 +199,7 @@ async fn deactivated_users_are_left_out() {
 }
 
 #[tokio::test]
-async fn members_are_found_by_the_moment_of_their_last_change() {
+async fn members_are_filtered_by_the_time_of_their_last_update() {
     let clock = ManualClock::at(Timestamp::from_micros(1_735_787_045_000_000));
     let mut config = Config::default();
     config.clock = Clock::Manual(clock.clone());
@@ -295,7 +295,7 @@ async fn bots_are_left_out() {
 }
 
 #[tokio::test]
-async fn a_single_member_is_not_served() {
+async fn get_of_a_single_member_is_not_allowed() {
     let staff = Staff::new().await;
     let (eve, _) = staff.workspace.outsider("eve").await;
     for path in [staff.one(ANN).await, staff.list("@me/"), staff.list("nobody/")] {
@@ -321,7 +321,7 @@ async fn a_single_member_is_not_served() {
 }
 
 #[tokio::test]
-async fn outsiders_and_keys_without_the_scope_are_refused() {
+async fn outsiders_and_keys_without_the_scope_are_rejected() {
     let staff = Staff::new().await;
     let (eve, _) = staff.workspace.outsider("eve").await;
     let ann = staff.one(ANN).await;
@@ -338,7 +338,7 @@ async fn outsiders_and_keys_without_the_scope_are_refused() {
 }
 
 #[tokio::test]
-async fn levels_are_changed_by_the_rules_in_their_order() {
+async fn level_changes_are_checked_in_the_documented_order() {
     let staff = Staff::new().await;
     staff.workspace.member("otto", Level::Owner).await;
     let otto = staff.one("otto@corp.example").await;
@@ -394,7 +394,7 @@ async fn levels_are_changed_by_the_rules_in_their_order() {
 }
 
 #[tokio::test]
-async fn a_user_of_another_organization_is_not_found_here() {
+async fn user_of_another_organization_returns_404() {
     let staff = Staff::new().await;
     let (eve, _) = staff.workspace.outsider("eve").await;
     let uuid = eve.get("/api/users/@me/").await.ok()["uuid"].as_str().expect("a uuid").to_owned();
@@ -404,7 +404,7 @@ async fn a_user_of_another_organization_is_not_found_here() {
 }
 
 #[tokio::test]
-async fn admins_raise_and_lower_others_and_owners_make_owners() {
+async fn admins_change_levels_of_others_and_owners_create_owners() {
     let staff = Staff::new().await;
     let (adam, ann) = (staff.one(ADAM).await, staff.one(ANN).await);
     let before = staff.admin.patch(&ann, json!({})).await.ok();
@@ -441,7 +441,7 @@ async fn admins_raise_and_lower_others_and_owners_make_owners() {
 }
 
 #[tokio::test]
-async fn two_owners_who_lower_each_other_at_once_leave_one() {
+async fn two_owners_demoting_each_other_concurrently_leave_one_owner() {
     let staff = Staff::new().await;
     let otto = staff.workspace.member("otto", Level::Owner).await;
     let (olga, other) = (staff.one(OWNER).await, staff.one("otto@corp.example").await);
@@ -458,7 +458,7 @@ async fn two_owners_who_lower_each_other_at_once_leave_one() {
 }
 
 #[tokio::test]
-async fn members_are_removed_by_the_rules_in_their_order() {
+async fn member_removal_is_checked_in_the_documented_order() {
     let staff = Staff::new().await;
     let second = staff.workspace.member("otto", Level::Owner).await;
     let (olga, adam, ann) = (staff.one(OWNER).await, staff.one(ADAM).await, staff.one(ANN).await);
@@ -492,7 +492,7 @@ async fn members_are_removed_by_the_rules_in_their_order() {
 }
 
 #[tokio::test]
-async fn a_member_who_leaves_moves_on_to_another_organization() {
+async fn leaving_member_switches_to_another_organization() {
     let staff = Staff::new().await;
     let own = staff.member.post("/api/organizations/", json!({ "name": "Own" })).await.ok();
     let back = json!({ "set_current_organization": staff.workspace.made.organization_id });

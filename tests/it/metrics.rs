@@ -21,7 +21,7 @@ async fn metered() -> Workspace {
 }
 
 #[tokio::test]
-async fn every_number_is_told_by_the_grammar_and_with_what_it_means() {
+async fn every_metric_is_valid_and_has_a_help_text() {
     let workspace = metered().await;
     workspace.owner.post(&workspace.dashboards(""), json!({ "name": "A" })).await.ok();
     let numbers = Numbers::of(&workspace).await;
@@ -79,7 +79,7 @@ async fn every_number_is_told_by_the_grammar_and_with_what_it_means() {
 }
 
 #[tokio::test]
-async fn every_request_is_counted_once_under_the_route_that_it_matched() {
+async fn every_request_is_counted_once_under_its_matched_route() {
     let workspace = metered().await;
     let (owner, nobody) = (&workspace.owner, workspace.anonymous());
     let list = workspace.dashboards("");
@@ -113,7 +113,7 @@ async fn every_request_is_counted_once_under_the_route_that_it_matched() {
 }
 
 #[tokio::test]
-async fn no_client_can_add_a_label() {
+async fn clients_cannot_add_metric_labels() {
     let workspace = metered().await;
     let (owner, nobody) = (&workspace.owner, workspace.anonymous());
     for number in 0..100 {
@@ -147,7 +147,7 @@ async fn no_client_can_add_a_label() {
 }
 
 #[tokio::test]
-async fn two_services_in_one_process_do_not_mix() {
+async fn metrics_of_two_services_in_one_process_are_separate() {
     let (one, other, uncounted) = (metered().await, metered().await, Workspace::new().await);
     for workspace in [&one, &uncounted] {
         workspace.owner.post(&workspace.dashboards(""), json!({ "name": "A" })).await.ok();
@@ -167,7 +167,7 @@ async fn two_services_in_one_process_do_not_mix() {
 }
 
 #[tokio::test]
-async fn mails_and_backups_are_counted() {
+async fn mails_and_backups_are_counted_in_metrics() {
     let backups = tempfile::TempDir::new().expect("a folder");
     let mut config = Config::default();
     config.metrics = Metrics::enabled();
@@ -193,7 +193,7 @@ async fn mails_and_backups_are_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn refused_writes_are_counted_while_they_are_refused() {
+async fn refused_writes_are_counted_in_metrics() {
     let workspace = metered().await;
     let app = workspace.app.clone();
     let reading = app.store().snapshot().expect("a snapshot");

@@ -247,7 +247,7 @@ fn invite(to: &str) -> Notification {
 }
 
 #[tokio::test]
-async fn what_is_posted_is_sent_once_and_leaves_the_outbox() {
+async fn queued_message_is_sent_once_and_removed_from_the_outbox() {
     let mut office = Office::open().await;
     let id = office.post("Ann.B@corp.example").await;
     let mail = office.sends_to("Ann.B@corp.example").await;
@@ -261,7 +261,7 @@ async fn what_is_posted_is_sent_once_and_leaves_the_outbox() {
 }
 
 #[tokio::test]
-async fn what_was_posted_before_the_postman_came_is_sent() {
+async fn messages_queued_before_the_worker_starts_are_sent() {
     let office = Office::open().await;
     office.postman.stop().await;
     let id = office.post("ann@corp.example").await;
@@ -273,7 +273,7 @@ async fn what_was_posted_before_the_postman_came_is_sent() {
 }
 
 #[tokio::test]
-async fn a_letter_in_vain_is_tried_again_after_five_seconds_and_then_twice_as_late_up_to_an_hour() {
+async fn failed_message_is_retried_with_exponential_backoff_up_to_an_hour() {
     let mut office = Office::open().await;
     office.server.refuse("ann@corp.example");
     let id = office.post("ann@corp.example").await;
@@ -298,7 +298,7 @@ async fn a_letter_in_vain_is_tried_again_after_five_seconds_and_then_twice_as_la
 }
 
 #[tokio::test]
-async fn a_letter_is_given_up_after_three_days() {
+async fn message_is_dropped_after_three_days_of_failures() {
     let mut office = Office::open().await;
     office.server.refuse("ann@corp.example");
     let id = office.post("ann@corp.example").await;
@@ -319,7 +319,7 @@ async fn a_letter_is_given_up_after_three_days() {
 }
 
 #[tokio::test]
-async fn a_letter_that_nobody_looked_at_for_three_days_is_given_up_unsent() {
+async fn message_older_than_three_days_is_dropped_unsent() {
     let office = Office::open().await;
     office.postman.stop().await;
     let id = office.post("ann@corp.example").await;
@@ -331,7 +331,7 @@ async fn a_letter_that_nobody_looked_at_for_three_days_is_given_up_unsent() {
 }
 
 #[tokio::test]
-async fn whatever_goes_wrong_the_letter_is_tried_again() {
+async fn message_is_retried_after_any_smtp_error() {
     let mut office = Office::open().await;
     let manners = [
         ServerBehavior::RefuseSender,
@@ -369,7 +369,7 @@ async fn whatever_goes_wrong_the_letter_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_tried_again() {
+async fn message_is_retried_if_the_mail_server_is_unreachable() {
     let mut office = Office::open().await;
     // A bound port on which no server listens.
     let port = TcpSocket::new_v4().expect("a socket");
@@ -390,7 +390,7 @@ async fn a_server_that_is_not_there_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_holds_nobody_up_and_ends_in_time() {
+async fn silent_mail_server_times_out_without_delaying_requests() {
     let office = Office::within(Duration::from_millis(300)).await;
     office.server.next([ServerBehavior::Silent]);
     let id = office.post("ann@corp.example").await;
@@ -406,7 +406,7 @@ async fn a_server_that_never_answers_holds_nobody_up_and_ends_in_time() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_says_goodbye_holds_nothing_up_and_gets_nothing_twice() {
+async fn missing_reply_to_quit_causes_no_delay_and_no_duplicate() {
     let mut office = Office::within(Duration::from_hours(1)).await;
     office.server.next([ServerBehavior::NoGoodbye]);
     let id = office.post("ann@corp.example").await;
@@ -417,7 +417,7 @@ async fn a_server_that_never_says_goodbye_holds_nothing_up_and_gets_nothing_twic
 }
 
 #[tokio::test]
-async fn an_address_gets_one_mail_a_minute_whatever_its_case_and_whoever_sends_it() {
+async fn address_receives_one_mail_a_minute_in_any_case_and_from_any_sender() {
     let mut office = Office::open().await;
     let first = office.post("ann@corp.example").await;
     office.sends_to("ann@corp.example").await;
@@ -441,7 +441,7 @@ async fn an_address_gets_one_mail_a_minute_whatever_its_case_and_whoever_sends_i
 }
 
 #[tokio::test]
-async fn an_organization_sends_a_hundred_mails_in_any_hour_and_holds_up_no_other() {
+async fn organization_sends_one_hundred_mails_an_hour_without_delaying_others() {
     let mut office = Office::open().await;
     let busy = organization();
     for number in 0..40 {
@@ -487,7 +487,7 @@ async fn an_organization_sends_a_hundred_mails_in_any_hour_and_holds_up_no_other
 }
 
 #[tokio::test]
-async fn letters_that_wait_are_not_written_again() {
+async fn waiting_messages_are_not_written_again() {
     let mut office = Office::open().await;
     let first = office.post("ann@corp.example").await;
     office.sends_to("ann@corp.example").await;
@@ -502,7 +502,7 @@ async fn letters_that_wait_are_not_written_again() {
 }
 
 #[tokio::test]
-async fn what_was_sent_is_forgotten_after_an_hour_also_when_nothing_more_is_sent() {
+async fn sent_mail_records_are_deleted_after_an_hour() {
     let mut office = Office::open().await;
     for name in ["ann", "bob", "cem"] {
         let to = format!("{name}@corp.example");
@@ -520,7 +520,7 @@ async fn what_was_sent_is_forgotten_after_an_hour_also_when_nothing_more_is_sent
 }
 
 #[tokio::test]
-async fn a_clock_that_was_set_back_neither_sends_twice_nor_blocks_for_ever() {
+async fn clock_set_back_causes_neither_duplicates_nor_endless_waiting() {
     let mut office = Office::open().await;
     let first = office.post("ann@corp.example").await;
     office.sends_to("ann@corp.example").await;
@@ -554,7 +554,7 @@ async fn a_clock_that_was_set_back_neither_sends_twice_nor_blocks_for_ever() {
 }
 
 #[tokio::test]
-async fn an_announcement_becomes_a_letter_to_each_and_what_is_moot_is_dropped() {
+async fn announcement_is_sent_to_each_recipient_and_obsolete_messages_are_dropped() {
     let mut office = Office::open().await;
     let moot = office.post("moot@corp.example").await;
     office.is_gone(moot).await;
@@ -570,7 +570,7 @@ async fn an_announcement_becomes_a_letter_to_each_and_what_is_moot_is_dropped() 
 }
 
 #[tokio::test]
-async fn a_composer_that_fails_holds_up_no_other_letter() {
+async fn failing_mail_rendering_does_not_delay_other_messages() {
     let mut office = Office::open().await;
     let panics = office.put(organization(), invite("panic@corp.example")).await;
     let fault = office.put(organization(), invite("fault@corp.example")).await;
@@ -585,7 +585,7 @@ async fn a_composer_that_fails_holds_up_no_other_letter() {
 }
 
 #[tokio::test]
-async fn a_letter_that_was_withdrawn_is_not_sent() {
+async fn cancelled_message_is_not_sent() {
     let mut office = Office::open().await;
     let first = office.post("ann@corp.example").await;
     office.sends_to("ann@corp.example").await;
@@ -599,7 +599,7 @@ async fn a_letter_that_was_withdrawn_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_letter_that_is_withdrawn_while_it_is_sent_does_not_come_back() {
+async fn message_cancelled_during_delivery_does_not_return() {
     let mut office = Office::open().await;
     for manner in [ServerBehavior::Hold, ServerBehavior::HoldThenCut] {
         office.server.next([manner]);
@@ -618,7 +618,7 @@ async fn a_letter_that_is_withdrawn_while_it_is_sent_does_not_come_back() {
 }
 
 #[tokio::test]
-async fn a_stop_finishes_and_records_the_sending_under_way_and_begins_no_other() {
+async fn stop_finishes_and_records_the_current_delivery_and_starts_no_other() {
     let mut office = Office::open().await;
     office.server.next([ServerBehavior::Accept, ServerBehavior::Hold]);
     let mut letters = Vec::new();
@@ -637,7 +637,7 @@ async fn a_stop_finishes_and_records_the_sending_under_way_and_begins_no_other()
 }
 
 #[tokio::test]
-async fn the_service_wakes_its_postman_when_something_is_posted() {
+async fn service_wakes_the_mail_worker_for_new_messages() {
     let server = MailServer::start();
     let folder = TempDir::new().unwrap();
     let mut config = Config::default();
@@ -666,7 +666,7 @@ const SMTP: &str = "STEWARD_TEST_SMTP";
 /// closed.
 #[test]
 #[ignore = "other tests run it in a child process"]
-fn a_postman_in_a_process_of_its_own() {
+fn mail_worker_child_process() {
     let (Ok(data), Ok(url)) = (std::env::var(DATA), std::env::var(SMTP)) else { return };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     logging::init("info", LogFormat::Json).unwrap();
@@ -699,7 +699,7 @@ impl Process {
         // With the signal ignored, a write beyond the limit returns an error.
         command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]);
         command.arg(std::env::current_exe().unwrap());
-        command.args(["outbox::a_postman_in_a_process_of_its_own", "--exact", "--ignored"]);
+        command.args(["outbox::mail_worker_child_process", "--exact", "--ignored"]);
         command.env(DATA, data).env(SMTP, server.url());
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("this program starts");
@@ -771,7 +771,7 @@ async fn all_was_sent(path: &std::path::Path, count: usize) {
 }
 
 #[tokio::test]
-async fn a_kill_between_two_mails_loses_none_and_repeats_none_that_was_recorded() {
+async fn kill_between_two_mails_loses_none_and_repeats_no_recorded_one() {
     let (_folder, path) = closed_with(&["ann", "bob", "cem"]).await;
     let mut server = MailServer::start();
     server.next([ServerBehavior::Accept, ServerBehavior::Hold]);
@@ -790,7 +790,7 @@ async fn a_kill_between_two_mails_loses_none_and_repeats_none_that_was_recorded(
 }
 
 #[tokio::test]
-async fn what_was_accepted_while_the_file_took_no_writes_is_recorded_later_and_not_sent_again() {
+async fn mail_accepted_during_a_write_failure_is_recorded_later_and_not_repeated() {
     let (_folder, path) = closed_with(&["ann", "bob"]).await;
     let mut server = MailServer::start();
     server.next([ServerBehavior::Hold, ServerBehavior::Hold]);

@@ -25,7 +25,7 @@ fn told(pages: u64) -> Value {
 }
 
 #[tokio::test]
-async fn links_to_invites_end_and_new_ones_are_told() {
+async fn secret_rotation_invalidates_invite_links_and_new_ones_work() {
     let workspace = Workspace::new().await;
     let old = offer(&workspace, "ann@x.example", 1).await;
     assert_eq!(rotate(&workspace).await, told(0));
@@ -47,7 +47,7 @@ async fn links_to_invites_end_and_new_ones_are_told() {
 }
 
 #[tokio::test]
-async fn public_pages_get_new_tokens_and_the_old_open_nothing() {
+async fn secret_rotation_replaces_the_tokens_of_public_pages() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let [shared, refreshed, closed, untouched] = [
@@ -101,7 +101,7 @@ async fn public_pages_get_new_tokens_and_the_old_open_nothing() {
 }
 
 #[tokio::test]
-async fn live_events_tokens_are_others_and_api_keys_go_on() {
+async fn secret_rotation_replaces_live_events_tokens_and_keeps_api_keys() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let project = format!("/api/projects/{}/", workspace.made.project_id);
@@ -135,7 +135,7 @@ async fn live_events_tokens_are_others_and_api_keys_go_on() {
 
 /// If a dashboard is shared during a rotation, the response contains a valid token, and no other token is valid.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rotating_among_those_who_share_leaves_no_page_that_its_token_does_not_open() {
+async fn secret_rotation_during_sharing_leaves_every_page_with_its_current_token() {
     let workspace = Workspace::new().await;
     let mut boards = Vec::new();
     for _ in 0..4 {
@@ -173,7 +173,7 @@ async fn rotating_among_those_who_share_leaves_no_page_that_its_token_does_not_o
 }
 
 #[tokio::test]
-async fn the_pages_of_a_removed_project_are_no_obstacle() {
+async fn pages_of_a_deleted_project_do_not_block_secret_rotation() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({})).await;
     let old = board.enable(&workspace.owner, true).await;
@@ -190,7 +190,7 @@ async fn the_pages_of_a_removed_project_are_no_obstacle() {
 }
 
 #[tokio::test]
-async fn a_rotated_workspace_goes_through_export_backup_and_restore_with_its_secrets() {
+async fn rotated_secret_survives_export_backup_and_restore() {
     let workspace = Workspace::new().await;
     rotate(&workspace).await;
     let board = Board::make(&workspace, json!({ "name": "A" })).await;

@@ -34,7 +34,7 @@ async fn member_emails(workspace: &Workspace) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn somebody_new_joins_with_the_token_and_gets_a_key() {
+async fn new_user_joins_with_the_token_and_gets_a_key() {
     let workspace = Workspace::new().await;
     let anonymous = workspace.anonymous();
     let offer = offer(&workspace, "Ann@x.example", 8).await;
@@ -89,7 +89,7 @@ async fn somebody_new_joins_with_the_token_and_gets_a_key() {
 }
 
 #[tokio::test]
-async fn tokens_that_are_wrong_used_or_foreign_are_told_apart_by_nothing() {
+async fn wrong_used_and_foreign_tokens_return_the_same_error() {
     let workspace = Workspace::new().await;
     let other = Workspace::new().await;
     let anonymous = workspace.anonymous();
@@ -144,7 +144,7 @@ async fn tokens_that_are_wrong_used_or_foreign_are_told_apart_by_nothing() {
 }
 
 #[tokio::test]
-async fn an_expired_invite_is_not_accepted() {
+async fn expired_invite_cannot_be_accepted() {
     let (config, clock) = with_clock();
     let workspace = Workspace::with(config).await;
     let anonymous = workspace.anonymous();
@@ -163,7 +163,7 @@ async fn an_expired_invite_is_not_accepted() {
 }
 
 #[tokio::test]
-async fn what_a_newcomer_says_of_themselves_is_checked() {
+async fn signup_fields_of_a_new_user_are_validated() {
     let workspace = Workspace::new().await;
     let anonymous = workspace.anonymous();
     let offer = offer(&workspace, "ann@x.example", 1).await;
@@ -202,7 +202,7 @@ async fn what_a_newcomer_says_of_themselves_is_checked() {
 }
 
 #[tokio::test]
-async fn a_user_accepts_with_their_own_key_and_nothing_else() {
+async fn existing_user_accepts_an_invite_only_with_their_own_key() {
     let workspace = Workspace::new().await;
     let (eve, own) = workspace.outsider("eve").await;
     let offer = offer(&workspace, "EVE@other.example", 1).await;
@@ -264,7 +264,7 @@ async fn a_user_accepts_with_their_own_key_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn who_became_a_member_otherwise_cannot_join_again() {
+async fn existing_member_cannot_accept_an_invite() {
     let workspace = Workspace::new().await;
     let (eve, _) = workspace.outsider("eve").await;
     let offer = offer(&workspace, "eve@other.example", 15).await;
@@ -285,7 +285,7 @@ async fn who_became_a_member_otherwise_cannot_join_again() {
 }
 
 #[tokio::test]
-async fn of_two_accepts_at_once_one_joins() {
+async fn concurrent_accepts_of_an_invite_succeed_once() {
     let workspace = Workspace::new().await;
     let anonymous = workspace.anonymous();
     let ann = offer(&workspace, "ann@x.example", 1).await;
@@ -314,7 +314,7 @@ async fn of_two_accepts_at_once_one_joins() {
 }
 
 #[tokio::test]
-async fn grants_on_private_projects_take_effect_with_joining() {
+async fn private_project_grants_take_effect_on_joining() {
     let workspace = Workspace::new().await;
     let anonymous = workspace.anonymous();
     let mut ids = Vec::new();
@@ -345,7 +345,7 @@ async fn grants_on_private_projects_take_effect_with_joining() {
 }
 
 #[tokio::test]
-async fn the_operator_prints_an_invites_link() {
+async fn operator_prints_the_link_of_an_invite() {
     let workspace = Workspace::with(with_mail()).await;
     let made =
         invite(&workspace.owner, &workspace, json!({ "target_email": "ann@x.example" })).await;
@@ -368,7 +368,7 @@ async fn the_operator_prints_an_invites_link() {
 }
 
 #[tokio::test]
-async fn links_lead_to_where_the_service_is_and_never_to_a_host_that_was_sent() {
+async fn invite_links_use_the_configured_host_and_never_a_request_header() {
     let mut public = steward::Config::default();
     public.public_url = Some("https://admin.corp.example/".to_owned());
     let mut trusting = steward::Config::default();
@@ -393,7 +393,7 @@ async fn links_lead_to_where_the_service_is_and_never_to_a_host_that_was_sent() 
 }
 
 #[tokio::test]
-async fn nobody_who_was_removed_or_lowered_comes_back_by_an_invite_of_their_own() {
+async fn removed_or_demoted_member_gains_nothing_by_their_own_invites() {
     let workspace = Workspace::new().await;
     let anonymous = workspace.anonymous();
     let adam = workspace.member("adam", Level::Admin).await;
@@ -433,7 +433,7 @@ async fn nobody_who_was_removed_or_lowered_comes_back_by_an_invite_of_their_own(
 }
 
 #[tokio::test]
-async fn what_a_limited_key_may_not_is_said_before_its_body_is_read() {
+async fn limited_key_is_rejected_before_the_signup_body_is_read() {
     let workspace = Workspace::new().await;
     let (_, own) = workspace.outsider("eve").await;
     let offer = offer(&workspace, "eve@other.example", 1).await;
@@ -447,7 +447,7 @@ async fn what_a_limited_key_may_not_is_said_before_its_body_is_read() {
 }
 
 #[tokio::test]
-async fn what_happened_is_in_the_organizations_log_and_no_token_with_it() {
+async fn signup_is_logged_without_tokens() {
     let workspace = Workspace::new().await;
     let told = || {
         let entries = crate::activity::entries(&workspace);

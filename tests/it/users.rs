@@ -31,7 +31,7 @@ fn unknown(id: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_user_shows_exactly_these_fields() {
+async fn user_has_exactly_these_fields() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let me = owner.get(ME).await.ok();
@@ -83,7 +83,7 @@ async fn a_user_shows_exactly_these_fields() {
 }
 
 #[tokio::test]
-async fn users_change_their_own_fields_and_others_see_the_public_ones() {
+async fn users_update_their_own_fields_and_others_see_the_public_ones() {
     let workspace = Workspace::new().await;
     let hedgehog = json!({
         "use_as_profile": true, "color": "blue", "accessories": ["hat"], "walking": true,
@@ -134,7 +134,7 @@ async fn users_change_their_own_fields_and_others_see_the_public_ones() {
 }
 
 #[tokio::test]
-async fn the_address_and_what_else_is_read_only_stays() {
+async fn read_only_user_fields_do_not_change() {
     let workspace = Workspace::new().await;
     let before = workspace.owner.get(ME).await.ok();
     let sent = json!({
@@ -147,7 +147,7 @@ async fn the_address_and_what_else_is_read_only_stays() {
 }
 
 #[tokio::test]
-async fn a_bad_field_of_a_user_is_refused_and_nothing_is_changed() {
+async fn invalid_user_field_is_rejected_and_nothing_is_changed() {
     let workspace = Workspace::new().await;
     let before = workspace.owner.get(ME).await.ok();
     let (null, long) =
@@ -189,7 +189,7 @@ async fn a_bad_field_of_a_user_is_refused_and_nothing_is_changed() {
 }
 
 #[tokio::test]
-async fn users_choose_what_current_stands_for() {
+async fn users_select_their_current_organization_and_project() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (first, web) = (json!(workspace.made.organization_id), json!(workspace.made.project_id));
@@ -211,7 +211,7 @@ async fn users_choose_what_current_stands_for() {
 }
 
 #[tokio::test]
-async fn what_the_user_may_not_see_does_not_exist_as_current() {
+async fn inaccessible_organization_or_project_cannot_be_selected_as_current() {
     let workspace = Workspace::new().await;
     let (_, foreign) = workspace.outsider("eve").await;
     let member = workspace.member("ann", Level::Member).await;
@@ -238,7 +238,7 @@ async fn what_the_user_may_not_see_does_not_exist_as_current() {
 }
 
 #[tokio::test]
-async fn a_removed_organization_does_not_exist_as_current_before_it_is_swept() {
+async fn deleted_organization_cannot_be_current_before_its_records_are_deleted() {
     let workspace = Workspace::new().await;
     let (id, project) = second(&workspace).await;
     let removed: steward::testing::ids::OrganizationId = id.parse().expect("an id");
@@ -255,7 +255,7 @@ async fn a_removed_organization_does_not_exist_as_current_before_it_is_swept() {
 }
 
 #[tokio::test]
-async fn a_limited_key_shows_only_what_it_reaches() {
+async fn limited_key_shows_only_its_organizations_and_projects() {
     let workspace = Workspace::new().await;
     let (id, project) = second(&workspace).await;
     let (first, web) = (json!(workspace.made.organization_id), json!(workspace.made.project_id));
@@ -302,7 +302,7 @@ async fn a_limited_key_shows_only_what_it_reaches() {
 }
 
 #[tokio::test]
-async fn a_user_of_no_organization_is_nowhere() {
+async fn user_without_an_organization_has_no_current_one() {
     let workspace = Workspace::new().await;
     let alone = Operation::UserCreate {
         email: "solo@Else.Example".to_owned(),
@@ -329,7 +329,7 @@ async fn a_user_of_no_organization_is_nowhere() {
 }
 
 #[tokio::test]
-async fn a_deactivated_user_is_unknown_until_activated() {
+async fn deactivated_user_gets_401_until_reactivated() {
     let workspace = Workspace::new().await;
     let member = workspace.member("ann", Level::Member).await;
     let set = |active| Operation::UserSetActive { email: "ann@corp.example".to_owned(), active };
@@ -346,7 +346,7 @@ async fn a_deactivated_user_is_unknown_until_activated() {
 }
 
 #[tokio::test]
-async fn only_oneself_can_be_asked_for_and_only_with_the_scope() {
+async fn only_the_own_user_is_accessible_and_requires_the_scope() {
     let workspace = Workspace::new().await;
     let reads = workspace.key(OWNER, &["user:read"]).await;
     reads.get(ME).await.ok();
@@ -366,7 +366,7 @@ async fn only_oneself_can_be_asked_for_and_only_with_the_scope() {
 }
 
 #[tokio::test]
-async fn a_key_limited_to_a_project_finds_itself_in_that_project() {
+async fn current_project_of_a_project_limited_key_is_its_project() {
     let workspace = Workspace::new().await;
     workspace
         .owner
@@ -382,7 +382,7 @@ async fn a_key_limited_to_a_project_finds_itself_in_that_project() {
 }
 
 #[tokio::test]
-async fn an_organization_that_keeps_keys_out_is_shown_to_none() {
+async fn organization_with_a_key_ban_is_hidden_from_its_members() {
     let workspace = Workspace::new().await;
     let ann = workspace.member("ann", Level::Member).await;
     let closed = json!({ "members_can_use_personal_api_keys": false });
@@ -401,7 +401,7 @@ async fn an_organization_that_keeps_keys_out_is_shown_to_none() {
 }
 
 #[tokio::test]
-async fn the_public_part_of_a_hedgehog_stays_small() {
+async fn public_part_of_hedgehog_config_has_a_size_limit() {
     let workspace = Workspace::new().await;
     let config =
         |name: &str, length: usize| json!({ "hedgehog_config": { name: "x".repeat(length) } });

@@ -71,7 +71,7 @@ fn shown(args: &ParsedArgs) -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_flag_of_serve_is_a_key_and_its_value_arrives() {
+fn every_serve_flag_is_a_config_key_and_its_value_is_read() {
     let (_folder, path, typed) = full();
     let path = path.to_str().expect("UTF-8");
     for command in ["serve", "config"] {
@@ -84,7 +84,7 @@ fn every_flag_of_serve_is_a_key_and_its_value_arrives() {
 }
 
 #[test]
-fn every_flag_overrules_the_file() {
+fn flags_override_the_config_file() {
     let (_folder, path, typed) = full();
     let path = path.to_str().expect("UTF-8");
     for flag in flags(serve_command(&whole())) {
@@ -103,7 +103,7 @@ fn every_flag_overrules_the_file() {
 }
 
 #[test]
-fn every_flag_has_a_variable_of_its_name() {
+fn every_flag_has_an_environment_variable_of_its_name() {
     for flag in flags(serve_command(&whole())) {
         let variable = format!("STEWARD_{}", key(flag).replace('-', "_").to_uppercase());
         assert_eq!(flag.get_env(), Some(variable.as_ref()), "--{}", key(flag));
@@ -111,7 +111,7 @@ fn every_flag_has_a_variable_of_its_name() {
 }
 
 #[test]
-fn every_command_takes_a_full_file() {
+fn every_command_accepts_a_full_config_file() {
     let (_folder, path, _) = full();
     let path = path.to_str().expect("UTF-8");
     let mail = asked(&["mail", "test", "a@example.org", "--config", path]);
@@ -126,7 +126,7 @@ fn every_command_takes_a_full_file() {
 }
 
 #[test]
-fn a_file_may_stand_before_the_command_and_values_before_a_double_dash() {
+fn config_flag_works_before_the_command_and_flags_before_a_double_dash() {
     let (_folder, path, typed) = full();
     let path = path.to_str().expect("UTF-8");
     assert_eq!(shown(&asked(&["--config", path, "serve"])), typed);
@@ -135,7 +135,7 @@ fn a_file_may_stand_before_the_command_and_values_before_a_double_dash() {
 }
 
 #[test]
-fn a_secret_is_told_without_its_password() {
+fn mask_secret_hides_passwords() {
     for (text, shown) in [
         ("smtps://ann:hunter2@mail.example.org", "smtps://ann:********@mail.example.org"),
         ("smtps://ann@mail.example.org", "smtps://ann@mail.example.org"),
@@ -151,7 +151,7 @@ proptest! {
 
     /// A file is accepted, or rejected with one line that begins with the file's name.
     #[test]
-    fn any_file_is_taken_or_refused_in_one_line(text in proptest::collection::vec(pieces(), 0..12)) {
+    fn any_config_file_is_accepted_or_rejected_with_one_line(text in proptest::collection::vec(pieces(), 0..12)) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("steward.toml");
         fs::write(&path, text.concat()).expect("written");

@@ -33,7 +33,7 @@ async fn frame(body: &mut Body) -> Bytes {
 }
 
 #[tokio::test]
-async fn a_small_answer_is_neither_counted_nor_copied() {
+async fn small_response_is_neither_charged_nor_copied() {
     let (delivery, budget) = delivery(1);
     let small = Bytes::from(bytes(CHUNK_SIZE));
     let mut body = delivery.deliver(response(small.clone()), CLIENT).into_body();
@@ -42,7 +42,7 @@ async fn a_small_answer_is_neither_counted_nor_copied() {
 }
 
 #[tokio::test]
-async fn a_large_answer_is_given_back_piece_by_piece_as_it_leaves() {
+async fn large_response_is_released_chunk_by_chunk_as_it_is_sent() {
     let (delivery, budget) = delivery(1 << 30);
     let sent = bytes(SIZE);
     let mut body = delivery.deliver(response(sent.clone()), CLIENT).into_body();
@@ -61,7 +61,7 @@ async fn a_large_answer_is_given_back_piece_by_piece_as_it_leaves() {
 }
 
 #[tokio::test]
-async fn an_answer_whose_client_goes_away_is_given_back() {
+async fn response_of_a_disconnected_client_is_released() {
     let (delivery, budget) = delivery(1 << 30);
     let mut body = delivery.deliver(response(bytes(SIZE)), CLIENT).into_body();
     let piece = frame(&mut body).await;
@@ -72,7 +72,7 @@ async fn an_answer_whose_client_goes_away_is_given_back() {
 }
 
 #[tokio::test]
-async fn a_shared_answer_is_not_copied_and_is_counted_once() {
+async fn shared_response_is_not_copied_and_is_charged_once() {
     let (delivery, budget) = delivery(1 << 30);
     let page = Bytes::from(bytes(SIZE));
     let range = page.as_ptr_range();
@@ -88,7 +88,7 @@ async fn a_shared_answer_is_not_copied_and_is_counted_once() {
 }
 
 #[tokio::test]
-async fn a_reader_pays_for_all_of_a_shared_answer_while_it_holds_the_last_piece() {
+async fn client_is_charged_for_a_shared_response_until_it_drops_the_last_chunk() {
     // A keyless client has room for one page.
     let (delivery, budget) = delivery(8 * SIZE);
     let page = |page: &Bytes| {
@@ -111,7 +111,7 @@ async fn a_reader_pays_for_all_of_a_shared_answer_while_it_holds_the_last_piece(
 }
 
 #[tokio::test]
-async fn the_answer_to_a_change_is_not_refused_for_a_share() {
+async fn write_responses_may_exceed_the_share() {
     let (delivery, budget) = delivery(8 * SIZE);
     let changed = |reserved: Option<Charge>| {
         let mut response = response(bytes(SIZE));
@@ -132,7 +132,7 @@ async fn the_answer_to_a_change_is_not_refused_for_a_share() {
 }
 
 #[tokio::test]
-async fn a_large_answer_is_not_cut_on_the_thread_of_its_request() {
+async fn large_response_is_not_split_on_the_request_thread() {
     let budget = MemoryBudget::new(1 << 30);
     let sent = bytes(3 * MAX_INLINE_SPLIT + 7);
     let charge = budget.charge(CLIENT, Payer::Anonymous, sent.len()).expect("room");
@@ -149,7 +149,7 @@ async fn a_large_answer_is_not_cut_on_the_thread_of_its_request() {
 }
 
 #[tokio::test]
-async fn an_answer_beyond_the_share_is_a_503_that_keeps_what_is_known_of_the_request() {
+async fn response_beyond_the_share_becomes_a_503_and_keeps_its_extensions() {
     #[derive(Clone)]
     struct Known;
     let (delivery, budget) = delivery(4 * SIZE);
@@ -166,7 +166,7 @@ async fn an_answer_beyond_the_share_is_a_503_that_keeps_what_is_known_of_the_req
 }
 
 #[tokio::test]
-async fn keyless_readers_of_a_page_pay_for_it_and_not_its_tenants_members() {
+async fn anonymous_page_readers_are_charged_instead_of_the_organization() {
     let (delivery, budget) = delivery(4 * SIZE);
     let page = || {
         let mut response = Response::new(Body::from(bytes(SIZE / 4)));
@@ -184,7 +184,7 @@ async fn keyless_readers_of_a_page_pay_for_it_and_not_its_tenants_members() {
 }
 
 #[tokio::test]
-async fn a_compressed_answer_is_made_in_turns_and_counted_until_it_is() {
+async fn compressed_response_is_created_in_turns_and_charged_until_sent() {
     let (delivery, budget) = delivery(1 << 30);
     let text = "all kinds of text ".repeat(1 << 16).into_bytes();
     let mut plain = response(text.clone());
@@ -221,7 +221,7 @@ impl Drop for DropProbe {
 }
 
 #[tokio::test]
-async fn no_turn_of_compression_runs_on_the_thread_of_the_request() {
+async fn compression_never_runs_on_the_request_thread() {
     // One turn per size. The text is dropped in the last turn, which shows the turn's thread.
     for turns in 1..4 {
         let (delivery, _) = delivery(1 << 30);
@@ -237,7 +237,7 @@ async fn no_turn_of_compression_runs_on_the_thread_of_the_request() {
 }
 
 #[tokio::test]
-async fn what_compresses_for_nobody_is_given_back() {
+async fn cancelled_compression_releases_its_memory() {
     let (delivery, budget) = delivery(1 << 30);
     let mut plain = response(bytes(SIZE));
     plain.extensions_mut().insert(PendingGzip);

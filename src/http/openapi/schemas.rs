@@ -239,7 +239,7 @@ mod tests {
     #[test]
     #[cfg(debug_assertions)]
     #[should_panic(expected = "Dog names two schemas")]
-    fn two_schemas_of_one_name_are_found() {
+    fn different_schemas_with_one_name_are_rejected() {
         let mut schemas = Map::new();
         add_schema(&mut schemas, "Dog", &null());
         add_schema(&mut schemas, "Dog", &null());
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_title_stands_by_itself() {
+    fn titled_schemas_become_components() {
         let dog = json!({ "title": "Dog", "properties": { "title": { "type": "string" } } });
         let none = null();
         let mut body = json!({ "properties": { "pet": { "oneOf": [dog, none] }, "first": dog } });

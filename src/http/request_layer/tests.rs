@@ -71,7 +71,7 @@ async fn capture_log(level: tracing::Level, work: impl Future) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_clients_own_request_id_comes_back() {
+async fn valid_client_request_id_is_returned() {
     for own in ["a", "A.b_c-9", &"x".repeat(128)] {
         let mut request = request("/things/1");
         request.headers_mut().insert(REQUEST_ID, own.parse().unwrap());
@@ -80,7 +80,7 @@ async fn a_clients_own_request_id_comes_back() {
 }
 
 #[tokio::test]
-async fn a_bad_or_missing_request_id_is_replaced_by_a_uuid_of_version_7() {
+async fn invalid_or_missing_request_id_is_replaced_by_a_uuid_v7() {
     for bad in ["", "a b", "a/b", "é", &"x".repeat(129)] {
         let mut request = request("/nowhere");
         let value = HeaderValue::from_bytes(bad.as_bytes()).unwrap();
@@ -94,7 +94,7 @@ async fn a_bad_or_missing_request_id_is_replaced_by_a_uuid_of_version_7() {
 }
 
 #[test]
-fn made_ids_are_unique_and_carry_the_time() {
+fn generated_request_ids_are_unique_and_contain_the_time() {
     let ids = RequestIds::default();
     let made: HashSet<_> = (0..1000).map(|_| ids.generate()).collect();
     assert_eq!(made.len(), 1000);
@@ -103,7 +103,7 @@ fn made_ids_are_unique_and_carry_the_time() {
 }
 
 #[tokio::test]
-async fn a_panic_is_a_500_without_its_text_and_one_line_with_it() {
+async fn panic_returns_500_and_is_only_logged() {
     let mut response = None;
     let lines = capture_log(tracing::Level::DEBUG, async {
         response = router().oneshot(request("/panic")).await.ok();
@@ -122,7 +122,7 @@ async fn a_panic_is_a_500_without_its_text_and_one_line_with_it() {
 }
 
 #[tokio::test]
-async fn a_request_that_takes_too_long_is_a_503() {
+async fn request_timeout_returns_503() {
     let response = router().oneshot(request("/stuck")).await.unwrap();
     assert_eq!(response.status(), 503);
     assert_eq!(response.headers()["retry-after"], "1");
@@ -131,7 +131,7 @@ async fn a_request_that_takes_too_long_is_a_503() {
 }
 
 #[tokio::test]
-async fn a_line_shows_the_template_and_never_path_or_query() {
+async fn log_line_has_the_route_template_and_no_path_or_query() {
     let lines = capture_log(tracing::Level::DEBUG, async {
         let mut asked = request("/things/secret?key=secret");
         asked.extensions_mut().insert(Peer(SocketAddr::from(([192, 0, 2, 7], 1))));
@@ -150,7 +150,7 @@ async fn a_line_shows_the_template_and_never_path_or_query() {
 }
 
 #[tokio::test]
-async fn only_server_errors_reach_the_usual_log() {
+async fn only_server_errors_are_logged_at_info_level() {
     let lines = capture_log(tracing::Level::INFO, async {
         for path in ["/things/1", "/refused", "/nowhere", "/broken"] {
             let _ = router().oneshot(request(path)).await;
@@ -162,7 +162,7 @@ async fn only_server_errors_reach_the_usual_log() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_leaves_a_line() {
+async fn disconnected_client_is_logged() {
     let lines = capture_log(tracing::Level::DEBUG, async {
         assert!(router().oneshot(request("/stuck")).now_or_never().is_none());
     })
@@ -171,7 +171,7 @@ async fn a_client_that_goes_away_leaves_a_line() {
 }
 
 #[tokio::test]
-async fn refusals_at_a_limit_are_a_warning_at_once_and_one_more_for_the_second_after_it() {
+async fn overload_warnings_are_logged_at_most_once_a_second() {
     let kept = CapturedLog::default();
     let log = tracing_subscriber::fmt().json().flatten_event(true);
     let log = log.with_max_level(tracing::Level::INFO).with_writer(kept.writer()).finish();

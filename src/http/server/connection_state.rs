@@ -90,14 +90,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_idle_connection_is_closed_and_takes_no_request_afterwards() {
+    fn idle_connection_closes_and_accepts_no_more_requests() {
         let activity = ConnectionState::idle(5);
         assert_eq!(activity.close(5), CloseAttempt::Closed);
         assert!(!activity.begin());
     }
 
     #[test]
-    fn a_request_keeps_its_connection_until_its_answer_has_left() {
+    fn connection_with_an_unsent_response_is_not_closed() {
         let activity = ConnectionState::idle(5);
         assert!(activity.begin() && activity.begin());
         assert_eq!(activity.close(5), CloseAttempt::Active);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_ends_while_none_is_due_changes_nothing() {
+    fn unmatched_end_of_response_changes_nothing() {
         let activity = ConnectionState::idle(5);
         activity.end();
         assert!(!activity.is_answered());

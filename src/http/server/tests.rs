@@ -101,7 +101,7 @@ fn post_with(headers: &str, body: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_connection_serves_many_requests_and_each_knows_its_peer() {
+async fn keep_alive_connection_serves_many_requests_with_its_peer_address() {
     let server = start(limits()).await;
     let mut client = server.connect().await;
     client.write_all(&GET.repeat(2)).await.unwrap();
@@ -113,7 +113,7 @@ async fn a_connection_serves_many_requests_and_each_knows_its_peer() {
 }
 
 #[tokio::test]
-async fn an_idle_connection_is_closed_at_once_when_the_server_stops() {
+async fn idle_connections_close_at_once_on_shutdown() {
     let server = start(ServerLimits { grace: LONG_TIME * 9, ..limits() }).await;
     let mut fresh = server.connect().await;
     let mut kept = server.connect().await;
@@ -127,7 +127,7 @@ async fn an_idle_connection_is_closed_at_once_when_the_server_stops() {
 }
 
 #[tokio::test]
-async fn a_request_under_way_finishes_when_the_server_stops() {
+async fn active_request_finishes_during_shutdown() {
     let server = start(limits()).await;
     let mut client = server.connect().await;
     client.write_all(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
@@ -140,7 +140,7 @@ async fn a_request_under_way_finishes_when_the_server_stops() {
 }
 
 #[tokio::test]
-async fn what_is_not_done_within_the_grace_is_cut() {
+async fn requests_beyond_the_grace_period_are_aborted() {
     let server = start(ServerLimits { grace: SHORT_TIME, ..limits() }).await;
     let mut client = server.connect().await;
     client.write_all(b"GET /stuck HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
@@ -153,7 +153,7 @@ async fn what_is_not_done_within_the_grace_is_cut() {
 }
 
 #[tokio::test]
-async fn headers_that_take_too_long_end_the_connection() {
+async fn header_timeout_closes_the_connection() {
     let server = start(ServerLimits { header_timeout: SHORT_TIME, ..limits() }).await;
     let (mut silent, mut slow, mut idle) =
         (server.connect().await, server.connect().await, server.connect().await);
@@ -166,7 +166,7 @@ async fn headers_that_take_too_long_end_the_connection() {
 }
 
 #[tokio::test]
-async fn an_idle_connection_is_closed_for_one_over_the_limit() {
+async fn idle_connection_is_closed_when_a_new_one_exceeds_the_limit() {
     let server = start(ServerLimits { connections: 1, ..limits() }).await;
     let mut first = server.connect().await;
     first.write_all(GET).await.unwrap();
@@ -178,7 +178,7 @@ async fn an_idle_connection_is_closed_for_one_over_the_limit() {
 }
 
 #[tokio::test]
-async fn a_connection_is_refused_while_all_of_its_address_are_busy() {
+async fn new_connection_is_rejected_while_all_of_its_address_are_busy() {
     let server = start(ServerLimits { connections_per_address: 1, ..limits() }).await;
     let mut busy = server.connect().await;
     busy.write_all(post_with("Content-Length: 7\r\nExpect: 100-continue", "").as_bytes())
@@ -197,7 +197,7 @@ async fn a_connection_is_refused_while_all_of_its_address_are_busy() {
 }
 
 #[tokio::test]
-async fn an_old_connection_is_closed_after_its_next_answer() {
+async fn connection_over_its_maximum_age_closes_after_the_next_response() {
     let server = start(ServerLimits { connection_age: Duration::ZERO, ..limits() }).await;
     let mut client = server.connect().await;
     client.write_all(GET).await.unwrap();
@@ -206,7 +206,7 @@ async fn an_old_connection_is_closed_after_its_next_answer() {
 }
 
 #[tokio::test]
-async fn no_connections_at_all_is_an_error() {
+async fn connection_limit_of_zero_is_an_error() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let none = ServerLimits { connections: 0, ..limits() };
     let error = serve(listener, router(), &none, std::future::pending()).await.unwrap_err();
@@ -218,7 +218,7 @@ async fn no_connections_at_all_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_hundred_thousand_headers_are_refused() {
+async fn too_many_request_headers_are_rejected_with_431() {
     let server = start(limits()).await;
     for count in [101, 100_000] {
         let mut client = server.connect().await;
@@ -235,7 +235,7 @@ async fn a_hundred_thousand_headers_are_refused() {
 }
 
 #[tokio::test]
-async fn a_slow_body_is_timed_out_and_its_connection_closed() {
+async fn slow_request_body_times_out_with_408_and_closes_the_connection() {
     let server = start(limits()).await;
     let mut client = server.connect().await;
     client.write_all(post_with("Content-Length: 9", "{\"a\"").as_bytes()).await.unwrap();
@@ -244,7 +244,7 @@ async fn a_slow_body_is_timed_out_and_its_connection_closed() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_expected_is_asked_for() {
+async fn expect_continue_gets_100_continue() {
     let server = start(limits()).await;
     let mut client = server.connect().await;
     let head = post_with("Content-Length: 7\r\nExpect: 100-continue", "");
@@ -255,7 +255,7 @@ async fn a_body_that_is_expected_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_body_too_large_is_refused_before_it_is_sent() {
+async fn announced_too_large_body_is_rejected_before_it_is_sent() {
     let server = start(limits()).await;
     for expect in ["Expect: 100-continue", "X: y"] {
         let mut client = server.connect().await;
@@ -267,7 +267,7 @@ async fn a_body_too_large_is_refused_before_it_is_sent() {
 }
 
 #[tokio::test]
-async fn a_client_that_sends_its_too_large_body_first_still_reads_why() {
+async fn client_that_sends_a_too_large_body_still_receives_413() {
     let server = start(limits()).await;
     let chunk = format!("{:x}\r\n{}\r\n", 1 << 20, "x".repeat(1 << 20));
     for (headers, body) in [
@@ -281,7 +281,7 @@ async fn a_client_that_sends_its_too_large_body_first_still_reads_why() {
 }
 
 #[tokio::test]
-async fn a_client_that_reads_nothing_by_tls_is_given_up() {
+async fn tls_client_that_reads_nothing_is_disconnected() {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let (certificate, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
@@ -324,7 +324,7 @@ async fn connect_tls(
 }
 
 #[test]
-fn only_errors_of_the_server_itself_are_backed_off() {
+fn accept_loop_backs_off_only_on_its_own_errors() {
     assert!(is_connection_error(&io::ErrorKind::ConnectionAborted.into()));
     assert!(!is_connection_error(&io::Error::from_raw_os_error(24)));
 }

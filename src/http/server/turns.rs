@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_with_many_requests_waits_behind_what_is_ready() {
+    fn busy_client_yields_to_other_clients_after_its_turns() {
         let (turns, now) = (ClientTurns::default(), Instant::now());
         for _ in 0..3 * TURNS_PER_ROUND {
             assert_eq!(
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_part_takes_several_turns() {
+    fn large_part_costs_several_turns() {
         let (turns, now) = (ClientTurns::default(), Instant::now());
         assert_eq!(turns.try_take(client(1), 1, None, now), Ok(()));
         assert_eq!(turns.try_take(client(2), 1, None, now), Ok(()));
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_yields_runs_after_what_is_ready() {
+    fn yielding_task_runs_after_ready_tasks() {
         let (mut waiting, mut cx) = (TurnWaiter::default(), Context::from_waker(Waker::noop()));
         for _ in 0..2 {
             assert_eq!(waiting.poll_yield(&mut cx), Poll::Pending);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn any_number_of_clients_takes_a_bounded_amount_of_memory() {
+    fn turn_table_has_a_maximum_size() {
         let (turns, now) = (ClientTurns::default(), Instant::now());
         for number in 0..3_000 {
             let client = Ipv4Addr::from_bits(number).into();

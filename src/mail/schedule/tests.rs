@@ -137,7 +137,7 @@ fn one_mailbox(number: u128) -> String {
 }
 
 #[tokio::test]
-async fn an_organization_without_quota_costs_one_look_whatever_waits() {
+async fn planning_cost_for_an_exhausted_quota_is_constant() {
     let mut costs = Vec::new();
     for waiting in [300, 30_000] {
         let outbox = Outbox::new();
@@ -151,7 +151,7 @@ async fn an_organization_without_quota_costs_one_look_whatever_waits() {
 }
 
 #[tokio::test]
-async fn a_round_reads_a_bounded_part_of_the_letters_that_a_mailbox_holds() {
+async fn batch_reads_a_limited_number_of_messages_to_one_mailbox() {
     for waiting in [300, 30_000] {
         let outbox = Outbox::new();
         outbox.letters(1, waiting, one_mailbox).await;
@@ -182,7 +182,7 @@ async fn a_round_reads_a_bounded_part_of_the_letters_that_a_mailbox_holds() {
 }
 
 #[tokio::test]
-async fn a_round_looks_at_a_bounded_number_of_organizations() {
+async fn batch_checks_a_limited_number_of_organizations() {
     for organizations in [30, 3_000] {
         let outbox = Outbox::new();
         outbox
@@ -215,7 +215,7 @@ async fn organizations_take_turns() {
 }
 
 #[tokio::test]
-async fn one_letter_to_a_mailbox_is_in_a_round() {
+async fn batch_contains_one_message_per_mailbox() {
     let outbox = Outbox::new();
     for of in 1..=3 {
         outbox.letters(of, 3, one_mailbox).await;
@@ -226,7 +226,7 @@ async fn one_letter_to_a_mailbox_is_in_a_round() {
 }
 
 #[tokio::test]
-async fn a_letter_that_was_put_off_is_looked_at_when_it_is_due() {
+async fn delayed_message_is_sent_when_it_is_due() {
     let outbox = Outbox::new();
     let due = NOW.plus_seconds(5);
     outbox.put(move |tx| tx.put(&OutboxMessage { due_at: due, ..letter(1, 1, distinct(1)) })).await;
@@ -237,7 +237,7 @@ async fn a_letter_that_was_put_off_is_looked_at_when_it_is_due() {
 }
 
 #[tokio::test]
-async fn a_user_whose_mail_took_long_waits_in_all_organizations_and_others_do_not() {
+async fn slow_mail_delays_only_its_users_messages_in_all_organizations() {
     let outbox = Outbox::new();
     for of in 1..=5 {
         outbox.letters(of, 3, distinct).await;

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn long_values_are_told_in_a_word() {
+    fn long_values_are_summarized() {
         let text = "\u{e9}".repeat(2000);
         let items = json!(vec![1; 1500]);
         let members = json!({ "a": text, "b": 2 });
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_part_only_what_differs_is_kept_and_in_a_word_where_it_is_long() {
+    fn only_changed_members_are_kept_and_long_ones_summarized() {
         let long = |last: u8| json!({ "a": vec![1; 2000], "last": last });
         let (mut before, mut after) = (Map::new(), Map::new());
         for (name, old, new) in [
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_long_is_told_as_it_is() {
+    fn short_values_are_kept_unchanged() {
         let text = json!("x".repeat(MAX_VALUE_SIZE - 2));
         assert_eq!(told_of(json!(null), text.clone()), (json!(null), text));
         let value = json!({ "a": [1, 2.5, "x", null] });
@@ -182,14 +182,14 @@ mod tests {
     }
 
     #[test]
-    fn of_secrets_not_even_the_length_is_told() {
+    fn secret_values_are_hidden_with_their_length() {
         let after = fields(json!("s".repeat(5000)));
         let told = changes("Thing", &["field"], fields(json!("secret")), &after);
         assert_eq!((&told[0].before, &told[0].after), (&json!(null), &json!(null)));
     }
 
     #[test]
-    fn many_values_together_are_told_in_a_word_from_some_point_on() {
+    fn total_size_of_changes_is_limited() {
         let value = |at: usize| (format!("f{at:03}"), json!("v".repeat(900)));
         let after: Map<_, _> = (0..500).map(value).collect();
         let told = changes("Thing", &[], Map::new(), &after);

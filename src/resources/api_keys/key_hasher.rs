@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_matches_its_own_hash_alone() {
+    fn secret_matches_only_its_own_hash() {
         let (mine, other) = (secret(), secret());
         let hasher = KeyHasher::new(&Metrics::default());
         let hash = hasher.hash(&mine, &[3; 16]).expect("a hash");

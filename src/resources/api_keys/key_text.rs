@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_read_back_whole() {
+    fn generated_key_parses_back() {
         let (tags, id, new) = key();
         let (parsed, secret) = parse(&tags, &new.value).expect("its own key");
         assert_eq!((parsed, secret.as_bytes()), (id, new.secret.as_bytes()));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn another_files_tag_key_refuses_it() {
+    fn key_with_tag_from_another_file_is_rejected() {
         let (_, _, new) = key();
         let other = TagKey::new(&[8; 32]).expect("a tag key");
         assert!(parse(&other, &new.value).is_none());
@@ -151,7 +151,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn one_changed_character_is_refused(at in 0usize..76, with in "[0-9A-Za-z_]") {
+        fn key_with_one_changed_character_is_rejected(at in 0usize..76, with in "[0-9A-Za-z_]") {
             let (tags, _, new) = key();
             let mut text = new.value.clone();
             text.replace_range(at..=at, &with);
@@ -159,13 +159,13 @@ mod tests {
         }
 
         #[test]
-        fn a_cut_off_key_is_refused(length in 0usize..76) {
+        fn truncated_key_is_rejected(length in 0usize..76) {
             let (tags, _, new) = key();
             prop_assert!(parse(&tags, &new.value[..length]).is_none());
         }
 
         #[test]
-        fn any_text_is_parsed_or_refused(text in ".*") {
+        fn parsing_arbitrary_key_text_does_not_panic(text in ".*") {
             let (tags, ..) = key();
             prop_assert!(parse(&tags, &text).is_none());
         }

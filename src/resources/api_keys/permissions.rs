@@ -246,7 +246,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
         #[test]
-        fn a_key_within_another_may_do_nothing_that_the_other_may_not(
+        fn key_within_another_has_no_more_permissions(
             one in permissions(), other in permissions(),
         ) {
             if within(&one, &other) {
@@ -260,19 +260,19 @@ mod tests {
         }
 
         #[test]
-        fn every_key_lies_within_itself(one in permissions()) {
+        fn key_is_within_itself(one in permissions()) {
             prop_assert!(within(&one, &one));
         }
 
         #[test]
-        fn what_lies_within_lies_within_all_around(
+        fn key_containment_is_transitive(
             one in permissions(), two in permissions(), three in permissions(),
         ) {
             prop_assert!(!within(&one, &two) || !within(&two, &three) || within(&one, &three));
         }
 
         #[test]
-        fn a_key_cut_down_lies_within_what_it_was(
+        fn restricted_key_is_within_the_original(
             one in permissions(), cut in permissions(), narrower in any::<[bool; 3]>(),
         ) {
             let mut less = one.clone();
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_limited_to_projects_lies_within_one_limited_to_their_organization() {
+    fn project_key_is_within_the_key_of_its_organization() {
         let all = KeyPermissions {
             user: UserId(1),
             scopes: Scopes::new(vec!["*".to_owned()]).expect("a scope"),

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn write_implies_read_of_the_same_object_and_nothing_else() {
+    fn write_implies_only_read_of_the_same_object() {
         assert!(allows("dashboard:write", "dashboard:read"));
         assert!(allows("*", "organization:write"));
         assert!(!allows("dashboard:read", "dashboard:write"));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_scope_is_refused_by_name() {
+    fn invalid_scope_is_rejected_by_name() {
         let error = Scopes::new(vec!["dashboard:admin".to_owned()]).expect_err("no such action");
         assert_eq!(error.detail(), "Invalid scope: dashboard:admin");
         assert!(Scopes::new(Vec::new()).is_err());

@@ -65,7 +65,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_in_a_certificate_is_read_or_refused(
+        fn parsing_a_corrupted_certificate_does_not_panic(
             flips in proptest::collection::vec((any::<Index>(), any::<u8>()), 1..8),
         ) {
             let mut der = issued();
@@ -77,7 +77,7 @@ mod tests {
         }
 
         #[test]
-        fn no_part_of_a_certificate_is_one(at in any::<Index>()) {
+        fn part_of_a_certificate_is_rejected(at in any::<Index>()) {
             let der = issued();
             let (meta, tail) = der.split_at(at.index(der.len()));
             prop_assert!(!is_certificate(&STANDARD.encode(meta)));
@@ -86,7 +86,7 @@ mod tests {
         }
 
         #[test]
-        fn other_texts_are_no_certificates(text in ".*", within in any::<bool>()) {
+        fn text_that_is_not_a_certificate_is_rejected(text in ".*", within in any::<bool>()) {
             let text = if within { format!("{BEGIN}{text}{END}") } else { text };
             prop_assert!(!is_certificate(&text));
         }

@@ -222,7 +222,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_domain_matches_its_pattern(
+        fn is_domain_agrees_with_the_documented_pattern(
             name in prop_oneof!["[ab0-9A.-]{0,8}", "[a-z0-9-]{1,4}[.][a-z0-9]{1,3}\n?", "([a-z0-9]+(-[a-z0-9]+)*[.])+[a-z]{2,4}", ".{0,6}"],
         ) {
             let pattern = Regex::new(DOMAIN_PATTERN).expect("a pattern");

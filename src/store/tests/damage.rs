@@ -29,14 +29,14 @@ fn rank_key(id: u64) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_sound_file_has_no_problems() {
+async fn check_finds_no_problems_in_a_valid_file() {
     let scratch = Scratch::closed().await;
     assert_eq!(problems(&scratch).await, [""; 0]);
     assert_eq!(scratch.names(), ["steward.redb", "steward.redb.lock"]);
 }
 
 #[tokio::test]
-async fn a_flipped_bit_is_refused_by_reads_and_found() {
+async fn flipped_bit_fails_reads_and_is_found_by_check() {
     let scratch = Scratch::closed().await;
     let mut bytes = scratch.bytes();
     let places: Vec<_> =
@@ -60,7 +60,7 @@ async fn a_flipped_bit_is_refused_by_reads_and_found() {
 }
 
 #[tokio::test]
-async fn a_value_under_another_key_is_refused() {
+async fn value_stored_under_another_key_is_rejected() {
     let scratch = Scratch::closed().await;
     scratch.behind_the_back(Table::Projects, |table| {
         let other = table.get(key(1).as_slice()).expect("read").expect("there").value().to_vec();
@@ -72,7 +72,7 @@ async fn a_value_under_another_key_is_refused() {
 }
 
 #[tokio::test]
-async fn a_record_under_a_key_not_its_own_is_found() {
+async fn check_finds_a_record_under_the_wrong_key() {
     let scratch = Scratch::closed().await;
     scratch.behind_the_back(Table::Projects, |table| {
         let sealed = seal(Table::Projects, &key(9), &payload(1, &thing(3)).expect("bytes"));
@@ -84,7 +84,7 @@ async fn a_record_under_a_key_not_its_own_is_found() {
 }
 
 #[tokio::test]
-async fn an_index_entry_that_is_missing_is_found() {
+async fn check_finds_a_missing_index_entry() {
     let scratch = Scratch::closed().await;
     scratch.behind_the_back(Table::ProjectsById, |table| {
         table.remove(2u64.encoded().as_slice()).expect("removed");
@@ -97,7 +97,7 @@ async fn an_index_entry_that_is_missing_is_found() {
 }
 
 #[tokio::test]
-async fn an_index_entry_too_many_is_found() {
+async fn check_finds_an_extra_index_entry() {
     let scratch = Scratch::closed().await;
     scratch.behind_the_back(Table::ProjectsPrivate, |table| {
         let sealed = seal(Table::ProjectsPrivate, &rank_key(8), &key(1));
@@ -107,7 +107,7 @@ async fn an_index_entry_too_many_is_found() {
 }
 
 #[tokio::test]
-async fn an_index_entry_that_leads_elsewhere_is_found() {
+async fn check_finds_an_index_entry_of_another_record() {
     let scratch = Scratch::closed().await;
     scratch.behind_the_back(Table::ProjectsPrivate, |table| {
         let sealed = seal(Table::ProjectsPrivate, &rank_key(1), &key(2));
@@ -124,7 +124,7 @@ async fn an_index_entry_that_leads_elsewhere_is_found() {
 }
 
 #[tokio::test]
-async fn an_index_entry_that_leads_nowhere_fails_the_list() {
+async fn dangling_index_entry_fails_the_list() {
     let scratch = Scratch::closed().await;
     scratch.behind_the_back(Table::Projects, |table| {
         table.remove(key(2).as_slice()).expect("removed");
@@ -136,7 +136,7 @@ async fn an_index_entry_that_leads_nowhere_fails_the_list() {
 }
 
 #[tokio::test]
-async fn a_count_that_is_off_missing_or_of_nothing_is_found() {
+async fn check_finds_wrong_missing_and_extra_counts() {
     let count = |owner: u64| count_key(Table::Projects, &owner.encoded());
     let scratch = Scratch::closed().await;
     scratch.behind_the_back(Table::Counts, |table| {
@@ -169,7 +169,7 @@ async fn a_count_that_is_off_missing_or_of_nothing_is_found() {
 }
 
 #[tokio::test]
-async fn a_reference_that_leads_nowhere_is_found_unless_it_is_excused() {
+async fn check_finds_dangling_references_unless_deletion_is_pending() {
     let (_scratch, store) = Scratch::new();
     let orphan = Thing { meta: Meta { owner: 77, ..thing(1).meta }, ..thing(1) };
     store.write(move |tx| tx.put(&orphan)).await.expect("put");
@@ -187,7 +187,7 @@ async fn a_reference_that_leads_nowhere_is_found_unless_it_is_excused() {
 }
 
 #[tokio::test]
-async fn damage_in_a_table_without_records_is_found() {
+async fn check_finds_damage_in_tables_without_records() {
     let scratch = Scratch::closed().await;
     for table in [Table::Meta, Table::Sequences, Table::Counts, Table::Idempotency] {
         scratch.behind_the_back(table, |opened| {
@@ -203,7 +203,7 @@ async fn damage_in_a_table_without_records_is_found() {
 }
 
 #[test]
-fn a_seal_holds_for_its_table_key_and_payload_alone() {
+fn seal_covers_table_key_and_payload() {
     let sealed = seal(Table::Meta, b"key", b"payload");
     assert_eq!(unseal(Table::Meta, b"key", &sealed).expect("whole"), b"payload");
     assert!(unseal(Table::Meta, b"kez", &sealed).is_err());
@@ -217,7 +217,7 @@ fn a_seal_holds_for_its_table_key_and_payload_alone() {
 }
 
 #[tokio::test]
-async fn a_damaged_sum_of_bytes_refuses_the_writes_of_its_owner_alone() {
+async fn damaged_byte_usage_rejects_only_writes_of_its_owner() {
     let scratch = Scratch::closed().await;
     let key = byte_usage::Owner::Organization(uuid::Uuid::from_u128(1)).key();
     scratch.behind_the_back(Table::Counts, |table| {

@@ -40,7 +40,7 @@ async fn assert_recovers(scratch: &Scratch, store: &Store, bytes: &[u8]) {
 }
 
 #[tokio::test]
-async fn after_a_failed_write_everything_is_refused_until_the_file_is_open_again() {
+async fn failed_write_makes_the_store_unavailable_until_the_file_is_reopened() {
     let (scratch, store, bytes) = failing().await;
     let held = store.snapshot().expect("open");
     assert_unavailable(&store.write(|tx| tx.put(&thing(2))).await);
@@ -55,7 +55,7 @@ async fn after_a_failed_write_everything_is_refused_until_the_file_is_open_again
 }
 
 #[tokio::test]
-async fn a_failed_read_is_noticed_without_a_write() {
+async fn failed_read_is_detected_without_a_write() {
     let (scratch, store, bytes) = failing().await;
     let snapshot = store.snapshot().expect("open");
     assert_unavailable(&snapshot.get::<Thing>(&(1, 1)));
@@ -64,7 +64,7 @@ async fn a_failed_read_is_noticed_without_a_write() {
 }
 
 #[tokio::test]
-async fn what_waits_while_the_file_fails_is_refused_whole() {
+async fn queued_writes_fail_when_the_file_fails() {
     let (scratch, store, bytes) = failing().await;
     let (blocker, held) = Blocker::hold(&store);
     blocker.holds().await;
@@ -83,7 +83,7 @@ async fn what_waits_while_the_file_fails_is_refused_whole() {
 }
 
 #[tokio::test]
-async fn a_store_can_be_closed_while_its_file_cannot_be_opened() {
+async fn store_closes_while_its_file_cannot_be_opened() {
     let (_scratch, store, _) = failing().await;
     assert_unavailable(&store.write(|tx| tx.put(&thing(2))).await);
     until(|| !store.ready()).await;
@@ -92,7 +92,7 @@ async fn a_store_can_be_closed_while_its_file_cannot_be_opened() {
 }
 
 #[tokio::test]
-async fn a_store_can_be_closed_in_the_batch_that_fails() {
+async fn store_closes_during_a_failing_batch() {
     let (_scratch, store, _) = failing().await;
     let (blocker, held) = Blocker::hold(&store);
     blocker.holds().await;

@@ -30,7 +30,7 @@ fn read(line: &[u8]) -> Result<Vec<u8>> {
 
 proptest! {
     #[test]
-    fn a_record_comes_back_byte_for_byte((version, thing) in things()) {
+    fn exported_record_is_imported_byte_for_byte((version, thing) in things()) {
         let stored = payload(version, &thing).expect("a payload");
         let line = line_of(&Redaction::Open, false, &stored).expect("a line");
         prop_assert_eq!(line.split(|byte| *byte == b'\n').count(), 2);
@@ -40,7 +40,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_byte_is_refused_or_another_record((version, thing) in things(), at in any::<usize>(), to in any::<u8>()) {
+    fn changed_byte_in_a_line_is_rejected_or_gives_another_record((version, thing) in things(), at in any::<usize>(), to in any::<u8>()) {
         let stored = payload(version, &thing).expect("a payload");
         let mut line = line_of(&Redaction::Open, false, &stored).expect("a line");
         let at = at % line.len();
@@ -53,13 +53,13 @@ proptest! {
     }
 
     #[test]
-    fn whatever_the_bytes_nothing_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn reading_an_arbitrary_line_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let _ = read(&bytes);
     }
 }
 
 #[test]
-fn a_refusal_names_the_field_and_repeats_nothing_of_it() {
+fn line_errors_name_the_field_and_hide_its_value() {
     let good = r#"{"table":"projects","version":1,"meta":{"owner":1,"id":2,"code":null,"rank":null},"fields":"x"}"#;
     let good = format!("{good}\n");
     assert!(read(good.as_bytes()).is_ok());
@@ -84,7 +84,7 @@ fn a_refusal_names_the_field_and_repeats_nothing_of_it() {
 }
 
 #[test]
-fn what_is_secret_has_no_line_or_is_taken_out_of_it() {
+fn secret_records_are_omitted_or_redacted() {
     let stored = payload(1, &thing(7)).expect("a payload");
     assert_eq!(line_of(&Redaction::Whole, false, &stored), None);
     assert!(line_of(&Redaction::Whole, true, &stored).is_some());
@@ -98,7 +98,7 @@ fn what_is_secret_has_no_line_or_is_taken_out_of_it() {
 
 /// An export does not read indexes, so it succeeds with damaged ones. Importing it creates a valid file.
 #[tokio::test]
-async fn an_export_of_a_file_with_damaged_indexes_makes_a_sound_one() {
+async fn export_of_a_file_with_damaged_indexes_imports_to_a_valid_file() {
     let (scratch, store) = Scratch::new();
     let put = |tx: &mut WriteTx<'_>| (1..=3).try_for_each(|id| tx.put(&thing(id)));
     store.write(put).await.expect("three things");

@@ -30,7 +30,7 @@ fn format(scratch: &Scratch) -> u64 {
 }
 
 #[tokio::test]
-async fn a_new_file_is_whole_private_and_alone() {
+async fn new_data_file_is_valid_and_private() {
     let (scratch, store) = Scratch::new();
     assert_clean(&check(&store).await);
     assert_eq!(scratch.names(), ["steward.redb", "steward.redb.lock"]);
@@ -39,7 +39,7 @@ async fn a_new_file_is_whole_private_and_alone() {
 }
 
 #[test]
-fn a_file_that_is_there_is_not_made_anew() {
+fn create_fails_for_an_existing_file() {
     let scratch = Scratch::empty();
     scratch.overwrite(b"precious");
     let refused = scratch.create().err().expect("a refusal");
@@ -49,7 +49,7 @@ fn a_file_that_is_there_is_not_made_anew() {
 }
 
 #[test]
-fn a_refused_creation_leaves_nothing() {
+fn failed_creation_leaves_no_files() {
     let scratch = Scratch::empty();
     let mut rng = Seed::generate().rng();
     let refused = Store::create(&scratch.path(), NO_CACHE, &mut rng, |tx, _| {
@@ -62,7 +62,7 @@ fn a_refused_creation_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn what_a_cut_during_creation_left_is_in_nobodys_way() {
+async fn leftover_files_of_a_failed_creation_do_not_block_a_new_one() {
     let scratch = Scratch::empty();
     let draft = beside(&scratch.path(), "creating");
     std::fs::write(&draft, b"half a file").expect("written");
@@ -74,7 +74,7 @@ async fn what_a_cut_during_creation_left_is_in_nobodys_way() {
 }
 
 #[test]
-fn of_many_first_starts_at_once_one_makes_the_file() {
+fn concurrent_creations_create_one_file() {
     let scratch = Scratch::empty();
     let start = || match scratch.create() {
         Ok(store) => Some(store),
@@ -90,7 +90,7 @@ fn of_many_first_starts_at_once_one_makes_the_file() {
 }
 
 #[tokio::test]
-async fn a_file_in_use_is_refused_by_every_path_to_it() {
+async fn file_in_use_is_rejected_through_every_path() {
     let (scratch, _store) = Scratch::new();
     assert!(matches!(scratch.open(), Err(OpenError::InUse(_))));
     let link = scratch.folder.path().join("link.redb");
@@ -99,7 +99,7 @@ async fn a_file_in_use_is_refused_by_every_path_to_it() {
 }
 
 #[tokio::test]
-async fn no_name_beside_the_file_is_followed() {
+async fn symbolic_links_next_to_the_data_file_are_not_followed() {
     let scratch = Scratch::empty();
     let (data, target) = (scratch.path(), scratch.folder.path().join("theirs"));
     for suffix in ["creating", "rewriting", "lock"] {
@@ -113,7 +113,7 @@ async fn no_name_beside_the_file_is_followed() {
 }
 
 #[tokio::test]
-async fn a_link_is_followed_when_it_is_asked_for_and_not_in_place_of_the_file() {
+async fn symbolic_link_is_followed_only_when_opened_by_its_path() {
     let (scratch, store) = Scratch::new();
     store.close().await;
     let (data, link) = (scratch.path(), scratch.folder.path().join("link.redb"));
@@ -129,7 +129,7 @@ async fn a_link_is_followed_when_it_is_asked_for_and_not_in_place_of_the_file() 
 }
 
 #[test]
-fn what_is_no_redb_file_is_left_alone() {
+fn files_of_other_formats_are_rejected_and_untouched() {
     let scratch = Scratch::empty();
     assert!(matches!(scratch.open(), Err(OpenError::Missing(_))));
     for bytes in [b"".as_slice(), b"redb", b"SQLite format 3\0 and so on", &[0; 9000]] {
@@ -144,7 +144,7 @@ fn what_is_no_redb_file_is_left_alone() {
 
 /// redb marks every file that it opens, including files that turn out to belong to another program.
 #[test]
-fn another_programs_redb_file_is_left_alone_closed_clean_or_not() {
+fn foreign_redb_file_is_rejected_and_untouched() {
     let scratch = Scratch::empty();
     let theirs: redb::TableDefinition<'_, u64, u64> = redb::TableDefinition::new("theirs");
     let database = Database::create(scratch.path()).expect("their file");
@@ -163,7 +163,7 @@ fn another_programs_redb_file_is_left_alone_closed_clean_or_not() {
 }
 
 #[tokio::test]
-async fn a_newer_file_is_refused_with_what_to_do_and_left_alone() {
+async fn newer_file_format_is_rejected_with_instructions() {
     let scratch = Scratch::closed().await;
     let (newer, ours) = (schema::FORMAT + 1, schema::FORMAT);
     set_format(&scratch, newer);
@@ -172,14 +172,14 @@ async fn a_newer_file_is_refused_with_what_to_do_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_file_of_a_format_that_never_was_is_refused_and_left_alone() {
+async fn invalid_file_format_number_is_rejected() {
     let scratch = Scratch::closed().await;
     set_format(&scratch, 0);
     assert_refused(&scratch, "is not a Steward data file and was left untouched");
 }
 
 #[tokio::test]
-async fn a_file_cut_off_anywhere_is_refused_and_left_alone() {
+async fn truncated_file_is_rejected_and_untouched() {
     let (scratch, store) = Scratch::new();
     store.write(|tx| tx.put(&thing(1))).await.expect("put");
     let unclean = scratch.bytes();
@@ -205,7 +205,7 @@ async fn a_file_cut_off_anywhere_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_file_that_was_never_closed_opens_with_all_that_was_committed() {
+async fn unclean_file_opens_with_all_committed_writes() {
     let (scratch, store) = Scratch::new();
     store.write(|tx| tx.put(&thing(1))).await.expect("put");
     let copy = Scratch::empty();
@@ -217,7 +217,7 @@ async fn a_file_that_was_never_closed_opens_with_all_that_was_committed() {
 }
 
 #[tokio::test]
-async fn an_older_file_is_brought_up_to_date_once() {
+async fn older_file_is_migrated_once() {
     let count_up = |tx: &mut WriteTx<'_>| tx.next_number(Table::Sweeps).map(drop);
     let steps: [Step; 3] =
         [|_| Err(Error::internal("a step that must not run again")), count_up, count_up];
@@ -275,7 +275,7 @@ async fn a_file_with_a_table_of_a_newer_release_is_refused() {
 }
 
 #[tokio::test]
-async fn a_migration_that_fails_changes_nothing() {
+async fn failed_migration_changes_nothing() {
     let scratch = Scratch::closed().await;
     let steps: [Step; 2] = [|tx| tx.put(&thing(9)), |_| Err(Error::internal("a step that fails"))];
     let database = Database::open(scratch.path()).expect("the file");
@@ -287,7 +287,7 @@ async fn a_migration_that_fails_changes_nothing() {
 }
 
 #[tokio::test]
-async fn the_lock_outlives_the_database() {
+async fn lock_file_remains_after_the_store_is_closed() {
     let (scratch, store) = Scratch::new();
     let lock = beside(&scratch.path(), "lock");
     let inode = std::fs::metadata(&lock).expect("the lock").ino();

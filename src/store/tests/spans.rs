@@ -27,7 +27,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn a_span_holds_what_lies_within(
+    fn range_scan_returns_the_records_within_its_bounds(
         things in proptest::collection::btree_map((0_u64..3, 0_u64..6), "[ab\\x00]{0,2}", 0..12),
         from in (0_u64..3, 0_u64..6),
         until in (0_u64..3, 0_u64..6),

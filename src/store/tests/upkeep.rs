@@ -177,7 +177,7 @@ async fn run(
 }
 
 #[test]
-fn indexes_counts_and_versions_follow_the_writes_that_stay_and_those_alone() {
+fn indexes_counts_and_versions_follow_only_committed_writes() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let (_scratch, store) = Scratch::new();
     let mut runner = TestRunner::new(ProptestConfig { cases: 32, ..ProptestConfig::default() });
@@ -211,7 +211,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_taken_back_leaves_no_trace(
+    fn rollback_restores_all_values(
         kept in vec(steps(), 0..8),
         undone in vec(steps(), 0..16),
         numbers in 0u8..3,
@@ -252,7 +252,7 @@ fn values(tx: &WriteTx<'_>) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
 }
 
 #[tokio::test]
-async fn a_second_record_under_a_unique_key_is_refused_and_the_first_stays() {
+async fn duplicate_unique_key_is_rejected_and_the_first_record_kept() {
     let (_scratch, store) = Scratch::new();
     store.write(|tx| tx.put(&thing(1))).await.expect("the first");
     let second = Thing { meta: Meta { id: 2, ..thing(1).meta }, ..thing(1) };
@@ -263,7 +263,7 @@ async fn a_second_record_under_a_unique_key_is_refused_and_the_first_stays() {
 }
 
 #[tokio::test]
-async fn putting_what_stands_there_changes_nothing() {
+async fn putting_an_identical_record_changes_nothing() {
     let (_scratch, store) = Scratch::new();
     store.write(|tx| tx.put(&thing(1))).await.expect("put");
     let before = dump(&store);
@@ -273,7 +273,7 @@ async fn putting_what_stands_there_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_record_changed_twice_is_one_change_from_its_first_state_to_its_last() {
+async fn record_changed_twice_is_one_change() {
     let (_scratch, store) = Scratch::new();
     store.write(|tx| tx.put(&thing(1))).await.expect("put");
     let seen = store.write(|tx| {
@@ -290,7 +290,7 @@ async fn a_record_changed_twice_is_one_change_from_its_first_state_to_its_last()
 }
 
 #[tokio::test]
-async fn numbers_go_up_and_a_refused_write_gives_its_number_back() {
+async fn numbers_increase_and_failed_writes_return_theirs() {
     let (_scratch, store) = Scratch::new();
     let next = |tx: &mut WriteTx<'_>| tx.next_number(Table::Projects);
     assert_eq!(store.write(next).await.expect("a number"), 1);

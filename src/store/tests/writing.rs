@@ -12,7 +12,7 @@ use super::*;
 /// A batch also ends after a time limit, which a busy machine may exceed. So the test tries several times and
 /// needs one shared batch.
 #[tokio::test]
-async fn in_a_batch_whose_middle_fails_its_neighbours_stay_and_share_one_commit() {
+async fn failing_write_does_not_affect_other_writes_of_its_batch() {
     for _ in 0..20 {
         if neighbours_of_failures_share_one_commit().await {
             return;
@@ -62,7 +62,7 @@ async fn neighbours_of_failures_share_one_commit() -> bool {
 
 /// A refusal may depend on another write of the same batch, so it fails with that batch.
 #[tokio::test]
-async fn a_refusal_too_waits_for_what_becomes_of_the_transaction() {
+async fn error_response_of_a_write_waits_for_the_commit() {
     let scratch = Scratch::empty();
     let database = Database::create(scratch.path()).expect("a file");
     let transaction = begin(&database).expect("a transaction");
@@ -74,7 +74,7 @@ async fn a_refusal_too_waits_for_what_becomes_of_the_transaction() {
 }
 
 #[tokio::test]
-async fn a_held_snapshot_stays_as_it_was() {
+async fn held_snapshot_does_not_change() {
     let (_scratch, store) = Scratch::new();
     store.write(|tx| tx.put(&thing(1))).await.expect("put");
     let held = store.snapshot().expect("an open file");
@@ -89,7 +89,7 @@ async fn a_held_snapshot_stays_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_full_queue_refuses_the_next_write_and_serves_those_before_it() {
+async fn full_write_queue_rejects_new_writes_and_runs_queued_ones() {
     let (_scratch, store) = Scratch::new();
     let (blocker, held) = Blocker::hold(&store);
     blocker.holds().await;
@@ -106,7 +106,7 @@ async fn a_full_queue_refuses_the_next_write_and_serves_those_before_it() {
 }
 
 #[tokio::test]
-async fn a_consumer_fills_its_share_of_the_queue_and_no_other() {
+async fn consumer_is_limited_to_its_share_of_the_write_queue() {
     let (_scratch, store) = Scratch::new();
     let (blocker, held) = Blocker::hold(&store);
     blocker.holds().await;
@@ -125,7 +125,7 @@ async fn a_consumer_fills_its_share_of_the_queue_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_full_queue_refuses_the_newest_write_of_the_consumer_that_has_most() {
+async fn full_write_queue_rejects_the_newest_write_of_the_largest_consumer() {
     let (_scratch, store) = Scratch::new();
     let (blocker, held) = Blocker::hold(&store);
     blocker.holds().await;
@@ -146,7 +146,7 @@ async fn a_full_queue_refuses_the_newest_write_of_the_consumer_that_has_most() {
 }
 
 #[tokio::test]
-async fn after_a_large_write_the_next_one_waits_small_ones_go_on_and_closing_waits_for_neither() {
+async fn cooldown_delays_only_the_next_large_write_and_not_closing() {
     let (scratch, store) = Scratch::new();
     let write = |user, records: std::ops::Range<u64>| {
         let rule =
@@ -169,7 +169,7 @@ async fn after_a_large_write_the_next_one_waits_small_ones_go_on_and_closing_wai
 }
 
 #[tokio::test]
-async fn a_write_that_ends_its_batch_is_given_the_state_that_it_left() {
+async fn write_that_ends_its_batch_gets_a_snapshot_of_its_own_state() {
     let (_scratch, store) = Scratch::new();
     let (blocker, held) = Blocker::hold(&store);
     blocker.holds().await;
@@ -193,7 +193,7 @@ async fn a_write_that_ends_its_batch_is_given_the_state_that_it_left() {
 }
 
 #[tokio::test]
-async fn a_write_that_nobody_waits_for_any_more_is_not_run() {
+async fn cancelled_write_does_not_run() {
     let (_scratch, store) = Scratch::new();
     let (blocker, held) = Blocker::hold(&store);
     blocker.holds().await;
@@ -208,7 +208,7 @@ async fn a_write_that_nobody_waits_for_any_more_is_not_run() {
 }
 
 #[tokio::test]
-async fn closing_finishes_what_is_queued_and_refuses_what_comes_later() {
+async fn close_finishes_queued_writes_and_rejects_later_ones() {
     let (scratch, store) = Scratch::new();
     let (blocker, held) = Blocker::hold(&store);
     blocker.holds().await;
@@ -229,7 +229,7 @@ async fn closing_finishes_what_is_queued_and_refuses_what_comes_later() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_dropped_closes_its_file_clean() {
+async fn dropped_store_closes_its_file_cleanly() {
     let (scratch, store) = Scratch::new();
     let held = store.snapshot().expect("an open file");
     drop(store);
@@ -246,7 +246,7 @@ async fn a_store_that_is_dropped_closes_its_file_clean() {
 }
 
 #[tokio::test]
-async fn work_between_writes_finds_exactly_the_last_commit_in_the_file() {
+async fn quiesce_finds_exactly_the_last_commit_in_the_file() {
     let (scratch, store) = Scratch::new();
     store.write(|tx| tx.put(&thing(1))).await.expect("put");
     let path = scratch.path();
@@ -260,7 +260,7 @@ async fn work_between_writes_finds_exactly_the_last_commit_in_the_file() {
 
 /// The watchdog must not stop a server while its file is copied or compacted.
 #[tokio::test]
-async fn the_writer_is_occupied_while_the_file_is_handed_over_and_no_longer() {
+async fn writer_is_busy_only_while_the_file_is_in_exclusive_use() {
     let (_scratch, store) = Scratch::new();
     assert!(!store.is_busy());
     let stats = store.clone();

@@ -99,7 +99,7 @@ fn told(entry: &steward::testing::resources::activity::Entry) -> Value {
 }
 
 #[tokio::test]
-async fn whoever_proves_an_address_takes_over_the_account_that_a_link_made_for_it() {
+async fn proving_an_address_takes_over_an_account_created_by_link() {
     let squat = Squat::new().await;
     let (workspace, anonymous) = (&squat.workspace, squat.workspace.anonymous());
     // The attacker adds everything to the account that it can have: keys, an organization, access, an invite, a
@@ -197,7 +197,7 @@ async fn whoever_proves_an_address_takes_over_the_account_that_a_link_made_for_i
 }
 
 #[tokio::test]
-async fn a_mail_tells_the_owner_of_the_address_that_they_took_the_account_over() {
+async fn takeover_is_announced_by_mail_to_the_address_owner() {
     let mut server = MailServer::start();
     let (mut config, clock) = with_clock();
     config.mail.smtp_url = Some(server.url().parse().expect("a URL"));
@@ -234,7 +234,7 @@ async fn stays(workspace: &Workspace, email: &str) {
 }
 
 #[tokio::test]
-async fn an_account_that_somebody_proved_or_the_operator_made_is_not_taken_over() {
+async fn proven_and_operator_created_accounts_cannot_be_taken_over() {
     // An account that the operator created, with an unproven address.
     let squat = Squat::new().await;
     stays(&squat.workspace, "mallory@other.example").await;
@@ -260,7 +260,7 @@ async fn an_account_that_somebody_proved_or_the_operator_made_is_not_taken_over(
 }
 
 #[tokio::test]
-async fn an_account_is_taken_over_only_if_the_request_asks_for_it() {
+async fn takeover_happens_only_if_the_request_asks_for_it() {
     let squat = Squat::new().await;
     let (workspace, anonymous) = (&squat.workspace, squat.workspace.anonymous());
     let alone = squat.key.post("/api/organizations/", json!({ "name": "Alone" })).await.ok();
@@ -303,7 +303,7 @@ async fn an_account_is_taken_over_only_if_the_request_asks_for_it() {
 }
 
 #[tokio::test]
-async fn a_takeover_that_takes_several_writes_goes_on_when_its_client_leaves() {
+async fn takeover_with_several_writes_continues_after_its_client_disconnects() {
     let squat = Squat::new().await;
     for number in 0..95 {
         squat.key.post("/api/organizations/", json!({ "name": format!("O{number}") })).await.ok();
@@ -326,7 +326,7 @@ async fn a_takeover_that_takes_several_writes_goes_on_when_its_client_leaves() {
 }
 
 #[tokio::test]
-async fn an_account_that_is_a_member_already_joins_by_its_invite_after_the_takeover() {
+async fn account_that_is_already_a_member_can_be_taken_over_by_its_invite() {
     let squat = Squat::new().await;
     let offer = mailed(&squat.workspace, &squat.invited().await);
     squat
@@ -353,7 +353,7 @@ async fn an_account_that_is_a_member_already_joins_by_its_invite_after_the_takeo
 }
 
 #[tokio::test]
-async fn an_account_with_many_memberships_ends_in_pieces() {
+async fn takeover_deletes_many_memberships_in_batches() {
     let squat = Squat::new().await;
     for number in 0..45 {
         squat.key.post("/api/organizations/", json!({ "name": format!("O{number}") })).await.ok();
@@ -372,7 +372,7 @@ async fn an_account_with_many_memberships_ends_in_pieces() {
 }
 
 #[tokio::test]
-async fn the_operator_is_told_of_an_account_that_only_a_link_made() {
+async fn operator_commands_reject_an_account_with_an_unproven_address() {
     let squat = Squat::new().await;
     let workspace = &squat.workspace;
     let organization = |existing| Operation::OrganizationCreate {
@@ -437,7 +437,7 @@ async fn the_operator_is_told_of_an_account_that_only_a_link_made() {
 }
 
 #[tokio::test]
-async fn where_mail_is_sent_only_those_who_run_the_organization_are_shown_the_link() {
+async fn only_admins_see_the_accept_link_when_mail_is_configured() {
     let sent = || json!({ "target_email": "new@x.example", "send_email": false });
     for (config, member_is_shown) in [(with_mail(), false), (steward::Config::default(), true)] {
         let workspace = Workspace::with(config).await;
@@ -468,7 +468,7 @@ async fn verify_domain(workspace: &Workspace, caller: &TestClient, name: &str) {
 }
 
 #[tokio::test]
-async fn a_link_makes_no_account_under_a_domain_that_another_organization_proved() {
+async fn link_cannot_create_an_account_in_a_domain_verified_by_another_organization() {
     let workspace = Workspace::with(with_mail()).await;
     let (eve, _) = workspace.outsider("eve").await;
     verify_domain(&workspace, &workspace.owner, "big.example").await;
@@ -509,7 +509,7 @@ async fn a_link_makes_no_account_under_a_domain_that_another_organization_proved
 }
 
 #[tokio::test]
-async fn members_and_the_log_tell_who_invited_whom_and_how() {
+async fn members_and_activity_log_show_the_inviter_and_the_join_method() {
     let workspace = Workspace::with(with_mail()).await;
     let adam = workspace.member("adam", Level::Admin).await;
     let anonymous = workspace.anonymous();
@@ -571,7 +571,7 @@ async fn members_and_the_log_tell_who_invited_whom_and_how() {
 }
 
 #[tokio::test]
-async fn the_log_tells_whose_invite_was_deleted_or_replaced_and_by_whom() {
+async fn activity_log_shows_deleted_and_replaced_invites_with_address_and_user() {
     let workspace = Workspace::new().await;
     let adam = workspace.member("adam", Level::Admin).await;
     let mia = workspace.member("mia", Level::Member).await;
@@ -627,7 +627,7 @@ async fn the_log_tells_whose_invite_was_deleted_or_replaced_and_by_whom() {
 }
 
 #[tokio::test]
-async fn an_invite_in_the_place_of_others_gives_no_more_than_its_maker_may() {
+async fn combined_invite_grants_no_more_than_its_creator_may() {
     let workspace = Workspace::new().await;
     let adam = workspace.member("adam", Level::Admin).await;
     let (mia, ben) = (
@@ -674,7 +674,7 @@ async fn an_invite_in_the_place_of_others_gives_no_more_than_its_maker_may() {
 }
 
 #[tokio::test]
-async fn an_organization_has_so_many_pending_invites_at_the_most() {
+async fn pending_invites_of_an_organization_are_limited() {
     let (mut config, clock) = with_clock();
     config.caps.invites = 3;
     let workspace = Workspace::with(config).await;
@@ -711,7 +711,7 @@ async fn an_organization_has_so_many_pending_invites_at_the_most() {
 }
 
 #[tokio::test]
-async fn an_organization_has_so_many_members_and_a_user_so_many_organizations_at_the_most() {
+async fn members_per_organization_and_organizations_per_user_are_limited() {
     let mut config = steward::Config::default();
     (config.caps.members, config.caps.organizations) = (3, 2);
     let workspace = Workspace::with(config).await;

@@ -69,7 +69,7 @@ async fn heavy(workspace: &Workspace, bytes: usize) -> (Board, String) {
 }
 
 #[tokio::test]
-async fn answers_that_a_client_does_not_read_are_refused_beyond_its_share() {
+async fn unread_responses_beyond_a_clients_share_are_rejected() {
     let workspace = with_memory(8 * MIB).await;
     let (board, token) = heavy(&workspace, MIB / 2).await;
     let key = workspace.owner.key.as_deref();
@@ -98,7 +98,7 @@ async fn answers_that_a_client_does_not_read_are_refused_beyond_its_share() {
 }
 
 #[tokio::test]
-async fn one_keyless_client_takes_an_eighth_and_leaves_the_page_to_others() {
+async fn anonymous_client_uses_at_most_an_eighth_and_others_still_get_the_page() {
     let workspace = with_memory(16 * MIB).await;
     let (_, token) = heavy(&workspace, MIB / 2).await;
     let page = format!("/shared/{token}.json");
@@ -119,7 +119,7 @@ async fn one_keyless_client_takes_an_eighth_and_leaves_the_page_to_others() {
 }
 
 #[tokio::test]
-async fn a_large_answer_leaves_in_pieces_whose_memory_comes_back_as_they_leave() {
+async fn large_response_releases_its_memory_as_it_is_sent() {
     let workspace = with_memory(8 * MIB).await;
     let (board, _) = heavy(&workspace, MIB / 2).await;
     let memory = workspace.app.transfer_memory();
@@ -152,7 +152,7 @@ fn post(path: &str, key: Option<&str>, body: Body) -> Request<Body> {
 }
 
 #[tokio::test]
-async fn bodies_that_do_not_end_are_refused_beyond_the_share_of_their_tenant() {
+async fn unfinished_request_bodies_beyond_the_organizations_share_are_rejected() {
     let workspace = with_memory(8 * MIB).await;
     let (list, key) = (workspace.dashboards(""), workspace.owner.key.clone().expect("a key"));
     workspace.owner.get("/api/users/@me/").await.ok();
@@ -176,7 +176,7 @@ async fn bodies_that_do_not_end_are_refused_beyond_the_share_of_their_tenant() {
 }
 
 #[tokio::test]
-async fn a_body_is_counted_by_what_parsing_makes_of_it_until_it_is_answered() {
+async fn request_body_is_charged_at_its_parsed_size_until_the_response() {
     let workspace = Workspace::new().await;
     let key = workspace.owner.key.clone().expect("a key");
     let (memory, list) = (workspace.app.transfer_memory().clone(), workspace.dashboards(""));
@@ -204,7 +204,7 @@ fn dense(bytes: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_body_that_parses_to_more_than_a_share_is_refused_and_takes_nothing_from_others() {
+async fn request_body_that_parses_to_more_than_a_share_is_rejected_with_413() {
     let workspace = Workspace::new().await;
     let key = workspace.owner.key.clone().expect("a key");
     let (memory, list) = (workspace.app.transfer_memory().clone(), workspace.dashboards(""));
@@ -227,7 +227,7 @@ async fn a_body_that_parses_to_more_than_a_share_is_refused_and_takes_nothing_fr
 }
 
 #[tokio::test]
-async fn a_small_body_that_parses_to_much_is_counted() {
+async fn small_dense_request_body_is_charged() {
     let workspace = Workspace::new().await;
     let key = workspace.owner.key.clone().expect("a key");
     let (memory, list) = (workspace.app.transfer_memory().clone(), workspace.dashboards(""));
@@ -248,7 +248,7 @@ async fn a_small_body_that_parses_to_much_is_counted() {
 }
 
 #[tokio::test]
-async fn a_route_that_ignores_its_body_reads_little_and_holds_nothing_of_it() {
+async fn route_that_ignores_its_request_body_reads_little_and_keeps_nothing() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({})).await;
     board.enable(&workspace.owner, true).await;
@@ -276,7 +276,7 @@ async fn a_route_that_ignores_its_body_reads_little_and_holds_nothing_of_it() {
 }
 
 #[tokio::test]
-async fn a_change_whose_answer_has_no_room_is_not_made() {
+async fn write_is_not_committed_without_memory_for_its_response() {
     let workspace = with_memory(8 * MIB).await;
     let (board, _) = heavy(&workspace, MIB / 2).await;
     let (key, list) = (workspace.owner.key.clone().expect("a key"), workspace.dashboards(""));
@@ -310,7 +310,7 @@ async fn a_change_whose_answer_has_no_room_is_not_made() {
 }
 
 #[tokio::test]
-async fn a_caller_without_a_key_sends_sixteen_kilobytes_at_the_most() {
+async fn unauthenticated_request_body_is_limited_to_16_kib() {
     let workspace = Workspace::new().await;
     let anyone = workspace.anonymous();
     let path = format!("/api/signup/{}/", uuid::Uuid::nil());
@@ -350,7 +350,7 @@ fn accepting(mut request: Request<Body>, encoding: &str) -> Request<Body> {
 }
 
 #[tokio::test]
-async fn what_is_vendored_compressed_leaves_as_it_is() {
+async fn vendored_compressed_files_are_sent_unchanged() {
     let workspace = Workspace::new().await;
     for name in ["swagger-ui.css", "swagger-ui-bundle.js"] {
         let path = format!("/api/docs/{name}");
@@ -367,7 +367,7 @@ async fn what_is_vendored_compressed_leaves_as_it_is() {
 }
 
 #[tokio::test]
-async fn the_document_is_compressed_once() {
+async fn openapi_document_is_compressed_once() {
     let workspace = Workspace::new().await;
     for path in ["/api/schema/", "/api/schema/?format=json"] {
         let plain = bytes_of(ask(&workspace, client(1), get(path, None)).await).await;
@@ -382,7 +382,7 @@ async fn the_document_is_compressed_once() {
 }
 
 #[tokio::test]
-async fn a_large_answer_is_compressed_off_the_threads_that_serve() {
+async fn large_response_is_compressed_off_the_serving_threads() {
     let workspace = Workspace::new().await;
     let (board, _) = heavy(&workspace, MIB).await;
     let key = workspace.owner.key.as_deref();
@@ -470,7 +470,7 @@ fn shared_dashboard(
 }
 
 #[test]
-fn three_hundred_readers_that_never_read_leave_memory_and_the_service_to_others() {
+fn many_clients_that_never_read_do_not_block_the_service() {
     let (site, made) = DataFolder::with_workspace();
     let server = site.serve(&[]);
     let key = made["api_key"].as_str().expect("a key");
@@ -525,7 +525,7 @@ fn forget_peak(server: &Server) {
 
 /// Tests layouts with few bytes per value. Parsed at once, they take a hundred times the memory of the response.
 #[test]
-fn a_dense_dashboard_takes_no_more_memory_than_its_answer_needs() {
+fn dense_dashboard_uses_memory_proportional_to_its_response() {
     let (site, made) = DataFolder::with_workspace();
     let server = site.serve(&[]);
     let key = made["api_key"].as_str().expect("a key");

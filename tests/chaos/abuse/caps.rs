@@ -49,7 +49,7 @@ async fn create_until_refused(
 }
 
 #[tokio::test]
-async fn a_user_creates_and_joins_only_so_many_organizations() {
+async fn organizations_per_user_are_limited() {
     let workspace = capped(Caps { organizations: 3, ..Caps::DEFAULT }).await;
     let owner = &workspace.owner;
     let (created, answer) = create_until_refused(owner, "/api/organizations/", 3).await;
@@ -90,7 +90,7 @@ async fn a_user_creates_and_joins_only_so_many_organizations() {
 }
 
 #[tokio::test]
-async fn an_organization_has_only_so_many_projects_and_members() {
+async fn projects_and_members_per_organization_are_limited() {
     let workspace = capped(Caps { projects: 3, members: 2, ..Caps::DEFAULT }).await;
     let path = workspace.organization("projects/");
     let (created, answer) = create_until_refused(&workspace.owner, &path, 3).await;
@@ -114,7 +114,7 @@ async fn an_organization_has_only_so_many_projects_and_members() {
 }
 
 #[tokio::test]
-async fn a_project_has_only_so_many_live_dashboards_however_they_come_to_be() {
+async fn live_dashboards_per_project_are_limited_for_every_way_of_creating_them() {
     const TOLD: &str = "A project can have at most 3 live dashboards.";
     let workspace = capped(Caps { dashboards: 3, ..Caps::DEFAULT }).await;
     let (owner, path) = (&workspace.owner, workspace.dashboards(""));
@@ -141,7 +141,7 @@ async fn a_project_has_only_so_many_live_dashboards_however_they_come_to_be() {
 }
 
 #[tokio::test]
-async fn a_project_has_only_so_many_live_insights() {
+async fn live_insights_per_project_are_limited() {
     const TOLD: &str = "A project can have at most 3 live insights.";
     let workspace = capped(Caps { dashboards: 3, ..Caps::DEFAULT }).await;
     let owner = &workspace.owner;
@@ -196,7 +196,7 @@ fn length(body: &Value, pointer: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_lists_organizations_and_projects_shows_the_first_and_works_beyond_the_caps() {
+async fn embedded_lists_are_truncated_beyond_the_caps() {
     let workspace = Workspace::new().await;
     fill(&workspace, 150, 1_100).await;
     let owner = &workspace.owner;
@@ -243,7 +243,7 @@ fn version(answer: &TestResponse) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_with_a_large_answer_that_is_refused_changed_nothing() {
+async fn rejected_update_with_a_large_response_changes_nothing() {
     let workspace = Workspace::new().await;
     fill(&workspace, 0, 70).await;
     for (path, field) in

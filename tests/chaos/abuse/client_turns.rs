@@ -86,7 +86,7 @@ impl Served {
 }
 
 #[test]
-fn a_request_waits_for_few_of_those_that_another_client_sent_before() {
+fn client_with_one_request_is_not_delayed_by_many_of_another_client() {
     let mut served = Served::start();
     served.run_before_the_modest();
     // The modest client counts as active for a second, so the test tries three times in case the machine is slow.

@@ -89,7 +89,7 @@ fn is_served(connection: &mut Connection) {
 }
 
 #[test]
-fn idle_connections_of_one_address_shut_nobody_out() {
+fn idle_connections_of_one_address_do_not_block_others() {
     let served = Served::with(&["--connections", "32", "--connections-per-address", "8"]);
     let mut idle = served.idle_from(ATTACKER, 40);
     assert_eq!(served.dashboards(), 0);
@@ -105,7 +105,7 @@ fn idle_connections_of_one_address_shut_nobody_out() {
 }
 
 #[test]
-fn connections_that_send_nothing_have_no_more_than_their_share() {
+fn silent_connections_are_limited_per_address() {
     let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
     let folder = tempfile::tempdir().expect("a folder");
     let (certificate, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
@@ -129,7 +129,7 @@ fn connections_that_send_nothing_have_no_more_than_their_share() {
 }
 
 #[test]
-fn when_all_slots_are_used_the_address_that_holds_most_makes_room() {
+fn largest_address_loses_connections_when_all_slots_are_used() {
     let served = Served::with(&["--connections", "16", "--connections-per-address", "12"]);
     let mut modest = served.idle_from(VICTIM, 4);
     let mut greedy = served.idle_from(ATTACKER, 12);
@@ -145,7 +145,7 @@ fn when_all_slots_are_used_the_address_that_holds_most_makes_room() {
 }
 
 #[test]
-fn requests_under_way_are_never_cut_for_new_connections() {
+fn active_requests_are_never_aborted_for_new_connections() {
     let flags = ["--connections", "4", "--connections-per-address", "4", "--body-timeout", "60s"];
     let served = Served::with(&[&flags[..], &["--request-timeout", "90s"]].concat());
     let busy: Vec<_> = (0..4).map(|_| served.busy_from(ATTACKER)).collect();
@@ -176,7 +176,7 @@ fn requests_under_way_are_never_cut_for_new_connections() {
 }
 
 #[test]
-fn refused_and_closed_connections_are_counted() {
+fn refused_and_closed_connections_are_counted_in_metrics() {
     let numbers = std::net::TcpListener::bind("127.0.0.1:0").and_then(|on| on.local_addr());
     let numbers = numbers.expect("a free port").to_string();
     let served = Served::with(&["--metrics-listen", &numbers, "--connections-per-address", "2"]);
@@ -194,7 +194,7 @@ fn refused_and_closed_connections_are_counted() {
 }
 
 #[test]
-fn a_connection_ends_after_its_largest_age() {
+fn connection_closes_after_its_maximum_age() {
     let served = Served::with(&["--connection-age", "50ms"]);
     let (begun, mut connection) = (Instant::now(), served.connect_from(VICTIM));
     loop {
@@ -210,7 +210,7 @@ fn a_connection_ends_after_its_largest_age() {
 }
 
 #[test]
-fn a_request_names_one_host() {
+fn request_requires_exactly_one_valid_host() {
     let served = Served::with(&[]);
     let refused = [
         "GET /_livez HTTP/1.1\r\n\r\n",
@@ -248,7 +248,7 @@ fn a_request_names_one_host() {
 }
 
 #[test]
-fn a_repeated_length_is_one_length_or_none() {
+fn conflicting_content_lengths_are_rejected() {
     let served = Served::with(&[]);
     let send = |headers: &str| {
         let mut connection = served.server.connect();
@@ -266,7 +266,7 @@ fn a_repeated_length_is_one_length_or_none() {
 }
 
 #[test]
-fn commands_that_say_nothing_hold_up_no_other() {
+fn silent_control_connections_do_not_block_commands() {
     let served = Served::with(&[]);
     let path = served.site.path("steward.redb.sock");
     let mut silent: Vec<_> =
@@ -286,7 +286,7 @@ fn far_away(site: &DataFolder) -> String {
 }
 
 #[test]
-fn a_folder_for_the_control_socket_that_is_not_private_is_refused() {
+fn control_socket_directory_with_unsafe_permissions_is_rejected() {
     let site = DataFolder::empty();
     let data = far_away(&site);
     let private = site.path("private");
@@ -323,7 +323,7 @@ fn a_folder_for_the_control_socket_that_is_not_private_is_refused() {
 }
 
 #[test]
-fn a_folder_planted_in_the_shared_one_is_refused() {
+fn planted_symbolic_link_in_the_shared_directory_is_rejected() {
     let site = DataFolder::empty();
     let (data, shared) = (far_away(&site), site.path("tmp"));
     fs::create_dir(&shared).expect("a folder");
@@ -338,7 +338,7 @@ fn a_folder_planted_in_the_shared_one_is_refused() {
 }
 
 #[test]
-fn a_lock_that_is_a_link_or_a_pipe_is_refused() {
+fn lock_file_that_is_a_link_or_pipe_is_rejected() {
     let (site, _) = DataFolder::with_workspace();
     let (lock, target) = (site.path("steward.redb.lock"), site.path("theirs"));
     fs::remove_file(&lock).expect("removed");

@@ -46,7 +46,7 @@ async fn restarted(workspace: &Workspace, app: &App) -> App {
 }
 
 #[tokio::test]
-async fn a_first_use_after_a_restart_costs_no_argon2() {
+async fn first_key_use_after_a_restart_runs_no_argon2() {
     let workspace = Workspace::with(metered()).await;
     let owner = &workspace.owner;
     assert_eq!(runs(&workspace.app), 0, "a new data file contains the digest of its first key");
@@ -79,7 +79,7 @@ async fn a_first_use_after_a_restart_costs_no_argon2() {
 /// Rotates a key of one user on 512 connections at once. The first use of another user's key must be answered before
 /// most of the rotations are done.
 #[tokio::test(flavor = "multi_thread")]
-async fn rolls_of_one_user_do_not_delay_the_first_use_of_anothers_key() {
+async fn key_rotations_of_one_user_do_not_delay_another_users_key() {
     let workspace = Workspace::with(metered()).await;
     let attacker = workspace.member("eve", Level::Member).await;
     let made = make(&attacker, json!({ "label": "x", "scopes": ["user:read"] })).await;
@@ -111,7 +111,7 @@ async fn rolls_of_one_user_do_not_delay_the_first_use_of_anothers_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn users_who_make_keys_take_turns() {
+async fn users_creating_keys_take_turns() {
     let workspace = Workspace::with(metered()).await;
     let (attacker, victim) =
         (workspace.member("eve", Level::Member).await, workspace.key(OWNER, &["*"]).await);
@@ -147,7 +147,7 @@ async fn from(caller: &TestClient, address: &str, path: &str) -> TestResponse {
 }
 
 #[tokio::test]
-async fn what_is_refused_counts_for_its_key() {
+async fn rejected_requests_count_against_the_rate_limit_of_the_key() {
     let workspace = Workspace::with(limited("3/h")).await;
     let (_, other) = workspace.outsider("zoe").await;
     let foreign = format!("/api/organizations/{}/", other["id"].as_str().expect("an id"));
@@ -172,7 +172,7 @@ async fn what_is_refused_counts_for_its_key() {
 }
 
 #[tokio::test]
-async fn a_request_without_a_right_key_counts_for_its_address() {
+async fn requests_without_a_valid_key_count_against_their_address() {
     let workspace = Workspace::with(limited("4/h")).await;
     let (nobody, wrong) = (workspace.anonymous(), workspace.with_key("phx_none"));
     for (caller, path, status) in [
@@ -217,7 +217,7 @@ async fn a_request_without_a_right_key_counts_for_its_address() {
 
 /// A wrong key gets the same error as a missing one, and costs no Argon2 run.
 #[tokio::test]
-async fn a_flood_of_wrong_keys_costs_no_argon2() {
+async fn many_wrong_keys_run_no_argon2() {
     let workspace = Workspace::with(metered()).await;
     let key = workspace.made.api_key.clone();
     workspace.owner.get(ME).await.ok();

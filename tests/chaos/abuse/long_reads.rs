@@ -71,7 +71,7 @@ fn long_reads(workspace: &Workspace) -> (f64, f64) {
 }
 
 #[tokio::test]
-async fn a_query_parameter_has_a_bounded_number_of_values() {
+async fn distinct_values_per_query_parameter_are_limited() {
     let workspace = Workspace::new().await;
     let different = |name: &str, count: usize| -> String {
         let values: Vec<_> = (0..count).map(|number| format!("{name}=a{number}")).collect();
@@ -104,7 +104,7 @@ async fn a_query_parameter_has_a_bounded_number_of_values() {
 }
 
 #[tokio::test]
-async fn the_operator_sets_how_many_values_a_parameter_has() {
+async fn query_value_limit_is_configurable() {
     let mut config = Config::default();
     config.caps.query_values = 2;
     let workspace = Workspace::with(config).await;
@@ -117,7 +117,7 @@ async fn the_operator_sets_how_many_values_a_parameter_has() {
 }
 
 #[tokio::test]
-async fn the_last_value_counts_and_links_hold_each_value_once() {
+async fn last_query_value_is_used_and_page_links_contain_each_value_once() {
     let workspace = Workspace::new().await;
     fill(&workspace, own(&workspace), 3).await;
     let path = workspace.dashboards("?limit=2&limit=1&limit=2&pinned=false&pinned=false&limit=1");
@@ -129,7 +129,7 @@ async fn the_last_value_counts_and_links_hold_each_value_once() {
 
 /// Counts the rows that a read of 4,000 rows visits after its client disconnects.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_read_that_nobody_waits_for_ends() {
+async fn cancelled_read_stops() {
     let workspace = Workspace::new().await;
     fill(&workspace, own(&workspace), 4_000).await;
     let project = workspace.made.project_id;
@@ -163,7 +163,7 @@ async fn a_read_that_nobody_waits_for_ends() {
 
 /// Measures the cost of four searches whose clients disconnect, relative to one complete search.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn searches_of_clients_that_are_gone_cost_next_to_nothing() {
+async fn searches_of_disconnected_clients_cost_almost_nothing() {
     let workspace = metered().await;
     fill(&workspace, own(&workspace), 8_000).await;
     let path = workspace.dashboards("?search=nowhere&tags=a");
@@ -184,7 +184,7 @@ async fn searches_of_clients_that_are_gone_cost_next_to_nothing() {
 }
 
 #[tokio::test]
-async fn a_read_ends_at_the_time_limit_of_requests() {
+async fn read_stops_at_the_request_timeout() {
     let mut config = Config::default();
     config.request_timeout = Duration::from_millis(20);
     let workspace = Workspace::with(config).await;
@@ -201,7 +201,7 @@ async fn a_read_ends_at_the_time_limit_of_requests() {
 }
 
 #[tokio::test]
-async fn rows_that_are_passed_over_count_too() {
+async fn skipped_rows_count_against_the_read_limit() {
     let workspace = Workspace::new().await;
     fill(&workspace, own(&workspace), 3_000).await;
     let tx = workspace.app.store().snapshot().expect("a snapshot");
@@ -224,7 +224,7 @@ async fn rows_that_are_passed_over_count_too() {
 
 /// Reads on the request thread are limited for every route: a longer read restarts on another thread.
 #[tokio::test]
-async fn a_read_that_turns_out_long_leaves_the_request_thread() {
+async fn long_read_moves_off_the_request_thread() {
     let workspace = metered().await;
     let board = Board::make(&workspace, json!({ "name": "Small" })).await;
     add_text(&workspace, &board, "one", 0).await;
@@ -242,7 +242,7 @@ async fn a_read_that_turns_out_long_leaves_the_request_thread() {
 
 /// A search starts while 64 searches of another organization wait. It must be among the first to finish.
 #[tokio::test]
-async fn a_search_does_not_wait_for_those_of_another_organization() {
+async fn search_does_not_wait_for_searches_of_another_organization() {
     let workspace = Workspace::new().await;
     let (victim, made) = workspace.outsider("victim").await;
     let organization = serde_json::from_value(made["id"].clone()).expect("an id");
@@ -273,7 +273,7 @@ async fn a_search_does_not_wait_for_those_of_another_organization() {
 
 /// Searches beyond an organization's share of the queue fail, without an effect on other organizations.
 #[tokio::test]
-async fn searches_beyond_a_tenants_places_are_refused_to_that_tenant_alone() {
+async fn queue_limit_for_searches_affects_only_its_own_organization() {
     let workspace = metered().await;
     let (victim, made) = workspace.outsider("victim").await;
     let theirs = format!("/api/projects/{}/dashboards/?search=a", made["project_id"]);

@@ -81,7 +81,7 @@ fn waiting(workspace: &Workspace) -> u64 {
 }
 
 #[tokio::test]
-async fn an_organization_has_a_thousand_mails_waiting_at_the_most() {
+async fn outbox_messages_per_organization_are_limited_to_one_thousand() {
     let (mut config, _) = with_clock();
     config.mail = with_mail().mail;
     let workspace = Workspace::with(config).await;
@@ -105,7 +105,7 @@ async fn an_organization_has_a_thousand_mails_waiting_at_the_most() {
 }
 
 #[tokio::test]
-async fn announcements_leave_half_of_the_outbox_to_invites() {
+async fn announcements_use_at_most_half_of_the_outbox() {
     log::capture();
     let (mut config, _) = with_clock();
     config.mail = with_mail().mail;
@@ -126,7 +126,7 @@ async fn announcements_leave_half_of_the_outbox_to_invites() {
 }
 
 #[tokio::test]
-async fn the_mail_that_tells_of_a_takeover_is_not_dropped_for_other_mails() {
+async fn takeover_mail_is_sent_even_if_the_outbox_is_full() {
     let (mut config, _) = with_clock();
     config.mail = with_mail().mail;
     let workspace = Workspace::with(config).await;
@@ -189,7 +189,7 @@ impl Beside {
 }
 
 #[tokio::test]
-async fn letters_that_wait_for_a_quota_do_not_slow_down_the_mails_of_others() {
+async fn messages_waiting_for_a_quota_do_not_slow_other_mail() {
     let (mut few, mut many) = (Beside::new(300).await, Beside::new(30_000).await);
     let (mut beside_few, mut beside_many) = (Duration::ZERO, Duration::ZERO);
     for number in 0..25 {
@@ -206,7 +206,7 @@ async fn letters_that_wait_for_a_quota_do_not_slow_down_the_mails_of_others() {
 }
 
 #[tokio::test]
-async fn attempts_that_fail_count_against_the_organization_and_the_user() {
+async fn failed_attempts_count_against_the_quota_of_organization_and_user() {
     let server = MailServer::start();
     let (config, clock) = with_clock();
     let workspace = Workspace::with(sending_to(config, &server)).await;
@@ -297,7 +297,7 @@ impl Bomb {
 }
 
 #[tokio::test]
-async fn a_mailbox_gets_one_mail_a_minute_whatever_its_spelling_and_whoever_invites() {
+async fn mailbox_receives_one_mail_a_minute_for_any_spelling_and_sender() {
     let mut bomb = Bomb::new().await;
     for organization in 0..30 {
         for spelling in [VICTIM, "Victim+a@X.example", "victim+b@x.example", "VICTIM+B+c@x.example"]
@@ -318,7 +318,7 @@ async fn a_mailbox_gets_one_mail_a_minute_whatever_its_spelling_and_whoever_invi
 }
 
 #[tokio::test]
-async fn a_user_causes_a_hundred_mails_an_hour_over_all_organizations() {
+async fn user_sends_at_most_one_hundred_mails_an_hour_across_organizations() {
     let mut bomb = Bomb::new().await;
     for organization in 0..30 {
         for number in 0..5 {
@@ -347,7 +347,7 @@ async fn a_user_causes_a_hundred_mails_an_hour_over_all_organizations() {
 }
 
 #[tokio::test]
-async fn an_address_in_quotes_is_refused_and_an_account_that_has_one_stays_usable() {
+async fn quoted_addresses_are_rejected_and_existing_accounts_keep_working() {
     let workspace = Workspace::new().await;
     for quoted in ["\"v\\ictim\"@x.example", "\"victim\"@x.example", "\"a b\"@x.example"] {
         let sent = json!({ "target_email": quoted });
@@ -375,7 +375,7 @@ async fn an_address_in_quotes_is_refused_and_an_account_that_has_one_stays_usabl
 }
 
 #[tokio::test]
-async fn name_servers_that_do_not_answer_hold_up_one_organization_alone() {
+async fn silent_name_servers_delay_only_one_organization() {
     let dns = Dns::start().await;
     let workspace = Workspace::with(dns.config()).await;
     let (_, silent) = add(&workspace, "silent.example").await;

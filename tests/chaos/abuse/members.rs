@@ -75,7 +75,7 @@ async fn hide_from_ben(workspace: &Workspace, dashboards: &[u64]) {
 }
 
 #[tokio::test]
-async fn what_a_removed_member_was_granted_goes_in_pieces_and_never_holds_again() {
+async fn grants_of_a_removed_member_are_deleted_in_batches_and_not_restored() {
     let workspace = Workspace::new().await;
     let ben = workspace.member("ben", Level::Member).await;
     let mut hidden = Vec::new();
@@ -122,7 +122,7 @@ async fn what_a_removed_member_was_granted_goes_in_pieces_and_never_holds_again(
 }
 
 #[tokio::test]
-async fn invites_end_with_the_membership_of_whoever_made_them() {
+async fn invites_are_deleted_with_the_membership_of_their_creator() {
     let workspace = Workspace::new().await;
     let ben = workspace.member("ben", Level::Admin).await;
     let sent = |email: &str| json!({ "target_email": email });

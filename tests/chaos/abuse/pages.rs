@@ -45,7 +45,7 @@ fn text(answer: &TestResponse) -> &str {
 
 /// Requests an expensive page hundreds of times. It must be rendered once, and other organizations must be served.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_expensive_page_is_rendered_once_and_others_are_answered_beside_it() {
+async fn expensive_page_is_rendered_once_without_blocking_others() {
     let workspace = metered().await;
     let (victim, made) = workspace.outsider("victim").await;
     let theirs = page_of(&victim, &made).await;
@@ -79,7 +79,7 @@ async fn an_expensive_page_is_rendered_once_and_others_are_answered_beside_it() 
 
 /// Pages of one organization wait only for each other.
 #[tokio::test]
-async fn an_organization_with_many_pages_waits_for_itself() {
+async fn pages_of_one_organization_queue_only_behind_each_other() {
     let workspace = metered().await;
     let (victim, made) = workspace.outsider("victim").await;
     let theirs = page_of(&victim, &made).await;
@@ -108,7 +108,7 @@ async fn an_organization_with_many_pages_waits_for_itself() {
 }
 
 #[tokio::test]
-async fn a_page_is_rendered_anew_when_what_it_shows_changes_and_only_then() {
+async fn page_is_rendered_again_only_when_its_content_changes() {
     let workspace = metered().await;
     let (owner, anyone) = (&workspace.owner, workspace.anonymous());
     let board = Board::make(&workspace, json!({ "name": "Before" })).await;
@@ -175,7 +175,7 @@ fn key(workspace: &Workspace, version: u64) -> PageKey {
 }
 
 #[tokio::test]
-async fn pages_are_kept_within_a_budget_of_bytes() {
+async fn page_cache_has_a_size_limit() {
     let workspace = Workspace::new().await;
     let pages = workspace.app.public_pages();
     let owner = Consumer::Organization(workspace.made.organization_id.0);
@@ -202,7 +202,7 @@ fn endless(tx: &BoundedRead<'_>) -> Result<Vec<u8>> {
 
 /// When the client for which a page is rendered disconnects, the rendering continues for another waiting client.
 #[tokio::test]
-async fn a_page_whose_first_reader_goes_is_rendered_for_the_next() {
+async fn page_rendering_continues_for_the_next_reader() {
     let workspace = Workspace::new().await;
     let (pages, tx) =
         (workspace.app.public_pages(), workspace.app.store().snapshot().expect("a snapshot"));

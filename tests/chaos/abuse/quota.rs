@@ -66,7 +66,7 @@ async fn fill_up(workspace: &Workspace) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn all_that_belongs_to_an_organization_is_counted_and_given_back() {
+async fn all_data_of_an_organization_counts_against_its_quota_and_is_released() {
     let workspace = Workspace::new().await;
     let (owner, id) = (&workspace.owner, workspace.made.organization_id.to_string());
     let (_, other) = workspace.outsider("eve").await;
@@ -114,7 +114,7 @@ async fn all_that_belongs_to_an_organization_is_counted_and_given_back() {
 }
 
 #[tokio::test]
-async fn beyond_its_quota_an_organization_adds_nothing_and_the_others_go_on() {
+async fn organization_over_its_quota_cannot_add_data_and_others_can() {
     let workspace = with_quota(QUOTA).await;
     let (eve, other) = workspace.outsider("eve").await;
     let ben = workspace.member("ben", Level::Member).await;
@@ -160,7 +160,7 @@ async fn beyond_its_quota_an_organization_adds_nothing_and_the_others_go_on() {
 }
 
 #[tokio::test]
-async fn small_edits_beyond_the_quota_end_at_a_sixteenth_and_removals_do_not() {
+async fn updates_over_the_quota_stop_at_a_sixteenth_and_deletions_continue() {
     let workspace = with_quota(QUOTA).await;
     let created = fill_up(&workspace).await;
     let one = workspace.dashboards(&format!("{}/", created[0]));
@@ -187,7 +187,7 @@ async fn small_edits_beyond_the_quota_end_at_a_sixteenth_and_removals_do_not() {
 }
 
 #[tokio::test]
-async fn the_operator_sees_who_is_near_the_quota_and_no_tenant_in_the_numbers() {
+async fn quota_use_is_shown_to_the_operator_and_metrics_name_no_organization() {
     let workspace = with_quota(QUOTA).await;
     workspace.outsider("eve").await;
     fill_up(&workspace).await;
@@ -231,7 +231,7 @@ fn large_entry(workspace: &Workspace, number: u8) -> Entry {
 }
 
 #[tokio::test]
-async fn what_users_change_of_themselves_counts_to_them_and_ends() {
+async fn changes_of_a_users_own_profile_count_against_the_users_limit() {
     const MOST: u64 = 64 << 20;
     let workspace = Workspace::new().await;
     let ben = workspace.member("ben", Level::Member).await;
@@ -279,7 +279,7 @@ async fn what_users_change_of_themselves_counts_to_them_and_ends() {
 }
 
 #[tokio::test]
-async fn a_limited_key_that_is_changed_again_and_again_ends_at_the_quota_of_its_organization() {
+async fn repeated_updates_of_a_limited_key_stop_at_the_organization_quota() {
     let workspace = with_quota(QUOTA).await;
     let id = workspace.made.organization_id.to_string();
     let keys = "/api/personal_api_keys/";
@@ -322,7 +322,7 @@ fn removals() -> [Value; 2] {
 }
 
 #[tokio::test]
-async fn beyond_the_quota_dashboards_of_any_size_are_removed() {
+async fn dashboards_of_any_size_can_be_deleted_over_the_quota() {
     let workspace = with_quota(4 * QUOTA).await;
     let mut boards = Vec::new();
     for count in [150, 245, 600] {
@@ -341,7 +341,7 @@ async fn beyond_the_quota_dashboards_of_any_size_are_removed() {
 }
 
 #[tokio::test]
-async fn near_a_full_disk_keys_are_rolled_rules_end_and_large_dashboards_are_removed() {
+async fn near_full_disk_allows_key_rotation_rule_and_dashboard_deletion() {
     let workspace = Workspace::new().await;
     workspace.member("ben", Level::Member).await;
     let mut boards = Vec::new();
@@ -390,7 +390,7 @@ fn serve(path: &Path, key: &str, reserve: Option<usize>) -> (App, TestClient) {
 }
 
 #[tokio::test]
-async fn near_a_full_disk_what_adds_is_refused_and_what_removes_goes_on() {
+async fn near_full_disk_rejects_additions_and_allows_deletions() {
     let workspace = Workspace::new().await;
     let (path, boards) = (workspace.path(), workspace.dashboards(""));
     let made = workspace.owner.post(&boards, large("Large")).await.ok();

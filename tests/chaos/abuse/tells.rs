@@ -255,7 +255,7 @@ fn is_refused(path: &str, hidden: &Hidden) -> bool {
 }
 
 #[tokio::test]
-async fn no_answer_of_any_route_tells_what_is_hidden_from_its_caller() {
+async fn responses_of_all_routes_reveal_nothing_hidden_from_the_caller() {
     let scene = Scene::new().await;
     let mut asked = 0;
     for (caller, hidden) in scene.callers().await {
@@ -285,7 +285,7 @@ async fn no_answer_of_any_route_tells_what_is_hidden_from_its_caller() {
 }
 
 #[tokio::test]
-async fn no_refusal_of_a_body_tells_more_than_the_body_named() {
+async fn error_responses_reveal_no_more_than_the_request_body_named() {
     let scene = Scene::new().await;
     let (workspace, ann) = (&scene.workspace, &scene.ann);
     let (list, open) = (workspace.dashboards(""), scene.one(&scene.open));
@@ -349,7 +349,7 @@ async fn no_refusal_of_a_body_tells_more_than_the_body_named() {
 }
 
 #[tokio::test]
-async fn an_insight_lists_the_dashboards_that_its_reader_may_see() {
+async fn insight_lists_only_dashboards_visible_to_the_reader() {
     let scene = Scene::new().await;
     let listed = |answer: &Value| {
         let insight = &answer["tiles"].as_array().expect("tiles").iter();
@@ -374,8 +374,7 @@ async fn an_insight_lists_the_dashboards_that_its_reader_may_see() {
 }
 
 #[tokio::test]
-async fn an_insight_on_many_dashboards_lists_the_first_that_its_reader_may_see_and_the_one_that_is_read()
- {
+async fn insight_on_many_dashboards_lists_the_first_visible_ones_and_the_current_one() {
     const HIDDEN: usize = 110;
     let workspace = Workspace::new().await;
     let ben = workspace.member("ben", Level::Member).await;
@@ -405,7 +404,7 @@ async fn an_insight_on_many_dashboards_lists_the_first_that_its_reader_may_see_a
 }
 
 #[tokio::test]
-async fn a_key_that_is_limited_to_an_organization_is_told_no_other_by_a_projects_number() {
+async fn organization_limited_key_errors_do_not_reveal_other_organizations() {
     let scene = Scene::new().await;
     let made = &scene.workspace.made;
     let limit = json!({ "organizations": [made.organization_id] });
@@ -424,7 +423,7 @@ async fn a_key_that_is_limited_to_an_organization_is_told_no_other_by_a_projects
 }
 
 #[tokio::test]
-async fn an_invite_shows_a_member_only_the_private_projects_that_the_member_sees() {
+async fn invite_shows_only_private_projects_visible_to_the_member() {
     let scene = Scene::new().await;
     let path = scene.workspace.organization("invites/");
     let given = |list: &Value| list["results"][0]["private_project_access"].clone();

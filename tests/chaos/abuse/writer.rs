@@ -33,7 +33,7 @@ fn hold(store: &Store) -> (impl Future<Output = Result<()>> + use<>, mpsc::Sende
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tenant_waits_for_few_of_the_writes_that_another_queued_before() {
+async fn queued_writes_of_one_organization_delay_another_only_briefly() {
     const GREEDY: u64 = 500;
     let workspace = Workspace::new().await;
     let store = workspace.app.store();
@@ -74,7 +74,7 @@ async fn fill(caller: &TestClient, one: &str, count: usize) -> Value {
 }
 
 #[tokio::test]
-async fn a_write_behind_a_large_answer_does_not_wait_for_it() {
+async fn write_does_not_wait_for_a_preceding_large_response() {
     let workspace = Workspace::new().await;
     let (eve, hers) = workspace.outsider("eve").await;
     let light = format!("/api/projects/{}/dashboards/", hers["project_id"]);
@@ -101,7 +101,7 @@ async fn a_write_behind_a_large_answer_does_not_wait_for_it() {
 }
 
 #[tokio::test]
-async fn a_change_with_a_large_answer_is_no_refused_write() {
+async fn update_with_a_large_response_is_not_counted_as_a_refused_write() {
     let workspace = Workspace::new().await;
     let (_, heavy) = make(&workspace, &workspace.owner, json!({})).await;
     fill(&workspace.owner, &heavy, 400).await;
@@ -116,7 +116,7 @@ async fn a_change_with_a_large_answer_is_no_refused_write() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_large_answer_shows_the_state_that_its_own_write_left() {
+async fn large_response_shows_the_state_of_its_own_write() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (_, one) = make(&workspace, owner, json!({})).await;
@@ -151,7 +151,7 @@ async fn each_large_answer_shows_the_state_that_its_own_write_left() {
 const TOO_HEAVY: &str = "Ensure the tiles have no more than 1048576 bytes of JSON in total.";
 
 #[tokio::test]
-async fn a_copy_counts_the_layouts_of_its_tiles() {
+async fn copying_a_dashboard_counts_the_layouts_of_its_tiles() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;
@@ -177,7 +177,7 @@ async fn a_copy_counts_the_layouts_of_its_tiles() {
 }
 
 #[tokio::test]
-async fn a_dashboard_of_a_thousand_tiles_with_small_layouts_is_copied() {
+async fn dashboard_with_one_thousand_small_tiles_can_be_copied() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;
@@ -191,7 +191,7 @@ async fn a_dashboard_of_a_thousand_tiles_with_small_layouts_is_copied() {
 
 /// Every change to what tiles show must update the stored weight of all dashboards that show it. `check` verifies it.
 #[tokio::test]
-async fn the_weight_of_a_dashboard_is_kept_through_all_that_changes_it() {
+async fn stored_weight_of_a_dashboard_follows_every_change() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let template = json!({ "template": {
@@ -231,7 +231,7 @@ async fn the_weight_of_a_dashboard_is_kept_through_all_that_changes_it() {
 }
 
 #[tokio::test]
-async fn of_a_large_reply_only_what_renders_it_again_is_kept() {
+async fn large_idempotent_response_is_stored_as_a_reference() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let query = json!({ "kind": "HogQLQuery", "query": "x".repeat(30_000) });
@@ -270,7 +270,7 @@ async fn of_a_large_reply_only_what_renders_it_again_is_kept() {
 }
 
 #[tokio::test]
-async fn the_replies_kept_of_one_requester_are_bounded_and_the_oldest_goes_first() {
+async fn stored_responses_per_requester_are_limited_and_the_oldest_is_deleted() {
     let workspace = Workspace::new().await;
     let store = workspace.app.store();
     let request = |number: u64, by: u128| {

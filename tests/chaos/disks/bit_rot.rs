@@ -181,7 +181,7 @@ async fn flip(
 }
 
 #[tokio::test]
-async fn a_flipped_bit_of_a_closed_file_is_never_a_wrong_value() {
+async fn flipped_bit_in_a_closed_file_never_gives_a_wrong_value() {
     let begun = Instant::now();
     let (workspace, disk) = lived_in(Config::default()).await;
     for number in 0..60 {
@@ -247,7 +247,7 @@ fn paths(workspace: &Workspace) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_bit_that_flips_while_the_service_runs_is_never_a_wrong_answer() {
+async fn flipped_bit_at_run_time_never_gives_a_wrong_response() {
     let begun = Instant::now();
     let mut config = Config::default();
     config.page_cache = 0;
@@ -318,7 +318,7 @@ async fn a_bit_that_flips_while_the_service_runs_is_never_a_wrong_answer() {
 }
 
 #[tokio::test]
-async fn the_scrub_finds_what_no_request_would_notice() {
+async fn scrub_finds_damage_that_requests_do_not_read() {
     let clock = ManualClock::at(Timestamp::parse("2026-01-02T03:04:05Z").unwrap());
     let mut config = Config::default();
     config.page_cache = 0;

@@ -103,7 +103,7 @@ impl Faulty {
 }
 
 #[test]
-fn a_file_that_cannot_grow_refuses_writes_for_as_long_as_it_lasts_and_loses_nothing() {
+fn file_that_cannot_grow_rejects_writes_until_repaired_and_loses_nothing() {
     let mut faulty = Faulty::new();
     assert_eq!(faulty.create(), 201);
     for _ in 0..2 {
@@ -125,7 +125,7 @@ fn a_file_that_cannot_grow_refuses_writes_for_as_long_as_it_lasts_and_loses_noth
 }
 
 #[test]
-fn a_file_that_cannot_be_written_at_all_refuses_writes_and_loses_nothing() {
+fn unwritable_file_rejects_writes_and_loses_nothing() {
     let mut faulty = Faulty::new();
     assert_eq!(faulty.create(), 201);
     faulty.limit_files(Some(0));
@@ -138,7 +138,7 @@ fn a_file_that_cannot_be_written_at_all_refuses_writes_and_loses_nothing() {
 }
 
 #[test]
-fn a_service_that_waits_for_its_file_stops_when_it_is_told_to() {
+fn service_waiting_for_its_file_stops_on_request() {
     let mut faulty = Faulty::new();
     assert_eq!(faulty.create(), 201);
     faulty.limit_files(Some(0));
@@ -147,7 +147,7 @@ fn a_service_that_waits_for_its_file_stops_when_it_is_told_to() {
 }
 
 #[test]
-fn a_kill_in_the_midst_of_a_fault_loses_nothing() {
+fn kill_during_a_fault_loses_nothing() {
     let mut faulty = Faulty::new();
     assert_eq!(faulty.create(), 201);
     faulty.limit_files(Some(0));

@@ -65,7 +65,7 @@ impl Small {
 }
 
 #[test]
-fn a_full_file_system_refuses_writes_for_as_long_as_it_is_full_and_loses_nothing() {
+fn full_file_system_rejects_writes_while_full_and_loses_nothing() {
     let Some(small) = Small::keeping("0") else { return };
     let server = &small.server;
     let key = fs::read_to_string(small.path("steward.redb.first-key")).expect("a key");
@@ -111,7 +111,7 @@ fn a_full_file_system_refuses_writes_for_as_long_as_it_is_full_and_loses_nothing
 }
 
 #[test]
-fn near_a_full_file_system_what_adds_is_refused_and_what_removes_goes_on() {
+fn nearly_full_file_system_rejects_additions_and_allows_deletions() {
     let Some(small) = Small::keeping("1MiB") else { return };
     let server = &small.server;
     let key = fs::read_to_string(small.path("steward.redb.first-key")).expect("a key");
@@ -138,7 +138,7 @@ fn near_a_full_file_system_what_adds_is_refused_and_what_removes_goes_on() {
 }
 
 #[test]
-fn a_read_only_file_system_is_refused_in_one_line_and_nothing_is_changed() {
+fn read_only_file_system_is_rejected_with_one_line() {
     let (site, _) = DataFolder::with_workspace();
     if !possible(&site) {
         return;
@@ -153,7 +153,7 @@ fn a_read_only_file_system_is_refused_in_one_line_and_nothing_is_changed() {
 }
 
 #[test]
-fn of_two_servers_on_one_file_the_second_is_refused_and_the_first_goes_on() {
+fn second_server_on_the_same_file_fails_and_the_first_continues() {
     let (site, made) = DataFolder::with_workspace();
     let (key, project) = (made["api_key"].as_str().expect("a key"), &made["project_id"]);
     let path = format!("/api/projects/{project}/dashboards/");

@@ -237,14 +237,14 @@ fn all() -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_failed_write_is_refused_or_done_and_the_service_recovers() {
+async fn each_failed_write_call_is_rejected_or_done_and_the_service_recovers() {
     let begun = Instant::now();
     let next = if all() { |after| after + 1 } else { |after| after + 3 };
     report("failed writes", every(Access::Write, next).await, begun);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_failed_sync_is_refused_or_done_and_the_service_recovers() {
+async fn each_failed_sync_is_rejected_and_the_service_recovers() {
     let begun = Instant::now();
     let tally = every(Access::Sync, |after| after + 1).await;
     report("failed syncs", tally, begun);
@@ -253,7 +253,7 @@ async fn each_failed_sync_is_refused_or_done_and_the_service_recovers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_failed_growth_is_refused_and_the_service_recovers() {
+async fn each_failed_file_growth_is_rejected_and_the_service_recovers() {
     let begun = Instant::now();
     let mut faulty = Faulty::new().await;
     let path = faulty.workspace.dashboards("");
@@ -280,7 +280,7 @@ async fn each_failed_growth_is_refused_and_the_service_recovers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_failed_read_is_refused_or_done_and_the_service_recovers() {
+async fn each_failed_read_call_is_rejected_or_done_and_the_service_recovers() {
     let begun = Instant::now();
     let next = if all() { |after| after + 1 } else { |after| 2 * after + 1 };
     report("failed reads", every(Access::Read, next).await, begun);
@@ -288,7 +288,7 @@ async fn each_failed_read_is_refused_or_done_and_the_service_recovers() {
 
 /// The disk continues to fail while the file is rewritten and opened again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_fails_while_the_service_recovers_is_recovered_from_too() {
+async fn failures_during_recovery_are_recovered_too() {
     let begun = Instant::now();
     let runs = (0..SIDE_BY_SIDE).map(|part| {
         tokio::spawn(async move {
@@ -319,7 +319,7 @@ async fn what_fails_while_the_service_recovers_is_recovered_from_too() {
 
 /// Like a file system that found itself damaged: nothing can be written until an operator repairs it.
 #[tokio::test]
-async fn a_disk_that_turns_read_only_refuses_writes_until_it_is_mended() {
+async fn read_only_disk_rejects_writes_until_it_is_repaired() {
     let mut faulty = Faulty::new().await;
     let path = faulty.workspace.dashboards("");
     let owner = faulty.workspace.owner.clone();
@@ -342,7 +342,7 @@ async fn a_disk_that_turns_read_only_refuses_writes_until_it_is_mended() {
 }
 
 #[tokio::test]
-async fn after_a_failed_sync_the_file_is_written_anew_and_nothing_is_left_beside_it() {
+async fn failed_sync_rewrites_the_file_and_leaves_no_other_files() {
     let mut faulty = Faulty::new().await;
     let (path, data) = (faulty.workspace.dashboards(""), faulty.workspace.path());
     let owner = faulty.workspace.owner.clone();

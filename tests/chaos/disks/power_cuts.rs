@@ -239,7 +239,7 @@ fn report(what: &str, run: &Run, tally: &Tally, begun: Instant) {
 }
 
 #[tokio::test]
-async fn a_power_cut_at_any_moment_loses_nothing_that_was_acknowledged_and_leaves_nothing_half() {
+async fn power_cut_at_any_moment_loses_no_acknowledged_write() {
     let begun = Instant::now();
     let mut run = Run::begin().await;
     run.requests(0, |_, _| ()).await;
@@ -260,7 +260,7 @@ async fn a_power_cut_at_any_moment_loses_nothing_that_was_acknowledged_and_leave
 
 /// A failed sync makes the service rewrite the file. The cuts happen before, during and after the rewrite.
 #[tokio::test]
-async fn a_power_cut_after_a_failed_sync_loses_nothing_that_was_acknowledged() {
+async fn power_cut_after_a_failed_sync_loses_no_acknowledged_write() {
     let begun = Instant::now();
     let mut run = Run::begin().await;
     for number in 0..2 {
@@ -279,7 +279,7 @@ async fn a_power_cut_after_a_failed_sync_loses_nothing_that_was_acknowledged() {
 
 /// Proves that the tests above can fail: they detect a disk that ignores syncs.
 #[tokio::test]
-async fn a_disk_that_ignores_syncs_is_caught() {
+async fn disk_that_ignores_syncs_is_detected() {
     let mut run = Run::begin().await;
     run.requests(0, |_, _| ()).await;
     let run = run.end().await;

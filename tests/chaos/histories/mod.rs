@@ -182,7 +182,7 @@ fn duel(seed: u64) -> bool {
 }
 
 #[test]
-fn who_loses_a_right_meanwhile_makes_no_use_of_it_and_an_owner_stays() {
+fn concurrently_revoked_rights_have_no_effect_and_an_owner_remains() {
     let duels = rounds(12);
     let reordered = (0..duels).filter(|seed| duel(*seed)).count();
     println!(
@@ -200,7 +200,7 @@ fn has_owners(done: &[Done]) {
 }
 
 #[test]
-fn what_callers_do_at_once_is_what_they_may_have_done_one_after_another() {
+fn concurrent_requests_are_linearizable() {
     let (mut reordered, mut tried) = (0, 0);
     for seed in 0..rounds(6) {
         for theme in [Theme::People, Theme::Everything, Theme::Projects, Theme::Boards, Theme::Keys]
@@ -433,7 +433,7 @@ fn written_at_once(
 }
 
 #[test]
-fn no_update_is_lost_and_nothing_old_is_read_when_many_write_over_real_connections() {
+fn concurrent_writes_over_connections_lose_no_update_and_read_nothing_stale() {
     let mut told = BTreeMap::<&str, usize>::new();
     for seed in 0..rounds(3) {
         for sort in SORTS {
@@ -539,7 +539,7 @@ fn names_at_once(address: SocketAddr, made: &Value) -> Vec<Vec<(Span, names::Eve
 }
 
 #[test]
-fn a_name_is_one_holders_at_a_time_when_many_want_it() {
+fn concurrent_requests_for_one_name_give_it_to_one_holder_at_a_time() {
     let (site, made) = DataFolder::with_workspace();
     let server = site.serve(&[]);
     let mut told = BTreeMap::<&str, usize>::new();

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_goes_from_one_to_the_next_is_taken_for_right() {
+    fn valid_name_history_is_accepted() {
         let history = [
             (at(0, 1), given("a")),
             (at(0, 3), Event::Taken),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_two_hold_at_once_is_found() {
+    fn name_history_with_two_holders_is_rejected() {
         for (case, history, found) in [
             ("never released", vec![(at(0, 1), given("a")), (at(0, 1), given("b"))], "two holders"),
             (

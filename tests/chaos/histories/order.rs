@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_found_where_there_is_one() {
+    fn possible_order_is_found() {
         let world = World::new();
         let history =
             [taken((0, 9)), listed((1, 9), &[]), added((2, 9)), listed((3, 9), &NAMES[..1])];
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn no_order_is_found_where_there_is_none() {
+    fn impossible_order_is_not_found() {
         let world = World::new();
         let lowered = |by, whom| {
             let body =

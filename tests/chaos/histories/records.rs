@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_history_that_is_right_is_taken() {
+    fn valid_record_history_is_accepted() {
         let history = vec![
             (at(0, 1), written(1, "a", None)),
             (at(2, 9), written(3, "c", Some(2))),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_history_that_is_wrong_is_found() {
+    fn invalid_record_history_is_rejected() {
         let made = (at(0, 1), written(1, "a", None));
         let changed = (at(2, 5), written(2, "b", Some(1)));
         for (case, more, found) in [
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_is_no_moment_is_found() {
+    fn list_that_matches_no_moment_is_rejected() {
         let records = BTreeMap::from([
             (
                 "1".to_owned(),

@@ -115,7 +115,7 @@ impl StateMachineTest for Compared {
 }
 
 #[test]
-fn whatever_is_asked_in_whatever_order_is_answered_as_the_model_says() {
+fn random_request_sequences_match_the_model() {
     let default = Cases::default();
     let cases = match std::env::var_os("PROPTEST_CASES") {
         Some(_) => default.cases,

@@ -107,7 +107,7 @@ fn whole(rules: Value, default: &str, level: &str, edits: bool) -> Value {
 }
 
 #[tokio::test]
-async fn without_rules_a_project_shows_its_default_and_the_callers_level() {
+async fn project_without_rules_shows_its_default_and_the_callers_level() {
     let scene = Scene::new().await;
     let bare = scene.path.trim_end_matches('/');
     for (caller, level, edits) in [
@@ -128,7 +128,7 @@ async fn without_rules_a_project_shows_its_default_and_the_callers_level() {
 }
 
 #[tokio::test]
-async fn a_rule_is_put_changed_and_removed() {
+async fn access_rule_is_created_updated_and_deleted() {
     let scene = Scene::new().await;
     let (owner, path) = (scene.owner(), &scene.path);
     let member = scene.rule(ANN, "member").await;
@@ -158,7 +158,7 @@ async fn a_rule_is_put_changed_and_removed() {
 }
 
 #[tokio::test]
-async fn rules_stand_in_the_order_of_their_users_and_are_the_projects_own() {
+async fn access_rules_are_sorted_by_user_and_belong_to_one_project() {
     let scene = Scene::new().await;
     for (email, level) in [(BOB, "member"), (OWNER, "none"), (ANN, "admin"), (ADAM, "member")] {
         scene.give(email, level).await;
@@ -177,7 +177,7 @@ async fn rules_stand_in_the_order_of_their_users_and_are_the_projects_own() {
 }
 
 #[tokio::test]
-async fn a_callers_level_is_the_one_they_really_have() {
+async fn effective_access_level_of_the_caller_is_shown() {
     let scene = Scene::new().await;
     for (given, level, edits) in
         [("none", "member", false), ("member", "member", false), ("admin", "admin", true)]
@@ -196,7 +196,7 @@ async fn a_callers_level_is_the_one_they_really_have() {
 }
 
 #[tokio::test]
-async fn only_who_runs_the_project_says_who_may_and_that_comes_before_the_fields() {
+async fn only_project_admins_set_rules_and_permission_is_checked_before_fields() {
     let scene = Scene::new().await;
     let rule = scene.rule(BOB, "member").await;
     let nonsense = json!({ "access_level": [], "organization_member": 1, "role": {} });
@@ -232,7 +232,7 @@ async fn only_who_runs_the_project_says_who_may_and_that_comes_before_the_fields
 }
 
 #[tokio::test]
-async fn fields_are_refused_in_their_order() {
+async fn fields_are_validated_in_their_order() {
     let scene = Scene::new().await;
     let member = scene.workspace.membership(ANN).await;
     let nobody = uuid::Uuid::max().to_string();
@@ -310,7 +310,7 @@ async fn fields_are_refused_in_their_order() {
 }
 
 #[tokio::test]
-async fn values_of_the_wrong_type_are_refused() {
+async fn values_of_the_wrong_type_are_rejected() {
     let scene = Scene::new().await;
     let member = scene.workspace.membership(ANN).await;
     let long = "x".repeat(10_000);
@@ -353,7 +353,7 @@ async fn values_of_the_wrong_type_are_refused() {
 }
 
 #[tokio::test]
-async fn only_members_of_the_organization_can_be_named_and_by_their_membership() {
+async fn rules_accept_only_membership_ids_of_the_organization() {
     let scene = Scene::new().await;
     let (eve, foreign) = scene.workspace.outsider("eve").await;
     let theirs = format!("/api/organizations/{}/members/", foreign["id"].as_str().expect("an id"));
@@ -383,7 +383,7 @@ async fn only_members_of_the_organization_can_be_named_and_by_their_membership()
 }
 
 #[tokio::test]
-async fn none_is_kept_and_grants_nothing() {
+async fn level_none_is_stored_and_grants_no_access() {
     let scene = Scene::new().await;
     scene.give(ANN, "none").await;
     scene.ann.get(&scene.workspace.dashboards("")).await.ok();
@@ -407,7 +407,7 @@ async fn none_is_kept_and_grants_nothing() {
 }
 
 #[tokio::test]
-async fn a_grant_opens_and_closes_at_once_wherever_projects_are_shown() {
+async fn grant_takes_effect_at_once_in_every_project_list() {
     let scene = Scene::new().await;
     let list = scene.workspace.organization("projects/");
     let mut ids = Vec::new();
@@ -455,7 +455,7 @@ async fn a_grant_opens_and_closes_at_once_wherever_projects_are_shown() {
 }
 
 #[tokio::test]
-async fn a_rule_ends_with_the_membership_and_hides_with_the_user() {
+async fn rule_is_deleted_with_the_membership_and_hidden_while_the_user_is_inactive() {
     let scene = Scene::new().await;
     scene.make_private(true).await;
     scene.give(ANN, "admin").await;
@@ -488,7 +488,7 @@ async fn a_rule_ends_with_the_membership_and_hides_with_the_user() {
 }
 
 #[tokio::test]
-async fn what_is_not_the_callers_is_refused_or_not_found() {
+async fn resources_of_other_organizations_return_403_or_404() {
     let scene = Scene::new().await;
     let (eve, _) = scene.workspace.outsider("eve").await;
     eve.get(&scene.path).await.assert_denied(NO_ACCESS);
@@ -507,7 +507,7 @@ async fn what_is_not_the_callers_is_refused_or_not_found() {
 }
 
 #[tokio::test]
-async fn a_keys_scopes_and_limits_hold() {
+async fn key_scopes_and_limits_apply_to_access_controls() {
     let scene = Scene::new().await;
     let (workspace, path) = (&scene.workspace, &scene.path);
     let rule = scene.rule(ANN, "member").await;
@@ -545,7 +545,7 @@ async fn a_keys_scopes_and_limits_hold() {
 }
 
 #[tokio::test]
-async fn an_organization_that_keeps_keys_out_keeps_out_a_projects_admin_too() {
+async fn key_ban_of_the_organization_applies_to_project_admins() {
     let scene = Scene::new().await;
     scene.give(ANN, "admin").await;
     let closed = json!({ "members_can_use_personal_api_keys": false });
@@ -559,7 +559,7 @@ async fn an_organization_that_keeps_keys_out_keeps_out_a_projects_admin_too() {
 }
 
 #[tokio::test]
-async fn a_projects_admin_who_loses_the_grant_meanwhile_is_refused_inside_the_write() {
+async fn concurrently_revoked_project_admin_is_rejected_inside_the_write() {
     let scene = Scene::new().await;
     let (lost, bobs) = (scene.rule(ANN, Value::Null).await, scene.rule(BOB, "member").await);
     for _ in 0..20 {
@@ -597,7 +597,7 @@ async fn a_projects_admin_who_loses_the_grant_meanwhile_is_refused_inside_the_wr
 }
 
 #[tokio::test]
-async fn what_is_given_on_the_way_in_never_lowers_what_is_held() {
+async fn access_granted_by_an_invite_never_lowers_an_existing_grant() {
     let scene = Scene::new().await;
     let organization = scene.workspace.made.organization_id;
     let project = scene.workspace.made.project_id;
@@ -623,7 +623,7 @@ async fn what_is_given_on_the_way_in_never_lowers_what_is_held() {
 }
 
 #[tokio::test]
-async fn the_document_says_what_a_rule_takes() {
+async fn openapi_document_describes_the_rule_fields() {
     let scene = Scene::new().await;
     let document = scene.workspace.anonymous().get("/api/schema/?format=json").await.ok();
     let schema = &document["components"]["schemas"]["NewAccessControl"];

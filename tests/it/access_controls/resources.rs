@@ -20,7 +20,7 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn rules_on_all_dashboards_are_put_changed_listed_and_removed() {
+async fn rules_for_all_dashboards_are_created_updated_listed_and_deleted() {
     let scene = Scene::new().await;
     let path = scene.of_all();
     for (caller, level, edits) in [
@@ -73,7 +73,7 @@ async fn rules_on_all_dashboards_are_put_changed_listed_and_removed() {
 }
 
 #[tokio::test]
-async fn only_admins_of_the_organization_make_them_and_that_comes_before_the_fields() {
+async fn only_organization_admins_set_rules_for_all_dashboards() {
     let scene = Scene::new().await;
     scene.grant("max", "admin").await;
     scene.rule_on_all(Some("bob"), "manager").await;
@@ -89,7 +89,7 @@ async fn only_admins_of_the_organization_make_them_and_that_comes_before_the_fie
 }
 
 #[tokio::test]
-async fn fields_are_refused_in_their_order() {
+async fn fields_are_validated_in_their_order() {
     let scene = Scene::new().await;
     let nobody = uuid::Uuid::max().to_string();
     let member = scene.sent(Some("ann"), "none").await["organization_member"].clone();
@@ -172,7 +172,7 @@ async fn fields_are_refused_in_their_order() {
 }
 
 #[tokio::test]
-async fn who_sees_none_of_all_sees_their_own_and_what_names_them() {
+async fn with_level_none_only_own_and_granted_dashboards_are_visible() {
     let scene = Scene::new().await;
     let list = scene.workspace.dashboards("");
     let (_, other) = make(&scene.workspace, scene.owner(), json!({ "name": "B" })).await;
@@ -207,7 +207,7 @@ async fn who_sees_none_of_all_sees_their_own_and_what_names_them() {
 }
 
 #[tokio::test]
-async fn rules_on_all_end_with_the_membership_and_with_the_project() {
+async fn rules_for_all_dashboards_are_deleted_with_the_membership_and_the_project() {
     let scene = Scene::new().await;
     scene.rule_on_all(Some("ann"), "none").await;
     scene.rule_on_all(None, "viewer").await;
@@ -222,7 +222,7 @@ async fn rules_on_all_end_with_the_membership_and_with_the_project() {
     scene.workspace.assert_file_valid().await;
 }
 #[tokio::test]
-async fn making_a_dashboard_needs_more_than_to_see_all() {
+async fn creating_a_dashboard_requires_editor_access_to_all_dashboards() {
     let scene = Scene::new().await;
     for (level, makes) in [("none", false), ("viewer", false), ("editor", true), ("manager", true)]
     {

@@ -55,7 +55,7 @@ fn page(results: Value) -> Value {
 }
 
 #[tokio::test]
-async fn both_logs_tell_what_was_done_newest_first() {
+async fn both_activity_logs_show_changes_newest_first() {
     let (workspace, clock) = at_a_standstill().await;
     let owner = &workspace.owner;
     let olga = embedded(owner).await;
@@ -117,7 +117,7 @@ async fn both_logs_tell_what_was_done_newest_first() {
 }
 
 #[tokio::test]
-async fn pages_follow_each_other_and_odd_limits_fall_back() {
+async fn activity_log_pages_are_contiguous_and_invalid_limits_fall_back() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (_, one) = make(&workspace, owner, json!({})).await;
@@ -146,7 +146,7 @@ async fn pages_follow_each_other_and_odd_limits_fall_back() {
 }
 
 #[tokio::test]
-async fn filters_find_what_they_ask_for() {
+async fn activity_log_filters_return_matching_entries() {
     let (workspace, clock) = at_a_standstill().await;
     let minute = Duration::from_mins(1);
     clock.advance(Duration::from_secs(1)); // 03:04:06
@@ -228,7 +228,7 @@ async fn filters_find_what_they_ask_for() {
 }
 
 #[tokio::test]
-async fn a_filter_that_cannot_be_read_is_refused_by_its_name() {
+async fn invalid_activity_log_filter_is_rejected_by_name() {
     let workspace = Workspace::new().await;
     let date = "Datetime has wrong format. Use one of these formats instead: YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";
     for path in logs(&workspace) {
@@ -248,7 +248,7 @@ async fn a_filter_that_cannot_be_read_is_refused_by_its_name() {
 }
 
 #[tokio::test]
-async fn long_values_are_told_in_a_word_and_secrets_not_at_all() {
+async fn log_entries_summarize_long_values_and_hide_secrets() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (_, one) = make(&workspace, owner, json!({ "name": "A" })).await;
@@ -273,7 +273,7 @@ async fn long_values_are_told_in_a_word_and_secrets_not_at_all() {
 }
 
 #[tokio::test]
-async fn whoever_left_is_still_named() {
+async fn former_members_are_still_named_in_the_log() {
     let workspace = Workspace::new().await;
     let ann = workspace.member("ann", Level::Admin).await;
     make(&workspace, &ann, json!({ "name": "A" })).await;
@@ -300,7 +300,7 @@ async fn whoever_left_is_still_named() {
 }
 
 #[tokio::test]
-async fn keys_read_as_far_as_they_reach() {
+async fn keys_read_only_the_logs_within_their_limits() {
     let workspace = Workspace::new().await;
     let [whole, own] = logs(&workspace);
     let (project, organization) = (workspace.made.project_id, workspace.made.organization_id);

@@ -69,7 +69,7 @@ async fn take(workspace: &Workspace, step: Step<'_>) -> (Entry, Value) {
 }
 
 #[tokio::test]
-async fn every_change_of_an_organization_leaves_one_entry() {
+async fn every_change_of_an_organization_creates_one_log_entry() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let id = workspace.made.organization_id;
@@ -117,7 +117,7 @@ async fn every_change_of_an_organization_leaves_one_entry() {
 }
 
 #[tokio::test]
-async fn every_change_of_a_member_leaves_one_entry() {
+async fn every_change_of_a_member_creates_one_log_entry() {
     let workspace = Workspace::new().await;
     let ann = workspace.member("ann", Level::Member).await;
     let list = workspace.owner.get(&workspace.organization("members/?search=ann")).await.ok();
@@ -144,7 +144,7 @@ async fn every_change_of_a_member_leaves_one_entry() {
 }
 
 #[tokio::test]
-async fn every_change_of_access_leaves_one_entry_that_tells_the_level() {
+async fn every_change_of_access_creates_one_log_entry_with_the_level() {
     let workspace = Workspace::new().await;
     workspace.member("ann", Level::Member).await;
     let member = workspace.membership("ann@corp.example").await;
@@ -184,7 +184,7 @@ async fn every_change_of_access_leaves_one_entry_that_tells_the_level() {
 }
 
 #[tokio::test]
-async fn rules_on_dashboards_and_their_collaborators_leave_entries_with_their_level() {
+async fn dashboard_rules_and_collaborators_create_log_entries_with_their_level() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     workspace.member("ann", Level::Member).await;
@@ -259,7 +259,7 @@ async fn rules_on_dashboards_and_their_collaborators_leave_entries_with_their_le
 }
 
 #[tokio::test]
-async fn every_change_of_a_project_leaves_one_entry_without_its_secrets() {
+async fn every_change_of_a_project_creates_one_log_entry_without_secrets() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let sent = json!({ "name": "New", "slack_incoming_webhook": "https://hooks.example/SECRET-1" });
@@ -319,7 +319,7 @@ async fn every_change_of_a_project_leaves_one_entry_without_its_secrets() {
 }
 
 #[tokio::test]
-async fn what_users_change_of_themselves_is_in_no_organizations_log() {
+async fn changes_of_a_users_own_profile_are_in_no_organization_log() {
     let workspace = Workspace::new().await;
     let id = json!("1");
     let step = |sent: Value, told| Step {
@@ -344,7 +344,7 @@ async fn what_users_change_of_themselves_is_in_no_organizations_log() {
 }
 
 #[tokio::test]
-async fn every_change_of_a_dashboard_leaves_one_entry() {
+async fn every_change_of_a_dashboard_creates_one_log_entry() {
     let workspace = Workspace::new().await;
     let ann = workspace.member("ann", Level::Member).await;
     let step =
@@ -383,7 +383,7 @@ async fn every_change_of_a_dashboard_leaves_one_entry() {
 }
 
 #[tokio::test]
-async fn every_change_of_tiles_is_told_in_one_entry_of_the_dashboard() {
+async fn tile_changes_create_one_log_entry_of_the_dashboard() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (id, path) = make(&workspace, owner, json!({ "name": "A" })).await;
@@ -469,7 +469,7 @@ async fn every_change_of_tiles_is_told_in_one_entry_of_the_dashboard() {
 }
 
 #[tokio::test]
-async fn a_copy_is_told_as_made_and_a_move_on_both_dashboards() {
+async fn copy_is_logged_as_created_and_move_on_both_dashboards() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (id, path) = make(&workspace, owner, json!({ "name": "A" })).await;
@@ -512,7 +512,7 @@ async fn a_copy_is_told_as_made_and_a_move_on_both_dashboards() {
 }
 
 #[tokio::test]
-async fn an_entry_is_bounded_however_many_tiles_were_changed() {
+async fn log_entry_size_is_limited_for_any_number_of_changed_tiles() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (_, path) = make(&workspace, owner, json!({})).await;
@@ -527,7 +527,7 @@ async fn an_entry_is_bounded_however_many_tiles_were_changed() {
 }
 
 #[tokio::test]
-async fn what_the_operator_changes_has_nobodys_name_and_no_key_in_it() {
+async fn operator_log_entries_have_no_user_and_contain_no_key() {
     let workspace = Workspace::new().await;
     let known = entries(&workspace);
     let id = workspace.made.organization_id;
@@ -555,7 +555,7 @@ async fn what_the_operator_changes_has_nobodys_name_and_no_key_in_it() {
 }
 
 #[tokio::test]
-async fn a_change_and_its_entry_are_in_the_same_commit() {
+async fn change_and_its_log_entry_are_in_the_same_commit() {
     let workspace = Workspace::new().await;
     let path = workspace.organization("");
     let owner = workspace.owner.clone();

@@ -61,7 +61,7 @@ async fn fill(workspace: &Workspace, count: u64, organizations: &[OrganizationId
 }
 
 #[tokio::test]
-async fn entries_go_when_they_were_kept_long_enough_and_counts_with_them() {
+async fn expired_log_entries_and_their_counts_are_deleted() {
     let clock = ManualClock::at(BEGAN);
     let workspace = Workspace::with(kept_for(DAY * 365, &clock)).await;
     let owner = &workspace.owner;
@@ -88,7 +88,7 @@ async fn entries_go_when_they_were_kept_long_enough_and_counts_with_them() {
 }
 
 #[tokio::test]
-async fn many_old_entries_of_many_organizations_go_and_the_young_stay() {
+async fn expired_entries_of_many_organizations_are_deleted_and_newer_ones_kept() {
     let clock = ManualClock::at(BEGAN);
     let workspace = Workspace::with(kept_for(DAY, &clock)).await;
     let organization = |number| OrganizationId(Uuid::from_u128(number));
@@ -105,7 +105,7 @@ async fn many_old_entries_of_many_organizations_go_and_the_young_stay() {
 }
 
 #[tokio::test]
-async fn a_start_removes_what_grew_old_meanwhile_and_without_a_limit_nothing_goes() {
+async fn startup_deletes_expired_entries_and_no_limit_keeps_all() {
     let clock = ManualClock::at(BEGAN);
     let mut config = Config::default();
     config.clock = Clock::Manual(clock.clone());

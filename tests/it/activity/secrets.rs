@@ -431,7 +431,7 @@ async fn operator(walk: &mut Walk) {
 }
 
 #[tokio::test]
-async fn every_write_leaves_its_entries_and_no_entry_holds_a_secret() {
+async fn every_write_creates_log_entries_without_secrets() {
     let mut walk = Walk::new().await;
     let owner = walk.workspace.owner.clone();
     organization(&mut walk, &owner).await;

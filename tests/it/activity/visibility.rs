@@ -49,7 +49,7 @@ async fn mentions(caller: &TestClient, path: &str, texts: &[&str], expected: boo
 }
 
 #[tokio::test]
-async fn what_happened_in_a_private_project_is_hidden_without_a_grant() {
+async fn private_project_entries_are_hidden_without_a_grant() {
     let workspace = Workspace::new().await;
     let (owner, ann) = (&workspace.owner, workspace.member("ann", Level::Member).await);
     let ada = workspace.member("ada", Level::Admin).await;
@@ -86,7 +86,7 @@ async fn what_happened_in_a_private_project_is_hidden_without_a_grant() {
 }
 
 #[tokio::test]
-async fn what_was_done_with_a_hidden_dashboard_is_hidden_also_when_it_is_removed() {
+async fn hidden_dashboard_entries_stay_hidden_after_deletion() {
     let scene = Scene::new().await;
     let (workspace, owner) = (&scene.workspace, scene.owner());
     let (id, one) = make(workspace, owner, json!({ "name": "SECRET 1" })).await;
@@ -131,7 +131,7 @@ async fn what_was_done_with_a_hidden_dashboard_is_hidden_also_when_it_is_removed
 }
 
 #[tokio::test]
-async fn where_all_dashboards_are_hidden_their_makers_and_those_named_still_read_of_theirs() {
+async fn creators_and_granted_users_read_entries_of_their_hidden_dashboards() {
     let scene = Scene::new().await;
     let (workspace, owner) = (&scene.workspace, scene.owner());
     let (_, other) = make(workspace, owner, json!({ "name": "B" })).await;
@@ -156,7 +156,7 @@ async fn where_all_dashboards_are_hidden_their_makers_and_those_named_still_read
 }
 
 #[tokio::test]
-async fn keys_are_for_admins_to_read_about() {
+async fn only_admins_see_log_entries_about_keys() {
     let workspace = Workspace::new().await;
     let (owner, ann) = (&workspace.owner, workspace.member("ann", Level::Member).await);
     let [whole, _] = logs(&workspace);
@@ -169,7 +169,7 @@ async fn keys_are_for_admins_to_read_about() {
 }
 
 #[tokio::test]
-async fn what_happened_in_a_removed_project_is_left_to_admins() {
+async fn only_admins_see_entries_of_deleted_projects() {
     let workspace = Workspace::new().await;
     let (owner, ann) = (&workspace.owner, workspace.member("ann", Level::Member).await);
     let [whole, _] = logs(&workspace);
@@ -426,7 +426,7 @@ fn is_theirs(entry: &Entry, seen: &BTreeMap<u64, BTreeSet<u64>>) -> bool {
 }
 
 #[test]
-fn a_log_shows_what_the_lists_let_its_reader_see_and_counts_only_that() {
+fn log_shows_and_counts_only_entries_visible_to_the_reader() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("one");
     let cases = Cases { cases: 16, failure_persistence: None, ..Cases::default() };
     let held = TestRunner::new(cases).run(&steps(), |steps| {

@@ -28,7 +28,7 @@ async fn dashboards(by: &TestClient, project: &Value) -> u16 {
 }
 
 #[tokio::test]
-async fn who_rolls_a_key_that_opens_nothing_has_nothing_of_it_when_it_is_mended() {
+async fn weaker_key_gains_nothing_by_rotating_a_key_that_is_later_widened() {
     let world = World::new().await;
     let ((_, [web, shop]), (two, _)) = (&world.one, &world.two);
     let owner = &world.workspace.owner;
@@ -53,7 +53,7 @@ async fn who_rolls_a_key_that_opens_nothing_has_nothing_of_it_when_it_is_mended(
 }
 
 #[tokio::test]
-async fn who_rolls_a_key_that_has_ended_has_nothing_of_it_when_it_is_revived() {
+async fn weaker_key_gains_nothing_by_rotating_an_expired_key_that_is_later_extended() {
     let world = World::new().await;
     let owner = &world.workspace.owner;
     let sent = json!({"label": "x", "scopes": ["user:read"], "expires_at": "2023-11-14T22:13:21Z"});
@@ -77,7 +77,7 @@ async fn who_rolls_a_key_that_has_ended_has_nothing_of_it_when_it_is_revived() {
 }
 
 #[tokio::test]
-async fn a_key_that_was_made_is_given_no_more_than_its_maker_held() {
+async fn created_key_cannot_get_more_access_than_its_grantor_had() {
     let world = World::new().await;
     let ((one, [web, shop]), _) = (&world.one, &world.two);
     let owner = &world.workspace.owner;
@@ -112,7 +112,7 @@ async fn a_key_that_was_made_is_given_no_more_than_its_maker_held() {
 }
 
 #[tokio::test]
-async fn a_key_that_rolled_itself_is_given_no_more_before_a_stronger_one_rolls_it() {
+async fn self_rotated_key_gets_no_more_access_until_a_stronger_key_rotates_it() {
     let world = World::new().await;
     let owner = &world.workspace.owner;
     let key = world.key(&["personal_api_key:write", "dashboard:read"], json!({})).await;
@@ -126,7 +126,7 @@ async fn a_key_that_rolled_itself_is_given_no_more_before_a_stronger_one_rolls_i
 }
 
 #[tokio::test]
-async fn what_a_stronger_key_or_the_operator_made_is_given_more_at_once() {
+async fn keys_created_by_a_stronger_key_or_the_operator_can_be_widened_at_once() {
     let world = World::new().await;
     let owner = &world.workspace.owner;
     let (one, [web, _]) = &world.one;
@@ -152,7 +152,7 @@ async fn what_a_stronger_key_or_the_operator_made_is_given_more_at_once() {
 }
 
 #[tokio::test]
-async fn an_old_value_that_a_weaker_key_made_counts_until_its_grace_ends() {
+async fn old_value_created_by_a_weaker_key_counts_until_its_grace_period_ends() {
     let world = World::new().await;
     let owner = &world.workspace.owner;
     let maker = world.key(&["personal_api_key:write", "user:read"], json!({})).await;
@@ -170,7 +170,7 @@ async fn an_old_value_that_a_weaker_key_made_counts_until_its_grace_ends() {
 }
 
 #[tokio::test]
-async fn what_an_old_value_made_in_its_grace_lasts_no_longer_by_anybody() {
+async fn key_created_with_an_old_value_cannot_be_extended() {
     let world = World::new().await;
     let owner = &world.workspace.owner;
     let key = make(owner, json!({"label": "x", "scopes": ["*"]})).await;
@@ -182,7 +182,7 @@ async fn what_an_old_value_made_in_its_grace_lasts_no_longer_by_anybody() {
 }
 
 #[tokio::test]
-async fn nobody_learns_of_makers_who_may_not_give_that_much() {
+async fn errors_about_grantors_are_hidden_from_keys_that_cannot_grant_the_change() {
     let world = World::new().await;
     let maker = world.key(&["personal_api_key:write", "user:read"], json!({})).await;
     let key = make(&maker, json!({"label": "x", "scopes": ["user:read"]})).await;

@@ -18,7 +18,7 @@ fn told_again(first: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn the_value_of_a_key_is_told_once_and_lies_nowhere() {
+async fn key_value_is_returned_once_and_not_stored() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let sent = json!({"label": "quite-a-label", "scopes": ["user:read"]});
@@ -47,7 +47,7 @@ async fn the_value_of_a_key_is_told_once_and_lies_nowhere() {
 }
 
 #[tokio::test]
-async fn a_key_made_again_is_answered_though_there_is_no_room_for_another() {
+async fn repeated_key_creation_is_replayed_at_the_key_limit() {
     let (workspace, _) = standing().await;
     let owner = &workspace.owner;
     for _ in 0..98 {
@@ -63,7 +63,7 @@ async fn a_key_made_again_is_answered_though_there_is_no_room_for_another() {
 }
 
 #[tokio::test]
-async fn who_may_not_grant_a_key_is_not_told_of_it_again() {
+async fn stored_key_response_is_not_replayed_to_a_key_that_cannot_grant_it() {
     let world = World::new().await;
     let ((one, _), (two, _)) = (&world.one, &world.two);
     let maker = world.key(&["personal_api_key:write", "dashboard:write"], json!({})).await;
@@ -91,7 +91,7 @@ async fn who_may_not_grant_a_key_is_not_told_of_it_again() {
 
 /// Omitted fields default to those of the presented key, so the same body with another key is a different request.
 #[tokio::test]
-async fn a_key_that_holds_something_else_is_not_told_of_the_first_ones_key() {
+async fn idempotency_key_reused_with_different_key_permissions_is_rejected() {
     let world = World::new().await;
     let ((one, [web, _]), _) = (&world.one, &world.two);
     let sent = json!({"label": "x", "scopes": ["dashboard:read"]});
@@ -123,7 +123,7 @@ async fn a_key_that_holds_something_else_is_not_told_of_the_first_ones_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_who_make_or_roll_a_key_once_one_does_and_one_is_told_the_value() {
+async fn concurrent_idempotent_key_requests_run_once_and_return_the_value_once() {
     let workspace = Workspace::new().await;
     let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
     for (path, sent) in [
@@ -147,7 +147,7 @@ async fn of_many_who_make_or_roll_a_key_once_one_does_and_one_is_told_the_value(
 }
 
 #[tokio::test]
-async fn a_key_that_rolled_itself_away_is_not_told_again() {
+async fn self_rotation_is_not_replayed_to_the_old_value() {
     let workspace = Workspace::new().await;
     let key = workspace.key(OWNER, &["*"]).await;
     let path = at(&key.get(CURRENT).await.ok(), "roll/");

@@ -28,7 +28,7 @@ async fn held_by_all(caller: &TestClient) -> Vec<(Value, Value)> {
 }
 
 #[tokio::test]
-async fn what_a_request_leaves_out_is_as_its_maker_has_it() {
+async fn omitted_fields_of_a_new_key_default_to_those_of_the_creating_key() {
     let world = World::new().await;
     let (one, [web, shop]) = &world.one;
     let end = "2023-11-14T23:13:20Z";
@@ -75,7 +75,7 @@ async fn what_a_request_leaves_out_is_as_its_maker_has_it() {
 }
 
 #[tokio::test]
-async fn a_key_grants_nothing_beyond_what_it_holds() {
+async fn key_cannot_grant_more_than_it_has() {
     let world = World::new().await;
     let ((one, [web, shop]), (two, [far, _])) = (&world.one, &world.two);
     let scoped = &["personal_api_key:write", "dashboard:read"][..];
@@ -132,7 +132,7 @@ async fn a_key_grants_nothing_beyond_what_it_holds() {
 }
 
 #[tokio::test]
-async fn a_limited_key_names_no_organization_and_no_project_outside_its_limits() {
+async fn limited_key_cannot_name_organizations_or_projects_outside_its_limits() {
     let world = World::new().await;
     let ((one, [web, shop]), (two, [far, _])) = (&world.one, &world.two);
     let nowhere = "018f0000-0000-7000-8000-000000000000";
@@ -191,7 +191,7 @@ async fn a_limited_key_names_no_organization_and_no_project_outside_its_limits()
 }
 
 #[tokio::test]
-async fn a_key_opens_no_route_that_its_maker_does_not() {
+async fn created_key_accesses_no_route_that_its_creator_cannot() {
     let world = World::new().await;
     let ((one, projects), (two, others)) = (&world.one, &world.two);
     let mut routes = vec![ME.to_owned(), KEYS.to_owned()];
@@ -246,7 +246,7 @@ async fn a_key_opens_no_route_that_its_maker_does_not() {
 }
 
 #[tokio::test]
-async fn a_limit_to_what_was_removed_stays_a_limit() {
+async fn limit_to_a_deleted_organization_or_project_remains() {
     let world = World::new().await;
     let ((one, [web, shop]), (two, [far, _])) = (&world.one, &world.two);
     let owner = &world.workspace.owner;

@@ -52,7 +52,7 @@ pub fn text(id: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn a_limit_to_projects_holds_without_one_to_their_organization() {
+async fn organization_limited_key_may_update_a_key_limited_to_its_projects() {
     let world = World::new().await;
     let ((one, [web, shop]), (_, [far, _])) = (&world.one, &world.two);
     let by_organization = world.key(&["*"], json!({"organizations": [one]})).await;
@@ -73,7 +73,7 @@ async fn a_limit_to_projects_holds_without_one_to_their_organization() {
 }
 
 #[tokio::test]
-async fn a_limited_key_neither_changes_nor_rolls_nor_ends_a_stronger_one() {
+async fn limited_key_cannot_update_rotate_or_revoke_a_stronger_key() {
     let world = World::new().await;
     let ((one, [web, shop]), (two, _)) = (&world.one, &world.two);
     let scoped = &["personal_api_key:write", "dashboard:read"][..];
@@ -133,7 +133,7 @@ async fn a_limited_key_neither_changes_nor_rolls_nor_ends_a_stronger_one() {
 }
 
 #[tokio::test]
-async fn reading_keys_is_not_changing_them() {
+async fn read_scope_does_not_allow_changing_keys() {
     let world = World::new().await;
     let reader = world.key(&["personal_api_key:read", "user:write"], json!({})).await;
     let key = reader.get(CURRENT).await.ok();
@@ -147,7 +147,7 @@ async fn reading_keys_is_not_changing_them() {
 }
 
 #[tokio::test]
-async fn a_scope_that_a_key_lost_is_not_brought_back_by_it() {
+async fn key_cannot_restore_its_own_removed_scope() {
     let world = World::new().await;
     let key = world.key(&["personal_api_key:write", "dashboard:write"], json!({})).await;
     let own = key.get(CURRENT).await.ok();
@@ -164,7 +164,7 @@ async fn a_scope_that_a_key_lost_is_not_brought_back_by_it() {
 }
 
 #[tokio::test]
-async fn a_limited_key_reaches_nothing_more_by_other_routes() {
+async fn limited_key_gains_no_access_through_other_routes() {
     let world = World::new().await;
     let ((one, [web, shop]), (two, [far, _])) = (&world.one, &world.two);
     let owner = &world.workspace.owner;
@@ -243,7 +243,7 @@ async fn a_limited_key_reaches_nothing_more_by_other_routes() {
 }
 
 #[tokio::test]
-async fn a_maker_that_ended_makes_and_changes_nothing() {
+async fn expired_key_cannot_create_or_change_keys() {
     let (workspace, clock) = standing().await;
     let maker = workspace.limited_key(OWNER, &["*"], json!({"expires_in": 60})).await;
     let child = make(&maker, json!({"label": "x", "scopes": ["*"]})).await;
@@ -258,7 +258,7 @@ async fn a_maker_that_ended_makes_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_members_key_ends_at_the_organization_with_the_membership() {
+async fn members_key_loses_organization_access_with_the_membership() {
     let workspace = Workspace::new().await;
     let max = workspace.member("max", Level::Member).await;
     let sent = json!({

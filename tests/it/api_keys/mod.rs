@@ -39,7 +39,7 @@ pub fn holder(workspace: &Workspace, made: &Value) -> TestClient {
 }
 
 #[tokio::test]
-async fn a_key_is_made_shown_changed_and_ended() {
+async fn api_key_is_created_shown_updated_and_revoked() {
     let (workspace, clock) = standing().await;
     let owner = &workspace.owner;
     let sent =
@@ -88,7 +88,7 @@ async fn a_key_is_made_shown_changed_and_ended() {
 }
 
 #[tokio::test]
-async fn a_list_is_an_array_of_ones_own_keys_with_the_newest_first() {
+async fn key_list_contains_only_own_keys_newest_first() {
     let (workspace, clock) = standing().await;
     let member = workspace.member("max", Level::Member).await;
     for label in ["one", "two", "three"] {
@@ -105,7 +105,7 @@ async fn a_list_is_an_array_of_ones_own_keys_with_the_newest_first() {
 }
 
 #[tokio::test]
-async fn the_current_key_is_shown_to_whoever_presents_it() {
+async fn current_key_endpoint_shows_the_presented_key() {
     let workspace = Workspace::new().await;
     let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);
     for limits in [
@@ -140,7 +140,7 @@ async fn the_current_key_is_shown_to_whoever_presents_it() {
 }
 
 #[tokio::test]
-async fn the_key_of_somebody_else_is_not_there() {
+async fn keys_of_other_users_return_404() {
     let workspace = Workspace::new().await;
     let max = workspace.member("max", Level::Owner).await;
     let theirs = max.get(CURRENT).await.ok();
@@ -165,7 +165,7 @@ async fn the_key_of_somebody_else_is_not_there() {
 }
 
 #[tokio::test]
-async fn a_bad_field_is_refused_in_the_words_of_the_facts() {
+async fn invalid_field_errors_have_the_documented_texts() {
     let (workspace, _) = standing().await;
     let owner = &workspace.owner;
     let made = make(owner, json!({"label": "x", "scopes": ["*"]})).await;
@@ -273,7 +273,7 @@ async fn a_bad_field_is_refused_in_the_words_of_the_facts() {
 }
 
 #[tokio::test]
-async fn a_field_of_any_shape_is_taken_or_refused_by_its_name() {
+async fn key_field_of_any_json_type_is_accepted_or_rejected_by_name() {
     let (workspace, _) = standing().await;
     let owner = &workspace.owner;
     let made = make(owner, json!({"label": "x", "scopes": ["*"]})).await;
@@ -329,7 +329,7 @@ async fn a_field_of_any_shape_is_taken_or_refused_by_its_name() {
 }
 
 #[tokio::test]
-async fn a_key_is_limited_to_what_its_user_belongs_to() {
+async fn key_can_only_be_limited_to_accessible_organizations_and_projects() {
     let workspace = Workspace::new().await;
     let (_, other) = workspace.outsider("eve").await;
     let member = workspace.member("max", Level::Member).await;

@@ -18,7 +18,7 @@ async fn post_at_once(callers: &[TestClient], path: &str, sent: &Value) -> Vec<T
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_rolls_at_once_the_last_value_works_and_the_one_before_it_for_a_while() {
+async fn concurrent_rotations_leave_the_last_value_and_one_in_grace() {
     let (workspace, _) = standing().await;
     let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
     let owners = vec![workspace.owner.clone(); 6];
@@ -40,7 +40,7 @@ async fn of_rolls_at_once_the_last_value_works_and_the_one_before_it_for_a_while
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_is_rolled_and_ended_at_once_is_ended() {
+async fn key_rotated_and_revoked_concurrently_is_revoked() {
     let workspace = Workspace::new().await;
     for _ in 0..8 {
         let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
@@ -66,7 +66,7 @@ async fn a_key_that_is_rolled_and_ended_at_once_is_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_who_make_the_hundredth_key_at_once_one_does() {
+async fn concurrent_creations_of_the_hundredth_key_create_one() {
     let workspace = Workspace::new().await;
     for _ in 0..98 {
         make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
@@ -78,7 +78,7 @@ async fn of_many_who_make_the_hundredth_key_at_once_one_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_is_ended_while_it_makes_others_makes_no_more() {
+async fn key_revoked_while_creating_keys_creates_no_more() {
     let workspace = Workspace::new().await;
     for _ in 0..4 {
         let maker = workspace.key(OWNER, &["*"]).await;

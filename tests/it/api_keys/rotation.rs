@@ -24,7 +24,7 @@ async fn roll(by: &TestClient, key: &Value, grace: i64) -> Value {
 }
 
 #[tokio::test]
-async fn a_rolled_key_is_the_same_key_with_another_value() {
+async fn rotated_key_keeps_its_identity_and_has_a_new_value() {
     let (workspace, clock) = standing().await;
     let owner = &workspace.owner;
     let mut key = owner.get(CURRENT).await.ok();
@@ -49,7 +49,7 @@ async fn a_rolled_key_is_the_same_key_with_another_value() {
 }
 
 #[tokio::test]
-async fn the_last_use_of_a_key_outlives_a_roll() {
+async fn rotation_keeps_last_used_at() {
     let (workspace, _) = standing().await;
     let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
     let id = serde_json::from_value(key["id"].clone()).expect("an id");
@@ -64,7 +64,7 @@ async fn the_last_use_of_a_key_outlives_a_roll() {
 }
 
 #[tokio::test]
-async fn the_old_value_works_to_the_end_of_its_grace() {
+async fn old_value_works_until_its_grace_period_ends() {
     let (workspace, clock) = standing().await;
     let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:write"]})).await;
     let old = holder(&workspace, &key);
@@ -90,7 +90,7 @@ async fn the_old_value_works_to_the_end_of_its_grace() {
 }
 
 #[tokio::test]
-async fn an_old_value_first_used_after_its_grace_opens_nothing() {
+async fn old_value_first_used_after_its_grace_period_is_rejected() {
     let (workspace, clock) = standing().await;
     let key = make(&workspace.owner, json!({"label": "x", "scopes": ["*"]})).await;
     let new = holder(&workspace, &roll(&workspace.owner, &key, 1).await);
@@ -100,7 +100,7 @@ async fn an_old_value_first_used_after_its_grace_opens_nothing() {
 }
 
 #[tokio::test]
-async fn a_key_in_grace_ends_with_the_key() {
+async fn grace_period_ends_when_the_key_expires_or_is_revoked() {
     let (workspace, clock) = standing().await;
     let owner = &workspace.owner;
     let sent = json!({"label": "x", "scopes": ["user:read"], "expires_at": "2023-11-14T22:13:30Z"});
@@ -134,7 +134,7 @@ async fn a_key_in_grace_ends_with_the_key() {
 }
 
 #[tokio::test]
-async fn a_second_roll_ends_the_grace_of_the_first() {
+async fn second_rotation_ends_the_grace_period_of_the_first() {
     let (workspace, clock) = standing().await;
     let owner = &workspace.owner;
     let first = make(owner, json!({"label": "x", "scopes": ["user:read"]})).await;
@@ -153,7 +153,7 @@ async fn a_second_roll_ends_the_grace_of_the_first() {
 }
 
 #[tokio::test]
-async fn an_old_value_lasts_no_longer_by_anything_it_does() {
+async fn old_value_cannot_extend_its_lifetime() {
     let (workspace, clock) = standing().await;
     let owner = &workspace.owner;
     let key = make(owner, json!({"label": "x", "scopes": ["*"]})).await;
@@ -180,7 +180,7 @@ async fn an_old_value_lasts_no_longer_by_anything_it_does() {
 }
 
 #[tokio::test]
-async fn what_a_key_loses_its_old_value_loses_too() {
+async fn restrictions_of_a_key_apply_to_its_old_value() {
     let (workspace, _) = standing().await;
     let owner = &workspace.owner;
     let member = workspace.member("max", Level::Member).await;
@@ -211,7 +211,7 @@ async fn what_a_key_loses_its_old_value_loses_too() {
 }
 
 #[tokio::test]
-async fn grace_is_a_number_of_seconds_up_to_a_day() {
+async fn grace_seconds_is_an_integer_of_at_most_one_day() {
     let (workspace, _) = standing().await;
     let key = make(&workspace.owner, json!({"label": "x", "scopes": ["*"]})).await;
     let above = "Ensure this value is less than or equal to 86400.";
@@ -236,7 +236,7 @@ async fn grace_is_a_number_of_seconds_up_to_a_day() {
 }
 
 #[tokio::test]
-async fn grace_holds_over_a_restart_and_no_longer() {
+async fn grace_period_persists_over_a_restart() {
     let (workspace, _) = standing().await;
     let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
     let rolled = roll(&workspace.owner, &key, 60).await;
@@ -257,7 +257,7 @@ async fn grace_holds_over_a_restart_and_no_longer() {
 }
 
 #[tokio::test]
-async fn a_secret_that_was_rolled_away_is_never_hashed_again() {
+async fn secret_replaced_by_rotation_is_never_hashed_again() {
     let (workspace, _) = standing().await;
     let owner = &workspace.owner;
     let first = make(owner, json!({"label": "x", "scopes": ["user:read"]})).await;
@@ -280,7 +280,7 @@ async fn a_secret_that_was_rolled_away_is_never_hashed_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_rolls_of_a_key_by_itself_at_once_one_is_done() {
+async fn concurrent_self_rotations_succeed_once() {
     let workspace = Workspace::new().await;
     let key = workspace.key(OWNER, &["*"]).await;
     let path = at(&key.get(CURRENT).await.ok(), "roll/");
@@ -297,7 +297,7 @@ async fn of_many_rolls_of_a_key_by_itself_at_once_one_is_done() {
 }
 
 #[tokio::test]
-async fn check_finds_secrets_of_a_key_that_is_gone() {
+async fn check_finds_secrets_of_a_missing_key() {
     let workspace = Workspace::new().await;
     let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
     roll(&workspace.owner, &key, 60).await;

@@ -251,7 +251,7 @@ async fn try_out(first: KeyLimits, steps: Vec<Step>) -> Result<usize, TestCaseEr
 }
 
 #[test]
-fn no_sequence_of_what_is_done_with_keys_gives_a_value_more_than_was_held_when_it_was_made() {
+fn no_sequence_of_key_operations_escalates_permissions() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let mut runner =
         TestRunner::new(Cases { cases: 16, failure_persistence: None, ..Cases::default() });

@@ -12,7 +12,7 @@ use crate::api_keys::{KEYS, ME, at, holder, make, standing};
 use crate::support::OWNER;
 
 #[tokio::test]
-async fn a_user_has_at_most_a_hundred_live_keys_and_keeps_as_many_that_ended() {
+async fn user_has_at_most_100_live_and_100_expired_keys() {
     let (workspace, clock) = standing().await;
     let owner = &workspace.owner;
     let text = "You can only have 100 personal API keys. Remove an existing key before creating a new one.";
@@ -56,7 +56,7 @@ async fn a_user_has_at_most_a_hundred_live_keys_and_keeps_as_many_that_ended() {
 }
 
 #[tokio::test]
-async fn every_change_of_a_key_is_logged_without_a_secret() {
+async fn every_change_of_a_key_is_logged_without_secrets() {
     let (workspace, clock) = standing().await;
     let (owner, organization) = (&workspace.owner, workspace.made.organization_id);
     let two = Operation::OrganizationCreate {
@@ -136,7 +136,7 @@ async fn every_change_of_a_key_is_logged_without_a_secret() {
 }
 
 #[tokio::test]
-async fn who_left_an_organization_writes_nothing_into_its_log_by_a_key() {
+async fn former_member_adds_no_entries_to_the_organizations_log_by_a_key() {
     let (workspace, clock) = standing().await;
     let max = workspace.member("max", Level::Member).await;
     let organization = json!(workspace.made.organization_id);

@@ -210,7 +210,7 @@ async fn fire(caller: &TestClient, row: &RouteSpec, path: &str) -> TestResponse 
 }
 
 #[tokio::test]
-async fn every_route_that_is_not_public_asks_for_a_live_key() {
+async fn every_non_public_route_requires_a_valid_key() {
     let (workspace, _dns) = workspace().await;
     let at = Objects::make(&workspace, "here").await;
     let dead = dead_keys(&workspace).await;
@@ -240,7 +240,7 @@ async fn every_route_that_is_not_public_asks_for_a_live_key() {
 }
 
 #[tokio::test]
-async fn nobody_comes_in_who_may_not() {
+async fn callers_without_access_are_rejected_on_every_route() {
     let (workspace, _dns) = workspace().await;
     let at = Objects::make(&workspace, "here").await;
     let beside = workspace
@@ -279,7 +279,7 @@ async fn nobody_comes_in_who_may_not() {
 }
 
 #[tokio::test]
-async fn a_level_too_low_is_refused_where_a_route_names_one() {
+async fn too_low_level_is_rejected_on_routes_with_a_required_level() {
     let (workspace, _dns) = workspace().await;
     let at = Objects::make(&workspace, "here").await;
     join(&workspace, at.organization(), "ada@corp.example", Level::Admin).await;
@@ -301,7 +301,7 @@ async fn a_level_too_low_is_refused_where_a_route_names_one() {
 }
 
 #[tokio::test]
-async fn reading_is_not_enough_to_write() {
+async fn read_scope_does_not_allow_writes() {
     let (workspace, _dns) = workspace().await;
     let at = Objects::make(&workspace, "here").await;
     let scopes: BTreeSet<&str> =
@@ -319,7 +319,7 @@ async fn reading_is_not_enough_to_write() {
 }
 
 #[tokio::test]
-async fn a_hidden_project_is_closed_to_a_member_on_every_route() {
+async fn private_project_is_closed_to_members_on_every_route() {
     let (workspace, _dns) = workspace().await;
     let at = Objects::make(&workspace, "here").await;
     let project = at.fill("/api/projects/{project_id}/");
@@ -342,7 +342,7 @@ async fn a_hidden_project_is_closed_to_a_member_on_every_route() {
 }
 
 #[tokio::test]
-async fn an_organization_that_keeps_keys_out_is_closed_to_plain_members_on_every_route() {
+async fn key_ban_of_an_organization_applies_to_members_on_every_route() {
     let (workspace, _dns) = workspace().await;
     let at = Objects::make(&workspace, "here").await;
     let admin = "ada@corp.example";
@@ -373,7 +373,7 @@ async fn an_organization_that_keeps_keys_out_is_closed_to_plain_members_on_every
 }
 
 #[tokio::test]
-async fn the_one_scope_that_a_route_names_opens_it() {
+async fn required_scope_of_a_route_is_sufficient() {
     let (workspace, _dns) = workspace().await;
     let shared = Objects::make(&workspace, "shared").await;
     let mut keys: BTreeMap<&str, TestClient> = BTreeMap::new();

@@ -46,7 +46,7 @@ async fn use_recorded(app: &App, email: &str, before: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_key_is_taken_in_every_form_of_the_bearer_header() {
+async fn bearer_header_is_accepted_with_any_spacing() {
     let workspace = Workspace::new().await;
     let key = workspace.made.api_key.clone();
     for header in [
@@ -60,7 +60,7 @@ async fn a_key_is_taken_in_every_form_of_the_bearer_header() {
 }
 
 #[tokio::test]
-async fn anything_but_a_bearer_header_is_no_credentials() {
+async fn other_authorization_headers_are_not_credentials() {
     let workspace = Workspace::new().await;
     let key = &workspace.made.api_key;
     workspace.anonymous().get(ME).await.is_no_key();
@@ -86,7 +86,7 @@ async fn anything_but_a_bearer_header_is_no_credentials() {
 }
 
 #[tokio::test]
-async fn a_key_cut_off_or_with_another_character_is_refused() {
+async fn truncated_or_altered_key_is_rejected() {
     let workspace = Workspace::new().await;
     let key = &workspace.made.api_key;
     for length in [4, 5, 25, 26, 27, 69, 70, 75] {
@@ -117,13 +117,13 @@ async fn a_key_cut_off_or_with_another_character_is_refused() {
 }
 
 #[tokio::test]
-async fn a_key_of_another_data_file_is_refused() {
+async fn key_of_another_data_file_is_rejected() {
     let (one, other) = (Workspace::new().await, Workspace::new().await);
     one.with_key(&other.made.api_key).get(ME).await.is_bad_key();
 }
 
 #[tokio::test]
-async fn a_key_that_was_revoked_a_moment_ago_is_refused() {
+async fn revoked_key_is_rejected_at_once() {
     let workspace = Workspace::new().await;
     let member = workspace.member("max", Level::Member).await;
     assert_eq!(member.get(ME).await.status, 200);
@@ -136,7 +136,7 @@ async fn a_key_that_was_revoked_a_moment_ago_is_refused() {
 }
 
 #[tokio::test]
-async fn a_key_ends_at_the_moment_it_expires() {
+async fn key_expires_exactly_at_its_expiry_time() {
     let mut config = Config::default();
     config.clock = Clock::Manual(ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000)));
     let workspace = Workspace::with(config).await;
@@ -152,7 +152,7 @@ async fn a_key_ends_at_the_moment_it_expires() {
 }
 
 #[tokio::test]
-async fn the_keys_of_a_deactivated_user_are_refused_until_activated() {
+async fn keys_of_a_deactivated_user_are_rejected_until_reactivation() {
     let workspace = Workspace::new().await;
     let member = workspace.member("max", Level::Member).await;
     let email = "max@corp.example".to_owned();
@@ -165,7 +165,7 @@ async fn the_keys_of_a_deactivated_user_are_refused_until_activated() {
 }
 
 #[tokio::test]
-async fn the_key_of_a_removed_member_opens_the_organization_no_more() {
+async fn removed_members_key_no_longer_accesses_the_organization() {
     let workspace = Workspace::new().await;
     let member = workspace.member("max", Level::Member).await;
     let list = workspace.dashboards("");
@@ -181,7 +181,7 @@ async fn the_key_of_a_removed_member_opens_the_organization_no_more() {
 }
 
 #[tokio::test]
-async fn a_scope_opens_what_it_names_and_write_implies_read() {
+async fn scope_allows_what_it_names_and_write_implies_read() {
     let workspace = Workspace::new().await;
     let list = workspace.dashboards("");
     let lacks = |scope| format!("API key missing required scope '{scope}'");
@@ -207,7 +207,7 @@ async fn a_scope_opens_what_it_names_and_write_implies_read() {
 }
 
 #[tokio::test]
-async fn a_key_limited_to_organizations_opens_nothing_else() {
+async fn organization_limited_key_accesses_nothing_else() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let email = OWNER.to_owned();
@@ -238,7 +238,7 @@ async fn a_key_limited_to_organizations_opens_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_key_limited_to_projects_opens_those_and_no_organization() {
+async fn project_limited_key_accesses_only_its_projects() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let projects = workspace.organization("projects/");
@@ -262,7 +262,7 @@ async fn a_key_limited_to_projects_opens_those_and_no_organization() {
 }
 
 #[tokio::test]
-async fn an_organization_may_keep_its_plain_members_from_using_keys() {
+async fn organization_can_disallow_keys_for_members() {
     let workspace = Workspace::new().await;
     let member = workspace.member("max", Level::Member).await;
     let admin = workspace.member("ada", Level::Admin).await;
@@ -276,7 +276,7 @@ async fn an_organization_may_keep_its_plain_members_from_using_keys() {
 }
 
 #[tokio::test]
-async fn a_keys_use_is_recorded_once_an_hour() {
+async fn key_use_is_recorded_once_an_hour() {
     let began = 1_700_000_000;
     let at = |second: i64| {
         let mut config = Config::default();
@@ -311,7 +311,7 @@ async fn a_keys_use_is_recorded_once_an_hour() {
 }
 
 #[tokio::test]
-async fn a_refused_key_is_not_recorded_as_used() {
+async fn rejected_key_is_not_recorded_as_used() {
     let workspace = Workspace::new().await;
     let member = workspace.member("max", Level::Member).await;
     let email = "max@corp.example";
@@ -323,7 +323,7 @@ async fn a_refused_key_is_not_recorded_as_used() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_first_uses_of_a_key_at_once_all_answer() {
+async fn concurrent_first_uses_of_a_key_all_succeed() {
     let workspace = Workspace::new().await;
     let key = workspace.key(OWNER, &["user:read"]).await;
     let herd = (0..64).map(|_| {
@@ -336,7 +336,7 @@ async fn many_first_uses_of_a_key_at_once_all_answer() {
 }
 
 #[tokio::test]
-async fn a_label_is_trimmed_and_may_not_be_blank() {
+async fn key_label_is_trimmed_and_must_not_be_blank() {
     let workspace = Workspace::new().await;
     let create = |label: &str| Operation::KeyCreate {
         email: OWNER.to_owned(),

@@ -74,7 +74,7 @@ pub fn public(config: &Value, secrets: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn every_service_takes_what_it_requires_and_all_that_it_knows() {
+async fn every_destination_accepts_its_required_and_all_optional_keys() {
     let workspace = Workspace::new().await;
     for (service, least, most, secrets) in services() {
         for config in [least, most] {
@@ -88,7 +88,7 @@ async fn every_service_takes_what_it_requires_and_all_that_it_knows() {
 }
 
 #[tokio::test]
-async fn a_required_key_that_is_missing_null_or_blank_is_named() {
+async fn missing_null_or_blank_required_destination_key_is_reported() {
     let workspace = Workspace::new().await;
     let list = list_of(&workspace);
     for (service, least, ..) in services() {
@@ -121,7 +121,7 @@ async fn a_required_key_that_is_missing_null_or_blank_is_named() {
 }
 
 #[tokio::test]
-async fn a_key_that_the_service_does_not_know_is_refused() {
+async fn unknown_destination_keys_are_rejected() {
     let workspace = Workspace::new().await;
     let list = list_of(&workspace);
     for (service, least, ..) in services() {
@@ -145,7 +145,7 @@ async fn a_key_that_the_service_does_not_know_is_refused() {
 }
 
 #[tokio::test]
-async fn every_key_checks_its_value() {
+async fn destination_values_are_validated_by_type() {
     let workspace = Workspace::new().await;
     let list = list_of(&workspace);
     let (text, choice) =
@@ -255,7 +255,7 @@ async fn every_key_checks_its_value() {
 }
 
 #[tokio::test]
-async fn what_may_be_put_in_other_words_is_and_null_leaves_an_optional_key_out() {
+async fn destination_values_are_converted_and_optional_null_is_omitted() {
     let workspace = Workspace::new().await;
     let services = services();
     let (_, least, ..) = services.iter().find(|(name, ..)| *name == "Postgres").expect("a service");
@@ -269,7 +269,7 @@ async fn what_may_be_put_in_other_words_is_and_null_leaves_an_optional_key_out()
 }
 
 #[tokio::test]
-async fn the_type_has_to_be_a_service_and_the_configuration_an_object() {
+async fn destination_requires_a_known_type_and_a_config_object() {
     let workspace = Workspace::new().await;
     let list = list_of(&workspace);
     let required = "This field is required.";
@@ -309,7 +309,7 @@ async fn the_type_has_to_be_a_service_and_the_configuration_an_object() {
 }
 
 #[tokio::test]
-async fn a_compression_has_to_go_with_the_format_of_files() {
+async fn compression_must_be_supported_by_the_file_format() {
     let workspace = Workspace::new().await;
     let least = json!({ "bucket_name": "b", "region": "r", "prefix": "p" });
     for (format, allowed) in [
@@ -343,7 +343,7 @@ async fn a_compression_has_to_go_with_the_format_of_files() {
 }
 
 #[tokio::test]
-async fn a_snowflake_needs_what_its_authentication_does() {
+async fn snowflake_requires_the_secret_of_its_authentication_type() {
     let workspace = Workspace::new().await;
     let list = list_of(&workspace);
     let least =

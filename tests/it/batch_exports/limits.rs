@@ -9,7 +9,7 @@ use crate::support::batch_exports::nowhere;
 use crate::support::batch_exports::to;
 
 #[tokio::test]
-async fn a_query_has_to_select_from_events_and_nothing_else() {
+async fn hogql_query_must_select_only_from_events() {
     let workspace = Workspace::new().await;
     let (_, paths) = add(&workspace, nowhere("a")).await;
     for (query, detail) in [
@@ -45,7 +45,7 @@ async fn a_query_has_to_select_from_events_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn what_is_long_or_deep_is_refused() {
+async fn too_long_or_deep_values_are_rejected() {
     let workspace = Workspace::new().await;
     let (_, [path, _]) = add(&workspace, nowhere("a")).await;
     let change = async |sent: Value| workspace.owner.patch(&path, sent).await;

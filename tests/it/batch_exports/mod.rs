@@ -39,7 +39,7 @@ fn names(list: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn an_export_shows_exactly_these_fields_in_this_order() {
+async fn batch_export_has_exactly_these_fields_in_this_order() {
     let workspace = Workspace::new().await;
     let member = workspace.member("ann", Level::Member).await;
     let (made, paths) = add(&workspace, nowhere(" Nightly ")).await;
@@ -82,7 +82,7 @@ async fn an_export_shows_exactly_these_fields_in_this_order() {
 }
 
 #[tokio::test]
-async fn every_field_is_kept_as_it_was_sent() {
+async fn every_request_field_of_a_batch_export_is_stored() {
     let workspace = Workspace::new().await;
     let sent = json!({
         "id": UNKNOWN, "team_id": 99, "created_at": "2001-01-01", "latest_runs": [1], "schema": {"a": 1},
@@ -143,7 +143,7 @@ async fn every_field_is_kept_as_it_was_sent() {
 }
 
 #[tokio::test]
-async fn the_first_bad_field_in_the_order_of_fields_is_refused() {
+async fn first_invalid_field_in_field_order_is_reported() {
     let workspace = Workspace::new().await;
     let list = list_of(&workspace);
     let required = "This field is required.";
@@ -222,7 +222,7 @@ async fn the_first_bad_field_in_the_order_of_fields_is_refused() {
 }
 
 #[tokio::test]
-async fn exports_are_listed_newest_first_and_paged() {
+async fn batch_exports_are_listed_newest_first_and_paged() {
     let workspace = Workspace::new().await;
     for name in ["c", "a", "b"] {
         add(&workspace, nowhere(name)).await;
@@ -242,7 +242,7 @@ async fn exports_are_listed_newest_first_and_paged() {
 }
 
 #[tokio::test]
-async fn a_change_moves_the_moment_and_one_of_nothing_does_not() {
+async fn effective_update_changes_last_updated_at_and_an_empty_one_does_not() {
     let workspace = Workspace::new().await;
     let (made, [one, _]) = add(&workspace, nowhere("a")).await;
     for same in
@@ -270,7 +270,7 @@ async fn a_change_moves_the_moment_and_one_of_nothing_does_not() {
 }
 
 #[tokio::test]
-async fn a_removed_export_and_one_that_never_was_are_not_found() {
+async fn deleted_and_unknown_batch_exports_return_404() {
     let workspace = Workspace::new().await;
     let (_, [of_organization, of_project]) = add(&workspace, nowhere("a")).await;
     workspace.owner.delete(&of_project).await.assert_empty(204);
@@ -305,7 +305,7 @@ async fn a_removed_export_and_one_that_never_was_are_not_found() {
 }
 
 #[tokio::test]
-async fn at_the_organizations_path_an_export_names_its_project() {
+async fn organization_path_requires_project_id_on_create() {
     let workspace = Workspace::new().await;
     let list = workspace.organization("batch_exports/");
     let (stranger, foreign) = workspace.outsider("eve").await;
@@ -340,7 +340,7 @@ async fn at_the_organizations_path_an_export_names_its_project() {
 }
 
 #[tokio::test]
-async fn exports_are_not_put() {
+async fn put_on_batch_exports_is_not_allowed() {
     let workspace = Workspace::new().await;
     let (_, paths) = add(&workspace, nowhere("a")).await;
     for path in paths {
@@ -356,7 +356,7 @@ async fn exports_are_not_put() {
 }
 
 #[tokio::test]
-async fn a_key_limited_to_projects_reaches_their_exports_by_their_own_path() {
+async fn project_limited_key_accesses_exports_only_by_the_project_path() {
     let workspace = Workspace::new().await;
     let (made, [of_organization, of_project]) = add(&workspace, nowhere("a")).await;
     let limits = json!({ "projects": [workspace.made.project_id] });

@@ -87,7 +87,7 @@ impl Mixed {
 }
 
 #[tokio::test]
-async fn exports_of_hidden_projects_are_in_no_list_count_or_page() {
+async fn exports_of_hidden_projects_appear_in_no_list_count_or_page() {
     let mixed = Mixed::new().await;
     let all = mixed.workspace.owner.get(&mixed.list()).await.ok();
     assert_eq!(all["count"], 9);
@@ -107,7 +107,7 @@ async fn exports_of_hidden_projects_are_in_no_list_count_or_page() {
 }
 
 #[tokio::test]
-async fn an_export_of_a_hidden_project_is_not_found_by_its_id() {
+async fn export_of_a_hidden_project_returns_404() {
     let mixed = Mixed::new().await;
     let [open, shown, hidden] = &mixed.exports[0];
     let requests = [
@@ -152,7 +152,7 @@ async fn an_export_of_a_hidden_project_is_not_found_by_its_id() {
 }
 
 #[tokio::test]
-async fn another_organization_reaches_none_of_them() {
+async fn exports_are_inaccessible_to_other_organizations() {
     let mixed = Mixed::new().await;
     let (eve, foreign) = mixed.workspace.outsider("eve").await;
     let foreign = foreign["id"].as_str().expect("an id").to_owned();
@@ -170,7 +170,7 @@ async fn another_organization_reaches_none_of_them() {
 }
 
 #[tokio::test]
-async fn exports_of_a_removed_project_are_gone_before_they_are_swept_and_after() {
+async fn exports_of_a_deleted_project_are_hidden_before_and_after_cleanup() {
     let mixed = Mixed::new().await;
     let Mixed { workspace, hidden, .. } = &mixed;
     let (organization, project) = (workspace.made.organization_id, ProjectId(*hidden));
@@ -208,7 +208,7 @@ async fn exports_of_a_removed_project_are_gone_before_they_are_swept_and_after()
 }
 
 #[tokio::test]
-async fn exports_end_with_their_organization() {
+async fn exports_are_deleted_with_their_organization() {
     let workspace = Workspace::new().await;
     let (eve, made) = workspace.outsider("eve").await;
     let organization: OrganizationId = serde_json::from_value(made["id"].clone()).expect("an id");

@@ -51,7 +51,7 @@ fn tells(bytes: &[u8], secrets: &[String]) -> bool {
 }
 
 #[tokio::test]
-async fn secrets_are_kept_to_the_letter_and_apart() {
+async fn secrets_are_stored_exactly_and_separately() {
     let workspace = Workspace::new().await;
     for (service, _, most, secrets) in services() {
         let (made, _) = add(&workspace, to(service, &most)).await;
@@ -62,7 +62,7 @@ async fn secrets_are_kept_to_the_letter_and_apart() {
 }
 
 #[tokio::test]
-async fn secrets_are_nowhere_but_where_they_are_kept() {
+async fn secrets_appear_in_no_response_log_or_other_record() {
     log::capture();
     let workspace = Workspace::new().await;
     let [of_project, of_organization] =
@@ -121,7 +121,7 @@ async fn secrets_are_nowhere_but_where_they_are_kept() {
 }
 
 #[test]
-fn what_was_sent_shows_no_secret_to_whoever_prints_it() {
+fn debug_output_of_a_request_shows_no_secrets() {
     for (service, _, most, secrets) in services() {
         let told = texts(&secret(&most, &secrets));
         let sent = input::require_object(to(service, &most)).expect("an object");
@@ -134,7 +134,7 @@ fn what_was_sent_shows_no_secret_to_whoever_prints_it() {
 }
 
 #[tokio::test]
-async fn a_patch_changes_key_by_key_and_keeps_what_it_leaves_out() {
+async fn patch_updates_sent_secrets_and_keeps_the_others() {
     let workspace = Workspace::new().await;
     for (service, _, most, secrets) in
         services().into_iter().filter(|(.., secrets)| !secrets.is_empty())
@@ -162,7 +162,7 @@ async fn a_patch_changes_key_by_key_and_keeps_what_it_leaves_out() {
 }
 
 #[tokio::test]
-async fn what_is_shown_of_a_destination_changes_key_by_key_too() {
+async fn patch_updates_public_destination_values_key_by_key() {
     let workspace = Workspace::new().await;
     let sent =
         json!({ "user": "u", "password": "p", "host": "a.example", "database": "d", "port": 5432 });
@@ -184,7 +184,7 @@ async fn what_is_shown_of_a_destination_changes_key_by_key_too() {
 }
 
 #[tokio::test]
-async fn another_service_begins_with_a_new_configuration() {
+async fn changing_the_service_starts_with_an_empty_configuration() {
     let workspace = Workspace::new().await;
     let sent = json!({ "user": "u", "password": "secret-word", "host": "h", "database": "d" });
     let (made, [path, _]) = add(&workspace, to("Postgres", &sent)).await;
@@ -206,7 +206,7 @@ async fn another_service_begins_with_a_new_configuration() {
 }
 
 #[tokio::test]
-async fn secrets_go_with_their_export() {
+async fn secrets_are_deleted_with_their_export() {
     let workspace = Workspace::new().await;
     for (service, _, most, secrets) in services() {
         let (made, [path, _]) = add(&workspace, to(service, &most)).await;

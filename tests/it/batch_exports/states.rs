@@ -24,7 +24,7 @@ const FOURTH: &str = "2025-01-02T03:07:05Z";
 const MINUTE: std::time::Duration = std::time::Duration::from_mins(1);
 
 #[tokio::test]
-async fn pausing_and_unpausing_change_three_fields_and_repeating_changes_none() {
+async fn pause_and_unpause_change_three_fields_and_repeating_changes_none() {
     for place in [0, 1] {
         let (workspace, clock) = still().await;
         let (made, paths) = add(&workspace, nowhere("a")).await;
@@ -62,7 +62,7 @@ async fn pausing_and_unpausing_change_three_fields_and_repeating_changes_none() 
 }
 
 #[tokio::test]
-async fn the_body_is_checked_for_type_and_choice_and_has_no_effect() {
+async fn pause_request_body_is_validated_and_has_no_effect() {
     let (workspace, clock) = still().await;
     let (made, [path, _]) = add(&workspace, nowhere("a")).await;
     clock.advance(MINUTE);
@@ -106,7 +106,7 @@ async fn the_body_is_checked_for_type_and_choice_and_has_no_effect() {
 }
 
 #[tokio::test]
-async fn neither_needs_a_body() {
+async fn pause_and_unpause_need_no_request_body() {
     let (workspace, _) = still().await;
     let (_, [path, _]) = add(&workspace, nowhere("a")).await;
     for (what, paused) in [("pause", true), ("unpause", false)] {
@@ -118,7 +118,7 @@ async fn neither_needs_a_body() {
 }
 
 #[tokio::test]
-async fn of_many_who_pause_at_once_one_does() {
+async fn concurrent_pauses_take_effect_once() {
     let workspace = Workspace::new().await;
     let (made, [path, _]) = add(&workspace, nowhere("a")).await;
     let pause = format!("{path}pause/");

@@ -21,7 +21,7 @@ struct Row<'t> {
     line: usize,
     /// The operations and fields of the `OpenAPI` document that it names, such as `GET /api/users/@me/` or `Domain.id`.
     told: Vec<&'t str>,
-    /// The tests that it names, such as `domains::a_domain_keeps_its_name`.
+    /// The tests that it names, such as `domains::domain_name_is_immutable`.
     shown: Vec<&'t str>,
 }
 
@@ -146,7 +146,7 @@ fn means_a_test(name: &str) -> bool {
 }
 
 #[test]
-fn every_test_that_another_page_names_is_there() {
+fn tests_named_on_other_pages_exist() {
     for page in PAGES {
         let named: Vec<_> = names(page).into_iter().filter(|name| means_a_test(name)).collect();
         let missing: Vec<_> = named.iter().filter(|name| !is_test(name)).collect();
@@ -155,23 +155,23 @@ fn every_test_that_another_page_names_is_there() {
 }
 
 #[test]
-fn the_table_is_without_a_gap() {
+fn conformance_table_is_complete() {
     let gaps = gaps(TABLE);
     assert!(gaps.is_empty(), "\n{}", gaps.join("\n"));
 }
 
 #[test]
-fn a_gap_in_the_table_is_found() {
+fn errors_in_the_conformance_table_are_found() {
     let known = gaps(TABLE);
     for (right, wrong, gap) in [
         ("`GET /api/users/@me/`", "`GET /api/users/`", "no row names GET /api/users/@me/"),
         ("`PATCH /api/users/@me/`", "`PUT /api/users/@me/`", "lacks PUT /api/users/@me/"),
         ("`Domain.has_saml`", "`Domain.saml`", "lacks Domain.saml"),
         ("`Domain.has_saml`", "", "no row names Domain.has_saml"),
-        ("`domains::a_domain_keeps_its_name`", "`domains::nothing`", "no test domains::nothing"),
-        ("`domains::a_domain_keeps_its_name`", "`domains::add`", "no test domains::add"),
-        ("`domains::a_domain_keeps_its_name`", "`nowhere::x`", "no test nowhere::x"),
-        ("`invites::an_invite_expires_when_its_time_is_over`", "", "no test shows it"),
+        ("`domains::domain_name_is_immutable`", "`domains::nothing`", "no test domains::nothing"),
+        ("`domains::domain_name_is_immutable`", "`domains::add`", "no test domains::add"),
+        ("`domains::domain_name_is_immutable`", "`nowhere::x`", "no test nowhere::x"),
+        ("`invites::invite_expires_after_its_time_to_live`", "", "no test shows it"),
     ] {
         let broken = TABLE.replace(right, wrong);
         assert_ne!(broken, TABLE, "the table lacks {right}");
@@ -184,7 +184,7 @@ fn a_gap_in_the_table_is_found() {
 }
 
 #[test]
-fn the_list_of_the_documents_routes_and_fields_is_whole() {
+fn route_and_field_list_is_complete() {
     let lines = DOCUMENT.lines().filter(|line| !line.is_empty()).count();
     assert_eq!((documented::<6>().count(), documented::<2>().count(), lines), (29, 307, 29 + 307));
 }
@@ -195,7 +195,7 @@ fn refers(value: &Value, schema: &str) -> bool {
 }
 
 #[test]
-fn what_the_document_says_of_a_route_the_openapi_says() {
+fn openapi_document_agrees_with_the_documented_routes() {
     let parameter = |name: &str| json!({ "$ref": format!("#/components/parameters/{name}") });
     for [method, path, scope, status, answer, body] in documented::<6>() {
         let route = format!("{method} {path}");
@@ -218,7 +218,7 @@ fn what_the_document_says_of_a_route_the_openapi_says() {
 }
 
 #[test]
-fn what_the_document_says_of_ids_in_paths_the_openapi_says() {
+fn openapi_document_agrees_with_the_documented_path_ids() {
     let document = &contract().document;
     let mut seen = 0;
     for [method, path, ..] in documented::<6>() {
@@ -244,7 +244,7 @@ fn what_the_document_says_of_ids_in_paths_the_openapi_says() {
 }
 
 #[test]
-fn what_the_document_says_of_a_field_the_openapi_says() {
+fn openapi_document_agrees_with_the_documented_fields() {
     for [field, kind] in documented::<2>() {
         let Some(told) = member(field) else { panic!("there is no {field}") };
         let (kind, format) = kind.split_once(':').unwrap_or((kind, ""));

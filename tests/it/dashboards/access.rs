@@ -180,7 +180,7 @@ pub fn allows(answer: &TestResponse, allowed: bool, refusal: &str) {
 }
 
 #[tokio::test]
-async fn without_rules_a_dashboard_shows_the_default_and_the_callers_level() {
+async fn dashboard_without_rules_shows_the_default_and_the_callers_level() {
     let scene = Scene::new().await;
     let path = scene.controls();
     for (caller, level, edits) in [
@@ -197,7 +197,7 @@ async fn without_rules_a_dashboard_shows_the_default_and_the_callers_level() {
 }
 
 #[tokio::test]
-async fn a_rule_is_put_changed_and_removed() {
+async fn access_rule_is_created_updated_and_deleted() {
     let scene = Scene::new().await;
     let path = scene.controls();
     let viewer = scene.sent(Some("ann"), "viewer").await;
@@ -228,7 +228,7 @@ async fn a_rule_is_put_changed_and_removed() {
 }
 
 #[tokio::test]
-async fn the_rule_for_everyone_stands_behind_those_about_members_by_user() {
+async fn rules_for_members_are_listed_by_user_before_the_rule_for_everyone() {
     let scene = Scene::new().await;
     let path = scene.controls();
     let mut rules = Vec::new();
@@ -263,7 +263,7 @@ async fn the_rule_for_everyone_stands_behind_those_about_members_by_user() {
 }
 
 #[tokio::test]
-async fn the_nearest_rule_decides() {
+async fn most_specific_rule_takes_precedence() {
     let scene = Scene::new().await;
     // The rules in order of precedence: Ann on this dashboard, Ann on all, everyone on all, everyone on
     // this dashboard.
@@ -314,7 +314,7 @@ async fn the_nearest_rule_decides() {
 }
 
 #[tokio::test]
-async fn rules_come_before_the_restriction_and_before_the_fields() {
+async fn access_rules_are_checked_before_restriction_and_fields() {
     let scene = Scene::new().await;
     scene.creator.patch(&scene.one, json!({ "restriction_level": 37 })).await.ok();
     scene
@@ -336,7 +336,7 @@ async fn rules_come_before_the_restriction_and_before_the_fields() {
 }
 
 #[tokio::test]
-async fn only_who_manages_it_makes_its_rules_and_that_comes_before_the_fields() {
+async fn only_managers_set_dashboard_rules_and_permission_is_checked_before_fields() {
     let scene = Scene::new().await;
     let path = scene.controls();
     let rule = scene.sent(Some("bob"), "viewer").await;
@@ -382,7 +382,7 @@ async fn only_who_manages_it_makes_its_rules_and_that_comes_before_the_fields() 
 }
 
 #[tokio::test]
-async fn fields_are_refused_in_their_order() {
+async fn fields_are_validated_in_their_order() {
     let scene = Scene::new().await;
     let member = scene.sent(Some("ann"), "none").await["organization_member"].clone();
     let nobody = uuid::Uuid::max().to_string();
@@ -457,7 +457,7 @@ async fn fields_are_refused_in_their_order() {
 }
 
 #[tokio::test]
-async fn what_is_no_live_dashboard_of_the_project_has_no_rules() {
+async fn rules_of_missing_or_deleted_dashboards_return_404() {
     let scene = Scene::new().await;
     let other = scene.workspace.organization("projects/");
     let other = scene.owner().post(&other, json!({})).await.ok()["id"].clone();
@@ -483,7 +483,7 @@ async fn what_is_no_live_dashboard_of_the_project_has_no_rules() {
 }
 
 #[tokio::test]
-async fn a_dashboard_has_no_rules_on_all_of_them() {
+async fn resource_rules_of_a_single_dashboard_are_rejected() {
     let scene = Scene::new().await;
     let path = format!("{}resource_access_controls/", scene.one);
     let refusal = "Resource-level access controls can only be configured for projects.";
@@ -498,7 +498,7 @@ async fn a_dashboard_has_no_rules_on_all_of_them() {
 }
 
 #[tokio::test]
-async fn rules_of_a_member_end_with_the_membership_and_others_outlast_a_removal() {
+async fn rules_end_with_the_membership_and_survive_deletion_and_restore() {
     let scene = Scene::new().await;
     scene.rule(Some("ann"), "none").await;
     scene.rule(None, "viewer").await;
@@ -518,7 +518,7 @@ async fn rules_of_a_member_end_with_the_membership_and_others_outlast_a_removal(
 }
 
 #[tokio::test]
-async fn a_private_project_is_closed_before_any_rule_opens_it() {
+async fn private_project_denies_access_before_dashboard_rules() {
     let scene = Scene::new().await;
     scene.rule(Some("ann"), "manager").await;
     let project = format!("/api/projects/{}/", scene.workspace.made.project_id);
@@ -540,7 +540,7 @@ async fn a_private_project_is_closed_before_any_rule_opens_it() {
 }
 
 #[tokio::test]
-async fn a_rule_that_is_taken_away_while_a_change_is_under_way_refuses_it() {
+async fn rule_removed_during_an_update_rejects_it() {
     let scene = Scene::new().await;
     scene.rule(None, "viewer").await;
     for sent in [&json!({ "name": "B" }), &json!({})] {
@@ -567,7 +567,7 @@ async fn a_rule_that_is_taken_away_while_a_change_is_under_way_refuses_it() {
 }
 
 #[tokio::test]
-async fn the_document_says_what_a_rule_takes() {
+async fn openapi_document_describes_the_rule_fields() {
     let scene = Scene::new().await;
     let document = scene.workspace.anonymous().get("/api/schema/?format=json").await.ok();
     let schemas = &document["components"]["schemas"];

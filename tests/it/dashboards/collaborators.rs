@@ -74,7 +74,7 @@ async fn shown(scene: &Scene, id: &Value, who: &TestClient, moment: &str) -> Val
 }
 
 #[tokio::test]
-async fn a_collaborator_is_added_listed_edits_and_is_removed() {
+async fn collaborator_is_added_listed_edits_and_is_removed() {
     let scene = restricted().await;
     let path = scene.collaborators();
     scene.ann.get(&path).await.assert_is(200, json!([]));
@@ -106,7 +106,7 @@ async fn a_collaborator_is_added_listed_edits_and_is_removed() {
 }
 
 #[tokio::test]
-async fn what_only_an_answer_tells_is_ignored_when_it_is_sent() {
+async fn response_only_fields_are_ignored_in_requests() {
     let scene = restricted().await;
     let sent = json!({
         "user_uuid": uuid(&scene.ann).await, "level": "37", "id": uuid::Uuid::max(), "dashboard_id": 99,
@@ -120,7 +120,7 @@ async fn what_only_an_answer_tells_is_ignored_when_it_is_sent() {
 }
 
 #[tokio::test]
-async fn list_and_detail_tell_a_collaborators_levels() {
+async fn list_and_detail_show_a_collaborators_levels() {
     let scene = restricted().await;
     scene.add(&scene.creator, &scene.ann).await.ok();
     for (caller, privilege, access) in
@@ -139,7 +139,7 @@ async fn list_and_detail_tell_a_collaborators_levels() {
 }
 
 #[tokio::test]
-async fn an_addition_is_refused_for_the_first_reason_there_is() {
+async fn adding_a_collaborator_fails_with_the_first_applicable_error() {
     let scene = restricted().await;
     let (stranger, _) = scene.workspace.outsider("eve").await;
     let off = scene.workspace.member("off", Level::Member).await;
@@ -194,7 +194,7 @@ async fn an_addition_is_refused_for_the_first_reason_there_is() {
 }
 
 #[tokio::test]
-async fn values_of_the_wrong_type_are_refused() {
+async fn values_of_the_wrong_type_are_rejected() {
     let scene = restricted().await;
     let ann = uuid(&scene.ann).await;
     let wrong = [json!(true), json!([]), json!({}), json!(""), json!("\u{0}"), json!(-1.5)];
@@ -219,7 +219,7 @@ async fn values_of_the_wrong_type_are_refused() {
 }
 
 #[tokio::test]
-async fn a_removal_is_refused_for_the_first_reason_there_is() {
+async fn removing_a_collaborator_fails_with_the_first_applicable_error() {
     let scene = restricted().await;
     scene.add(&scene.creator, &scene.ann).await.ok();
     scene.remove(&scene.bob, &scene.ann).await.assert_denied(EDIT);
@@ -237,7 +237,7 @@ async fn a_removal_is_refused_for_the_first_reason_there_is() {
 }
 
 #[tokio::test]
-async fn a_collaborator_hands_on_what_they_have_and_steps_down() {
+async fn collaborator_can_add_others_and_remove_themselves() {
     let scene = restricted().await;
     scene.add(&scene.creator, &scene.ann).await.ok();
     scene.add(&scene.ann, &scene.bob).await.ok();
@@ -250,7 +250,7 @@ async fn a_collaborator_hands_on_what_they_have_and_steps_down() {
 }
 
 #[tokio::test]
-async fn rows_outlast_the_restriction_and_a_removal_of_the_dashboard() {
+async fn collaborators_survive_restriction_changes_and_deletion_of_the_dashboard() {
     let scene = restricted().await;
     scene.add(&scene.creator, &scene.ann).await.ok();
     let before = scene.max.get(&scene.collaborators()).await.ok();
@@ -270,7 +270,7 @@ async fn rows_outlast_the_restriction_and_a_removal_of_the_dashboard() {
 }
 
 #[tokio::test]
-async fn what_is_no_live_dashboard_of_the_project_has_no_collaborators() {
+async fn collaborators_of_missing_or_deleted_dashboards_return_404() {
     let scene = restricted().await;
     let other = scene.workspace.organization("projects/");
     let other = scene.owner().post(&other, json!({})).await.ok()["id"].clone();
@@ -296,7 +296,7 @@ async fn what_is_no_live_dashboard_of_the_project_has_no_collaborators() {
 }
 
 #[tokio::test]
-async fn nothing_of_a_collaborator_is_changed_in_place() {
+async fn collaborators_cannot_be_updated_in_place() {
     let scene = restricted().await;
     scene.add(&scene.creator, &scene.ann).await.ok();
     let ann = uuid(&scene.ann).await;
@@ -319,7 +319,7 @@ async fn nothing_of_a_collaborator_is_changed_in_place() {
 }
 
 #[tokio::test]
-async fn who_is_inactive_is_left_out_and_who_leaves_loses_the_row() {
+async fn inactive_collaborators_are_hidden_and_former_members_deleted() {
     let scene = restricted().await;
     for who in [&scene.ann, &scene.bob] {
         scene.add(&scene.creator, who).await.ok();
@@ -351,7 +351,7 @@ async fn who_is_inactive_is_left_out_and_who_leaves_loses_the_row() {
 }
 
 #[tokio::test]
-async fn a_private_project_is_open_to_those_with_a_grant_alone() {
+async fn private_project_collaborators_need_a_grant() {
     let scene = restricted().await;
     let project = format!("/api/projects/{}/", scene.workspace.made.project_id);
     scene.owner().patch(&project, json!({ "access_control": true })).await.ok();
@@ -378,7 +378,7 @@ async fn a_private_project_is_open_to_those_with_a_grant_alone() {
 }
 
 #[tokio::test]
-async fn rules_come_before_the_restriction() {
+async fn access_rules_take_precedence_over_the_restriction() {
     let scene = restricted().await;
     scene.add(&scene.creator, &scene.ann).await.ok();
     let viewer = "You do not have viewer access to this resource.";
@@ -406,7 +406,7 @@ async fn rules_come_before_the_restriction() {
 }
 
 #[tokio::test]
-async fn of_two_additions_at_once_one_is_refused() {
+async fn concurrent_additions_of_a_collaborator_succeed_once() {
     let scene = restricted().await;
     for _ in 0..10 {
         let (a, b) = tokio::join!(

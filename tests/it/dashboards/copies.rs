@@ -44,7 +44,7 @@ fn looks(mut tiles: Vec<Value>) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_copy_has_the_tiles_and_the_filters_of_its_source_and_the_rest_from_the_request() {
+async fn copy_has_tiles_and_filters_of_its_source_and_other_fields_from_the_request() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let ann = workspace.member("ann", Level::Member).await;
@@ -84,7 +84,7 @@ async fn a_copy_has_the_tiles_and_the_filters_of_its_source_and_the_rest_from_th
 }
 
 #[tokio::test]
-async fn a_deep_copy_has_insights_and_texts_of_its_own() {
+async fn deep_copy_has_its_own_insights_and_texts() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let ann = workspace.member("ann", Level::Member).await;
@@ -116,7 +116,7 @@ async fn a_deep_copy_has_insights_and_texts_of_its_own() {
 }
 
 #[tokio::test]
-async fn filters_of_the_request_go_before_those_of_the_source() {
+async fn filters_in_the_request_override_those_of_the_source() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (source, _) = full(&workspace).await;
@@ -142,7 +142,7 @@ async fn refuses_source(workspace: &Workspace, caller: &TestClient, list: &str, 
 }
 
 #[tokio::test]
-async fn a_source_is_a_live_dashboard_of_the_same_project() {
+async fn copy_source_must_be_a_live_dashboard_of_the_same_project() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (source, one) = full(&workspace).await;
@@ -163,7 +163,7 @@ async fn a_source_is_a_live_dashboard_of_the_same_project() {
 }
 
 #[tokio::test]
-async fn a_source_is_one_that_the_caller_may_see() {
+async fn copy_source_must_be_visible_to_the_caller() {
     let workspace = Workspace::new().await;
     let ann = workspace.member("ann", Level::Member).await;
     let (source, _) = full(&workspace).await;
@@ -182,7 +182,7 @@ async fn a_source_is_one_that_the_caller_may_see() {
 }
 
 #[tokio::test]
-async fn a_copy_of_a_copy_and_of_an_empty_dashboard_are_copies() {
+async fn copies_and_empty_dashboards_can_be_copied() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (empty, _) = make(&workspace, owner, json!({})).await;
@@ -198,7 +198,7 @@ async fn a_copy_of_a_copy_and_of_an_empty_dashboard_are_copies() {
 
 /// Limits apply to what one request writes, and to what one response shows.
 #[tokio::test]
-async fn copies_are_bounded_by_what_they_weigh() {
+async fn total_size_of_copied_tiles_is_limited() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let query = json!({ "kind": "HogQLQuery", "query": "x".repeat(30_000) });

@@ -70,7 +70,7 @@ async fn keeps(field: &str, cases: impl IntoIterator<Item = (Value, Value)>) {
 }
 
 #[tokio::test]
-async fn names_are_trimmed_texts_of_400_characters_or_null() {
+async fn names_are_null_or_trimmed_strings_of_at_most_400_characters() {
     keeps(
         "name",
         [
@@ -104,7 +104,7 @@ async fn names_are_trimmed_texts_of_400_characters_or_null() {
 }
 
 #[tokio::test]
-async fn descriptions_are_texts_of_16384_characters() {
+async fn descriptions_are_strings_of_at_most_16384_characters() {
     keeps(
         "description",
         [
@@ -131,7 +131,7 @@ async fn descriptions_are_texts_of_16384_characters() {
 }
 
 #[tokio::test]
-async fn pinned_is_a_boolean_in_any_of_its_spellings() {
+async fn pinned_accepts_every_boolean_spelling() {
     let numbers = |number: i32| [json!(number != 0), json!(number), json!(f64::from(number))];
     let truths = TRUE.map(|word| json!(word)).into_iter().chain(numbers(1));
     let lies = FALSE.map(|word| json!(word)).into_iter().chain(numbers(0));
@@ -147,7 +147,7 @@ async fn pinned_is_a_boolean_in_any_of_its_spellings() {
 }
 
 #[tokio::test]
-async fn what_is_no_boolean_is_refused_in_every_boolean_field() {
+async fn invalid_booleans_are_rejected_in_every_boolean_field() {
     let values = || {
         [
             (json!(null), NULL),
@@ -170,7 +170,7 @@ async fn what_is_no_boolean_is_refused_in_every_boolean_field() {
 }
 
 #[tokio::test]
-async fn a_dashboard_is_removed_and_brought_back_in_any_spelling() {
+async fn dashboard_is_deleted_and_restored_with_any_boolean_spelling() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (_, one) = make(&workspace, owner, json!({})).await;
@@ -216,7 +216,7 @@ async fn restriction_levels_are_21_or_37() {
 }
 
 #[tokio::test]
-async fn tags_are_a_list_of_texts() {
+async fn tags_are_a_list_of_strings() {
     let long = ("max_length", "Ensure this field has no more than 255 characters.");
     let expected = |name| format!("Expected a list of items but got type \"{name}\".");
     let (str, dict, int) = (expected("str"), expected("dict"), expected("int"));
@@ -245,7 +245,7 @@ async fn tags_are_a_list_of_texts() {
 }
 
 #[tokio::test]
-async fn sources_are_a_text_and_a_number() {
+async fn use_template_is_a_string_and_use_dashboard_an_integer() {
     refuses(
         "use_template",
         [
@@ -280,7 +280,7 @@ async fn sources_are_a_text_and_a_number() {
 }
 
 #[tokio::test]
-async fn filters_and_variables_are_bounded_in_size_and_depth() {
+async fn filters_and_variables_have_limited_size_and_depth() {
     let nested = |depth: usize| (1..depth).fold(json!({}), |inner, _| json!({ "a": inner }));
     let of_size = |bytes: usize| json!({"k": "a".repeat(bytes - r#"{"k":""}"#.len())});
     let bytes = ("max_length", "Ensure this field has no more than 32768 bytes of JSON.");
@@ -297,7 +297,7 @@ async fn filters_and_variables_are_bounded_in_size_and_depth() {
 }
 
 #[tokio::test]
-async fn the_first_bad_field_in_the_documents_order_is_reported() {
+async fn first_invalid_field_in_documented_order_is_reported() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (_, one) = make(&workspace, owner, json!({})).await;
@@ -327,7 +327,7 @@ async fn the_first_bad_field_in_the_documents_order_is_reported() {
 }
 
 #[tokio::test]
-async fn all_tags_of_a_dashboard_together_stay_small() {
+async fn total_size_of_tags_is_limited() {
     let workspace = Workspace::new().await;
     let tags = |count: usize| {
         let tags: Vec<_> = (0..count).map(|at| format!("{at:0>3}{}", "x".repeat(252))).collect();

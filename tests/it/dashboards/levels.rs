@@ -54,7 +54,7 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn everyone_edits_a_dashboard_at_level_21_and_few_decide() {
+async fn members_edit_a_dashboard_at_level_21_but_cannot_restrict_it() {
     let scene = Scene::with(21).await;
     for caller in scene.deciders() {
         scene.shows(caller, &json!([21, 21, 37, "manager", "v2"])).await;
@@ -67,7 +67,7 @@ async fn everyone_edits_a_dashboard_at_level_21_and_few_decide() {
 }
 
 #[tokio::test]
-async fn a_dashboard_at_level_37_is_edited_by_its_creator_and_admins_only() {
+async fn only_creator_and_admins_edit_a_dashboard_at_level_37() {
     let scene = Scene::with(37).await;
     for caller in scene.deciders() {
         scene.shows(caller, &json!([37, 37, 37, "manager", "v1"])).await;
@@ -89,7 +89,7 @@ async fn a_dashboard_at_level_37_is_edited_by_its_creator_and_admins_only() {
 }
 
 #[tokio::test]
-async fn the_creator_and_admins_change_the_restriction_both_ways() {
+async fn creator_and_admins_change_the_restriction_both_ways() {
     let scene = Scene::with(21).await;
     for caller in scene.deciders() {
         for (level, version) in [(37, "v1"), (21, "v2")] {
@@ -103,7 +103,7 @@ async fn the_creator_and_admins_change_the_restriction_both_ways() {
 }
 
 #[tokio::test]
-async fn another_member_cannot_send_a_restriction_level_even_unchanged() {
+async fn other_members_cannot_send_a_restriction_level_even_unchanged() {
     let scene = Scene::with(21).await;
     for level in [json!(21), json!(37), json!("21")] {
         let sent = json!({"restriction_level": level, "name": "B"});
@@ -113,7 +113,7 @@ async fn another_member_cannot_send_a_restriction_level_even_unchanged() {
 }
 
 #[tokio::test]
-async fn anybody_may_make_a_restricted_dashboard() {
+async fn any_member_may_create_a_restricted_dashboard() {
     let workspace = Workspace::new().await;
     let member = workspace.member("max", Level::Member).await;
     let made = member.post(&workspace.dashboards(""), json!({"restriction_level": 37})).await;
@@ -123,14 +123,14 @@ async fn anybody_may_make_a_restricted_dashboard() {
 }
 
 #[tokio::test]
-async fn a_key_of_the_creator_with_one_scope_has_the_creators_rights() {
+async fn creators_key_with_one_scope_has_the_creators_rights() {
     let scene = Scene::with(37).await;
     let key = scene.workspace.key("cleo@corp.example", &["dashboard:write"]).await;
     key.patch(&scene.one, json!({"restriction_level": 21})).await.ok();
 }
 
 #[tokio::test]
-async fn rights_follow_the_level_of_the_membership_at_once() {
+async fn dashboard_rights_follow_the_membership_level_at_once() {
     let scene = Scene::with(37).await;
     let members = scene.workspace.organization("members/");
     let listed = scene.workspace.owner.get(&members).await.ok();
@@ -146,7 +146,7 @@ async fn rights_follow_the_level_of_the_membership_at_once() {
 }
 
 #[tokio::test]
-async fn the_object_comes_before_rights_and_rights_before_fields() {
+async fn existence_is_checked_before_rights_and_rights_before_fields() {
     let scene = Scene::with(37).await;
     let unknown = scene.workspace.dashboards("999999/");
     scene.member.patch(&unknown, json!({"name": [1]})).await.assert_not_found("Not found.");
@@ -158,7 +158,7 @@ async fn the_object_comes_before_rights_and_rights_before_fields() {
 }
 
 #[tokio::test]
-async fn fields_come_before_the_right_to_restrict() {
+async fn fields_are_checked_before_the_right_to_restrict() {
     let scene = Scene::with(21).await;
     let wrong = scene.member.patch(&scene.one, json!({"restriction_level": 30})).await;
     wrong.assert_invalid("restriction_level", "invalid_choice", "\"30\" is not a valid choice.");
@@ -168,7 +168,7 @@ async fn fields_come_before_the_right_to_restrict() {
 }
 
 #[tokio::test]
-async fn a_private_project_is_closed_to_members_without_a_grant() {
+async fn private_project_is_closed_to_members_without_a_grant() {
     let scene = Scene::with(21).await;
     let project = format!("/api/projects/{}/", scene.workspace.made.project_id);
     scene.admin.patch(&project, json!({"access_control": true})).await.ok();

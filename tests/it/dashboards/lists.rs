@@ -49,7 +49,7 @@ fn seen_as(mut item: Value, level: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_list_leaves_out_and_does_not_count_what_is_hidden() {
+async fn list_neither_shows_nor_counts_hidden_dashboards() {
     let scene = Scene::new().await;
     let (workspace, owner) = (&scene.workspace, scene.owner());
     let moment = json!("2025-01-02T03:04:05Z");
@@ -93,7 +93,7 @@ async fn a_list_leaves_out_and_does_not_count_what_is_hidden() {
 }
 
 #[tokio::test]
-async fn what_is_removed_or_of_another_project_is_not_counted_as_hidden() {
+async fn deleted_and_foreign_dashboards_do_not_change_the_visible_count() {
     let scene = Scene::new().await;
     let owner = scene.owner();
     let (_, other) = make(&scene.workspace, owner, json!({ "name": "B" })).await;
@@ -298,7 +298,7 @@ async fn follows_the_model(
 }
 
 #[test]
-fn walking_all_pages_shows_everything_visible_once_and_nothing_hidden() {
+fn pages_contain_every_visible_dashboard_once_and_no_hidden_one() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let (scene, lists) = runtime.block_on(populated());
     let (members, ann) = runtime.block_on(async {
@@ -334,7 +334,7 @@ async fn searchable() -> (Workspace, TestClient) {
 }
 
 #[tokio::test]
-async fn queries_narrow_a_list_and_bad_values_do_not() {
+async fn query_parameters_filter_the_list_and_invalid_values_are_ignored() {
     let (workspace, ann) = searchable().await;
     let me = embedded(&ann).await;
     let (uuid, number) = (me["uuid"].as_str().expect("a uuid"), &me["id"]);
@@ -391,7 +391,7 @@ async fn queries_narrow_a_list_and_bad_values_do_not() {
 }
 
 #[tokio::test]
-async fn links_of_a_narrowed_list_ask_for_the_same() {
+async fn page_links_of_a_filtered_list_keep_the_filters() {
     let (workspace, ann) = searchable().await;
     let list = workspace.dashboards("");
     let asked = "created_by=@me&pinned=false&search=Sales+&tags=money&tags=+Money+";
@@ -408,7 +408,7 @@ async fn links_of_a_narrowed_list_ask_for_the_same() {
 }
 
 #[tokio::test]
-async fn removed_dashboards_are_listed_with_who_removed_them_and_when() {
+async fn deleted_dashboards_are_listed_with_deletion_time_and_user() {
     let scene = Scene::new().await;
     let (workspace, owner) = (&scene.workspace, scene.owner());
     let list = workspace.dashboards("?deleted=true");
@@ -458,7 +458,7 @@ async fn removed_dashboards_are_listed_with_who_removed_them_and_when() {
 }
 
 #[tokio::test]
-async fn removed_dashboards_are_hidden_as_live_ones_are() {
+async fn deleted_dashboards_are_hidden_like_live_ones() {
     let scene = Scene::new().await;
     let (workspace, owner) = (&scene.workspace, scene.owner());
     let (own, path) = make(workspace, &scene.ann, json!({})).await;

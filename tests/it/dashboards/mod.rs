@@ -92,7 +92,7 @@ pub fn item(mut detail: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_new_dashboard_shows_the_documents_fields_with_their_defaults() {
+async fn new_dashboard_has_the_documented_fields_and_defaults() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let list = workspace.dashboards("");
@@ -110,7 +110,7 @@ async fn a_new_dashboard_shows_the_documents_fields_with_their_defaults() {
 }
 
 #[tokio::test]
-async fn every_request_field_of_a_create_is_kept() {
+async fn every_request_field_of_a_new_dashboard_is_stored() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let sent = json!({
@@ -142,7 +142,7 @@ async fn every_request_field_of_a_create_is_kept() {
 }
 
 #[tokio::test]
-async fn what_a_request_cannot_set_is_ignored() {
+async fn read_only_and_unknown_dashboard_fields_are_ignored() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let sent = json!({
@@ -167,7 +167,7 @@ async fn what_a_request_cannot_set_is_ignored() {
 }
 
 #[tokio::test]
-async fn a_patch_changes_what_it_names_and_nothing_else() {
+async fn patch_changes_only_the_sent_fields() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let (id, one) =
@@ -192,7 +192,7 @@ async fn a_patch_changes_what_it_names_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn lists_show_pinned_first_then_names_by_their_characters_then_null_then_ids() {
+async fn lists_are_sorted_by_pinned_then_name_then_null_then_id() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let mut expected = Vec::new();
@@ -227,7 +227,7 @@ async fn lists_show_pinned_first_then_names_by_their_characters_then_null_then_i
 }
 
 #[tokio::test]
-async fn a_dashboard_that_is_renamed_or_pinned_moves_in_the_list() {
+async fn renamed_or_pinned_dashboard_moves_in_the_list() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (a, at_a) = make(&workspace, owner, json!({"name": "a"})).await;
@@ -249,7 +249,7 @@ async fn a_dashboard_that_is_renamed_or_pinned_moves_in_the_list() {
 }
 
 #[tokio::test]
-async fn tags_are_folded_sorted_replaced_and_cleared() {
+async fn tags_are_normalized_sorted_replaced_and_cleared() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (_, one) = make(&workspace, owner, json!({"tags": [" Mixed Case ", "b", "B", "a"]})).await;
@@ -265,7 +265,7 @@ async fn tags_are_folded_sorted_replaced_and_cleared() {
 }
 
 #[tokio::test]
-async fn filters_and_variables_are_replaced_whole_and_emptiness_is_passed_over() {
+async fn filters_and_variables_are_replaced_and_empty_values_ignored() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     for name in ["filters", "variables"] {
@@ -291,7 +291,7 @@ async fn filters_and_variables_are_replaced_whole_and_emptiness_is_passed_over()
 }
 
 #[tokio::test]
-async fn filters_come_back_with_their_members_in_the_order_they_were_sent() {
+async fn filters_keep_the_order_of_their_members() {
     let workspace = Workspace::new().await;
     let (_, one) = make(&workspace, &workspace.owner, json!({"filters": {"b": 1, "a": 2}})).await;
     let answer = workspace.owner.get(&one).await;
@@ -300,7 +300,7 @@ async fn filters_come_back_with_their_members_in_the_order_they_were_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn patches_of_one_dashboard_at_once_are_all_applied() {
+async fn concurrent_patches_of_one_dashboard_are_all_applied() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (_, one) = make(&workspace, owner, json!({})).await;
@@ -330,7 +330,7 @@ async fn patches_of_one_dashboard_at_once_are_all_applied() {
 }
 
 #[tokio::test]
-async fn a_source_that_is_not_there_is_refused_and_nothing_is_made() {
+async fn unknown_source_is_rejected_and_creates_nothing() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let list = workspace.dashboards("");
@@ -355,7 +355,7 @@ async fn a_source_that_is_not_there_is_refused_and_nothing_is_made() {
 }
 
 #[tokio::test]
-async fn a_patch_passes_sources_over_but_not_two_of_them() {
+async fn patch_ignores_a_source_and_rejects_two() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;
@@ -375,7 +375,7 @@ async fn a_patch_passes_sources_over_but_not_two_of_them() {
 }
 
 #[tokio::test]
-async fn projects_share_the_numbers_of_dashboards_but_not_the_dashboards() {
+async fn projects_share_dashboard_ids_but_not_dashboards() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (first, one) = make(&workspace, owner, json!({"name": "A"})).await;

@@ -20,7 +20,7 @@ use crate::support::{Workspace, with_clock};
 use crate::tiles::{put_insight, put_texts, shown, shown_of};
 
 #[tokio::test]
-async fn a_removed_dashboard_is_shown_once_and_then_nowhere() {
+async fn deleted_dashboard_is_returned_once_and_then_404() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({"name": "A"})).await;
@@ -33,7 +33,7 @@ async fn a_removed_dashboard_is_shown_once_and_then_nowhere() {
 }
 
 #[tokio::test]
-async fn only_deleted_false_alone_brings_a_dashboard_back() {
+async fn only_deleted_false_alone_restores_a_dashboard() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let sent = json!({"name": "A", "tags": ["t"], "filters": {"a": 1}});
@@ -61,7 +61,7 @@ async fn only_deleted_false_alone_brings_a_dashboard_back() {
 }
 
 #[tokio::test]
-async fn a_delete_is_refused_without_a_body_whatever_the_id() {
+async fn delete_returns_405_without_a_body_for_any_id() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (live, one) = make(&workspace, owner, json!({})).await;
@@ -80,7 +80,7 @@ async fn a_delete_is_refused_without_a_body_whatever_the_id() {
 }
 
 #[tokio::test]
-async fn a_refused_delete_leaves_a_removed_dashboard_as_it_was() {
+async fn rejected_delete_changes_nothing_about_a_deleted_dashboard() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({"name": "A"})).await;
@@ -95,7 +95,7 @@ async fn a_refused_delete_leaves_a_removed_dashboard_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_removed_dashboard_is_no_source() {
+async fn deleted_dashboard_cannot_be_copied() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;
@@ -105,7 +105,7 @@ async fn a_removed_dashboard_is_no_source() {
 }
 
 #[tokio::test]
-async fn delete_insights_shows_only_in_the_answer_to_the_patch_that_set_it() {
+async fn delete_insights_is_true_only_in_the_response_to_the_patch_that_set_it() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;
@@ -119,7 +119,7 @@ async fn delete_insights_shows_only_in_the_answer_to_the_patch_that_set_it() {
 }
 
 #[tokio::test]
-async fn a_dashboard_comes_back_with_all_its_tiles() {
+async fn restored_dashboard_has_all_its_tiles() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;
@@ -153,7 +153,7 @@ fn is_removed(workspace: &Workspace, insight: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn insights_go_with_a_dashboard_only_where_asked_and_where_no_other_shows_them() {
+async fn insights_are_deleted_on_request_unless_another_dashboard_shows_them() {
     let (config, clock) = with_clock();
     let workspace = Workspace::with(config).await;
     let owner = &workspace.owner;
@@ -217,7 +217,7 @@ fn removals_of(workspace: &Workspace) -> Vec<(u64, u64, Timestamp)> {
 }
 
 #[tokio::test]
-async fn it_is_noted_who_removed_a_dashboard_and_when_until_it_is_back() {
+async fn deletion_time_and_user_are_stored_until_the_dashboard_is_restored() {
     let (config, clock) = with_clock();
     let workspace = Workspace::with(config).await;
     let owner = &workspace.owner;
@@ -243,7 +243,7 @@ async fn it_is_noted_who_removed_a_dashboard_and_when_until_it_is_back() {
 }
 
 #[tokio::test]
-async fn a_removed_dashboard_is_primary_no_more() {
+async fn deleted_dashboard_is_no_longer_primary() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (first, one) = make(&workspace, owner, json!({})).await;
@@ -273,7 +273,7 @@ fn count<R: Record>(workspace: &Workspace) -> usize {
 }
 
 #[tokio::test]
-async fn a_removed_projects_tiles_and_what_they_show_are_swept() {
+async fn tiles_and_contents_of_a_deleted_project_are_deleted() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;

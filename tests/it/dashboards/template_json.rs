@@ -41,7 +41,7 @@ async fn assert_nothing_made(workspace: &Workspace) {
 }
 
 #[tokio::test]
-async fn a_dashboard_is_made_of_a_template_whole() {
+async fn dashboard_is_created_from_a_complete_template() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let sent = json!({
@@ -94,7 +94,7 @@ async fn a_dashboard_is_made_of_a_template_whole() {
 }
 
 #[tokio::test]
-async fn the_other_members_of_the_body_are_passed_over() {
+async fn other_members_of_the_request_body_are_ignored() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let sent = json!({
@@ -109,7 +109,7 @@ async fn the_other_members_of_the_body_are_passed_over() {
 }
 
 #[tokio::test]
-async fn a_body_without_a_template_is_refused() {
+async fn request_body_without_a_template_is_rejected() {
     let workspace = Workspace::new().await;
     let path = workspace.dashboards("create_from_template_json/");
     for sent in [json!({}), json!({"Template": {}, "name": "x"})] {
@@ -141,7 +141,7 @@ async fn refuses_type(
 }
 
 #[tokio::test]
-async fn what_lacks_a_part_is_refused_in_the_validators_words() {
+async fn missing_template_members_are_rejected_with_the_validators_text() {
     let workspace = Workspace::new().await;
     for (sent, value) in [
         (json!(null), "None"),
@@ -174,7 +174,7 @@ async fn what_lacks_a_part_is_refused_in_the_validators_words() {
 }
 
 #[tokio::test]
-async fn a_part_of_another_type_is_refused_in_the_validators_words() {
+async fn template_members_of_the_wrong_type_are_rejected_with_the_validators_text() {
     let workspace = Workspace::new().await;
     for (name, sent, types, value) in [
         ("template_name", json!(null), "'string'", "None"),
@@ -205,7 +205,7 @@ async fn a_part_of_another_type_is_refused_in_the_validators_words() {
 }
 
 #[tokio::test]
-async fn a_variable_that_is_none_is_refused_in_the_validators_words() {
+async fn invalid_template_variables_are_rejected_with_the_validators_text() {
     let workspace = Workspace::new().await;
     let whole = json!({
         "id": "V", "name": "v", "type": "event", "default": {}, "description": "", "required": true,
@@ -246,7 +246,7 @@ async fn a_variable_that_is_none_is_refused_in_the_validators_words() {
 }
 
 #[tokio::test]
-async fn a_long_value_is_not_told_whole() {
+async fn long_values_are_truncated_in_error_details() {
     let workspace = Workspace::new().await;
     let refused = send(&workspace, template(json!({"tiles": "ä".repeat(300_000)}))).await;
     let told = |characters: usize| format!("'{}...", "ä".repeat(characters));
@@ -262,7 +262,7 @@ async fn a_long_value_is_not_told_whole() {
 }
 
 #[tokio::test]
-async fn every_limit_of_a_template_names_its_place() {
+async fn template_limit_errors_name_the_path() {
     let workspace = Workspace::new().await;
     let tile = |name: &str, value: Value| {
         let mut tile = json!({"type": "INSIGHT"});
@@ -350,7 +350,7 @@ async fn every_limit_of_a_template_names_its_place() {
 }
 
 #[tokio::test]
-async fn a_template_may_reach_every_limit() {
+async fn template_may_reach_every_limit() {
     let workspace = Workspace::new().await;
     let of_size = json!({"k": "a".repeat(32_768 - r#"{"k":""}"#.len())});
     let mut full =
@@ -374,7 +374,7 @@ async fn a_template_may_reach_every_limit() {
 }
 
 #[tokio::test]
-async fn the_path_takes_only_a_post() {
+async fn template_path_accepts_only_post() {
     let workspace = Workspace::new().await;
     let path = workspace.dashboards("create_from_template_json/");
     for method in [Method::GET, Method::PUT, Method::PATCH, Method::DELETE] {
@@ -427,7 +427,7 @@ fn any_template() -> impl Strategy<Value = Value> {
 }
 
 #[test]
-fn any_json_makes_a_dashboard_or_is_refused_and_leaves_nothing() {
+fn any_json_template_creates_a_dashboard_or_is_rejected_without_effect() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let workspace = runtime.block_on(Workspace::new());
     let mut runner =

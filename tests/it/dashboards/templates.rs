@@ -102,7 +102,7 @@ fn insight(sent: &Value, given: Value) -> Value {
 }
 
 #[tokio::test]
-async fn product_analytics_is_made_whole_by_both_its_names() {
+async fn product_analytics_template_is_created_by_both_its_names() {
     for name in ["DEFAULT_APP", "Product analytics"] {
         let workspace = at_the_moment().await;
         let owner = &workspace.owner;
@@ -136,7 +136,7 @@ const SIX: [&str; 6] = [
 ];
 
 #[tokio::test]
-async fn product_analytics_has_the_six_tiles_of_the_facts_in_the_order_of_their_places() {
+async fn product_analytics_has_the_six_documented_tiles_in_order() {
     let workspace = Workspace::new().await;
     let sent = json!({"use_template": "DEFAULT_APP"});
     let made = workspace.owner.post(&workspace.dashboards(""), sent).await.ok();
@@ -178,7 +178,7 @@ async fn product_analytics_has_the_six_tiles_of_the_facts_in_the_order_of_their_
 }
 
 #[tokio::test]
-async fn website_traffic_is_made_whole() {
+async fn website_traffic_template_is_created_completely() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let sent = json!({"use_template": "WEBSITE_TRAFFIC"});
@@ -213,7 +213,7 @@ async fn website_traffic_is_made_whole() {
 }
 
 #[tokio::test]
-async fn a_template_names_the_dashboard_only_where_the_request_does_not() {
+async fn template_name_is_used_only_if_the_request_has_no_name() {
     let workspace = Workspace::new().await;
     for (name, expected) in [
         (json!("Mine"), "Mine"),
@@ -231,7 +231,7 @@ async fn a_template_names_the_dashboard_only_where_the_request_does_not() {
 }
 
 #[tokio::test]
-async fn a_template_replaces_filters_and_description_and_adds_its_tags() {
+async fn template_replaces_filters_and_description_and_adds_its_tags() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     for (template, filters, tags) in [
@@ -269,7 +269,7 @@ async fn a_template_replaces_filters_and_description_and_adds_its_tags() {
 }
 
 #[tokio::test]
-async fn what_is_made_of_a_template_belongs_to_the_dashboard_alone() {
+async fn contents_created_from_a_template_belong_to_one_dashboard() {
     let workspace = Workspace::new().await;
     let sent = json!({"use_template": "DEFAULT_APP"});
     let mut seen = std::collections::BTreeSet::new();
@@ -286,7 +286,7 @@ async fn what_is_made_of_a_template_belongs_to_the_dashboard_alone() {
 }
 
 #[tokio::test]
-async fn an_unknown_template_is_refused_and_nothing_is_made() {
+async fn unknown_template_is_rejected_and_creates_nothing() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let list = workspace.dashboards("");
@@ -318,7 +318,7 @@ async fn an_unknown_template_is_refused_and_nothing_is_made() {
 }
 
 #[tokio::test]
-async fn a_patch_passes_templates_over() {
+async fn patch_ignores_use_template() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;
@@ -346,7 +346,7 @@ async fn rule(workspace: &Workspace, user: Option<UserId>, level: AccessLevel) {
 }
 
 #[tokio::test]
-async fn who_may_not_edit_the_dashboards_of_a_project_makes_none_in_any_way() {
+async fn creating_dashboards_requires_editor_access_in_every_way() {
     let workspace = Workspace::new().await;
     let member = workspace.member("mia", Level::Member).await;
     let admin = workspace.member("ada", Level::Admin).await;

@@ -73,7 +73,7 @@ fn names(list: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_domain_shows_exactly_these_fields() {
+async fn domain_has_exactly_these_fields() {
     let workspace = Workspace::new().await;
     let member = workspace.member("ann", Level::Member).await;
     let list = workspace.organization("domains/");
@@ -111,7 +111,7 @@ async fn a_domain_shows_exactly_these_fields() {
 }
 
 #[tokio::test]
-async fn every_domain_has_a_challenge_of_its_own_that_stays() {
+async fn every_domain_has_its_own_permanent_challenge() {
     let workspace = Workspace::new().await;
     let (one, path) = add(&workspace, "one.example").await;
     let (two, _) = add(&workspace, "two.example").await;
@@ -126,7 +126,7 @@ async fn every_domain_has_a_challenge_of_its_own_that_stays() {
 }
 
 #[tokio::test]
-async fn what_only_a_verified_domain_has_is_ignored_on_create() {
+async fn fields_of_verified_domains_are_ignored_on_create() {
     let workspace = Workspace::new().await;
     let list = workspace.organization("domains/");
     for (number, (jit, sso)) in [
@@ -171,7 +171,7 @@ async fn what_only_a_verified_domain_has_is_ignored_on_create() {
 }
 
 #[tokio::test]
-async fn names_of_domains_and_subdomains_are_taken() {
+async fn domain_and_subdomain_names_are_accepted() {
     let workspace = Workspace::new().await;
     let longest = format!("{}.{}.com", "a".repeat(61), "b".repeat(62));
     assert_eq!(longest.len(), 128);
@@ -192,7 +192,7 @@ async fn names_of_domains_and_subdomains_are_taken() {
 }
 
 #[tokio::test]
-async fn what_is_no_name_of_a_domain_is_refused() {
+async fn invalid_domain_names_are_rejected() {
     let workspace = Workspace::new().await;
     let list = workspace.organization("domains/");
     for name in [
@@ -243,7 +243,7 @@ async fn what_is_no_name_of_a_domain_is_refused() {
 }
 
 #[tokio::test]
-async fn a_name_is_refused_for_type_then_length_then_form() {
+async fn domain_name_is_validated_for_type_then_length_then_format() {
     let workspace = Workspace::new().await;
     let list = workspace.organization("domains/");
     let long = "Ensure this field has no more than 128 characters.";
@@ -278,7 +278,7 @@ async fn a_name_is_refused_for_type_then_length_then_form() {
 }
 
 #[tokio::test]
-async fn a_name_is_taken_once_in_all_organizations() {
+async fn domain_name_is_unique_across_organizations() {
     let workspace = Workspace::new().await;
     let (made, path) = add(&workspace, "corp.example").await;
     let (eve, foreign) = workspace.outsider("eve").await;
@@ -299,7 +299,7 @@ async fn a_name_is_taken_once_in_all_organizations() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_the_name_comes_before_what_is_wrong_with_saml() {
+async fn domain_name_errors_are_reported_before_saml_errors() {
     let workspace = Workspace::new().await;
     let list = workspace.organization("domains/");
     add(&workspace, "corp.example").await;
@@ -320,7 +320,7 @@ async fn what_is_wrong_with_the_name_comes_before_what_is_wrong_with_saml() {
 }
 
 #[tokio::test]
-async fn of_many_who_want_a_name_at_once_one_gets_it() {
+async fn concurrent_requests_for_a_domain_name_create_one() {
     let workspace = Workspace::new().await;
     let mut sites = vec![(workspace.owner.clone(), workspace.organization("domains/"))];
     for name in ["eve", "mallory", "trudy"] {
@@ -346,7 +346,7 @@ async fn of_many_who_want_a_name_at_once_one_gets_it() {
 }
 
 #[tokio::test]
-async fn a_name_is_free_again_when_its_domain_is_deleted() {
+async fn deleted_domain_frees_its_name() {
     let workspace = Workspace::new().await;
     let (made, path) = add(&workspace, "corp.example").await;
     workspace.owner.delete(&path).await.assert_empty(204);
@@ -371,7 +371,7 @@ async fn a_name_is_free_again_when_its_domain_is_deleted() {
 }
 
 #[tokio::test]
-async fn a_name_is_free_again_the_moment_its_organization_is_deleted() {
+async fn deleted_organization_frees_its_domain_names_at_once() {
     let workspace = Workspace::new().await;
     let (eve, foreign) = workspace.outsider("eve").await;
     let theirs: OrganizationId = serde_json::from_value(foreign["id"].clone()).expect("an id");
@@ -414,7 +414,7 @@ async fn a_name_is_free_again_the_moment_its_organization_is_deleted() {
 }
 
 #[tokio::test]
-async fn a_domain_keeps_its_name() {
+async fn domain_name_is_immutable() {
     let workspace = Workspace::new().await;
     add(&workspace, "taken.example").await;
     let (made, path) = add(&workspace, "corp.example").await;
@@ -441,7 +441,7 @@ async fn a_domain_keeps_its_name() {
 }
 
 #[tokio::test]
-async fn an_unverified_domain_settles_nothing_about_signing_on() {
+async fn unverified_domain_cannot_configure_sign_on() {
     let workspace = Workspace::new().await;
     let (made, path) = add(&workspace, "corp.example").await;
     let (jit, sso) = ("jit_provisioning_enabled", "sso_enforcement");
@@ -485,7 +485,7 @@ async fn an_unverified_domain_settles_nothing_about_signing_on() {
 }
 
 #[tokio::test]
-async fn a_verified_domain_settles_how_to_sign_on() {
+async fn verified_domain_configures_sign_on() {
     let workspace = Workspace::new().await;
     let (made, path) = add(&workspace, "corp.example").await;
     prove(&workspace, &made).await;
@@ -521,7 +521,7 @@ async fn a_verified_domain_settles_how_to_sign_on() {
 }
 
 #[tokio::test]
-async fn members_read_and_admins_write() {
+async fn members_read_and_admins_write_domains() {
     let workspace = Workspace::new().await;
     let (made, path) = add(&workspace, "corp.example").await;
     let list = workspace.organization("domains/");
@@ -547,7 +547,7 @@ async fn members_read_and_admins_write() {
 }
 
 #[tokio::test]
-async fn the_domains_of_another_organization_are_out_of_reach() {
+async fn domains_of_other_organizations_are_inaccessible() {
     let workspace = Workspace::new().await;
     let (made, path) = add(&workspace, "corp.example").await;
     let (eve, foreign) = workspace.outsider("eve").await;
@@ -580,7 +580,7 @@ async fn the_domains_of_another_organization_are_out_of_reach() {
 }
 
 #[tokio::test]
-async fn other_methods_are_refused() {
+async fn other_methods_return_405() {
     let workspace = Workspace::new().await;
     let (_, path) = add(&workspace, "corp.example").await;
     for (method, path, allow) in [
@@ -626,7 +626,7 @@ async fn domains_are_listed_by_name_in_pages() {
 }
 
 #[tokio::test]
-async fn every_change_of_a_domain_leaves_one_entry() {
+async fn every_change_of_a_domain_creates_one_log_entry() {
     let workspace = Workspace::new().await;
     let (made, path) = add(&workspace, "corp.example").await;
     let (owner, id) = (&workspace.owner, made["id"].clone());

@@ -85,7 +85,7 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn the_fields_of_saml_may_be_set_at_any_time() {
+async fn saml_fields_can_be_set_at_any_time() {
     let pem = Issued::new().pem;
     let mut scene = Scene::new().await;
     let field = |name: &str, value: Value, has: bool| {
@@ -136,7 +136,7 @@ async fn the_fields_of_saml_may_be_set_at_any_time() {
 }
 
 #[tokio::test]
-async fn the_fields_of_saml_are_checked_on_create_and_on_change() {
+async fn saml_fields_are_validated_on_create_and_update() {
     let scene = Scene::new().await;
     let list = scene.workspace.organization("domains/");
     let long = "Ensure this field has no more than 512 characters.";
@@ -178,7 +178,7 @@ async fn the_fields_of_saml_are_checked_on_create_and_on_change() {
 }
 
 #[tokio::test]
-async fn the_longest_fields_of_saml_are_taken() {
+async fn saml_fields_of_maximum_length_are_accepted() {
     let mut scene = Scene::new().await;
     let entity = "ä".repeat(512);
     scene.changes(json!({ "saml_entity_id": entity }), json!({ "saml_entity_id": entity })).await;
@@ -199,7 +199,7 @@ async fn the_longest_fields_of_saml_are_taken() {
 }
 
 #[tokio::test]
-async fn a_certificate_is_taken_in_every_usual_form_and_kept_as_it_was_sent() {
+async fn certificate_is_accepted_in_every_common_format_and_stored_unchanged() {
     let mut scene = Scene::new().await;
     let (issued, expired) = (Issued::new(), Issued::until(2001));
     let base64 = issued.base64();
@@ -224,7 +224,7 @@ async fn a_certificate_is_taken_in_every_usual_form_and_kept_as_it_was_sent() {
 }
 
 #[tokio::test]
-async fn what_is_not_exactly_one_certificate_is_refused() {
+async fn anything_but_exactly_one_certificate_is_rejected() {
     let scene = Scene::new().await;
     let (issued, other) = (Issued::new(), Issued::new());
     let (pem, base64) = (issued.pem.as_str(), issued.base64());
@@ -280,7 +280,7 @@ async fn what_is_not_exactly_one_certificate_is_refused() {
 }
 
 #[tokio::test]
-async fn a_huge_certificate_is_refused_by_its_length() {
+async fn huge_certificate_is_rejected_for_its_length() {
     let workspace = Workspace::new().await;
     let (_, path) = add(&workspace, "corp.example").await;
     let long = "Ensure this field has no more than 16384 characters.";
@@ -296,7 +296,7 @@ async fn a_huge_certificate_is_refused_by_its_length() {
 }
 
 #[tokio::test]
-async fn saml_is_enforced_only_with_all_that_it_needs() {
+async fn saml_enforcement_requires_all_saml_fields() {
     let pem = Issued::new().pem;
     let whole = json!({
         "saml_entity_id": "urn:idp",
@@ -334,7 +334,7 @@ async fn saml_is_enforced_only_with_all_that_it_needs() {
 }
 
 #[tokio::test]
-async fn what_saml_needs_cannot_be_cleared_while_it_is_enforced() {
+async fn required_saml_fields_cannot_be_cleared_while_saml_is_enforced() {
     let pem = Issued::new().pem;
     let mut scene = Scene::verified().await;
     let whole = json!({
@@ -380,7 +380,7 @@ async fn what_saml_needs_cannot_be_cleared_while_it_is_enforced() {
 }
 
 #[tokio::test]
-async fn the_log_tells_of_a_certificate_without_repeating_a_long_one() {
+async fn log_truncates_long_certificates() {
     let mut scene = Scene::new().await;
     let pem = Issued::new().pem;
     let wide = pem.replace('\n', &" ".repeat(400));

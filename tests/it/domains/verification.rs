@@ -95,7 +95,7 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn the_challenge_in_the_dns_verifies_a_domain_once() {
+async fn dns_challenge_record_verifies_a_domain_once() {
     let scene = Scene::new().await;
     scene.publish();
     scene.verify().await.assert_empty(200);
@@ -121,7 +121,7 @@ async fn the_challenge_in_the_dns_verifies_a_domain_once() {
 }
 
 #[tokio::test]
-async fn what_the_dns_says_decides() {
+async fn only_an_exact_dns_record_verifies_a_domain() {
     let scene = Scene::new().await;
     let right = scene.challenge();
     let (head, tail) = right.split_at(20);
@@ -158,7 +158,7 @@ async fn what_the_dns_says_decides() {
 }
 
 #[tokio::test]
-async fn the_challenge_may_stand_among_others_or_under_another_name() {
+async fn challenge_may_be_one_of_several_records_or_behind_a_cname() {
     for case in 0..4 {
         let scene = Scene::new().await;
         let right = scene.challenge();
@@ -176,7 +176,7 @@ async fn the_challenge_may_stand_among_others_or_under_another_name() {
 }
 
 #[tokio::test]
-async fn an_answer_too_long_for_udp_is_asked_for_over_tcp() {
+async fn truncated_udp_response_is_retried_over_tcp() {
     let scene = Scene::new().await;
     let mut records: Vec<_> = (0..40).map(|number| vec![format!("{number:0>200}")]).collect();
     records.push(vec![scene.challenge()]);
@@ -188,7 +188,7 @@ async fn an_answer_too_long_for_udp_is_asked_for_over_tcp() {
 }
 
 #[tokio::test]
-async fn a_server_that_fails_or_refuses_is_trouble_and_changes_nothing() {
+async fn failing_or_refusing_name_server_returns_503_and_changes_nothing() {
     let scene = Scene::new().await;
     for reply in [Reply::ServFail, Reply::Refused] {
         scene.dns.set(NAME, reply);
@@ -202,7 +202,7 @@ async fn a_server_that_fails_or_refuses_is_trouble_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_is_trouble_when_the_time_is_up() {
+async fn silent_name_server_returns_503_after_the_timeout() {
     let dns = Dns::start().await;
     let mut config = dns.config();
     config.dns_timeout = Duration::from_millis(150);
@@ -215,7 +215,7 @@ async fn a_server_that_does_not_answer_is_trouble_when_the_time_is_up() {
 }
 
 #[tokio::test]
-async fn where_nobody_listens_the_time_is_up_too() {
+async fn unreachable_name_server_returns_503_after_the_timeout() {
     let dns = Dns::start().await;
     let mut config = dns.config();
     config.dns_timeout = Duration::from_millis(150);
@@ -226,7 +226,7 @@ async fn where_nobody_listens_the_time_is_up_too() {
 }
 
 #[tokio::test]
-async fn of_several_servers_one_that_answers_is_enough() {
+async fn one_working_name_server_is_sufficient() {
     for broken in [Reply::ServFail, Reply::Refused, Reply::Silence] {
         let (dns, beside) = (Dns::start().await, Dns::start().await);
         beside.set(NAME, broken);
@@ -241,7 +241,7 @@ async fn of_several_servers_one_that_answers_is_enough() {
 }
 
 #[tokio::test]
-async fn the_prefix_of_the_name_can_be_set() {
+async fn challenge_name_prefix_is_configurable() {
     let dns = Dns::start().await;
     let mut config = dns.config();
     config.dns_challenge_prefix = "_steward".to_owned();
@@ -255,7 +255,7 @@ async fn the_prefix_of_the_name_can_be_set() {
 }
 
 #[tokio::test]
-async fn a_name_too_long_for_the_dns_is_found_nowhere() {
+async fn too_long_challenge_name_is_not_looked_up() {
     let scene = Scene::new().await;
     let label = "a".repeat(64);
     let (long, path) = add(&scene.workspace, &format!("{label}.example")).await;
@@ -266,7 +266,7 @@ async fn a_name_too_long_for_the_dns_is_found_nowhere() {
 }
 
 #[tokio::test]
-async fn the_body_has_to_be_an_object_and_is_not_looked_at() {
+async fn verify_request_body_must_be_an_object_and_is_ignored() {
     let scene = Scene::new().await;
     let (owner, path) = (&scene.workspace.owner, scene.verify_path());
     for ignored in [
@@ -294,7 +294,7 @@ async fn the_body_has_to_be_an_object_and_is_not_looked_at() {
 }
 
 #[tokio::test]
-async fn only_admins_of_the_organization_verify() {
+async fn only_organization_admins_verify_domains() {
     let scene = Scene::new().await;
     scene.publish();
     let member = scene.workspace.member("ann", Level::Member).await;
@@ -322,7 +322,7 @@ async fn only_admins_of_the_organization_verify() {
 }
 
 #[tokio::test]
-async fn nobody_else_waits_while_the_dns_is_asked() {
+async fn other_requests_do_not_wait_for_a_dns_lookup() {
     let scene = Scene::new().await;
     scene.publish();
     scene.dns.hold();
@@ -345,7 +345,7 @@ async fn nobody_else_waits_while_the_dns_is_asked() {
 }
 
 #[tokio::test]
-async fn two_verifications_at_once_are_one() {
+async fn concurrent_verifications_take_effect_once() {
     let scene = Scene::new().await;
     scene.publish();
     scene.dns.hold();
@@ -360,7 +360,7 @@ async fn two_verifications_at_once_are_one() {
 }
 
 #[tokio::test]
-async fn a_domain_verified_meanwhile_stays_as_it_is() {
+async fn domain_verified_during_the_lookup_keeps_its_first_verification() {
     let scene = Scene::new().await;
     scene.publish();
     scene.dns.hold();
@@ -378,7 +378,7 @@ async fn a_domain_verified_meanwhile_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_domain_deleted_meanwhile_is_missed() {
+async fn domain_deleted_during_the_lookup_returns_404() {
     let scene = Scene::new().await;
     scene.publish();
     scene.dns.hold();
@@ -395,7 +395,7 @@ async fn a_domain_deleted_meanwhile_is_missed() {
 }
 
 #[tokio::test]
-async fn an_organization_deleted_meanwhile_is_missed() {
+async fn organization_deleted_during_the_lookup_returns_404() {
     let scene = Scene::new().await;
     scene.publish();
     scene.dns.hold();
@@ -407,7 +407,7 @@ async fn an_organization_deleted_meanwhile_is_missed() {
 }
 
 #[tokio::test]
-async fn a_right_lost_meanwhile_refuses() {
+async fn level_lowered_during_the_lookup_rejects_the_verification() {
     let scene = Scene::new().await;
     scene.publish();
     scene.dns.hold();

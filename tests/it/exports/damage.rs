@@ -39,7 +39,7 @@ fn changed(lines: &[Vec<u8>], at: usize, from: &str, to: &str) -> Vec<Vec<u8>> {
 }
 
 #[tokio::test]
-async fn a_file_that_was_cut_off_reordered_or_repeated_is_refused() {
+async fn truncated_reordered_or_repeated_export_is_rejected() {
     let lines = small(true).await;
     assert!(import(&sealed(&lines), &tempfile::tempdir().unwrap().path().join("x")).is_ok());
     for at in 0..lines.len() {
@@ -71,7 +71,7 @@ async fn a_file_that_was_cut_off_reordered_or_repeated_is_refused() {
 }
 
 #[tokio::test]
-async fn no_flipped_bit_goes_unnoticed() {
+async fn every_flipped_bit_in_an_export_is_detected() {
     let all = Everything::new().await;
     let bytes = export(all.workspace.app.store(), true).await;
     let step = bytes.len() / 150;
@@ -83,7 +83,7 @@ async fn no_flipped_bit_goes_unnoticed() {
 }
 
 #[tokio::test]
-async fn a_refusal_names_the_line_and_the_field() {
+async fn import_errors_name_the_line_and_the_field() {
     let lines = small(true).await;
     for (table, from, to, said) in [
         ("users", "\"is_active\":true", "\"is_active\":7", "meta.is_active is not valid here"),
@@ -134,7 +134,7 @@ async fn a_refusal_names_the_line_and_the_field() {
 }
 
 #[tokio::test]
-async fn what_does_not_hold_together_is_refused_though_each_line_is_right() {
+async fn inconsistent_records_are_rejected_even_if_each_line_is_valid() {
     let lines = small(true).await;
     for table in ["organizations", "users", "project_settings", "projects"] {
         let mut without = lines.clone();
@@ -155,7 +155,7 @@ async fn what_does_not_hold_together_is_refused_though_each_line_is_right() {
 }
 
 #[tokio::test]
-async fn the_first_line_is_believed_in_nothing() {
+async fn every_member_of_the_export_header_is_verified() {
     let lines = small(true).await;
     for (from, to, said) in [
         ("\"steward_export\":1", "\"steward_export\":2", "it has line format 2"),
@@ -193,7 +193,7 @@ async fn the_first_line_is_believed_in_nothing() {
 }
 
 #[test]
-fn an_endless_line_ends_the_import_and_not_the_memory() {
+fn endless_line_fails_the_import_without_using_all_memory() {
     let folder = tempfile::tempdir().expect("a folder");
     let endless = BufReader::new(io::repeat(b'x'));
     let data = folder.path().join("steward.redb");
@@ -220,7 +220,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn whatever_stands_in_a_file_nothing_panics_and_nothing_is_left(
+    fn importing_arbitrary_input_fails_without_leftover_files(
         begins in any::<bool>(),
         lines in proptest::collection::vec(prop_oneof![
             ".{0,80}",

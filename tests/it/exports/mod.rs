@@ -267,7 +267,7 @@ fn of_records() -> BTreeSet<String> {
 }
 
 #[test]
-fn every_table_is_of_a_kind_of_record_or_known_to_be_none() {
+fn every_table_belongs_to_a_record_type_or_is_a_known_exception() {
     let mut known = vec![Table::Meta, Table::Sequences, Table::Counts];
     for record_type in record_registry().record_types {
         let tables: BTreeSet<Table> = record_type.tables().into_iter().collect();
@@ -283,7 +283,7 @@ fn every_table_is_of_a_kind_of_record_or_known_to_be_none() {
 }
 
 #[tokio::test]
-async fn a_round_trip_of_every_kind_of_record_is_byte_equal() {
+async fn export_and_import_round_trip_of_every_record_type_is_byte_equal() {
     let all = Everything::new().await;
     let folder = tempfile::tempdir().expect("a folder");
     let copy = folder.path().join("copy.redb");
@@ -335,7 +335,7 @@ async fn import_accepts_any_order_of_members_and_any_spacing() {
 }
 
 #[tokio::test]
-async fn an_export_is_lines_of_json_in_one_order_with_a_first_line_that_tells_of_them() {
+async fn export_has_json_lines_in_a_fixed_order_and_a_header_that_describes_them() {
     let all = Everything::new().await;
     let folder = tempfile::tempdir().expect("a folder");
     let copy = folder.path().join("copy.redb");
@@ -368,7 +368,7 @@ async fn an_export_is_lines_of_json_in_one_order_with_a_first_line_that_tells_of
 }
 
 #[tokio::test]
-async fn no_secret_is_in_an_export_without_secrets() {
+async fn export_without_secrets_contains_no_secret() {
     let all = Everything::new().await;
     let store = all.workspace.app.store();
     let (whole, open) = (export(store, true).await, export(store, false).await);
@@ -439,7 +439,7 @@ async fn answers(caller: &TestClient, all: &Everything) -> Vec<(String, u16, Vec
 }
 
 #[tokio::test]
-async fn the_api_answers_the_same_to_the_same_keys_after_a_round_trip() {
+async fn api_responses_are_equal_after_a_round_trip() {
     let all = Everything::new().await;
     let before = answers(&all.workspace.owner, &all).await;
     assert!(before.iter().filter(|(_, status, ..)| *status == 200).count() > 20);
@@ -461,7 +461,7 @@ async fn the_api_answers_the_same_to_the_same_keys_after_a_round_trip() {
 }
 
 #[tokio::test]
-async fn without_secrets_nothing_old_opens_anything_and_all_else_is_there() {
+async fn after_an_import_without_secrets_old_keys_fail_and_other_data_is_present() {
     let all = Everything::new().await;
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("steward.redb");
@@ -510,7 +510,7 @@ async fn without_secrets_nothing_old_opens_anything_and_all_else_is_there() {
 
 /// A backup and an export of one snapshot are equal, also while writers change the file.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_export_of_a_restored_backup_is_that_of_the_moment_it_was_made_in() {
+async fn export_of_a_restored_backup_equals_the_export_at_backup_time() {
     let all = Everything::new().await;
     let store = all.workspace.app.store().clone();
     let over = Arc::new(AtomicBool::new(false));

@@ -24,7 +24,7 @@ fn header<'a>(answer: &'a TestResponse, name: &str) -> Option<&'a str> {
 }
 
 #[tokio::test]
-async fn every_answer_guards_itself() {
+async fn every_response_has_security_headers() {
     let workspace = Workspace::new().await;
     let nobody = workspace.anonymous();
     for (caller, path, kept) in [
@@ -47,7 +47,7 @@ async fn every_answer_guards_itself() {
 }
 
 #[tokio::test]
-async fn an_answer_to_a_change_is_not_kept_though_it_has_a_tag() {
+async fn responses_to_writes_have_no_store_despite_an_etag() {
     let workspace = Workspace::new().await;
     let (owner, keys) = (&workspace.owner, "/api/personal_api_keys/");
     let made = owner.post(keys, json!({"label": "x", "scopes": ["user:read"]})).await;
@@ -71,7 +71,7 @@ async fn an_answer_to_a_change_is_not_kept_though_it_has_a_tag() {
 }
 
 #[tokio::test]
-async fn who_is_reached_by_https_says_so() {
+async fn https_public_url_adds_strict_transport_security() {
     let mut config = Config::default();
     config.public_url = Some("https://admin.example.org".to_owned());
     let workspace = Workspace::with(config).await;
@@ -80,7 +80,7 @@ async fn who_is_reached_by_https_says_so() {
 }
 
 #[tokio::test]
-async fn pages_of_a_named_origin_may_call_and_read() {
+async fn configured_cors_origins_may_call_and_read() {
     let workspace = with(&["https://app.example.org", "http://localhost:3000"]).await;
     for origin in ["https://app.example.org", "http://localhost:3000"] {
         let asked = [
@@ -114,7 +114,7 @@ async fn pages_of_a_named_origin_may_call_and_read() {
 }
 
 #[tokio::test]
-async fn pages_of_other_origins_may_not() {
+async fn other_origins_get_no_cors_headers() {
     let asked = [("origin", "https://evil.example"), ("access-control-request-method", "GET")];
     let named = with(&["https://app.example.org"]).await;
     let answer = named.owner.fetch(Method::OPTIONS, ME, &asked, "").await;
@@ -135,7 +135,7 @@ async fn pages_of_other_origins_may_not() {
 
 /// A page of another origin can read a 429, which precedes the search for the route and the check of the key.
 #[tokio::test]
-async fn pages_read_refusals_of_whoever_asks_too_often() {
+async fn rate_limit_responses_have_cors_headers() {
     let origin = ("origin", "https://app.example.org");
     let mut config = Config::default();
     config.cors_origins = vec![origin.1.to_owned()];
@@ -156,7 +156,7 @@ async fn pages_read_refusals_of_whoever_asks_too_often() {
 
 /// An OPTIONS request is a preflight only with the headers of one.
 #[tokio::test]
-async fn who_is_no_page_is_told_what_a_path_allows() {
+async fn options_without_preflight_headers_returns_allow() {
     let workspace = with(&["https://app.example.org"]).await;
     for (path, status, allow) in
         [(ME, 204, Some("GET, PATCH, HEAD, OPTIONS")), ("/api/nope/", 404, None)]
@@ -174,7 +174,7 @@ fn unpacked(answer: &TestResponse) -> Value {
 }
 
 #[tokio::test]
-async fn long_answers_to_far_clients_are_compressed_and_have_a_tag_of_their_own() {
+async fn large_responses_to_remote_clients_are_compressed_with_their_own_etag() {
     let workspace = with(&[]).await;
     let owner = &workspace.owner;
     let (list, one) = (workspace.dashboards(""), workspace.dashboards("1/"));
@@ -209,7 +209,7 @@ async fn long_answers_to_far_clients_are_compressed_and_have_a_tag_of_their_own(
 }
 
 #[tokio::test]
-async fn short_answers_near_clients_and_who_takes_no_gzip_get_them_plain() {
+async fn small_local_and_non_gzip_responses_are_not_compressed() {
     let workspace = with(&[]).await;
     let owner = &workspace.owner;
     let list = workspace.dashboards("");

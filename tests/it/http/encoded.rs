@@ -7,7 +7,7 @@ use steward::testing::router::routes;
 use crate::support::Workspace;
 
 #[tokio::test]
-async fn each_fixed_part_with_an_at_is_known_encoded_too() {
+async fn percent_encoded_at_sign_in_fixed_path_segments_is_accepted() {
     let workspace = Workspace::new().await;
     let routes = routes();
     let fixed: Vec<_> = routes.specs().iter().filter(|row| row.path.contains('@')).collect();
@@ -29,7 +29,7 @@ async fn each_fixed_part_with_an_at_is_known_encoded_too() {
 }
 
 #[tokio::test]
-async fn each_parameter_that_may_begin_with_an_at_is_known_encoded_too() {
+async fn percent_encoded_at_sign_in_path_parameters_is_accepted() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     for path in [

@@ -39,7 +39,7 @@ async fn post(caller: &TestClient, path: &str, body: impl Into<axum::body::Body>
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_json_is_a_parse_error_and_makes_nothing() {
+async fn invalid_json_body_is_a_parse_error_and_creates_nothing() {
     let workspace = Workspace::new().await;
     let list = workspace.dashboards("");
     let deep = "[".repeat(200_000);
@@ -63,7 +63,7 @@ async fn a_body_that_is_no_json_is_a_parse_error_and_makes_nothing() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_object_is_refused_by_its_type() {
+async fn request_body_that_is_not_an_object_is_rejected_with_its_type() {
     let workspace = Workspace::new().await;
     let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
     for (body, name) in [
@@ -87,7 +87,7 @@ async fn a_body_that_is_no_object_is_refused_by_its_type() {
 }
 
 #[tokio::test]
-async fn an_empty_body_counts_as_an_empty_object() {
+async fn empty_request_body_is_read_as_an_empty_object() {
     let workspace = Workspace::new().await;
     let list = workspace.dashboards("");
     for headers in [&[][..], &JSON] {
@@ -97,7 +97,7 @@ async fn an_empty_body_counts_as_an_empty_object() {
 }
 
 #[tokio::test]
-async fn any_charset_is_json_and_any_other_type_is_refused() {
+async fn json_with_any_charset_is_accepted_and_other_content_types_are_rejected() {
     let workspace = Workspace::new().await;
     let list = workspace.dashboards("");
     for (kind, name) in [
@@ -131,7 +131,7 @@ async fn any_charset_is_json_and_any_other_type_is_refused() {
 }
 
 #[tokio::test]
-async fn a_body_of_one_mebibyte_is_taken_and_one_byte_more_is_not() {
+async fn request_body_of_one_mebibyte_is_accepted_and_a_larger_one_rejected() {
     let workspace = Workspace::new().await;
     let list = workspace.dashboards("");
     let body = |size: usize| format!("{{\"x\":\"{}\"}}", "a".repeat(size - r#"{"x":""}"#.len()));
@@ -144,7 +144,7 @@ async fn a_body_of_one_mebibyte_is_taken_and_one_byte_more_is_not() {
 }
 
 #[tokio::test]
-async fn a_route_that_is_not_there_is_missed_with_and_without_a_key() {
+async fn unknown_route_returns_404_with_and_without_a_key() {
     let workspace = Workspace::new().await;
     for path in [
         "/",
@@ -168,7 +168,7 @@ async fn a_route_that_is_not_there_is_missed_with_and_without_a_key() {
 }
 
 #[tokio::test]
-async fn every_path_answers_options_without_a_key_and_other_methods_with_allow() {
+async fn every_path_allows_options_without_a_key_and_405_has_allow() {
     let workspace = Workspace::new().await;
     let routes = routes();
     let mut paths: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -206,7 +206,7 @@ async fn every_path_answers_options_without_a_key_and_other_methods_with_allow()
 }
 
 #[tokio::test]
-async fn head_answers_like_get_without_the_body() {
+async fn head_responds_like_get_without_a_body() {
     let workspace = Workspace::new().await;
     let (_, one) = make(&workspace, &workspace.owner, json!({"name": "A"})).await;
     for path in [workspace.dashboards(""), one, workspace.dashboards("999/")] {
@@ -220,7 +220,7 @@ async fn head_answers_like_get_without_the_body() {
 }
 
 #[tokio::test]
-async fn both_spellings_of_a_path_answer_the_same() {
+async fn paths_with_and_without_trailing_slash_respond_equally() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (_, one) = make(&workspace, owner, json!({"name": "A"})).await;
@@ -236,7 +236,7 @@ async fn both_spellings_of_a_path_answer_the_same() {
 }
 
 #[tokio::test]
-async fn an_id_of_nothing_is_missed_whatever_its_form() {
+async fn unknown_ids_of_any_form_return_404() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (outsider, other) = workspace.outsider("eve").await;
@@ -283,7 +283,7 @@ async fn an_id_of_nothing_is_missed_whatever_its_form() {
 }
 
 #[tokio::test]
-async fn ids_that_are_no_utf8_are_missed_like_any_other() {
+async fn ids_that_are_not_utf8_return_404() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     owner.get("/api/projects/%FF/dashboards/").await.assert_not_found("Project not found.");
@@ -298,7 +298,7 @@ async fn ids_that_are_no_utf8_are_missed_like_any_other() {
 }
 
 #[tokio::test]
-async fn current_stands_for_the_callers_organization_and_project() {
+async fn current_refers_to_the_callers_organization_and_project() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (_, one) = make(&workspace, owner, json!({"name": "A"})).await;
@@ -313,7 +313,7 @@ async fn current_stands_for_the_callers_organization_and_project() {
 }
 
 #[tokio::test]
-async fn a_request_id_is_taken_where_it_is_one_and_made_otherwise() {
+async fn valid_request_id_is_used_and_otherwise_generated() {
     let workspace = Workspace::new().await;
     let longest = "a".repeat(128);
     for sent in ["x", "a.B_9-", longest.as_str()] {
@@ -340,7 +340,7 @@ async fn a_request_id_is_taken_where_it_is_one_and_made_otherwise() {
 /// Some features of `serde_json` give a member of this name a meaning of its own, and parse its value as JSON text
 /// again. A few kilobytes could then nest deeply enough to overflow the stack.
 #[tokio::test]
-async fn a_member_with_a_name_of_the_parsers_own_is_an_ordinary_member() {
+async fn member_with_a_serde_json_internal_name_is_an_ordinary_member() {
     let workspace = Workspace::new().await;
     let mut text = "1".to_owned();
     for _ in 0..12 {
@@ -357,7 +357,7 @@ async fn a_member_with_a_name_of_the_parsers_own_is_an_ordinary_member() {
 }
 
 #[tokio::test]
-async fn a_public_path_refuses_other_methods_without_asking_for_a_key() {
+async fn public_path_rejects_other_methods_without_requiring_a_key() {
     let workspace = Workspace::new().await;
     let answer = workspace.anonymous().post("/_livez", json!({})).await;
     let detail = "Method \"POST\" not allowed.";

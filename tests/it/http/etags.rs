@@ -80,7 +80,7 @@ async fn objects(workspace: &Workspace) -> Vec<(String, Value)> {
 }
 
 #[tokio::test]
-async fn what_the_reader_has_is_answered_with_304() {
+async fn matching_if_none_match_returns_304() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     for (path, change) in objects(&workspace).await {
@@ -103,7 +103,7 @@ async fn what_the_reader_has_is_answered_with_304() {
 }
 
 #[tokio::test]
-async fn a_change_by_who_knows_an_older_version_is_refused_and_changes_nothing() {
+async fn stale_if_match_is_rejected_and_changes_nothing() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     for (path, change) in objects(&workspace).await {
@@ -130,7 +130,7 @@ async fn a_change_by_who_knows_an_older_version_is_refused_and_changes_nothing()
 }
 
 #[tokio::test]
-async fn what_was_made_is_removed_only_at_the_version_that_is_known() {
+async fn delete_with_if_match_requires_the_current_version() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     workspace.member("ann", Level::Member).await;
@@ -190,7 +190,7 @@ async fn what_was_made_is_removed_only_at_the_version_that_is_known() {
 }
 
 #[tokio::test]
-async fn that_a_key_was_used_is_news_to_a_reader_and_no_change_to_a_writer() {
+async fn recorded_key_use_changes_the_etag_but_does_not_fail_if_match() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let key = owner.post(KEYS, json!({ "label": "x", "scopes": ["user:read"] })).await.ok();
@@ -214,7 +214,7 @@ async fn that_a_key_was_used_is_news_to_a_reader_and_no_change_to_a_writer() {
 
 /// A tag of a deleted record must not match a record that is created later under the same key.
 #[tokio::test]
-async fn a_tag_of_what_was_removed_names_nothing_that_comes_in_its_place() {
+async fn etag_of_a_deleted_record_does_not_match_its_replacement() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     workspace.member("ann", Level::Member).await;
@@ -256,7 +256,7 @@ async fn a_tag_of_what_was_removed_names_nothing_that_comes_in_its_place() {
 }
 
 #[tokio::test]
-async fn a_tile_is_moved_only_from_the_version_that_is_known() {
+async fn move_tile_with_if_match_requires_the_current_version() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (from, to) = (workspace.dashboards("1/"), workspace.dashboards("2/"));
@@ -274,7 +274,7 @@ async fn a_tile_is_moved_only_from_the_version_that_is_known() {
 }
 
 #[tokio::test]
-async fn what_else_refuses_a_change_goes_first() {
+async fn other_errors_take_precedence_over_if_match() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let stale = "\"99-0\"";
@@ -297,7 +297,7 @@ async fn what_else_refuses_a_change_goes_first() {
 }
 
 #[tokio::test]
-async fn one_version_has_a_tag_for_each_reader_and_any_of_them_names_it() {
+async fn etags_differ_per_reader_and_each_names_the_version() {
     let workspace = Workspace::new().await;
     let ann = workspace.member("ann", Level::Member).await;
     let one = workspace.dashboards("1/");
@@ -311,7 +311,7 @@ async fn one_version_has_a_tag_for_each_reader_and_any_of_them_names_it() {
 }
 
 #[tokio::test]
-async fn of_many_who_change_the_same_version_one_does() {
+async fn concurrent_updates_of_one_version_succeed_once() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     owner.post(&workspace.dashboards(""), json!({})).await.ok();
@@ -331,7 +331,7 @@ async fn of_many_who_change_the_same_version_one_does() {
 }
 
 #[tokio::test]
-async fn lists_and_what_is_public_have_no_tag() {
+async fn lists_and_public_responses_have_no_etag() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let lists = [workspace.dashboards(""), workspace.organization("members/"), KEYS.to_owned()];

@@ -16,7 +16,7 @@ use entries::{Bench, ENTRIES};
 const INPUTS: u32 = 250;
 
 #[test]
-fn no_bytes_make_an_answer_that_none_may_be() {
+fn arbitrary_bytes_never_produce_an_invalid_response() {
     let cases = std::env::var("FUZZ").ok().and_then(|text| text.parse().ok()).unwrap_or(INPUTS);
     let bench = Bench::new();
     for (name, entry) in ENTRIES {

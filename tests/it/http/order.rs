@@ -14,7 +14,7 @@ const EOF: &str = "EOF while parsing an object at line 1 column 1";
 const NOWHERE: &str = "/api/projects/999999/dashboards/1/";
 
 #[tokio::test]
-async fn credentials_come_before_everything() {
+async fn credentials_are_checked_first() {
     let workspace = Workspace::new().await;
     let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
     let anonymous = workspace.anonymous();
@@ -26,7 +26,7 @@ async fn credentials_come_before_everything() {
 }
 
 #[tokio::test]
-async fn the_project_and_the_organization_come_before_the_keys_restrictions_and_scopes() {
+async fn project_and_organization_are_checked_before_key_limits_and_scopes() {
     let workspace = Workspace::new().await;
     let two = workspace.owner.post(&workspace.organization("projects/"), json!({})).await.ok();
     let limits = json!({"projects": [two["id"]]});
@@ -40,7 +40,7 @@ async fn the_project_and_the_organization_come_before_the_keys_restrictions_and_
 }
 
 #[tokio::test]
-async fn the_keys_restrictions_come_before_scope_membership_method_and_body() {
+async fn key_limits_are_checked_before_scope_membership_method_and_body() {
     let workspace = Workspace::new().await;
     let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
     let two = workspace.owner.post(&workspace.organization("projects/"), json!({})).await.ok();
@@ -59,7 +59,7 @@ async fn the_keys_restrictions_come_before_scope_membership_method_and_body() {
 }
 
 #[tokio::test]
-async fn the_scope_comes_before_membership_level_body_object_and_the_refused_delete() {
+async fn scope_is_checked_before_membership_level_body_object_and_the_405_of_delete() {
     let workspace = Workspace::new().await;
     let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
     workspace.outsider("eve").await;
@@ -76,7 +76,7 @@ async fn the_scope_comes_before_membership_level_body_object_and_the_refused_del
 }
 
 #[tokio::test]
-async fn membership_comes_before_level_method_body_and_object() {
+async fn membership_is_checked_before_level_method_body_and_object() {
     let workspace = Workspace::new().await;
     let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
     let (outsider, _) = workspace.outsider("eve").await;
@@ -89,7 +89,7 @@ async fn membership_comes_before_level_method_body_and_object() {
 }
 
 #[tokio::test]
-async fn the_level_comes_before_the_body_and_the_method_before_body_and_object() {
+async fn level_is_checked_before_the_body_and_method_before_body_and_object() {
     let workspace = Workspace::new().await;
     let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
     let member = workspace.member("max", Level::Member).await;
@@ -103,7 +103,7 @@ async fn the_level_comes_before_the_body_and_the_method_before_body_and_object()
 }
 
 #[tokio::test]
-async fn the_body_comes_before_the_object_and_the_object_before_its_rights_and_fields() {
+async fn body_is_checked_before_the_object_and_the_object_before_rights_and_fields() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (_, one) = make(&workspace, owner, json!({"restriction_level": 37})).await;
@@ -127,7 +127,7 @@ async fn the_body_comes_before_the_object_and_the_object_before_its_rights_and_f
 }
 
 #[tokio::test]
-async fn a_member_named_in_no_form_is_missed_after_the_body_is_read() {
+async fn invalid_member_id_returns_404_after_the_body_is_read() {
     let workspace = Workspace::new().await;
     let members = workspace.organization("members/nobody/");
     let broken = workspace.owner.fetch(Method::PATCH, &members, &JSON, MALFORMED).await;

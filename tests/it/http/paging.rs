@@ -30,7 +30,7 @@ fn ids(page: &Value) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn limits_and_offsets_of_odd_forms_fall_back() {
+async fn invalid_page_limits_and_offsets_fall_back() {
     let workspace = with_dashboards(Config::default(), 12).await;
     let list = workspace.dashboards("");
     let all = ids(&workspace.owner.get(&list).await.ok());
@@ -84,7 +84,7 @@ async fn limits_and_offsets_of_odd_forms_fall_back() {
 }
 
 #[tokio::test]
-async fn a_page_holds_a_hundred_where_nothing_is_said_and_never_more_than_a_thousand() {
+async fn page_has_one_hundred_items_by_default_and_at_most_one_thousand() {
     let workspace = with_dashboards(Config::default(), 1001).await;
     let list = workspace.dashboards("");
     for (query, shown) in [
@@ -102,7 +102,7 @@ async fn a_page_holds_a_hundred_where_nothing_is_said_and_never_more_than_a_thou
 }
 
 #[tokio::test]
-async fn next_and_previous_are_absolute_and_carry_limit_and_offset() {
+async fn next_and_previous_are_absolute_urls_with_limit_and_offset() {
     let workspace = with_dashboards(Config::default(), 5).await;
     let list = workspace.dashboards("");
     let url = format!("http://admin.example:8000{list}");
@@ -131,7 +131,7 @@ async fn next_and_previous_are_absolute_and_carry_limit_and_offset() {
 }
 
 #[tokio::test]
-async fn links_keep_the_other_parameters_sorted_by_name_and_the_paths_form() {
+async fn page_links_keep_the_other_parameters_and_the_form_of_the_path() {
     let workspace = with_dashboards(Config::default(), 5).await;
     let bare = workspace.dashboards("").trim_end_matches('/').to_owned();
     let asked = format!("{bare}?seek=a+b&limit=2&b=%C3%A9&offset=2&a=1&a=0&empty=");
@@ -143,7 +143,7 @@ async fn links_keep_the_other_parameters_sorted_by_name_and_the_paths_form() {
 }
 
 #[tokio::test]
-async fn links_begin_with_the_public_url_where_one_is_set() {
+async fn page_links_begin_with_the_configured_public_url() {
     let mut config = Config::default();
     config.public_url = Some("https://public.example".to_owned());
     let workspace = with_dashboards(config, 2).await;
@@ -154,7 +154,7 @@ async fn links_begin_with_the_public_url_where_one_is_set() {
 }
 
 #[tokio::test]
-async fn links_believe_a_trusted_proxy_and_nobody_else() {
+async fn page_links_use_forwarded_headers_only_of_a_trusted_proxy() {
     let mut trusting = Config::default();
     trusting.trusted_proxies = vec!["127.0.0.0/8".parse().expect("a network")];
     for (config, base) in
@@ -175,7 +175,7 @@ async fn links_believe_a_trusted_proxy_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_request_without_a_usable_host_gets_links_to_localhost() {
+async fn request_without_a_valid_host_gets_links_to_localhost() {
     let workspace = with_dashboards(Config::default(), 2).await;
     let list = workspace.dashboards("");
     let path = format!("{list}?limit=1");
@@ -186,7 +186,7 @@ async fn a_request_without_a_usable_host_gets_links_to_localhost() {
 }
 
 #[tokio::test]
-async fn a_list_beyond_its_end_is_empty_and_still_counts() {
+async fn page_beyond_the_end_is_empty_and_has_the_count() {
     let workspace = with_dashboards(Config::default(), 3).await;
     let list = workspace.dashboards("");
     let host = [(HOST.as_str(), "h.example")];
@@ -197,7 +197,7 @@ async fn a_list_beyond_its_end_is_empty_and_still_counts() {
 }
 
 #[test]
-fn walking_all_pages_shows_every_dashboard_once_in_order() {
+fn pages_contain_every_dashboard_once_in_order() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let workspace = runtime.block_on(with_dashboards(Config::default(), 60));
     let list = workspace.dashboards("");
@@ -222,7 +222,7 @@ fn walking_all_pages_shows_every_dashboard_once_in_order() {
 }
 
 #[test]
-fn walking_back_from_the_end_reaches_the_beginning() {
+fn previous_links_lead_back_to_the_first_page() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let workspace = runtime.block_on(with_dashboards(Config::default(), 10));
     let list = workspace.dashboards("");

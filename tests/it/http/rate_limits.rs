@@ -48,7 +48,7 @@ async fn from(caller: &TestClient, address: &str, path: &str) -> TestResponse {
 }
 
 #[tokio::test]
-async fn a_key_has_its_quota_at_once_and_gets_it_back_evenly() {
+async fn key_quota_is_available_at_once_and_replenished_evenly() {
     let (workspace, clock) = limited(&["3/m"], &[]).await;
     let owner = &workspace.owner;
     for (left, reset) in [(2, 20), (1, 40), (0, 60)] {
@@ -68,7 +68,7 @@ async fn a_key_has_its_quota_at_once_and_gets_it_back_evenly() {
 }
 
 #[tokio::test]
-async fn quotas_of_a_list_hold_at_once() {
+async fn all_configured_quotas_apply_together() {
     let (workspace, clock) = limited(&["2/m", "3/h"], &[]).await;
     let owner = &workspace.owner;
     assert_eq!(standing(&owner.get(ME).await), Some([2, 1, 30]));
@@ -80,7 +80,7 @@ async fn quotas_of_a_list_hold_at_once() {
 }
 
 #[tokio::test]
-async fn no_way_of_writing_a_request_is_another_key() {
+async fn request_variations_do_not_avoid_the_rate_limit_of_a_key() {
     let (workspace, _) = limited(&["1/h"], &[]).await;
     let owner = &workspace.owner;
     let key = owner.key.clone().expect("a key");
@@ -105,7 +105,7 @@ async fn no_way_of_writing_a_request_is_another_key() {
 }
 
 #[tokio::test]
-async fn the_limit_stands_behind_the_key_and_before_rights_method_and_body() {
+async fn rate_limit_is_checked_after_the_key_and_before_rights_method_and_body() {
     let (workspace, _) = limited(&["3/h"], &[]).await;
     let narrow = workspace.key(OWNER, &["dashboard:read"]).await;
     let member = workspace.member("ann", Level::Member).await;
@@ -129,7 +129,7 @@ async fn the_limit_stands_behind_the_key_and_before_rights_method_and_body() {
 }
 
 #[tokio::test]
-async fn what_is_refused_after_it_was_counted_tells_of_the_limit() {
+async fn errors_of_counted_requests_have_rate_limit_headers() {
     let (workspace, _) = limited(&["9/h"], &[]).await;
     let (owner, list) = (&workspace.owner, workspace.dashboards(""));
     let long = "x".repeat(2 << 20);
@@ -151,7 +151,7 @@ async fn what_is_refused_after_it_was_counted_tells_of_the_limit() {
 }
 
 #[tokio::test]
-async fn an_address_is_counted_before_any_key_is_looked_at() {
+async fn address_limit_is_checked_before_any_key() {
     let (workspace, clock) = limited(&[], &["2/m"]).await;
     let (owner, nobody) = (&workspace.owner, workspace.anonymous());
     let wrong = workspace.with_key("phx_none");
@@ -173,7 +173,7 @@ async fn an_address_is_counted_before_any_key_is_looked_at() {
 }
 
 #[tokio::test]
-async fn a_network_of_ipv6_is_one_client_and_a_mapped_address_is_its_own() {
+async fn ipv6_network_is_one_client_and_a_mapped_address_equals_its_ipv4_address() {
     let (workspace, _) = limited(&[], &["1/h"]).await;
     let owner = &workspace.owner;
     from(owner, "2001:db8:0:1::1", ME).await.ok();
@@ -184,7 +184,7 @@ async fn a_network_of_ipv6_is_one_client_and_a_mapped_address_is_its_own() {
 }
 
 #[tokio::test]
-async fn who_is_no_trusted_proxy_cannot_choose_the_address() {
+async fn client_without_a_trusted_proxy_cannot_choose_its_address() {
     let mut config = Config::default();
     config.peer_limits = rates(&["1/h"]);
     let workspace = Workspace::with(config).await;
@@ -193,7 +193,7 @@ async fn who_is_no_trusted_proxy_cannot_choose_the_address() {
 }
 
 #[tokio::test]
-async fn there_is_no_limit_unless_one_was_asked_for() {
+async fn there_is_no_rate_limit_by_default() {
     let workspace = Workspace::new().await;
     for _ in 0..50 {
         let answer = workspace.owner.get(ME).await;

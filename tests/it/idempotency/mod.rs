@@ -72,7 +72,7 @@ async fn posts(workspace: &Workspace) -> Vec<(String, Value)> {
 }
 
 #[tokio::test]
-async fn what_is_posted_again_is_answered_as_it_was_and_done_once() {
+async fn repeated_post_is_replayed_and_takes_effect_once() {
     let workspace = Workspace::new().await;
     for (path, body) in posts(&workspace).await {
         let first = post_once(&workspace.owner, &path, "one", &body).await;
@@ -97,7 +97,7 @@ async fn what_is_posted_again_is_answered_as_it_was_and_done_once() {
 }
 
 #[tokio::test]
-async fn keys_of_other_users_paths_and_texts_are_other_keys() {
+async fn idempotency_keys_are_separate_per_user_path_and_text() {
     let workspace = Workspace::new().await;
     let ann = workspace.member("ann", Level::Member).await;
     let (path, body) = (workspace.dashboards(""), json!({ "name": "Sales" }));
@@ -119,7 +119,7 @@ async fn keys_of_other_users_paths_and_texts_are_other_keys() {
 }
 
 #[tokio::test]
-async fn what_was_refused_is_not_kept() {
+async fn error_responses_are_not_stored() {
     let workspace = Workspace::new().await;
     let path = workspace.dashboards("");
     let refused = post_once(&workspace.owner, &path, "one", &json!({ "pinned": "maybe" })).await;
@@ -130,7 +130,7 @@ async fn what_was_refused_is_not_kept() {
 }
 
 #[tokio::test]
-async fn after_a_day_the_key_is_free_again_and_what_it_kept_is_forgotten() {
+async fn idempotency_key_can_be_reused_after_a_day() {
     let clock = ManualClock::at(Timestamp::from_micros(1_735_787_045_000_000));
     let mut config = Config::default();
     config.clock = Clock::Manual(clock.clone());
@@ -152,7 +152,7 @@ async fn after_a_day_the_key_is_free_again_and_what_it_kept_is_forgotten() {
 }
 
 #[tokio::test]
-async fn a_long_answer_comes_back_whole() {
+async fn long_response_is_replayed_completely() {
     for (count, bytes, parts) in [(8, 50_000, 2), (40, 200_000, 0)] {
         let workspace = Workspace::new().await;
         let texts: Vec<Value> = (0..count)
@@ -177,7 +177,7 @@ async fn a_long_answer_comes_back_whole() {
 }
 
 #[tokio::test]
-async fn who_lost_the_right_gets_no_answer_again() {
+async fn response_is_not_replayed_to_a_caller_who_lost_access() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let ann = workspace.member("ann", Level::Admin).await;
@@ -207,7 +207,7 @@ async fn who_lost_the_right_gets_no_answer_again() {
 }
 
 #[tokio::test]
-async fn of_many_at_once_one_is_done_and_all_are_answered() {
+async fn concurrent_requests_with_one_key_run_once_and_all_get_the_response() {
     let workspace = Workspace::new().await;
     let path = workspace.dashboards("");
     let asked = (0..32).map(|_| {
@@ -226,7 +226,7 @@ async fn of_many_at_once_one_is_done_and_all_are_answered() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_none_is_refused_after_the_caller_was_let_in() {
+async fn invalid_idempotency_key_is_rejected_after_authorization() {
     let workspace = Workspace::new().await;
     let path = workspace.dashboards("");
     let text = "Send one key of 1 to 255 ASCII characters.";
@@ -248,7 +248,7 @@ async fn a_key_that_is_none_is_refused_after_the_caller_was_let_in() {
 }
 
 #[tokio::test]
-async fn joining_again_shows_no_key_and_asks_for_the_same_token_and_account() {
+async fn repeated_signup_returns_no_key_and_requires_the_same_token_and_account() {
     let workspace = Workspace::new().await;
     let ann = workspace.member("ann", Level::Member).await;
     let invite = json!({ "target_email": "new@corp.example" });
@@ -272,7 +272,7 @@ async fn joining_again_shows_no_key_and_asks_for_the_same_token_and_account() {
 }
 
 #[tokio::test]
-async fn a_verification_sent_again_is_answered_though_the_domain_is_verified() {
+async fn repeated_verification_is_replayed_after_the_domain_is_verified() {
     let dns = Dns::start().await;
     let workspace = Workspace::with(dns.config()).await;
     let (domain, path) = crate::domains::add(&workspace, "corp.example").await;

@@ -33,7 +33,7 @@ async fn count(workspace: &Workspace, project: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn keys_of_other_projects_do_the_same_request_each_in_its_own() {
+async fn same_idempotency_key_is_separate_for_each_project() {
     let world = World::new().await;
     let ((_, [web, shop]), (_, [far, _])) = (&world.one, &world.two);
     let body = json!({ "name": "Sales" });
@@ -58,7 +58,7 @@ async fn keys_of_other_projects_do_the_same_request_each_in_its_own() {
 }
 
 #[tokio::test]
-async fn the_current_organization_is_another_after_a_switch_and_so_is_the_request() {
+async fn current_organization_in_the_path_is_resolved_for_idempotency() {
     let world = World::new().await;
     let owner = &world.workspace.owner;
     let body = json!({ "name": "Blog" });
@@ -87,7 +87,7 @@ async fn the_current_organization_is_another_after_a_switch_and_so_is_the_reques
 }
 
 #[tokio::test]
-async fn a_path_is_one_request_however_its_letters_are_written() {
+async fn percent_encoded_path_is_the_same_idempotent_request() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     owner.post(&workspace.dashboards(""), json!({})).await.ok();
@@ -124,7 +124,7 @@ async fn post_late(
 }
 
 #[tokio::test]
-async fn a_key_that_is_revoked_while_its_body_comes_is_told_nothing_again() {
+async fn key_revoked_while_its_body_is_sent_gets_no_replay() {
     let dns = Dns::start().await;
     let workspace = Workspace::with(dns.config()).await;
     let (_, path) = crate::domains::add(&workspace, "corp.example").await;
@@ -135,7 +135,7 @@ async fn a_key_that_is_revoked_while_its_body_comes_is_told_nothing_again() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_revoked_while_its_body_comes_is_not_told_again_whom_it_joined() {
+async fn key_revoked_while_its_body_is_sent_gets_no_signup_replay() {
     let workspace = Workspace::new().await;
     let (ann, _) = workspace.outsider("ann").await;
     let offer = offer(&workspace, "ann@other.example", 1).await;
@@ -145,7 +145,7 @@ async fn a_key_that_is_revoked_while_its_body_comes_is_not_told_again_whom_it_jo
 }
 
 #[tokio::test]
-async fn who_lost_the_level_while_the_body_came_is_told_no_verification_again() {
+async fn level_lowered_while_the_body_is_sent_prevents_the_replay() {
     let dns = Dns::start().await;
     let workspace = Workspace::with(dns.config()).await;
     let ann = workspace.member("ann", Level::Admin).await;
@@ -165,7 +165,7 @@ async fn who_lost_the_level_while_the_body_came_is_told_no_verification_again() 
 }
 
 #[tokio::test]
-async fn where_there_is_no_post_no_idempotency_key_is_looked_at() {
+async fn idempotency_key_is_ignored_for_paths_without_post() {
     let workspace = Workspace::new().await;
     let headers = |key| [("idempotency-key", key), JSON[0]];
     let long = "x".repeat(300);

@@ -31,7 +31,7 @@ async fn left(workspace: &Workspace, count: usize) {
 }
 
 #[tokio::test]
-async fn what_is_over_its_day_goes_though_nobody_posts() {
+async fn expired_stored_responses_are_deleted_without_further_requests() {
     let clock = began();
     let workspace = Workspace::with(at(&clock)).await;
     let (path, body) = (workspace.dashboards(""), json!({ "name": "Sales" }));
@@ -53,7 +53,7 @@ async fn what_is_over_its_day_goes_though_nobody_posts() {
 }
 
 #[tokio::test]
-async fn what_was_kept_of_a_removed_organization_goes_with_its_day() {
+async fn stored_responses_of_a_deleted_organization_expire() {
     let clock = began();
     let workspace = Workspace::with(at(&clock)).await;
     let (ann, made) = workspace.outsider("ann").await;
@@ -67,7 +67,7 @@ async fn what_was_kept_of_a_removed_organization_goes_with_its_day() {
 }
 
 #[tokio::test]
-async fn a_start_forgets_what_grew_old_meanwhile_in_pieces() {
+async fn startup_deletes_expired_stored_responses_in_batches() {
     let clock = began();
     let workspace = Workspace::with(at(&clock)).await;
     // More responses than one transaction deletes.
@@ -97,7 +97,7 @@ async fn a_start_forgets_what_grew_old_meanwhile_in_pieces() {
 }
 
 #[tokio::test]
-async fn credentials_are_neither_kept_nor_told_again() {
+async fn credentials_are_neither_stored_nor_replayed() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     owner.post(&workspace.dashboards(""), json!({})).await.ok();

@@ -34,7 +34,7 @@ async fn grant(workspace: &Workspace, project: &Value, email: &str, level: &str)
 }
 
 #[tokio::test]
-async fn the_shape_is_checked_before_the_projects() {
+async fn access_list_format_is_checked_before_the_projects() {
     let workspace = Workspace::new().await;
     let path = invites(&workspace, "");
     let not_a_list = "The field must be a list of dictionaries.";
@@ -77,7 +77,7 @@ async fn the_shape_is_checked_before_the_projects() {
 }
 
 #[tokio::test]
-async fn it_is_shown_as_it_was_sent_and_null_as_nothing() {
+async fn project_access_of_an_invite_is_returned_as_sent_and_null_as_empty() {
     let workspace = Workspace::new().await;
     let web = json!(workspace.made.project_id);
     let secret = private_project(&workspace).await;
@@ -99,7 +99,7 @@ async fn it_is_shown_as_it_was_sent_and_null_as_nothing() {
 }
 
 #[tokio::test]
-async fn a_plain_member_gives_no_more_than_they_have() {
+async fn member_cannot_grant_more_project_access_than_their_own() {
     let workspace = Workspace::new().await;
     let path = invites(&workspace, "");
     let web = json!(workspace.made.project_id);
@@ -140,7 +140,7 @@ async fn a_plain_member_gives_no_more_than_they_have() {
 }
 
 #[tokio::test]
-async fn a_combining_invite_takes_over_the_highest_of_each_project_within_the_inviters_right() {
+async fn combined_invite_keeps_the_highest_access_per_project_the_inviter_may_grant() {
     let workspace = Workspace::new().await;
     let web = json!(workspace.made.project_id);
     let (one, two) = (private_project(&workspace).await, private_project(&workspace).await);

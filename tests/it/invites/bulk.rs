@@ -13,7 +13,7 @@ fn addresses(count: usize) -> Value {
 }
 
 #[tokio::test]
-async fn twenty_are_made_at_once_and_listed_last_first() {
+async fn twenty_invites_are_created_at_once_and_listed_in_reverse() {
     let workspace = Workspace::new().await;
     let path = invites(&workspace, "bulk/");
     workspace.owner.post(&path, addresses(20)).await.assert_empty(200);
@@ -27,7 +27,7 @@ async fn twenty_are_made_at_once_and_listed_last_first() {
 }
 
 #[tokio::test]
-async fn an_element_takes_every_field_of_a_single_invite() {
+async fn bulk_element_accepts_every_field_of_a_single_invite() {
     let workspace = Workspace::new().await;
     let sent = json!({
         "target_email": "ann@x.example", "first_name": "Ann", "level": 8, "message": "Join us!",
@@ -46,7 +46,7 @@ async fn an_element_takes_every_field_of_a_single_invite() {
 }
 
 #[tokio::test]
-async fn a_body_of_another_shape_is_refused() {
+async fn bulk_body_of_another_type_or_length_is_rejected() {
     let workspace = Workspace::new().await;
     let path = invites(&workspace, "bulk/");
     for sent in [json!("x"), json!(1), json!(null), json!(true)] {
@@ -73,7 +73,7 @@ async fn a_body_of_another_shape_is_refused() {
 }
 
 #[tokio::test]
-async fn one_bad_element_keeps_all_of_them_out() {
+async fn one_invalid_element_rejects_the_whole_bulk_request() {
     let workspace = Workspace::new().await;
     let member = workspace.member("ann", Level::Member).await;
     let path = invites(&workspace, "bulk/");
@@ -118,7 +118,7 @@ async fn one_bad_element_keeps_all_of_them_out() {
 }
 
 #[tokio::test]
-async fn the_later_of_two_for_one_address_remains() {
+async fn later_of_two_invites_for_one_address_remains() {
     let workspace = Workspace::new().await;
     let sent = json!([
         { "target_email": "ann@x.example", "level": 8 },

@@ -51,7 +51,7 @@ fn offered(mail: &Mail) -> Offer {
 }
 
 #[tokio::test]
-async fn an_invite_reaches_its_address_and_its_token_proves_it() {
+async fn invite_mail_is_sent_and_its_token_proves_the_address() {
     let mut server = MailServer::start();
     let (config, _) = with_clock();
     let workspace = Workspace::with(with_server(config, &server)).await;
@@ -94,7 +94,7 @@ async fn an_invite_reaches_its_address_and_its_token_proves_it() {
 }
 
 #[tokio::test]
-async fn what_people_write_stays_text() {
+async fn user_text_in_mail_is_never_markup_or_a_header() {
     let mut server = MailServer::start();
     let workspace = workspace(&server).await;
     let injected = "x\r\nBcc: eve@evil.example\r\n\r\n<b>";
@@ -127,7 +127,7 @@ async fn what_people_write_stays_text() {
 }
 
 #[tokio::test]
-async fn an_invite_that_was_taken_back_or_replaced_is_not_mailed_any_more() {
+async fn deleted_or_replaced_invite_is_no_longer_mailed() {
     let mut server = MailServer::start();
     let (config, clock) = with_clock();
     let workspace = Workspace::with(with_server(config, &server)).await;
@@ -155,7 +155,7 @@ async fn an_invite_that_was_taken_back_or_replaced_is_not_mailed_any_more() {
 }
 
 #[tokio::test]
-async fn those_who_run_the_organization_hear_of_who_joins() {
+async fn admins_are_notified_by_mail_of_new_members() {
     let mut server = MailServer::start();
     let workspace = workspace(&server).await;
     workspace.member("adam", Level::Admin).await;

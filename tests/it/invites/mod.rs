@@ -18,7 +18,7 @@ const NOT_ALLOWED: &str = "You do not have permission to perform this action.";
 const MEMBER_ALREADY: &str = "A user with this email address already belongs to the organization.";
 
 #[tokio::test]
-async fn an_invite_is_shown_whole_and_listed_newest_first() {
+async fn invite_has_all_fields_and_is_listed_newest_first() {
     let workspace = Workspace::new().await;
     let sent = json!({
         "target_email": " Ann.Lee@Example.COM ", "first_name": " Ann ", "level": "8",
@@ -76,7 +76,7 @@ async fn an_invite_is_shown_whole_and_listed_newest_first() {
 }
 
 #[tokio::test]
-async fn a_mail_is_attempted_where_there_is_a_server_and_it_is_asked_for() {
+async fn invite_mail_is_sent_only_if_configured_and_requested() {
     let workspace = Workspace::with(with_mail()).await;
     let asked =
         invite(&workspace.owner, &workspace, json!({ "target_email": "a@x.example" })).await;
@@ -176,7 +176,7 @@ async fn fields_are_checked_in_their_order() {
 }
 
 #[tokio::test]
-async fn nobody_invites_above_their_own_level() {
+async fn inviting_above_the_own_level_is_rejected() {
     let workspace = Workspace::new().await;
     let path = invites(&workspace, "");
     let member = workspace.member("ann", Level::Member).await;
@@ -192,7 +192,7 @@ async fn nobody_invites_above_their_own_level() {
 }
 
 #[tokio::test]
-async fn plain_members_invite_only_where_the_organization_lets_them() {
+async fn members_invite_only_if_the_organization_allows_it() {
     let workspace = Workspace::new().await;
     let member = workspace.member("ann", Level::Member).await;
     let admin = workspace.member("adam", Level::Admin).await;
@@ -218,7 +218,7 @@ async fn plain_members_invite_only_where_the_organization_lets_them() {
 }
 
 #[tokio::test]
-async fn members_of_the_organization_are_not_invited() {
+async fn existing_members_cannot_be_invited() {
     let workspace = Workspace::new().await;
     let path = invites(&workspace, "");
     for address in [OWNER, "Owner@corp.example"] {
@@ -231,7 +231,7 @@ async fn members_of_the_organization_are_not_invited() {
 }
 
 #[tokio::test]
-async fn bots_that_no_list_shows_are_not_invited() {
+async fn bot_addresses_cannot_be_invited() {
     let workspace = Workspace::new().await;
     for address in ["ghost@posthogbot.user", "Ghost@PosthogBot.User"] {
         let answer = workspace
@@ -243,7 +243,7 @@ async fn bots_that_no_list_shows_are_not_invited() {
 }
 
 #[tokio::test]
-async fn however_a_domain_is_spelled_it_is_one_address() {
+async fn all_spellings_of_a_domain_are_one_address() {
     let workspace = Workspace::new().await;
     for address in
         ["a@bücher.example", "A@BÜCHER.example", "a@xn--bcher-kva.example", "a@ｂücher.example"]
@@ -254,7 +254,7 @@ async fn however_a_domain_is_spelled_it_is_one_address() {
 }
 
 #[tokio::test]
-async fn a_new_invite_takes_the_place_of_the_old_one() {
+async fn new_invite_replaces_the_old_one() {
     let (config, clock) = with_clock();
     let workspace = Workspace::with(config).await;
     let sent = |address: &str, level: i64| json!({ "target_email": address, "level": level });
@@ -274,7 +274,7 @@ async fn a_new_invite_takes_the_place_of_the_old_one() {
 }
 
 #[tokio::test]
-async fn an_invite_expires_when_its_time_is_over() {
+async fn invite_expires_after_its_time_to_live() {
     let (mut config, clock) = with_clock();
     config.invite_ttl = Duration::from_mins(1);
     let workspace = Workspace::with(config).await;
@@ -286,7 +286,7 @@ async fn an_invite_expires_when_its_time_is_over() {
 }
 
 #[tokio::test]
-async fn a_combining_invite_takes_over_what_a_pending_one_gives() {
+async fn combined_invite_keeps_the_level_of_a_pending_invite() {
     let (config, clock) = with_clock();
     let workspace = Workspace::with(config).await;
     let member = workspace.member("ann", Level::Member).await;
@@ -310,7 +310,7 @@ async fn a_combining_invite_takes_over_what_a_pending_one_gives() {
 }
 
 #[tokio::test]
-async fn any_member_takes_any_invite_back() {
+async fn any_member_can_delete_any_invite() {
     let workspace = Workspace::new().await;
     let member = workspace.member("ann", Level::Member).await;
     let sent = json!({ "target_email": "new@x.example", "level": 15 });
@@ -339,7 +339,7 @@ async fn any_member_takes_any_invite_back() {
 }
 
 #[tokio::test]
-async fn invites_go_with_their_organization() {
+async fn invites_are_deleted_with_their_organization() {
     let workspace = Workspace::new().await;
     let made =
         invite(&workspace.owner, &workspace, json!({ "target_email": "new@x.example" })).await;

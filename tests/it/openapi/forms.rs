@@ -52,7 +52,7 @@ where
 }
 
 #[test]
-fn every_list_says_what_it_is_of() {
+fn every_array_schema_has_items() {
     let types =
         |it: &Value| it.as_array().cloned().or_else(|| it.is_string().then(|| vec![it.clone()]));
     for (place, schema, types) in having("type", types) {
@@ -62,7 +62,7 @@ fn every_list_says_what_it_is_of() {
 }
 
 #[test]
-fn the_values_of_a_choice_are_of_one_type_and_few() {
+fn enum_values_have_one_type_and_are_few() {
     for (place, _, values) in having("enum", Value::as_array) {
         let is_text = values.iter().filter(|it| it.is_string()).count();
         let is_number = values.iter().filter(|it| it.is_i64()).count();
@@ -72,7 +72,7 @@ fn the_values_of_a_choice_are_of_one_type_and_few() {
 }
 
 #[test]
-fn every_alternative_has_a_type_of_its_own() {
+fn every_alternative_has_its_own_type() {
     for keyword in ["anyOf", "oneOf"] {
         for (place, schema, branches) in having(keyword, Value::as_array) {
             assert!(schema.get("type").is_none(), "{place}");
@@ -88,7 +88,7 @@ fn every_alternative_has_a_type_of_its_own() {
 }
 
 #[test]
-fn a_time_zone_is_a_text() {
+fn time_zone_schema_is_a_string() {
     for name in ["ProjectFields", "Project"] {
         let timezone = &schema(name)["properties"]["timezone"];
         assert_eq!(timezone["type"], "string", "{name}");
@@ -99,7 +99,7 @@ fn a_time_zone_is_a_text() {
 }
 
 #[test]
-fn a_destination_is_told_apart_by_its_type_and_named_after_its_service() {
+fn destination_schema_has_a_discriminator_named_after_the_service() {
     for body in ["BatchExportFields", "OrganizationBatchExportFields"] {
         let destination = &schema(body)["properties"]["destination"];
         let discriminator = &destination["discriminator"];
@@ -122,7 +122,7 @@ fn a_destination_is_told_apart_by_its_type_and_named_after_its_service() {
 }
 
 #[test]
-fn what_is_never_shown_again_is_only_written() {
+fn secret_destination_keys_are_write_only() {
     const SECRETS: [(&str, &[&str]); 7] = [
         ("S3", &["aws_access_key_id", "aws_secret_access_key"]),
         ("Snowflake", &["user", "password", "private_key", "private_key_passphrase"]),
@@ -145,7 +145,7 @@ fn what_is_never_shown_again_is_only_written() {
 }
 
 #[tokio::test]
-async fn the_log_tells_what_its_entries_are_about_and_finds_nothing_of_anything_else() {
+async fn log_filter_parameters_accept_exactly_the_documented_values() {
     let entry = &schema("ActivityLog")["properties"];
     let workspace = Workspace::new().await;
     for (path, operation) in [
@@ -174,7 +174,7 @@ async fn the_log_tells_what_its_entries_are_about_and_finds_nothing_of_anything_
 }
 
 #[test]
-fn json_of_a_type_of_its_own_is_an_object() {
+fn content_types_ending_in_json_have_an_object_schema() {
     let contents = having("content", Value::as_object);
     let mut seen = 0;
     for (place, _, content) in contents {

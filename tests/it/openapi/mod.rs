@@ -34,7 +34,7 @@ fn operations() -> impl Iterator<Item = (&'static str, &'static str, &'static Va
 }
 
 #[test]
-fn the_document_holds_exactly_what_is_served() {
+fn openapi_document_contains_exactly_the_served_routes() {
     let served: BTreeSet<(String, String)> = routes()
         .specs()
         .iter()
@@ -46,7 +46,7 @@ fn the_document_holds_exactly_what_is_served() {
 }
 
 #[test]
-fn every_operation_has_a_name_of_its_own_a_noun_and_a_sentence() {
+fn every_operation_has_a_unique_name_a_tag_and_a_summary() {
     let mut names = BTreeSet::new();
     let tags = contract().document["tags"].as_array().expect("tags");
     for (path, method, operation) in operations() {
@@ -63,7 +63,7 @@ fn every_operation_has_a_name_of_its_own_a_noun_and_a_sentence() {
 }
 
 #[test]
-fn every_reference_leads_somewhere_and_everything_shared_is_used() {
+fn every_reference_resolves_and_every_component_is_used() {
     let document = &contract().document;
     let mut references = Vec::new();
     all(document, "$ref", &mut references);
@@ -84,7 +84,7 @@ fn every_reference_leads_somewhere_and_everything_shared_is_used() {
 }
 
 #[test]
-fn every_schema_is_one() {
+fn every_schema_is_valid() {
     let document = &contract().document;
     for name in document["components"]["schemas"].as_object().expect("schemas").keys() {
         let schema = &document["components"]["schemas"][name];
@@ -94,7 +94,7 @@ fn every_schema_is_one() {
 }
 
 #[test]
-fn what_is_answered_is_told_to_the_last_member() {
+fn response_schemas_describe_every_member() {
     let document = &contract().document;
     let mut shown = BTreeSet::new();
     for (_, _, operation) in operations() {
@@ -121,7 +121,7 @@ fn what_is_answered_is_told_to_the_last_member() {
 }
 
 #[test]
-fn every_body_has_an_example_that_its_schema_takes() {
+fn every_request_body_has_a_valid_example() {
     let mut seen = 0;
     for (path, method, operation) in operations() {
         let body = &operation["requestBody"]["content"]["application/json"];
@@ -140,7 +140,7 @@ fn every_body_has_an_example_that_its_schema_takes() {
 }
 
 #[test]
-fn every_refusal_has_an_example_that_its_schema_takes() {
+fn every_error_response_has_a_valid_example() {
     for (name, response) in
         contract().document["components"]["responses"].as_object().expect("them")
     {
@@ -158,7 +158,7 @@ fn every_refusal_has_an_example_that_its_schema_takes() {
 }
 
 #[test]
-fn every_parameter_of_a_path_has_a_type() {
+fn every_path_parameter_has_a_type() {
     let document = &contract().document;
     for (path, method, operation) in operations() {
         let named: BTreeSet<&str> =
@@ -185,7 +185,7 @@ fn every_parameter_of_a_path_has_a_type() {
 }
 
 #[test]
-fn an_operation_asks_for_a_key_with_its_scope_unless_it_is_open() {
+fn operations_require_a_key_with_their_scope_unless_public() {
     for row in routes().specs() {
         let place = format!(
             "/paths/{}/{}",
@@ -215,7 +215,7 @@ fn named<'v>(references: impl IntoIterator<Item = &'v Value>) -> Vec<&'v str> {
 }
 
 #[test]
-fn conditions_and_retries_are_told_where_they_hold() {
+fn conditional_headers_and_idempotency_are_documented_where_supported() {
     const TOLD: [(&str, &[&str], &[&str]); 9] = [
         ("dashboards_retrieve", &["IfNoneMatch"], &["304"]),
         ("dashboards_partial_update", &["IfMatch"], &["400", "408", "412", "413", "415"]),
@@ -253,7 +253,7 @@ fn conditions_and_retries_are_told_where_they_hold() {
 }
 
 #[test]
-fn a_refusal_has_one_of_five_types() {
+fn error_schema_has_five_types() {
     let types =
         &contract().document["components"]["schemas"]["Error"]["properties"]["type"]["enum"];
     let five = [
@@ -267,7 +267,7 @@ fn a_refusal_has_one_of_five_types() {
 }
 
 #[test]
-fn what_is_made_leads_to_what_can_be_done_with_it() {
+fn create_responses_link_to_follow_up_operations() {
     let mut seen = 0;
     for (path, _, operation) in operations() {
         let links = operation["responses"]["201"]["links"].as_object();
@@ -289,7 +289,7 @@ fn what_is_made_leads_to_what_can_be_done_with_it() {
 }
 
 #[tokio::test]
-async fn the_document_is_served_as_yaml_and_as_json_where_the_query_says_so() {
+async fn openapi_document_is_served_as_yaml_and_json() {
     let workspace = Workspace::new().await;
     let anyone = workspace.anonymous();
     for path in ["/api/schema/", "/api/schema", "/api/schema/?format=yaml"] {
@@ -312,7 +312,7 @@ async fn the_document_is_served_as_yaml_and_as_json_where_the_query_says_so() {
 }
 
 #[tokio::test]
-async fn the_page_of_the_document_lets_nothing_in_from_elsewhere() {
+async fn api_docs_page_loads_nothing_from_other_origins() {
     let workspace = Workspace::new().await;
     let anyone = workspace.anonymous();
     for path in ["/api/docs/", "/api/docs"] {

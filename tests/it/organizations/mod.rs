@@ -62,7 +62,7 @@ fn fresh(name: &str, project: &Value, project_name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn an_organization_shows_exactly_these_fields_everywhere() {
+async fn organization_has_exactly_these_fields_everywhere() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let one = owner.get(&workspace.organization("")).await.ok();
@@ -78,7 +78,7 @@ async fn an_organization_shows_exactly_these_fields_everywhere() {
 }
 
 #[tokio::test]
-async fn a_list_shows_the_callers_own_oldest_first() {
+async fn organization_list_shows_the_callers_own_oldest_first() {
     let workspace = Workspace::new().await;
     let (eve, _) = workspace.outsider("eve").await;
     let member = workspace.member("ann", Level::Member).await;
@@ -104,7 +104,7 @@ async fn a_list_shows_the_callers_own_oldest_first() {
 }
 
 #[tokio::test]
-async fn creating_one_makes_an_owner_and_a_project_and_both_current() {
+async fn creating_an_organization_makes_the_caller_owner_and_selects_it() {
     let workspace = Workspace::new().await;
     let member = workspace.member("ann", Level::Member).await;
     let sent = json!({ "name": "  Ann & Co. ", "slug": "mine", "id": "x", "member_count": 9 });
@@ -125,7 +125,7 @@ async fn creating_one_makes_an_owner_and_a_project_and_both_current() {
 }
 
 #[tokio::test]
-async fn the_name_of_a_new_one_is_required_and_bounded() {
+async fn organization_name_is_required_and_limited() {
     let workspace = Workspace::new().await;
     let long = "Ensure this field has no more than 64 characters.";
     for (sent, code, detail) in [
@@ -157,7 +157,7 @@ async fn the_name_of_a_new_one_is_required_and_bounded() {
 }
 
 #[tokio::test]
-async fn slugs_come_from_the_name_and_stay_apart() {
+async fn slugs_are_derived_from_the_name_and_unique() {
     let workspace = Workspace::new().await;
     let mut slugs = Vec::new();
     for name in ["Corp", "Corp", "🦔", "🦔"] {
@@ -173,7 +173,7 @@ async fn slugs_come_from_the_name_and_stay_apart() {
 }
 
 #[tokio::test]
-async fn admins_change_its_fields_and_nothing_else() {
+async fn admins_update_the_writable_organization_fields() {
     let workspace = Workspace::new().await;
     let path = workspace.organization("");
     let admin = workspace.member("adam", Level::Admin).await;
@@ -216,7 +216,7 @@ async fn admins_change_its_fields_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_bad_field_is_refused_and_nothing_is_changed() {
+async fn invalid_organization_field_is_rejected_and_nothing_is_changed() {
     let workspace = Workspace::new().await;
     let path = workspace.organization("");
     let before = workspace.owner.get(&path).await.ok();
@@ -252,7 +252,7 @@ async fn a_bad_field_is_refused_and_nothing_is_changed() {
 }
 
 #[tokio::test]
-async fn members_may_not_change_it_and_only_owners_delete_it() {
+async fn members_cannot_update_the_organization_and_only_owners_delete_it() {
     let workspace = Workspace::new().await;
     let path = workspace.organization("");
     let member = workspace.member("ann", Level::Member).await;
@@ -269,7 +269,7 @@ async fn members_may_not_change_it_and_only_owners_delete_it() {
 }
 
 #[tokio::test]
-async fn outsiders_are_refused_and_unknown_ones_are_not_found() {
+async fn outsiders_get_403_and_unknown_organizations_return_404() {
     let workspace = Workspace::new().await;
     let (eve, _) = workspace.outsider("eve").await;
     let path = workspace.organization("");
@@ -308,7 +308,7 @@ async fn outsiders_are_refused_and_unknown_ones_are_not_found() {
 }
 
 #[tokio::test]
-async fn it_may_keep_the_keys_of_plain_members_out() {
+async fn key_ban_for_members_applies_to_organization_and_project_routes() {
     let workspace = Workspace::new().await;
     let path = workspace.organization("");
     let member = workspace.member("ann", Level::Member).await;
@@ -332,7 +332,7 @@ async fn it_may_keep_the_keys_of_plain_members_out() {
 }
 
 #[tokio::test]
-async fn a_key_limited_to_organizations_reaches_only_those() {
+async fn organization_limited_key_accesses_only_its_organizations() {
     let workspace = Workspace::new().await;
     let second = Operation::OrganizationCreate {
         name: "Second".to_owned(),
@@ -370,7 +370,7 @@ async fn a_key_limited_to_organizations_reaches_only_those() {
 }
 
 #[tokio::test]
-async fn a_key_limited_to_projects_reaches_no_organization() {
+async fn project_limited_key_accesses_no_organization() {
     let workspace = Workspace::new().await;
     let other = workspace.owner.post(&workspace.organization("projects/"), json!({})).await.ok();
     let limits = json!({ "projects": [workspace.made.project_id] });

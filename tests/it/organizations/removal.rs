@@ -101,7 +101,7 @@ async fn project_is_hidden(workspace: &Workspace, project: ProjectId, ann: &Test
 }
 
 #[tokio::test]
-async fn a_removed_project_is_hidden_before_it_is_swept() {
+async fn deleted_project_is_hidden_before_its_records_are_deleted() {
     let workspace = Workspace::new().await;
     let (project, ann) = furnished(&workspace).await;
     assert_eq!(left_of_project(&workspace, project), [1, 1, 3, 3, 1]);
@@ -124,7 +124,7 @@ async fn a_removed_project_is_hidden_before_it_is_swept() {
 }
 
 #[tokio::test]
-async fn a_project_deleted_over_http_is_swept_to_the_last_record() {
+async fn project_deletion_deletes_all_of_its_records() {
     let workspace = Workspace::new().await;
     let (project, ann) = furnished(&workspace).await;
     let kept =
@@ -182,7 +182,7 @@ async fn organization_is_hidden(
 }
 
 #[tokio::test]
-async fn a_removed_organization_is_hidden_before_it_is_swept() {
+async fn deleted_organization_is_hidden_before_its_records_are_deleted() {
     let workspace = Workspace::new().await;
     let (project, ann) = furnished(&workspace).await;
     let organization = workspace.made.organization_id;
@@ -211,7 +211,7 @@ async fn a_removed_organization_is_hidden_before_it_is_swept() {
 }
 
 #[tokio::test]
-async fn an_organization_deleted_over_http_is_swept_to_the_last_record() {
+async fn organization_deletion_deletes_all_of_its_records() {
     let workspace = Workspace::new().await;
     let (project, ann) = furnished(&workspace).await;
     let (eve, foreign) = workspace.outsider("eve").await;
@@ -229,7 +229,7 @@ async fn an_organization_deleted_over_http_is_swept_to_the_last_record() {
 }
 
 #[tokio::test]
-async fn a_large_project_is_swept_piece_by_piece_and_the_file_is_sound_between() {
+async fn large_project_is_deleted_in_batches_with_a_valid_file_between() {
     let workspace = Workspace::new().await;
     let (project, _) = furnished(&workspace).await;
     let dashboards = workspace.app.store();
@@ -269,7 +269,7 @@ async fn a_large_project_is_swept_piece_by_piece_and_the_file_is_sound_between()
 }
 
 #[tokio::test]
-async fn an_organization_of_many_projects_is_swept_in_bounded_pieces() {
+async fn organization_with_many_projects_is_deleted_in_limited_batches() {
     let workspace = Workspace::new().await;
     let organization = workspace.made.organization_id;
     let template = {
@@ -306,7 +306,7 @@ async fn an_organization_of_many_projects_is_swept_in_bounded_pieces() {
 }
 
 #[tokio::test]
-async fn keys_limited_to_what_was_removed_open_nothing_more() {
+async fn keys_limited_to_deleted_objects_give_no_access() {
     let workspace = Workspace::new().await;
     let second = Operation::OrganizationCreate {
         name: "Second".to_owned(),
@@ -516,7 +516,7 @@ async fn each_record_is_deleted_after_all_records_that_refer_to_it() {
 }
 
 #[tokio::test]
-async fn a_full_project_leaves_nothing_and_the_file_is_sound_between_all_pieces() {
+async fn deleting_a_filled_project_leaves_no_records_and_a_valid_file_after_each_batch() {
     let scene = Scene::new().await;
     let workspace = &scene.workspace;
     let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);
@@ -547,7 +547,7 @@ async fn a_full_project_leaves_nothing_and_the_file_is_sound_between_all_pieces(
 }
 
 #[tokio::test]
-async fn a_full_organization_leaves_nothing_and_the_file_is_sound_between_all_pieces() {
+async fn deleting_a_filled_organization_leaves_no_records_and_a_valid_file() {
     let scene = Scene::new().await;
     let workspace = &scene.workspace;
     let organization = workspace.made.organization_id;
@@ -593,7 +593,7 @@ async fn a_full_organization_leaves_nothing_and_the_file_is_sound_between_all_pi
 }
 
 #[tokio::test]
-async fn a_member_who_leaves_leaves_nothing_also_while_a_project_is_being_swept() {
+async fn leaving_member_leaves_no_records_during_a_project_deletion() {
     let scene = Scene::new().await;
     let workspace = &scene.workspace;
     let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);
@@ -643,7 +643,7 @@ async fn problems(workspace: &Workspace) -> Value {
 }
 
 #[tokio::test]
-async fn rules_and_collaborators_that_point_at_nothing_are_found_whatever_is_being_swept() {
+async fn check_finds_dangling_rules_and_collaborators_during_a_deletion() {
     let scene = Scene::new().await;
     let workspace = &scene.workspace;
     let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);

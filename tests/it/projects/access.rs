@@ -13,7 +13,7 @@ const RESTRICTING: &str =
 const NO_MEMBER: &str = "You do not have permission to perform this action.";
 
 #[tokio::test]
-async fn admins_make_projects_and_members_only_demonstrations() {
+async fn admins_create_projects_and_members_only_demo_projects() {
     let workspace = Workspace::new().await;
     let path = projects(&workspace, "");
     let admin = workspace.member("adam", Level::Admin).await;
@@ -39,7 +39,7 @@ async fn admins_make_projects_and_members_only_demonstrations() {
 }
 
 #[tokio::test]
-async fn only_admins_say_who_sees_a_project_and_only_admins_remove_one() {
+async fn only_admins_change_project_access_and_delete_projects() {
     let workspace = Workspace::new().await;
     let member = workspace.member("ann", Level::Member).await;
     let admin = workspace.member("adam", Level::Admin).await;
@@ -73,7 +73,7 @@ async fn only_admins_say_who_sees_a_project_and_only_admins_remove_one() {
 }
 
 #[tokio::test]
-async fn what_is_not_the_callers_is_refused_or_not_found() {
+async fn resources_of_other_organizations_return_403_or_404() {
     let workspace = Workspace::new().await;
     let (eve, foreign) = workspace.outsider("eve").await;
     let ours = json!(workspace.made.project_id);
@@ -124,7 +124,7 @@ async fn what_is_not_the_callers_is_refused_or_not_found() {
 }
 
 #[tokio::test]
-async fn projects_ask_for_their_scopes_and_methods() {
+async fn project_routes_require_their_scopes_and_methods() {
     let workspace = Workspace::new().await;
     let reads = workspace.key(OWNER, &["project:read"]).await;
     let other = workspace.key(OWNER, &["organization:write"]).await;
@@ -163,7 +163,7 @@ async fn projects_ask_for_their_scopes_and_methods() {
 }
 
 #[tokio::test]
-async fn a_limited_key_lists_and_reaches_only_its_projects() {
+async fn limited_key_lists_and_accesses_only_its_projects() {
     let workspace = Workspace::new().await;
     let web = json!(workspace.made.project_id);
     let other = make(&workspace.owner, &workspace, json!({})).await["id"].clone();

@@ -7,7 +7,7 @@ use crate::projects::fields::Project;
 const DICTIONARY: (&str, &str) = ("invalid_input", "Must provide a dictionary or None.");
 
 #[tokio::test]
-async fn errors_to_ignore_are_a_short_list_of_texts_and_no_refusal_names_the_field() {
+async fn errors_to_ignore_must_be_a_short_list_of_strings() {
     let project = Project::new().await;
     let field = "autocapture_exceptions_errors_to_ignore";
     let longest = json!(["a".repeat(296)]);
@@ -32,7 +32,7 @@ async fn errors_to_ignore_are_a_short_list_of_texts_and_no_refusal_names_the_fie
 }
 
 #[tokio::test]
-async fn configurations_take_their_own_keys_only() {
+async fn configuration_fields_accept_only_their_own_keys() {
     let project = Project::new().await;
     let flag = "session_recording_linked_flag";
     let network = "session_recording_network_payload_capture_config";
@@ -92,7 +92,7 @@ async fn configurations_take_their_own_keys_only() {
 }
 
 #[tokio::test]
-async fn replay_settings_merge_two_levels_deep_and_survey_settings_one() {
+async fn replay_config_is_merged_two_levels_deep_and_survey_config_one() {
     let project = Project::new().await;
     let replay = "session_replay_config";
     let ai = |members: Value| json!({ "record_canvas": true, "ai_config": members });

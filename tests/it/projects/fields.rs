@@ -61,7 +61,7 @@ impl Project {
 }
 
 #[tokio::test]
-async fn flags_take_every_form_of_a_boolean() {
+async fn boolean_project_fields_accept_every_boolean_spelling() {
     let project = Project::new().await;
     let plain = [
         "anonymize_ips",
@@ -108,7 +108,7 @@ async fn flags_take_every_form_of_a_boolean() {
 }
 
 #[tokio::test]
-async fn texts_are_trimmed_and_bounded() {
+async fn project_strings_are_trimmed_and_limited() {
     let project = Project::new().await;
     for (field, max) in
         [("name", 200), ("product_description", 1000), ("slack_incoming_webhook", 500)]
@@ -142,7 +142,7 @@ async fn texts_are_trimmed_and_bounded() {
 }
 
 #[tokio::test]
-async fn lists_take_texts_and_refuse_the_bad_one_by_its_number() {
+async fn project_lists_accept_strings_and_report_the_invalid_index() {
     let project = Project::new().await;
     let urls = ["app_urls", "recording_domains"];
     let texts = ["person_display_name_properties", "live_events_columns"];
@@ -190,7 +190,7 @@ async fn lists_take_texts_and_refuse_the_bad_one_by_its_number() {
 }
 
 #[tokio::test]
-async fn free_forms_take_any_json_within_bounds() {
+async fn free_form_project_fields_accept_any_json_within_limits() {
     let project = Project::new().await;
     let plain = ["test_account_filters", "data_attributes"];
     let nullable = [
@@ -234,7 +234,7 @@ async fn free_forms_take_any_json_within_bounds() {
 }
 
 #[tokio::test]
-async fn a_time_zone_is_one_of_the_known_names() {
+async fn time_zone_must_be_a_known_name() {
     let project = Project::new().await;
     for name in ["Europe/Berlin", "US/Pacific", "Asia/Calcutta", "Etc/GMT+5", "UTC"] {
         project.takes("timezone", json!(name), json!(name)).await;
@@ -253,7 +253,7 @@ async fn a_time_zone_is_one_of_the_known_names() {
 }
 
 #[tokio::test]
-async fn a_week_starts_on_sunday_or_monday() {
+async fn week_starts_on_sunday_or_monday() {
     let project = Project::new().await;
     let field = "week_start_day";
     for (sent, shown) in [(json!(0), json!(0)), (json!("1"), json!(1)), (json!(null), Value::Null)]
@@ -273,7 +273,7 @@ async fn a_week_starts_on_sunday_or_monday() {
 }
 
 #[tokio::test]
-async fn the_rate_and_the_least_length_of_recordings_keep_their_ranges() {
+async fn recording_sample_rate_and_minimum_duration_have_ranges() {
     let project = Project::new().await;
     let rate = "session_recording_sample_rate";
     for (sent, shown) in [
@@ -322,7 +322,7 @@ async fn the_rate_and_the_least_length_of_recordings_keep_their_ranges() {
 }
 
 #[tokio::test]
-async fn of_several_bad_fields_the_first_in_the_documents_order_is_reported() {
+async fn first_of_several_invalid_project_fields_in_documented_order_is_reported() {
     let project = Project::new().await;
     let sent = json!({ "week_start_day": 9, "anonymize_ips": "x", "timezone": "x", "name": "ok" });
     let refused = project.workspace.owner.patch(&project.path, sent).await;
@@ -330,7 +330,7 @@ async fn of_several_bad_fields_the_first_in_the_documents_order_is_reported() {
 }
 
 #[tokio::test]
-async fn a_create_takes_every_field() {
+async fn project_create_accepts_every_field() {
     let project = Project::new().await;
     let sent = json!({
         "name": "All", "product_description": "d", "app_urls": ["a"], "slack_incoming_webhook": "s",

@@ -37,7 +37,7 @@ pub async fn make(caller: &TestClient, workspace: &Workspace, fields: Value) -> 
 }
 
 #[tokio::test]
-async fn a_list_shows_exactly_the_summary_form() {
+async fn project_list_has_exactly_the_summary_fields() {
     let workspace = Workspace::new().await;
     let path = projects(&workspace, "");
     let list = workspace.owner.get(&path).await.ok();
@@ -132,7 +132,7 @@ const FRESH: &str = r#"{
 }"#;
 
 #[tokio::test]
-async fn a_new_project_has_exactly_the_full_form_with_the_defaults() {
+async fn new_project_has_exactly_the_detail_fields_with_defaults() {
     let workspace = Workspace::new().await;
     let path = projects(&workspace, "");
     let made = workspace.owner.post(path.trim_end_matches('/'), json!({})).await;
@@ -151,7 +151,7 @@ async fn a_new_project_has_exactly_the_full_form_with_the_defaults() {
 }
 
 #[tokio::test]
-async fn the_live_events_token_is_signed_for_the_project() {
+async fn live_events_token_is_signed_for_the_project() {
     let workspace = Workspace::new().await;
     let [path, _] = both(&workspace, &json!(workspace.made.project_id));
     let project = workspace.owner.get(&path).await.ok();
@@ -168,7 +168,7 @@ async fn the_live_events_token_is_signed_for_the_project() {
 }
 
 #[tokio::test]
-async fn the_default_filters_pass_over_mail_for_everybody() {
+async fn default_test_account_filters_exclude_public_mail_domains() {
     let workspace = Workspace::new().await;
     let join = |email: &str, organization| Operation::UserCreate {
         email: email.to_owned(),
@@ -197,7 +197,7 @@ async fn the_default_filters_pass_over_mail_for_everybody() {
 }
 
 #[tokio::test]
-async fn a_primary_dashboard_is_set_later_and_of_the_same_project() {
+async fn primary_dashboard_is_set_by_update_and_must_be_of_the_same_project() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     for sent in [json!(1), json!("1"), json!(0)] {
@@ -233,7 +233,7 @@ async fn a_primary_dashboard_is_set_later_and_of_the_same_project() {
 }
 
 #[tokio::test]
-async fn a_change_says_what_it_changed_and_moves_the_moment() {
+async fn project_update_changes_the_sent_fields_and_updated_at() {
     let workspace = Workspace::new().await;
     let member = workspace.member("ann", Level::Member).await;
     let id = json!(workspace.made.project_id);
@@ -263,7 +263,7 @@ async fn a_change_says_what_it_changed_and_moves_the_moment() {
 }
 
 #[tokio::test]
-async fn projects_are_listed_by_number_and_paged() {
+async fn projects_are_listed_by_id_and_paged() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     for name in ["C", "B", "A"] {
@@ -300,7 +300,7 @@ async fn projects_are_listed_by_number_and_paged() {
 }
 
 #[tokio::test]
-async fn my_projects_are_listed_by_number_whatever_their_organization() {
+async fn own_projects_of_all_organizations_are_listed_by_id() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     owner.post("/api/organizations/", json!({ "name": "Second" })).await.ok();

@@ -105,7 +105,7 @@ fn names(list: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_private_project_is_absent_for_plain_members_and_there_for_admins() {
+async fn private_project_is_hidden_from_members_and_visible_to_admins() {
     let private = Private::new().await;
     let admin = private.workspace.member("adam", Level::Admin).await;
     private.is_absent_for(&private.ann).await;
@@ -115,7 +115,7 @@ async fn a_private_project_is_absent_for_plain_members_and_there_for_admins() {
 }
 
 #[tokio::test]
-async fn a_grant_shows_it_at_the_level_of_the_grant() {
+async fn grant_shows_a_private_project_at_its_level() {
     let private = Private::new().await;
     let bob = private.workspace.member("bob", Level::Member).await;
     private.grant(json!("member")).await;
@@ -139,7 +139,7 @@ async fn a_grant_shows_it_at_the_level_of_the_grant() {
 }
 
 #[tokio::test]
-async fn it_follows_the_members_level_and_its_own_switch_at_once() {
+async fn project_visibility_follows_member_level_and_access_control_at_once() {
     let private = Private::new().await;
     let me = private.ann.get("/api/users/@me/").await.ok();
     let member = format!("members/{}/", me["uuid"].as_str().expect("a uuid"));
@@ -163,7 +163,7 @@ async fn it_follows_the_members_level_and_its_own_switch_at_once() {
 }
 
 #[tokio::test]
-async fn a_list_that_leaves_projects_out_counts_and_pages_what_is_left() {
+async fn filtered_project_list_counts_and_pages_only_visible_projects() {
     let private = Private::new().await;
     let list = private.workspace.organization("projects/");
     for (name, secret) in [("A", false), ("B", true), ("C", false)] {
@@ -182,7 +182,7 @@ async fn a_list_that_leaves_projects_out_counts_and_pages_what_is_left() {
 }
 
 #[tokio::test]
-async fn a_member_who_leaves_loses_the_grants_for_good() {
+async fn leaving_member_loses_all_grants_permanently() {
     let private = Private::new().await;
     private.grant(json!("admin")).await;
     assert_eq!(private.grants().await, 1);
@@ -204,7 +204,7 @@ async fn a_member_who_leaves_loses_the_grants_for_good() {
 }
 
 #[tokio::test]
-async fn a_key_limited_to_it_is_shut_out_with_its_user() {
+async fn key_limited_to_a_private_project_needs_its_users_grant() {
     let private = Private::new().await;
     private.grant(json!("member")).await;
     let limits = json!({ "projects": [private.id] });

@@ -49,7 +49,7 @@ fn count<R: Record>(workspace: &Workspace) -> usize {
 }
 
 #[tokio::test]
-async fn before_it_is_enabled_a_dashboard_shows_a_token_that_opens_nothing() {
+async fn token_of_an_unshared_dashboard_opens_nothing() {
     let workspace = Workspace::new().await;
     let (one, other) =
         (Board::make(&workspace, json!({})).await, Board::make(&workspace, json!({})).await);
@@ -70,7 +70,7 @@ async fn before_it_is_enabled_a_dashboard_shows_a_token_that_opens_nothing() {
 }
 
 #[tokio::test]
-async fn while_the_page_is_off_its_token_is_shown_only_to_those_who_may_share_it() {
+async fn token_of_a_disabled_page_is_shown_only_to_callers_with_edit_access() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({ "restriction_level": 37 })).await;
     let viewer = workspace.member("mia", Level::Member).await;
@@ -97,7 +97,7 @@ async fn while_the_page_is_off_its_token_is_shown_only_to_those_who_may_share_it
 }
 
 #[tokio::test]
-async fn another_data_file_gives_the_same_dashboard_another_token() {
+async fn same_dashboard_in_another_data_file_has_another_token() {
     let (one, other) = (Workspace::new().await, Workspace::new().await);
     let (here, there) = (Board::make(&one, json!({})).await, Board::make(&other, json!({})).await);
     assert_eq!(here.id, there.id);
@@ -105,7 +105,7 @@ async fn another_data_file_gives_the_same_dashboard_another_token() {
 }
 
 #[tokio::test]
-async fn enabling_keeps_the_token_and_shows_on_the_dashboard() {
+async fn enabling_sharing_keeps_the_token_and_sets_is_shared() {
     let (config, clock) = with_clock();
     let workspace = Workspace::with(config).await;
     let board = Board::make(&workspace, json!({ "name": "Numbers" })).await;
@@ -140,7 +140,7 @@ async fn enabling_keeps_the_token_and_shows_on_the_dashboard() {
 }
 
 #[tokio::test]
-async fn disabling_ends_the_token_for_good() {
+async fn disabling_sharing_revokes_the_token_permanently() {
     let (config, clock) = with_clock();
     let workspace = Workspace::with(config).await;
     let board = Board::make(&workspace, json!({})).await;
@@ -177,7 +177,7 @@ async fn disabling_ends_the_token_for_good() {
 }
 
 #[tokio::test]
-async fn disabling_what_never_was_enabled_leaves_everything_as_it_was() {
+async fn disabling_sharing_that_was_never_enabled_changes_nothing() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({})).await;
     let before = workspace.owner.get(&board.sharing).await.ok();
@@ -187,7 +187,7 @@ async fn disabling_what_never_was_enabled_leaves_everything_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_replaced_token_opens_for_five_minutes_more() {
+async fn replaced_sharing_token_works_for_five_more_minutes() {
     let (config, clock) = with_clock();
     let workspace = Workspace::with(config).await;
     let board = Board::make(&workspace, json!({})).await;
@@ -212,7 +212,7 @@ async fn a_replaced_token_opens_for_five_minutes_more() {
 }
 
 #[tokio::test]
-async fn of_two_replacements_within_five_minutes_only_the_last_token_before_stays() {
+async fn of_two_refreshes_within_five_minutes_only_the_last_old_token_remains() {
     let (config, clock) = with_clock();
     let workspace = Workspace::with(config).await;
     let board = Board::make(&workspace, json!({})).await;
@@ -241,7 +241,7 @@ async fn of_two_replacements_within_five_minutes_only_the_last_token_before_stay
 }
 
 #[tokio::test]
-async fn replacing_the_token_of_what_is_not_enabled_gives_one_that_opens_nothing() {
+async fn refreshing_a_disabled_token_returns_one_that_opens_nothing() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({})).await;
     let first = board.token(&workspace.owner).await;
@@ -259,7 +259,7 @@ async fn replacing_the_token_of_what_is_not_enabled_gives_one_that_opens_nothing
 }
 
 #[tokio::test]
-async fn what_is_no_boolean_is_refused() {
+async fn invalid_boolean_is_rejected() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({})).await;
     let null = workspace.owner.patch(&board.sharing, json!({ "enabled": null })).await;
@@ -274,7 +274,7 @@ async fn what_is_no_boolean_is_refused() {
 }
 
 #[tokio::test]
-async fn a_dashboard_that_is_not_there_has_no_sharing() {
+async fn sharing_of_a_missing_dashboard_returns_404() {
     let workspace = Workspace::new().await;
     let removed = Board::make(&workspace, json!({})).await;
     removed.enable(&workspace.owner, true).await;
@@ -294,7 +294,7 @@ async fn a_dashboard_that_is_not_there_has_no_sharing() {
 }
 
 #[tokio::test]
-async fn other_methods_are_refused() {
+async fn other_methods_return_405() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({})).await;
     for (method, path, allow) in [
@@ -369,7 +369,7 @@ async fn changes(board: &Board, caller: &TestClient) {
 }
 
 #[tokio::test]
-async fn who_may_not_edit_the_dashboard_may_not_share_it() {
+async fn sharing_requires_edit_access_to_the_dashboard() {
     let workspace = Workspace::new().await;
     let ann = workspace.member("ann", Level::Member).await;
     let ada = workspace.member("ada", Level::Admin).await;
@@ -399,7 +399,7 @@ async fn who_may_not_edit_the_dashboard_may_not_share_it() {
 }
 
 #[tokio::test]
-async fn a_restricted_dashboard_is_shared_by_its_collaborators_only() {
+async fn restricted_dashboard_is_shared_only_by_its_collaborators() {
     let workspace = Workspace::new().await;
     let ann = workspace.member("ann", Level::Member).await;
     let ada = workspace.member("ada", Level::Admin).await;
@@ -413,7 +413,7 @@ async fn a_restricted_dashboard_is_shared_by_its_collaborators_only() {
 }
 
 #[tokio::test]
-async fn every_change_of_sharing_moves_the_dashboards_version() {
+async fn every_sharing_change_increments_the_dashboard_version() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({})).await;
     let key = (workspace.made.project_id, DashboardId(board.id));
@@ -438,7 +438,7 @@ async fn every_change_of_sharing_moves_the_dashboards_version() {
 }
 
 #[tokio::test]
-async fn every_change_of_sharing_leaves_an_entry_on_the_dashboard_without_the_token() {
+async fn every_sharing_change_creates_a_log_entry_without_the_token() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({ "name": "Numbers" })).await;
     let mut tokens = vec![board.enable(&workspace.owner, true).await];
@@ -479,7 +479,7 @@ async fn every_change_of_sharing_leaves_an_entry_on_the_dashboard_without_the_to
 }
 
 #[tokio::test]
-async fn neither_what_is_sent_to_make_a_dashboard_shares_it_nor_what_it_is_a_copy_of() {
+async fn new_and_copied_dashboards_are_not_shared() {
     let workspace = Workspace::new().await;
     let source = Board::make(&workspace, json!({})).await;
     let token = source.enable(&workspace.owner, true).await;
@@ -493,7 +493,7 @@ async fn neither_what_is_sent_to_make_a_dashboard_shares_it_nor_what_it_is_a_cop
 }
 
 #[tokio::test]
-async fn removing_the_dashboard_closes_its_page_and_bringing_it_back_opens_it() {
+async fn deleting_a_dashboard_closes_its_page_and_restoring_reopens_it() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({})).await;
     let token = board.enable(&workspace.owner, true).await;
@@ -510,7 +510,7 @@ async fn removing_the_dashboard_closes_its_page_and_bringing_it_back_opens_it() 
 }
 
 #[tokio::test]
-async fn a_removed_project_closes_its_pages_before_it_is_swept() {
+async fn deleted_project_closes_its_pages_before_its_records_are_deleted() {
     let (config, _clock) = with_clock();
     let workspace = Workspace::with(config).await;
     let board = Board::make(&workspace, json!({})).await;
@@ -535,7 +535,7 @@ async fn a_removed_project_closes_its_pages_before_it_is_swept() {
 }
 
 #[tokio::test]
-async fn a_removed_organization_closes_its_pages_before_it_is_swept() {
+async fn deleted_organization_closes_its_pages_before_its_records_are_deleted() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({})).await;
     let first = board.enable(&workspace.owner, true).await;
@@ -556,7 +556,7 @@ async fn a_removed_organization_closes_its_pages_before_it_is_swept() {
 }
 
 #[tokio::test]
-async fn whatever_the_order_of_changes_only_the_shown_token_and_the_one_before_open() {
+async fn after_concurrent_sharing_changes_only_current_and_previous_tokens_work() {
     let (config, _clock) = with_clock();
     let workspace = Workspace::with(config).await;
     let board = Board::make(&workspace, json!({})).await;
@@ -585,7 +585,7 @@ async fn whatever_the_order_of_changes_only_the_shown_token_and_the_one_before_o
 
 /// The file holds keyed hashes of tokens, and no token itself.
 #[tokio::test]
-async fn no_token_lies_in_the_data_file() {
+async fn data_file_contains_no_sharing_token() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({})).await;
     let first = board.enable(&workspace.owner, true).await;

@@ -19,7 +19,7 @@ use crate::support::sharing::{
 use crate::support::{OWNER, Workspace, with_clock};
 
 #[tokio::test]
-async fn the_public_json_shows_the_dashboard_and_nobody() {
+async fn public_json_shows_the_dashboard_without_personal_data() {
     let (config, _clock) = with_clock();
     let workspace = Workspace::with(config).await;
     let sent = json!({
@@ -85,7 +85,7 @@ async fn the_public_json_shows_the_dashboard_and_nobody() {
 }
 
 #[tokio::test]
-async fn a_dashboard_without_anything_is_shown_so() {
+async fn public_json_of_an_empty_dashboard_has_empty_fields() {
     let (config, _clock) = with_clock();
     let workspace = Workspace::with(config).await;
     let board = Board::make(&workspace, json!({})).await;
@@ -101,7 +101,7 @@ async fn a_dashboard_without_anything_is_shown_so() {
 }
 
 #[tokio::test]
-async fn removed_tiles_and_those_with_a_removed_insight_are_left_out() {
+async fn deleted_tiles_and_tiles_of_deleted_insights_are_not_public() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({})).await;
     let removed = add_text(&workspace, &board, "removed", 0).await;
@@ -130,7 +130,7 @@ async fn removed_tiles_and_those_with_a_removed_insight_are_left_out() {
 }
 
 #[tokio::test]
-async fn what_changes_on_the_dashboard_changes_for_the_public_at_once() {
+async fn dashboard_changes_are_public_at_once() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({ "name": "Before" })).await;
     let path = format!("/shared/{}.json", board.enable(&workspace.owner, true).await);
@@ -173,7 +173,7 @@ async fn opens_nothing(workspace: &Workspace, token: &str) {
 }
 
 #[tokio::test]
-async fn what_opens_nothing_answers_the_same_whatever_the_reason() {
+async fn invalid_tokens_all_return_the_same_response() {
     let (config, clock) = with_clock();
     let workspace = Workspace::with(config).await;
     let board = Board::make(&workspace, json!({})).await;
@@ -211,7 +211,7 @@ async fn what_opens_nothing_answers_the_same_whatever_the_reason() {
 }
 
 #[tokio::test]
-async fn no_key_is_asked_for_and_none_changes_anything() {
+async fn public_page_needs_no_key_and_ignores_one() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({ "name": "Numbers" })).await;
     let token = board.enable(&workspace.owner, true).await;
@@ -232,7 +232,7 @@ async fn no_key_is_asked_for_and_none_changes_anything() {
 }
 
 #[tokio::test]
-async fn only_reading_is_served() {
+async fn public_page_allows_only_get_head_and_options() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({})).await;
     let token = board.enable(&workspace.owner, true).await;
@@ -257,7 +257,7 @@ async fn only_reading_is_served() {
 
 /// On a single thread, other requests are answered while a long page is rendered.
 #[tokio::test(flavor = "current_thread")]
-async fn a_dashboard_of_a_thousand_tiles_keeps_nobody_waiting() {
+async fn page_of_one_thousand_tiles_does_not_block_other_requests() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({ "name": "Long" })).await;
     let ids = (workspace.made.organization_id, workspace.made.project_id);
@@ -308,7 +308,7 @@ async fn a_dashboard_of_a_thousand_tiles_keeps_nobody_waiting() {
 }
 
 #[tokio::test]
-async fn texts_that_would_swell_are_shown_as_written_and_a_long_page_ends_in_names() {
+async fn expanding_markdown_is_shown_as_text_and_a_long_page_lists_names() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({})).await;
     swell(&workspace, &board).await;
@@ -337,7 +337,7 @@ async fn texts_that_would_swell_are_shown_as_written_and_a_long_page_ends_in_nam
 /// Requests for public pages do not delay requests with a key, and the number that may wait for one
 /// organization is limited.
 #[tokio::test(flavor = "current_thread")]
-async fn whoever_has_a_key_does_not_wait_for_public_pages() {
+async fn keyed_requests_do_not_wait_for_public_pages() {
     let workspace = Workspace::new().await;
     let mut paths = Vec::new();
     for _ in 0..70 {

@@ -90,7 +90,7 @@ fn starts_of<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = usize> + 
 }
 
 #[test]
-fn private_english_does_not_come_back() {
+fn forbidden_words_do_not_occur() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     collect(&root.join("src"), &mut files);
@@ -107,7 +107,7 @@ fn private_english_does_not_come_back() {
 }
 
 #[test]
-fn a_word_is_found_in_any_case_and_over_two_lines() {
+fn forbidden_word_is_found_in_any_case_and_over_two_lines() {
     let lines = |text| violations("a.rs", text).iter().map(|found| found.line).collect::<Vec<_>>();
     assert_eq!(lines("/// Whoever asks is\n    /// told so, anew.\n"), [1, 1, 2]);
     assert_eq!(lines("// Renewal, whoeveritis, a_new, decisions of the owner\n"), [0; 0]);

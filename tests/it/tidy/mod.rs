@@ -43,12 +43,12 @@ fn assert_none(violations: impl IntoIterator<Item = Violation>) {
 }
 
 #[test]
-fn each_crate_is_named_only_where_it_belongs() {
+fn crates_are_used_only_in_their_allowed_modules() {
     assert_none(sources().iter().flat_map(rules::crates));
 }
 
 #[test]
-fn rules_never_wait_nor_read_the_clock_nor_draw() {
+fn rules_never_wait_read_the_clock_or_use_random_numbers() {
     assert_none(sources().iter().flat_map(rules::purity));
 }
 
@@ -80,7 +80,7 @@ fn every_resource_with_routes_is_in_the_list() {
 }
 
 #[test]
-fn who_knows_one_nouns_http_knows_all() {
+fn all_http_files_have_the_same_structure() {
     assert_none(sources().iter().flat_map(rules::wire));
 }
 

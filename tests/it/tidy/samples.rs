@@ -11,14 +11,14 @@ fn broken(rule: fn(&Source) -> Vec<Violation>, path: &str, text: &str) -> Vec<us
 const NONE: [usize; 0] = [];
 
 #[test]
-fn a_violation_tells_its_file_and_line() {
+fn violation_shows_its_file_and_line() {
     let found = crates(&Source::new("ids.rs", "use std;\nuse redb::Database;\n"));
     let told = found.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(told, ["src/ids.rs:2: redb may be named only in store"]);
 }
 
 #[test]
-fn a_crate_named_out_of_place_is_found() {
+fn crate_outside_its_allowed_modules_is_found() {
     let text = "// redb, axum and clap\nuse redb::Table;\nlet x: axum::Router;\nuse clap::Args;\n";
     assert_eq!(broken(crates, "ids.rs", text), [2, 3, 4]);
     assert_eq!(broken(crates, "store/read.rs", text), [3, 4]);
@@ -31,7 +31,7 @@ fn a_crate_named_out_of_place_is_found() {
 }
 
 #[test]
-fn a_rule_that_waits_or_reads_the_clock_or_draws_is_found() {
+fn waiting_clock_or_random_use_in_a_rule_is_found() {
     let text =
         "x.await;\n// .await\nClock::System;\nSystemTime::now();\nSeed::take();\nawaited();\n";
     assert_eq!(broken(purity, "resources/users/mod.rs", text), [1, 3, 4, 5]);
@@ -51,7 +51,7 @@ fn a_rule_that_uses_what_calls_rules_is_found() {
 }
 
 #[test]
-fn an_http_file_of_another_shape_is_found() {
+fn http_file_with_another_structure_is_found() {
     let good = "use a;\n\nconst LIST: &str = \"/a/\";\n\npub fn routes(routes: &mut Routes) {\n    \
                 routes.get(LIST, list);\n}\n\nasync fn list() {}\n\nfn shared() {}\n";
     let path = "resources/users/http.rs";
@@ -73,7 +73,7 @@ fn a_schema_that_nothing_writes_is_found() {
 }
 
 #[test]
-fn an_unfinished_or_long_file_is_found() {
+fn unfinished_or_too_long_file_is_found() {
     let text = "todo!();\n// FIXME\nunimplemented!();\n// todo! is no code\n";
     assert_eq!(broken(size, "ids.rs", text), [1, 3, 2]);
     assert_eq!(broken(size, "ids.rs", &"\n".repeat(400)), NONE);

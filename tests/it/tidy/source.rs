@@ -212,7 +212,7 @@ fn quoted(rest: &str, quote: char) -> Option<usize> {
 }
 
 #[test]
-fn comments_texts_and_tests_are_not_code() {
+fn comments_strings_and_tests_are_not_counted_as_code() {
     let text = "use a; // redb\n/* redb\n*/ let b = \"redb \\\" redb\"; let c = r#\"redb \" \"#;\n\
                 let d = ('\"', '\\'', b'r', &'static str); let e = br\"redb\";\n\
                 #[cfg(test)]\nmod tests {\n    use redb;\n}\n";

@@ -162,7 +162,7 @@ fn is_short_id(value: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn a_tile_shows_every_field_of_its_insight() {
+async fn insight_tile_has_all_documented_fields() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({"filters": {"date_from": "-7d"}})).await;
@@ -184,7 +184,7 @@ async fn a_tile_shows_every_field_of_its_insight() {
 }
 
 #[tokio::test]
-async fn an_insight_shows_the_levels_of_the_dashboard_that_is_read() {
+async fn insight_shows_the_access_levels_of_the_requested_dashboard() {
     let workspace = Workspace::new().await;
     let ann = workspace.member("ann", Level::Member).await;
     let (id, one) = make(&workspace, &workspace.owner, json!({"restriction_level": 37})).await;
@@ -200,7 +200,7 @@ async fn an_insight_shows_the_levels_of_the_dashboard_that_is_read() {
 }
 
 #[tokio::test]
-async fn tiles_stand_by_y_then_x_then_number_and_are_numbered_so() {
+async fn tiles_are_sorted_and_numbered_by_y_then_x_then_id() {
     let workspace = Workspace::new().await;
     let (id, one) = make(&workspace, &workspace.owner, json!({})).await;
     let mut expected = Vec::new();
@@ -265,7 +265,7 @@ fn layouts_in_order() -> (Vec<Value>, Vec<Value>) {
 }
 
 #[tokio::test]
-async fn numeric_strings_place_tiles_like_numbers_and_anything_else_counts_as_100() {
+async fn numeric_strings_in_layouts_sort_like_numbers_and_other_values_as_100() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (_, one) = make(&workspace, owner, json!({})).await;
@@ -282,7 +282,7 @@ async fn numeric_strings_place_tiles_like_numbers_and_anything_else_counts_as_10
 }
 
 #[tokio::test]
-async fn layouts_are_answered_as_they_were_sent() {
+async fn layouts_are_returned_as_sent() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;
@@ -310,7 +310,7 @@ async fn layouts_are_answered_as_they_were_sent() {
 }
 
 #[tokio::test]
-async fn a_tile_is_laid_out_recoloured_removed_and_brought_back() {
+async fn tile_layout_and_color_are_updated_and_the_tile_deleted_and_restored() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;
@@ -343,7 +343,7 @@ async fn a_tile_is_laid_out_recoloured_removed_and_brought_back() {
 }
 
 #[tokio::test]
-async fn what_says_nothing_of_a_tile_is_passed_over() {
+async fn tile_elements_without_changes_are_ignored() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;
@@ -384,7 +384,7 @@ async fn refuses_tiles(caller: &TestClient, one: &str, cases: Vec<(Value, &str, 
 }
 
 #[tokio::test]
-async fn a_bad_tile_is_named_and_nothing_of_the_patch_is_written() {
+async fn invalid_tile_is_reported_and_the_whole_patch_rejected() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;
@@ -474,7 +474,7 @@ async fn a_bad_tile_is_named_and_nothing_of_the_patch_is_written() {
 }
 
 #[tokio::test]
-async fn a_body_of_five_megabytes_is_too_large() {
+async fn request_body_of_five_megabytes_returns_413() {
     let workspace = Workspace::new().await;
     let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
     let sent = json!({"filters": {"a": "x".repeat(5 * 1024 * 1024)}});
@@ -484,7 +484,7 @@ async fn a_body_of_five_megabytes_is_too_large() {
 }
 
 #[tokio::test]
-async fn a_tile_is_out_of_reach_of_other_dashboards_projects_and_organizations() {
+async fn tile_is_inaccessible_from_other_dashboards_projects_and_organizations() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;
@@ -525,7 +525,7 @@ async fn a_tile_is_out_of_reach_of_other_dashboards_projects_and_organizations()
 }
 
 #[tokio::test]
-async fn who_may_not_edit_a_dashboard_changes_none_of_its_tiles() {
+async fn tile_changes_require_edit_access_to_the_dashboard() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let ann = workspace.member("ann", Level::Member).await;
@@ -545,7 +545,7 @@ async fn who_may_not_edit_a_dashboard_changes_none_of_its_tiles() {
 }
 
 #[tokio::test]
-async fn elements_are_done_in_their_order_also_those_of_one_tile() {
+async fn tile_elements_are_applied_in_order() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;
@@ -572,7 +572,7 @@ fn is_full(answer: &TestResponse) {
 }
 
 #[tokio::test]
-async fn a_dashboard_has_a_thousand_tiles_at_the_most_removed_ones_included() {
+async fn dashboard_has_at_most_one_thousand_tiles_including_deleted_ones() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;
@@ -600,7 +600,7 @@ async fn a_dashboard_has_a_thousand_tiles_at_the_most_removed_ones_included() {
 }
 
 #[tokio::test]
-async fn a_tile_is_copied_on_its_dashboard_with_what_it_shows_and_without_its_place() {
+async fn duplicated_tile_has_copied_content_and_no_layout() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let ann = workspace.member("ann", Level::Member).await;
@@ -651,7 +651,7 @@ async fn a_tile_is_copied_on_its_dashboard_with_what_it_shows_and_without_its_pl
 }
 
 #[tokio::test]
-async fn a_copys_name_is_never_longer_than_400_characters() {
+async fn copied_insight_name_is_truncated_to_400_characters() {
     let workspace = Workspace::new().await;
     let (id, one) = make(&workspace, &workspace.owner, json!({})).await;
     let tile = put_insight(&workspace, id, json!("é".repeat(399)), json!({})).await;
@@ -662,7 +662,7 @@ async fn a_copys_name_is_never_longer_than_400_characters() {
 }
 
 #[tokio::test]
-async fn a_tile_whose_insight_is_removed_is_hidden_and_not_numbered() {
+async fn tile_of_a_deleted_insight_is_hidden_and_not_numbered() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;
@@ -685,7 +685,7 @@ fn version(workspace: &Workspace, dashboard: u64) -> u64 {
 }
 
 #[tokio::test]
-async fn a_change_of_tiles_moves_the_dashboards_version_and_nothing_else_does() {
+async fn only_effective_tile_changes_increment_the_dashboard_version() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;
@@ -713,7 +713,7 @@ async fn a_change_of_tiles_moves_the_dashboards_version_and_nothing_else_does() 
 }
 
 #[tokio::test]
-async fn a_change_of_a_shared_text_moves_the_version_of_every_dashboard_that_has_it() {
+async fn changing_a_shared_text_increments_the_version_of_every_dashboard_with_it() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;

@@ -49,7 +49,7 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn a_moved_tile_keeps_its_number_its_place_and_its_colour() {
+async fn moved_tile_keeps_its_id_layout_and_color() {
     let scene = Scene::new().await;
     let owner = &scene.workspace.owner;
     let before = shown(owner, &scene.from.1).await[0].clone();
@@ -65,7 +65,7 @@ async fn a_moved_tile_keeps_its_number_its_place_and_its_colour() {
 }
 
 #[tokio::test]
-async fn a_text_moves_and_either_spelling_and_slash_will_do() {
+async fn text_tile_is_moved_with_either_field_spelling_and_slash() {
     let scene = Scene::new().await;
     let owner = &scene.workspace.owner;
     let text = put_texts(owner, &scene.from.1, &["words"]).await[0].clone();
@@ -93,7 +93,7 @@ async fn a_text_moves_and_either_spelling_and_slash_will_do() {
 }
 
 #[tokio::test]
-async fn what_is_missing_or_wrong_is_named() {
+async fn missing_or_invalid_move_fields_are_reported() {
     let scene = Scene::new().await;
     let owner = &scene.workspace.owner;
     let (tile, to) = (json!({"id": scene.tile}), scene.to.0);
@@ -123,7 +123,7 @@ async fn what_is_missing_or_wrong_is_named() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_a_404() {
+async fn moving_a_missing_tile_or_to_a_missing_dashboard_returns_404() {
     let scene = Scene::new().await;
     let (workspace, owner) = (&scene.workspace, &scene.workspace.owner);
     let other = put_insight(workspace, scene.to.0, json!("I"), json!({})).await;
@@ -161,7 +161,7 @@ async fn what_is_not_there_is_a_404() {
 }
 
 #[tokio::test]
-async fn a_tile_moves_only_between_dashboards_that_the_caller_may_edit() {
+async fn moving_a_tile_requires_edit_access_to_both_dashboards() {
     let scene = Scene::new().await;
     let owner = &scene.workspace.owner;
     let ann = scene.workspace.member("ann", Level::Member).await;
@@ -180,7 +180,7 @@ async fn a_tile_moves_only_between_dashboards_that_the_caller_may_edit() {
 }
 
 #[tokio::test]
-async fn access_rules_on_either_dashboard_hold_a_tile_back() {
+async fn access_rules_on_either_dashboard_prevent_a_move() {
     let scene = Scene::new().await;
     let (workspace, owner) = (&scene.workspace, &scene.workspace.owner);
     let ann = workspace.member("ann", Level::Member).await;
@@ -198,7 +198,7 @@ async fn access_rules_on_either_dashboard_hold_a_tile_back() {
 }
 
 #[tokio::test]
-async fn what_stands_on_the_destination_already_is_not_moved_there() {
+async fn content_already_on_the_destination_is_not_moved_there() {
     let scene = Scene::new().await;
     let (workspace, owner) = (&scene.workspace, &scene.workspace.owner);
     let invalid = "Invalid request data for moving tile.";
@@ -226,7 +226,7 @@ async fn what_stands_on_the_destination_already_is_not_moved_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_move_and_a_removal_at_once_leave_the_file_sound() {
+async fn concurrent_move_and_deletion_leave_a_valid_file() {
     for round in 0..8 {
         let scene = Scene::new().await;
         let owner = &scene.workspace.owner;

@@ -88,7 +88,7 @@ async fn standings(workspace: &Workspace, ones: &[String]) -> [BTreeMap<u64, Vec
 }
 
 #[test]
-fn any_sequence_of_changes_leaves_tiles_that_agree() {
+fn any_sequence_of_tile_changes_leaves_consistent_tiles() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let mut runner =
         TestRunner::new(Cases { cases: 10, failure_persistence: None, ..Cases::default() });

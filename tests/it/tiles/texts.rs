@@ -34,7 +34,7 @@ fn text_tile(workspace: &Workspace, tile: &Value, user: &Value, changes: Value) 
 }
 
 #[tokio::test]
-async fn a_new_text_is_its_writers_and_nobody_changed_it_yet() {
+async fn new_text_has_its_creator_and_no_last_modifier() {
     let workspace = at_the_moment().await;
     let ann = workspace.member("ann", Level::Member).await;
     let user = embedded(&ann).await;
@@ -58,7 +58,7 @@ async fn a_new_text_is_its_writers_and_nobody_changed_it_yet() {
 }
 
 #[tokio::test]
-async fn a_new_text_comes_with_its_place_and_colour() {
+async fn new_text_tile_has_the_sent_layout_and_color() {
     let workspace = Workspace::new().await;
     let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
     let layouts = json!({"sm": {"x": 1, "y": 2}});
@@ -72,7 +72,7 @@ async fn a_new_text_comes_with_its_place_and_colour() {
 }
 
 #[tokio::test]
-async fn a_change_of_a_text_keeps_its_writer_and_tells_who_changed_it() {
+async fn updated_text_keeps_its_creator_and_shows_the_last_modifier() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let ann = workspace.member("ann", Level::Member).await;
@@ -106,7 +106,7 @@ async fn a_change_of_a_text_keeps_its_writer_and_tells_who_changed_it() {
 }
 
 #[tokio::test]
-async fn a_removed_texts_tile_stays_removed_until_it_is_brought_back() {
+async fn deleted_text_tile_stays_deleted_until_it_is_restored() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (_, one) = make(&workspace, owner, json!({})).await;
@@ -125,7 +125,7 @@ async fn a_removed_texts_tile_stays_removed_until_it_is_brought_back() {
 }
 
 #[tokio::test]
-async fn a_bad_text_is_refused() {
+async fn invalid_text_is_rejected() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;
@@ -206,7 +206,7 @@ async fn a_bad_text_is_refused() {
 }
 
 #[tokio::test]
-async fn a_text_that_two_dashboards_show_is_changed_on_both() {
+async fn text_on_two_dashboards_is_changed_on_both() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;
@@ -226,7 +226,7 @@ async fn a_text_that_two_dashboards_show_is_changed_on_both() {
 
 /// A caller who may view but not edit a dashboard copies it, and changes the text on the copy.
 #[tokio::test]
-async fn a_copy_is_no_way_to_change_what_one_may_not_edit() {
+async fn changing_a_copy_does_not_change_a_dashboard_without_edit_access() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let ann = workspace.member("ann", Level::Member).await;
@@ -265,7 +265,7 @@ async fn a_copy_is_no_way_to_change_what_one_may_not_edit() {
 }
 
 #[tokio::test]
-async fn a_change_reaches_a_hundred_other_dashboards_and_no_more() {
+async fn text_change_applies_to_at_most_one_hundred_other_dashboards() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;

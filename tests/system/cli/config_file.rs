@@ -30,7 +30,7 @@ fn setting(answer: &Value, key: &str) -> (Value, String) {
 const CONFIG: [&str; 3] = ["config", "--config", "steward.toml"];
 
 #[test]
-fn flags_go_before_the_environment_before_the_file_before_defaults() {
+fn settings_precedence_is_flag_environment_file_default() {
     let site = with("grace = \"4s\"\n");
     let variable = |args: &[&str]| {
         let mut command = site.steward(&[&CONFIG[..], args, &["--json"]].concat());
@@ -47,7 +47,7 @@ fn flags_go_before_the_environment_before_the_file_before_defaults() {
 }
 
 #[test]
-fn every_variable_overrules_a_full_file() {
+fn environment_variables_override_the_config_file() {
     // No value in the file is the default.
     let text = "connections = 17\ngrace = \"7s\"\nrate-limit = [\"9/s\", \"90/m\"]\njson = false\n";
     let site = with(text);
@@ -66,7 +66,7 @@ fn every_variable_overrules_a_full_file() {
 }
 
 #[test]
-fn a_variable_names_the_file_and_a_flag_overrules_the_variable() {
+fn environment_variable_names_the_config_file_and_a_flag_overrides_it() {
     let site = with("grace = \"4s\"\n");
     fs::write(site.path("other.toml"), "grace = \"5s\"\n").expect("written");
     let named = |args: &[&str]| {
@@ -79,7 +79,7 @@ fn a_variable_names_the_file_and_a_flag_overrules_the_variable() {
 }
 
 #[test]
-fn a_server_runs_as_the_file_says_and_commands_find_its_data() {
+fn server_and_commands_use_the_config_file() {
     let site = with("data = \"elsewhere.redb\"\nlisten = \"127.0.0.1:0\"\njson = true\n");
     let mut command = site.steward(&["serve", "--config", "steward.toml"]);
     let server = Server::start(&mut command).expect("it serves");
@@ -91,7 +91,7 @@ fn a_server_runs_as_the_file_says_and_commands_find_its_data() {
 }
 
 #[test]
-fn what_is_printed_is_a_file_again() {
+fn printed_config_is_a_valid_config_file() {
     let text = "grace = \"4s\"\nconnections = 9\ntrusted-proxy = [\"10.0.0.0/8\"]\nmax-body = 4096\n\
                 smtp-url = \"smtp://localhost\"\nsmtp-from = \"S 'q' \\\" \\\\ <a@example.org>\"\n";
     let site = with(text);
@@ -108,7 +108,7 @@ fn what_is_printed_is_a_file_again() {
 }
 
 #[test]
-fn a_file_that_makes_no_sense_is_refused_with_its_name_the_key_and_what_is_expected() {
+fn invalid_config_file_is_rejected_with_file_key_and_expected_value() {
     for (text, told) in [
         ("grase = \"4s\"", "steward.toml: \"grase\" is not a valid key; the keys are: listen, "),
         ("config = \"a\"", "steward.toml: \"config\" is not a valid key; "),
@@ -142,7 +142,7 @@ fn a_file_that_makes_no_sense_is_refused_with_its_name_the_key_and_what_is_expec
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_refused_by_its_name() {
+fn unreadable_config_file_is_rejected_by_name() {
     let site = DataFolder::empty();
     site.run(&CONFIG).assert_usage_error("steward: steward.toml: No such file or directory");
     fs::create_dir(site.path("steward.toml")).expect("a folder");
@@ -157,7 +157,7 @@ fn a_file_that_cannot_be_read_is_refused_by_its_name() {
 }
 
 #[test]
-fn an_unknown_key_is_an_error_everywhere_and_a_key_of_serve_is_ignored_elsewhere() {
+fn unknown_config_key_is_an_error_and_other_serve_keys_are_ignored() {
     let site = with("connections = 0\ndata = \"other.redb\"\n");
     site.run(&["check", "--config", "steward.toml"]).assert_failed("other.redb does not exist");
     write(&site, "nonsense = 0\n");
@@ -169,7 +169,7 @@ fn an_unknown_key_is_an_error_everywhere_and_a_key_of_serve_is_ignored_elsewhere
 }
 
 #[test]
-fn what_a_setting_needs_may_come_from_elsewhere_and_is_asked_for() {
+fn required_settings_may_come_from_other_sources_or_are_reported() {
     let site = with("smtp-url = \"smtp://localhost\"\n");
     let run = site.run(&CONFIG);
     assert!(run.stderr.contains("--smtp-from <ADDRESS>"), "{run:?}");
@@ -183,7 +183,7 @@ fn what_a_setting_needs_may_come_from_elsewhere_and_is_asked_for() {
 }
 
 #[test]
-fn a_password_is_shown_nowhere() {
+fn config_output_masks_passwords() {
     let url = "smtps://ann:hunter2@mail.example.org";
     let good = format!("smtp-url = \"{url}\"\nsmtp-from = \"a@example.org\"\n");
     let site = with(&good);
@@ -218,7 +218,7 @@ fn a_password_is_shown_nowhere() {
 }
 
 #[test]
-fn a_file_with_a_password_that_others_may_read_is_warned_of() {
+fn config_file_with_a_password_readable_by_others_causes_a_warning() {
     let site =
         with("smtp-url = \"smtps://ann:hunter2@127.0.0.1:1\"\nsmtp-from = \"a@example.org\"\n");
     let open = |mode| {

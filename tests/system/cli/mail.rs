@@ -96,7 +96,7 @@ impl Secured {
 }
 
 #[tokio::test]
-async fn a_mail_carries_text_and_html_and_says_what_it_is() {
+async fn mail_has_text_and_html_parts_and_standard_headers() {
     let mut server = MailServer::start();
     let reply = send_to("Bob@corp.example", &config(&server.url())).await;
     assert_eq!(reply, Ok("250 2.0.0 taken".to_owned()));
@@ -132,7 +132,7 @@ async fn a_mail_carries_text_and_html_and_says_what_it_is() {
 }
 
 #[tokio::test]
-async fn an_internationalised_domain_is_written_in_ascii() {
+async fn internationalized_recipient_domain_is_sent_in_ascii() {
     let mut server = MailServer::start();
     send_to("bob@Straße.example", &config(&server.url())).await.expect("it is sent");
     let mail = server.mail().await;
@@ -141,7 +141,7 @@ async fn an_internationalised_domain_is_written_in_ascii() {
 }
 
 #[tokio::test]
-async fn an_address_that_would_break_a_line_is_sent_nothing() {
+async fn address_with_line_breaks_is_not_used() {
     let server = MailServer::start();
     for to in [
         "",
@@ -159,7 +159,7 @@ async fn an_address_that_would_break_a_line_is_sent_nothing() {
 }
 
 #[tokio::test]
-async fn a_subject_cannot_add_a_header() {
+async fn mail_subject_cannot_inject_a_header() {
     let mut server = MailServer::start();
     let mailer = Mailer::new(&config(&server.url())).unwrap().unwrap();
     let subject = "Hello\r\nBcc: eve@evil.example\r\n\r\n.\r\nQUIT\r\n\0\u{202e}".to_owned();
@@ -175,7 +175,7 @@ async fn a_subject_cannot_add_a_header() {
 }
 
 #[tokio::test]
-async fn tls_works_with_the_right_authority_from_the_first_byte_and_after_starttls() {
+async fn implicit_tls_and_starttls_work_with_the_configured_ca() {
     for (scheme, login_only) in [("smtps", false), ("smtp", false), ("smtps", true), ("smtp", true)]
     {
         let mut secured = Secured::new(scheme, "localhost", login_only);
@@ -191,7 +191,7 @@ async fn tls_works_with_the_right_authority_from_the_first_byte_and_after_startt
 }
 
 #[tokio::test]
-async fn a_server_of_an_unknown_authority_or_another_name_is_told_nothing() {
+async fn untrusted_or_misnamed_mail_server_receives_nothing() {
     for scheme in ["smtps", "smtp"] {
         let mut secured = Secured::new(scheme, "localhost", false);
         let mut unknown = secured.config();
@@ -208,7 +208,7 @@ async fn a_server_of_an_unknown_authority_or_another_name_is_told_nothing() {
 }
 
 #[tokio::test]
-async fn without_the_starttls_that_is_asked_for_nothing_is_sent_in_clear() {
+async fn without_required_starttls_nothing_is_sent_in_clear_text() {
     let server = MailServer::with(Setup { user: Some(USER), ..Setup::default() });
     let port = server.address.port();
     let config = config(&format!("smtp://{SIGNED_IN}@localhost:{port}?tls=required"));
@@ -218,7 +218,7 @@ async fn without_the_starttls_that_is_asked_for_nothing_is_sent_in_clear() {
 }
 
 #[tokio::test]
-async fn tls_from_the_first_byte_is_not_spoken_to_a_server_without_it() {
+async fn implicit_tls_is_not_used_with_a_plain_server() {
     let mut server = MailServer::start();
     let port = server.address.port();
     failure(&config(&format!("smtps://{SIGNED_IN}@localhost:{port}"))).await;
@@ -226,7 +226,7 @@ async fn tls_from_the_first_byte_is_not_spoken_to_a_server_without_it() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_fails_and_is_repeated_to_nobody() {
+async fn wrong_password_fails_and_is_hidden_in_the_error() {
     let mut secured = Secured::new("smtps", "localhost", false);
     let wrong = secured.config_with("ann%40corp.example:wrong%20password");
     let said = failure(&wrong).await;
@@ -235,7 +235,7 @@ async fn a_wrong_password_fails_and_is_repeated_to_nobody() {
 }
 
 #[tokio::test]
-async fn a_password_comes_from_a_file_before_it_comes_from_the_url() {
+async fn password_file_takes_precedence_over_the_url() {
     let mut secured = Secured::new("smtps", "localhost", false);
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("password");
@@ -249,7 +249,7 @@ async fn a_password_comes_from_a_file_before_it_comes_from_the_url() {
 }
 
 #[tokio::test]
-async fn whoever_is_to_sign_in_sends_nothing_where_that_is_not_possible() {
+async fn mail_is_not_sent_if_the_server_does_not_support_authentication() {
     let mut server = MailServer::start();
     let config = config(&format!("smtp://{SIGNED_IN}@{}", server.address));
     let said = failure(&config).await;
@@ -270,7 +270,7 @@ fn run(site: &DataFolder, args: &[&str], flags: &[String]) -> CommandOutput {
 const TEST: [&str; 4] = ["mail", "test", "bob@corp.example", "--json"];
 
 #[test]
-fn mail_test_sends_one_mail_and_tells_what_the_server_said() {
+fn mail_test_sends_one_mail_and_shows_the_server_reply() {
     let mut server = MailServer::start();
     let (site, _) = DataFolder::with_workspace();
     let answer = run(&site, &TEST, &flags(&server)).json();
@@ -294,7 +294,7 @@ fn mail_test_sends_one_mail_and_tells_what_the_server_said() {
 }
 
 #[test]
-fn mail_test_beside_a_server_uses_the_servers_configuration() {
+fn mail_test_next_to_a_running_server_uses_its_configuration() {
     let mut server = MailServer::start();
     let (site, _) = DataFolder::with_workspace();
     let flags = flags(&server);
@@ -312,7 +312,7 @@ fn mail_test_beside_a_server_uses_the_servers_configuration() {
 }
 
 #[test]
-fn mail_test_fails_in_one_line() {
+fn mail_test_fails_with_one_line() {
     let server = MailServer::start();
     let (site, _) = DataFolder::with_workspace();
     server.refuse("bob@corp.example");
@@ -331,7 +331,7 @@ fn mail_test_fails_in_one_line() {
 }
 
 #[test]
-fn mail_test_leaves_alone_what_waits() {
+fn mail_test_does_not_send_queued_messages() {
     let mut server = MailServer::start();
     let (site, _) = DataFolder::with_workspace();
     post_into(&site);
@@ -375,7 +375,7 @@ fn post_into(site: &DataFolder) {
 }
 
 #[test]
-fn a_mail_server_is_told_by_the_environment_too_and_secrets_by_nobody() {
+fn mail_server_is_configurable_by_environment_without_exposing_secrets() {
     let secured = Secured::new("smtps", "localhost", false);
     let (site, _) = DataFolder::with_workspace();
     let with = |command: &mut Command, password: &str| {
@@ -399,7 +399,7 @@ fn a_mail_server_is_told_by_the_environment_too_and_secrets_by_nobody() {
 }
 
 #[test]
-fn a_log_at_its_loudest_tells_no_password() {
+fn trace_log_contains_no_password() {
     let secured = Secured::new("smtps", "localhost", false);
     let (site, _) = DataFolder::with_workspace();
     let mut command = steward();
@@ -415,7 +415,7 @@ fn a_log_at_its_loudest_tells_no_password() {
 }
 
 #[test]
-fn a_service_that_could_send_no_mail_does_not_start_and_makes_no_file() {
+fn invalid_mail_configuration_prevents_startup_and_creates_no_file() {
     let site = DataFolder::empty();
     let from = ["--smtp-from", "steward@corp.example"];
     let serve = |args: &[&str]| {

@@ -28,7 +28,7 @@ fn complaints(path: &std::path::Path) -> String {
 }
 
 #[test]
-fn every_command_has_a_manual_page_without_a_fault() {
+fn every_command_has_a_valid_manual_page() {
     let site = DataFolder::empty();
     let commands = commands(&site, &[]);
     assert!(commands.len() > 25, "{commands:?}");
@@ -47,7 +47,7 @@ fn every_command_has_a_manual_page_without_a_fault() {
 }
 
 #[test]
-fn a_manual_page_tells_flags_and_variables_and_nothing_of_the_environment() {
+fn manual_pages_list_flags_and_variables_without_environment_values() {
     let site = DataFolder::empty();
     let mut command = site.steward(&["man", "pages"]);
     let url = "smtps://ann:hunter2@mail.example.org";
@@ -65,14 +65,14 @@ fn a_manual_page_tells_flags_and_variables_and_nothing_of_the_environment() {
 }
 
 #[test]
-fn a_folder_for_pages_that_cannot_be_made_is_told() {
+fn directory_for_manual_pages_that_cannot_be_created_is_an_error() {
     let site = DataFolder::empty();
     fs::write(site.path("taken"), "").expect("written");
     site.run(&["man", "taken"]).assert_failed("taken: ");
 }
 
 #[test]
-fn each_shell_gets_a_script_with_every_flag_of_serve() {
+fn shell_completions_contain_every_serve_flag() {
     let site = DataFolder::empty();
     let settings = site.json(&["config"]);
     let keys: Vec<_> = settings["results"].as_array().unwrap().iter().collect();
@@ -88,7 +88,7 @@ fn each_shell_gets_a_script_with_every_flag_of_serve() {
 }
 
 #[test]
-fn bash_completes_commands_and_flags_by_the_script() {
+fn bash_completion_completes_commands_and_flags() {
     let site = DataFolder::empty();
     let script = site.run(&["completions", "bash"]).ok();
     fs::write(site.path("steward.bash"), &script).expect("written");

@@ -74,7 +74,7 @@ fn names(object: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn init_makes_a_workspace_and_tells_it() {
+fn init_creates_a_workspace_and_prints_it() {
     let site = DataFolder::empty();
     let made = site.json(&[
         "init",
@@ -105,7 +105,7 @@ fn init_makes_a_workspace_and_tells_it() {
 }
 
 #[test]
-fn init_says_the_same_as_text() {
+fn init_prints_the_same_fields_as_text() {
     let site = DataFolder::empty();
     let text = site.run(&["init", "--email", OWNER]).ok();
     let lines: Vec<_> = text.lines().map(|line| line.split("  ").next().unwrap()).collect();
@@ -125,7 +125,7 @@ fn init_on_an_existing_file_fails_and_changes_nothing() {
 }
 
 #[test]
-fn init_that_is_refused_leaves_an_empty_folder() {
+fn failed_init_creates_no_files() {
     let site = DataFolder::empty();
     site.run(&["init", "--email", "nobody"]).assert_failed("email: Enter a valid email address.");
     let args = ["init", "--email", OWNER, "--organization", " "];
@@ -139,7 +139,7 @@ fn init_that_is_refused_leaves_an_empty_folder() {
 }
 
 #[test]
-fn a_command_without_a_data_file_says_what_makes_one() {
+fn command_without_a_data_file_names_the_commands_that_create_one() {
     let site = DataFolder::empty();
     for args in [&["check"][..], &["user", "list"], &["key", "list"], &["organization", "list"]] {
         site.run(args).assert_failed(
@@ -151,7 +151,7 @@ fn a_command_without_a_data_file_says_what_makes_one() {
 }
 
 #[test]
-fn organizations_are_made_for_new_and_for_known_owners_and_listed() {
+fn organizations_are_created_for_new_and_existing_owners_and_listed() {
     each_way(|place| {
         let new = place.json(&["organization", "create", "Two", "--owner", "New@two.example"]);
         assert_eq!(names(&new), ["id", "name", "project_id"]);
@@ -196,7 +196,7 @@ fn organizations_are_made_for_new_and_for_known_owners_and_listed() {
 }
 
 #[test]
-fn users_are_made_joined_stopped_and_restarted() {
+fn users_are_created_added_deactivated_and_reactivated() {
     each_way(|place| {
         let organization = place.text("organization_id");
         let ann =
@@ -277,7 +277,7 @@ fn users_are_made_joined_stopped_and_restarted() {
 }
 
 #[test]
-fn keys_are_made_with_limits_listed_masked_and_revoked_at_once() {
+fn keys_are_created_with_limits_listed_masked_and_revoked_at_once() {
     each_way(|place| {
         let organization = place.text("organization_id");
         let create = ["key", "create", "--email", OWNER, "--label", "Robot"];
@@ -358,7 +358,7 @@ fn keys_are_made_with_limits_listed_masked_and_revoked_at_once() {
 }
 
 #[test]
-fn a_key_ends_by_itself() {
+fn key_expires_by_itself() {
     let (site, _) = DataFolder::with_workspace();
     let server = site.serve(&[]);
     let create = ["key", "create", "--email", OWNER, "--label", "L", "--scope", "*"];
@@ -368,7 +368,7 @@ fn a_key_ends_by_itself() {
 }
 
 #[test]
-fn a_key_for_ages_is_shown_as_ending_at_the_last_moment_there_is() {
+fn very_long_key_lifetime_is_limited_to_the_last_timestamp() {
     let (site, _) = DataFolder::with_workspace();
     let create = ["key", "create", "--email", OWNER, "--label", "L", "--scope", "*"];
     for ages in ["250000y", "9000000000000000000s"] {
@@ -381,7 +381,7 @@ fn a_key_for_ages_is_shown_as_ending_at_the_last_moment_there_is() {
 }
 
 #[test]
-fn a_name_that_would_steer_the_terminal_is_printed_harmless() {
+fn control_characters_are_replaced_in_terminal_output() {
     let (site, _) = DataFolder::with_workspace();
     site.run(&["user", "create", "--email", "ann@x.example", "--first-name", "\x1b[2JAnn"]).ok();
     let text = site.run(&["user", "list"]).ok();
@@ -389,7 +389,7 @@ fn a_name_that_would_steer_the_terminal_is_printed_harmless() {
 }
 
 #[test]
-fn environment_variables_stand_for_flags() {
+fn environment_variables_set_flags() {
     let (site, made) = DataFolder::with_workspace();
     fs::rename(site.data(), site.path("elsewhere.redb")).unwrap();
     for (yes, no) in [("true", "false"), ("1", "0"), ("yes", "")] {
@@ -443,7 +443,7 @@ fn environment_variables_stand_for_flags() {
 }
 
 #[test]
-fn flags_of_serve_that_make_no_sense_are_named() {
+fn invalid_serve_flags_are_reported_by_name() {
     let site = DataFolder::empty();
     for (flag, value) in [
         ("--connections", "0"),
@@ -468,7 +468,7 @@ fn flags_of_serve_that_make_no_sense_are_named() {
 }
 
 #[test]
-fn help_teaches() {
+fn help_texts_explain_commands_and_defaults() {
     let site = DataFolder::empty();
     let help = |args: &[&str]| site.run(&[args, &["--help"]].concat()).ok();
     let top = help(&[]);
@@ -505,7 +505,7 @@ fn help_teaches() {
 }
 
 #[test]
-fn a_server_that_was_cut_off_leaves_no_socket_that_misleads() {
+fn leftover_socket_of_a_killed_server_does_not_block_commands() {
     let (site, _) = DataFolder::with_workspace();
     site.serve(&[]).kill();
     assert!(site.path("steward.redb.sock").exists(), "a killed server must leave its socket");
@@ -516,7 +516,7 @@ fn a_server_that_was_cut_off_leaves_no_socket_that_misleads() {
 }
 
 #[test]
-fn commands_at_once_are_all_done() {
+fn concurrent_commands_all_succeed() {
     each_way(|place| {
         thread::scope(|scope| {
             for number in 0..6 {
@@ -531,7 +531,7 @@ fn commands_at_once_are_all_done() {
 }
 
 #[test]
-fn a_command_whose_server_goes_away_says_that_it_may_have_been_done() {
+fn command_reports_an_unknown_outcome_if_the_server_stops() {
     let (site, _) = DataFolder::with_workspace();
     let lock = fs::File::options().write(true).open(site.path("steward.redb.lock")).unwrap();
     lock.lock().unwrap();
@@ -544,7 +544,7 @@ fn a_command_whose_server_goes_away_says_that_it_may_have_been_done() {
 
 /// Runs only as root, because it starts a server as another user.
 #[test]
-fn the_server_of_another_user_is_told_nothing() {
+fn server_of_another_user_is_not_sent_a_command() {
     const NOBODY: u32 = 65534;
     if !geteuid().is_root() {
         return;
@@ -563,7 +563,7 @@ fn the_server_of_another_user_is_told_nothing() {
 }
 
 #[test]
-fn a_command_waits_for_a_server_that_is_about_to_hear_it() {
+fn command_waits_for_a_starting_server() {
     let (site, _) = DataFolder::with_workspace();
     for _ in 0..5 {
         thread::scope(|scope| {
@@ -578,7 +578,7 @@ fn a_command_waits_for_a_server_that_is_about_to_hear_it() {
 }
 
 #[test]
-fn check_tells_what_it_read() {
+fn check_reports_what_it_read() {
     each_way(|place| {
         let found = place.json(&["check"]);
         assert_eq!(names(&found), ["values", "problem_count", "problems"]);
@@ -594,7 +594,7 @@ fn check_tells_what_it_read() {
 /// Changes a letter of a name wherever the closed file contains the name: in records, in index keys, in the activity
 /// log, and in pages that redb has freed.
 #[test]
-fn a_damaged_value_is_found_by_check_and_never_served() {
+fn damaged_value_is_found_by_check_and_never_served() {
     const NAME: &str = "Needle in a haystack";
     let (site, made) = DataFolder::with_workspace();
     let key = made["api_key"].as_str().unwrap();
@@ -645,7 +645,7 @@ fn a_damaged_value_is_found_by_check_and_never_served() {
 /// redb stores checksums of its own structure but verifies them only during a repair. This test changes a letter of
 /// each occurrence of a table's name in the closed file.
 #[test]
-fn a_damaged_structure_is_refused_or_told_and_never_served_as_something_else() {
+fn damaged_structure_is_rejected_or_reported_and_never_misread() {
     let (site, _) = DataFolder::with_workspace();
     let users = site.json(&["user", "list"]);
     let bytes = fs::read(site.data()).unwrap();

@@ -53,7 +53,7 @@ impl Checking {
 }
 
 #[test]
-fn what_takes_over_a_second_shows_how_far_it_is() {
+fn progress_bar_is_shown_after_a_second() {
     let mut checking = Checking::begin();
     checking.tell("checking", 0, 80_000);
     checking.tell("checking", 20_000, 80_000);

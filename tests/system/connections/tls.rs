@@ -132,7 +132,7 @@ fn serving(args: &[&str]) -> (Pair, DataFolder, Value, Server) {
 }
 
 #[test]
-fn the_service_is_served_by_https_and_knows_it() {
+fn https_is_served_and_used_in_links() {
     let (pair, _site, made, server) = serving(&[]);
     let url = format!("https://{}", server.address);
     assert_eq!(server.startup_message()["url"], url);
@@ -160,7 +160,7 @@ fn the_service_is_served_by_https_and_knows_it() {
 }
 
 #[test]
-fn a_megabyte_goes_up_and_comes_down() {
+fn request_and_response_of_a_megabyte_pass_over_tls() {
     let (pair, _site, made, server) = serving(&["--max-body", "2MiB"]);
     let key = made["api_key"].as_str().expect("a key");
     let mut client = pair.connect(&server).unwrap();
@@ -174,7 +174,7 @@ fn a_megabyte_goes_up_and_comes_down() {
 }
 
 #[test]
-fn a_new_certificate_is_taken_by_itself_and_connections_stay() {
+fn new_certificate_is_reloaded_automatically_and_connections_stay_open() {
     let (old, site, _, server) = serving(&[]);
     let mut kept = old.connect(&server).unwrap();
     assert!(kept.is_served());
@@ -188,7 +188,7 @@ fn a_new_certificate_is_taken_by_itself_and_connections_stay() {
 }
 
 #[test]
-fn a_hang_up_signal_has_the_certificate_read_at_once_and_a_broken_one_changes_nothing() {
+fn sighup_reloads_the_certificate_and_an_invalid_one_changes_nothing() {
     let (site, old, new) = (DataFolder::empty(), Pair::new(), Pair::new());
     old.put(&site);
     let manager = SystemdManager::of(&site);
@@ -218,7 +218,7 @@ fn a_hang_up_signal_has_the_certificate_read_at_once_and_a_broken_one_changes_no
 }
 
 #[test]
-fn a_hang_up_signal_does_not_end_a_service_without_a_certificate() {
+fn sighup_does_not_stop_a_server_without_a_certificate() {
     let (site, _) = DataFolder::with_workspace();
     let server = site.serve(&[]);
     server.signal(Signal::HUP);
@@ -227,7 +227,7 @@ fn a_hang_up_signal_does_not_end_a_service_without_a_certificate() {
 }
 
 #[test]
-fn files_that_do_not_do_are_refused_at_the_start_by_their_names() {
+fn invalid_certificate_files_are_rejected_at_startup_by_name() {
     let site = DataFolder::empty();
     let (one, other) = (Pair::new(), Pair::new());
     let refuses = |certificate: &str, key: &str, told: &str| {
@@ -269,7 +269,7 @@ fn files_that_do_not_do_are_refused_at_the_start_by_their_names() {
 }
 
 #[test]
-fn an_expired_certificate_is_the_clients_business() {
+fn expired_certificate_is_served_and_rejected_by_the_client() {
     let site = DataFolder::empty();
     let key = KeyPair::generate().expect("a key");
     let mut params = CertificateParams::new(["localhost".to_owned()]).expect("parameters");
@@ -284,7 +284,7 @@ fn an_expired_certificate_is_the_clients_business() {
 }
 
 #[test]
-fn a_handshake_and_the_first_head_share_the_time_for_a_head() {
+fn tls_handshake_and_first_headers_share_the_header_timeout() {
     let (pair, _site, _, server) = serving(&["--header-timeout", "600ms"]);
     let begun = Instant::now();
     let mut silent = raw(server.address);
@@ -304,7 +304,7 @@ fn a_handshake_and_the_first_head_share_the_time_for_a_head() {
 }
 
 #[test]
-fn plain_http_and_nonsense_are_refused_at_once() {
+fn plain_http_and_invalid_data_on_the_tls_port_are_rejected_at_once() {
     let (pair, _site, _, server) = serving(&[]);
     let nonsense = [0xFF; 4096];
     for sent in [&b"GET /_livez HTTP/1.1\r\nHost: x\r\n\r\n"[..], b"\r\n\r\n\r\n", &nonsense] {
@@ -321,7 +321,7 @@ fn plain_http_and_nonsense_are_refused_at_once() {
 }
 
 #[test]
-fn a_handshake_counts_as_a_connection_and_a_silent_one_makes_room() {
+fn handshake_counts_as_a_connection_and_a_silent_one_is_replaced() {
     let (pair, _site, _, server) = serving(&["--connections", "1"]);
     let mut silent = raw(server.address);
     assert!(pair.connect(&server).unwrap().is_served());
@@ -329,7 +329,7 @@ fn a_handshake_counts_as_a_connection_and_a_silent_one_makes_room() {
 }
 
 #[test]
-fn a_stop_waits_neither_for_handshakes_nor_for_idle_connections() {
+fn shutdown_waits_for_neither_handshakes_nor_idle_connections() {
     let (pair, _site, _, server) = serving(&["--grace", "20s"]);
     let _silent = raw(server.address);
     let mut idle = pair.connect(&server).unwrap();

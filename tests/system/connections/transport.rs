@@ -45,7 +45,7 @@ impl Served {
 }
 
 #[test]
-fn a_hundred_thousand_headers_are_refused() {
+fn too_many_request_headers_are_rejected_with_431() {
     let served = Served::with(&[]);
     let headers = "X-Header: 1\r\n".repeat(100_000);
     for request in [served.head(&headers), format!("GET /_livez HTTP/1.1\r\n{headers}\r\n")] {
@@ -58,7 +58,7 @@ fn a_hundred_thousand_headers_are_refused() {
 }
 
 #[test]
-fn one_enormous_header_is_refused() {
+fn too_large_header_is_rejected() {
     let served = Served::with(&[]);
     let mut connection = served.server.connect();
     let long = "x".repeat(1 << 20);
@@ -72,7 +72,7 @@ fn one_enormous_header_is_refused() {
 }
 
 #[test]
-fn a_slow_head_ends_the_connection() {
+fn slow_request_headers_close_the_connection() {
     let served = Served::with(&["--header-timeout", "200ms"]);
     for begun in ["", "GET /_li", "GET /_livez HTTP/1.1\r\nHost: x\r\n"] {
         let mut connection = served.server.connect();
@@ -86,7 +86,7 @@ fn a_slow_head_ends_the_connection() {
 }
 
 #[test]
-fn an_idle_connection_is_ended() {
+fn idle_connection_is_closed_after_the_timeout() {
     let served = Served::with(&["--header-timeout", "200ms"]);
     let mut connection = served.server.connect();
     assert_eq!(connection.send("GET", "/_livez", "", None).unwrap().status, 200);
@@ -95,7 +95,7 @@ fn an_idle_connection_is_ended() {
 }
 
 #[test]
-fn a_slow_body_is_answered_408() {
+fn slow_request_body_returns_408() {
     let served = Served::with(&["--body-timeout", "200ms"]);
     for headers in ["Content-Length: 20\r\n", "Transfer-Encoding: chunked\r\n"] {
         let mut connection = served.server.connect();
@@ -108,7 +108,7 @@ fn a_slow_body_is_answered_408() {
 }
 
 #[test]
-fn a_slow_body_without_a_right_to_send_one_is_refused_at_once() {
+fn slow_request_body_without_authorization_is_rejected_at_once() {
     let served = Served::with(&[]);
     let mut connection = served.server.connect();
     let head = served.head("Content-Length: 20\r\n").replace("Bearer ", "Bearer x");
@@ -118,7 +118,7 @@ fn a_slow_body_without_a_right_to_send_one_is_refused_at_once() {
 }
 
 #[test]
-fn a_body_over_the_limit_is_answered_413_announced_or_not() {
+fn too_large_request_body_returns_413_with_or_without_content_length() {
     let served = Served::with(&["--max-body", "4KiB"]);
     let body = json!({ "name": "x".repeat(5_000) }).to_string();
     let announced = served.head(&format!("Content-Length: {}\r\n", body.len())) + &body;
@@ -134,7 +134,7 @@ fn a_body_over_the_limit_is_answered_413_announced_or_not() {
 }
 
 #[test]
-fn a_body_that_is_cut_short_changes_nothing() {
+fn truncated_request_body_changes_nothing() {
     let served = Served::with(&[]);
     let mut connection = served.server.connect();
     connection.write(served.head("Content-Length: 100\r\n") + "{\"name\": \"A\"}").unwrap();
@@ -143,7 +143,7 @@ fn a_body_that_is_cut_short_changes_nothing() {
 }
 
 #[test]
-fn idle_connections_are_closed_for_those_over_the_limit() {
+fn idle_connections_are_closed_when_new_ones_exceed_the_limit() {
     let served = Served::with(&["--connections", "2"]);
     let mut first = served.server.connect();
     let mut second = served.server.connect();
@@ -163,7 +163,7 @@ fn idle_connections_are_closed_for_those_over_the_limit() {
 }
 
 #[test]
-fn a_connection_serves_one_request_after_the_other() {
+fn connection_serves_consecutive_requests() {
     let served = Served::with(&[]);
     let mut connection = served.server.connect();
     for _ in 0..3 {
@@ -183,7 +183,7 @@ fn a_connection_serves_one_request_after_the_other() {
 }
 
 #[test]
-fn an_http_1_0_client_is_served() {
+fn http_1_0_client_is_served() {
     let served = Served::with(&[]);
     let mut connection = served.server.connect();
     let (path, key) = (served.dashboards(), served.key());
@@ -197,7 +197,7 @@ fn an_http_1_0_client_is_served() {
 }
 
 #[test]
-fn what_is_no_http_is_refused() {
+fn invalid_http_is_rejected() {
     let served = Served::with(&[]);
     let zeros = "\0".repeat(1000);
     let refused = |request: &str| {
@@ -224,7 +224,7 @@ fn what_is_no_http_is_refused() {
 }
 
 #[test]
-fn clients_that_only_connect_and_leave_do_no_harm() {
+fn clients_that_connect_and_disconnect_have_no_effect() {
     let served = Served::with(&["--connections", "8"]);
     for _ in 0..300 {
         drop(Connection::open(served.server.address).unwrap());

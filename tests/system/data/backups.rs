@@ -78,7 +78,7 @@ fn corrupt(path: &Path) {
 }
 
 #[test]
-fn a_backup_holds_what_was_there_and_tells_what_it_is() {
+fn backup_contains_the_current_data_and_reports_its_properties() {
     each_way(|place| {
         place.add("A");
         let made = place.site.json(&["backup", "copy.redb"]);
@@ -102,7 +102,7 @@ fn a_backup_holds_what_was_there_and_tells_what_it_is() {
 }
 
 #[test]
-fn a_backup_overwrites_nothing_and_leaves_nothing_where_it_cannot_be() {
+fn backup_overwrites_nothing_and_leaves_no_files_on_failure() {
     each_way(|place| {
         fs::write(place.site.path("there"), "mine").expect("written");
         let known = place.site.names();
@@ -121,7 +121,7 @@ fn a_backup_overwrites_nothing_and_leaves_nothing_where_it_cannot_be() {
 }
 
 #[test]
-fn a_backup_of_what_is_damaged_is_refused_by_the_name_of_what_is() {
+fn backup_of_a_damaged_file_fails_and_names_the_damage() {
     let place = TestSetup::new(false);
     place.add("A");
     corrupt(&place.site.path("steward.redb"));
@@ -189,7 +189,7 @@ impl Load {
 }
 
 #[test]
-fn a_backup_under_load_is_one_moment_of_it() {
+fn backup_under_load_is_one_consistent_snapshot() {
     let place = TestSetup::new(true);
     let mut known = Vec::new();
     Load::under(&place, |load| {
@@ -213,7 +213,7 @@ fn a_backup_under_load_is_one_moment_of_it() {
 }
 
 #[test]
-fn of_two_backups_into_one_file_the_second_is_refused() {
+fn concurrent_backup_into_the_same_file_is_rejected() {
     each_way(|place| {
         let lock = fs::File::create(place.site.path("copy.redb.lock")).expect("a lock");
         lock.lock().expect("another backup is being made");
@@ -248,7 +248,7 @@ impl io::Write for Untaken {
 }
 
 #[tokio::test]
-async fn a_compaction_takes_the_file_from_no_backup_and_holds_nobody_up_for_one() {
+async fn compaction_is_rejected_during_a_backup_without_blocking_writes() {
     let workspace = Workspace::new().await;
     let store = workspace.app.store().clone();
     let ((begun, begins), (take, taken)) = (oneshot::channel(), mpsc::channel());
@@ -272,7 +272,7 @@ async fn a_compaction_takes_the_file_from_no_backup_and_holds_nobody_up_for_one(
 }
 
 #[test]
-fn a_restored_file_belongs_to_whom_the_one_in_its_place_belonged_to() {
+fn restored_file_keeps_the_owner_of_the_replaced_one() {
     let place = TestSetup::new(false);
     place.site.json(&["backup", "copy.redb"]);
     let (data, stranger) = (place.site.path("steward.redb"), 65_534);
@@ -285,7 +285,7 @@ fn a_restored_file_belongs_to_whom_the_one_in_its_place_belonged_to() {
 }
 
 #[test]
-fn a_restore_through_a_link_takes_the_place_of_the_file_behind_it() {
+fn restore_through_a_link_replaces_the_link_target() {
     each_way(|place| {
         place.add("A");
         place.site.json(&["backup", "copy.redb"]);
@@ -298,7 +298,7 @@ fn a_restore_through_a_link_takes_the_place_of_the_file_behind_it() {
 }
 
 #[test]
-fn a_restore_takes_the_files_place_and_keeps_what_was_there() {
+fn restore_replaces_the_data_file_and_keeps_the_old_one() {
     each_way(|place| {
         place.add("A");
         place.site.json(&["backup", "copy.redb"]);
@@ -324,7 +324,7 @@ fn a_restore_takes_the_files_place_and_keeps_what_was_there() {
 }
 
 #[test]
-fn what_is_no_sound_backup_is_not_restored() {
+fn invalid_backup_is_not_restored() {
     each_way(|place| {
         place.add("A");
         place.site.json(&["backup", "copy.redb"]);
@@ -344,7 +344,7 @@ fn what_is_no_sound_backup_is_not_restored() {
 }
 
 #[test]
-fn another_workspace_is_restored_only_while_none_is_served() {
+fn backup_of_another_workspace_is_restored_only_without_a_running_server() {
     let (place, other) = (TestSetup::new(true), TestSetup::new(false));
     other.add("Theirs");
     let backup = place.site.path("other.redb").display().to_string();
@@ -361,7 +361,7 @@ fn another_workspace_is_restored_only_while_none_is_served() {
 }
 
 #[test]
-fn a_restore_needs_no_data_file() {
+fn restore_works_without_a_data_file() {
     let place = TestSetup::new(false);
     place.add("A");
     place.site.json(&["backup", "copy.redb"]);
@@ -372,7 +372,7 @@ fn a_restore_needs_no_data_file() {
 }
 
 #[test]
-fn dead_space_is_given_back_and_whoever_writes_meanwhile_is_told_to_come_again() {
+fn compaction_frees_unused_space_and_concurrent_writes_get_retry_after() {
     let place = TestSetup::new(true);
     let load = Load::under(&place, |load| {
         for _ in 0..3 {
@@ -392,7 +392,7 @@ fn dead_space_is_given_back_and_whoever_writes_meanwhile_is_told_to_come_again()
 }
 
 #[test]
-fn a_free_file_is_compacted_too() {
+fn compact_works_without_a_running_server() {
     let place = TestSetup::new(false);
     let done = place.site.json(&["compact"]);
     let size = fs::metadata(place.site.path("steward.redb")).expect("the file").len();
@@ -402,7 +402,7 @@ fn a_free_file_is_compacted_too() {
 }
 
 #[tokio::test]
-async fn the_server_makes_backups_by_itself_and_removes_the_oldest() {
+async fn scheduled_backups_are_created_and_the_oldest_deleted() {
     let start = Timestamp::parse("2026-01-02T03:04:05Z").expect("a moment");
     let clock = ManualClock::at(start);
     let folder = tempfile::TempDir::new().expect("a folder");

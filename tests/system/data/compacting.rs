@@ -13,7 +13,7 @@ fn size(site: &DataFolder) -> u64 {
 }
 
 #[test]
-fn a_file_of_mostly_dead_space_is_compacted_before_it_is_served_and_another_is_left_alone() {
+fn compact_flag_compacts_a_mostly_unused_file_at_startup() {
     let (site, made) = DataFolder::with_workspace();
     let key = made["api_key"].as_str().expect("a key");
     // Write much data and delete it again.
@@ -66,7 +66,7 @@ fn a_file_of_mostly_dead_space_is_compacted_before_it_is_served_and_another_is_l
 }
 
 #[test]
-fn a_new_file_needs_none_of_it() {
+fn new_file_is_not_compacted_at_startup() {
     let site = DataFolder::empty();
     let log = site.serve(&[FLAG]).stop();
     assert!(!log.contains("dead space"), "{log}");

@@ -14,7 +14,7 @@ const ROUNDS: usize = 20;
 const WRITERS: usize = 8;
 
 #[test]
-fn what_was_acknowledged_survives_twenty_kills_under_concurrent_writers() {
+fn acknowledged_writes_survive_twenty_kills_under_concurrent_writers() {
     let (site, made) = DataFolder::with_workspace();
     let key = made["api_key"].as_str().unwrap();
     let project = &made["project_id"];
@@ -73,7 +73,7 @@ fn acknowledged_until_killed(
 }
 
 #[test]
-fn a_created_dashboard_is_there_after_a_kill_and_a_restart() {
+fn created_dashboard_exists_after_a_kill_and_a_restart() {
     let (site, made) = DataFolder::with_workspace();
     let key = made["api_key"].as_str().unwrap();
     let path = format!("/api/projects/{}/dashboards/", made["project_id"]);
@@ -87,7 +87,7 @@ fn a_created_dashboard_is_there_after_a_kill_and_a_restart() {
 }
 
 #[test]
-fn a_stop_signal_lets_requests_finish_and_closes_the_file_clean() {
+fn stop_signal_finishes_requests_and_closes_the_file_cleanly() {
     for signal in [Signal::TERM, Signal::INT] {
         let (site, made) = DataFolder::with_workspace();
         let key = made["api_key"].as_str().unwrap();
@@ -123,7 +123,7 @@ fn a_stop_signal_lets_requests_finish_and_closes_the_file_clean() {
 }
 
 #[test]
-fn a_stop_signal_right_after_the_greeting_is_heard() {
+fn stop_signal_right_after_startup_is_handled() {
     let (site, _) = DataFolder::with_workspace();
     for _ in 0..5 {
         site.serve(&[]).stop();
@@ -132,7 +132,7 @@ fn a_stop_signal_right_after_the_greeting_is_heard() {
 }
 
 #[test]
-fn requests_that_outlast_the_grace_are_cut_and_the_file_is_closed_clean() {
+fn requests_longer_than_the_grace_period_are_aborted_and_the_file_closed() {
     let (site, made) = DataFolder::with_workspace();
     let key = made["api_key"].as_str().unwrap();
     let server = site.serve(&["--grace", "200ms"]);
@@ -155,7 +155,7 @@ fn is_closed_clean(site: &DataFolder) -> bool {
 }
 
 #[test]
-fn a_request_sent_again_after_a_kill_makes_no_second_object() {
+fn request_repeated_after_a_kill_creates_no_second_object() {
     let (site, made) = DataFolder::with_workspace();
     let key = made["api_key"].as_str().unwrap();
     let path = format!("/api/projects/{}/dashboards/", made["project_id"]);

@@ -51,7 +51,7 @@ fn each_way(test: impl Fn(&TestSetup)) {
 }
 
 #[test]
-fn an_export_goes_to_stdout_or_into_a_file_of_its_users_own() {
+fn export_is_written_to_stdout_or_a_private_file() {
     each_way(|place| {
         let text = place.site.run(&["export"]).ok();
         assert!(text.starts_with("{\"steward_export\":1,") && text.ends_with("}\n"));
@@ -71,7 +71,7 @@ fn an_export_goes_to_stdout_or_into_a_file_of_its_users_own() {
 }
 
 #[test]
-fn an_export_overwrites_nothing_and_leaves_nothing_where_it_cannot_be() {
+fn export_overwrites_nothing_and_leaves_no_files_on_failure() {
     each_way(|place| {
         fs::write(place.site.path("there"), "mine").expect("written");
         let known = place.site.names();
@@ -87,7 +87,7 @@ fn an_export_overwrites_nothing_and_leaves_nothing_where_it_cannot_be() {
 }
 
 #[test]
-fn an_export_that_cannot_be_written_out_says_so() {
+fn export_reports_write_errors() {
     let place = TestSetup::new(false);
     let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device");
     let mut command = place.site.steward(&["export"]);
@@ -99,7 +99,7 @@ fn an_export_that_cannot_be_written_out_says_so() {
 }
 
 #[test]
-fn an_import_makes_a_file_that_the_same_keys_open() {
+fn import_creates_a_file_that_works_with_the_same_keys() {
     each_way(|place| {
         place.site.json(&["export", "--secrets", "all.jsonl"]);
         let told = place.site.json(&["import", "all.jsonl", "--data", "new.redb"]);
@@ -118,7 +118,7 @@ fn an_import_makes_a_file_that_the_same_keys_open() {
 }
 
 #[test]
-fn an_import_without_secrets_tells_that_keys_are_to_be_made_anew() {
+fn import_without_secrets_says_how_to_create_new_keys() {
     let place = TestSetup::new(false);
     let export = place.site.run(&["export"]).ok();
     fs::write(place.site.path("open.jsonl"), &export).expect("written");
@@ -139,7 +139,7 @@ fn an_import_without_secrets_tells_that_keys_are_to_be_made_anew() {
 }
 
 #[test]
-fn an_import_is_refused_where_a_file_is_or_is_served() {
+fn import_is_rejected_if_the_data_file_exists_or_is_served() {
     each_way(|place| {
         place.site.json(&["export", "--secrets", "all.jsonl"]);
         fs::write(place.site.path("text"), "no export\n").expect("written");
@@ -156,7 +156,7 @@ fn an_import_is_refused_where_a_file_is_or_is_served() {
 }
 
 #[test]
-fn exports_under_load_are_each_one_moment_of_it() {
+fn exports_under_load_are_consistent_snapshots() {
     let place = TestSetup::new(true);
     let server = place.server.as_ref().expect("a server");
     let over = AtomicBool::new(false);
@@ -205,7 +205,7 @@ fn exports_under_load_are_each_one_moment_of_it() {
 }
 
 #[test]
-fn an_import_that_is_cut_off_leaves_no_data_file_and_is_no_obstacle_to_the_next() {
+fn interrupted_import_leaves_no_data_file_and_does_not_block_the_next() {
     let site = DataFolder::empty();
     let export = many(1500);
     fs::write(site.path("many.jsonl"), &export).expect("written");
@@ -237,7 +237,7 @@ fn an_import_that_is_cut_off_leaves_no_data_file_and_is_no_obstacle_to_the_next(
 }
 
 #[test]
-fn of_two_imports_at_once_one_makes_the_file() {
+fn concurrent_imports_create_one_file() {
     let site = DataFolder::empty();
     fs::write(site.path("many.jsonl"), many(300)).expect("written");
     let runs = thread::scope(|scope| {

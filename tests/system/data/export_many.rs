@@ -59,7 +59,7 @@ fn measured(site: &DataFolder, args: &[&str]) -> (Duration, u64) {
 
 #[test]
 #[ignore = "a measurement: run it alone"]
-fn many_records_go_out_and_come_in_within_bounds() {
+fn export_and_import_of_many_records_use_limited_memory() {
     let count = std::env::var("RECORDS").map_or(100_000, |count| count.parse().expect("a number"));
     let export = many(count);
     let site = DataFolder::empty();

@@ -29,7 +29,7 @@ async fn served(workspace: &Workspace) -> String {
 const OPERATION: &str = "#operations-users-users_retrieve";
 
 #[tokio::test]
-async fn the_page_shows_every_operation_and_asks_one_with_a_key() {
+async fn api_docs_page_shows_every_operation_and_sends_requests_with_a_key() {
     let workspace = Workspace::new().await;
     let base = served(&workspace).await;
     let browser = Browser::open().await;
@@ -93,7 +93,7 @@ fn files(page: &TestResponse) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_files_of_the_page_are_kept_for_good_under_their_version_and_under_no_other() {
+async fn api_docs_files_are_immutable_only_under_their_version() {
     let workspace = Workspace::new().await;
     let anyone = workspace.anonymous();
     let files = files(&anyone.get("/api/docs/").await);
@@ -118,7 +118,7 @@ async fn the_files_of_the_page_are_kept_for_good_under_their_version_and_under_n
 }
 
 #[tokio::test]
-async fn the_files_of_the_page_are_compressed_for_those_who_take_that_and_nobody_else() {
+async fn api_docs_files_are_compressed_only_for_clients_that_accept_gzip() {
     let proxied = behind_a_proxy().await;
     let anyone = proxied.anonymous();
     for url in files(&anyone.get("/api/docs/").await) {

@@ -130,7 +130,7 @@ const ATTRIBUTES: &str = "const plain = ['class', 'dir', 'href', 'rel', 'start',
     .getAttributeNames()).filter((name) => !plain.includes(name))";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_of_what_people_wrote_runs_or_loads() {
+async fn user_content_on_the_shared_page_runs_and_loads_nothing() {
     let (served, elsewhere) = (Served::new().await, Elsewhere::new().await);
     let (board, name) = attacked(&served, &elsewhere.url).await;
     let browser = Browser::open().await;
@@ -236,7 +236,7 @@ async fn keep_picture(browser: &Browser, name: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_page_reads_well_on_every_screen_by_day_and_by_night() {
+async fn shared_page_is_readable_on_every_screen_in_light_and_dark() {
     let served = Served::new().await;
     let board = usual(&served).await;
     let link = served.link(&board).await;
@@ -282,7 +282,7 @@ const CONTRAST: &str = "
         return (a + 0.05) / (b + 0.05); }));";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_page_tells_what_there_is_and_is_walked_by_keyboard() {
+async fn shared_page_has_headings_and_keyboard_navigation() {
     let served = Served::new().await;
     let board = usual(&served).await;
     let browser = Browser::open().await;
@@ -355,7 +355,7 @@ async fn the_page_tells_what_there_is_and_is_walked_by_keyboard() {
 }
 
 #[tokio::test]
-async fn a_page_for_nothing_says_so_and_an_empty_dashboard_too() {
+async fn empty_dashboards_and_unknown_tokens_have_their_own_pages() {
     let served = Served::new().await;
     let board = Board::make(&served.workspace, json!({ "name": "  " })).await;
     let browser = Browser::open().await;
@@ -372,7 +372,7 @@ async fn a_page_for_nothing_says_so_and_an_empty_dashboard_too() {
 }
 
 #[tokio::test]
-async fn the_page_lets_nothing_in_but_its_own_style() {
+async fn shared_page_policy_allows_only_its_own_style() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({})).await;
     let token = board.enable(&workspace.owner, true).await;

@@ -38,7 +38,7 @@ impl Served {
 }
 
 #[tokio::test]
-async fn a_newcomer_joins_in_the_browser() {
+async fn new_user_joins_in_the_browser() {
     let served = Served::new();
     let name = "<img src=x onerror=document.title='broken'> & Co";
     let renamed = served.server.send(
@@ -91,7 +91,7 @@ async fn a_newcomer_joins_in_the_browser() {
 }
 
 #[tokio::test]
-async fn the_page_lets_nothing_in_but_its_own_style_and_script() {
+async fn signup_page_policy_allows_only_its_own_style_and_script() {
     let workspace = Workspace::new().await;
     for path in ["/signup/01890000-0000-7000-8000-000000000000?token=x", "/signup/%3Cscript%3E/"] {
         let page = workspace.anonymous().get(path).await;

@@ -33,7 +33,7 @@ fn in_a_shell(line: &str) -> Value {
 }
 
 #[test]
-fn an_empty_folder_becomes_a_workspace_whose_first_key_opens_it() {
+fn first_start_in_an_empty_directory_creates_a_workspace_with_a_key() {
     let site = DataFolder::empty();
     let mut command = site.steward(&["serve", "--listen", "127.0.0.1:0"]);
     let server = Server::start(&mut command).unwrap();
@@ -60,7 +60,7 @@ fn an_empty_folder_becomes_a_workspace_whose_first_key_opens_it() {
 }
 
 #[test]
-fn the_second_start_tells_no_key_and_leaves_the_first_one() {
+fn second_start_prints_no_key_and_keeps_the_first_key_file() {
     let site = DataFolder::empty();
     site.serve(&[]).stop();
     let key = site.first_key();
@@ -75,7 +75,7 @@ fn the_second_start_tells_no_key_and_leaves_the_first_one() {
 }
 
 #[test]
-fn the_greeting_is_one_json_object_where_that_is_asked_for() {
+fn startup_message_is_one_json_object_with_the_json_flag() {
     let site = DataFolder::empty();
     let server = site.serve(&[]);
     let greeted = server.startup_message();
@@ -105,7 +105,7 @@ fn the_greeting_is_one_json_object_where_that_is_asked_for() {
 }
 
 #[test]
-fn on_a_terminal_the_key_is_printed_once_and_written_nowhere() {
+fn on_a_terminal_the_first_key_is_printed_once_and_not_written() {
     let site = DataFolder::empty();
     let (mut terminal, stdout) = Terminal::new();
     let mut command = site.steward(&["serve", "--listen", "127.0.0.1:0"]);
@@ -123,7 +123,7 @@ fn on_a_terminal_the_key_is_printed_once_and_written_nowhere() {
 }
 
 #[test]
-fn a_path_with_spaces_and_quotes_is_served_and_its_line_to_try_works() {
+fn path_with_spaces_and_quotes_is_served_and_the_printed_command_works() {
     let site = DataFolder::empty();
     let folder = site.path("it's \"mine\" $HOME");
     fs::create_dir(&folder).unwrap();
@@ -134,7 +134,7 @@ fn a_path_with_spaces_and_quotes_is_served_and_its_line_to_try_works() {
 }
 
 #[test]
-fn a_path_too_long_for_a_socket_is_served_and_operated() {
+fn path_too_long_for_a_socket_is_served_and_accepts_commands() {
     let site = DataFolder::empty();
     let folder = site.path(&"long".repeat(30));
     fs::create_dir(&folder).unwrap();
@@ -168,7 +168,7 @@ fn is_refused(site: &DataFolder, part: &str) {
 }
 
 #[test]
-fn a_file_of_something_else_is_refused_and_left_untouched() {
+fn file_of_another_format_is_rejected_and_left_untouched() {
     let part = "steward.redb is not a Steward data file and was left untouched";
     for bytes in [
         &b""[..],
@@ -182,7 +182,7 @@ fn a_file_of_something_else_is_refused_and_left_untouched() {
 }
 
 #[test]
-fn a_redb_file_of_another_program_is_refused_and_left_untouched() {
+fn redb_file_of_another_program_is_rejected_and_left_untouched() {
     const THEIRS: redb::TableDefinition<'_, &str, u64> = redb::TableDefinition::new("theirs");
     const META: redb::TableDefinition<'_, &[u8], &[u8]> = redb::TableDefinition::new("meta/1");
     let part = "steward.redb is not a Steward data file and was left untouched";
@@ -201,7 +201,7 @@ fn a_redb_file_of_another_program_is_refused_and_left_untouched() {
 }
 
 #[test]
-fn a_file_of_a_newer_format_is_refused_with_what_to_do() {
+fn file_of_a_newer_format_is_rejected_with_instructions() {
     const META: redb::TableDefinition<'_, &[u8], &[u8]> = redb::TableDefinition::new("meta/1");
     let (site, _) = DataFolder::with_workspace();
     let database = redb::Database::open(site.data()).unwrap();
@@ -217,7 +217,7 @@ fn a_file_of_a_newer_format_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_truncated_file_is_refused_and_left_untouched() {
+fn truncated_file_is_rejected_and_left_untouched() {
     let (site, _) = DataFolder::with_workspace();
     let whole = fs::read(site.data()).unwrap();
     let length = whole.len();
@@ -228,7 +228,7 @@ fn a_truncated_file_is_refused_and_left_untouched() {
 }
 
 #[test]
-fn a_folder_in_the_place_of_the_file_is_refused() {
+fn directory_in_place_of_the_data_file_is_rejected() {
     let site = DataFolder::empty();
     fs::create_dir(site.data()).unwrap();
     is_refused(&site, "steward.redb is not a regular file; --data takes the path of a file");
@@ -236,7 +236,7 @@ fn a_folder_in_the_place_of_the_file_is_refused() {
 }
 
 #[test]
-fn a_folder_that_does_not_exist_is_named() {
+fn missing_directory_is_named_in_the_error() {
     let site = DataFolder::empty();
     let args = ["serve", "--listen", "127.0.0.1:0", "--data", "nowhere/steward.redb"];
     site.run(&args).assert_failed("nowhere/steward.redb.lock: No such file or directory");
@@ -247,7 +247,7 @@ fn a_folder_that_does_not_exist_is_named() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_named_and_left_empty() {
+fn read_only_directory_is_named_in_the_error_and_left_empty() {
     let site = DataFolder::empty();
     let as_nobody = geteuid().is_root();
     let program = site.program_for_all();
@@ -270,7 +270,7 @@ fn a_folder_that_cannot_be_written_is_named_and_left_empty() {
 }
 
 #[test]
-fn a_file_that_another_server_holds_is_refused_and_served_on() {
+fn file_used_by_another_server_is_rejected_and_still_served() {
     let (site, made) = DataFolder::with_workspace();
     let server = site.serve(&[]);
     let part = "steward.redb is in use by another steward process";
@@ -288,7 +288,7 @@ fn a_file_that_another_server_holds_is_refused_and_served_on() {
 }
 
 #[test]
-fn an_address_that_is_taken_is_named_and_nothing_is_made() {
+fn address_in_use_is_named_in_the_error_and_nothing_is_created() {
     let site = DataFolder::empty();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -299,7 +299,7 @@ fn an_address_that_is_taken_is_named_and_nothing_is_made() {
 }
 
 #[test]
-fn of_two_first_starts_at_once_one_creates_and_serves() {
+fn concurrent_first_starts_create_one_workspace() {
     for _ in 0..5 {
         let site = DataFolder::empty();
         let outcomes = thread::scope(|scope| {
@@ -338,7 +338,7 @@ fn of_two_first_starts_at_once_one_creates_and_serves() {
 /// The first start links the new file to its final name, then removes the temporary name. A crash may happen in
 /// between.
 #[test]
-fn the_name_that_a_cut_first_start_left_on_the_file_is_removed_by_the_next() {
+fn temporary_name_left_by_an_interrupted_first_start_is_removed() {
     let (site, _) = DataFolder::with_workspace();
     fs::hard_link(site.data(), site.path("steward.redb.creating")).unwrap();
     site.serve(&[]).stop();
@@ -347,7 +347,7 @@ fn the_name_that_a_cut_first_start_left_on_the_file_is_removed_by_the_next() {
 }
 
 #[test]
-fn of_two_inits_at_once_one_creates() {
+fn concurrent_inits_create_one_workspace() {
     let site = DataFolder::empty();
     let runs = thread::scope(|scope| {
         let starts = ["a@b.example", "c@d.example"]
@@ -361,7 +361,7 @@ fn of_two_inits_at_once_one_creates() {
 }
 
 #[test]
-fn a_first_start_that_was_cut_off_at_any_moment_is_made_good_by_the_next() {
+fn first_start_interrupted_at_any_moment_is_completed_by_the_next() {
     let landmarks = ["lock", "creating", "first-key", "", "sock"].map(|end| match end {
         "" => "steward.redb".to_owned(),
         end => format!("steward.redb.{end}"),

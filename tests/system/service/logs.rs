@@ -14,7 +14,7 @@ fn lines(log: &str, route: &str) -> Vec<Value> {
 const ME: &str = "/api/users/@me/";
 
 #[test]
-fn a_line_tells_who_asked_for_what_and_what_came_of_it() {
+fn log_line_has_the_caller_the_request_and_the_outcome() {
     let (site, made) = DataFolder::with_workspace();
     let key = made["api_key"].as_str().expect("a key");
     let id = &site.json(&["key", "list"])["results"][0]["id"];
@@ -66,7 +66,7 @@ fn after(site: &DataFolder, server: Server, key: &str, changes: &[&str]) -> Vec<
 }
 
 #[test]
-fn what_is_logged_changes_while_the_server_runs() {
+fn log_filter_can_be_changed_at_run_time() {
     let (site, made) = DataFolder::with_workspace();
     let key = made["api_key"].as_str().expect("a key");
     assert!(after(&site, site.serve(&[]), key, &[]).is_empty(), "by default no request is logged");
@@ -81,7 +81,7 @@ fn what_is_logged_changes_while_the_server_runs() {
 }
 
 #[test]
-fn a_log_that_cannot_be_changed_stays_and_says_why() {
+fn rejected_log_filter_leaves_the_old_one_with_a_reason() {
     let (site, made) = DataFolder::with_workspace();
     let key = made["api_key"].as_str().expect("a key");
     site.run(&["log", "debug"]).assert_failed("no server is serving steward.redb");

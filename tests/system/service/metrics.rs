@@ -12,7 +12,7 @@ fn ask(address: &str, path: &str) -> Reply {
 }
 
 #[test]
-fn numbers_have_a_listener_of_their_own() {
+fn metrics_have_their_own_listener() {
     let (site, made) = DataFolder::with_workspace();
     let key = made["api_key"].as_str().expect("a key");
     let address = std::net::TcpListener::bind("127.0.0.1:0").and_then(|on| on.local_addr());
@@ -45,7 +45,7 @@ fn numbers_have_a_listener_of_their_own() {
 }
 
 #[test]
-fn the_listener_of_the_numbers_has_the_limits_of_the_api() {
+fn metrics_listener_has_the_limits_of_the_api() {
     let (site, _) = DataFolder::with_workspace();
     let address = std::net::TcpListener::bind("127.0.0.1:0").and_then(|on| on.local_addr());
     let address = address.expect("a free port");

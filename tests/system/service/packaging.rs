@@ -22,7 +22,7 @@ fn analyze(site: &DataFolder, words: &[&str]) -> CommandOutput {
 }
 
 #[test]
-fn systemd_takes_the_unit_without_a_word() {
+fn systemd_accepts_the_unit_without_warnings() {
     let site = DataFolder::empty();
     // The manual page is not installed on the test machine.
     let run = analyze(&site, &["verify", "--man=no", "--recursive-errors=no"]);
@@ -30,7 +30,7 @@ fn systemd_takes_the_unit_without_a_word() {
 }
 
 #[test]
-fn systemd_finds_little_that_the_unit_is_exposed_to() {
+fn systemd_rates_the_unit_exposure_as_low() {
     let site = DataFolder::empty();
     let run = analyze(&site, &["security", "--offline=true", "--threshold=15", "--no-pager"]);
     assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
@@ -39,7 +39,7 @@ fn systemd_finds_little_that_the_unit_is_exposed_to() {
 }
 
 #[test]
-fn the_unit_asks_for_what_the_program_does() {
+fn systemd_unit_matches_the_program() {
     let unit = read("packaging/steward.service");
     for line in [
         "Type=notify",
@@ -66,7 +66,7 @@ fn the_unit_asks_for_what_the_program_does() {
 }
 
 #[test]
-fn the_sample_of_a_configuration_is_taken_commented_lines_included() {
+fn sample_config_is_valid_with_and_without_its_comments() {
     let sample = read("packaging/steward.toml");
     let is_setting = |line: &str| {
         line.starts_with('#') && line[1..].starts_with(|c: char| c.is_ascii_lowercase())
@@ -117,7 +117,7 @@ fn value<'i>(image: &'i [(String, String)], name: &str) -> &'i str {
 }
 
 #[test]
-fn the_image_is_the_program_alone_and_not_roots() {
+fn container_image_contains_only_the_program_and_does_not_run_as_root() {
     let image = image();
     assert_eq!(image[0], ("FROM".to_owned(), "scratch".to_owned()));
     assert!(!image.iter().any(|(name, _)| name == "RUN" || name == "ADD"), "no shell");
@@ -132,7 +132,7 @@ fn the_image_is_the_program_alone_and_not_roots() {
 }
 
 #[test]
-fn the_image_runs_commands_that_there_are() {
+fn container_image_runs_existing_commands() {
     let (site, image) = (DataFolder::empty(), image());
     assert_eq!(words(value(&image, "ENTRYPOINT")), ["/steward"]);
     let started = words(value(&image, "CMD"));
@@ -144,7 +144,7 @@ fn the_image_runs_commands_that_there_are() {
 }
 
 #[test]
-fn the_image_sets_variables_that_the_program_reads() {
+fn container_image_sets_variables_that_the_program_reads() {
     let site = DataFolder::empty();
     let mut command = site.steward(&["config", "--json"]);
     for (name, rest) in image().iter().filter(|(name, _)| name == "ENV") {
@@ -176,7 +176,7 @@ fn context() -> Vec<PathBuf> {
 }
 
 #[test]
-fn cargo_makes_the_program_of_what_is_let_into_the_build() {
+fn cargo_finds_the_program_in_the_build_context() {
     let site = DataFolder::empty();
     for path in context() {
         let mut copy = cleared("cp");

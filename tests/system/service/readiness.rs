@@ -24,7 +24,7 @@ async fn watched() -> (Workspace, Arc<Mutex<Vec<usize>>>) {
 }
 
 #[tokio::test]
-async fn however_many_ask_one_write_shows_whether_the_service_is_ready() {
+async fn concurrent_readiness_checks_share_one_probe_write() {
     let (workspace, commits) = watched().await;
     let nobody = workspace.anonymous();
     for _ in 0..20 {
@@ -45,7 +45,7 @@ async fn however_many_ask_one_write_shows_whether_the_service_is_ready() {
 }
 
 #[tokio::test]
-async fn where_somebody_writes_nothing_is_written_to_find_out() {
+async fn readiness_check_does_not_probe_during_writes() {
     let (workspace, commits) = watched().await;
     for name in ["A", "B", "C"] {
         workspace.owner.post(&workspace.dashboards(""), json!({ "name": name })).await.ok();
@@ -56,7 +56,7 @@ async fn where_somebody_writes_nothing_is_written_to_find_out() {
 }
 
 #[tokio::test]
-async fn a_probe_that_is_repeated_leaves_the_file_as_large_as_it_was() {
+async fn repeated_probes_do_not_grow_the_file() {
     let workspace = Workspace::new().await;
     let size = || workspace.path().metadata().expect("a file").len();
     for _ in 0..20 {
@@ -71,7 +71,7 @@ async fn a_probe_that_is_repeated_leaves_the_file_as_large_as_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_writer_that_hangs_makes_the_service_unready_in_time_and_ready_again() {
+async fn hanging_writer_makes_the_service_unready_until_it_continues() {
     let workspace = Workspace::new().await;
     let (let_go, held) = mpsc::channel::<()>();
     let (tell, told) = mpsc::channel::<()>();
@@ -113,7 +113,7 @@ fn refuses(answer: &TestResponse) {
 }
 
 #[test]
-fn an_idle_service_whose_disk_takes_no_writes_is_found_out() {
+fn idle_service_with_an_unwritable_disk_becomes_unready() {
     let (site, made) = DataFolder::with_workspace();
     let mut command = cleared("sh");
     command.current_dir(site.folder());
@@ -143,7 +143,7 @@ fn free_address() -> SocketAddr {
 }
 
 #[test]
-fn a_server_answers_before_its_file_is_open_and_keeps_its_connections() {
+fn server_responds_before_its_file_is_open_and_keeps_its_connections() {
     let (site, made) = DataFolder::with_workspace();
     let (key, address) = (made["api_key"].as_str().expect("a key"), free_address());
     let password = site.path("password");
@@ -177,7 +177,7 @@ fn a_server_answers_before_its_file_is_open_and_keeps_its_connections() {
 }
 
 #[test]
-fn a_stop_signal_that_comes_while_the_file_opens_is_heard() {
+fn stop_signal_while_the_file_opens_is_handled() {
     let (site, _) = DataFolder::with_workspace();
     let (address, password) = (free_address(), site.path("password"));
     assert_eq!(cleared("mkfifo").arg(&password).status().expect("mkfifo").code(), Some(0));
@@ -209,14 +209,14 @@ fn listener_of(site: &DataFolder) -> Pid {
 }
 
 #[test]
-fn a_file_that_does_not_open_ends_a_server_that_listens() {
+fn server_stops_if_its_file_does_not_open() {
     let site = DataFolder::with_bytes(b"this is no data file at all");
     let refused = site.try_serve(&[]).err().expect("it does not serve");
     refused.assert_failed("steward.redb");
 }
 
 #[test]
-fn a_server_that_is_to_stop_says_so_and_serves_on_for_a_while() {
+fn draining_server_is_unready_and_serves_until_the_delay_ends() {
     let (site, made) = DataFolder::with_workspace();
     let key = made["api_key"].as_str().expect("a key");
     let server = site.serve(&["--drain-delay", "3s"]);
@@ -239,7 +239,7 @@ fn a_server_that_is_to_stop_says_so_and_serves_on_for_a_while() {
 }
 
 #[test]
-fn a_second_stop_signal_ends_the_wait() {
+fn second_stop_signal_ends_the_drain_delay() {
     let (site, _) = DataFolder::with_workspace();
     let server = site.serve(&["--drain-delay", "1h"]);
     server.signal(Signal::TERM);
@@ -249,7 +249,7 @@ fn a_second_stop_signal_ends_the_wait() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_whose_file_is_away_is_not_ready_until_it_is_back() {
+async fn service_is_unready_while_its_file_is_closed() {
     let workspace = Workspace::new().await;
     let nobody = workspace.anonymous();
     assert_eq!(nobody.get("/_readyz").await.status, 200);
@@ -271,7 +271,7 @@ async fn a_service_whose_file_is_away_is_not_ready_until_it_is_back() {
 }
 
 #[test]
-fn a_health_check_tells_in_time_whether_the_server_is_well() {
+fn healthcheck_reports_the_server_state_within_its_timeout() {
     let (site, _) = DataFolder::with_workspace();
     let known = site.files();
     site.run(&["healthcheck"]).assert_failed("no server is serving steward.redb");
@@ -290,7 +290,7 @@ fn a_health_check_tells_in_time_whether_the_server_is_well() {
 }
 
 #[tokio::test]
-async fn a_service_that_drains_is_not_ready_whatever_its_disk_does() {
+async fn draining_service_is_unready_with_a_working_disk() {
     let workspace = Workspace::new().await;
     workspace.app.drain();
     refuses(&workspace.anonymous().get("/_readyz").await);

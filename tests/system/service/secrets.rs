@@ -215,7 +215,7 @@ fn spelled(secret: &str) -> [String; 3] {
 }
 
 #[test]
-fn no_secret_is_told_in_the_log_or_the_numbers_or_to_somebody_else() {
+fn no_secret_appears_in_logs_metrics_or_other_responses() {
     for format in ["json", "text"] {
         let user = Some(("steward", SMTP_PASSWORD));
         let mut mails = MailServer::with(Setup { user, ..Setup::default() });
@@ -255,7 +255,7 @@ fn no_secret_is_told_in_the_log_or_the_numbers_or_to_somebody_else() {
 }
 
 #[test]
-fn a_configuration_tells_no_secret_where_it_is_printed() {
+fn debug_output_of_the_config_hides_secrets() {
     let mut config = Config::default();
     let url = format!("smtps://ann:{SMTP_PASSWORD}@mail.corp.example");
     config.mail.smtp_url = Some(url.parse().expect("a URL"));

@@ -9,7 +9,7 @@ fn told(pages: u64) -> Value {
 }
 
 #[test]
-fn a_running_server_takes_it_at_once_and_so_does_a_free_file() {
+fn secret_rotation_works_with_and_without_a_running_server() {
     let (site, made) = DataFolder::with_workspace();
     let key = made["api_key"].as_str().expect("a key");
     let project = format!("/api/projects/{}/", made["project_id"]);
@@ -40,7 +40,7 @@ fn a_running_server_takes_it_at_once_and_so_does_a_free_file() {
 }
 
 #[test]
-fn a_backup_from_before_is_restored_only_while_none_is_served() {
+fn backup_from_before_a_rotation_is_restored_only_without_a_running_server() {
     let (site, made) = DataFolder::with_workspace();
     let key = made["api_key"].as_str().expect("a key");
     let server = site.serve(&[]);

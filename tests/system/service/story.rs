@@ -12,7 +12,7 @@ fn tell(what: &str, answer: &Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_is_proven_and_somebody_joins_by_mail() {
+async fn domain_is_verified_and_a_user_joins_by_mail() {
     let dns = Dns::start().await;
     let mut mail = MailServer::start();
     let (site, made) = DataFolder::with_workspace();

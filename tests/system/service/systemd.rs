@@ -11,7 +11,7 @@ use crate::support::systemd::SystemdManager;
 const DASHBOARDS: &str = "/api/projects/1/dashboards/";
 
 #[test]
-fn a_service_says_when_it_serves_when_it_reads_again_and_when_it_stops() {
+fn systemd_is_notified_of_ready_reload_and_stop() {
     let (site, _) = DataFolder::with_workspace();
     let manager = SystemdManager::of(&site);
     let server = Server::start(&mut manager.steward(&site, &[], None)).expect("it serves");
@@ -34,7 +34,7 @@ fn a_service_says_when_it_serves_when_it_reads_again_and_when_it_stops() {
 }
 
 #[test]
-fn a_service_that_cannot_start_never_says_that_it_serves() {
+fn service_that_cannot_start_never_reports_ready() {
     let site = DataFolder::with_bytes(b"no data file");
     let manager = SystemdManager::of(&site);
     let run = Server::start(&mut manager.steward(&site, &[], None)).err().expect("it ends");
@@ -43,7 +43,7 @@ fn a_service_that_cannot_start_never_says_that_it_serves() {
 }
 
 #[test]
-fn a_manager_that_is_gone_does_not_keep_the_service_from_serving() {
+fn missing_service_manager_does_not_prevent_serving() {
     let (site, _) = DataFolder::with_workspace();
     let mut command = site.steward(&["serve", "--listen", "127.0.0.1:0", "--json"]);
     command.env("NOTIFY_SOCKET", site.path("nowhere")).env("WATCHDOG_USEC", "1000000");
@@ -53,7 +53,7 @@ fn a_manager_that_is_gone_does_not_keep_the_service_from_serving() {
 }
 
 #[test]
-fn a_watchdog_that_makes_no_sense_is_not_fed() {
+fn invalid_watchdog_settings_are_ignored() {
     let (site, _) = DataFolder::with_workspace();
     let manager = SystemdManager::of(&site);
     for (within, process) in [("0", ""), ("soon", ""), ("200000", "1")] {
@@ -71,7 +71,7 @@ fn a_watchdog_that_makes_no_sense_is_not_fed() {
 }
 
 #[test]
-fn the_watchdog_is_fed_in_time_for_as_long_as_the_file_takes_writes_and_not_beyond() {
+fn watchdog_is_notified_only_while_the_file_accepts_writes() {
     let (site, made) = DataFolder::with_workspace();
     let key = made["api_key"].as_str().expect("a key");
     let manager = SystemdManager::of(&site);

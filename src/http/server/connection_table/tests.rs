@@ -46,7 +46,7 @@ fn closed(connections: &mut [AcceptedConnection]) -> Vec<usize> {
 }
 
 #[test]
-fn an_address_beyond_its_share_loses_its_connection_that_is_idle_longest() {
+fn address_over_its_share_loses_its_longest_idle_connection() {
     let table = table();
     let mut own = table.open_many("192.0.2.1", 4);
     let mut other = table.open_many("192.0.2.2", 1);
@@ -62,7 +62,7 @@ fn an_address_beyond_its_share_loses_its_connection_that_is_idle_longest() {
 }
 
 #[test]
-fn connections_with_a_request_under_way_are_never_closed() {
+fn connections_with_active_requests_are_never_closed() {
     let table = table();
     let mut own = table.open_many("2001:db8::1", 4);
     begin_requests(&own);
@@ -78,7 +78,7 @@ fn connections_with_a_request_under_way_are_never_closed() {
 }
 
 #[test]
-fn when_all_slots_are_used_the_address_that_holds_most_gives_one_up() {
+fn full_table_closes_an_idle_connection_of_the_largest_address() {
     let table = table();
     let (mut modest, mut greedy) =
         (table.open_many("192.0.2.1", 1), table.open_many("192.0.2.2", 4));
@@ -91,7 +91,7 @@ fn when_all_slots_are_used_the_address_that_holds_most_gives_one_up() {
 }
 
 #[test]
-fn nobody_takes_a_slot_from_those_who_hold_fewer() {
+fn new_connection_never_replaces_one_of_an_address_with_fewer() {
     let table = table();
     let greedy = [table.open_many("192.0.2.1", 3), table.open_many("192.0.2.2", 3)];
     let mut modest = table.open_many("192.0.2.3", 2);
@@ -105,7 +105,7 @@ fn nobody_takes_a_slot_from_those_who_hold_fewer() {
 }
 
 #[test]
-fn a_trusted_proxy_has_no_share_and_gives_its_connections_up_last() {
+fn trusted_proxy_has_no_share_and_loses_connections_last() {
     let table = table();
     let mut proxy = table.open_many("10.9.0.1", 7);
     let mut direct = table.open_many("192.0.2.1", 1);
@@ -116,7 +116,7 @@ fn a_trusted_proxy_has_no_share_and_gives_its_connections_up_last() {
 }
 
 #[test]
-fn loopback_addresses_get_in_when_all_others_are_busy() {
+fn loopback_connections_are_accepted_when_all_slots_are_busy() {
     for address in ["127.0.0.1", "::1"] {
         let table = table();
         let busy = [table.open_many("192.0.2.1", 4), table.open_many("192.0.2.2", 4)];
@@ -134,7 +134,7 @@ fn loopback_addresses_get_in_when_all_others_are_busy() {
 }
 
 #[test]
-fn the_reserve_for_loopback_addresses_is_bounded() {
+fn loopback_reserve_is_limited() {
     let table = table();
     let busy: Vec<_> = (0..=u8::MAX)
         .map_while(|at| {
@@ -147,7 +147,7 @@ fn the_reserve_for_loopback_addresses_is_bounded() {
 }
 
 #[test]
-fn a_table_forgets_connections_that_ended() {
+fn closed_connections_leave_no_table_entries() {
     let table = table();
     let mut open = table.open_many("192.0.2.1", 4);
     begin_requests(&open[..2]);

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_is_named_once() {
+    fn destination_keys_are_unique() {
         for service in Service::ALL {
             let names: Vec<_> = keys::of(*service).iter().map(|key| key.name).collect();
             assert_eq!(names.len(), names.iter().collect::<BTreeSet<_>>().len(), "{service:?}");
@@ -312,7 +312,7 @@ mod tests {
 
     /// The stored name of a service is the one that requests and responses use.
     #[test]
-    fn a_service_is_stored_under_its_name() {
+    fn service_is_stored_by_its_name() {
         for service in Service::ALL {
             assert_eq!(json!(service), Value::from(*service));
         }
@@ -321,7 +321,7 @@ mod tests {
     proptest! {
         /// Later values replace earlier ones, and no other values change.
         #[test]
-        fn merging_is_as_sending_all_at_once(
+        fn merging_config_equals_sending_it_at_once(
             first in "[a-z]{1,4}", secret in "[a-z]{1,4}",
             later in proptest::collection::btree_map(
                 prop::sample::select(vec!["user", "password", "host", "database", "schema", "table_name"]), "[a-z]{1,4}", 0..6,

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn queries_over_events_are_read() {
+fn valid_queries_over_events_are_accepted() {
     for text in [
         "SELECT * FROM events",
         "select event, timestamp from events",
@@ -29,7 +29,7 @@ fn queries_over_events_are_read() {
 }
 
 #[test]
-fn other_queries_are_refused_for_what_is_wrong() {
+fn invalid_queries_are_rejected_with_the_reason() {
     for (wrong, texts) in [
         (
             UNREADABLE,
@@ -114,7 +114,7 @@ fn other_queries_are_refused_for_what_is_wrong() {
 }
 
 #[test]
-fn what_nests_deep_or_runs_long_is_refused_or_read_within_bounds() {
+fn deep_or_long_queries_are_rejected_or_parsed_within_limits() {
     let many = |part: &str| part.repeat(MAX_LENGTH / part.len() - 20);
     let within = |part: &str, tokens: usize| part.repeat((MAX_TOKENS - 20) / tokens);
     for text in [
@@ -171,7 +171,7 @@ fn is_judged_at_once(text: &str) {
 
 /// Depths that the parser accepts, with constructs for which backtracking would take exponential time.
 #[test]
-fn what_is_let_in_is_read_at_once_at_every_depth() {
+fn accepted_nested_queries_parse_quickly_at_every_depth() {
     for depth in 1..=44 {
         for (open, close) in [
             ("(", ")"),
@@ -240,7 +240,7 @@ fn what_is_let_in_is_read_at_once_at_every_depth() {
 
 proptest! {
     #[test]
-    fn any_tokens_are_judged(parts in proptest::collection::vec(
+    fn checking_arbitrary_tokens_does_not_panic(parts in proptest::collection::vec(
         prop::sample::select(vec![
             "SELECT", "FROM", "events", "(", ")", "[", "]", "WHERE", "JOIN", "ON", "UNION", "ALL", "AS", "a", "1",
             "'x'", ",", ".", "*", "CASE", "WHEN", "THEN", "END", "IN", "NOT", "INTERVAL", "DAY", "CAST", "->", "-",
@@ -252,13 +252,13 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_judged(text in ".{0,80}") {
+    fn checking_arbitrary_query_text_does_not_panic(text in ".{0,80}") {
         let _ = check(&text);
     }
 
     /// Backtracking would take far longer than this.
     #[test]
-    fn time_grows_with_the_number_of_tokens_only(
+    fn parse_time_grows_only_with_the_number_of_tokens(
         parts in proptest::collection::vec(
             prop::sample::select(vec![
                 "(", "[", "f(", "a[", "CASE WHEN ", "x -> ", "NOT ", "INTERVAL ", "a.", "a + ", "a AS b, ", "(SELECT ", "1 FROM ", "EXISTS (",

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_grows_to_its_limit_and_no_further() {
+    fn bounded_text_grows_up_to_its_limit() {
         let mut out = BoundedText::new(4);
         assert!(out.write_all(b"abc").is_ok());
         assert!(out.write_all(b"de").is_err());

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_is_told_in_words() {
+    fn insight_query_is_described_in_words() {
         let query = json!({ "kind": "InsightVizNode", "source": {
             "kind": "TrendsQuery",
             "interval": "week",
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn so_is_the_legacy_form() {
+    fn legacy_insight_filters_are_described_in_words() {
         let filters = json!({
             "insight": "FUNNELS", "date_from": "2026-01-01", "date_to": "2026-02-01",
             "events": [{ "id": "$pageview" }], "actions": [{ "id": 3, "name": "Paid" }],
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn many_series_are_counted() {
+    fn additional_series_are_counted() {
         let series: Vec<_> =
             (0..20).map(|number| json!({ "event": format!("e{number}") })).collect();
         let told = words(&json!({ "series": series }));
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_told_in_words() {
+    fn date_ranges_are_described_in_words() {
         for (from, expected) in [
             ("-1d", "Last day"),
             ("-24h", "Last 24 hours"),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_left_out() {
+    fn unknown_query_parts_are_left_out() {
         for odd in [
             json!({}),
             json!({ "kind": 5, "series": { "a": 1 }, "dateRange": "now", "interval": [] }),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_turns_the_direction_of_the_json() {
+    fn bidirectional_characters_in_json_are_escaped() {
         let asked = json!({ "a\u{202e}": "\u{2066}b\u{61c}", "c": "é" });
         let fields = to_json(asked.as_object().unwrap()).unwrap();
         let expected = r#"{ "a\u202e": "\u2066b\u061c", "c": "é" }"#;
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_definition_is_left_to_the_json() {
+    fn long_definition_is_not_formatted() {
         let asked = |length: usize| json!({ "query": "x".repeat(length) });
         assert!(to_json(asked(8_000).as_object().unwrap()).is_some());
         assert!(to_json(asked(9_000).as_object().unwrap()).is_none());

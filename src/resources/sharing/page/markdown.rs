@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_rendered_only_where_its_html_is_short() {
+    fn markdown_with_too_long_html_is_not_rendered() {
         let links = |count| {
             format!("{}\n\n[a]: http://x.example/{}", "[a] ".repeat(count), "x".repeat(1_000))
         };
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn no_table_has_more_cells_than_are_reckoned() {
+    fn cell_count_is_an_upper_bound_of_the_table_cells() {
         for markdown in [table(1, 0), table(3, 7), table(3, 7).replace('\n', "\r\n")] {
             let rendered = html(&markdown);
             let found = rendered.matches("<td>").count() + rendered.matches("<th>").count();
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn markdown_becomes_html() {
+    fn markdown_is_rendered_to_html() {
         for (markdown, expected) in [
             ("# One\n## Two", "<h2>One</h2>\n<h3>Two</h3>\n"),
             ("###### Six", "<h6>Six</h6>\n"),
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn links_lead_to_other_sites_and_to_mail_only() {
+    fn links_have_only_web_and_mail_targets() {
         let link = |to: &str| {
             format!("<p><a href=\"{to}\" rel=\"nofollow noopener noreferrer\">a</a></p>\n")
         };
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_links_named_by_their_text() {
+    fn images_become_links_named_by_their_alt_text() {
         let link = |text: &str| {
             format!(
                 "<p><a href=\"http://x.example/p.png\" rel=\"nofollow noopener noreferrer\">{text}</a></p>\n"
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn html_is_shown_as_the_text_that_it_is() {
+    fn html_in_markdown_is_escaped() {
         for (markdown, expected) in [
             ("a <b>c</b>", "<p>a &lt;b&gt;c&lt;/b&gt;</p>\n"),
             ("<script>alert(1)</script>", "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>\n"),
@@ -306,7 +306,7 @@ mod tests {
 
     /// Without a limit, the work would grow with the square of the depth.
     #[test]
-    fn nesting_is_followed_only_so_far() {
+    fn nesting_depth_in_html_is_limited() {
         for (one, tag) in [(">", "<blockquote>"), ("- ", "<ul>"), ("1. ", "<ol>"), ("*a ", "<em>")]
         {
             let text = format!("{}end{}", one.repeat(1_500), " b*".repeat(300));
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn the_test_below_can_fail() {
+    fn without_allowed_tags_keeps_forbidden_tags() {
         for bad in ["<script>", "<a href=\"javascript:x\">", "<p onclick=\"x\">", "<img>", "<h1>"] {
             assert!(without_allowed_tags(bad).contains('<'), "{bad}");
         }
@@ -391,7 +391,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(500))]
 
         #[test]
-        fn whatever_the_markdown_nothing_but_the_allowed_tags_comes_out(markdown in pieces()) {
+        fn any_markdown_renders_only_allowed_tags(markdown in pieces()) {
             let left = without_allowed_tags(&html(&markdown));
             prop_assert!(!left.contains('<'), "{left}");
         }

@@ -47,7 +47,7 @@ fn line(attack: &str, alone: &Latencies, beside: &Latencies, memory: u64) -> Str
 }
 
 #[test]
-fn no_attack_takes_the_service_from_another_tenant() {
+fn attacks_do_not_degrade_service_for_other_organizations() {
     let span = Duration::from_secs_f64(variable("NEIGHBOURS").unwrap_or(0.3));
     let mut table = vec![
         "| attack | read p99 ms | search | write | page | 5xx | RSS MiB |".to_owned(),
