@@ -8,7 +8,8 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 /// The milliseconds after which the allocator returns freed memory to the system.
 const DECAY_MILLISECONDS: isize = 2_000;
 
-/// Makes the allocator return freed memory to the system. If it refuses, it keeps its defaults and returns memory later.
+/// Makes the allocator return freed memory to the system. If the allocator refuses the settings, its
+/// defaults apply and it returns memory later.
 pub(crate) fn return_freed_memory() {
     let _refused = set_decay();
 }

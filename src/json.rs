@@ -36,7 +36,7 @@ impl<'o> Object<'o> {
         }
     }
 
-    /// Adds a member. `name` is `,"name":`, and constant members may precede it.
+    /// Adds a member. `name` is the text `,"name":`, after the text of constant members if there are any.
     pub fn member(&mut self, name: &'static str, value: impl WriteJson) -> Result<()> {
         self.constants(name);
         value.write_json(self.out)

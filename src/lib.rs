@@ -27,10 +27,11 @@
 //!
 //! # Public items
 //!
-//! - [`create`] makes a data file with its first records ([`InitialRecords`]) and opens it. It returns the running
+//! - [`create`] creates a data file with its first records ([`InitialRecords`]) and opens it. It returns the running
 //!   service, an [`App`], and the ids and the API key of the new records, a [`CreatedWorkspace`].
 //! - [`Store::open`] and [`App::new`] open a data file that exists. Both fail with an [`OpenError`].
-//! - [`Config`] has the settings of the service, the same as the flags of `steward serve`.
+//! - [`Config`] has the settings of the service. Each is also a flag of `steward serve`; `docs/configuration.md`
+//!   describes them.
 //! - [`router()`] returns the service as an axum router. [`serve`] serves it on a TCP listener, within [`ServerLimits`].
 //! - [`App::close`] waits for what is being written, and closes the file.
 //!

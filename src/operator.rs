@@ -168,7 +168,8 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
             Ok(json!({ "renewed": renewed, "public_pages": pages }))
         }
         Operation::Restore => {
-            let restored = app.store().restore(app.now().to_file_stamp()).await?;
+            let restored =
+                app.store().restore(app.now().to_file_stamp(), record_registry()).await?;
             app.resume_after_restore();
             serde_json::to_value(restored).map_err(Error::internal)
         }

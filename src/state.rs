@@ -108,7 +108,8 @@ impl App {
     ///
     /// # Errors
     /// Fails if the file's signing secret cannot be read, or if the mail configuration is invalid.
-    pub(crate) fn new_for_command(store: Store, config: Config) -> Result<Self, OpenError> {
+    #[doc(hidden)]
+    pub fn new_for_command(store: Store, config: Config) -> Result<Self, OpenError> {
         let mailer = Mailer::new(&config.mail)?;
         Self::build(store, config, mailer, false)
     }

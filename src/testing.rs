@@ -1,5 +1,5 @@
-//! What the tests, benchmarks, fuzz targets and examples of this repository use besides the public items. It is no part
-//! of the library's interface and changes without notice.
+//! What the tests, benchmarks, fuzz targets and examples of this repository use besides the public items. This module is not
+//! part of the library's interface and may change without notice.
 
 pub mod auth {
     pub use crate::auth::{InProject, PathTarget, Requirements};

@@ -15,7 +15,7 @@ pub const ADVICE: &str = "\
 the counts differ from benches/instructions/counts.txt by more than 3 %.
 A dearer operation: make it cheaper, or record its count and give the reason in the commit message.
 A cheaper operation: record its count, so that a later change cannot take the gain back unnoticed.
-To record: cargo bench --profile instructions --bench instructions -- --update";
+To record: cargo bench --features jemalloc --profile instructions --bench instructions -- --update";
 
 const HEADER: &str = "\
 # Instructions of one operation, all threads together. `docs/performance.md` says how to update this file.";

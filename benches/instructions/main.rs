@@ -51,7 +51,7 @@ pub fn fail<T>(text: impl Into<String>) -> Result<T> {
 }
 
 const USAGE: &str = "\
-cargo bench --profile instructions --bench instructions -- [OPTIONS]
+cargo bench --features jemalloc --profile instructions --bench instructions -- [OPTIONS]
   --update       record the operations that differ by more than the tolerance
   --keep DIR     keep callgrind's files in this folder, for callgrind_annotate";
 
@@ -112,7 +112,9 @@ fn dispatch(args: &[String]) -> Result<()> {
     }
     // `cargo test --all-targets` runs this program without `--bench`. A benchmark is not a test.
     if !args.iter().any(|arg| arg == "--bench") {
-        println!("nothing counted: run `cargo bench --profile instructions --bench instructions`");
+        println!(
+            "nothing counted: run `cargo bench --features jemalloc --profile instructions --bench instructions`"
+        );
         return Ok(());
     }
     count(&Settings::parse(args.iter().cloned())?)

@@ -329,6 +329,7 @@ async fn open_or_create(
     match Store::open(data, config.page_cache) {
         Ok(store) => {
             if compact_first {
+                store.require_known_layouts(&record_registry())?;
                 compact_if_sparse(&store).await;
             }
             return Ok((App::new(store, config)?, None));

@@ -1,7 +1,7 @@
 //! Response objects: one declaration gives the writer of the JSON and its schema in the OpenAPI document.
 //!
 //! `output!` declares a struct that holds the values of a response. Each member takes one of these forms, after its doc
-//! comment and an optional `#[schema(...)]` of utoipa, and ends with a comma:
+//! comment, and ends with a comma. Only the first form also takes a `#[schema(...)]` of utoipa:
 //!
 //! | declared as | in the struct | in the JSON | in the schema |
 //! |---|---|---|---|
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_has_the_same_members() {
+    fn schema_has_the_same_members() {
         assert_eq!((Sample::name(), Constants::name()), ("Shown".into(), "Constants".into()));
         let constants = json!({ "$ref": "#/components/schemas/Constants" });
         let own = json!({

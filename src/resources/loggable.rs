@@ -29,7 +29,7 @@ pub trait Loggable: Record {
     /// name, its entry describes the replacement; otherwise the deletion gets its own entry.
     const LOG_REMOVAL: bool = false;
 
-    /// Returns `item_id` of the entry. An empty text means: part of whatever object the entry has.
+    /// Returns the `item_id` of the entry, or an empty text if the record is part of the object that the entry describes.
     fn item_id(meta: &Self::Meta) -> String;
 
     /// Returns the dashboard in an `item_id` of the scope. Only members that may see the dashboard may read the entry.
@@ -117,7 +117,7 @@ impl FieldAction {
 pub struct LogTarget {
     /// The type of the object in the entry.
     pub scope: &'static str,
-    /// The id of the object; empty for a part of whatever object the entry has.
+    /// The id of the object; empty if the record is part of the object that the entry describes.
     pub item_id: String,
     /// The name of the object, if it has one.
     pub name: Option<String>,

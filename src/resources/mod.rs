@@ -2,7 +2,7 @@
 //! records, `http.rs` has the routes.
 //!
 //! [`list`] is the only list of resources. Other code finds their records by [`records`], and the router their routes.
-//! No two modules use each other, directly or over others.
+//! No two modules use each other, directly or through others.
 
 pub mod access_controls;
 pub mod activity;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use redb::Database;
 use serde::Serialize;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{Error, Result};
 
@@ -190,12 +191,12 @@ fn hash(fs: &FsHandle, path: &Path) -> io::Result<(u64, String)> {
 /// The byte before each value of a stream. Any other byte ends the stream.
 const VALUE_FOLLOWS: u8 = 1;
 
-/// Writes the format and the number of values. Then, for each value: the index of its table in
+/// Writes the format, the id of the tables and the number of values. Then, for each value: the index of its table in
 /// [`Table::ALL`], its key and its payload, each of the two after its length.
 fn send(snapshot: &Snapshot, out: impl Write) -> Result<()> {
     let refused = |cause: io::Error| Error::unavailable(RETRY_AFTER, cause);
     let mut out = BufWriter::new(out);
-    let begin = [FORMAT.encoded(), snapshot.values()?.encoded()].concat();
+    let begin = [FORMAT.encoded(), tables_id().encoded(), snapshot.values()?.encoded()].concat();
     out.write_all(&begin).map_err(refused)?;
     each_value(snapshot, Table::ALL, &mut |table, key, payload| {
         let lengths = [key, payload].map(|part| (part.len() as u64).encoded());
@@ -204,6 +205,12 @@ fn send(snapshot: &Snapshot, out: impl Write) -> Result<()> {
         parts.iter().try_for_each(|part| out.write_all(part)).map_err(refused)
     })?;
     out.write_all(&[0]).and_then(|()| out.flush()).map_err(refused)
+}
+
+/// Identifies the tables of this release and their order, because a stream names a table by its index.
+fn tables_id() -> u64 {
+    let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
+    xxh3_64(names.join("\n").as_bytes())
 }
 
 /// A table, a key and a payload.
@@ -216,9 +223,9 @@ impl<R: Read> ValueStream<R> {
     /// Reads the start of a stream. Also returns how many values follow.
     pub(super) fn open(from: R) -> Result<(Self, u64)> {
         let mut stream = Self(BufReader::new(from));
-        let begun = stream.number().and_then(|format| Ok((format, stream.number()?)));
-        let (format, of) = begun.map_err(|cause| interrupted(&cause))?;
-        if format != FORMAT {
+        let mut number = || stream.number().map_err(|cause| interrupted(&cause));
+        let (format, tables, of) = (number()?, number()?, number()?);
+        if (format, tables) != (FORMAT, tables_id()) {
             let text = "the server is a different release; run the command with the same release";
             return Err(Error::invalid("another_release", text));
         }

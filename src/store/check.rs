@@ -66,10 +66,10 @@ impl Store {
     /// When the file is or becomes closed, cannot be read, or its folder has no space for the copy.
     pub async fn check(&self, registry: RecordRegistry, progress: Progress) -> Result<CheckReport> {
         let (walk_begun, snapshot) = self.begin_walk().await?;
-        let told = progress.clone();
+        let walk_progress = progress.clone();
         let walk = move || {
             let _under_way = walk_begun;
-            check_snapshot(&snapshot, &registry, &told)
+            check_snapshot(&snapshot, &registry, &walk_progress)
         };
         let mut report = run_low_priority(Priority::Upkeep, walk).await?.require_complete()?;
         let (fs, path) = (self.fs.clone(), self.path().to_owned());
@@ -102,7 +102,7 @@ pub(super) fn check_snapshot(
     for kind in &registry.record_types {
         let tables = kind.tables();
         others.retain(|table| !tables.contains(table));
-        let table = tables.first().copied().unwrap_or(Table::Meta);
+        let table = kind.table();
         report_errors(table, &mut report, |found| {
             kind.check(tx, registry.is_pending, &mut counts, found)
         });
@@ -136,9 +136,9 @@ fn check_reachable(tx: &Snapshot, table: Table, report: &mut CheckReport) -> Res
     for key in astray {
         report.problem(table, format_args!("the key {key} cannot be found by a lookup"));
     }
-    let told = tx.len(table)?;
-    if told != walked {
-        report.problem(table, format_args!("{walked} keys, but the table's length is {told}"));
+    let length = tx.len(table)?;
+    if length != walked {
+        report.problem(table, format_args!("{walked} keys, but the table's length is {length}"));
     }
     Ok(())
 }

@@ -48,8 +48,7 @@ impl Store {
     }
 
     /// Stores the records of older layouts in the current one, and returns the unused space of the file to the
-    /// operating system. Waits for requests that are reading; new
-    /// requests fail with 503 meanwhile.
+    /// operating system. Waits for requests that are reading; new requests fail with 503 meanwhile.
     ///
     /// # Errors
     /// 400 when a backup, an export, a check or a scrub is reading the whole file; 503 when requests read for

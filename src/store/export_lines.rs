@@ -55,7 +55,7 @@ pub(super) struct Regenerator {
 }
 
 /// A line, split into its members.
-#[derive(PartialEq, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExportLine {
     /// The table of the value.

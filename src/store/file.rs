@@ -265,9 +265,9 @@ pub(super) fn inspect<T>(
 ) -> Result<T, OpenError> {
     let file = open_redb_file(fs, data)?;
     let overlay = Overlay::new(fs.backend(file)).map_err(OpenError::io("open", data))?;
-    let fields = catch_redb_panic(data, || builder(cache).create_with_backend(overlay))?;
+    let database = catch_redb_panic(data, || builder(cache).create_with_backend(overlay))?;
     // `look` is the first to read table names, and redb panics on some invalid ones.
-    catch_panic(move || look(&fields)).ok_or_else(|| unreadable(data))?
+    catch_panic(move || look(&database)).ok_or_else(|| unreadable(data))?
 }
 
 /// Opens the existing file at `data`.

@@ -201,7 +201,7 @@ impl Import<'_, '_> {
             (_, Some(record_type)) => record_type.read_line(line, &mut self.writer)?,
             _ => return Err(invalid_field("table", "names a table that exports do not contain")),
         }
-        if ExportLine::read(&self.writer.rendered)? != *line {
+        if ExportLine::read(&self.writer.rendered)?.canonical()? != line.canonical()? {
             return Err(invalid_field("", NOT_CANONICAL));
         }
         Ok(())

@@ -33,9 +33,9 @@ pub(super) fn open_database(
     path: &Path,
     cache: usize,
 ) -> Result<Database, OpenError> {
-    let (found, is_complete) = file::inspect(fs, path, cache, |fields| {
-        let found = format_of(fields, path)?;
-        Ok((found, found == schema::FORMAT && has_all_tables(fields, path)?))
+    let (found, is_complete) = file::inspect(fs, path, cache, |database| {
+        let found = format_of(database, path)?;
+        Ok((found, found == schema::FORMAT && has_all_tables(database, path)?))
     })?;
     let database = file::open(fs, path, cache)?;
     if !is_complete {
@@ -69,7 +69,7 @@ pub(super) fn format_of(database: &Database, path: &Path) -> Result<u64, OpenErr
 
 /// Returns whether the file has all tables of this release; it lacks those that this release added. Fails if it lost a
 /// table: a new one would be empty, as if its records had never existed.
-fn has_all_tables(database: &Database, path: &Path) -> Result<bool, OpenError> {
+pub(super) fn has_all_tables(database: &Database, path: &Path) -> Result<bool, OpenError> {
     let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
     let noted = snapshot.get_raw(Table::Meta, schema::TABLES_KEY);
     let noted = noted.map_err(|error| OpenError::damaged(path, &error))?;
@@ -139,6 +139,10 @@ pub(super) fn migrate(
     tx.put_raw(Table::Meta, schema::FORMAT_KEY, &to.encoded())?;
     tx.finish()?;
     transaction.commit().map_err(storage_error)?;
-    tracing::info!(from = found, to, "migrated the data file to this release");
+    if found == to {
+        tracing::info!("created the tables of this release in the data file");
+    } else {
+        tracing::info!(from = found, to, "migrated the data file to this release");
+    }
     Ok(())
 }

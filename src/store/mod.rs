@@ -78,7 +78,6 @@ pub use metrics::{PageCache, RecordCounts, StoreMetrics};
 pub use open_error::OpenError;
 pub use progress::{Progress, Stage};
 pub use raw::Raw;
-#[allow(unused_imports, reason = "a record that gains a field names it")]
 pub use record::Added;
 pub(crate) use record::impl_record;
 pub use record::{Count, Index, Indexed, Record, Reference, Row, Sum, Tx};

@@ -11,7 +11,7 @@ use super::backup::require_valid;
 use super::engine::begin_read;
 use super::file::{self, FileLock, beside, resolve_symlink};
 use super::file_system::FsHandle;
-use super::migrate::{format_of, open_database, require_known_layouts};
+use super::migrate::{format_of, has_all_tables, open_database, require_known_layouts};
 use super::open_error::OpenError;
 use super::progress::Progress;
 use super::record_registry::RecordRegistry;
@@ -113,13 +113,13 @@ impl Store {
     /// # Errors
     /// 400 when the copy does not exist or has different signing secrets, because this process could not
     /// verify the links and keys in it; 503 when the file is closed.
-    pub async fn restore(&self, stamp: String) -> Result<Restored> {
+    pub async fn restore(&self, stamp: String, registry: RecordRegistry) -> Result<Restored> {
         let (fs, data) = (self.fs.clone(), self.path().to_owned());
         self.with_exclusive_file(move |database| {
             let held =
                 || Ok(stored_secret(&Snapshot::new(begin_read(&database)?, Box::new(|| ())))?);
             let swapped = held().and_then(|secret| {
-                require_same(&fs, &data, &secret)?;
+                require_same(&fs, &data, &secret, &registry)?;
                 drop(database);
                 swap_files(&fs, &data, &stamp)
             });
@@ -129,14 +129,22 @@ impl Store {
     }
 }
 
-fn require_same(fs: &FsHandle, data: &Path, secret: &SigningSecret) -> Result<(), OpenError> {
+/// Fails unless the copy beside `data` has this secret, and a process of this release prepared it.
+fn require_same(
+    fs: &FsHandle,
+    data: &Path,
+    secret: &SigningSecret,
+    registry: &RecordRegistry,
+) -> Result<(), OpenError> {
     let copy = copy_beside(data);
-    let found = file::inspect(fs, &copy, DEFAULT_CACHE, |fields| {
-        if format_of(fields, &copy)? != FORMAT {
+    let found = file::inspect(fs, &copy, DEFAULT_CACHE, |database| {
+        if format_of(database, &copy)? != FORMAT || !has_all_tables(database, &copy)? {
             let text = "the command is a different release than the server; use the same release";
             return Err(Error::invalid("another_release", text).into());
         }
-        Ok(stored_secret(&Snapshot::new(begin_read(fields)?, Box::new(|| ())))?)
+        let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
+        require_known_layouts(&snapshot, &copy, registry)?;
+        Ok(stored_secret(&snapshot)?)
     })?;
     if found == *secret {
         return Ok(());

@@ -56,8 +56,8 @@ pub(super) fn rewrite(fs: &FsHandle, data: &Path) -> Result<()> {
 fn prepare(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
     let draft = file::rewrite_draft_path(data);
     file::remove(fs, &draft)?;
-    file::inspect(fs, data, PAGE_CACHE, |fields| {
-        file::fill_draft(fs, &draft, PAGE_CACHE, |database| copy(fields, database, &draft))
+    file::inspect(fs, data, PAGE_CACHE, |source| {
+        file::fill_draft(fs, &draft, PAGE_CACHE, |database| copy(source, database, &draft))
     })
 }
 

@@ -1,7 +1,7 @@
 //! Every table and index of a data file, and the version of the file format.
 //!
 //! All tables map bytes to bytes. [`Key`](super::Key) encodes the keys. Every value is sealed with a checksum over
-//! table, key and value ([`record`](super::record)), which each read verifies.
+//! table, key and value ([`sealed`](super::sealed)), which each read verifies.
 //!
 //! In the key descriptions below, "as above" stands for the primary key of the indexed record.
 
@@ -66,7 +66,7 @@ macro_rules! tables {
 }
 
 tables! {
-    /// The mark, the format version and the signing secret. Key: a word.
+    /// The mark, the format version, the names of the tables, the layouts of records and the signing secret. Key: a text.
     Meta = "meta/1",
     /// The last number of each integer id. Key: the name of the table that the ids belong to.
     Sequences = "sequences/1",
@@ -225,7 +225,7 @@ tables! {
     /// References to the resources of responses whose bodies are not stored. Key: requester, hash of path and key.
     IdempotencyObjects = "idempotency_objects/1",
 
-    /// Deleted organizations and projects whose records are not all deleted yet. Key: organization, then the project
-    /// or 0.
+    /// Deleted organizations, projects and memberships whose records are not all deleted yet. Key: organization, then 0,
+    /// the project, or the user with the highest bit set.
     Sweeps = "sweeps/1",
 }

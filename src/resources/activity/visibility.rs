@@ -112,12 +112,12 @@ impl Visibility {
             LogScope::Project(..) => 0,
         };
         for (project, hidden) in within {
-            let mut fields = tx.count::<Entry>(&CountKey::Project(*project))?;
+            let mut visible = tx.count::<Entry>(&CountKey::Project(*project))?;
             for dashboard in hidden {
                 let hidden = tx.count::<Entry>(&CountKey::Dashboard(*project, *dashboard))?;
-                fields = fields.saturating_sub(hidden);
+                visible = visible.saturating_sub(hidden);
             }
-            count += fields;
+            count += visible;
         }
         Ok((count, count == length))
     }

@@ -46,6 +46,9 @@ pub trait Record: Sized + 'static {
     ///
     /// An added member is the last of its struct, so that records have the same order of members whether they
     /// were completed or written with the member.
+    ///
+    /// The default of a member of [`Meta`](Self::Meta) must be what [`projected`](Self::projected) returns for a
+    /// completed record. A member that follows from an older field needs a migration instead.
     const ADDED: &'static [Added] = &[];
     /// The type of the primary key.
     type Key: Key;
@@ -59,7 +62,7 @@ pub trait Record: Sized + 'static {
     /// Returns the two parts of this record.
     fn parts(&self) -> (&Self::Meta, &Self::Fields);
     /// Creates a record from its two parts.
-    fn from_parts(head: Self::Meta, shown: Self::Fields) -> Self;
+    fn from_parts(meta: Self::Meta, fields: Self::Fields) -> Self;
     /// Returns this record with the metadata that follows from its fields, or `None` if it has that metadata.
     /// Every write stores the projected record, so rules assign only the fields.
     fn projected(&self) -> Option<Self> {

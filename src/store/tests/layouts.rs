@@ -77,7 +77,7 @@ fn layout_of(payload: &[u8]) -> usize {
 }
 
 #[test]
-fn an_older_record_is_completed_when_it_is_read() {
+fn older_record_is_completed_when_it_is_read() {
     let stored = payload(3, &first(1)).expect("a payload");
     let read = Row::<Grown>::visit(&stored, |row| {
         let text = r#"{"text":"note 1","color":"blue","tags":[]}"#;
@@ -92,7 +92,7 @@ fn an_older_record_is_completed_when_it_is_read() {
 }
 
 #[test]
-fn a_newer_record_is_refused_by_name() {
+fn newer_record_is_refused_by_name() {
     let stored = payload(3, &grown(1)).expect("a payload");
     let refused = Row::<First>::parse(&stored).expect_err("a refusal").to_string();
     let text =
@@ -101,7 +101,7 @@ fn a_newer_record_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn an_older_record_is_stored_in_the_current_layout_when_it_changes() {
+async fn older_record_is_stored_in_the_current_layout_when_it_changes() {
     let (_scratch, store) = Scratch::new();
     store.write(|tx| tx.put(&first(1))).await.expect("put");
     let stored = |store: &Store| {
@@ -135,7 +135,7 @@ const FIRST: &dyn RecordType = &RecordTypeOf::<First>(Redaction::Open);
 const GROWN: &dyn RecordType = &RecordTypeOf::<Grown>(Redaction::Open);
 
 #[tokio::test]
-async fn a_file_with_newer_records_is_refused_by_an_older_release() {
+async fn file_with_newer_records_is_refused_by_an_older_release() {
     let (scratch, store) = Scratch::new();
     let known = |record_type| RecordRegistry { record_types: vec![record_type], ..checks() };
     store.write(|tx| tx.put(&first(1))).await.expect("put");

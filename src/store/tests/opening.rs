@@ -253,7 +253,7 @@ fn without_a_table(scratch: &Scratch, names: &[&str]) {
 }
 
 #[tokio::test]
-async fn a_table_that_a_release_added_is_created() {
+async fn table_that_a_release_added_is_created() {
     let scratch = Scratch::closed().await;
     let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
     let older: Vec<_> =
@@ -267,7 +267,7 @@ async fn a_table_that_a_release_added_is_created() {
 }
 
 #[tokio::test]
-async fn a_file_with_a_table_of_a_newer_release_is_refused() {
+async fn file_with_a_table_of_a_newer_release_is_refused() {
     let scratch = Scratch::closed().await;
     let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).chain(["gadgets/1"]).collect();
     set_table_names(&scratch, &names);

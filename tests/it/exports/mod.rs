@@ -22,7 +22,8 @@ use steward::testing::resources::members::Level;
 use steward::testing::resources::record_registry;
 use steward::testing::router::{router, routes};
 use steward::testing::store::{
-    ExportOptions, Imported, OpenError, PreparedRestore, Progress, Store, Table, receive,
+    ExportOptions, Imported, OpenError, PreparedRestore, Progress, Store, Table, canonical_line,
+    receive,
 };
 use uuid::Uuid;
 
@@ -310,10 +311,9 @@ async fn export_and_import_round_trip_of_every_record_type_is_byte_equal() {
 /// Returns the lines as another program would write them: with sorted members, with spaces, and with 1 for 1.0.
 fn rewritten(export: &[u8]) -> Vec<u8> {
     let rewrite = |line: &Vec<u8>| {
-        let mut line: Value = serde_json::from_slice(line).expect("JSON");
-        line.sort_all_objects();
-        serde_json::to_string_pretty(&line).expect("JSON").replace('\n', " ").replace("1.0,", "1,")
-            + "\n"
+        let line = canonical_line(serde_json::from_slice(line).expect("JSON")).expect("a line");
+        let line: Value = serde_json::from_slice(&line).expect("JSON");
+        serde_json::to_string_pretty(&line).expect("JSON").replace('\n', " ") + "\n"
     };
     lines(export).iter().map(rewrite).collect::<String>().into_bytes()
 }

@@ -59,7 +59,7 @@ fn no_rule_uses_what_calls_rules() {
 
 /// With `--nocapture`, the test prints the rooms of `src/` in layers.
 #[test]
-fn the_rooms_of_no_folder_have_a_cycle() {
+fn modules_of_a_folder_have_no_cycles() {
     let rooms = rooms::rooms(&sources());
     let cycles: Vec<_> = rooms.iter().filter_map(Rooms::cycle).collect();
     assert!(cycles.is_empty(), "\n{}", cycles.join("\n"));
@@ -85,7 +85,7 @@ fn all_http_files_have_the_same_structure() {
 }
 
 #[test]
-fn what_describes_a_response_writes_it() {
+fn types_in_response_schemas_write_the_responses() {
     assert_none(sources().iter().flat_map(rules::responses));
 }
 

@@ -177,7 +177,7 @@ fn cycles(files: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn a_cycle_is_shown_with_its_places() {
+fn cycle_is_shown_with_its_locations() {
     let found = cycles(&[
         ("lib.rs", "mod a;\nmod b;\npub use a::A;\n"),
         ("a.rs", "use crate::b::B;\n"),
@@ -191,7 +191,7 @@ fn a_cycle_is_shown_with_its_places() {
 }
 
 #[test]
-fn a_cycle_among_siblings_is_found_by_any_path() {
+fn cycle_among_siblings_is_found_by_any_path() {
     let mods = ("x/mod.rs", "mod a;\nmod b;\nmod c;\nuse a::A;\n");
     for (a, b, c) in [
         ("use super::b::{self};", "use super::c::C;", "use crate::x::{a::A, b};"),
@@ -205,7 +205,7 @@ fn a_cycle_among_siblings_is_found_by_any_path() {
 }
 
 #[test]
-fn the_folder_itself_and_tests_make_no_cycle() {
+fn folder_itself_and_tests_are_left_out() {
     let found = cycles(&[
         ("x/mod.rs", "mod a;\nuse a::A;\n"),
         ("x/a.rs", "use super::X;\nuse crate::y;\n"),
@@ -216,7 +216,7 @@ fn the_folder_itself_and_tests_make_no_cycle() {
 }
 
 #[test]
-fn a_macro_uses_what_the_list_names() {
+fn macro_uses_the_modules_of_the_list() {
     let list = (LIST, "$then! { logged: users\n teams; log: activity }\n");
     let records = ("resources/records.rs", "const R: () = crate::resources::$resource::RECORDS;\n");
     let users = ("resources/users/mod.rs", "");
@@ -228,7 +228,7 @@ fn a_macro_uses_what_the_list_names() {
 }
 
 #[test]
-fn the_list_of_resources_is_a_room() {
+fn resource_list_is_a_module_of_its_own() {
     let list = ("resources/mod.rs", "pub mod users;\nfn all() { users::User; }\n");
     let user = ("resources/users/mod.rs", "use crate::resources::all;\n");
     assert_eq!(cycles(&[list, user]).len(), 1);

@@ -42,7 +42,7 @@ fn waiting_clock_or_random_use_in_a_rule_is_found() {
 }
 
 #[test]
-fn a_rule_that_uses_what_calls_rules_is_found() {
+fn rule_that_uses_a_caller_of_rules_is_found() {
     let text = "use crate::error::Error;\nuse crate::{state::App};\nuse super::super::super::http::path;\n";
     assert_eq!(broken(independence, "resources/users/body.rs", text), [2, 3]);
     assert_eq!(broken(independence, "resources/users/http.rs", text), NONE);
@@ -65,7 +65,7 @@ fn http_file_with_another_structure_is_found() {
 }
 
 #[test]
-fn a_schema_that_nothing_writes_is_found() {
+fn schema_without_writer_is_found() {
     let text = "#[derive(Debug, ToSchema)]\n#[derive(Deserialize, utoipa::ToSchema)]\n\
                 #[derive(\n    Serialize,\n    ToSchema,\n)]\n#[derive(Deserialize)]\n";
     assert_eq!(broken(responses, "resources/users/mod.rs", text), [1, 2]);

@@ -201,7 +201,7 @@ async fn lists_sort_and_filter_dashboards_of_both_layouts() {
 }
 
 #[tokio::test]
-async fn a_changed_dashboard_is_stored_with_the_new_members() {
+async fn changed_dashboard_is_stored_with_the_new_members() {
     let site = Site::new();
     let one = format!("{LIST}2/");
     let before = site.layouts();
@@ -248,7 +248,7 @@ async fn exports_show_the_new_members_and_older_exports_are_completed() {
 }
 
 #[tokio::test]
-async fn a_backup_keeps_the_layout_and_compact_stores_the_current_one() {
+async fn backup_keeps_the_layout_and_compact_stores_the_current_one() {
     let site = Site::new();
     let (list, before, export) = (site.get(LIST).await, site.layouts(), site.export().await);
     let backup = site.path("backup.redb");
