@@ -124,9 +124,9 @@ impl App {
         let secret = store.signing_secret()?;
         let signing = SigningKeys::new(config.link_base(), &secret)?;
         let mail_worker = mailer.clone().filter(|_| serves_outbox).map(|mailer| {
-            let letters = Arc::new(InviteMails { links: signing.links.clone() });
+            let mails = Arc::new(InviteMails { links: signing.links.clone() });
             let (store, clock) = (store.clone(), config.clock.clone());
-            MailWorker::start(store, clock, mailer, letters, &config.metrics)
+            MailWorker::start(store, clock, mailer, mails, &config.metrics)
         });
         let tag_key = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);

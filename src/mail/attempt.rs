@@ -44,22 +44,22 @@ pub(super) enum Outcome {
 impl NextAction {
     pub(super) fn of(
         tx: &Snapshot,
-        letter: &OutboxMessage,
+        outbox_message: &OutboxMessage,
         composer: &dyn ComposeMail,
         now: Timestamp,
     ) -> Result<Self> {
-        if !tx.exists::<OutboxMessage>(&letter.id)? {
+        if !tx.exists::<OutboxMessage>(&outbox_message.id)? {
             return Ok(Self::Skip);
         }
-        let OutboxMessage { id, organization, attempts, .. } = letter;
-        if letter.is_expired(now) {
-            tracing::error!(letter = %id, %organization, attempts, "gave up a mail");
+        let OutboxMessage { id, organization, attempts, .. } = outbox_message;
+        if outbox_message.is_expired(now) {
+            tracing::error!(outbox_message = %id, %organization, attempts, "gave up a mail");
             return Ok(Self::Record(Outcome::Dropped));
         }
-        if let Some(moment) = SendLimits::default().free_at(tx, letter, now)? {
+        if let Some(moment) = SendLimits::default().free_at(tx, outbox_message, now)? {
             return Ok(Self::Wait(moment));
         }
-        match (composer.compose(tx, letter, now)?, letter.about.address()) {
+        match (composer.compose(tx, outbox_message, now)?, outbox_message.about.address()) {
             (Composed::Content(message), Some(_)) => Ok(Self::Send(message)),
             (Composed::Content(_), None) => Err(Error::internal("a mail has no recipient")),
             (Composed::Replace(abouts), _) => Ok(Self::Record(Outcome::Replaced(abouts))),
@@ -91,7 +91,7 @@ impl Outcome {
             let address = message.about.address().filter(|_| may_be_sent);
             tx.put(&SentMail {
                 at: now,
-                letter: message.id,
+                outbox_message: message.id,
                 organization: message.organization,
                 mailbox: address.map(mailbox).unwrap_or_default(),
                 user: message.about.user(),

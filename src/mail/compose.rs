@@ -23,7 +23,12 @@ pub trait ComposeMail: Send + Sync + 'static {
     ///
     /// # Errors
     /// 503 if the file cannot be read at the moment. Any other error counts as a failed attempt.
-    fn compose(&self, tx: &Snapshot, letter: &OutboxMessage, now: Timestamp) -> Result<Composed>;
+    fn compose(
+        &self,
+        tx: &Snapshot,
+        outbox_message: &OutboxMessage,
+        now: Timestamp,
+    ) -> Result<Composed>;
 }
 
 /// The result of composing an outbox message.

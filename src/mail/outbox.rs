@@ -111,13 +111,15 @@ impl OutboxMessage {
 
 /// The mails of an organization in the order in which they are due.
 pub(super) const BY_ORGANIZATION: Index<OutboxMessage, (OrganizationId, Timestamp)> =
-    Index::many(Table::OutboxByOrganization, |letter| Some((letter.organization, letter.due_at)));
+    Index::many(Table::OutboxByOrganization, |outbox_message| {
+        Some((outbox_message.organization, outbox_message.due_at))
+    });
 
 impl_record!(OutboxMessage {
     table: Outbox,
     key: |message| -> OutboxMessageId { message.id },
     indexes: [&BY_ORGANIZATION],
-    counts: [|letter| Some(letter.organization.encoded())],
+    counts: [|outbox_message| Some(outbox_message.organization.encoded())],
     owner: |message, _| Ok(Some(message.organization.owner())),
 });
 

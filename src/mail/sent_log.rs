@@ -26,7 +26,7 @@ pub struct SentMail {
     /// When the mail was sent.
     pub at: Timestamp,
     /// The mail's id in the outbox.
-    pub letter: OutboxMessageId,
+    pub outbox_message: OutboxMessageId,
     /// The organization that sent the mail.
     pub organization: OrganizationId,
     /// The recipient's mailbox in its canonical spelling, or empty if a failed attempt certainly delivered no
@@ -49,7 +49,7 @@ const BY_USER: Index<SentMail, UserId> = Index::many(Table::MailSentByUser, |sen
 
 impl_record!(SentMail {
     table: MailSent,
-    key: |mail| -> (Timestamp, OutboxMessageId) { (mail.at, mail.letter) },
+    key: |mail| -> (Timestamp, OutboxMessageId) { (mail.at, mail.outbox_message) },
     indexes: [&BY_MAILBOX, &BY_ORGANIZATION, &BY_USER],
     owner: |_, _| Ok(None),
 });
@@ -126,7 +126,7 @@ pub(super) fn delete_expired(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<()>
         let piece = Window { offset: 0, limit: DELETE_BATCH, order };
         tx.scan::<SentMail, _>(&(), piece, |row| {
             if is_expired(&row, now) {
-                stale.push((row.meta.at, row.meta.letter));
+                stale.push((row.meta.at, row.meta.outbox_message));
             }
             Ok(())
         })?;

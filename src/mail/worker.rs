@@ -227,35 +227,35 @@ impl WorkerTask {
 
     /// Checks a mail against the current state and performs its next step. Returns when the limits allow the mail, if
     /// they do not now.
-    async fn process(&mut self, letter: OutboxMessage) -> Result<Option<Timestamp>> {
+    async fn process(&mut self, outbox_message: OutboxMessage) -> Result<Option<Timestamp>> {
         let (composer, now) = (Arc::clone(&self.composer), self.clock.now());
-        let looked_at = letter.clone();
+        let looked_at = outbox_message.clone();
         let step = self.read(move |tx| NextAction::of(tx, &looked_at, &*composer, now)).await;
         let outcome = match step {
             Ok(NextAction::Skip) => return Ok(None),
             Ok(NextAction::Wait(moment)) => return Ok(Some(moment)),
             Ok(NextAction::Record(outcome)) => outcome,
-            Ok(NextAction::Send(message)) => self.send(&letter, &message).await,
+            Ok(NextAction::Send(message)) => self.send(&outbox_message, &message).await,
             Err(error) if error.status() == 503 => return Err(error),
             Err(error) => {
-                let OutboxMessage { id, organization, .. } = &letter;
-                tracing::error!(letter = %id, %organization, %error, "could not compose a mail");
+                let OutboxMessage { id, organization, .. } = &outbox_message;
+                tracing::error!(outbox_message = %id, %organization, %error, "could not compose a mail");
                 Outcome::Failed { unsure: false }
             }
         };
-        self.metrics.count(&letter, &outcome, now);
-        self.record(letter, outcome).await;
+        self.metrics.count(&outbox_message, &outcome, now);
+        self.record(outbox_message, outcome).await;
         Ok(None)
     }
 
-    async fn send(&self, letter: &OutboxMessage, message: &MailContent) -> Outcome {
-        let OutboxMessage { id, organization, attempts, about, .. } = letter;
+    async fn send(&self, outbox_message: &OutboxMessage, message: &MailContent) -> Outcome {
+        let OutboxMessage { id, organization, attempts, about, .. } = outbox_message;
         let to = about.address().unwrap_or_default();
         match self.mailer.send(*id, to, message, self.clock.now()).await {
             Ok(_) => Outcome::Accepted,
             Err(failure) => {
                 let (unsure, error) = (failure.may_be_delivered, failure.redacted(to));
-                tracing::warn!(letter = %id, %organization, attempts, unsure, %error, "could not send a mail");
+                tracing::warn!(outbox_message = %id, %organization, attempts, unsure, %error, "could not send a mail");
                 Outcome::Failed { unsure }
             }
         }
@@ -273,12 +273,12 @@ impl WorkerTask {
             match written {
                 Ok(()) => return,
                 Err(error) if self.is_stopped() => {
-                    tracing::error!(letter = %id, %error, "could not record the outcome of a mail");
+                    tracing::error!(outbox_message = %id, %error, "could not record the outcome of a mail");
                     return;
                 }
                 Err(error) => {
                     if !std::mem::replace(&mut told, true) {
-                        tracing::warn!(letter = %id, %error, "could not record the outcome of a mail; retrying");
+                        tracing::warn!(outbox_message = %id, %error, "could not record the outcome of a mail; retrying");
                     }
                     self.pause().await;
                 }

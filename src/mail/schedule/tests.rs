@@ -67,9 +67,10 @@ impl Outbox {
     }
 
     /// Adds mails of an organization. `to` returns the address of each.
-    async fn letters(&self, organization: u128, count: u128, to: fn(u128) -> String) {
+    async fn outbox_messages(&self, organization: u128, count: u128, to: fn(u128) -> String) {
         self.put(move |tx| {
-            (0..count).try_for_each(|number| tx.put(&letter(organization, number, to(number))))
+            (0..count)
+                .try_for_each(|number| tx.put(&outbox_message(organization, number, to(number))))
         })
         .await;
     }
@@ -117,7 +118,7 @@ fn organization(number: u128) -> OrganizationId {
     OrganizationId(id(number, 0))
 }
 
-fn letter(of: u128, number: u128, to: String) -> OutboxMessage {
+fn outbox_message(of: u128, number: u128, to: String) -> OutboxMessage {
     let about = Notification::Invite { invite: InviteId(id(of, number)), to, by: UserId(1) };
     let (id, organization) = (OutboxMessageId(id(of, number)), organization(of));
     OutboxMessage { id, organization, about, written_at: NOW, due_at: NOW, attempts: 0 }
@@ -125,7 +126,7 @@ fn letter(of: u128, number: u128, to: String) -> OutboxMessage {
 
 fn sent(of: u128, number: u128, mailbox: String) -> SentMail {
     let (message, organization) = (OutboxMessageId(id(of, number)), organization(of));
-    SentMail { at: NOW, letter: message, organization, mailbox, user: None }
+    SentMail { at: NOW, outbox_message: message, organization, mailbox, user: None }
 }
 
 fn distinct(number: u128) -> String {
@@ -141,7 +142,7 @@ async fn planning_cost_for_an_exhausted_quota_is_constant() {
     let mut costs = Vec::new();
     for waiting in [300, 30_000] {
         let outbox = Outbox::new();
-        outbox.letters(1, waiting, distinct).await;
+        outbox.outbox_messages(1, waiting, distinct).await;
         outbox.exhaust(1..2).await;
         let (messages, reads) = outbox.plan_all(&mut Schedule::default());
         assert!(messages.is_empty());
@@ -154,10 +155,12 @@ async fn planning_cost_for_an_exhausted_quota_is_constant() {
 async fn batch_reads_a_limited_number_of_messages_to_one_mailbox() {
     for waiting in [300, 30_000] {
         let outbox = Outbox::new();
-        outbox.letters(1, waiting, one_mailbox).await;
+        outbox.outbox_messages(1, waiting, one_mailbox).await;
         outbox.put(|tx| tx.put(&sent(9, 1, "victim@x.example".to_owned()))).await;
         // The last mail in the order of the index.
-        outbox.put(move |tx| tx.put(&letter(1, waiting, "free@x.example".to_owned()))).await;
+        outbox
+            .put(move |tx| tx.put(&outbox_message(1, waiting, "free@x.example".to_owned())))
+            .await;
         let mut schedule = Schedule::default();
         let (messages, reads) = outbox.plan_all(&mut schedule);
         assert_eq!(messages.first().map(|message| message.id.0), Some(id(1, waiting)));
@@ -170,7 +173,7 @@ async fn batch_reads_a_limited_number_of_messages_to_one_mailbox() {
         let later = NOW.plus_seconds(1);
         outbox
             .put(move |tx| {
-                let new = letter(1, waiting + 1, "new@x.example".to_owned());
+                let new = outbox_message(1, waiting + 1, "new@x.example".to_owned());
                 tx.put(&OutboxMessage { due_at: later, ..new })
             })
             .await;
@@ -187,7 +190,7 @@ async fn batch_checks_a_limited_number_of_organizations() {
         let outbox = Outbox::new();
         outbox
             .put(move |tx| {
-                let all = (1..=organizations).map(|of| letter(of, 1, one_mailbox(of)));
+                let all = (1..=organizations).map(|of| outbox_message(of, 1, one_mailbox(of)));
                 all.into_iter().try_for_each(|message| tx.put(&message))
             })
             .await;
@@ -204,11 +207,11 @@ async fn batch_checks_a_limited_number_of_organizations() {
 #[tokio::test]
 async fn organizations_take_turns() {
     let outbox = Outbox::new();
-    outbox.letters(1, 90, distinct).await;
+    outbox.outbox_messages(1, 90, distinct).await;
     let mut schedule = Schedule::default();
     let (batch, _) = outbox.plan(&mut schedule, NOW);
     assert_eq!(batch.messages.len(), MAX_SENT_PER_ORGANIZATION);
-    outbox.put(|tx| tx.put(&letter(2, 1, "other@x.example".to_owned()))).await;
+    outbox.put(|tx| tx.put(&outbox_message(2, 1, "other@x.example".to_owned()))).await;
     schedule.add(organization(2), NOW);
     let (batch, _) = outbox.plan(&mut schedule, NOW);
     assert!(batch.messages.iter().any(|message| message.organization == organization(2)));
@@ -218,7 +221,7 @@ async fn organizations_take_turns() {
 async fn batch_contains_one_message_per_mailbox() {
     let outbox = Outbox::new();
     for of in 1..=3 {
-        outbox.letters(of, 3, one_mailbox).await;
+        outbox.outbox_messages(of, 3, one_mailbox).await;
     }
     let (batch, _) = outbox.plan(&mut Schedule::default(), NOW);
     assert_eq!(batch.messages.len(), 1);
@@ -229,7 +232,9 @@ async fn batch_contains_one_message_per_mailbox() {
 async fn delayed_message_is_sent_when_it_is_due() {
     let outbox = Outbox::new();
     let due = NOW.plus_seconds(5);
-    outbox.put(move |tx| tx.put(&OutboxMessage { due_at: due, ..letter(1, 1, distinct(1)) })).await;
+    outbox
+        .put(move |tx| tx.put(&OutboxMessage { due_at: due, ..outbox_message(1, 1, distinct(1)) }))
+        .await;
     let mut schedule = Schedule::default();
     let (batch, _) = outbox.plan(&mut schedule, NOW);
     assert_eq!((batch.messages.len(), batch.next_at), (0, Some(due)));
@@ -240,15 +245,15 @@ async fn delayed_message_is_sent_when_it_is_due() {
 async fn slow_mail_delays_only_its_users_messages_in_all_organizations() {
     let outbox = Outbox::new();
     for of in 1..=5 {
-        outbox.letters(of, 3, distinct).await;
+        outbox.outbox_messages(of, 3, distinct).await;
     }
     let of_other = OutboxMessage {
         about: Notification::Invite { invite: InviteId(id(6, 1)), to: distinct(6), by: UserId(2) },
-        ..letter(6, 1, distinct(6))
+        ..outbox_message(6, 1, distinct(6))
     };
     outbox.put(move |tx| tx.put(&of_other)).await;
     let mut schedule = Schedule::default();
-    let slow = letter(1, 0, distinct(0));
+    let slow = outbox_message(1, 0, distinct(0));
     let ended = NOW.plus_seconds(30);
     schedule.pauses.add(&slow, std::time::Duration::from_secs(30), ended);
     let organizations = |batch: &Batch| -> Vec<_> {

@@ -31,7 +31,7 @@ fn sending_to(mut config: Config, server: &MailServer) -> Config {
     config
 }
 
-fn letter(
+fn outbox_message(
     number: u128,
     organization: OrganizationId,
     to: &str,
@@ -63,7 +63,7 @@ async fn fill_outbox(workspace: &Workspace, count: u128) {
     let due_at = workspace.app.now().plus(Duration::from_mins(30));
     write(workspace, move |tx| {
         (0..count).try_for_each(|number| {
-            tx.put(&letter(number, organization, &format!("{number}@x.example"), due_at))
+            tx.put(&outbox_message(number, organization, &format!("{number}@x.example"), due_at))
         })
     })
     .await;
@@ -167,10 +167,16 @@ impl Beside {
             for number in 0..100 {
                 let message = OutboxMessageId(Uuid::from_u128(number));
                 let mailbox = format!("{number}@sent.example");
-                tx.put(&SentMail { at: now, letter: message, organization, mailbox, user: None })?;
+                tx.put(&SentMail {
+                    at: now,
+                    outbox_message: message,
+                    organization,
+                    mailbox,
+                    user: None,
+                })?;
             }
             (0..letters).try_for_each(|number| {
-                tx.put(&letter(number, organization, &format!("{number}@x.example"), now))
+                tx.put(&outbox_message(number, organization, &format!("{number}@x.example"), now))
             })
         })
         .await;

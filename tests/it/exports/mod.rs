@@ -223,7 +223,7 @@ impl Everything {
         let now = self.workspace.app.now();
         let sent = SentMail {
             at: now,
-            letter: OutboxMessageId(Uuid::from_u128(7)),
+            outbox_message: OutboxMessageId(Uuid::from_u128(7)),
             organization,
             mailbox: "dan@x.example".to_owned(),
             user: Some(UserId(1)),

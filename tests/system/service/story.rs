@@ -54,9 +54,9 @@ async fn domain_is_verified_and_a_user_joins_by_mail() {
     let invite = call("POST", &at("invites/"), Some(&sent)).ok();
     assert_eq!(invite["emailing_attempt_made"], true);
     tell("POST invites/", &invite);
-    let letter = mail.mail().await;
-    let text = letter.parsed().body_text(0).expect("a text").into_owned();
-    println!("the mail to {:?}\n{text}", letter.to);
+    let mail_sent = mail.mail().await;
+    let text = mail_sent.parsed().body_text(0).expect("a text").into_owned();
+    println!("the mail to {:?}\n{text}", mail_sent.to);
     let link = text.lines().find(|line| line.contains("/signup/")).expect("a link").trim();
     assert!(link.starts_with(&format!("http://{}/signup/", server.address)), "{link}");
     let (path, token) = link.split_once("?token=").expect("a token");
