@@ -52,6 +52,8 @@ impl Service {
         command.arg("serve").arg("--data").arg(data);
         command
             .args(["--listen", "127.0.0.1:0", "--page-cache", PAGE_CACHE_FLAG])
+            // The large file has more dashboards than a project may have by default.
+            .args(["--max-dashboards", "10000000"])
             .stderr(Stdio::piped());
         let started = Instant::now();
         let mut guard = Guard::spawn(&mut command, cores)?;
