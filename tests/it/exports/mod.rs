@@ -562,3 +562,29 @@ async fn export_of_a_restored_backup_equals_the_export_at_backup_time() {
     assert!(written > 5 && seen.len() > 1, "too little load: {written}, {}", seen.len());
     all.workspace.assert_file_valid().await;
 }
+
+/// A stream begins with the format, the id of the tables and the number of values, eight bytes each.
+#[tokio::test]
+async fn stream_of_another_release_is_rejected_and_creates_nothing() {
+    let workspace = Workspace::new().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    workspace.app.store().stream(File::create(at("stream")).expect("a file")).await.expect("sent");
+    let sent = std::fs::read(at("stream")).expect("the stream");
+    for changed in [0, 8] {
+        let mut other = sent.clone();
+        other[changed] ^= 1;
+        let checks = record_registry();
+        let silent = Progress::silent();
+        let error =
+            receive(other.as_slice(), &at("backup"), &checks, &silent).expect_err("an error");
+        assert_eq!(
+            error.to_string(),
+            "the server is a different release; run the command with the same release"
+        );
+        assert!(how(true).receive(other.as_slice()).is_err());
+        assert!(!at("backup").exists());
+    }
+    receive(sent.as_slice(), &at("backup"), &record_registry(), &Progress::silent())
+        .expect("a backup");
+}
