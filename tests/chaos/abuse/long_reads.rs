@@ -2,10 +2,12 @@
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures_util::future::{join, join_all};
+use futures_util::FutureExt;
+use futures_util::future::join_all;
 use futures_util::poll;
 use serde_json::json;
 use steward::Config;
@@ -240,7 +242,28 @@ async fn long_read_moves_off_the_request_thread() {
     assert!((long_reads(&workspace).0 - 1.0).abs() < 0.1);
 }
 
-/// A search starts while 64 searches of another organization wait. It must be among the first to finish.
+/// Starts reads of the next of `consumers` until one waits for a slot. Each ends when its sender is dropped.
+fn occupy<'a>(
+    workspace: &'a Workspace,
+    consumers: impl Iterator<Item = Consumer>,
+) -> Vec<(Sender<()>, impl Future<Output = steward::testing::error::Result<bool>> + Unpin + 'a)> {
+    let pool = workspace.app.long_reads();
+    let mut held = Vec::new();
+    for consumer in consumers {
+        let (end, ended) = std::sync::mpsc::channel();
+        let tx = workspace.app.store().snapshot().expect("a snapshot");
+        let mut read = Box::pin(pool.run(consumer, tx, move |_| Ok(ended.recv().is_err())));
+        assert!(read.as_mut().now_or_never().is_none(), "it lasts until its sender is dropped");
+        held.push((end, read));
+        if pool.waiting() > 0 {
+            break;
+        }
+    }
+    held
+}
+
+/// All slots but one are in use, so the searches run one after the other. 64 searches of an organization wait before
+/// the first one of another. It must be among the first to finish.
 #[tokio::test]
 async fn search_does_not_wait_for_searches_of_another_organization() {
     let workspace = Workspace::new().await;
@@ -256,17 +279,27 @@ async fn search_does_not_wait_for_searches_of_another_organization() {
     // Both keys are now in the cache.
     search(victim.clone(), project).await;
     search(workspace.owner.clone(), workspace.made.project_id).await;
+    let mut held = occupy(&workspace, (100..).map(Consumer::User));
     let order = Mutex::new(Vec::new());
-    let done = |who: &'static str| order.lock().expect("unpoisoned").push(who);
-    let flood = join_all((0..64).map(|_| async {
-        search(workspace.owner.clone(), workspace.made.project_id).await;
-        done("flood");
-    }));
-    let one = async {
-        search(victim.clone(), project).await;
-        done("victim");
+    let search = |who: &'static str, caller: &TestClient, project| {
+        let answered = search(caller.clone(), project);
+        let order = &order;
+        Box::pin(async move {
+            answered.await;
+            order.lock().expect("unpoisoned").push(who);
+        })
     };
-    join(flood, one).await;
+    let mut searches: Vec<_> = (0..64)
+        .map(|_| search("flood", &workspace.owner, workspace.made.project_id))
+        .chain([search("victim", &victim, project)])
+        .collect();
+    for search in &mut searches {
+        assert!(poll!(search.as_mut()).is_pending());
+    }
+    assert_eq!(workspace.app.long_reads().waiting(), 66, "the searches, and one of the reads");
+    // One of the two slots goes to the read that waits.
+    held.drain(..2).for_each(drop);
+    join_all(searches).await;
     let place = order.lock().expect("unpoisoned").iter().position(|who| *who == "victim");
     assert!(place.expect("it was answered") < 8, "{place:?} were answered before the victim");
 }
@@ -280,19 +313,9 @@ async fn queue_limit_for_searches_affects_only_its_own_organization() {
     let mine = workspace.dashboards("?search=a");
     victim.get(&theirs).await.ok();
     workspace.owner.get(&mine).await.ok();
-    let (pool, consumer) =
-        (workspace.app.long_reads(), Consumer::Organization(workspace.made.organization_id.0));
-    // Starts as many reads as one tenant may run at once.
-    let mut held = Vec::new();
-    let mut ends = Vec::new();
-    while pool.waiting() == 0 {
-        let (end, ended) = std::sync::mpsc::channel::<()>();
-        let tx = workspace.app.store().snapshot().expect("a snapshot");
-        let mut read = Box::pin(pool.run(consumer, tx, move |_| Ok(ended.recv().is_err())));
-        assert!(poll!(read.as_mut()).is_pending());
-        held.push(read);
-        ends.push(end);
-    }
+    let consumer = Consumer::Organization(workspace.made.organization_id.0);
+    let (ends, held): (Vec<_>, Vec<_>) =
+        occupy(&workspace, std::iter::repeat(consumer)).into_iter().unzip();
     let mut waiting: Vec<_> = (1..64).map(|_| Box::pin(workspace.owner.get(&mine))).collect();
     for search in &mut waiting {
         assert!(poll!(search.as_mut()).is_pending());

