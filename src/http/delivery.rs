@@ -26,6 +26,9 @@ use crate::memory_budget::{Charge, MIN_COUNTED_SIZE, MemoryBudget, Payer};
 
 /// The size of a piece, in bytes.
 const CHUNK_SIZE: usize = 64 * 1024;
+/// The largest response, in bytes, that is sent as one piece. The kernel accepts as much at once from a connection
+/// with no unsent data, so pieces would only cost a copy.
+const MAX_SINGLE_CHUNK: usize = 2 * CHUNK_SIZE;
 /// The largest response, in bytes, that a request thread cuts itself. Cutting copies, so larger responses are cut in
 /// the background.
 const MAX_INLINE_SPLIT: usize = 1024 * 1024;
@@ -189,7 +192,8 @@ impl<C> AsRef<[u8]> for Chunk<C> {
 
 impl FullBody {
     /// Cuts the response into pieces. A shared buffer is not copied, and its whole charge is held until the last
-    /// piece is sent. For any other buffer each piece is a copy with its part of the charge.
+    /// piece is sent. Any other buffer of at most [`MAX_SINGLE_CHUNK`] bytes is one piece. For larger ones each piece
+    /// is a copy with its part of the charge.
     fn split(self) -> VecDeque<Bytes> {
         let Self { bytes, mut charge, shared_charge } = self;
         if let Some(pin) = shared_charge {
@@ -198,8 +202,13 @@ impl FullBody {
                 |part| Chunk { bytes: bytes.slice_ref(part), _charge: Arc::clone(&counted) };
             return bytes.chunks(CHUNK_SIZE).map(|part| Bytes::from_owner(piece(part))).collect();
         }
-        // Cutting from the end frees copied parts on the way, so the response never takes twice its memory.
         let (mut rest, mut pieces) = (Vec::from(bytes), VecDeque::new());
+        if rest.len() <= MAX_SINGLE_CHUNK {
+            // The charge is for the bytes, not for the buffer's spare capacity.
+            rest.shrink_to_fit();
+            return [Bytes::from_owner(Chunk { bytes: rest.into(), _charge: charge })].into();
+        }
+        // Cutting from the end frees copied parts on the way, so the response never takes twice its memory.
         while !rest.is_empty() {
             let start = (rest.len() - 1) / CHUNK_SIZE * CHUNK_SIZE;
             let bytes = Bytes::copy_from_slice(rest.get(start..).unwrap_or_default());

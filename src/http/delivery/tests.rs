@@ -42,6 +42,20 @@ async fn small_response_is_neither_charged_nor_copied() {
 }
 
 #[tokio::test]
+async fn response_of_two_chunks_is_charged_until_sent_and_not_copied() {
+    let (delivery, budget) = delivery(1 << 30);
+    let sent = bytes(MAX_SINGLE_CHUNK);
+    let buffer = sent.as_ptr();
+    let mut body = delivery.deliver(response(sent), CLIENT).into_body();
+    let piece = frame(&mut body).await;
+    assert_eq!((piece.as_ptr(), piece.len()), (buffer, MAX_SINGLE_CHUNK));
+    assert!(body.is_end_stream());
+    assert_eq!(budget.used(), MAX_SINGLE_CHUNK);
+    drop(piece);
+    assert_eq!(budget.used(), 0);
+}
+
+#[tokio::test]
 async fn large_response_is_released_chunk_by_chunk_as_it_is_sent() {
     let (delivery, budget) = delivery(1 << 30);
     let sent = bytes(SIZE);
