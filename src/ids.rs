@@ -9,6 +9,9 @@ use uuid::Uuid;
 
 use crate::store::{Key, Owner, key};
 
+/// The pattern of a hyphenated UUID, for schemas.
+pub const UUID_PATTERN: &str = "[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}";
+
 macro_rules! uuid_ids {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*

@@ -26,28 +26,6 @@ impl<S: Send + Sync, T: FromStr> FromRequestParts<S> for PathId<T> {
     }
 }
 
-/// The path's `{token}`, unchecked.
-pub struct PathToken(pub String);
-
-impl<S: Send + Sync> FromRequestParts<S> for PathToken {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self(path_parameter(parts, "token").unwrap_or_default().into_owned()))
-    }
-}
-
-/// The path's `{asset}`: the file name of a page asset.
-pub struct PathAsset(pub String);
-
-impl<S: Send + Sync> FromRequestParts<S> for PathAsset {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self(path_parameter(parts, "asset").unwrap_or_default().into_owned()))
-    }
-}
-
 /// The query parameters.
 pub struct QueryParams(Vec<(String, String)>);
 

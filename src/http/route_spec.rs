@@ -36,10 +36,10 @@ pub struct RouteSpec {
     pub unversioned: bool,
     /// The content types of a response that is not JSON.
     pub media_types: &'static [&'static str],
-    /// The schema of the path's `{id}`.
-    pub id: Option<fn() -> RefOr<Schema>>,
+    /// The path parameters besides the organization and the project.
+    pub in_path: Vec<Parameter>,
     /// The query parameters besides `limit` and `offset`.
-    pub query: Vec<QueryParameter>,
+    pub query: Vec<Parameter>,
     /// Possible statuses that do not follow from the rest of the row.
     pub extra_statuses: Vec<u16>,
 }
@@ -88,15 +88,26 @@ pub enum Cardinality {
     All,
 }
 
-/// A query parameter.
+/// A parameter of the path or of the query.
 #[derive(Clone, Copy)]
-pub struct QueryParameter {
-    /// The name in the query.
+pub struct Parameter {
+    /// The name in the path's template or in the query.
     pub name: &'static str,
     /// A sentence for the document.
     pub description: &'static str,
     /// The schema of the value.
     pub schema: fn() -> RefOr<Schema>,
+}
+
+/// A path parameter, as the extractor that reads it describes it.
+pub trait PathParameter {
+    /// The name in the path's template.
+    const NAME: &'static str;
+    /// A sentence for the document.
+    const DESCRIPTION: &'static str;
+
+    /// Returns the schema of the value.
+    fn schema() -> RefOr<Schema>;
 }
 
 impl RouteSpec {
@@ -121,7 +132,7 @@ impl RouteSpec {
             response: None,
             unversioned: false,
             media_types: &[],
-            id: None,
+            in_path: Vec::new(),
             query: Vec::new(),
             extra_statuses: Vec::new(),
         }
@@ -175,7 +186,14 @@ impl RouteSpec {
 
     /// Sets the type of the path's `{id}`.
     pub fn id<T: ToSchema>(&mut self) -> &mut Self {
-        self.id = Some(T::schema);
+        self.in_path.push(Parameter { name: "id", description: "The id.", schema: T::schema });
+        self
+    }
+
+    /// Adds the path parameter that the extractor `P` reads.
+    pub fn in_path<P: PathParameter>(&mut self) -> &mut Self {
+        let (name, description) = (P::NAME, P::DESCRIPTION);
+        self.in_path.push(Parameter { name, description, schema: P::schema });
         self
     }
 
@@ -186,7 +204,7 @@ impl RouteSpec {
         name: &'static str,
         description: &'static str,
     ) -> &mut Self {
-        self.query.push(QueryParameter { name, description, schema: T::schema });
+        self.query.push(Parameter { name, description, schema: T::schema });
         self
     }
 

@@ -18,7 +18,7 @@ use crate::state::App;
 use super::etag;
 use super::route_guard::{ResponseExtras, RouteGuard, authenticate, check_access};
 
-pub use super::route_spec::{ResourceInfo, RouteSpec};
+pub use super::route_spec::{PathParameter, ResourceInfo, RouteSpec};
 
 /// The routes of the service, as the resources declare them.
 #[derive(Default)]

@@ -1,22 +1,28 @@
 //! The API documentation page: Swagger UI, whose files are embedded in the binary.
 
+use std::convert::Infallible;
 use std::sync::{Arc, LazyLock};
 
+use axum::extract::FromRequestParts;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, VARY,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use utoipa::PartialSchema;
+use utoipa::openapi::RefOr;
 use utoipa_swagger_ui::{Config, SwaggerFile, serve};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::auth::Requirements;
 use crate::error::{Error, Result};
 use crate::http::html::csp_hash;
-use crate::http::path::{PathAsset, QueryParams};
-use crate::http::routes::Routes;
+use crate::http::path::{QueryParams, path_parameter};
+use crate::http::routes::{PathParameter, Routes};
 use crate::http::static_response::StaticResponse;
+use crate::input::Schema;
 
 const PAGE: &str = "/api/docs/";
 const ASSET: &str = "/api/docs/{asset}/";
@@ -41,12 +47,33 @@ pub(super) fn routes(routes: &mut Routes) {
     routes
         .get(ASSET, "docs_asset_retrieve", needs, asset)
         .summary("Retrieve a file of the documentation page.")
+        .in_path::<PathAsset>()
         .query::<String>(
             "v",
             "The file's version. With the current version, the response may be cached forever.",
         )
         .media_types(&["text/css", "text/javascript"])
         .may_return(404);
+}
+
+/// The path's `{asset}`.
+struct PathAsset(String);
+
+impl PathParameter for PathAsset {
+    const NAME: &'static str = "asset";
+    const DESCRIPTION: &'static str = "The name of the file.";
+
+    fn schema() -> RefOr<Schema> {
+        String::schema()
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for PathAsset {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(path_parameter(parts, Self::NAME).unwrap_or_default().into_owned()))
+    }
 }
 
 async fn page() -> Result<Response> {

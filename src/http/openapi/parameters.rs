@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::http::route_spec::{Cardinality, RouteSpec};
+use crate::http::route_spec::{Cardinality, Parameter, RouteSpec};
+use crate::ids::UUID_PATTERN;
 use crate::input::{Choices, choices_schema};
 
 use super::links;
@@ -20,7 +21,8 @@ choices_schema!(DocumentFormat);
 
 /// Returns the parameters of an operation: of the path, the query and the headers.
 pub(super) fn operation_parameters(spec: &RouteSpec) -> Vec<Value> {
-    let in_path = links::parameter_names(spec.path).map(|name| in_path(spec, name));
+    let tenant = links::parameter_names(spec.path).filter_map(tenant_parameter).map(reference);
+    let in_path = spec.in_path.iter().map(in_path);
     let page: &[&str] = match spec.response {
         Some(gives) if gives.cardinality == Cardinality::Page => &["Limit", "Offset"],
         _ => &[],
@@ -35,7 +37,7 @@ pub(super) fn operation_parameters(spec: &RouteSpec) -> Vec<Value> {
     });
     let headers = headers(spec);
     let shared = page.iter().chain(headers).map(|name| reference(name));
-    in_path.chain(query).chain(shared).collect()
+    tenant.chain(in_path).chain(query).chain(shared).collect()
 }
 
 /// Returns the request headers that an operation reads.
@@ -52,26 +54,18 @@ fn reference(name: &str) -> Value {
     json!({ "$ref": format!("#/components/parameters/{name}") })
 }
 
-fn in_path(spec: &RouteSpec, name: &str) -> Value {
-    let (about, schema) = match name {
-        "organization_id" => return reference("Organization"),
-        "project_id" => return reference("Project"),
-        "user__uuid" => return reference("User"),
-        "dashboard_id" => (
-            "The id of the dashboard.",
-            json!({ "type": "integer", "format": "int64", "minimum": 0 }),
-        ),
-        "id" => (
-            "The id.",
-            spec.id.map_or(json!({ "type": "string" }), |id| ResponseSchemas::inline(&id())),
-        ),
-        "token" => (
-            "The token of the public page. With the suffix `.json` the response is JSON.",
-            json!({ "type": "string" }),
-        ),
-        _ => ("The name.", json!({ "type": "string" })),
-    };
-    path(name, about, &schema)
+/// Returns the shared definition of a path parameter that the authorization reads.
+fn tenant_parameter(name: &str) -> Option<&'static str> {
+    match name {
+        "organization_id" => Some("Organization"),
+        "project_id" => Some("Project"),
+        _ => None,
+    }
+}
+
+fn in_path(parameter: &Parameter) -> Value {
+    let schema = ResponseSchemas::inline(&(parameter.schema)());
+    path(parameter.name, parameter.description, &schema)
 }
 
 /// The shared parameter definitions.
@@ -80,14 +74,13 @@ pub(super) fn shared_parameters() -> Value {
         "Organization": path(
             "organization_id",
             "The organization's id, or `@current` for your current organization.",
-            &matching(UUID, "@current"),
+            &matching(UUID_PATTERN, "@current"),
         ),
         "Project": path(
             "project_id",
             "The project's id, or `@current` for your current project.",
             &matching("[0-9]+", "@current"),
         ),
-        "User": path("user__uuid", "The user's UUID, or `@me` for yourself.", &matching(UUID, "@me")),
         "Limit": integer_parameter(
             "limit",
             "The number of objects to return. Values above 1000 count as 1000; anything but a positive \
@@ -123,9 +116,6 @@ pub(super) fn shared_parameters() -> Value {
 fn path(name: &str, about: &str, schema: &Value) -> Value {
     json!({ "name": name, "in": "path", "required": true, "description": about, "schema": schema })
 }
-
-/// The pattern of a UUID.
-const UUID: &str = "[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}";
 
 /// A string that matches a pattern or equals a word.
 fn matching(written: &str, or: &str) -> Value {

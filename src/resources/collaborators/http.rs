@@ -31,16 +31,20 @@ pub fn routes(routes: &mut Routes) {
     routes
         .get(LIST, "dashboards_collaborators_list", read, list)
         .summary("List the collaborators of a dashboard.")
+        .in_path::<PathDashboardId>()
         .returns_all::<CollaboratorBody>();
     routes
         .post(LIST, "dashboards_collaborators_create", write, create)
         .summary("Add a collaborator to a restricted dashboard.")
+        .in_path::<PathDashboardId>()
         .body::<NewCollaborator>()
         .example(r#"{"user_uuid": "0197a2f4-5c1e-7b3a-9d2e-3f4a5b6c7d8e", "level": 37}"#)
         .returns::<CollaboratorBody>(201);
     routes
         .delete(ONE, "dashboards_collaborators_destroy", write, destroy)
         .summary("Remove a collaborator.")
+        .in_path::<PathDashboardId>()
+        .in_path::<PathUser>()
         .may_return(400);
 }
 

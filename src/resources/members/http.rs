@@ -44,12 +44,14 @@ pub fn routes(routes: &mut Routes) {
     routes
         .patch(ONE, "members_partial_update", write, update)
         .summary("Update the level of a member.")
+        .in_path::<PathUser>()
         .body::<MemberPatch>()
         .example(r#"{"level": 8}"#)
         .returns::<MemberBody>(200);
     routes
         .delete(ONE, "members_destroy", write, destroy)
         .summary("Remove a member, or leave the organization.")
+        .in_path::<PathUser>()
         .may_return(400);
 }
 

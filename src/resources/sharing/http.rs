@@ -1,5 +1,7 @@
 //! `/api/projects/:project_id/dashboards/:dashboard_id/sharing/`, and the public pages at `/shared/:token`.
 
+pub mod path;
+
 use std::sync::LazyLock;
 
 use axum::extract::State;
@@ -12,7 +14,6 @@ use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
 use crate::http::body::{IgnoredBody, JsonBody};
 use crate::http::html::{HtmlPage, SECRET_URL_HEADERS, headers};
-use crate::http::path::PathToken;
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
 use crate::input::Parsed;
@@ -22,6 +23,7 @@ use crate::response::{ApiResponse, ApiResult};
 use crate::state::{App, PageKey};
 use crate::store::{BoundedRead, Tx};
 
+use self::path::PathToken;
 use super::body::{Public, SharedFields, SharingBody};
 use super::page::{self, PublicPage};
 use super::{Sharing, SharingPatch};
@@ -43,22 +45,26 @@ pub fn routes(routes: &mut Routes) {
     routes
         .get(ONE, "dashboards_sharing_retrieve", read, retrieve)
         .summary("Retrieve the sharing configuration of a dashboard, with its token.")
+        .in_path::<PathDashboardId>()
         .returns::<SharingBody>(200);
     routes
         .patch(ONE, "dashboards_sharing_partial_update", write, update)
         .summary("Enable or disable the public page of a dashboard.")
+        .in_path::<PathDashboardId>()
         .body::<SharingPatch>()
         .example(r#"{"enabled": true}"#)
         .returns::<SharingBody>(200);
     routes
         .post(REFRESH, "dashboards_sharing_refresh_create", write, refresh)
         .summary("Replace the token of a public page. The old one remains valid for 5 minutes.")
+        .in_path::<PathDashboardId>()
         .returns::<SharingBody>(200);
     let nothing =
         Requirements::public("the token in the path gives access to one shared dashboard");
     routes
         .get(PUBLIC, "shared_retrieve", nothing, open)
         .summary("Open the public page of a dashboard, or its JSON if the path ends in `.json`.")
+        .in_path::<PathToken>()
         .media_types(&["text/html"])
         .returns::<Public>(200)
         .may_return(404);
