@@ -85,6 +85,10 @@ uuid_ids! {
     UserUuid;
     /// The id of a membership of one user in one organization.
     MembershipId;
+    /// The id of a role of an organization.
+    RoleId;
+    /// The id of a member's membership of a role.
+    RoleMembershipId;
     /// The public id of a personal API key. The key's secret is not derived from it.
     ApiKeyId;
     /// The id of an entry of the activity log.

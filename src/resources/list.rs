@@ -12,6 +12,7 @@ macro_rules! for_each_resource {
                 users
                 organizations
                 members
+                roles
                 projects
                 api_keys
                 dashboards

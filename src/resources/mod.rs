@@ -21,6 +21,7 @@ pub mod organizations;
 pub mod pending_deletion;
 pub mod projects;
 pub mod registration;
+pub mod roles;
 pub mod sharing;
 pub mod signup;
 pub mod users;

@@ -6,7 +6,7 @@
 //! ```
 
 use crate::error::Result;
-use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
+use crate::ids::{DashboardId, OrganizationId, ProjectId, RoleId, UserId};
 use crate::store::{Change, Key, Record, RecordType, RecordTypeOf, Redaction, Table, Tx, WriteTx};
 
 use super::loggable::{FieldAction, LogTarget, Loggable};
@@ -21,6 +21,7 @@ pub const fn record<R: Record>() -> Registration<R> {
         with_organization: None,
         with_project: None,
         with_member: None,
+        with_role: None,
         with_account: None,
     }
 }
@@ -36,6 +37,7 @@ pub struct Registration<R: Record> {
     with_organization: Option<Delete<OrganizationId>>,
     with_project: Option<Delete<(OrganizationId, ProjectId)>>,
     with_member: Option<Delete<(OrganizationId, UserId)>>,
+    with_role: Option<Delete<(OrganizationId, RoleId)>>,
     with_account: Option<fn(&mut WriteTx<'_>, UserId) -> Result<()>>,
 }
 
@@ -59,6 +61,7 @@ pub struct LogRules {
 /// A key that begins with a `P`.
 pub trait StartsWith<P> {}
 
+impl StartsWith<Self> for OrganizationId {}
 impl<P: Key, A> StartsWith<P> for (P, A) {}
 impl<P: Key, A, B> StartsWith<P> for (P, A, B) {}
 impl<P: Key, Q: Key, A> StartsWith<(P, Q)> for (P, Q, A) {}
@@ -136,6 +139,13 @@ impl<R: Record> Registration<R> {
         self
     }
 
+    /// Declares that `delete` deletes the records that name a deleted role.
+    #[must_use]
+    pub const fn deleted_with_role(mut self, delete: Delete<(OrganizationId, RoleId)>) -> Self {
+        self.with_role = Some(delete);
+        self
+    }
+
     /// Declares that `delete` deletes the records of an account when the owner of its address takes it over.
     #[must_use]
     pub const fn deleted_with_account(
@@ -208,6 +218,9 @@ impl<R: Record> RegisteredRecord for Registration<R> {
             }
             PendingDeletion::Member(organization, user) => {
                 run(self.with_member, tx, (organization, user), limit)
+            }
+            PendingDeletion::Role(organization, role) => {
+                run(self.with_role, tx, (organization, role), limit)
             }
         }
     }

@@ -100,6 +100,21 @@ tables! {
     /// Who invited a member, for members that joined by an invite. Key: organization, user.
     MembershipOrigins = "membership_origins/1",
 
+    /// Roles. Key: organization, role.
+    Roles = "roles/1",
+    /// Unique. Key: organization, name in lower case.
+    RolesByName = "roles_by_name/1",
+    /// Members of roles. Key: organization, role, user.
+    RoleMemberships = "role_memberships/1",
+    /// Unique. Key: role membership id.
+    RoleMembershipsById = "role_memberships_by_id/1",
+    /// Key: organization, user, then as above.
+    RoleMembershipsByUser = "role_memberships_by_user/1",
+    /// Role memberships that lists show. Key: organization, role, time of joining, then as above.
+    RoleMembershipsByJoining = "role_memberships_by_joining/1",
+    /// The role of those who join an organization. Key: organization.
+    DefaultRoles = "default_roles/1",
+
     /// The part of a project that lists show. Key: organization, project.
     Projects = "projects/1",
     /// Unique. Key: project.
@@ -225,7 +240,7 @@ tables! {
     /// References to the resources of responses whose bodies are not stored. Key: requester, hash of path and key.
     IdempotencyObjects = "idempotency_objects/1",
 
-    /// Deleted organizations, projects and memberships whose records are not all deleted yet. Key: organization, then 0,
-    /// the project, or the user with the highest bit set.
-    Sweeps = "sweeps/1",
+    /// Deleted organizations, projects, memberships and roles whose records are not all deleted yet. Key: organization,
+    /// then a role, or null and 0, the project, or the user with the highest bit set.
+    Sweeps = "sweeps/2",
 }

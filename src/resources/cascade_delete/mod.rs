@@ -93,7 +93,7 @@ pub fn delete_up_to(tx: &mut WriteTx<'_>, limit: usize) -> Result<bool> {
     let Some(parent) = next else { return Ok(false) };
     let deleted = match parent {
         PendingDeletion::Organization(id) => delete_projects(tx, id)?,
-        PendingDeletion::Project(..) | PendingDeletion::Member(..) => 0,
+        PendingDeletion::Project(..) | PendingDeletion::Member(..) | PendingDeletion::Role(..) => 0,
     };
     if deleted == 0 && delete_records(tx, parent, limit)? == 0 {
         tx.remove::<PendingDeletion>(&parent.key())?;
