@@ -1,13 +1,13 @@
 //! Generates the table of `docs/configuration.md` from the definitions of the flags.
 
-use std::fs;
-use std::path::Path;
-
 use clap::builder::ValueRange;
 use clap::{Arg, ArgAction, CommandFactory};
 
 use super::Cli;
 use super::flags::{flags, key, serve_command};
+
+#[path = "../../tests/support/generated_page.rs"]
+mod generated_page;
 
 /// What stands above the table.
 const HEAD: &str = "\
@@ -59,10 +59,6 @@ fn as_cell(help: &str) -> String {
 
 #[test]
 fn configuration_page_is_current() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/configuration.md");
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, page()).expect("the page is written");
-    }
-    let stored = fs::read_to_string(&path).expect("docs/configuration.md");
-    assert_eq!(stored, page(), "run UPDATE_DOCS=1 cargo test --lib configuration_page");
+    let command = "cargo test --lib configuration_page";
+    generated_page::assert_current("docs/configuration.md", &page(), command);
 }

@@ -50,6 +50,7 @@ mod support {
     pub mod dns;
     pub mod domains;
     pub mod exports;
+    pub mod generated_page;
     pub mod idempotency;
     pub mod invites;
     pub mod log;

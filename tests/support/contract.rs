@@ -185,6 +185,23 @@ impl Operation {
         Self { method: method.to_owned(), path: path.to_owned(), pointer, queries, answers }
     }
 
+    /// Returns the method and path: `GET /api/users/@me/`.
+    pub fn name(&self) -> String {
+        format!("{} {}", self.method.to_uppercase(), self.path)
+    }
+
+    /// Returns what the document says about the operation.
+    pub fn told(&self) -> &'static Value {
+        contract().document.pointer(&self.pointer).expect("an operation")
+    }
+
+    /// Returns the responses of success with their status.
+    pub fn successes(&self) -> impl Iterator<Item = (&'static str, &'static Value)> {
+        let responses = self.told()["responses"].as_object().expect("responses").iter();
+        let responses = responses.map(|(status, response)| (status.as_str(), response));
+        responses.filter(|(status, _)| status.starts_with('2'))
+    }
+
     /// Returns whether a path matches the template, with or without the slash at the end.
     fn leads(&self, path: &str) -> bool {
         let parts = |path: &'_ str| -> Vec<String> {

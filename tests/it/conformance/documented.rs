@@ -1,0 +1,111 @@
+//! `document.txt` lists the documented routes of PostHog's API (method, path, scope, status, response, body; `-` for
+//! none) and its fields (schema and member, type). The `OpenAPI` document must describe all of them.
+
+use serde_json::{Value, json};
+
+use crate::support::contract::{Operation, contract};
+
+use super::fields::member;
+
+const DOCUMENT: &str = include_str!("document.txt");
+
+/// Returns the words of each documented route and field.
+fn documented<const WORDS: usize>() -> impl Iterator<Item = [&'static str; WORDS]> {
+    DOCUMENT.lines().filter_map(|line| line.split(' ').collect::<Vec<_>>().try_into().ok())
+}
+
+/// Returns the segments of a path, with all parameters replaced by `:`, because their names may differ.
+fn shape(path: &str) -> Vec<&str> {
+    path.split('/').map(|part| if part.starts_with([':', '{']) { ":" } else { part }).collect()
+}
+
+fn is_served_by(operation: &Operation, method: &str, path: &str) -> bool {
+    operation.method.eq_ignore_ascii_case(method) && shape(&operation.path) == shape(path)
+}
+
+/// Whether PostHog documents this operation.
+pub fn is_documented(operation: &Operation) -> bool {
+    documented::<6>().any(|[method, path, ..]| is_served_by(operation, method, path))
+}
+
+/// Returns the operation of a documented route.
+fn operation(method: &str, path: &str) -> &'static Operation {
+    let mut operations = contract().operations().iter();
+    let found = operations.find(|it| is_served_by(it, method, path));
+    found.unwrap_or_else(|| panic!("there is no {method} {path}"))
+}
+
+#[test]
+fn route_and_field_list_is_complete() {
+    let lines = DOCUMENT.lines().filter(|line| !line.is_empty()).count();
+    assert_eq!((documented::<6>().count(), documented::<2>().count(), lines), (29, 307, 29 + 307));
+}
+
+/// Whether `value` refers to this schema.
+fn refers(value: &Value, schema: &str) -> bool {
+    value.to_string().contains(&format!("\"#/components/schemas/{schema}\""))
+}
+
+#[test]
+fn openapi_document_agrees_with_the_documented_routes() {
+    let parameter = |name: &str| json!({ "$ref": format!("#/components/parameters/{name}") });
+    for [method, path, scope, status, answer, body] in documented::<6>() {
+        let route = format!("{method} {path}");
+        let found = operation(method, path);
+        let told = contract().document.pointer(&found.pointer).expect("an operation");
+        assert_eq!(told["security"], json!([{ "key": [scope] }]), "{route}");
+        let responses = told["responses"].as_object().expect("responses");
+        let good: Vec<&String> = responses.keys().filter(|code| code.starts_with('2')).collect();
+        assert!(good == [status] || status == "405" && good.is_empty(), "{route}: {good:?}");
+        let content = &responses[status]["content"];
+        let answers = if answer == "-" { content.is_null() } else { refers(content, answer) };
+        assert!(answers, "{route}: {content}");
+        let request = &told["requestBody"];
+        let takes = if body == "-" { request.is_null() } else { refers(request, body) };
+        assert!(takes, "{route}: {request}");
+        let parameters = told["parameters"].as_array().expect("parameters");
+        let pages = ["Limit", "Offset"].iter().all(|name| parameters.contains(&parameter(name)));
+        assert_eq!(pages, answer.starts_with("Paginated"), "{route}: {parameters:?}");
+    }
+}
+
+#[test]
+fn openapi_document_agrees_with_the_documented_path_ids() {
+    let document = &contract().document;
+    let mut seen = 0;
+    for [method, path, ..] in documented::<6>() {
+        let told = document.pointer(&operation(method, path).pointer).expect("an operation");
+        for parameter in told["parameters"].as_array().expect("parameters") {
+            let shared = parameter["$ref"].as_str().and_then(|place| document.pointer(&place[1..]));
+            let parameter = shared.unwrap_or(parameter);
+            let kind = match parameter["name"].as_str().expect("a name") {
+                _ if parameter["in"] != "path" => continue,
+                "id" if path.contains("/dashboards/") => ["integer", "int64"],
+                "dashboard_id" => ["integer", "int64"],
+                "id" => ["string", "uuid"],
+                _ => ["string", ""],
+            };
+            let schema = &parameter["schema"];
+            let shown = [&schema["type"], &schema["format"]].map(|it| it.as_str().unwrap_or(""));
+            assert_eq!(shown, kind, "{path}: {parameter}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 29, "{seen}");
+}
+
+#[test]
+fn openapi_document_agrees_with_the_documented_fields() {
+    for [field, kind] in documented::<2>() {
+        let Some(told) = member(field) else { panic!("there is no {field}") };
+        let (kind, format) = kind.split_once(':').unwrap_or((kind, ""));
+        let is = match kind {
+            "any" => true,
+            "User" => refers(told, kind),
+            // `type` is a string, or a list with null.
+            kind => told["type"].to_string().contains(&format!("\"{kind}\"")),
+        };
+        let is_formed = told["format"].as_str().unwrap_or_default().ends_with(format);
+        assert!(is && is_formed, "{field}: {told} is no {kind} {format}");
+    }
+}
