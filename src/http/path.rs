@@ -13,6 +13,11 @@ use crate::state::App;
 
 use super::query;
 
+/// The root of the paths of projects.
+pub(super) const PROJECTS: &str = "/api/projects/";
+/// The other spelling of [`PROJECTS`]. PostHog's clients use both.
+pub(super) const ENVIRONMENTS: &str = "/api/environments/";
+
 /// The path's `{id}`, or a 404 if it does not parse. The handler returns the 404 itself, because a bad body takes
 /// precedence over a missing object.
 pub struct PathId<T>(pub Result<T>);
@@ -59,13 +64,14 @@ pub fn path_parameter<'p>(parts: &'p Parts, name: &str) -> Option<Cow<'p, str>> 
 }
 
 /// Returns the percent-decoded segments of a path, without empty ones. The organization and the project are
-/// replaced by their parameter names.
+/// replaced by their parameter names, and `environments` by `projects`.
 pub(super) fn segments_without_tenant(parts: &Parts) -> impl Iterator<Item = Cow<'_, str>> {
     let template = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
     let sent = parts.uri.path().split('/').map(|part| percent_decode_str(part).decode_utf8_lossy());
     let both = template.split('/').zip(sent).filter(|(named, _)| !named.is_empty());
     both.map(|(named, sent)| match named {
         "{organization_id}" | "{project_id}" => Cow::Borrowed(named),
+        "environments" => Cow::Borrowed("projects"),
         _ => sent,
     })
 }

@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::state::App;
 
 use super::etag;
+use super::path::{ENVIRONMENTS, PROJECTS};
 use super::route_guard::{ResponseExtras, RouteGuard, authenticate, check_access};
 
 pub use super::route_spec::{PathParameter, ResourceInfo, RouteSpec};
@@ -147,12 +148,14 @@ async fn no_endpoint(State(app): State<App>, request: Request) -> Response {
     response
 }
 
-/// Returns the spellings of a path: with and without the trailing slash, and with `%40` for `@`, because PostHog's
-/// clients encode each segment with `encodeURIComponent`. Parameters are decoded when they are read.
+/// Returns the spellings of a path: below [`ENVIRONMENTS`] as below [`PROJECTS`], with and without the trailing slash, and
+/// with `%40` for `@`, because PostHog's clients encode each segment with `encodeURIComponent`. Parameters are decoded
+/// when they are read.
 pub(super) fn spellings(path: &str) -> BTreeSet<String> {
-    let plain = [path, path.strip_suffix('/').unwrap_or(path)].map(str::to_owned);
-    let encoded = plain.clone().map(|path| path.replace('@', "%40"));
-    plain.into_iter().chain(encoded).collect()
+    let alias = path.strip_prefix(PROJECTS).map(|rest| format!("{ENVIRONMENTS}{rest}"));
+    let roots = [path.to_owned()].into_iter().chain(alias);
+    let plain = roots.flat_map(|path| [path.strip_suffix('/').unwrap_or(&path).to_owned(), path]);
+    plain.flat_map(|path| [path.replace('@', "%40"), path]).collect()
 }
 
 fn allow_header<'r>(rows: impl Iterator<Item = &'r RouteSpec>) -> String {

@@ -21,6 +21,7 @@ mod batch_exports;
 mod conformance;
 mod dashboards;
 mod domains;
+mod environments;
 mod exports;
 mod golden;
 mod http;

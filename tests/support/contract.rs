@@ -116,6 +116,8 @@ impl Contract {
         assert!(headers.contains_key("x-request-id"), "{asked}: no X-Request-Id");
         let body = &*plain(headers, body);
         let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
+        // The document names the paths of projects by one of their two spellings.
+        let path = &path.replacen("/api/environments", "/api/projects", 1);
         let head = method == Method::HEAD;
         let wanted = if head { "get" } else { &method.as_str().to_lowercase() };
         match self.operations.iter().filter(|it| it.leads(path)).max_by_key(|it| it.literals()) {

@@ -12,12 +12,13 @@ use super::{error_responses, headers, operation, parameters};
 const DESCRIPTION: &str = "The admin API of an analytics workspace, compatible with PostHog: organizations, \
 domains, invites, members, projects, dashboards, batch exports and the activity log.
 
-Every path is served with and without its trailing slash. HEAD works where GET does. OPTIONS returns 204 \
-with `Allow`, and any other method returns 405 with `Allow`. Request bodies are JSON in UTF-8 of at most 1 \
-MiB (`--max-body`), or 16 KiB without an API key. An empty body counts as `{}`. Unknown fields are ignored, \
-and PATCH leaves absent fields unchanged. Strings are trimmed. Strings that spell a boolean or a number are \
-accepted in its place. Free-form fields hold up to 32 KiB and 32 levels, a dashboard up to 1,000 tiles. A \
-filtered activity log searches the newest 100,000 entries of its time range. Times are in UTC.
+Every path is served with and without its trailing slash, and every path below `/api/projects/` also below \
+`/api/environments/`. HEAD works where GET does. OPTIONS returns 204 with `Allow`, and any other method \
+returns 405 with `Allow`. Request bodies are JSON in UTF-8 of at most 1 MiB (`--max-body`), or 16 KiB without \
+an API key. An empty body counts as `{}`. Unknown fields are ignored, and PATCH leaves absent fields \
+unchanged. Strings are trimmed. Strings that spell a boolean or a number are accepted in its place. Free-form \
+fields hold up to 32 KiB and 32 levels, a dashboard up to 1,000 tiles. A filtered activity log searches the \
+newest 100,000 entries of its time range. Times are in UTC.
 
 A POST with an `Idempotency-Key` is performed once. Responses with a single object carry an `ETag`: \
 `If-None-Match` avoids reading an unchanged object again, and `If-Match` prevents a PATCH or DELETE from \
