@@ -21,6 +21,14 @@ impl Choices for WeekStart {
     const ALL: &'static [i64] = &[0, 1];
 }
 
+/// The values of `cookieless_server_hash_mode`.
+pub struct HashMode;
+
+impl Choices for HashMode {
+    type Value = i64;
+    const ALL: &'static [i64] = &[0, 1, 2];
+}
+
 /// Maximum number of items of a list of strings.
 const MAX_ITEMS: usize = 1000;
 
@@ -108,6 +116,8 @@ input! {
         heatmaps_opt_in: Nullable<Flag>,
         /// Whether feature flags persist across authentication by default.
         flags_persistence_default: Nullable<Flag>,
+        /// How visitors without cookies are told apart: 0 not at all, 1 by a stateless hash, 2 by a stateful one.
+        cookieless_server_hash_mode: Nullable<Choice<HashMode>>,
     }
 }
 
@@ -189,6 +199,7 @@ pub(super) fn apply(
         surveys_opt_in,
         heatmaps_opt_in,
         flags_persistence_default,
+        cookieless_server_hash_mode,
     } = fields;
 
     let summary = &mut project.fields;
@@ -238,6 +249,7 @@ pub(super) fn apply(
     surveys_opt_in.apply(&mut full.surveys_opt_in);
     heatmaps_opt_in.apply(&mut full.heatmaps_opt_in);
     flags_persistence_default.apply(&mut full.flags_persistence_default);
+    cookieless_server_hash_mode.apply(&mut full.cookieless_server_hash_mode);
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::members;
 use crate::resources::users::User;
-use crate::store::{Order, Redaction, Reference, Tx, Window, impl_record};
+use crate::store::{Added, Order, Redaction, Reference, Tx, Window, impl_record};
 use crate::time::Timestamp;
 
 use super::Project;
@@ -63,12 +63,14 @@ pub struct Fields {
     pub surveys_opt_in: Option<bool>,
     pub heatmaps_opt_in: Option<bool>,
     pub flags_persistence_default: Option<bool>,
+    pub cookieless_server_hash_mode: Option<i64>,
 }
 
 impl_record!(Settings {
     table: ProjectSettings,
     key: |settings| -> (OrganizationId, ProjectId) { settings.key },
     parts: key: (OrganizationId, ProjectId), fields: Fields,
+    added: &[Added::Field { name: "cookieless_server_hash_mode", default: &0_i64 }],
     owner: |settings, _| Ok(Some(settings.key.0.owner())),
     references: |settings| [Reference::to::<Project>(&settings.key)],
 });
@@ -122,6 +124,7 @@ impl Settings {
             surveys_opt_in: None,
             heatmaps_opt_in: None,
             flags_persistence_default: Some(false),
+            cookieless_server_hash_mode: Some(0),
         };
         Self { key: (organization, project), fields }
     }

@@ -273,6 +273,30 @@ async fn week_starts_on_sunday_or_monday() {
 }
 
 #[tokio::test]
+async fn cookieless_hash_mode_is_one_of_three_numbers_or_null() {
+    let project = Project::new().await;
+    let field = "cookieless_server_hash_mode";
+    for (sent, shown) in [
+        (json!(2), json!(2)),
+        (json!("1"), json!(1)),
+        (json!(null), Value::Null),
+        (json!(0), json!(0)),
+    ] {
+        project.takes(field, sent, shown).await;
+    }
+    for (sent, text) in [
+        (json!(3), "3"),
+        (json!(-1), "-1"),
+        (json!(true), "True"),
+        (json!([]), "[]"),
+        (json!(""), ""),
+    ] {
+        let detail = format!("\"{text}\" is not a valid choice.");
+        project.refuses(field, sent, Some(field), ("invalid_choice", &detail)).await;
+    }
+}
+
+#[tokio::test]
 async fn recording_sample_rate_and_minimum_duration_have_ranges() {
     let project = Project::new().await;
     let rate = "session_recording_sample_rate";
@@ -349,11 +373,12 @@ async fn project_create_accepts_every_field() {
         "live_events_columns": ["c"], "recording_domains": ["r"], "inject_web_apps": true,
         "extra_settings": 1, "modifiers": { "m": 1 }, "has_completed_onboarding_for": { "x": true },
         "surveys_opt_in": true, "heatmaps_opt_in": true, "flags_persistence_default": true,
+        "cookieless_server_hash_mode": 2,
     });
     let path = project.workspace.organization("projects/");
     let made = project.workspace.owner.post(&path, sent.clone()).await.ok();
     for (name, value) in sent.as_object().expect("fields") {
         assert_eq!(&made[name], value, "{name}");
     }
-    assert_eq!(sent.as_object().expect("fields").len(), 40);
+    assert_eq!(sent.as_object().expect("fields").len(), 41);
 }

@@ -128,7 +128,8 @@ const FRESH: &str = r#"{
     "has_completed_onboarding_for": null,
     "surveys_opt_in": null,
     "heatmaps_opt_in": null,
-    "flags_persistence_default": false
+    "flags_persistence_default": false,
+    "cookieless_server_hash_mode": 0
 }"#;
 
 #[tokio::test]
