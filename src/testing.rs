@@ -79,6 +79,12 @@ pub mod resources {
             pub use crate::resources::access_controls::rules::{AccessRule, BY_MEMBER};
         }
     }
+    pub mod access_objects {
+        pub use crate::resources::access_objects::Kind;
+    }
+    pub mod access_subject {
+        pub use crate::resources::access_subject::Subject;
+    }
     pub mod activity {
         pub use crate::resources::activity::{Detail, Entry, Fields, Meta, NO_ORGANIZATION};
     }

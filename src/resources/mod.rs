@@ -5,6 +5,8 @@
 //! No two modules use each other, directly or through others.
 
 pub mod access_controls;
+pub mod access_objects;
+pub mod access_subject;
 pub mod activity;
 pub mod api_keys;
 pub mod batch_exports;

@@ -64,6 +64,7 @@ pub trait StartsWith<P> {}
 impl StartsWith<Self> for OrganizationId {}
 impl<P: Key, A> StartsWith<P> for (P, A) {}
 impl<P: Key, A, B> StartsWith<P> for (P, A, B) {}
+impl<P: Key, A, B, C> StartsWith<P> for (P, A, B, C) {}
 impl<P: Key, Q: Key, A> StartsWith<(P, Q)> for (P, Q, A) {}
 
 impl<R: Record> Registration<R> {

@@ -202,13 +202,14 @@ tables! {
     /// Tiles that show a text, deleted ones included. Key: project, text, then as above.
     TilesByText = "tiles_by_text/1",
 
-    /// Access rules of dashboards, for one member or as the default. Key: project, dashboard (null for all), user
-    /// (null for the default).
-    AccessRules = "access_rules/1",
+    /// Access rules on objects. Key: project, kind of object, object (null for all of the kind), subject.
+    AccessRules = "access_rules/2",
     /// Rules for one member. Key: organization, user, then as above.
-    AccessRulesByMember = "access_rules_by_member/1",
-    /// Default rules. Key: project, then as above.
-    AccessRulesForAll = "access_rules_for_all/1",
+    AccessRulesByMember = "access_rules_by_member/2",
+    /// Rules for one role. Key: organization, role, then as above.
+    AccessRulesByRole = "access_rules_by_role/1",
+    /// Rules for everyone. Key: project, kind of object, then as above.
+    AccessRulesForAll = "access_rules_for_all/2",
 
     /// Collaborators of restricted dashboards. Key: project, dashboard, user.
     Collaborators = "collaborators/1",

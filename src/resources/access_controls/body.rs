@@ -36,10 +36,10 @@ output! {
 }
 
 output! {
-    /// The access rules on a dashboard, or on all dashboards of a project, and the caller's own access.
-    pub struct DashboardAccessControls<'a> {
-        /// The rules on members, followed by the rule for everyone.
-        access_controls: WrittenBy<'a> as Vec<DashboardAccessControl>,
+    /// The access rules on an object, or on all objects of each kind in a project, and the caller's own access.
+    pub struct ObjectAccessControls<'a> {
+        /// The rules, in the order of their creation.
+        access_controls: WrittenBy<'a> as Vec<ObjectAccessControl>,
         /// The levels of a rule, lowest first.
         available_access_levels: &'a [AccessLevel] as Vec<AccessLevel>,
         /// The level of everyone to whom no rule applies.
@@ -52,9 +52,9 @@ output! {
 }
 
 output! {
-    /// An access rule on a dashboard, or on all dashboards of a project.
-    pub struct DashboardAccessControl {
-        /// The level on the dashboard or dashboards.
+    /// An access rule on an object, or on all objects of a kind in a project.
+    pub struct ObjectAccessControl {
+        /// The level on the object or objects.
         access_level: AccessLevel,
         /// The fields that all rules have.
         ..rule: Rule,
@@ -64,9 +64,9 @@ output! {
 output! {
     /// The fields that all access rules have.
     pub struct Rule {
-        /// `project` or `dashboard`.
+        /// The kind of the object: `project`, `dashboard`, `insight` or another.
         resource: &'static str as String,
-        /// ID of the project or dashboard. Null for a rule on all dashboards of the project.
+        /// ID of the object. Null for a rule on all objects of a kind.
         resource_id: Option<String>,
         /// ID of the membership, not of the user. Null for everyone by default.
         organization_member: Option<MembershipId>,

@@ -10,19 +10,20 @@ use crate::http::path::PathId;
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
 use crate::input::Parsed;
-use crate::resources::access_controls::levels::DashboardRights;
+use crate::resources::access_controls::levels::AccessLevel;
+use crate::resources::access_objects::Object;
 use crate::resources::dashboards::Dashboard;
 use crate::response::{ApiResponse, ApiResult};
 use crate::state::App;
 use crate::store::Tx;
 
 use super::body::{
-    DashboardAccessControl, DashboardAccessControls, ProjectAccessControl, ProjectAccessControls,
+    ObjectAccessControl, ObjectAccessControls, ProjectAccessControl, ProjectAccessControls,
 };
-use super::{NewAccessControl, NewDashboardAccessControl, NewResourceAccessControl};
+use super::{NewAccessControl, NewObjectAccessControl, NewResourceAccessControl};
 
 const OF_PROJECT: &str = "/api/projects/{project_id}/access_controls/";
-const OF_DASHBOARDS: &str = "/api/projects/{project_id}/resource_access_controls/";
+const OF_KINDS: &str = "/api/projects/{project_id}/resource_access_controls/";
 const OF_DASHBOARD: &str = "/api/projects/{project_id}/dashboards/{id}/access_controls/";
 const NOT_OF_DASHBOARD: &str =
     "/api/projects/{project_id}/dashboards/{id}/resource_access_controls/";
@@ -35,7 +36,7 @@ const ON_PROJECT: &str =
 pub fn routes(routes: &mut Routes) {
     let read = Requirements::scope("access_control:read");
     let write = Requirements::scope("access_control:write");
-    routes.resource("access_controls", "Access of members to a project and to its dashboards.");
+    routes.resource("access_controls", "Access of members to a project and to its objects.");
     routes
         .get(OF_PROJECT, "projects_access_controls_retrieve", read, retrieve)
         .summary("Retrieve the access rules on a project.")
@@ -50,37 +51,37 @@ pub fn routes(routes: &mut Routes) {
         .unversioned()
         .may_return(204);
     routes
-        .get(OF_DASHBOARDS, "projects_resource_access_controls_retrieve", read, retrieve_all)
-        .summary("Retrieve the access rules on all dashboards of a project.")
-        .returns::<DashboardAccessControls>(200)
+        .get(OF_KINDS, "projects_resource_access_controls_retrieve", read, retrieve_all)
+        .summary("Retrieve the access rules on all objects of each kind in a project.")
+        .returns::<ObjectAccessControls>(200)
         .unversioned();
     routes
-        .put(OF_DASHBOARDS, "projects_resource_access_controls_update", write, update_all)
-        .summary("Set an access rule on all dashboards. A null level deletes the rule: 204.")
+        .put(OF_KINDS, "projects_resource_access_controls_update", write, update_all)
+        .summary("Set an access rule on all objects of a kind. A null level deletes the rule: 204.")
         .body::<NewResourceAccessControl>()
         .example(r#"{"resource": "dashboard", "access_level": "viewer"}"#)
-        .returns::<DashboardAccessControl>(200)
+        .returns::<ObjectAccessControl>(200)
         .unversioned()
         .may_return(204);
     routes
         .get(OF_DASHBOARD, "dashboards_access_controls_retrieve", read, retrieve_one)
         .summary("Retrieve the access rules on a dashboard.")
         .id::<DashboardId>()
-        .returns::<DashboardAccessControls>(200)
+        .returns::<ObjectAccessControls>(200)
         .unversioned();
     routes
         .put(OF_DASHBOARD, "dashboards_access_controls_update", write, update_one)
         .summary("Set an access rule on a dashboard. A null level deletes the rule: 204.")
         .id::<DashboardId>()
-        .body::<NewDashboardAccessControl>()
+        .body::<NewObjectAccessControl>()
         .example(r#"{"access_level": "none"}"#)
-        .returns::<DashboardAccessControl>(200)
+        .returns::<ObjectAccessControl>(200)
         .unversioned()
         .may_return(204);
     let operation = "dashboards_resource_access_controls_retrieve";
     routes
         .get(NOT_OF_DASHBOARD, operation, read, refuse)
-        .summary("Not allowed: rules on all dashboards belong to a project.")
+        .summary("Not allowed: rules on all objects of a kind belong to a project.")
         .id::<DashboardId>()
         .always_fails(400);
 }
@@ -131,7 +132,8 @@ async fn retrieve_one(
 ) -> ApiResult {
     let id = id?;
     let fields = app.long_reads().read(access, move |tx, at| {
-        super::body_of_one(tx, &at.tenant, id, rights(tx, &at.tenant, id)?)
+        let level = level_on_dashboard(tx, &at.tenant, id)?;
+        super::body_of_one(tx, &at.tenant, Object::Dashboard(id), level)
     });
     fields.await.map(ApiResponse::Json)
 }
@@ -142,27 +144,28 @@ async fn update_one(
     PathId(id): PathId<DashboardId>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
-    let (id, sent) = (id?, Parsed::<NewDashboardAccessControl>::new(&sent));
+    let (id, sent) = (id?, Parsed::<NewObjectAccessControl>::new(&sent));
     let rule = app
         .change(&access, move |tx, _, tenant: &InProject, now| {
-            let rights = rights(tx, tenant, id)?;
-            super::update_one(tx, tenant, id, rights, &sent, now)
+            let level = level_on_dashboard(tx, tenant, id)?;
+            super::update_one(tx, tenant, Object::Dashboard(id), level, &sent, now)
         })
         .await?;
     Ok(rule.map_or(ApiResponse::NoContent, ApiResponse::Json))
 }
 
-/// Answers 400, as PostHog does: rules on all dashboards belong to the project.
+/// Answers 400, as PostHog does: rules on all objects of a kind belong to the project.
 async fn refuse(access: ReadAccess<InProject>, PathId(id): PathId<DashboardId>) -> ApiResult {
-    rights(&*access.snapshot, &access.tenant, id?)?.require_view()?;
+    let level = level_on_dashboard(&*access.snapshot, &access.tenant, id?)?;
+    level.require(AccessLevel::Viewer)?;
     Err(Error::invalid(
         "invalid_input",
         "Resource-level access controls can only be configured for projects.",
     ))
 }
 
-/// Returns the caller's rights on a live dashboard.
-fn rights(tx: &impl Tx, tenant: &InProject, id: DashboardId) -> Result<DashboardRights> {
+/// Returns the caller's access level on a live dashboard.
+fn level_on_dashboard(tx: &impl Tx, tenant: &InProject, id: DashboardId) -> Result<AccessLevel> {
     let found = tx.meta::<Dashboard>(&(tenant.project.id, id))?.filter(|meta| !meta.deleted);
-    found.ok_or_else(Error::not_found)?.rights(tx, tenant)
+    Ok(found.ok_or_else(Error::not_found)?.rights(tx, tenant)?.user_access_level)
 }

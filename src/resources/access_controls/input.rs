@@ -7,10 +7,14 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
+use crate::ids::MembershipId;
 use crate::input;
-use crate::input::{Choice, Choices, Field, Nullable, Required, Schema, UuidField};
+use crate::input::{
+    Choice, Choices, Field, FieldType, Nullable, Required, Schema, Text, UuidField,
+};
 use crate::patch::Patch;
 use crate::resources::access_controls::levels::AccessLevel;
+use crate::resources::access_objects::Kind;
 use crate::resources::projects::grants::GrantLevel;
 
 /// The levels of a rule on a project.
@@ -27,10 +31,10 @@ impl From<GrantLevel> for Value {
     }
 }
 
-/// The levels of a rule on dashboards.
-pub struct OnDashboards;
+/// The levels of a rule on objects.
+pub struct OnObjects;
 
-impl Choices for OnDashboards {
+impl Choices for OnObjects {
     type Value = AccessLevel;
     const ALL: &'static [AccessLevel] = &AccessLevel::ALL;
 }
@@ -85,13 +89,69 @@ impl Field for RoleField {
     }
 }
 
-/// The values of `resource`.
-pub struct RuleResources;
+/// `organization_member`: the id of a membership, or null. The error for anything else is PostHog's.
+pub struct MemberField;
 
-impl Choices for RuleResources {
-    type Value = &'static str;
-    const ALL: &'static [&'static str] = &["dashboard"];
+impl Field for MemberField {
+    type Output = Patch<MembershipId>;
+
+    fn parse(name: &str, value: Option<&Value>) -> Result<Self::Output> {
+        let parsed = Nullable::<UuidField>::parse(name, value);
+        parsed.map(|id| id.map(MembershipId)).map_err(|_| {
+            let detail = "Invalid organization member id. Use the 'id' field from the \
+                          /api/organizations/<organization_id>/members/ endpoint.";
+            Error::field(name, "invalid_input", detail)
+        })
+    }
+
+    fn property() -> Schema {
+        Nullable::<UuidField>::property()
+    }
 }
+
+/// `resource` of a rule on all objects of a kind. The error for an unknown kind is PostHog's.
+pub struct KindField;
+
+impl FieldType for KindField {
+    type Value = Kind;
+
+    fn read(value: &Value) -> Result<Kind> {
+        let found = Kind::ALL.iter().find(|kind| value.as_str() == Some(kind.as_str()));
+        found.copied().ok_or_else(|| {
+            let names: Vec<_> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
+            let names = names.join(", ");
+            Error::invalid("invalid_input", format!("Invalid resource. Must be one of: {names}"))
+        })
+    }
+
+    fn schema() -> Schema {
+        let names = Kind::ALL.iter().map(|kind| kind.as_str());
+        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).into()
+    }
+}
+
+/// `resource` or `resource_id` of a rule on one object, as text. The path says which object it is, so clients may omit
+/// both.
+pub struct TargetField;
+
+impl Field for TargetField {
+    type Output = Option<String>;
+
+    fn parse(_: &str, value: Option<&Value>) -> Result<Self::Output> {
+        Ok(match value {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(other) => Some(other.to_string()),
+        })
+    }
+
+    fn property() -> Schema {
+        Nullable::<Text<MAX_TARGET>>::property()
+    }
+}
+
+/// The length of the longest name of a kind, and more than that of any number of an object.
+const MAX_TARGET: usize = 64;
 
 input! {
     /// A rule on a project: sets it, or deletes it if `access_level` is null.
@@ -99,33 +159,37 @@ input! {
         /// The member's level in the project. Null deletes the rule.
         access_level: LevelField<OnProject>,
         /// ID of the membership, not of the user.
-        organization_member: Nullable<UuidField>,
+        organization_member: MemberField,
         /// Must be null: roles are not supported.
         role: RoleField,
     }
 }
 
 input! {
-    /// A rule on a dashboard: sets it, or deletes it if `access_level` is null.
-    pub struct NewDashboardAccessControl {
-        /// The level on the dashboard. Null deletes the rule.
-        access_level: LevelField<OnDashboards>,
+    /// A rule on one object: sets it, or deletes it if `access_level` is null.
+    pub struct NewObjectAccessControl {
+        /// The level on the object. Null deletes the rule.
+        access_level: LevelField<OnObjects>,
         /// ID of the membership, not of the user. Null for everyone by default.
-        organization_member: Nullable<UuidField>,
+        organization_member: MemberField,
         /// Must be null: roles are not supported.
         role: RoleField,
+        /// The kind of the object in the path.
+        resource: TargetField,
+        /// The number of the object in the path.
+        resource_id: TargetField,
     }
 }
 
 input! {
-    /// A rule on all dashboards of a project: sets it, or deletes it if `access_level` is null.
+    /// A rule on all objects of a kind in a project: sets it, or deletes it if `access_level` is null.
     pub struct NewResourceAccessControl {
-        /// The level on every dashboard. Null deletes the rule.
-        access_level: LevelField<OnDashboards>,
-        /// Must be `dashboard`.
-        resource: Required<Choice<RuleResources>>,
+        /// The level on every object of the kind. Null deletes the rule.
+        access_level: LevelField<OnObjects>,
+        /// The kind.
+        resource: Required<KindField>,
         /// ID of the membership, not of the user. Null for everyone by default.
-        organization_member: Nullable<UuidField>,
+        organization_member: MemberField,
         /// Must be null: roles are not supported.
         role: RoleField,
     }

@@ -1,4 +1,4 @@
-//! Restriction, privilege and access levels of dashboards. No other module compares them. See
+//! Restriction and privilege levels of dashboards, and access levels of objects. No other module compares them. See
 //! `docs/spec/dashboards.md` and `docs/spec/access-controls.md`.
 
 use serde::{Deserialize, Serialize};
@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use crate::error::{Error, Result};
 use crate::ids::UserId;
 use crate::input::Choices;
+use crate::resources::access_objects::Kind;
 use crate::resources::members::Membership;
 
 /// As a restriction: all members of the project can edit. As a privilege: can view.
@@ -68,6 +69,24 @@ impl AccessLevel {
         let word = least.as_str();
         Err(Error::denied(format!("You do not have {word} access to this resource.")))
     }
+
+    /// Returns whether the caller with this level on an object may change its access rules: its managers may, and
+    /// the project's admins.
+    pub fn can_manage(self, runs_project: bool) -> bool {
+        runs_project || self >= Self::Manager
+    }
+
+    /// Checks that the caller may change the access rules of an object of this kind.
+    ///
+    /// # Errors
+    /// 403 if the caller may not.
+    pub fn require_manage(self, runs_project: bool, kind: Kind) -> Result<()> {
+        if self.can_manage(runs_project) {
+            return Ok(());
+        }
+        let kind = kind.as_str();
+        Err(Error::denied(format!("Must be manager to modify {kind} permissions.")))
+    }
 }
 
 /// The properties of a dashboard and of the caller that decide the caller's rights.
@@ -118,8 +137,8 @@ pub fn rights(caller: &Membership, dashboard: DashboardAccessInput) -> Dashboard
     }
 }
 
-/// Checks that the caller may create dashboards in a project. `ruled` is the level that access rules grant on all its
-/// dashboards, if a rule applies.
+/// Checks that the caller may create objects of a kind in a project. `ruled` is the level that access rules grant on
+/// all objects of the kind, if a rule applies.
 ///
 /// # Errors
 /// 403 if the caller may not.
@@ -127,8 +146,8 @@ pub fn require_create(caller: &Membership, ruled: Option<AccessLevel>) -> Result
     default_level(caller, ruled).require(AccessLevel::Editor)
 }
 
-/// Returns the caller's level on all dashboards of a project. `ruled` is the level that access rules grant there, if
-/// a rule applies.
+/// Returns the caller's level on all objects of a kind in a project. `ruled` is the level that access rules grant
+/// there, if a rule applies.
 pub fn default_level(caller: &Membership, ruled: Option<AccessLevel>) -> AccessLevel {
     match ruled {
         _ if caller.level.is_admin() => AccessLevel::Manager,
@@ -146,12 +165,6 @@ impl DashboardRights {
     /// Returns whether access rules allow the caller to view the dashboard.
     pub fn can_view(&self) -> bool {
         self.user_access_level.can_view()
-    }
-
-    /// Returns whether the caller may change the dashboard's access rules: its managers may, and the project's
-    /// managers.
-    pub fn can_manage(&self, runs_project: bool) -> bool {
-        runs_project || self.user_access_level >= AccessLevel::Manager
     }
 
     /// Checks that the caller may view the dashboard.
@@ -195,17 +208,6 @@ impl DashboardRights {
     pub fn require_share(&self) -> Result<()> {
         let denied = |_| Error::denied("You don't have edit permissions for this dashboard.");
         self.require_edit().map_err(denied)
-    }
-
-    /// Checks that the caller may change the dashboard's access rules.
-    ///
-    /// # Errors
-    /// 403 if the caller may not.
-    pub fn require_manage(&self, runs_project: bool) -> Result<()> {
-        if self.can_manage(runs_project) {
-            return Ok(());
-        }
-        Err(Error::denied("Must be manager to modify dashboard permissions."))
     }
 
     /// Checks that the caller may restrict editing.

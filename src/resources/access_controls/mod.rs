@@ -1,11 +1,11 @@
 //! Access controls: rules that give a member, or everyone by default, a level on a project, on one
-//! dashboard, or on all dashboards of a project. See `docs/spec/access-controls.md`.
+//! object, or on all objects of a kind in a project. See `docs/spec/access-controls.md`.
 
 pub mod body;
 pub mod http;
 mod input;
 pub mod levels;
-mod on_dashboards;
+mod on_objects;
 mod on_project;
 mod registration;
 pub mod rules;
@@ -18,8 +18,8 @@ use crate::patch::Patch;
 use crate::resources::members::{self, Membership};
 use crate::store::Tx;
 
-pub use input::{NewAccessControl, NewDashboardAccessControl, NewResourceAccessControl};
-pub use on_dashboards::{body_of_all, body_of_one, update_all, update_one};
+pub use input::{NewAccessControl, NewObjectAccessControl, NewResourceAccessControl};
+pub use on_objects::{body_of_all, body_of_one, update_all, update_one};
 pub use on_project::{body, update};
 pub use registration::RECORDS;
 
@@ -27,7 +27,7 @@ pub use registration::RECORDS;
 fn find_member(
     tx: &impl Tx,
     organization: OrganizationId,
-    member: &Patch<Uuid>,
+    member: &Patch<MembershipId>,
     role: &Patch<Uuid>,
 ) -> Result<Option<Membership>> {
     match (member.clone().value(), role.clone().value()) {
@@ -37,9 +37,9 @@ fn find_member(
         )),
         (None, Some(role)) => Err(does_not_exist("role", &role)),
         (None, None) => Ok(None),
-        (Some(id), None) => members::find_by_id(tx, organization, MembershipId(id))?
+        (Some(id), None) => members::find_by_id(tx, organization, id)?
             .map(Some)
-            .ok_or_else(|| does_not_exist("organization_member", &id)),
+            .ok_or_else(|| does_not_exist("organization_member", &id.0)),
     }
 }
 

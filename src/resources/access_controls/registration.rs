@@ -4,11 +4,12 @@ use serde_json::{Map, Value};
 
 use crate::error::Result;
 use crate::ids::DashboardId;
+use crate::resources::access_objects::Kind;
 use crate::resources::loggable::{Location, Loggable};
 use crate::resources::projects::Project;
 use crate::resources::projects::grants::Grant;
 use crate::resources::registration::{RegisteredRecord, record};
-use crate::store::{Key, Reference, Row, Table, Tx};
+use crate::store::{Reference, Row, Tx};
 
 use super::rules::{self, AccessRule};
 
@@ -16,23 +17,25 @@ use super::rules::{self, AccessRule};
 pub const RECORDS: &[&dyn RegisteredRecord] = &[&record::<AccessRule>()
     .logged()
     .deleted_with_project()
-    .deleted_with_member(|tx, member, limit| tx.remove_indexed(&rules::BY_MEMBER, &member, limit))];
+    .deleted_with_member(|tx, member, limit| tx.remove_indexed(&rules::BY_MEMBER, &member, limit))
+    .deleted_with_role(|tx, role, limit| tx.remove_indexed(&rules::BY_ROLE, &role, limit))];
 
-/// An access control on one dashboard, or on all dashboards of a project (`*`), for one user or for all (`*`).
+/// An access control on one object, or on all objects of a kind (`*`), for one subject.
 impl Loggable for AccessRule {
     const SCOPE: &'static str = Grant::SCOPE;
     const LOG_ALL_FIELDS: bool = true;
 
     fn item_id(meta: &Self::Meta) -> String {
-        let dashboard = meta.dashboard.map_or("*".to_owned(), |id| id.to_string());
-        let user = meta.user.map_or("*".to_owned(), |id| id.to_string());
-        format!("{}:dashboard:{dashboard}:{user}", meta.project)
+        let object = meta.object.map_or("*".to_owned(), |number| number.to_string());
+        format!("{}:{}:{object}:{}", meta.project, meta.kind.as_str(), meta.subject)
     }
 
     /// Returns `None` for an access control on a project, and for one on all dashboards: `*` is not a number.
     fn dashboard_of(item_id: &str) -> Option<DashboardId> {
         let mut parts = item_id.split(':');
-        (parts.nth(1) == Some("dashboard")).then(|| parts.next()?.parse().ok()).flatten()
+        (parts.nth(1) == Some(Kind::Dashboard.as_str()))
+            .then(|| parts.next()?.parse().ok())
+            .flatten()
     }
 
     fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
@@ -40,10 +43,8 @@ impl Loggable for AccessRule {
     }
 
     fn named_after(meta: &Self::Meta) -> Option<Reference> {
-        Some(match meta.dashboard {
-            Some(id) => Reference { table: Table::Dashboards, key: (meta.project, id).encoded() },
-            None => Reference::to::<Project>(&(meta.organization, meta.project)),
-        })
+        let project = || Reference::to::<Project>(&(meta.organization, meta.project));
+        Some(meta.target().map_or_else(project, |object| object.reference(meta.project)))
     }
 
     fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {

@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::ids::{DashboardId, OrganizationId, ProjectId};
 use crate::resources::access_controls::levels::{self, DashboardAccessInput};
 use crate::resources::access_controls::rules::CallerRules;
+use crate::resources::access_objects::Kind;
 use crate::resources::dashboards::{self, Dashboard};
 use crate::resources::members::Membership;
 use crate::resources::projects::{self, Project};
@@ -132,7 +133,7 @@ fn can_read_all(member: &Membership) -> bool {
 /// dashboard if a rule hides all of them by default.
 fn hidden_dashboards(tx: &impl Tx, tenant: &InProject) -> Result<HashSet<DashboardId>> {
     let project = tenant.project.id;
-    let ruling = CallerRules::of(tx, tenant)?;
+    let ruling = CallerRules::of(tx, tenant, Kind::Dashboard)?;
     let mut hidden = HashSet::new();
     let mut look_at = |meta: &dashboards::Meta| {
         if is_hidden(tenant, &ruling, meta) {
@@ -141,7 +142,7 @@ fn hidden_dashboards(tx: &impl Tx, tenant: &InProject) -> Result<HashSet<Dashboa
         Ok(())
     };
     if levels::default_level(&tenant.member, ruling.all).can_view() {
-        for id in ruling.restricted_dashboards() {
+        for id in ruling.restricted().map(DashboardId) {
             tx.view::<Dashboard, _>(&(project, id), |row| look_at(&row.meta))?;
         }
     } else {
@@ -155,7 +156,7 @@ fn hidden_dashboards(tx: &impl Tx, tenant: &InProject) -> Result<HashSet<Dashboa
 /// see the dashboard.
 fn is_hidden(tenant: &InProject, ruling: &CallerRules, dashboard: &dashboards::Meta) -> bool {
     let dashboards::Meta { created_by, restriction_level, id, .. } = *dashboard;
-    let rule_level = ruling.on(id);
+    let rule_level = ruling.on(id.0);
     let guarded =
         DashboardAccessInput { created_by, restriction_level, collaborator: None, rule_level };
     !levels::rights(&tenant.member, guarded).can_view()

@@ -4,6 +4,7 @@ use crate::auth::{Caller, InProject};
 use crate::error::Result;
 use crate::ids::DashboardId;
 use crate::resources::access_controls::{levels, rules};
+use crate::resources::access_objects::Kind;
 use crate::store::{Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
@@ -14,7 +15,7 @@ use super::{Dashboard, Fields, Meta};
 /// # Errors
 /// 403 otherwise.
 pub(super) fn require_can_create(tx: &impl Tx, tenant: &InProject) -> Result<()> {
-    levels::require_create(&tenant.member, rules::level_on_all(tx, tenant)?)
+    levels::require_create(&tenant.member, rules::level_on_all(tx, tenant, Kind::Dashboard)?)
 }
 
 /// Returns a new dashboard of the caller with default fields. Does not store it.

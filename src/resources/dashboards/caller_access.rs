@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::ids::DashboardId;
 use crate::resources::access_controls::levels::{self, AccessLevel, DashboardRights};
 use crate::resources::access_controls::rules::CallerRules;
+use crate::resources::access_objects::Kind;
 use crate::resources::collaborators;
 use crate::store::{Order, Tx, Window};
 
@@ -24,15 +25,18 @@ impl<'p> CallerAccess<'p> {
         let collaborator_levels = collaborators::levels(tx, tenant)?;
         // Access rules do not apply to admins.
         let ruled = !tenant.member.level.is_admin();
-        let caller_rules =
-            if ruled { CallerRules::of(tx, tenant)? } else { CallerRules::default() };
+        let caller_rules = if ruled {
+            CallerRules::of(tx, tenant, Kind::Dashboard)?
+        } else {
+            CallerRules::default()
+        };
         Ok(Self { tenant, collaborator_levels, caller_rules })
     }
 
     /// Returns what the caller may do with a dashboard.
     pub(super) fn rights(&self, dashboard: &Meta) -> DashboardRights {
         let collaborator = self.collaborator_levels.get(&dashboard.id).copied();
-        dashboard.rights_given(self.tenant, collaborator, self.caller_rules.on(dashboard.id))
+        dashboard.rights_given(self.tenant, collaborator, self.caller_rules.on(dashboard.id.0))
     }
 
     /// Returns the caller's level on all dashboards, without rules on single ones.
@@ -42,8 +46,7 @@ impl<'p> CallerAccess<'p> {
 
     /// Returns whether no access rule hides a dashboard from the caller.
     pub(super) fn sees_all(&self) -> bool {
-        self.default_level().can_view()
-            && self.caller_rules.restricted_dashboards().next().is_none()
+        self.default_level().can_view() && self.caller_rules.restricted().next().is_none()
     }
 
     /// Requires that the caller may view dashboards in general, was granted access to at least one, or
@@ -72,7 +75,7 @@ impl<'p> CallerAccess<'p> {
     /// hidden ones only if the caller's level on all dashboards allows viewing.
     pub(super) fn hidden(&self, tx: &impl Tx) -> Result<HashSet<DashboardId>> {
         let mut hidden = HashSet::new();
-        for id in self.caller_rules.restricted_dashboards() {
+        for id in self.caller_rules.restricted().map(DashboardId) {
             let meta = tx.meta::<Dashboard>(&(self.tenant.project.id, id))?;
             if meta.is_some_and(|meta| !meta.deleted && !self.rights(&meta).can_view()) {
                 hidden.insert(id);

@@ -32,6 +32,7 @@ use crate::resources::access_controls::levels::{
     self, AccessLevel, DashboardAccessInput, DashboardRights, Restriction,
 };
 use crate::resources::access_controls::rules;
+use crate::resources::access_objects::Object;
 use crate::resources::collaborators;
 use crate::resources::projects::Project;
 use crate::store::{Added, Index, Key, Record, Reference, Table, Tx, WriteTx, impl_record};
@@ -191,7 +192,11 @@ impl Meta {
         let restricted = self.restriction_level > levels::EVERYONE_EDITS;
         let collaborator =
             if restricted { collaborators::level(tx, tenant, self.id)? } else { None };
-        Ok(self.rights_given(tenant, collaborator, rules::level_on(tx, tenant, self.id)?))
+        Ok(self.rights_given(
+            tenant,
+            collaborator,
+            rules::level_on(tx, tenant, Object::Dashboard(self.id))?,
+        ))
     }
 
     /// Like [`Meta::rights`], for a caller whose collaborator level and access rules were read before.

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::DashboardId;
-use crate::resources::access_controls::rules::AccessRule;
+use crate::resources::access_controls::rules;
+use crate::resources::access_objects::Kind;
 use crate::store::Tx;
 
 use super::Dashboard;
@@ -21,10 +22,10 @@ pub(super) struct VisibleDashboards<'p> {
 
 impl<'p> VisibleDashboards<'p> {
     /// Starts an empty cache for a caller in a project. Admins, and all members of a project without access
-    /// rules, see every dashboard.
+    /// rules on dashboards, see every dashboard.
     pub(super) fn of(tx: &impl Tx, tenant: &'p InProject) -> Result<Self> {
-        let all =
-            tenant.member.level.is_admin() || tx.count::<AccessRule>(&tenant.project.id)? == 0;
+        let all = tenant.member.level.is_admin()
+            || !rules::exist(tx, tenant.project.id, Kind::Dashboard)?;
         Ok(Self { tenant, all, cache: HashMap::new() })
     }
 

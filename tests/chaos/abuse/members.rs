@@ -6,6 +6,8 @@ use steward::testing::ids::DashboardId;
 use steward::testing::operator::{Operation, perform};
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::AccessRule;
+use steward::testing::resources::access_objects::Kind;
+use steward::testing::resources::access_subject::Subject;
 use steward::testing::resources::cascade_delete::{self, PendingDeletion};
 use steward::testing::resources::members::{self, Level, Membership};
 use steward::testing::resources::users;
@@ -58,16 +60,15 @@ async fn hide_from_ben(workspace: &Workspace, dashboards: &[u64]) {
     let (level, now) = (AccessLevel::None, workspace.app.now());
     let written = workspace.app.store().write(move |tx| {
         dashboards.iter().try_for_each(|id| {
-            let (dashboard, user) = (Some(DashboardId(*id)), Some(user));
-            let (created_at, updated_at) = (now, now);
             tx.put(&AccessRule {
                 organization,
                 project,
-                dashboard,
-                user,
+                kind: Kind::Dashboard,
+                object: Some(*id),
+                subject: Subject::User(user),
                 level,
-                created_at,
-                updated_at,
+                created_at: now,
+                updated_at: now,
             })
         })
     });

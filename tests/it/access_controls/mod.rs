@@ -24,6 +24,7 @@ const NOT_ADMIN: &str = "Must be admin to modify project permissions.";
 const NO_ACCESS: &str = "You don't have access to the project.";
 const BAD_LEVEL: &str = "Invalid access level. Must be one of: none, member, admin";
 const BAD_UUID: &str = "Must be a valid UUID.";
+const BAD_MEMBER: &str = "Invalid organization member id. Use the 'id' field from the /api/organizations/<organization_id>/members/ endpoint.";
 const REQUIRED: &str = "This field is required.";
 const BOTH: &str = "You can not scope an access control to both a member and a role.";
 const BEGAN: &str = "2025-01-02T03:04:05Z";
@@ -255,7 +256,7 @@ async fn fields_are_validated_in_their_order() {
             json!({ "access_level": null, "organization_member": "x", "role": "x" }),
             Some("organization_member"),
             "invalid_input",
-            BAD_UUID,
+            BAD_MEMBER,
         ),
         (
             json!({ "access_level": null, "organization_member": nobody, "role": "x" }),
@@ -337,10 +338,10 @@ async fn values_of_the_wrong_type_are_rejected() {
         if wrong == 1 {
             continue;
         }
-        for name in ["organization_member", "role"] {
+        for (name, detail) in [("organization_member", BAD_MEMBER), ("role", BAD_UUID)] {
             let sent = json!({ "access_level": "member", name: wrong });
             let answer = scene.owner().put(&scene.path, sent).await;
-            answer.assert_invalid(name, "invalid_input", BAD_UUID);
+            answer.assert_invalid(name, "invalid_input", detail);
         }
     }
     for name in ["organization_member", "role"] {

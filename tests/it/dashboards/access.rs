@@ -23,6 +23,9 @@ pub const EDITOR: &str = "You do not have editor access to this resource.";
 const MANAGER: &str = "Must be manager to modify dashboard permissions.";
 pub const BAD_LEVEL: &str = "Invalid access level. Must be one of: none, viewer, editor, manager";
 pub const BAD_UUID: &str = "Must be a valid UUID.";
+pub const BAD_MEMBER: &str = "Invalid organization member id. Use the 'id' field from the /api/organizations/<organization_id>/members/ endpoint.";
+pub const OTHER_TARGET: &str =
+    "Cannot modify access controls for a resource different from the URL target.";
 pub const REQUIRED: &str = "This field is required.";
 pub const BOTH: &str = "You can not scope an access control to both a member and a role.";
 const NO_ACCESS: &str = "You don't have access to the project.";
@@ -205,12 +208,14 @@ async fn access_rule_is_created_updated_and_deleted() {
     scene.creator.put(&path, viewer.clone()).await.assert_is(200, first.clone());
     scene.ann.get(&path).await.assert_is(200, whole(json!([first]), "editor", "viewer", false));
 
-    // Sending the same rule again changes nothing. `resource` comes from the path, not from the body.
+    // Sending the same rule again changes nothing. The body may repeat what the path says.
     scene.clock.advance(minute());
     let mut spelled_out = viewer;
     spelled_out["role"] = Value::Null;
-    spelled_out["resource"] = json!("project");
-    spelled_out["resource_id"] = json!("99");
+    spelled_out["resource"] = json!("dashboard");
+    spelled_out["resource_id"] = json!(scene.id.to_string());
+    scene.admin.put(&path, spelled_out.clone()).await.assert_is(200, first.clone());
+    spelled_out["resource_id"] = json!(scene.id);
     scene.admin.put(&path, spelled_out).await.assert_is(200, first);
 
     let later = "2025-01-02T03:05:05Z";
@@ -228,19 +233,20 @@ async fn access_rule_is_created_updated_and_deleted() {
 }
 
 #[tokio::test]
-async fn rules_for_members_are_listed_by_user_before_the_rule_for_everyone() {
+async fn rules_are_listed_in_the_order_of_their_creation() {
     let scene = Scene::new().await;
     let path = scene.controls();
     let mut rules = Vec::new();
-    for (name, level) in
-        [(None, "none"), (Some("max"), "viewer"), (Some("ann"), "none"), (Some("cleo"), "none")]
-    {
+    for (second, name, level) in [
+        (5, Some("max"), "viewer"),
+        (6, None, "none"),
+        (7, Some("cleo"), "none"),
+        (8, Some("ann"), "none"),
+    ] {
         scene.rule(name, level).await;
-    }
-    for (name, level) in
-        [(Some("cleo"), "none"), (Some("ann"), "none"), (Some("max"), "viewer"), (None, "none")]
-    {
-        rules.push(scene.shown(Some(scene.id), name, level, [BEGAN, BEGAN]).await);
+        let at = format!("2025-01-02T03:04:0{second}Z");
+        rules.push(scene.shown(Some(scene.id), name, level, [&at, &at]).await);
+        scene.clock.advance(Duration::from_secs(1));
     }
     let rules = json!(rules);
     scene.creator.get(&path).await.assert_is(200, whole(rules.clone(), "editor", "manager", true));
@@ -404,7 +410,7 @@ async fn fields_are_validated_in_their_order() {
             json!({ "access_level": null, "organization_member": "x", "role": "x" }),
             Some("organization_member"),
             "invalid_input",
-            BAD_UUID,
+            BAD_MEMBER,
         ),
         (
             json!({ "access_level": "none", "organization_member": nobody, "role": "x" }),
@@ -454,6 +460,35 @@ async fn fields_are_validated_in_their_order() {
     list.assert_invalid_body("invalid_input", "Invalid data. Expected a dictionary, but got list.");
     let none = whole(json!([]), "editor", "manager", true);
     scene.creator.get(&scene.controls()).await.assert_is(200, none);
+}
+
+#[tokio::test]
+async fn body_that_names_another_object_than_the_path_is_rejected() {
+    let scene = Scene::new().await;
+    let (other, _) = make(&scene.workspace, &scene.creator, json!({})).await;
+    for (name, wrong) in [
+        ("resource", json!("project")),
+        ("resource", json!("insight")),
+        ("resource", json!("")),
+        ("resource", json!({ "dashboard": 1 })),
+        ("resource_id", json!(other.to_string())),
+        ("resource_id", json!(other)),
+        ("resource_id", json!(format!("0{}", scene.id))),
+        ("resource_id", json!("x".repeat(10_000))),
+        ("resource_id", json!([scene.id])),
+    ] {
+        for level in [json!("none"), Value::Null] {
+            let sent = json!({ "access_level": level, name: wrong });
+            scene.creator.put(&scene.controls(), sent).await.assert_denied(OTHER_TARGET);
+        }
+    }
+    let sent = json!({ "access_level": "none", "resource": null, "resource_id": null });
+    scene.creator.put(&scene.controls(), sent).await.ok();
+    // The level is checked first, and permission before both.
+    let sent = json!({ "access_level": "owner", "resource": "insight" });
+    let wrong = scene.creator.put(&scene.controls(), sent.clone()).await;
+    wrong.assert_invalid("access_level", "invalid_input", BAD_LEVEL);
+    scene.ann.put(&scene.controls(), sent).await.assert_denied(MANAGER);
 }
 
 #[tokio::test]
@@ -571,11 +606,13 @@ async fn openapi_document_describes_the_rule_fields() {
     let scene = Scene::new().await;
     let document = scene.workspace.anonymous().get("/api/schema/?format=json").await.ok();
     let schemas = &document["components"]["schemas"];
-    let schema = &schemas["NewDashboardAccessControl"];
+    let schema = &schemas["NewObjectAccessControl"];
     assert_eq!(schema["required"], json!(["access_level"]));
     let level = &schema["properties"]["access_level"];
     assert_eq!(level["enum"], json!(["none", "viewer", "editor", "manager", null]));
     let schema = &schemas["NewResourceAccessControl"];
     assert_eq!(schema["required"], json!(["access_level", "resource"]));
-    assert_eq!(schema["properties"]["resource"]["enum"], json!(["dashboard"]));
+    let kinds = schema["properties"]["resource"]["enum"].as_array().expect("a list");
+    assert!(kinds.contains(&json!("dashboard")) && kinds.contains(&json!("insight")));
+    assert_eq!(kinds.len(), 22);
 }

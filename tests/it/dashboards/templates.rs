@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 use steward::testing::ids::UserId;
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::AccessRule;
+use steward::testing::resources::access_objects::Kind;
+use steward::testing::resources::access_subject::Subject;
 use steward::testing::resources::members::Level;
 use steward::testing::time::Timestamp;
 
@@ -335,8 +337,9 @@ async fn rule(workspace: &Workspace, user: Option<UserId>, level: AccessLevel) {
     let rule = AccessRule {
         organization: made.organization_id,
         project: made.project_id,
-        dashboard: None,
-        user,
+        kind: Kind::Dashboard,
+        object: None,
+        subject: user.map_or(Subject::Everyone, Subject::User),
         level,
         created_at: now,
         updated_at: now,

@@ -9,6 +9,8 @@ use steward::testing::ids::{CollaboratorId, DashboardId, OrganizationId, Project
 use steward::testing::operator::Operation;
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::{self, AccessRule};
+use steward::testing::resources::access_objects::Kind;
+use steward::testing::resources::access_subject::Subject;
 use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
 use steward::testing::resources::cascade_delete::{self, PendingDeletion};
 use steward::testing::resources::collaborators::{self, Collaborator};
@@ -461,7 +463,7 @@ async fn multiply(workspace: &Workspace, project: ProjectId, model: DashboardId)
     let sharing = all::<Sharing>(workspace, &of);
     let removal = all::<Deletion>(workspace, &project).remove(0);
     let mut rules = all::<AccessRule>(workspace, &project);
-    rules.retain(|rule| rule.dashboard.is_some());
+    rules.retain(|rule| rule.object.is_some());
     let found = [details.len(), sharing.len(), collaborators.len(), rules.len()];
     assert_eq!((found, tiles.len() > 2), ([1, 1, 3, 3], true));
     let many = workspace.app.store().write(move |tx| {
@@ -481,7 +483,7 @@ async fn multiply(workspace: &Workspace, project: ProjectId, model: DashboardId)
                 tx.put(&Collaborator { dashboard: id, ..row })?;
             }
             for rule in rules.clone() {
-                tx.put(&AccessRule { dashboard: Some(id), ..rule })?;
+                tx.put(&AccessRule { object: Some(id.0), ..rule })?;
             }
             for mut sharing in sharing.clone() {
                 sharing.meta.dashboard = id;
@@ -652,13 +654,13 @@ async fn check_finds_dangling_rules_and_collaborators_during_a_deletion() {
     let written = workspace.app.operate(move |tx, now| {
         for (dashboard, user) in [(board, nobody), (nowhere, ann)] {
             let (created_at, updated_at) = (now, now);
-            let (level, named, dashboard) = (AccessLevel::Viewer, Some(user), Some(dashboard));
             tx.put(&AccessRule {
                 organization,
                 project,
-                dashboard,
-                user: named,
-                level,
+                kind: Kind::Dashboard,
+                object: Some(dashboard.0),
+                subject: Subject::User(user),
+                level: AccessLevel::Viewer,
                 created_at,
                 updated_at,
             })?;
@@ -680,7 +682,7 @@ async fn check_finds_dangling_rules_and_collaborators_during_a_deletion() {
     });
     written.await.expect("written");
     let rule = |dashboard: DashboardId, user: UserId| {
-        format!("{:016x}00{:016x}00{:016x}", project.0, dashboard.0, user.0)
+        format!("{:016x}0300{:016x}02{:016x}", project.0, dashboard.0, user.0)
     };
     let editor = |dashboard: DashboardId, user: UserId| {
         format!("{:016x}{:016x}{:016x}", project.0, dashboard.0, user.0)
@@ -689,8 +691,8 @@ async fn check_finds_dangling_rules_and_collaborators_during_a_deletion() {
         format!("{table}: the record {key} refers to a missing record in {target}")
     };
     let found = json!([
-        line("access_rules/1", rule(board, nobody), "memberships/1"),
-        line("access_rules/1", rule(nowhere, ann), "dashboards/1"),
+        line("access_rules/2", rule(board, nobody), "memberships/1"),
+        line("access_rules/2", rule(nowhere, ann), "dashboards/1"),
         line("collaborators/1", editor(board, nobody), "memberships/1"),
         line("collaborators/1", editor(nowhere, ann), "dashboards/1"),
     ]);

@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use steward::testing::ids::{CollaboratorId, DashboardId, ProjectId, UserId};
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::AccessRule;
+use steward::testing::resources::access_objects::Kind;
+use steward::testing::resources::access_subject::Subject;
 use steward::testing::resources::activity::Entry;
 use steward::testing::resources::collaborators::Collaborator;
 use steward::testing::resources::dashboards::Dashboard;
@@ -320,13 +322,14 @@ fn user(workspace: &Workspace, email: &str) -> UserId {
 /// Sets a member's level on a dashboard.
 async fn rule(workspace: &Workspace, board: &Board, user: UserId, level: AccessLevel) {
     let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);
-    let dashboard = Some(DashboardId(board.id));
+    let object = Some(board.id);
     let put = workspace.app.operate(move |tx, now| {
         tx.put(&AccessRule {
             organization,
             project,
-            dashboard,
-            user: Some(user),
+            kind: Kind::Dashboard,
+            object,
+            subject: Subject::User(user),
             level,
             created_at: now,
             updated_at: now,

@@ -11,6 +11,8 @@ use steward::testing::auth::InProject;
 use steward::testing::ids::{DashboardId, InsightId, TileId, UserId};
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::AccessRule;
+use steward::testing::resources::access_objects::Kind;
+use steward::testing::resources::access_subject::Subject;
 use steward::testing::resources::dashboards::insights::{self, NewInsight};
 use steward::testing::resources::dashboards::tiles::{self, TileStyle};
 use steward::testing::resources::dashboards::{Dashboard, tiles::Tile};
@@ -94,8 +96,9 @@ pub async fn put_rule(
     let rule = AccessRule {
         organization: workspace.made.organization_id,
         project: workspace.made.project_id,
-        dashboard: Some(DashboardId(dashboard)),
-        user,
+        kind: Kind::Dashboard,
+        object: Some(dashboard),
+        subject: user.map_or(Subject::Everyone, Subject::User),
         level,
         created_at: now,
         updated_at: now,

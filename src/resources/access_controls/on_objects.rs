@@ -1,0 +1,183 @@
+//! Access rules on one object, and on all objects of a kind in a project. They are stored as [`AccessRule`] records.
+
+use crate::auth::InProject;
+use crate::error::{Error, Result};
+use crate::ids::MembershipId;
+use crate::input::Parsed;
+use crate::json::{Array, WriteJson, WrittenBy};
+use crate::resources::access_controls::levels::{self, AccessLevel};
+use crate::resources::access_objects::{Kind, Object};
+use crate::resources::access_subject::Subject;
+use crate::resources::members;
+use crate::resources::projects::grants::GrantLevel;
+use crate::store::{Order, Tx, Window, WriteTx};
+use crate::time::Timestamp;
+
+use super::body::{ObjectAccessControl, ObjectAccessControls, Rule};
+use super::rules::{self, AccessRule};
+use super::{NewObjectAccessControl, NewResourceAccessControl, RULE_SIZE, find_member, on_project};
+
+/// Sets or deletes a rule on one object. Returns the JSON of the rule, or `None` if it was deleted. `level` is the
+/// caller's level on the object.
+///
+/// # Errors
+/// 403 if the caller may not edit the rules of the object, or if the body names another object; 400 for an invalid
+/// field.
+pub fn update_one(
+    tx: &mut WriteTx<'_>,
+    tenant: &InProject,
+    object: Object,
+    level: AccessLevel,
+    sent: &Parsed<NewObjectAccessControl>,
+    now: Timestamp,
+) -> Result<Option<Vec<u8>>> {
+    level.require_manage(runs_project(tx, tenant)?, object.kind())?;
+    let sent = sent.get()?;
+    require_target(object, sent)?;
+    let member =
+        find_member(tx, tenant.project.organization, &sent.organization_member, &sent.role)?;
+    put(tx, tenant, (object.kind(), Some(object.number())), member, sent.access_level, now)
+}
+
+/// Checks that the body names no other object than the path.
+fn require_target(object: Object, sent: &NewObjectAccessControl) -> Result<()> {
+    let (kind, number) = (object.kind().as_str(), object.number().to_string());
+    let other = |sent: &Option<String>, own| sent.as_deref().is_some_and(|sent| sent != own);
+    if other(&sent.resource, kind) || other(&sent.resource_id, &number) {
+        return Err(Error::denied(
+            "Cannot modify access controls for a resource different from the URL target.",
+        ));
+    }
+    Ok(())
+}
+
+/// Sets or deletes a rule on all objects of a kind in a project. Returns the JSON of the rule, or `None` if it was
+/// deleted.
+///
+/// # Errors
+/// 403 if the caller is not an admin of the organization; 400 for an invalid field.
+pub fn update_all(
+    tx: &mut WriteTx<'_>,
+    tenant: &InProject,
+    sent: &Parsed<NewResourceAccessControl>,
+    now: Timestamp,
+) -> Result<Option<Vec<u8>>> {
+    if !tenant.member.level.is_admin() {
+        return Err(Error::denied(
+            "Must be an Organization admin to modify project-wide permissions.",
+        ));
+    }
+    let NewResourceAccessControl { access_level, resource, organization_member, role } =
+        sent.get()?;
+    let member = find_member(tx, tenant.project.organization, organization_member, role)?;
+    put(tx, tenant, (*resource, None), member, *access_level, now)
+}
+
+fn put(
+    tx: &mut WriteTx<'_>,
+    tenant: &InProject,
+    (kind, object): (Kind, Option<u64>),
+    member: Option<members::Membership>,
+    level: Option<AccessLevel>,
+    now: Timestamp,
+) -> Result<Option<Vec<u8>>> {
+    let subject = member.as_ref().map_or(Subject::Everyone, |member| Subject::User(member.user));
+    let key = (tenant.project.id, kind, object, subject);
+    let Some(level) = level else {
+        tx.remove::<AccessRule>(&key)?;
+        return Ok(None);
+    };
+    let kept = rules::set(tx, tenant.project.organization, key, level, now)?;
+    rule(&kept, member.map(|member| member.id)).to_json(RULE_SIZE).map(Some)
+}
+
+/// Returns whether the caller is an admin of the project, by a grant or as an admin of the organization.
+fn runs_project(tx: &impl Tx, tenant: &InProject) -> Result<bool> {
+    Ok(on_project::level(tx, tenant)? == GrantLevel::Admin)
+}
+
+/// Renders the rules on an object with the caller's own access. `level` is the caller's level on the object.
+///
+/// # Errors
+/// 403 if the caller may neither view the object nor edit its rules.
+pub fn body_of_one(
+    tx: &impl Tx,
+    tenant: &InProject,
+    object: Object,
+    level: AccessLevel,
+) -> Result<Vec<u8>> {
+    let can_edit = level.can_manage(runs_project(tx, tenant)?);
+    if !can_edit {
+        level.require(AccessLevel::Viewer)?;
+    }
+    let default = rules::default_of_all(tx, tenant.project.id, object.kind())?;
+    let of_object = [(object.kind(), Some(object.number()))];
+    let body = ObjectAccessControls {
+        access_controls: WrittenBy(&mut |out| write_rules(tx, tenant, of_object, out)),
+        available_access_levels: &AccessLevel::ALL,
+        default_access_level: default.unwrap_or(AccessLevel::Editor),
+        user_access_level: level,
+        user_can_edit_access_levels: can_edit,
+    };
+    body.to_json(2 * RULE_SIZE)
+}
+
+/// Renders the rules on all objects of each kind in a project with the caller's own access. The level of the caller
+/// is that on dashboards.
+pub fn body_of_all(tx: &impl Tx, tenant: &InProject) -> Result<Vec<u8>> {
+    let on_dashboards = rules::level_on_all(tx, tenant, Kind::Dashboard)?;
+    let of_kinds = || Kind::ALL.iter().map(|kind| (*kind, None));
+    let body = ObjectAccessControls {
+        access_controls: WrittenBy(&mut |out| write_rules(tx, tenant, of_kinds(), out)),
+        available_access_levels: &AccessLevel::ALL,
+        default_access_level: AccessLevel::Editor,
+        user_access_level: levels::default_level(&tenant.member, on_dashboards),
+        user_can_edit_access_levels: tenant.member.level.is_admin(),
+    };
+    body.to_json(2 * RULE_SIZE)
+}
+
+/// Appends the rules on these objects in the order of their creation. Leaves out rules on inactive users, as the list
+/// of members does.
+fn write_rules(
+    tx: &impl Tx,
+    tenant: &InProject,
+    targets: impl IntoIterator<Item = (Kind, Option<u64>)>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let mut found = Vec::new();
+    for (kind, object) in targets {
+        let prefix = (tenant.project.id, kind, object);
+        tx.scan::<AccessRule, _>(&prefix, Window::all(Order::Ascending), |row| {
+            found.push(row.meta);
+            Ok(())
+        })?;
+    }
+    found.sort_by_key(|rule| rule.created_at);
+    Array::write(out, |array| {
+        for row in &found {
+            let member = match row.subject.user() {
+                Some(user) => match members::find_listed(tx, row.organization, user)? {
+                    Some(member) => Some(member.id),
+                    None => continue,
+                },
+                None => None,
+            };
+            array.push(rule(row, member))?;
+        }
+        Ok(())
+    })
+}
+
+fn rule(rule: &AccessRule, member: Option<MembershipId>) -> ObjectAccessControl {
+    ObjectAccessControl {
+        access_level: rule.level,
+        rule: Rule {
+            resource: rule.kind.as_str(),
+            resource_id: rule.object.map(|number| number.to_string()),
+            organization_member: member,
+            created_at: rule.created_at,
+            updated_at: rule.updated_at,
+        },
+    }
+}

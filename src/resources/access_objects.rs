@@ -1,0 +1,119 @@
+//! What an access rule is about: one object of a project, or all objects of a kind. See
+//! `docs/spec/access-controls.md`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::ids::{DashboardId, InsightId, ProjectId};
+use crate::store::{Key, Reference, Table};
+
+macro_rules! kinds {
+    ($($kind:ident = $name:literal,)*) => {
+        /// A kind of objects that has access rules. Rules are served for all kinds, but apply only to dashboards and
+        /// insights.
+        ///
+        /// Keys contain the position in this list: kinds are only appended, never removed.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum Kind {
+            $(#[doc = concat!("`", $name, "`.")] #[serde(rename = $name)] $kind,)*
+        }
+
+        impl Kind {
+            /// All kinds.
+            pub const ALL: &'static [Self] = &[$(Self::$kind,)*];
+
+            /// Returns the name in the API.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    Action = "action",
+    ActivityLog = "activity_log",
+    CustomerAnalytics = "customer_analytics",
+    Dashboard = "dashboard",
+    EarlyAccessFeature = "early_access_feature",
+    Endpoint = "endpoint",
+    ErrorTracking = "error_tracking",
+    Experiment = "experiment",
+    Export = "export",
+    ExternalDataSource = "external_data_source",
+    FeatureFlag = "feature_flag",
+    Insight = "insight",
+    LlmAnalytics = "llm_analytics",
+    Logs = "logs",
+    Notebook = "notebook",
+    RevenueAnalytics = "revenue_analytics",
+    SharingConfiguration = "sharing_configuration",
+    SessionRecording = "session_recording",
+    Survey = "survey",
+    Tracing = "tracing",
+    WarehouseObjects = "warehouse_objects",
+    WebAnalytics = "web_analytics",
+}
+
+impl From<Kind> for Value {
+    fn from(kind: Kind) -> Self {
+        kind.as_str().into()
+    }
+}
+
+impl Key for Kind {
+    fn write(&self, out: &mut Vec<u8>) {
+        (*self as u8).write(out);
+    }
+
+    fn read(input: &mut &[u8]) -> Option<Self> {
+        Self::ALL.get(usize::from(u8::read(input)?)).copied()
+    }
+}
+
+/// One object to which access rules apply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Object {
+    /// A dashboard.
+    Dashboard(DashboardId),
+    /// An insight.
+    Insight(InsightId),
+}
+
+impl Object {
+    /// Returns the object with this number; `None` if no object of the kind exists.
+    pub const fn of(kind: Kind, number: u64) -> Option<Self> {
+        match kind {
+            Kind::Dashboard => Some(Self::Dashboard(DashboardId(number))),
+            Kind::Insight => Some(Self::Insight(InsightId(number))),
+            _ => None,
+        }
+    }
+
+    /// Returns the kind of the object.
+    pub const fn kind(self) -> Kind {
+        match self {
+            Self::Dashboard(_) => Kind::Dashboard,
+            Self::Insight(_) => Kind::Insight,
+        }
+    }
+
+    /// Returns the number of the object, which is unique among its kind.
+    pub const fn number(self) -> u64 {
+        match self {
+            Self::Dashboard(id) => id.0,
+            Self::Insight(id) => id.0,
+        }
+    }
+
+    /// Returns the reference to the record of the object.
+    pub fn reference(self, project: ProjectId) -> Reference {
+        let table = match self {
+            Self::Dashboard(_) => Table::Dashboards,
+            Self::Insight(_) => Table::Insights,
+        };
+        Reference { table, key: (project, self.number()).encoded() }
+    }
+}

@@ -1,0 +1,84 @@
+//! To whom an access rule applies. See `docs/spec/access-controls.md`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{OrganizationId, RoleId, UserId};
+use crate::resources::members::Membership;
+use crate::resources::roles::Role;
+use crate::store::{Key, Reference};
+
+/// To whom an access rule applies. In keys, the rule for everyone sorts first and members sort last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Subject {
+    /// Every member of the project, by default.
+    Everyone,
+    /// The members of a role.
+    Role(RoleId),
+    /// One member.
+    User(UserId),
+}
+
+impl Subject {
+    /// Returns the role, if the rule names one.
+    pub const fn role(self) -> Option<RoleId> {
+        match self {
+            Self::Role(role) => Some(role),
+            Self::Everyone | Self::User(_) => None,
+        }
+    }
+
+    /// Returns the user, if the rule names a member.
+    pub const fn user(self) -> Option<UserId> {
+        match self {
+            Self::User(user) => Some(user),
+            Self::Everyone | Self::Role(_) => None,
+        }
+    }
+
+    /// Returns what a rule in this organization refers to by its subject.
+    pub fn reference(self, organization: OrganizationId) -> Option<Reference> {
+        match self {
+            Self::Everyone => None,
+            Self::Role(role) => Some(Reference::to::<Role>(&(organization, role))),
+            Self::User(user) => Some(Reference::to::<Membership>(&(organization, user))),
+        }
+    }
+}
+
+/// As the activity log names the subject: `*`, the id of the role, or the number of the user.
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Everyone => f.write_str("*"),
+            Self::Role(role) => role.fmt(f),
+            Self::User(user) => user.fmt(f),
+        }
+    }
+}
+
+impl Key for Subject {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Everyone => 0_u8.write(out),
+            Self::Role(role) => {
+                1_u8.write(out);
+                role.write(out);
+            }
+            Self::User(user) => {
+                2_u8.write(out);
+                user.write(out);
+            }
+        }
+    }
+
+    fn read(input: &mut &[u8]) -> Option<Self> {
+        match u8::read(input)? {
+            0 => Some(Self::Everyone),
+            1 => RoleId::read(input).map(Self::Role),
+            2 => UserId::read(input).map(Self::User),
+            _ => None,
+        }
+    }
+}
