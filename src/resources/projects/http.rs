@@ -5,7 +5,7 @@ use axum::extract::State;
 use crate::auth::{Global, InOrganization, InProject, ReadAccess, Requirements, WriteAccess};
 use crate::error::Result;
 use crate::etag::Versioned;
-use crate::http::body::JsonBody;
+use crate::http::body::{IgnoredBody, JsonBody};
 use crate::http::paging::PageParams;
 use crate::http::routes::Routes;
 use crate::ids::{DashboardId, ProjectId};
@@ -24,7 +24,10 @@ use super::{NewProject, Project, ProjectFields, Viewer};
 const IN_ORGANIZATION: &str = "/api/organizations/{organization_id}/projects/";
 const ONE_IN_ORGANIZATION: &str = "/api/organizations/{organization_id}/projects/{project_id}/";
 const MINE: &str = "/api/projects/";
+const RESET_IN_ORGANIZATION: &str =
+    "/api/organizations/{organization_id}/projects/{project_id}/reset_token/";
 const ONE: &str = "/api/projects/{project_id}/";
+const RESET: &str = "/api/projects/{project_id}/reset_token/";
 
 /// Registers the routes of projects.
 pub fn routes(routes: &mut Routes) {
@@ -70,6 +73,17 @@ pub fn routes(routes: &mut Routes) {
         routes
             .delete(path, destroys, write.level(Level::Admin), destroy)
             .summary("Delete a project with everything in it.");
+    }
+    for (path, operation) in [
+        (RESET_IN_ORGANIZATION, "organizations_projects_reset_token_partial_update"),
+        (RESET, "projects_reset_token_partial_update"),
+    ] {
+        routes
+            .patch(path, operation, write.level(Level::Admin), reset_token)
+            .summary(
+                "Replace the `api_token` of a project. The old one is no longer the project's.",
+            )
+            .returns::<ProjectBody>(200);
     }
 }
 
@@ -134,6 +148,23 @@ async fn update(
         super::update(tx, &tenant.member, id, &fields, is_live_dashboard, now)?;
         expected.require::<Project>(tx, &(tenant.member.organization, id))?;
         body(tx, &signer, &tenant.member, id)
+    })
+    .await
+    .map(ApiResponse::Object)
+}
+
+async fn reset_token(
+    State(app): State<App>,
+    access: WriteAccess<InProject>,
+    _: IgnoredBody,
+) -> ApiResult {
+    let (seed, expected) = (Seed::generate(), access.if_match.clone());
+    let signer = app.clone();
+    app.change(&access, move |tx, _, tenant: &InProject, now| {
+        let key = (tenant.member.organization, tenant.project.id);
+        super::reset_token(tx, key, &mut seed.rng(), now)?;
+        expected.require::<Project>(tx, &key)?;
+        body(tx, &signer, &tenant.member, key.1)
     })
     .await
     .map(ApiResponse::Object)

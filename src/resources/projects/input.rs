@@ -116,7 +116,7 @@ input! {
         heatmaps_opt_in: Nullable<Flag>,
         /// Whether feature flags persist across authentication by default.
         flags_persistence_default: Nullable<Flag>,
-        /// How visitors without cookies are told apart: 0 not at all, 1 by a stateless hash, 2 by a stateful one.
+        /// How visitors without cookies are distinguished: 0 not at all, 1 by a stateless hash, 2 by a stateful one.
         cookieless_server_hash_mode: Nullable<Choice<HashMode>>,
     }
 }

@@ -212,6 +212,23 @@ pub fn update(
     tx.put(&settings)
 }
 
+/// Replaces the public token of a project.
+///
+/// # Errors
+/// 404 if the project does not exist.
+pub fn reset_token(
+    tx: &mut WriteTx<'_>,
+    key: (OrganizationId, ProjectId),
+    rng: &mut SeededRng,
+    now: Timestamp,
+) -> Result<()> {
+    let (mut project, mut settings): (Project, Settings) = (tx.get(&key)?, tx.get(&key)?);
+    project.fields.api_token = new_api_token(rng);
+    settings.fields.updated_at = now;
+    tx.put(&project)?;
+    tx.put(&settings)
+}
+
 /// Deletes a project. All requests to the project fail from then on; a background task deletes its other records.
 ///
 /// # Errors

@@ -205,9 +205,13 @@ async fn organization(walk: &mut Walk, owner: &TestClient) {
 /// Runs the operations on projects.
 async fn projects(walk: &mut Walk, owner: &TestClient) {
     let webhook = |number: u8| json!({ "slack_incoming_webhook": format!("https://h.example/SECRET-{number}") });
-    for (updates, destroys) in [
-        ("organizations_projects_partial_update", "organizations_projects_destroy"),
-        ("projects_partial_update", "projects_destroy"),
+    for (updates, resets, destroys) in [
+        (
+            "organizations_projects_partial_update",
+            "organizations_projects_reset_token_partial_update",
+            "organizations_projects_destroy",
+        ),
+        ("projects_partial_update", "projects_reset_token_partial_update", "projects_destroy"),
     ] {
         let made = walk
             .does(owner, "organizations_projects_create", &[], webhook(1), &["Project created"])
@@ -222,6 +226,7 @@ async fn projects(walk: &mut Walk, owner: &TestClient) {
             &["Project updated"],
         )
         .await;
+        walk.does(owner, resets, &id, json!({}), &["Project updated"]).await;
         walk.does(owner, destroys, &id, json!({}), &["Project deleted"]).await;
     }
 }

@@ -4,6 +4,7 @@ mod access;
 mod configs;
 mod fields;
 mod private;
+mod token;
 
 use serde_json::{Value, json};
 use steward::testing::operator::Operation;

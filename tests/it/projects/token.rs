@@ -1,0 +1,111 @@
+//! `reset_token`: a new public token for a project.
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use steward::testing::resources::members::Level;
+
+use crate::activity::entries;
+use crate::support::{JSON, OWNER, Workspace};
+
+/// Returns the three paths of `reset_token` of the first project.
+fn paths(workspace: &Workspace) -> [String; 3] {
+    let id = workspace.made.project_id;
+    [
+        format!("/api/projects/{id}/reset_token/"),
+        format!("/api/environments/{id}/reset_token/"),
+        workspace.organization(&format!("projects/{id}/reset_token/")),
+    ]
+}
+
+#[tokio::test]
+async fn admin_replaces_the_token_of_a_project() {
+    let workspace = Workspace::new().await;
+    let admin = workspace.member("ada", Level::Admin).await;
+    let project = format!("/api/projects/{}/", workspace.made.project_id);
+    let mut tokens = vec![admin.get(&project).await.ok()["api_token"].clone()];
+    for path in paths(&workspace) {
+        let before = admin.get(&project).await.ok();
+        let after = admin.patch(path.trim_end_matches('/'), json!({"api_token": "phc_mine"})).await;
+        assert_eq!(after.status, 200, "{}", after.body);
+        let token = after.body["api_token"].as_str().expect("a token");
+        assert!(token.starts_with("phc_") && token.len() == 48, "{token}");
+        assert!(!tokens.contains(&json!(token)), "{token}");
+        tokens.push(json!(token));
+        let mut expected = before.clone();
+        for changed in ["api_token", "updated_at", "live_events_token"] {
+            assert_ne!(after.body[changed], before[changed], "{changed}");
+            expected[changed] = after.body[changed].clone();
+        }
+        assert_eq!(after.body, expected);
+        admin.get(&project).await.assert_is(200, after.body.clone());
+        let list = admin.get("/api/projects/").await.ok();
+        assert_eq!(list["results"][0]["api_token"], after.body["api_token"]);
+    }
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn token_reset_is_logged_without_the_tokens() {
+    let workspace = Workspace::new().await;
+    let [path, ..] = paths(&workspace);
+    let token = workspace.owner.patch(&path, json!({})).await.ok()["api_token"].clone();
+    let log = workspace.owner.get(&path.replace("reset_token", "activity_log")).await.ok();
+    let entry = &log["results"][0];
+    let change = json!({
+        "type": "Project", "action": "changed", "field": "api_token", "before": null, "after": null,
+    });
+    assert_eq!(
+        (&entry["scope"], &entry["activity"], &entry["item_id"], &entry["user"]["email"]),
+        (&json!("Project"), &json!("updated"), &json!("1"), &json!(OWNER))
+    );
+    assert_eq!(entry["detail"], json!({"name": "Web", "changes": [change]}));
+    let stored = entries(&workspace).into_iter().map(|entry| json!(entry.fields).to_string());
+    for text in stored {
+        assert!(
+            !text.contains(token.as_str().expect("a token")) && !text.contains("phc_"),
+            "{text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn members_and_keys_without_the_scope_cannot_reset_a_token() {
+    let workspace = Workspace::new().await;
+    let member = workspace.member("ann", Level::Member).await;
+    let reader = workspace.key(OWNER, &["project:read"]).await;
+    let before = workspace.owner.get("/api/projects/1/").await.ok();
+    for path in paths(&workspace) {
+        let denied = "Your organization access level is insufficient.";
+        member.patch(&path, json!({})).await.assert_denied(denied);
+        let denied = "API key missing required scope 'project:write'";
+        reader.patch(&path, json!({})).await.assert_denied(denied);
+        workspace.anonymous().patch(&path, json!({})).await.is_no_key();
+        let other = workspace.owner.post(&path, json!({})).await;
+        assert_eq!(
+            (other.status, &other.headers["allow"].to_str().ok()),
+            (405, &Some("PATCH, OPTIONS"))
+        );
+    }
+    workspace.owner.get("/api/projects/1/").await.assert_is(200, before);
+}
+
+#[tokio::test]
+async fn token_reset_takes_no_fields_and_honours_if_match() {
+    let workspace = Workspace::new().await;
+    let [path, ..] = paths(&workspace);
+    let project = path.replace("reset_token/", "");
+    let shown = workspace.owner.get(&project).await;
+    let tag = shown.headers["etag"].to_str().expect("a tag").to_owned();
+    let invalid = workspace.owner.patch(&path, json!([1])).await;
+    assert_eq!((invalid.status, &invalid.body["type"]), (400, &json!("validation_error")));
+    workspace.owner.get(&project).await.assert_is(200, shown.body);
+    let headers = [("if-match", tag.as_str()), JSON[0]];
+    for status in [200, 412] {
+        let answer = workspace.owner.fetch(Method::PATCH, &path, &headers, "").await;
+        assert_eq!(answer.status, status, "{}", answer.body);
+    }
+    for (id, detail) in [("99", "Project not found."), ("abc", "Project not found.")] {
+        let unknown = format!("/api/projects/{id}/reset_token/");
+        workspace.owner.patch(&unknown, Value::Null).await.assert_not_found(detail);
+    }
+}
