@@ -29,6 +29,8 @@ use super::write::WriteTx;
 /// The maximum length of a line: longer than any record, short enough for memory.
 const MAX_LINE_LENGTH: u64 = 64 * 1024 * 1024;
 
+const NO_RECORDS: &str = "names a table that exports do not contain";
+
 /// A completed import.
 #[derive(Debug, Clone, Serialize)]
 pub struct Imported {
@@ -60,6 +62,8 @@ pub fn import(
     let mut reader = Reader { from, line: Vec::new(), number: 0 };
     let created = file::create(&fs, data, DEFAULT_CACHE, |database| {
         let header = reader.header()?;
+        let known = require_known_layouts(&header, registry);
+        known.map_err(|error| reader.with_line_number(error))?;
         let lines = fill(database, &mut reader, &header, registry, rng, progress)?;
         require_valid(data, database, registry, progress)?;
         imported = Some(Imported { file: data.to_owned(), lines, secrets: header.secrets });
@@ -121,6 +125,24 @@ impl<R: BufRead> Reader<R> {
             _ => Error::invalid("not_imported", format!("line {}: {error}", self.number)),
         }
     }
+}
+
+/// Fails if a newer release added members to records of the export.
+fn require_known_layouts(header: &Header, registry: &RecordRegistry) -> Result<()> {
+    let types = RecordTypes::of(registry);
+    for (name, layout) in &header.layouts {
+        let record_type = Table::named(name).and_then(|table| types.get(table));
+        let record_type = record_type.ok_or_else(|| invalid_field("layouts", NO_RECORDS))?;
+        let known = record_type.added().len() as u64;
+        if *layout > known {
+            let field = format!("layouts.{name}");
+            let text = format!(
+                "is {layout}, this release reads up to {known}; use the release that wrote it, or a newer one"
+            );
+            return Err(invalid_field(&field, &text));
+        }
+    }
+    Ok(())
 }
 
 fn fill<R: BufRead>(
@@ -199,7 +221,7 @@ impl Import<'_, '_> {
             (Table::Meta, _) => self.secret(line)?,
             (Table::Sequences, _) => self.sequence(line)?,
             (_, Some(record_type)) => record_type.read_line(line, &mut self.writer)?,
-            _ => return Err(invalid_field("table", "names a table that exports do not contain")),
+            _ => return Err(invalid_field("table", NO_RECORDS)),
         }
         if ExportLine::read(&self.writer.rendered)?.canonical()? != line.canonical()? {
             return Err(invalid_field("", NOT_CANONICAL));

@@ -169,6 +169,17 @@ async fn every_member_of_the_export_header_is_verified() {
         ),
         ("\"users\":1", "\"users\":1,\"tiles\":0", "line 1: counts does not match the lines"),
         ("\"blake3\":\"", "\"blake3\":\"0", "line 1: blake3 does not match the lines"),
+        (
+            "{",
+            "{\"layouts\":{\"users\":9},",
+            "line 1: layouts.users is 9, this release reads up to 0",
+        ),
+        (
+            "{",
+            "{\"layouts\":{\"users_by_email\":1},",
+            "line 1: layouts names a table that exports do not contain",
+        ),
+        ("{", "{\"layouts\":{\"x\\n\":1},", "line 1: layouts names a table"),
         ("{", "{\"more\":1,", "line 1: more is not valid here"),
         ("{", "", "it is not a Steward export: line 1: "),
     ] {
