@@ -9,13 +9,16 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use redb::ReadableTable;
 use rustix::process::geteuid;
 use serde_json::{Value, json};
 use steward::Config;
 use steward::testing::resources::record_registry;
 use steward::testing::store::Progress;
+use steward::testing::store::schema::FORMAT;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 use tokio::sync::oneshot;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::support::Workspace;
 use crate::support::process::{Connection, DataFolder, Server, until};
@@ -340,6 +343,53 @@ fn invalid_backup_is_not_restored() {
         let copy = place.site.serve(&["--data", "copy.redb"]);
         place.site.run(&["restore", "copy.redb"]).assert_failed("in use");
         drop(copy);
+    });
+}
+
+/// Replaces the value under `key` in the table of the format, the layouts and the table names, as another release
+/// would. The value follows a checksum over the table, the key and the value.
+fn set_meta(path: &Path, key: &[u8], change: impl FnOnce(&[u8]) -> Vec<u8>) {
+    let meta = redb::TableDefinition::<&[u8], &[u8]>::new("meta/1");
+    let database = redb::Database::open(path).expect("a closed backup");
+    let transaction = database.begin_write().expect("a transaction");
+    let mut table = transaction.open_table(meta).expect("the table");
+    let known = table.get(key).expect("read").map(|value| value.value().to_vec());
+    let value = change(known.as_ref().map_or(&[], |sealed| &sealed[8..]));
+    let seed = xxh3_64_with_seed(key, xxh3_64(b"meta/1"));
+    let checksum = xxh3_64_with_seed(&value, seed).to_le_bytes();
+    let sealed = [checksum.as_slice(), &value].concat();
+    table.insert(key, sealed.as_slice()).expect("written");
+    drop(table);
+    transaction.commit().expect("committed");
+}
+
+#[test]
+fn backup_of_a_newer_release_is_refused_by_name_and_the_server_keeps_its_data() {
+    let newer = |number: u64| move |_: &[u8]| number.to_be_bytes().to_vec();
+    each_way(|place| {
+        place.add("A");
+        for name in ["format.redb", "layout.redb", "table.redb"] {
+            place.site.json(&["backup", name]);
+        }
+        place.add("B");
+        set_meta(&place.site.path("format.redb"), b"format", newer(FORMAT + 1));
+        set_meta(&place.site.path("layout.redb"), b"layout dashboards/1", newer(99));
+        let with_gadgets = |names: &[u8]| [names, b"\ngadgets/1"].concat();
+        set_meta(&place.site.path("table.redb"), b"tables", with_gadgets);
+        let known = place.site.names();
+        let release = "use the release that wrote it, or a newer one";
+        for (name, what) in [
+            ("format.redb", format!("format {}, this release reads up to {FORMAT}", FORMAT + 1)),
+            ("layout.redb", "dashboards of layout 99, this release reads up to 0".to_owned()),
+            ("table.redb", "the table gadgets/1 of a newer release".to_owned()),
+        ] {
+            let why = format!("{name} has {what}; {release}");
+            place.site.run(&["restore", name]).assert_failed(&why);
+            assert_eq!(place.site.names(), known, "{name}");
+            assert_eq!(place.names(), ["A", "B"], "{name}");
+        }
+        place.add("C");
+        assert_eq!(place.names(), ["A", "B", "C"]);
     });
 }
 
