@@ -478,7 +478,7 @@ impl Bench {
         let mut hasher = blake3::Hasher::new();
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
             let line: Value = serde_json::from_slice(line).unwrap_or(Value::Null);
-            hasher.update(&canonical_line(line).expect("a line"));
+            hasher.update(&canonical_line(&line).expect("a line"));
         }
         let mut header: Value = serde_json::from_slice(&all).expect("a header");
         header["blake3"] = json!(hasher.finalize().to_hex().as_str());

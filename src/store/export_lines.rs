@@ -8,7 +8,7 @@
 //! and counts have no lines, because they are derived from the records.
 //!
 //! An import accepts any order of members and any spacing, so a line may pass through other programs. The hash of an
-//! export is that of the [canonical](canonical_line) lines.
+//! export is that of the [canonical](super::canonical) lines.
 
 use std::borrow::Cow;
 
@@ -20,6 +20,7 @@ use serde_json::error::Category;
 use crate::error::{Error, Result};
 use crate::secret::{SeededRng, SigningSecret};
 
+use super::canonical::{serialize_canonical, with_line_end};
 use super::record::{Added, Record, Row, payload};
 use super::schema::Table;
 use super::sealed::damaged;
@@ -54,17 +55,18 @@ pub(super) struct Regenerator {
     pub(super) draw: SeededRng,
 }
 
-/// A line, split into its members.
+/// A line, split into its members. It serializes in canonical form, so its members are in the order of their names.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExportLine {
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "serialize_canonical")]
+    fields: Option<Value>,
+    #[serde(serialize_with = "serialize_canonical")]
+    meta: Value,
     /// The table of the value.
     pub(super) table: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u64>,
-    meta: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fields: Option<Value>,
 }
 
 /// A record that was read from a line.
@@ -84,9 +86,9 @@ impl ExportLine {
         parse(text, "")
     }
 
-    /// Returns the [canonical form](canonical_line) of the line.
+    /// Returns the [canonical form](super::canonical) of the line.
     pub(super) fn canonical(&self) -> Result<Vec<u8>> {
-        canonical_line(serde_json::to_value(self).map_err(Error::internal)?)
+        with_line_end(self)
     }
 
     /// Adds members that the release that wrote the line did not know.
@@ -279,35 +281,6 @@ fn read_part<'t, T: Deserialize<'t>>(
             _ => invalid_field(&path, "is not valid JSON"),
         }
     })
-}
-
-/// Returns a line with the members of all objects sorted by name, without spaces, with integers instead of 1.0, and with
-/// a line end.
-pub fn canonical_line(mut line: Value) -> Result<Vec<u8>> {
-    line.sort_all_objects();
-    write_integers(&mut line);
-    let mut text = serde_json::to_vec(&line).map_err(Error::internal)?;
-    text.push(b'\n');
-    Ok(text)
-}
-
-/// Turns each floating-point number that is an integer into one, since some programs write 1.0 as 1. Integers above
-/// 2^53 stay: not every one of them is a floating-point number.
-fn write_integers(value: &mut Value) {
-    const LIMIT: f64 = 9_007_199_254_740_992.0;
-    match value {
-        Value::Number(number) if number.is_f64() => {
-            let whole =
-                number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= LIMIT);
-            #[expect(clippy::cast_possible_truncation, reason = "integers up to 2^53 fit")]
-            if let Some(float) = whole {
-                *value = Value::from(float as i64);
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(write_integers),
-        Value::Object(members) => members.values_mut().for_each(write_integers),
-        _ => {}
-    }
 }
 
 /// Replaces the value of a member, if `fields` has the member.

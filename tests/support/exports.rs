@@ -15,7 +15,7 @@ pub fn sealed(lines: &[Vec<u8>]) -> Vec<u8> {
     let mut hasher = blake3::Hasher::new();
     for line in &lines[1..] {
         let line: Value = serde_json::from_slice(line).unwrap_or(Value::Null);
-        hasher.update(&canonical_line(line.clone()).expect("a line"));
+        hasher.update(&canonical_line(&line).expect("a line"));
         *counts.entry(line["table"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
     }
     let rest = lines[1..].concat();

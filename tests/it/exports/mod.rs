@@ -311,7 +311,7 @@ async fn export_and_import_round_trip_of_every_record_type_is_byte_equal() {
 /// Returns the lines as another program would write them: with sorted members, with spaces, and with 1 for 1.0.
 fn rewritten(export: &[u8]) -> Vec<u8> {
     let rewrite = |line: &Vec<u8>| {
-        let line = canonical_line(serde_json::from_slice(line).expect("JSON")).expect("a line");
+        let line = canonical_line(&serde_json::from_slice(line).expect("JSON")).expect("a line");
         let line: Value = serde_json::from_slice(&line).expect("JSON");
         serde_json::to_string_pretty(&line).expect("JSON").replace('\n', " ") + "\n"
     };

@@ -159,7 +159,7 @@ fn of_older_release(export: &str) -> String {
     let mut hasher = blake3::Hasher::new();
     for line in lines.lines() {
         let line = serde_json::from_str(line).expect("JSON");
-        hasher.update(&canonical_line(line).expect("a line"));
+        hasher.update(&canonical_line(&line).expect("a line"));
     }
     header["blake3"] = json!(hasher.finalize().to_hex().as_str());
     format!("{header}\n{lines}")
