@@ -64,7 +64,7 @@ series! {
     READS_REFUSED Counter "long_reads_refused_total" "Long reads, including renderings of public pages, that failed with 503 because too many of the tenant were waiting.",
     READ_TIME Histogram "long_read_duration_seconds" "The time of a long read on its thread, without its wait in the queue.",
     PAGES_RENDERED Counter "public_pages_rendered_total" "Public pages that were rendered because the cache did not contain them.",
-    LETTERS Gauge "outbox_letters" "Mails in the outbox.",
+    MESSAGES Gauge "outbox_messages" "Mails in the outbox.",
     MAILS_SENT Counter "mails_sent_total" "Mails that the mail server accepted.",
     MAILS_FAILED Counter "mails_failed_total" "Failed attempts to send a mail.",
     MAILS_ABANDONED Counter "mails_abandoned_total" "Mails that were deleted because sending failed for too long.",

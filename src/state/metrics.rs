@@ -73,7 +73,7 @@ impl MetricsCollector {
             queued: gauge(Series::QUEUED),
             refused: metrics.counter(Series::REFUSED, &[]),
             bytes: gauge(Series::FILE_SIZE),
-            queued_mails: gauge(Series::LETTERS),
+            queued_mails: gauge(Series::MESSAGES),
             pending_deletions: gauge(Series::SWEEPS),
             transfer: gauge(Series::TRANSFER),
             values: gauge(Series::VALUES),

@@ -43,7 +43,7 @@ async fn every_metric_is_valid_and_has_a_help_text() {
         "key_cache_misses_total",
         "largest_organization_bytes",
         "organizations_near_quota",
-        "outbox_letters",
+        "outbox_messages",
         "ready",
         "stored_values",
         "sweeps_waiting",
@@ -186,7 +186,7 @@ async fn mails_and_backups_are_counted_in_metrics() {
         tokio::time::sleep(Duration::from_millis(20)).await;
         numbers = Numbers::of(&workspace).await;
     }
-    assert!(is(numbers.value("steward_outbox_letters", &[]), 1));
+    assert!(is(numbers.value("steward_outbox_messages", &[]), 1));
     assert!(is(numbers.value("steward_mails_sent_total", &[]), 0));
     assert!(is(numbers.value("steward_backup_failures_total", &[]), 0));
     eventually("the backup exists", || backups.path().read_dir().ok()?.next()).await.ok();
