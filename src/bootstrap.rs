@@ -95,12 +95,13 @@ pub fn create_with(
     let now = config.clock.now();
     let mut rng = Seed::generate().rng();
     let disk = Arc::clone(&config.file_system);
-    let (store, made) = Store::create_on(disk, path, config.page_cache, &mut rng, |tx, secret| {
-        let made = write_initial_records(tx, secret, first, now)?;
-        before_publishing(&made)?;
-        Ok(made)
-    })?;
-    Ok((App::new(store, config)?, made))
+    let (store, created) =
+        Store::create_on(disk, path, config.page_cache, &mut rng, |tx, secret| {
+            let created = write_initial_records(tx, secret, first, now)?;
+            before_publishing(&created)?;
+            Ok(created)
+        })?;
+    Ok((App::new(store, config)?, created))
 }
 
 /// Creates a data file at `path` from the lines of an export.
@@ -129,10 +130,10 @@ fn write_initial_records(
     let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
     let id = ApiKeyId(rng.uuid(now));
     let hasher = KeyHasher::new(&Metrics::default());
-    let made = IssuedKey::generate(&tags, &hasher, id, &mut rng)?;
-    api_keys::create(tx, made.to_new_api_key(user.0, "First key", &["*"]), now)?;
+    let key = IssuedKey::generate(&tags, &hasher, id, &mut rng)?;
+    api_keys::create(tx, key.to_new_api_key(user.0, "First key", &["*"]), now)?;
     activity::record(tx, None, &mut rng, now)?;
-    let api_key = made.value().to_owned();
+    let api_key = key.value().to_owned();
     Ok(CreatedWorkspace {
         organization_id,
         project_id,

@@ -251,16 +251,16 @@ struct KeyOptions {
 }
 
 async fn create_key(app: &App, email: String, wanted: KeyOptions, existing: bool) -> Result<Value> {
-    let made = app.issue_key(Consumer::OPERATOR, None, |_| Ok(())).await?;
+    let issued = app.issue_key(Consumer::OPERATOR, None, |_| Ok(())).await?;
     let rule = move |tx: &mut WriteTx<'_>, now: Timestamp| {
         let KeyOptions { label, scopes, organizations, projects, expires_in } = wanted.clone();
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let user = get_user(tx, &email)?;
         accounts::require_known(tx, "email", &user, existing)?;
         let expires_at = expires_in.map(|seconds| now.plus_seconds(seconds));
-        let unlimited = made.to_new_api_key(user.meta.id, &label, &scopes);
+        let unlimited = issued.to_new_api_key(user.meta.id, &label, &scopes);
         api_keys::create(tx, NewApiKey { organizations, projects, expires_at, ..unlimited }, now)?;
-        Ok(json!({ "id": made.id(), "value": made.value(), "label": label, "scopes": scopes }))
+        Ok(json!({ "id": issued.id(), "value": issued.value(), "label": label, "scopes": scopes }))
     };
     app.operate(rule).await
 }

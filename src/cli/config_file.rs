@@ -40,17 +40,17 @@ impl ConfigFile {
     /// Reads the file. Its keys are the long names of `command`'s flags. An error is one line and never repeats a
     /// value that may be secret.
     pub(super) fn read(path: &Path, command: &Command) -> Result<Self, String> {
-        let told = |what: &dyn std::fmt::Display| format!("{}: {what}", path.display());
-        let (text, is_world_readable) = read_file(path).map_err(|error| told(&error))?;
+        let in_file = |what: &dyn std::fmt::Display| format!("{}: {what}", path.display());
+        let (text, is_world_readable) = read_file(path).map_err(|error| in_file(&error))?;
         let table = text.parse::<Table>().map_err(|error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
-            told(&format_args!("line {line} is not valid TOML: {}", error.message()))
+            in_file(&format_args!("line {line} is not valid TOML: {}", error.message()))
         })?;
         let flag_of = |(name, value): (String, Value)| {
             let flag = flags(command).find(|flag| key(flag) == name);
             let flag = flag.ok_or_else(|| {
-                told(&format_args!(
+                in_file(&format_args!(
                     "{name:?} is not a valid key; the keys are: {}",
                     known_keys(command)
                 ))

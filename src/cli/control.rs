@@ -247,7 +247,7 @@ async fn answer(
     if let Ok(Request::Stream) = request {
         return app.store().stream(into_blocking(stream)?).await.map_err(io::Error::other);
     }
-    let (tell, mut told) = watch::channel(Stage::default());
+    let (tell, mut stages) = watch::channel(Stage::default());
     let performing = async {
         match request {
             Ok(Request::Perform(operation)) => {
@@ -276,8 +276,8 @@ async fn answer(
     loop {
         tokio::select! {
             reply = &mut performing => return send(&mut stream, &reply).await,
-            Ok(()) = told.changed() => {
-                let stage = told.borrow_and_update().clone();
+            Ok(()) = stages.changed() => {
+                let stage = stages.borrow_and_update().clone();
                 send(&mut stream, &Reply::Progress(stage)).await?;
             }
         }

@@ -334,9 +334,9 @@ impl Init {
     async fn run(self, data: &Path) -> Result<Value, Failure> {
         let Self { email, organization, project, first_name } = self;
         let first = InitialRecords { email, first_name, organization, project };
-        let (app, made) = bootstrap::create(data, Config::default(), &first)?;
+        let (app, created) = bootstrap::create(data, Config::default(), &first)?;
         app.close().await;
-        Ok(serde_json::to_value(made).map_err(Error::internal)?)
+        Ok(serde_json::to_value(created).map_err(Error::internal)?)
     }
 }
 

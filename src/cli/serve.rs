@@ -112,9 +112,9 @@ impl Serve {
         json: bool,
         warning: Option<String>,
     ) -> Result<ExitCode, Failure> {
-        let room = raise_descriptor_limit(self.connections);
+        let few_descriptors = raise_descriptor_limit(self.connections);
         let filter = logging::init(&self.log, self.log_format).map_err(Failure::Other)?;
-        for warning in warning.into_iter().chain(room) {
+        for warning in warning.into_iter().chain(few_descriptors) {
             tracing::warn!("{warning}");
         }
         let tls = self.tls()?;
@@ -339,9 +339,9 @@ async fn open_or_create(
     }
     let key_file = (!std::io::stdout().is_terminal()).then(|| beside(data, "first-key"));
     let created =
-        bootstrap::create_with(data, config.clone(), &InitialRecords::default(), |made| {
+        bootstrap::create_with(data, config.clone(), &InitialRecords::default(), |created| {
             match &key_file {
-                Some(path) => write_key_file(path, &made.api_key),
+                Some(path) => write_key_file(path, &created.api_key),
                 None => Ok(()),
             }
         });

@@ -248,8 +248,8 @@ mod tests {
     #[test]
     fn trusted_proxy_sets_scheme_and_host() {
         let inner = ("host", "inner:8000");
-        let told = [inner, (FORWARDED_PROTO, "HTTPS"), (FORWARDED_HOST, "api.example.com")];
-        assert_eq!(base_of("10.0.0.1", &told), "https://api.example.com");
+        let headers = [inner, (FORWARDED_PROTO, "HTTPS"), (FORWARDED_HOST, "api.example.com")];
+        assert_eq!(base_of("10.0.0.1", &headers), "https://api.example.com");
         let lists =
             [inner, (FORWARDED_PROTO, "http, https"), (FORWARDED_HOST, "evil, api.example.com")];
         assert_eq!(base_of("10.0.0.1", &lists), "https://api.example.com");

@@ -225,8 +225,8 @@ pub(super) mod tests {
             tracing::debug!("before");
             filter.change("warn,here=debug").unwrap();
             for bad in ["", " ", "loud", "here=loud", "here=debug=info"] {
-                let told = filter.change(bad).unwrap_err();
-                assert!(told.contains("is not valid"), "{told}");
+                let error = filter.change(bad).unwrap_err();
+                assert!(error.contains("is not valid"), "{error}");
             }
             tracing::debug!(target: "here", "after");
             tracing::info!("no more");
@@ -238,8 +238,11 @@ pub(super) mod tests {
 
     #[test]
     fn invalid_log_filter_is_reported() {
-        let told = init("info,steward=loud", LogFormat::Auto).err().unwrap();
-        assert!(told.starts_with("the log filter \"info,steward=loud\" is not valid: "), "{told}");
+        let error = init("info,steward=loud", LogFormat::Auto).err().unwrap();
+        assert!(
+            error.starts_with("the log filter \"info,steward=loud\" is not valid: "),
+            "{error}"
+        );
     }
 
     #[test]

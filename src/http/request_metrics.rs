@@ -34,16 +34,16 @@ struct RouteMetrics {
 struct MethodMetrics {
     method: String,
     route: &'static str,
-    made: OnceLock<(Histogram, [Counter; STATUS_CLASSES.len()])>,
+    handles: OnceLock<(Histogram, [Counter; STATUS_CLASSES.len()])>,
 }
 
 impl MethodMetrics {
     fn of(method: &str, route: &'static str) -> Self {
-        Self { method: method.to_owned(), route, made: OnceLock::new() }
+        Self { method: method.to_owned(), route, handles: OnceLock::new() }
     }
 
     fn record(&self, metrics: &Metrics, status: u16, time: Duration) {
-        let (times, counts) = self.made.get_or_init(|| {
+        let (times, counts) = self.handles.get_or_init(|| {
             let (method, route) = (self.method.as_str(), self.route);
             let count = |(_, class)| metrics.counter(Series::REQUESTS, &[method, route, class]);
             (metrics.histogram(Series::REQUEST_TIME, &[method, route]), STATUS_CLASSES.map(count))

@@ -265,7 +265,7 @@ impl WorkerTask {
     /// accepted would be sent twice.
     async fn record(&mut self, message: OutboxMessage, outcome: Outcome) {
         let (now, seed, id) = (self.clock.now(), Seed::generate(), message.id);
-        let mut told = false;
+        let mut warned = false;
         loop {
             let (message, outcome, seed) = (message.clone(), outcome.clone(), seed.clone());
             let written =
@@ -277,7 +277,7 @@ impl WorkerTask {
                     return;
                 }
                 Err(error) => {
-                    if !std::mem::replace(&mut told, true) {
+                    if !std::mem::replace(&mut warned, true) {
                         tracing::warn!(outbox_message = %id, %error, "could not record the outcome of a mail; retrying");
                     }
                     self.pause().await;

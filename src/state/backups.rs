@@ -23,8 +23,8 @@ const MAX_RETRY_DELAY: Duration = Duration::from_mins(5);
 /// If the folder cannot be created.
 pub(crate) fn create_folder(config: &BackupConfig) -> Result<Option<PathBuf>, OpenError> {
     let Some(folder) = &config.backup_dir else { return Ok(None) };
-    let made = fs::create_dir_all(folder);
-    made.map_err(|cause| OpenError::Io { doing: "create", path: folder.clone(), cause })?;
+    let created = fs::create_dir_all(folder);
+    created.map_err(|cause| OpenError::Io { doing: "create", path: folder.clone(), cause })?;
     Ok(Some(folder.clone()))
 }
 
@@ -100,8 +100,8 @@ impl BackupScheduler {
         }
     }
 
-    fn note(&self, made: Timestamp) {
-        self.last_created_at.set(Duration::from_millis(made.millis()).as_secs_f64());
+    fn note(&self, created_at: Timestamp) {
+        self.last_created_at.set(Duration::from_millis(created_at.millis()).as_secs_f64());
     }
 
     fn remove_oldest(&self) -> io::Result<()> {

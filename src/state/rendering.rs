@@ -75,7 +75,7 @@ impl LargeResponse {
     /// # Errors
     /// 503 if the slot or the memory is missing. The rule must return this error, which starts the next attempt.
     pub fn require_reserved(&self, bytes: usize) -> Result<()> {
-        if self.reserved.is_some_and(|room| bytes <= room.saturating_add(MAX_GROWTH)) {
+        if self.reserved.is_some_and(|reserved| bytes <= reserved.saturating_add(MAX_GROWTH)) {
             return Ok(());
         }
         self.needed.store(bytes.max(1), Ordering::Relaxed);

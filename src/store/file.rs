@@ -71,7 +71,7 @@ fn open_lock(path: &Path) -> io::Result<(File, bool)> {
     options.write(true).mode(0o600);
     match options.clone().create_new(true).open(path) {
         Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
-        made => return made.map(|file| (file, true)),
+        created => return created.map(|file| (file, true)),
     }
     let file = open_no_follow(options.create(true).truncate(false), path)?;
     Ok((file, false))
@@ -198,10 +198,10 @@ pub(super) fn replace(
 /// Gives the file at `new` the owner of the file at `data`, if that exists. The user that restores a backup
 /// may be another one than the user that the server runs as.
 pub(super) fn copy_owner(data: &Path, new: &Path) -> Result<(), OpenError> {
-    let (Ok(old), Ok(made)) = (data.symlink_metadata(), new.symlink_metadata()) else {
+    let (Ok(old), Ok(replacement)) = (data.symlink_metadata(), new.symlink_metadata()) else {
         return Ok(());
     };
-    if (old.uid(), old.gid()) == (made.uid(), made.gid()) {
+    if (old.uid(), old.gid()) == (replacement.uid(), replacement.gid()) {
         return Ok(());
     }
     lchown(new, Some(old.uid()), Some(old.gid())).map_err(OpenError::io("change the owner of", new))

@@ -72,7 +72,7 @@ pub trait RecordType: Send + Sync {
     fn check(
         &self,
         tx: &Snapshot,
-        excused: IsPendingDeletion,
+        is_pending: IsPendingDeletion,
         counts: &mut ExpectedCounts,
         findings: &mut CheckReport,
     ) -> Result<()>;
@@ -111,7 +111,7 @@ impl<R: Record> RecordType for RecordTypeOf<R> {
     fn check(
         &self,
         tx: &Snapshot,
-        excused: IsPendingDeletion,
+        is_pending: IsPendingDeletion,
         counts: &mut ExpectedCounts,
         report: &mut CheckReport,
     ) -> Result<()> {
@@ -131,7 +131,7 @@ impl<R: Record> RecordType for RecordTypeOf<R> {
                     }
                     let found = FoundRecord { key, payload, record: &record };
                     check_entries_of(tx, &found, &mut entries, report);
-                    check_references(tx, &record, excused, report)?;
+                    check_references(tx, &record, is_pending, report)?;
                     counts.add(tx, key, payload, &record);
                 }
                 Err(error) => report.problem(R::TABLE, error),
@@ -186,12 +186,12 @@ fn check_entries_of<R: Record>(
 fn check_references<R: Record>(
     tx: &Snapshot,
     record: &R,
-    excused: IsPendingDeletion,
+    is_pending: IsPendingDeletion,
     report: &mut CheckReport,
 ) -> Result<()> {
     for reference in record.references() {
         let found = tx.get_raw(reference.table, &reference.key).is_ok_and(|found| found.is_some());
-        if !found && !excused(tx, &reference)? {
+        if !found && !is_pending(tx, &reference)? {
             let target = reference.table.name();
             let key = HexKey(&record.key().encoded()).to_string();
             let what = format_args!("the record {key} refers to a missing record in {target}");

@@ -156,13 +156,13 @@ proptest! {
         let path = folder.path().join("steward.toml");
         fs::write(&path, text.concat()).expect("written");
         let serve = serve_command(&whole()).clone();
-        let told = match ConfigFile::read(&path, &serve) {
+        let errors = match ConfigFile::read(&path, &serve) {
             Ok(file) => file.values().filter_map(|(_, line)| line.to_args().err()).collect(),
-            Err(told) => vec![told],
+            Err(error) => vec![error],
         };
-        for told in told {
-            prop_assert!(told.starts_with(&format!("{}: ", path.display())), "{told}");
-            prop_assert!(!told.contains('\n') && !told.contains("hunter2"), "{told}");
+        for error in errors {
+            prop_assert!(error.starts_with(&format!("{}: ", path.display())), "{error}");
+            prop_assert!(!error.contains('\n') && !error.contains("hunter2"), "{error}");
         }
     }
 }

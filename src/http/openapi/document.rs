@@ -74,6 +74,9 @@ pub fn build_document(specs: &[RouteSpec]) -> Value {
 
 fn tags(specs: &[RouteSpec]) -> Vec<Value> {
     let mut seen = BTreeSet::new();
-    let nouns = specs.iter().map(|row| row.resource).filter(|noun| seen.insert(noun.name));
-    nouns.map(|noun| json!({ "name": noun.name, "description": noun.description })).collect()
+    let resources =
+        specs.iter().map(|row| row.resource).filter(|resource| seen.insert(resource.name));
+    resources
+        .map(|resource| json!({ "name": resource.name, "description": resource.description }))
+        .collect()
 }

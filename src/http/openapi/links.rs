@@ -14,19 +14,19 @@ pub(super) fn operation_links(spec: &RouteSpec, specs: &[RouteSpec]) -> Map<Stri
     for other in specs {
         let Some(rest) = other.path.strip_prefix(spec.path) else { continue };
         let mut named = parameter_names(rest);
-        if let (Some(made), None) = (named.next(), named.next())
+        if let (Some(parameter), None) = (named.next(), named.next())
             && rest.starts_with('{')
         {
-            links.insert(other.operation.to_owned(), link(spec, made, other));
+            links.insert(other.operation.to_owned(), link(spec, parameter, other));
         }
     }
     links
 }
 
-fn link(spec: &RouteSpec, made: &str, other: &RouteSpec) -> Value {
+fn link(spec: &RouteSpec, parameter: &str, other: &RouteSpec) -> Value {
     let given = parameter_names(spec.path).map(|name| (name, format!("$request.path.{name}")));
-    let member = if made == "user__uuid" { "user_uuid" } else { "id" };
-    let found = (made, format!("$response.body#/{member}"));
+    let member = if parameter == "user__uuid" { "user_uuid" } else { "id" };
+    let found = (parameter, format!("$response.body#/{member}"));
     let parameters: Map<String, Value> =
         given.chain([found]).map(|(name, place)| (name.to_owned(), json!(place))).collect();
     json!({ "operationId": other.operation, "parameters": parameters })

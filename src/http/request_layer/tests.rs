@@ -96,8 +96,8 @@ async fn invalid_or_missing_request_id_is_replaced_by_a_uuid_v7() {
 #[test]
 fn generated_request_ids_are_unique_and_contain_the_time() {
     let ids = RequestIds::default();
-    let made: HashSet<_> = (0..1000).map(|_| ids.generate()).collect();
-    assert_eq!(made.len(), 1000);
+    let generated: HashSet<_> = (0..1000).map(|_| ids.generate()).collect();
+    assert_eq!(generated.len(), 1000);
     let (seconds, _) = ids.generate().get_timestamp().unwrap().to_unix();
     assert!(SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs() - seconds < 5);
 }

@@ -282,11 +282,11 @@ async fn client_that_sends_a_too_large_body_still_receives_413() {
 
 #[tokio::test]
 async fn tls_client_that_reads_nothing_is_disconnected() {
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let generated = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let (certificate, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
-    std::fs::write(&certificate, made.cert.pem()).unwrap();
-    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    std::fs::write(&certificate, generated.cert.pem()).unwrap();
+    std::fs::write(&key, generated.signing_key.serialize_pem()).unwrap();
     let tls = Arc::new(Tls::load(certificate, key).unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -297,7 +297,8 @@ async fn tls_client_that_reads_nothing_is_disconnected() {
         let stopped = async { drop(stopped.await) };
         serve_with_tls(Some(tls), listener, router(), &limits, stopped).await
     });
-    let mut client = connect_tls(made.cert.der(), TcpStream::connect(address).await.unwrap()).await;
+    let mut client =
+        connect_tls(generated.cert.der(), TcpStream::connect(address).await.unwrap()).await;
     client.write_all(b"GET /big HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
     client.read_exact(&mut [0; 15]).await.unwrap();
     stop.send(()).unwrap();

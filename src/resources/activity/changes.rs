@@ -27,7 +27,7 @@ pub(super) fn changes(
         before.entry(field).or_insert(Value::Null);
     }
     let mut left = MAX_TOTAL_SIZE;
-    let mut told = |field: &str, value: &Value| {
+    let mut shown = |field: &str, value: &Value| {
         if hidden.contains(&field) { Value::Null } else { summarize(value, &mut left) }
     };
     before
@@ -39,8 +39,8 @@ pub(super) fn changes(
         .map(|(field, value)| FieldChange {
             r#type: scope.to_owned(),
             action: "changed".to_owned(),
-            before: told(&field, &value),
-            after: told(&field, after.get(&field).unwrap_or(&Value::Null)),
+            before: shown(&field, &value),
+            after: shown(&field, after.get(&field).unwrap_or(&Value::Null)),
             field,
         })
         .collect()
@@ -130,9 +130,9 @@ mod tests {
     }
 
     fn told_of(before: Value, after: Value) -> (Value, Value) {
-        let mut told = changes("Thing", &[], fields(before), &fields(after));
-        assert_eq!(told.len(), 1);
-        let change = told.remove(0);
+        let mut changed = changes("Thing", &[], fields(before), &fields(after));
+        assert_eq!(changed.len(), 1);
+        let change = changed.remove(0);
         (change.before, change.after)
     }
 
@@ -184,19 +184,19 @@ mod tests {
     #[test]
     fn secret_values_are_hidden_with_their_length() {
         let after = fields(json!("s".repeat(5000)));
-        let told = changes("Thing", &["field"], fields(json!("secret")), &after);
-        assert_eq!((&told[0].before, &told[0].after), (&json!(null), &json!(null)));
+        let changed = changes("Thing", &["field"], fields(json!("secret")), &after);
+        assert_eq!((&changed[0].before, &changed[0].after), (&json!(null), &json!(null)));
     }
 
     #[test]
     fn total_size_of_changes_is_limited() {
         let value = |at: usize| (format!("f{at:03}"), json!("v".repeat(900)));
         let after: Map<_, _> = (0..500).map(value).collect();
-        let told = changes("Thing", &[], Map::new(), &after);
-        assert_eq!(told.len(), MAX_CHANGES);
-        assert_eq!(told[0].after, json!("v".repeat(900)));
-        assert_eq!(told[MAX_CHANGES - 1].after, json!("(900 characters)"));
-        let values: usize = told.iter().map(|change| change.after.to_string().len()).sum();
+        let changed = changes("Thing", &[], Map::new(), &after);
+        assert_eq!(changed.len(), MAX_CHANGES);
+        assert_eq!(changed[0].after, json!("v".repeat(900)));
+        assert_eq!(changed[MAX_CHANGES - 1].after, json!("(900 characters)"));
+        let values: usize = changed.iter().map(|change| change.after.to_string().len()).sum();
         assert!(values < MAX_TOTAL_SIZE + MAX_CHANGES * 24, "{values}");
     }
 }

@@ -244,44 +244,45 @@ fn summarize(mut targets: Vec<LogTarget>) -> Vec<LogTarget> {
         _ => 0,
     };
     let first = (0..targets.len()).min_by_key(|at| targets.get(*at).map(rank));
-    let mut told: Vec<LogTarget> = first.map(|first| targets.remove(first)).into_iter().collect();
+    let mut entries: Vec<LogTarget> =
+        first.map(|first| targets.remove(first)).into_iter().collect();
     for more in targets {
         let is_of = |one: &&mut LogTarget| {
             one.scope == more.scope && (one.item_id == more.item_id || more.item_id.is_empty())
         };
-        if let Some(one) = told.iter_mut().find(is_of) {
+        if let Some(one) = entries.iter_mut().find(is_of) {
             one.name = one.name.take().or(more.name);
             one.before.extend(more.before);
             one.after.extend(more.after);
             one.hidden.extend(more.hidden);
             one.log_all_fields |= more.log_all_fields;
-        } else if told.first().is_some_and(|lead| belongs_with(lead, &more)) {
-            told.push(more);
+        } else if entries.first().is_some_and(|lead| belongs_with(lead, &more)) {
+            entries.push(more);
         }
     }
-    let mut told = merge_replaced(told);
-    let others = told.split_off(1.min(told.len()));
+    let mut entries = merge_replaced(entries);
+    let others = entries.split_off(1.min(entries.len()));
     let changed = |one: &LogTarget| one.change != "updated" || one.before != one.after;
-    told.extend(others.into_iter().filter(changed));
-    told
+    entries.extend(others.into_iter().filter(changed));
+    entries
 }
 
 /// Adds the fields of a deleted object to the object with the same name that replaced it.
-fn merge_replaced(told: Vec<LogTarget>) -> Vec<LogTarget> {
+fn merge_replaced(entries: Vec<LogTarget>) -> Vec<LogTarget> {
     let is_removed = |one: &LogTarget| one.log_removal && one.change == "deleted";
-    let (removed, mut told): (Vec<_>, Vec<_>) = told.into_iter().partition(is_removed);
+    let (removed, mut entries): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_removed);
     let mut alone = Vec::new();
     for gone in removed {
         let is_instead = |one: &&mut LogTarget| one.change == "created" && one.name == gone.name;
-        match told.iter_mut().find(is_instead).filter(|_| gone.name.is_some()) {
+        match entries.iter_mut().find(is_instead).filter(|_| gone.name.is_some()) {
             Some(one) => {
                 one.before.insert("replaced".to_owned(), gone.before.into());
             }
             None => alone.push(gone),
         }
     }
-    told.extend(alone);
-    told
+    entries.extend(alone);
+    entries
 }
 
 /// Returns whether `more` gets an entry besides the leading subject: its type is the same, and the change is the same

@@ -97,10 +97,10 @@ async fn create(
     if let Some(reply) = app.find_stored_response_if(&at, &wanted)? {
         return Ok(reply);
     }
-    let made = app.issue_key(at.consumer, None, wanted).await?;
+    let issued = app.issue_key(at.consumer, None, wanted).await?;
     app.post(&at, move |tx, caller, _: &Global, now| {
-        super::issue(tx, &caller.key.permissions, &new, made.id(), made.secret(), now)?;
-        super::body_with(tx, made.id(), Some(made.value())).map(ApiResponse::Created)
+        super::issue(tx, &caller.key.permissions, &new, issued.id(), issued.secret(), now)?;
+        super::body_with(tx, issued.id(), Some(issued.value())).map(ApiResponse::Created)
     })
     .await
 }
@@ -150,10 +150,10 @@ async fn roll(
     if let Some(reply) = app.find_stored_response_if(&access, &wanted)? {
         return Ok(reply);
     }
-    let made = app.issue_key(access.consumer, Some(id), wanted).await?;
+    let issued = app.issue_key(access.consumer, Some(id), wanted).await?;
     app.post(&access, move |tx, caller, _: &Global, now| {
-        super::rotate(tx, &caller.key.permissions, id, &sent, made.secret(), now)?;
-        super::body_with(tx, id, Some(made.value())).map(ApiResponse::Object)
+        super::rotate(tx, &caller.key.permissions, id, &sent, issued.secret(), now)?;
+        super::body_with(tx, id, Some(issued.value())).map(ApiResponse::Object)
     })
     .await
 }

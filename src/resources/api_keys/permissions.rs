@@ -251,9 +251,9 @@ mod tests {
         ) {
             if within(&one, &other) {
                 for (scope, tenant, now) in everything() {
-                    let told = (scope, tenant, now);
+                    let case = (scope, tenant, now);
                     prop_assert!(
-                        !may(&one, scope, tenant, now) || may(&other, scope, tenant, now), "{told:?}"
+                        !may(&one, scope, tenant, now) || may(&other, scope, tenant, now), "{case:?}"
                     );
                 }
             }

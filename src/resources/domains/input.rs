@@ -38,7 +38,7 @@ impl<K: Field> Field for IgnoredField<K> {
 
     fn property() -> Schema {
         match K::property() {
-            Schema::Object(told) => ObjectBuilder::new().schema_type(told.schema_type).into(),
+            Schema::Object(object) => ObjectBuilder::new().schema_type(object.schema_type).into(),
             other => other,
         }
     }

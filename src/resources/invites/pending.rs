@@ -60,16 +60,16 @@ pub(super) fn delete_created_by(
     (organization, user): (OrganizationId, UserId),
     limit: usize,
 ) -> Result<usize> {
-    let mut made = Vec::new();
+    let mut created = Vec::new();
     tx.walk_until(&BY_SERIAL, &organization, 0, Order::Ascending, |row| {
-        if made.len() == limit {
+        if created.len() == limit {
             return Ok(ControlFlow::Break(()));
         }
         if row.meta.created_by == Some(user) {
-            made.push(row.meta.id);
+            created.push(row.meta.id);
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    made.iter().try_for_each(|id| delete(tx, organization, *id))?;
-    Ok(made.len())
+    created.iter().try_for_each(|id| delete(tx, organization, *id))?;
+    Ok(created.len())
 }

@@ -217,11 +217,11 @@ pub fn accept(
             takeover::enqueue_notice(tx, &invite, account, rng, now)?;
         }
     }
-    let made = match by {
+    let first_key = match by {
         AcceptedBy::User(_) => None,
-        AcceptedBy::Newcomer(made) => {
-            api_keys::create(tx, made.to_new_api_key(user, KEY_LABEL, &KEY_SCOPES), now)?;
-            Some(made)
+        AcceptedBy::Newcomer(key) => {
+            api_keys::create(tx, key.to_new_api_key(user, KEY_LABEL, &KEY_SCOPES), now)?;
+            Some(key)
         }
     };
     if proof == TokenKind::Address {
@@ -231,7 +231,7 @@ pub fn accept(
         announce(tx, &member, rng, now)?;
     }
     let meta = tx.meta::<User>(&user)?.ok_or_else(Error::not_found)?;
-    Ok((meta, body(tx, &member, made)?))
+    Ok((meta, body(tx, &member, first_key)?))
 }
 
 /// Creates the user. Only the token of the mail proves the address, so an account created by a link is recorded as
@@ -302,16 +302,16 @@ fn announce(
     outbox::enqueue_announcements(tx, [(id, about)], member.organization, now)
 }
 
-fn body(tx: &impl Tx, member: &Membership, made: Option<&IssuedKey>) -> Result<Versioned> {
+fn body(tx: &impl Tx, member: &Membership, first_key: Option<&IssuedKey>) -> Result<Versioned> {
     let Organization { fields, .. } = tx.get(&member.organization)?;
     let read = |row: Row<'_, User>| Ok((row.version, row.fields.to_vec()));
     let (version, user) = tx.view(&member.user, read)?.ok_or_else(Error::not_found)?;
     let body = Signup {
         user: JsonText::new(&user),
         organization: JoinedOrganization { id: fields.id, name: fields.name },
-        personal_api_key: made.map(|made| FirstKey {
-            id: made.id(),
-            value: made.value(),
+        personal_api_key: first_key.map(|key| FirstKey {
+            id: key.id(),
+            value: key.value(),
             label: KEY_LABEL,
             scopes: &KEY_SCOPES,
         }),

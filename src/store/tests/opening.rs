@@ -81,12 +81,12 @@ fn concurrent_creations_create_one_file() {
         Err(OpenError::Exists(_) | OpenError::InUse(_)) => None,
         Err(error) => panic!("{error}"),
     };
-    let made: Vec<_> = std::thread::scope(|scope| {
+    let created: Vec<_> = std::thread::scope(|scope| {
         let starts: Vec<_> = (0..4).map(|_| scope.spawn(start)).collect();
         starts.into_iter().filter_map(|start| start.join().expect("a start")).collect()
     });
-    assert_eq!(made.len(), 1);
-    assert!(made[0].snapshot().expect("open").exists::<Owner>(&1).expect("read"));
+    assert_eq!(created.len(), 1);
+    assert!(created[0].snapshot().expect("open").exists::<Owner>(&1).expect("read"));
 }
 
 #[tokio::test]

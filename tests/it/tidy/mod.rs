@@ -1,7 +1,7 @@
 //! Checks the sources against the module rules in ARCHITECTURE.md.
 
+mod graph;
 mod language;
-mod rooms;
 mod rules;
 mod samples;
 mod source;
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use rooms::Rooms;
+use graph::ModuleGraph;
 use rules::Violation;
 use source::Source;
 
@@ -57,13 +57,13 @@ fn no_rule_uses_what_calls_rules() {
     assert_none(sources().iter().flat_map(rules::independence));
 }
 
-/// With `--nocapture`, the test prints the rooms of `src/` in layers.
+/// With `--nocapture`, the test prints the modules of `src/` in layers.
 #[test]
 fn modules_of_a_folder_have_no_cycles() {
-    let rooms = rooms::rooms(&sources());
-    let cycles: Vec<_> = rooms.iter().filter_map(Rooms::cycle).collect();
+    let graphs = graph::graphs(&sources());
+    let cycles: Vec<_> = graphs.iter().filter_map(ModuleGraph::cycle).collect();
     assert!(cycles.is_empty(), "\n{}", cycles.join("\n"));
-    for (number, layer) in (1..).zip(rooms[0].layers()) {
+    for (number, layer) in (1..).zip(graphs[0].layers()) {
         println!("{number:>2} {}", layer.join(", "));
     }
 }
@@ -71,11 +71,12 @@ fn modules_of_a_folder_have_no_cycles() {
 #[test]
 fn every_resource_with_routes_is_in_the_list() {
     let sources = sources();
-    let list = sources.iter().find(|source| source.path == rooms::LIST).expect("the list");
+    let list = sources.iter().find(|source| source.path == graph::LIST).expect("the list");
     let listed = rules::listed_resources(list);
     let with_routes =
         sources.iter().filter(|source| source.is_wire() && source.code.contains("pub fn routes("));
-    let folders: BTreeSet<_> = with_routes.filter_map(|source| Some(source.noun()?.0)).collect();
+    let folders: BTreeSet<_> =
+        with_routes.filter_map(|source| Some(source.resource()?.0)).collect();
     assert_eq!(listed, folders);
 }
 

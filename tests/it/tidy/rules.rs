@@ -54,7 +54,7 @@ const CRATES: &[(&[&str], &[&str])] = &[
 pub fn crates(source: &Source) -> Vec<Violation> {
     let belongs = |place: &&str| match *place {
         "*/http" => source.is_wire(),
-        place => source.path == place || source.room() == place,
+        place => source.path == place || source.top_part() == place,
     };
     let mut found = Vec::new();
     for (names, places) in CRATES {
@@ -80,7 +80,7 @@ const IMPURE: [(&str, &str); 5] = [
 
 /// Rules of resource modules never wait, never read the clock, and never create random numbers by themselves.
 pub fn purity(source: &Source) -> Vec<Violation> {
-    if source.is_test() || source.is_wire() || source.noun().is_none() {
+    if source.is_test() || source.is_wire() || source.resource().is_none() {
         return Vec::new();
     }
     let broken = |word: &str| IMPURE.iter().find(|(impure, _)| *impure == word);
@@ -93,7 +93,7 @@ const CALLERS: [&str; 6] = ["bootstrap", "cli", "http", "operator", "router", "s
 
 /// Rules of resource modules use nothing that calls rules.
 pub fn independence(source: &Source) -> Vec<Violation> {
-    if source.is_test() || source.is_wire() || source.noun().is_none() {
+    if source.is_test() || source.is_wire() || source.resource().is_none() {
         return Vec::new();
     }
     let paths = source.module_paths().into_iter();
@@ -117,7 +117,7 @@ const ROUTES: &str = "pub fn routes(routes: &mut Routes) {";
 /// The `http.rs` of every resource module has the same items in the same order: imports, the paths, `routes`,
 /// then a handler for each route and their shared code. Only `routes` is public, and the modules below it.
 pub fn wire(source: &Source) -> Vec<Violation> {
-    if source.noun().is_none_or(|(_, file)| file != "http.rs") {
+    if source.resource().is_none_or(|(_, file)| file != "http.rs") {
         return Vec::new();
     }
     let Some(&routes) = source.places(ROUTES).first() else {

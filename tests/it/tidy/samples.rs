@@ -13,8 +13,8 @@ const NONE: [usize; 0] = [];
 #[test]
 fn violation_shows_its_file_and_line() {
     let found = crates(&Source::new("ids.rs", "use std;\nuse redb::Database;\n"));
-    let told = found.iter().map(ToString::to_string).collect::<Vec<_>>();
-    assert_eq!(told, ["src/ids.rs:2: redb may be named only in store"]);
+    let violations = found.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(violations, ["src/ids.rs:2: redb may be named only in store"]);
 }
 
 #[test]

@@ -35,18 +35,18 @@ impl Source {
     }
 
     /// Returns the first part of the path: a folder such as `store`, or a file such as `router.rs`.
-    pub fn room(&self) -> &str {
+    pub fn top_part(&self) -> &str {
         self.path.split('/').next().expect("a first part")
     }
 
     /// Returns the resource module that the file belongs to, and the file's path inside it.
-    pub fn noun(&self) -> Option<(&str, &str)> {
+    pub fn resource(&self) -> Option<(&str, &str)> {
         self.path.strip_prefix("resources/")?.split_once('/')
     }
 
     /// Whether the file belongs to the handlers of a resource module.
     pub fn is_wire(&self) -> bool {
-        self.noun().is_some_and(|(_, file)| file == "http.rs" || file.starts_with("http/"))
+        self.resource().is_some_and(|(_, file)| file == "http.rs" || file.starts_with("http/"))
     }
 
     /// Returns the path of the module, without `crate`.

@@ -252,8 +252,8 @@ async fn backup_keeps_the_layout_and_compact_stores_the_current_one() {
     let site = Site::new();
     let (list, before, export) = (site.get(LIST).await, site.layouts(), site.export().await);
     let backup = site.path("backup.redb");
-    let made = site.app.store().backup(backup.clone(), record_registry(), Progress::silent());
-    made.await.expect("a backup");
+    let created = site.app.store().backup(backup.clone(), record_registry(), Progress::silent());
+    created.await.expect("a backup");
     let site = site.with_file(&backup).await;
     assert_eq!((site.get(LIST).await, site.layouts()), (list.clone(), before.clone()));
     perform(&site.app, Operation::Compact, Progress::silent()).await.expect("compacted");

@@ -225,9 +225,9 @@ struct Truncated<'v>(&'v Value, usize);
 
 impl Display for Truncated<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut room = LimitedWriter { out: f, left: self.1 };
-        match write_python(&mut room, self.0) {
-            Err(_) if room.left == 0 => f.write_str("..."),
+        let mut limited = LimitedWriter { out: f, left: self.1 };
+        match write_python(&mut limited, self.0) {
+            Err(_) if limited.left == 0 => f.write_str("..."),
             written => written,
         }
     }

@@ -28,8 +28,8 @@ impl Definition {
 }
 
 fn summarize(source: &Map<String, Value>) -> Vec<(&'static str, String)> {
-    let told = [("Kind", kind(source)), ("Series", series(source)), ("Dates", dates(source))];
-    told.into_iter().filter_map(|(name, words)| Some((name, words?))).collect()
+    let parts = [("Kind", kind(source)), ("Series", series(source)), ("Dates", dates(source))];
+    parts.into_iter().filter_map(|(name, words)| Some((name, words?))).collect()
 }
 
 /// Formats the JSON. Characters that change the direction of text are escaped, so that they cannot disguise
@@ -187,8 +187,8 @@ mod tests {
     fn additional_series_are_counted() {
         let series: Vec<_> =
             (0..20).map(|number| json!({ "event": format!("e{number}") })).collect();
-        let told = words(&json!({ "series": series }));
-        assert_eq!(told, ["Series: e0; e1; e2; e3; e4; e5; e6; e7; and 12 more"]);
+        let found = words(&json!({ "series": series }));
+        assert_eq!(found, ["Series: e0; e1; e2; e3; e4; e5; e6; e7; and 12 more"]);
     }
 
     #[test]
@@ -205,8 +205,8 @@ mod tests {
             ("-", "From -"),
             ("-99999d", "From -99999d"),
         ] {
-            let told = words(&json!({ "dateRange": { "date_from": from } }));
-            assert_eq!(told, [format!("Dates: {expected}")]);
+            let found = words(&json!({ "dateRange": { "date_from": from } }));
+            assert_eq!(found, [format!("Dates: {expected}")]);
         }
     }
 

@@ -104,13 +104,13 @@ pub(super) fn missing() -> Result<PublicPage> {
 
 /// Renders a card for each tile, and shortens the cards that do not fit on the page.
 fn cards(tx: &BoundedRead<'_>, dashboard: SharingKey, token: &str) -> Result<Vec<String>> {
-    let (mut cards, mut room) = (Vec::new(), Some(MAX_CARDS));
+    let (mut cards, mut cards_left) = (Vec::new(), Some(MAX_CARDS));
     for_each_tile(tx, dashboard, |tile| {
-        if let Some(left) = room {
+        if let Some(left) = cards_left {
             tx.spend(CARD_COST)?;
             let whole = card(&tile, Content::whole(&tile))?;
-            room = left.checked_sub(whole.len());
-            if room.is_some() {
+            cards_left = left.checked_sub(whole.len());
+            if cards_left.is_some() {
                 cards.push(whole);
                 return Ok(());
             }

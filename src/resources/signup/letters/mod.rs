@@ -117,13 +117,13 @@ struct JoinedHtml<'j> {
 fn joined(tx: &Snapshot, id: OrganizationId, newcomer: UserId, to: &str) -> Result<Composed> {
     let organization = tx.find::<Organization>(&id)?;
     let organization = organization.filter(|it| it.fields.is_member_join_email_enabled);
-    let told = match users::find_by_email(tx, to)? {
+    let recipient = match users::find_by_email(tx, to)? {
         Some(user) => members::find_listed(tx, id, user.meta.id)?,
         None => None,
     };
-    let told = told.filter(|member| member.level.is_admin());
+    let recipient = recipient.filter(|member| member.level.is_admin());
     let newcomer = members::find(tx, id, newcomer)?;
-    let (Some(organization), Some(newcomer), Some(_)) = (organization, newcomer, told) else {
+    let (Some(organization), Some(newcomer), Some(_)) = (organization, newcomer, recipient) else {
         return Ok(Composed::Obsolete);
     };
     let user: User = tx.get(&newcomer.user)?;

@@ -1,15 +1,15 @@
-//! The rooms of `src/` and which uses which, computed from the paths in the sources.
+//! The modules of `src/` and which uses which, computed from the paths in the sources.
 //!
-//! In every folder, the graph of its children has no cycle. At the top, a resource module is two rooms: its rules,
-//! `resources/x`, and its handlers, `resources/x/http`. The file that declares a folder's modules is no room of it.
+//! In every folder, the graph of its children has no cycle. At the top, a resource counts as two modules: its rules,
+//! `resources/x`, and its handlers, `resources/x/http`. The file that declares a folder's modules is left out.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::source::Source;
 
-/// The rooms of a folder. Each use of one room by another has the places where it stands.
+/// The modules of a folder. Each use of one module by another has the places where it stands.
 #[derive(Default)]
-pub struct Rooms {
+pub struct ModuleGraph {
     folder: String,
     names: BTreeSet<String>,
     uses: BTreeMap<String, BTreeMap<String, Vec<String>>>,
@@ -22,8 +22,8 @@ struct Use {
     place: String,
 }
 
-/// Returns the rooms at the top of `src/`, then those of each folder below.
-pub fn rooms(sources: &[Source]) -> Vec<Rooms> {
+/// Returns the graph of the top of `src/`, then those of the folders below.
+pub fn graphs(sources: &[Source]) -> Vec<ModuleGraph> {
     let sources: Vec<_> = sources.iter().filter(|source| !source.is_test()).collect();
     let modules: BTreeSet<_> = sources.iter().map(|source| source.module()).collect();
     let uses = uses(&sources, &modules);
@@ -34,22 +34,22 @@ pub fn rooms(sources: &[Source]) -> Vec<Rooms> {
     let below = |folder: &[String], module: &[String]| {
         module.strip_prefix(folder).and_then(|rest| rest.first()).cloned()
     };
-    let mut found = vec![Rooms::new("src", &modules, &uses, top_room)];
+    let mut found = vec![ModuleGraph::new("src", &modules, &uses, top_module)];
     for folder in folders.into_iter().filter(|folder| *folder != ["resources"]) {
         let name = format!("src/{}", folder.join("/"));
-        found.push(Rooms::new(&name, &modules, &uses, |module| below(folder, module)));
+        found.push(ModuleGraph::new(&name, &modules, &uses, |module| below(folder, module)));
     }
     found
 }
 
-/// Returns the room at the top that a module belongs to. The library and the command tie the rooms together.
-fn top_room(module: &[String]) -> Option<String> {
+/// Returns the top module that a module belongs to; none for the library and the command, which tie them together.
+fn top_module(module: &[String]) -> Option<String> {
     let parts: Vec<_> = module.iter().map(String::as_str).collect();
     match parts[..] {
         [] | ["lib" | "main"] => None,
-        ["resources", noun, "http", ..] => Some(format!("resources/{noun}/http")),
-        ["resources", noun, ..] => Some(format!("resources/{noun}")),
-        [room, ..] => Some(room.to_owned()),
+        ["resources", resource, "http", ..] => Some(format!("resources/{resource}/http")),
+        ["resources", resource, ..] => Some(format!("resources/{resource}")),
+        [node, ..] => Some(node.to_owned()),
     }
 }
 
@@ -100,17 +100,17 @@ fn uses(sources: &[&Source], modules: &BTreeSet<Vec<String>>) -> Vec<Use> {
     found
 }
 
-impl Rooms {
+impl ModuleGraph {
     fn new(
         folder: &str,
         modules: &BTreeSet<Vec<String>>,
         uses: &[Use],
-        room: impl Fn(&[String]) -> Option<String>,
+        node: impl Fn(&[String]) -> Option<String>,
     ) -> Self {
         let mut found = Self { folder: folder.to_owned(), ..Self::default() };
-        found.names.extend(modules.iter().filter_map(|module| room(module)));
+        found.names.extend(modules.iter().filter_map(|module| node(module)));
         for Use { from, to, place } in uses {
-            if let (Some(from), Some(to)) = (room(from), room(to))
+            if let (Some(from), Some(to)) = (node(from), node(to))
                 && from != to
             {
                 let places = found.uses.entry(from).or_default().entry(to).or_default();
@@ -122,7 +122,7 @@ impl Rooms {
 
     /// Returns a shortest cycle with the places that make it, or `None` if there is no cycle.
     pub fn cycle(&self) -> Option<String> {
-        let cycles = self.names.iter().filter_map(|room| self.way_back(room));
+        let cycles = self.names.iter().filter_map(|node| self.way_back(node));
         let cycle = cycles.min_by_key(Vec::len)?;
         let mut text = format!("a cycle in {}: {}", self.folder, cycle.join(" -> "));
         for (from, to) in cycle.iter().zip(&cycle[1..]) {
@@ -134,14 +134,14 @@ impl Rooms {
         Some(text)
     }
 
-    /// Returns a shortest way from a room over others back to itself.
-    fn way_back<'r>(&'r self, room: &'r str) -> Option<Vec<&'r str>> {
-        let mut ways = VecDeque::from([vec![room]]);
+    /// Returns a shortest way from a module over others back to itself.
+    fn way_back<'r>(&'r self, node: &'r str) -> Option<Vec<&'r str>> {
+        let mut ways = VecDeque::from([vec![node]]);
         let mut known = BTreeSet::new();
         while let Some(way) = ways.pop_front() {
             for next in self.uses.get(*way.last()?).into_iter().flat_map(BTreeMap::keys) {
                 let longer = [way.as_slice(), &[next.as_str()]].concat();
-                if next == room {
+                if next == node {
                     return Some(longer);
                 }
                 if known.insert(next) {
@@ -152,18 +152,18 @@ impl Rooms {
         None
     }
 
-    /// Returns the rooms in layers: each uses only rooms in the layers before its own. Call it if there is no cycle.
+    /// Returns the modules in layers: each uses only modules in the layers before its own. Call it if there is no cycle.
     pub fn layers(&self) -> Vec<Vec<&str>> {
         let mut left: BTreeSet<_> = self.names.iter().map(String::as_str).collect();
         let mut layers = Vec::new();
         while !left.is_empty() {
-            let is_free = |room: &&str| {
-                let mut used = self.uses.get(*room).into_iter().flat_map(BTreeMap::keys);
+            let is_free = |node: &&str| {
+                let mut used = self.uses.get(*node).into_iter().flat_map(BTreeMap::keys);
                 !used.any(|used| left.contains(used.as_str()))
             };
             let layer: Vec<_> = left.iter().copied().filter(is_free).collect();
-            assert!(!layer.is_empty(), "the rooms have a cycle");
-            left.retain(|room| !layer.contains(room));
+            assert!(!layer.is_empty(), "the modules have a cycle");
+            left.retain(|node| !layer.contains(node));
             layers.push(layer);
         }
         layers
@@ -173,7 +173,7 @@ impl Rooms {
 /// Returns the cycles of small sources, given by path and text.
 fn cycles(files: &[(&str, &str)]) -> Vec<String> {
     let sources: Vec<_> = files.iter().map(|(path, text)| Source::new(path, text)).collect();
-    rooms(&sources).iter().filter_map(Rooms::cycle).collect()
+    graphs(&sources).iter().filter_map(ModuleGraph::cycle).collect()
 }
 
 #[test]
@@ -235,12 +235,12 @@ fn resource_list_is_a_module_of_its_own() {
 }
 
 #[test]
-fn rules_and_handlers_are_rooms_of_their_own() {
+fn rules_and_handlers_are_modules_of_their_own() {
     let rules = ("resources/users/mod.rs", "use crate::store;\n");
     let (state, store) = (("state.rs", "use crate::resources::users;\n"), ("store.rs", ""));
     let handlers = ("resources/users/http.rs", "use crate::state;\nuse super::User;\n");
     let sources = [rules, handlers, state, store].map(|(path, text)| Source::new(path, text));
-    let found = rooms(&sources);
+    let found = graphs(&sources);
     assert_eq!(found[0].cycle(), None);
     let layers = found[0].layers().concat();
     assert_eq!(layers, ["store", "resources/users", "state", "resources/users/http"]);
