@@ -23,9 +23,12 @@ pub(super) fn operation_links(spec: &RouteSpec, specs: &[RouteSpec]) -> Map<Stri
     links
 }
 
+/// Returns a link to `other` with the value of `parameter` from the response. The member of `user__uuid` is
+/// `user_uuid`, and that of a name without `__` is `id`.
 fn link(spec: &RouteSpec, parameter: &str, other: &RouteSpec) -> Value {
     let given = parameter_names(spec.path).map(|name| (name, format!("$request.path.{name}")));
-    let member = if parameter == "user__uuid" { "user_uuid" } else { "id" };
+    let member = parameter.split_once("__").map(|(object, field)| format!("{object}_{field}"));
+    let member = member.as_deref().unwrap_or("id");
     let found = (parameter, format!("$response.body#/{member}"));
     let parameters: Map<String, Value> =
         given.chain([found]).map(|(name, place)| (name.to_owned(), json!(place))).collect();
