@@ -202,6 +202,17 @@ pub fn public_fields<R: Record>(row: &Row<'_, R>) -> Result<Map<String, Value>> 
     Ok(fields.unwrap_or_default())
 }
 
+/// Returns a visible field of a record, if it is a text.
+///
+/// # Errors
+/// 500 when the stored JSON is damaged.
+pub fn public_text<R: Record>(row: &Row<'_, R>, field: &str) -> Result<Option<String>> {
+    Ok(match public_fields(row)?.remove(field) {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    })
+}
+
 /// Returns the visible name of a record, if it has one. Skips the rest of its JSON.
 ///
 /// # Errors

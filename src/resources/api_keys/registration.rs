@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::error::Result;
-use crate::resources::loggable::{FieldAction, Location, Loggable, public_fields};
+use crate::resources::loggable::{FieldAction, Location, Loggable, public_fields, public_text};
 use crate::resources::members;
 use crate::resources::organizations::Organization;
 use crate::resources::registration::{RegisteredRecord, record};
@@ -42,8 +42,7 @@ impl Loggable for ApiKey {
     }
 
     fn name(row: &Row<'_, Self>) -> Result<Option<String>> {
-        let label = public_fields(row)?.remove("label");
-        Ok(label.and_then(|label| label.as_str().map(str::to_owned)))
+        public_text(row, "label")
     }
 
     fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {

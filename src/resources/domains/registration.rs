@@ -1,7 +1,7 @@
 //! What domains declare about their records.
 
 use crate::error::Result;
-use crate::resources::loggable::{Location, Loggable, public_fields};
+use crate::resources::loggable::{Location, Loggable, public_text};
 use crate::resources::registration::{RegisteredRecord, record};
 use crate::store::{Row, Tx};
 
@@ -23,7 +23,6 @@ impl Loggable for Domain {
     }
 
     fn name(row: &Row<'_, Self>) -> Result<Option<String>> {
-        let name = public_fields(row)?.remove("domain");
-        Ok(name.and_then(|name| name.as_str().map(str::to_owned)))
+        public_text(row, "domain")
     }
 }
