@@ -378,12 +378,13 @@ fn backup_of_a_newer_release_is_refused_by_name_and_the_server_keeps_its_data() 
         set_meta(&place.site.path("table.redb"), b"tables", with_gadgets);
         let known = place.site.names();
         let release = "use the release that wrote it, or a newer one";
+        let format = format!("format {}, this release reads up to {FORMAT}; {release}", FORMAT + 1);
         for (name, what) in [
-            ("format.redb", format!("format {}, this release reads up to {FORMAT}", FORMAT + 1)),
-            ("layout.redb", "dashboards of layout 99, this release reads up to 0".to_owned()),
-            ("table.redb", "the table gadgets/1 of a newer release".to_owned()),
+            ("format.redb", format.as_str()),
+            ("layout.redb", "dashboards of layout 99, this release reads up to"),
+            ("table.redb", &format!("the table gadgets/1 of a newer release; {release}")),
         ] {
-            let why = format!("{name} has {what}; {release}");
+            let why = format!("{name} has {what}");
             place.site.run(&["restore", name]).assert_failed(&why);
             assert_eq!(place.site.names(), known, "{name}");
             assert_eq!(place.names(), ["A", "B"], "{name}");
