@@ -243,6 +243,7 @@ impl App {
     }
 
     /// Returns the current time.
+    #[doc(hidden)]
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
     }
@@ -289,6 +290,7 @@ impl App {
     ///
     /// # Errors
     /// 503 if the data file is closed or rejects writes, and always after [`drain`](Self::drain).
+    #[doc(hidden)]
     pub async fn require_ready(&self) -> Result<()> {
         self.0.readiness.require(&self.0.store).await
     }

@@ -148,6 +148,7 @@ impl App {
     ///
     /// # Errors
     /// 500 if the metrics cannot be rendered.
+    #[doc(hidden)]
     pub async fn metrics(&self) -> Result<Arc<str>> {
         // Concurrent callers wait here and get the same text.
         let mut last = Arc::clone(&self.0.metrics.cached).lock_owned().await;

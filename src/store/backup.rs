@@ -51,6 +51,7 @@ impl Store {
     /// # Errors
     /// When a file already exists, the state is inconsistent, or the operating system reports an error.
     /// Nothing is left at `to` then.
+    #[doc(hidden)]
     pub async fn backup(
         &self,
         to: PathBuf,
@@ -73,6 +74,7 @@ impl Store {
     ///
     /// # Errors
     /// 500 for a damaged value, 503 when the file cannot be read or `out` cannot be written.
+    #[doc(hidden)]
     pub async fn stream(&self, out: impl Write + Send + 'static) -> Result<()> {
         let (walk_begun, snapshot) = self.begin_walk().await?;
         let send = move || {

@@ -64,6 +64,7 @@ impl Store {
     ///
     /// # Errors
     /// When the file is or becomes closed, cannot be read, or its folder has no space for the copy.
+    #[doc(hidden)]
     pub async fn check(&self, registry: RecordRegistry, progress: Progress) -> Result<CheckReport> {
         let (walk_begun, snapshot) = self.begin_walk().await?;
         let walk_progress = progress.clone();

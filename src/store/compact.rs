@@ -41,7 +41,7 @@ impl Store {
     ///
     /// # Errors
     /// 503 when the file is closed or cannot be read.
-    pub async fn space(&self) -> Result<SpaceUsage> {
+    pub(crate) async fn space(&self) -> Result<SpaceUsage> {
         let bytes = self.path().metadata().map_err(Error::internal)?.len();
         let allocated = self.write(|tx| tx.allocated()).await?;
         Ok(SpaceUsage { bytes, dead: bytes.saturating_sub(allocated) })
@@ -53,6 +53,7 @@ impl Store {
     /// # Errors
     /// 400 when a backup, an export, a check or a scrub is reading the whole file; 503 when requests read for
     /// too long, the file is closed, or it cannot be written.
+    #[doc(hidden)]
     pub async fn compact(
         &self,
         registry: RecordRegistry,

@@ -89,6 +89,7 @@ impl Store {
     ///
     /// # Errors
     /// When a record is damaged, or the operating system reports an error.
+    #[doc(hidden)]
     pub async fn export(&self, how: ExportOptions) -> Result<Export, OpenError> {
         let (walk_begun, snapshot) = self.begin_walk().await?;
         let put = move || {

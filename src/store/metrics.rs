@@ -125,22 +125,24 @@ pub struct PageCache {
 impl Store {
     /// Calls `listener` after each commit from now on. It runs on the writer thread, so it must be quick. The
     /// store has one listener: only the first call has an effect.
+    #[doc(hidden)]
     pub fn on_commit(&self, listener: impl Fn(Commit) + Send + Sync + 'static) {
         let _kept = self.shared.stats.listener.set(Box::new(listener));
     }
 
     /// Returns when the last commit completed, or `None` if there was none since the file was opened.
-    pub fn committed_at(&self) -> Option<Instant> {
+    pub(crate) fn committed_at(&self) -> Option<Instant> {
         *self.shared.stats.committed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether writes are waiting for a copy, a compaction or a restore of the whole file.
-    pub fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         self.shared.stats.is_busy.load(Ordering::Acquire)
     }
 
     /// Returns numbers about the store, and counts the organizations that store more than `large` bytes.
     /// Makes a system call, so do not call it on a thread that serves requests.
+    #[doc(hidden)]
     pub fn metrics(&self, large: u64) -> StoreMetrics {
         StoreMetrics {
             bytes: self.path.metadata().map_or(0, |data| data.len()),
@@ -164,7 +166,7 @@ impl Store {
     ///
     /// # Errors
     /// 503 when the queue is full or the file is closed.
-    pub async fn page_cache(&self) -> Result<PageCache> {
+    pub(crate) async fn page_cache(&self) -> Result<PageCache> {
         let (reply, answer) = oneshot::channel();
         self.enqueue(Task::Inspect(Box::new(move |database| {
             let _ = reply.send(page_cache_of(database));
@@ -176,6 +178,7 @@ impl Store {
     ///
     /// # Errors
     /// 503 when the queue is full, the file is closed, or the commit failed.
+    #[doc(hidden)]
     pub async fn probe_commit(&self) -> Result<()> {
         let (reply, answer) = oneshot::channel();
         self.enqueue(Task::EmptyCommit(reply))?;

@@ -100,7 +100,7 @@ impl Store {
     ///
     /// # Errors
     /// When a table has a layout that this release does not know, or the file cannot be read.
-    pub fn require_known_layouts(&self, registry: &RecordRegistry) -> Result<(), OpenError> {
+    pub(crate) fn require_known_layouts(&self, registry: &RecordRegistry) -> Result<(), OpenError> {
         require_known_layouts(&*self.snapshot()?, self.path(), registry)
     }
 }

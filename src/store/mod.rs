@@ -138,6 +138,7 @@ impl Store {
     ///
     /// # Errors
     /// When the file is missing, in use, not a Steward data file, newer than this release, or damaged.
+    #[doc(hidden)]
     pub fn open_on(
         file_system: Arc<dyn FileSystem>,
         path: &Path,
@@ -161,6 +162,7 @@ impl Store {
     /// # Errors
     /// When a file already exists, another process is creating it, `fill` fails, or the operating system
     /// reports an error.
+    #[doc(hidden)]
     pub fn create<T>(
         path: &Path,
         cache: usize,
@@ -175,7 +177,7 @@ impl Store {
     /// # Errors
     /// When a file already exists, another process is creating it, `fill` fails, or the operating system
     /// reports an error.
-    pub fn create_on<T>(
+    pub(crate) fn create_on<T>(
         file_system: Arc<dyn FileSystem>,
         path: &Path,
         cache: usize,
@@ -262,6 +264,7 @@ impl Store {
     ///
     /// # Errors
     /// 503 while the file is closed.
+    #[doc(hidden)]
     pub fn snapshot(&self) -> Result<Arc<Snapshot>> {
         self.shared
             .snapshot
@@ -281,6 +284,7 @@ impl Store {
     ///
     /// # Errors
     /// The error of the rule; 503 when the queue is full, the file is closed, or the commit failed.
+    #[doc(hidden)]
     pub async fn write<T, F>(&self, rule: F) -> Result<T>
     where
         T: Send + 'static,
@@ -300,6 +304,7 @@ impl Store {
     /// # Errors
     /// The error of the rule; 503 when the queue or the consumer's share of it is full, the file is closed,
     /// or the commit failed.
+    #[doc(hidden)]
     pub async fn write_for<T, F>(
         &self,
         consumer: Option<Consumer>,

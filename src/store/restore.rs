@@ -113,6 +113,7 @@ impl Store {
     /// # Errors
     /// 400 when the copy does not exist or has different signing secrets, because this process could not
     /// verify the links and keys in it; 503 when the file is closed.
+    #[doc(hidden)]
     pub async fn restore(&self, stamp: String, registry: RecordRegistry) -> Result<Restored> {
         let (fs, data) = (self.fs.clone(), self.path().to_owned());
         self.with_exclusive_file(move |database| {

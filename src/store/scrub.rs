@@ -22,6 +22,7 @@ impl Store {
     ///
     /// # Errors
     /// 503 when the file cannot be read.
+    #[doc(hidden)]
     pub async fn scrub(&self, registry: RecordRegistry) -> Result<CheckReport> {
         let (walk_begun, snapshot) = self.begin_walk().await?;
         let pausing = Progress::new(|_| std::thread::sleep(PAUSE));

@@ -41,6 +41,7 @@ impl Store {
     ///
     /// # Errors
     /// 500 or 503 when it cannot be read.
+    #[doc(hidden)]
     pub fn signing_secret(&self) -> Result<SigningSecret> {
         stored_secret(&*self.snapshot()?)
     }
@@ -50,7 +51,7 @@ impl Store {
     ///
     /// # Errors
     /// The error of the rule; 503 when the file is closed or the commit failed.
-    pub async fn exclusive_write<T: Send + 'static>(
+    pub(crate) async fn exclusive_write<T: Send + 'static>(
         &self,
         rule: impl FnOnce(&mut WriteTx<'_>) -> Result<T> + Send + 'static,
         then: impl FnOnce(&T) -> Result<()> + Send + 'static,
