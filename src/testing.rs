@@ -39,8 +39,8 @@ pub mod idempotency {
 pub mod ids {
     pub use crate::ids::{
         ActivityId, ApiKeyId, BatchExportId, CollaboratorId, DashboardId, DomainId, InsightId,
-        InviteId, OrganizationId, OutboxMessageId, ProjectId, RequesterId, TileId, UserId,
-        UserUuid,
+        InviteId, OrganizationId, OutboxMessageId, ProjectId, RequesterId, RoleId,
+        RoleMembershipId, TileId, UserId, UserUuid,
     };
 }
 pub mod input {
@@ -100,7 +100,8 @@ pub mod resources {
     }
     pub mod cascade_delete {
         pub use crate::resources::cascade_delete::{
-            delete_batch, delete_member, delete_organization, delete_project, delete_up_to,
+            delete_batch, delete_member, delete_organization, delete_project, delete_role,
+            delete_up_to,
         };
         pub use crate::resources::pending_deletion::PendingDeletion;
     }
@@ -140,6 +141,9 @@ pub mod resources {
         pub mod grants {
             pub use crate::resources::projects::grants::{BY_USER, Grant, GrantLevel, raise};
         }
+    }
+    pub mod roles {
+        pub use crate::resources::roles::{DefaultRole, Role, RoleMembership};
     }
     pub mod sharing {
         pub use crate::resources::sharing::{Sharing, SharingTokens};

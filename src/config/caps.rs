@@ -33,6 +33,15 @@ pub struct Caps {
     )]
     pub members: u64,
 
+    /// The maximum number of roles of an organization.
+    #[arg(
+        long = "max-roles",
+        env = "STEWARD_MAX_ROLES",
+        value_name = "COUNT",
+        default_value_t = Caps::DEFAULT.roles
+    )]
+    pub roles: u64,
+
     /// The maximum number of dashboards, and of insights, of a project. Deleted ones do not count.
     #[arg(
         long = "max-dashboards",
@@ -87,6 +96,7 @@ impl Caps {
         organizations: 100,
         projects: 1_000,
         members: 10_000,
+        roles: 500,
         dashboards: 100_000,
         invites: 1_000,
         query_values: 200,

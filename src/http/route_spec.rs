@@ -156,7 +156,11 @@ impl RouteSpec {
 
     /// Whether the operation honours `If-Match`.
     pub fn accepts_if_match(&self) -> bool {
-        let changes = [Method::PATCH, Method::DELETE].contains(&self.method);
+        let changes = match self.method {
+            Method::PATCH | Method::DELETE => true,
+            Method::PUT => self.has_etag(),
+            _ => false,
+        };
         changes && self.reads_key() && self.status != 405
     }
 

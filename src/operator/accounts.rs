@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, UserId};
 use crate::resources::members::{self, Level};
+use crate::resources::roles;
 use crate::resources::users::{self, NewUser, User};
 use crate::secret::Seed;
 use crate::state::App;
@@ -35,7 +36,10 @@ pub(super) async fn create_user(
         };
         let membership = match join {
             Some((organization, level)) => {
-                Some(members::create(tx, organization, user.meta.id, level, &mut rng, now)?.id)
+                let id = user.meta.id;
+                let member = members::create(tx, organization, id, level, &mut rng, now)?;
+                roles::give_default(tx, &member, &mut rng, now)?;
+                Some(member.id)
             }
             None => None,
         };
@@ -93,6 +97,7 @@ pub(super) async fn set_active(app: &App, email: String, active: bool) -> Result
         user.meta.is_active = active;
         tx.put(&user)?;
         members::set_listed(tx, &user)?;
+        roles::set_listed(tx, user.meta.id)?;
         Ok(json!({ "id": user.meta.id, "email": user.fields.email, "is_active": active }))
     })
     .await

@@ -14,6 +14,7 @@ use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::members::Membership;
 use crate::resources::projects::Project;
+use crate::resources::roles::Role;
 use crate::store::{FreeSpace, Owner, Record, Store, Table, WriteTx};
 
 use super::App;
@@ -116,7 +117,7 @@ impl Allowance {
     }
 
     fn require_counts(&self, tx: &WriteTx<'_>) -> Result<()> {
-        let Caps { organizations, projects, members, dashboards, .. } = self.caps;
+        let Caps { organizations, projects, members, roles, dashboards, .. } = self.caps;
         for (tenant, count) in tx.raised_counts::<Membership>()? {
             // The id of an organization has 16 bytes, the number of a user has eight.
             if tenant.len() == 16 {
@@ -126,6 +127,7 @@ impl Allowance {
             }
         }
         require_raised::<Project>(tx, projects, "An organization can have", "projects")?;
+        require_raised::<Role>(tx, roles, "An organization can have", "roles")?;
         require_raised::<Dashboard>(tx, dashboards, "A project can have", "live dashboards")?;
         require_raised::<Insight>(tx, dashboards, "A project can have", "live insights")
     }

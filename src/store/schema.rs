@@ -112,7 +112,7 @@ tables! {
     RoleMembershipsByUser = "role_memberships_by_user/1",
     /// Role memberships that lists show. Key: organization, role, time of joining, then as above.
     RoleMembershipsByJoining = "role_memberships_by_joining/1",
-    /// The role of those who join an organization. Key: organization.
+    /// The role that users get when they join an organization. Key: organization.
     DefaultRoles = "default_roles/1",
 
     /// The part of a project that lists show. Key: organization, project.

@@ -33,6 +33,7 @@ mod openapi;
 mod organizations;
 mod outbox;
 mod projects;
+mod roles;
 mod secrets_rotate;
 mod sharing;
 mod signup;
@@ -57,6 +58,7 @@ mod support {
     pub mod log;
     pub mod metrics;
     pub mod objects;
+    pub mod roles;
     pub mod sharing;
     pub mod signup;
     pub mod smtp;

@@ -38,6 +38,9 @@ impl Objects {
         objects.set("/signup/{id}", objects.0["/invites/{id}"].clone());
         objects.set("{dashboard_id}", objects.0["/dashboards/{id}"].clone());
         objects.share_dashboard(workspace).await;
+        let default = json!({ "default_role_id": objects.0["{role_id}"] });
+        let organization = objects.fill("/api/organizations/{organization_id}/");
+        workspace.owner.patch(&organization, default).await.ok();
         objects
     }
 
@@ -51,6 +54,9 @@ impl Objects {
                 let made = workspace.owner.post(&self.fill(row.path), sent).await.ok();
                 let id = made["id"].as_str().map_or(made["id"].to_string(), str::to_owned);
                 let name = row.path.trim_end_matches('/').rsplit('/').next().expect("a segment");
+                if name == "roles" {
+                    self.set("{role_id}", id.clone());
+                }
                 self.set(&format!("/{name}/{{id}}"), id);
             }
         }
@@ -69,6 +75,9 @@ impl Objects {
         // Each caller with the scope of the keys' routes may change this key.
         if let Some(scopes) = sent.get_mut("scopes") {
             *scopes = json!(["personal_api_key:read"]);
+        }
+        if let Some(user) = sent.get_mut("user_uuid") {
+            *user = self.0["{user__uuid}"].clone().into();
         }
         sent
     }

@@ -45,7 +45,7 @@ fn headers(spec: &RouteSpec) -> &'static [&'static str] {
     match spec.method.as_str() {
         "GET" if spec.has_etag() => &["IfNoneMatch"],
         "POST" if spec.reads_key() => &["IdempotencyKey"],
-        "PATCH" | "DELETE" if spec.accepts_if_match() => &["IfMatch"],
+        "PATCH" | "PUT" | "DELETE" if spec.accepts_if_match() => &["IfMatch"],
         _ => &[],
     }
 }

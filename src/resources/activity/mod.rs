@@ -235,10 +235,12 @@ fn target_of(tx: &WriteTx<'_>, change: &Change) -> Result<Option<LogTarget>> {
 /// Returns the subjects that get an entry: the leading subject, and others of the same type with the same change.
 ///
 /// The first subject leads, with these exceptions. Objects in an organization precede users that were created with
-/// them. Other objects precede deleted ones. Parts never lead. Other subjects without a visible change get no entry.
+/// them. Other objects precede deleted ones, and these precede objects of which only the version changed. Parts never
+/// lead. Other subjects without a visible change get no entry.
 fn summarize(mut targets: Vec<LogTarget>) -> Vec<LogTarget> {
     let rank = |target: &LogTarget| match (target.change, target.organization) {
-        _ if target.is_part => 3,
+        _ if target.is_part => 4,
+        ("updated", _) if target.before == target.after => 3,
         ("deleted", _) => 2,
         ("created", None) => 1,
         _ => 0,

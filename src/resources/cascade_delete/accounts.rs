@@ -4,10 +4,11 @@ use crate::error::Result;
 use crate::ids::{OrganizationId, UserId};
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::Organization;
-use crate::resources::records;
+use crate::resources::pending_deletion::PendingDeletion;
+use crate::resources::{records, roles};
 use crate::store::{Tx, WriteTx};
 
-use super::{delete_former_member, delete_organization};
+use super::{delete_first_batch, delete_organization};
 
 /// The maximum number of memberships that one transaction deletes.
 const MEMBERSHIPS_PER_BATCH: usize = 20;
@@ -36,6 +37,7 @@ pub fn delete_account_data(
         let member: Membership = tx.get(&key)?;
         let is_alone = members::is_last_member(tx, &member)?;
         members::delete(tx, member.organization, user)?;
+        roles::leave_all(tx, member.organization, user)?;
         // The organization may be deleted already, with its records still pending.
         if is_alone && tx.exists::<Organization>(&member.organization)? {
             delete_organization(tx, member.organization)?;
@@ -46,7 +48,7 @@ pub fn delete_account_data(
         record.delete_with_account(tx, user)?;
     }
     if members::is_pending_deletion(tx, organization, user)? {
-        delete_former_member(tx, organization, user)?;
+        delete_first_batch(tx, PendingDeletion::Member(organization, user))?;
     }
     Ok(!tx.keys(&members::BY_USER, &user, 1)?.is_empty())
 }

@@ -1,14 +1,15 @@
 //! Cascading deletion. Deleting an organization or a project hides it at once; a background task then deletes its
-//! records, a limited number in each transaction. The permissions of a removed member are deleted in the same way.
+//! records, a limited number in each transaction. The permissions of a removed member, and of a deleted role, are deleted
+//! in the same way.
 
 mod accounts;
 
 use crate::error::Result;
-use crate::ids::{OrganizationId, ProjectId, UserId};
+use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
 use crate::resources::members::{self, Membership};
 use crate::resources::pending_deletion::PendingDeletion;
 use crate::resources::projects::{self, Project};
-use crate::resources::{organizations, records};
+use crate::resources::{organizations, records, roles};
 use crate::store::{Order, Record, Tx, Window, WriteTx};
 
 pub use accounts::{delete_account_data, needs_batches};
@@ -23,18 +24,26 @@ const DELETE_BATCH: usize = 500;
 /// The same as [`members::remove`].
 pub fn delete_member(tx: &mut WriteTx<'_>, caller: &Membership, user: UserId) -> Result<()> {
     members::remove(tx, caller, user)?;
-    delete_former_member(tx, caller.organization, user)
+    roles::leave_all(tx, caller.organization, user)?;
+    delete_first_batch(tx, PendingDeletion::Member(caller.organization, user))
 }
 
-/// Deletes one batch of a removed member's records, and completes the deletion if it was the last one.
-fn delete_former_member(
-    tx: &mut WriteTx<'_>,
-    organization: OrganizationId,
-    user: UserId,
-) -> Result<()> {
-    let member = PendingDeletion::Member(organization, user);
-    if delete_records(tx, member, DELETE_BATCH)? < DELETE_BATCH {
-        tx.remove::<PendingDeletion>(&member.key())?;
+/// Deletes a role, its memberships and the access controls that name it. If they exceed one transaction, the background
+/// task deletes the rest; without the role they have no effect and no list shows them.
+///
+/// # Errors
+/// 404 if the role does not exist.
+pub fn delete_role(tx: &mut WriteTx<'_>, organization: OrganizationId, role: RoleId) -> Result<()> {
+    roles::delete(tx, organization, role)?;
+    let pending = PendingDeletion::Role(organization, role);
+    tx.put(&pending)?;
+    delete_first_batch(tx, pending)
+}
+
+/// Deletes one batch of the records that a deleted parent left, and completes the deletion if it was the last one.
+fn delete_first_batch(tx: &mut WriteTx<'_>, parent: PendingDeletion) -> Result<()> {
+    if delete_records(tx, parent, DELETE_BATCH)? < DELETE_BATCH {
+        tx.remove::<PendingDeletion>(&parent.key())?;
     }
     Ok(())
 }
@@ -76,8 +85,8 @@ pub fn pending_projects(tx: &impl Tx, organization: OrganizationId) -> Result<Ve
 
 /// Deletes one batch of records. Returns whether there may be more.
 ///
-/// The deletions run from the end of the table: removed members, then projects, then the organization. The records of
-/// projects must be deleted before the members that they refer to.
+/// The deletions run from the end of the table: removed members, then projects, then the organization, and deleted roles
+/// at some time before it. The records of projects must be deleted before the members that they refer to.
 pub fn delete_batch(tx: &mut WriteTx<'_>) -> Result<bool> {
     delete_up_to(tx, DELETE_BATCH)
 }

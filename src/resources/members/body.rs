@@ -37,14 +37,14 @@ output! {
 
 /// Reads the JSON of members, with a cache of users.
 #[derive(Default)]
-pub(super) struct MemberReader {
+pub struct MemberReader {
     users: EmbeddedUsers,
     inviters: EmbeddedUsers,
 }
 
 impl MemberReader {
     /// Returns the JSON of a member.
-    pub(super) fn body(&mut self, tx: &impl Tx, member: &Membership) -> Result<MemberBody> {
+    pub fn body(&mut self, tx: &impl Tx, member: &Membership) -> Result<MemberBody> {
         let origin = tx.meta::<MembershipOrigin>(&(member.organization, member.user))?;
         let inviter = origin.and_then(|origin| origin.invited_by);
         Ok(MemberBody {

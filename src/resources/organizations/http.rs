@@ -13,9 +13,9 @@ use crate::http::paging::PageParams;
 use crate::http::routes::Routes;
 use crate::input::Parsed;
 use crate::json::{JsonItems, WrittenBy};
-use crate::resources::cascade_delete;
 use crate::resources::members::{Level, Membership};
 use crate::resources::projects::{self, NewProject};
+use crate::resources::{cascade_delete, roles};
 use crate::response::{ApiResponse, ApiResult};
 use crate::secret::Seed;
 use crate::state::{App, LargeResponse};
@@ -116,7 +116,9 @@ async fn update(
         if is_long {
             large.require_reserved(0)?;
         }
-        super::update(tx, id, patch.get()?, now)?;
+        let patch = patch.get()?;
+        super::update(tx, id, patch, now)?;
+        roles::set_default(tx, id, &patch.default_role_id, now)?;
         expected.require::<Organization>(tx, &id)?;
         if is_long {
             tx.end_batch();

@@ -106,6 +106,8 @@ input! {
         members_can_use_personal_api_keys: Flag,
         /// Whether AI services may process its data.
         is_ai_data_processing_approved: Nullable<Flag>,
+        /// The id of the role that users get when they join. Members who joined before do not get it.
+        default_role_id: Nullable<UuidField>,
     }
 }
 
@@ -148,7 +150,7 @@ fn free_slug(tx: &impl Tx, name: &str, rng: &mut SeededRng) -> Result<String> {
     Ok(if plain.is_empty() { end.to_owned() } else { format!("{plain}-{end}") })
 }
 
-/// Updates an organization.
+/// Updates an organization, except `default_role_id`, which is stored with the roles.
 ///
 /// # Errors
 /// 404 if it was deleted.
@@ -168,6 +170,16 @@ pub fn update(
     tx.put(&organization)
 }
 
+/// Sets the time of the last update.
+///
+/// # Errors
+/// 404 if the organization was deleted.
+pub fn set_updated(tx: &mut WriteTx<'_>, id: OrganizationId, now: Timestamp) -> Result<()> {
+    let mut organization: Organization = tx.get(&id)?;
+    organization.fields.updated_at = now;
+    tx.put(&organization)
+}
+
 fn apply(patch: OrganizationPatch, organization: &mut Organization) {
     let OrganizationPatch {
         name,
@@ -177,6 +189,7 @@ fn apply(patch: OrganizationPatch, organization: &mut Organization) {
         members_can_invite,
         members_can_use_personal_api_keys,
         is_ai_data_processing_approved,
+        default_role_id: _,
     } = patch;
     let fields = &mut organization.fields;
     set(&mut fields.name, name);

@@ -1,12 +1,18 @@
-//! The default role of an organization: whoever joins the organization becomes a member of it.
+//! The default role of an organization: users get it when they join the organization.
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, RoleId};
-use crate::store::{Reference, Tx, impl_record};
+use crate::patch::Patch;
+use crate::resources::members::Membership;
+use crate::resources::organizations::{self, Organization};
+use crate::secret::SeededRng;
+use crate::store::{Reference, Tx, WriteTx, impl_record};
+use crate::time::Timestamp;
 
-use super::Role;
+use super::{Role, exists, memberships};
 
 /// The default role of an organization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +32,67 @@ impl_record!(DefaultRole {
 });
 
 /// Returns the default role of an organization, if it has one.
-pub fn find(tx: &impl Tx, organization: OrganizationId) -> Result<Option<RoleId>> {
+pub fn default_of(tx: &impl Tx, organization: OrganizationId) -> Result<Option<RoleId>> {
     Ok(tx.meta::<DefaultRole>(&organization)?.map(|default| default.role))
+}
+
+/// Sets or removes the default role of an organization. Updates the organization and both roles, which show it.
+///
+/// # Errors
+/// 400 `does_not_exist` at `default_role_id` if the organization has no such role.
+pub fn set_default(
+    tx: &mut WriteTx<'_>,
+    organization: OrganizationId,
+    sent: &Patch<Uuid>,
+    now: Timestamp,
+) -> Result<()> {
+    let role = match sent {
+        Patch::Absent => return Ok(()),
+        Patch::Null => None,
+        Patch::Value(id) => Some(RoleId(*id)),
+    };
+    let before = default_of(tx, organization)?;
+    if role == before {
+        return Ok(());
+    }
+    match role {
+        Some(role) if exists(tx, organization, role)? => {
+            tx.put(&DefaultRole { organization, role })?;
+        }
+        Some(role) => {
+            let detail = format!("Invalid pk \"{role}\" - object does not exist.");
+            return Err(Error::field("default_role_id", "does_not_exist", detail));
+        }
+        None => drop(tx.remove::<DefaultRole>(&organization)?),
+    }
+    for shown in before.into_iter().chain(role) {
+        tx.bump_version::<Role>(&(organization, shown))?;
+    }
+    organizations::set_updated(tx, organization, now)
+}
+
+/// Removes the default role of an organization if it is this deleted role.
+pub(super) fn clear(
+    tx: &mut WriteTx<'_>,
+    organization: OrganizationId,
+    role: RoleId,
+) -> Result<()> {
+    if default_of(tx, organization)? != Some(role) {
+        return Ok(());
+    }
+    tx.remove::<DefaultRole>(&organization)?;
+    tx.bump_version::<Organization>(&organization)
+}
+
+/// Adds a new member of an organization to its default role, if it has one.
+pub fn give_default(
+    tx: &mut WriteTx<'_>,
+    member: &Membership,
+    rng: &mut SeededRng,
+    now: Timestamp,
+) -> Result<()> {
+    match default_of(tx, member.organization)? {
+        Some(role) => memberships::put(tx, role, member, rng, now).map(drop),
+        None => Ok(()),
+    }
 }

@@ -2,13 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
-use crate::ids::{OrganizationId, RoleId, RoleMembershipId, UserId};
-use crate::resources::members::Membership;
-use crate::store::{Index, Key, Reference, Table, Tx, impl_record};
+use crate::error::{Error, Result};
+use crate::ids::{OrganizationId, RoleId, RoleMembershipId, UserId, UserUuid};
+use crate::input::Parsed;
+use crate::resources::members::{self, Membership};
+use crate::resources::users;
+use crate::secret::SeededRng;
+use crate::store::{Index, Key, Record, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-use super::Role;
+use super::{NewRoleMembership, Role, exists};
 
 /// The membership of a member of the organization in a role.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,13 +60,114 @@ impl_record!(RoleMembership {
     ],
 });
 
+/// Adds a member of the organization to a role. The checks run in PostHog's order, see `docs/spec/roles.md`. `role` is
+/// none if the path names no role.
+///
+/// # Errors
+/// 400 for an invalid field, if the role or the member does not exist, or if the member already is in the role.
+pub fn add(
+    tx: &mut WriteTx<'_>,
+    organization: OrganizationId,
+    role: Option<RoleId>,
+    new: &Parsed<NewRoleMembership>,
+    rng: &mut SeededRng,
+    now: Timestamp,
+) -> Result<RoleMembership> {
+    let user = UserUuid(new.get()?.user_uuid);
+    let role = match role {
+        Some(role) if exists(tx, organization, role)? => role,
+        _ => return Err(refused("Role does not exist.")),
+    };
+    let member = match tx.lookup(&users::BY_UUID, &user)? {
+        Some(user) => members::find_listed(tx, organization, user)?,
+        None => None,
+    };
+    let member = member.ok_or_else(|| refused("User does not exist."))?;
+    if tx.exists::<RoleMembership>(&(organization, role, member.user))? {
+        return Err(refused("User is already part of the role."));
+    }
+    put(tx, role, &member, rng, now)
+}
+
+fn refused(detail: &'static str) -> Error {
+    Error::invalid("invalid_input", detail)
+}
+
+/// Adds a member to a role that exists and that the member is not in.
+pub(super) fn put(
+    tx: &mut WriteTx<'_>,
+    role: RoleId,
+    member: &Membership,
+    rng: &mut SeededRng,
+    now: Timestamp,
+) -> Result<RoleMembership> {
+    let Membership { organization, user, listed, .. } = *member;
+    let id = RoleMembershipId(rng.uuid(now));
+    let added =
+        RoleMembership { organization, role, user, id, joined_at: now, updated_at: now, listed };
+    tx.put(&added)?;
+    tx.bump_version::<Role>(&(organization, role))?;
+    Ok(added)
+}
+
+/// Returns the membership with this id in a role of the organization.
+///
+/// # Errors
+/// 404 if the role has no such membership, or if lists do not show it.
+pub fn get(
+    tx: &impl Tx,
+    organization: OrganizationId,
+    role: RoleId,
+    id: RoleMembershipId,
+) -> Result<RoleMembership> {
+    let found = match tx.lookup(&BY_ID, &id)? {
+        Some(key) if (key.0, key.1) == (organization, role) && exists(tx, organization, role)? => {
+            tx.find::<RoleMembership>(&key)?
+        }
+        _ => None,
+    };
+    found.filter(|member| member.listed).ok_or_else(Error::not_found)
+}
+
+/// Removes a member from a role.
+pub fn remove(tx: &mut WriteTx<'_>, member: &RoleMembership) -> Result<()> {
+    tx.remove::<RoleMembership>(&member.key())?;
+    tx.bump_version::<Role>(&(member.organization, member.role))
+}
+
 /// Returns the roles of a member, without deleted ones.
 pub fn of_user(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<Vec<RoleId>> {
     let mut roles = Vec::new();
     for (_, role, _) in tx.keys(&BY_USER, &(organization, user), usize::MAX)? {
-        if super::exists(tx, organization, role)? {
+        if exists(tx, organization, role)? {
             roles.push(role);
         }
     }
     Ok(roles)
+}
+
+/// Removes a former member of the organization from all roles.
+pub fn leave_all(tx: &mut WriteTx<'_>, organization: OrganizationId, user: UserId) -> Result<()> {
+    for key in tx.keys(&BY_USER, &(organization, user), usize::MAX)? {
+        tx.remove::<RoleMembership>(&key)?;
+        if exists(tx, organization, key.1)? {
+            tx.bump_version::<Role>(&(organization, key.1))?;
+        }
+    }
+    Ok(())
+}
+
+/// Shows a user's role memberships in lists if lists show the user's memberships, and hides them otherwise.
+pub fn set_listed(tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
+    for key in tx.keys(&members::BY_USER, &user, usize::MAX)? {
+        let member: Membership = tx.get(&key)?;
+        for key in tx.keys(&BY_USER, &(member.organization, user), usize::MAX)? {
+            let role_membership: RoleMembership = tx.get(&key)?;
+            tx.put(&RoleMembership { listed: member.listed, ..role_membership })?;
+            if exists(tx, key.0, key.1)? {
+                tx.bump_version::<Role>(&(key.0, key.1))?;
+            }
+        }
+    }
+    Ok(())
 }

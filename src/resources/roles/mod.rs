@@ -1,21 +1,26 @@
 //! Roles: named groups of members, to whom access controls give a level together. See `docs/spec/roles.md`.
 
+pub mod body;
 mod default_role;
 pub mod http;
+mod input;
 mod memberships;
 mod registration;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, RoleId};
 use crate::resources::organizations::Organization;
-use crate::store::{Index, Key, Reference, Table, Tx, impl_record};
+use crate::secret::SeededRng;
+use crate::store::{Index, Key, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-pub use default_role::DefaultRole;
-pub use memberships::{RoleMembership, of_user};
+pub use body::{body, is_expensive, list};
+pub use default_role::{DefaultRole, default_of, give_default, set_default};
+pub use input::{NewRole, NewRoleMembership, RolePatch};
+pub use memberships::{RoleMembership, leave_all, of_user, set_listed};
 pub use registration::RECORDS;
 
 /// A role of an organization.
@@ -41,7 +46,7 @@ pub struct Fields {
 
 /// The roles of an organization by name, without regard to case.
 pub const BY_NAME: Index<Role, (OrganizationId, String)> =
-    Index::unique(Table::RolesByName, |role| Some((role.key.0, role.fields.name.to_lowercase())));
+    Index::unique(Table::RolesByName, |role| Some((role.key.0, folded(&role.fields.name))));
 
 impl_record!(Role {
     table: Roles,
@@ -52,6 +57,67 @@ impl_record!(Role {
     owner: |role, _| Ok(Some(role.key.0.owner())),
     references: |role| [Reference::to::<Organization>(&role.key.0)],
 });
+
+/// Returns the form of a name in which names are compared.
+fn folded(name: &str) -> String {
+    name.to_lowercase()
+}
+
+/// Creates a role without members.
+///
+/// # Errors
+/// 400 `unique` if the organization has a role with this name, without regard to case.
+pub fn create(
+    tx: &mut WriteTx<'_>,
+    organization: OrganizationId,
+    new: &NewRole,
+    rng: &mut SeededRng,
+    now: Timestamp,
+) -> Result<RoleId> {
+    let id = RoleId(rng.uuid(now));
+    require_free(tx, organization, id, &new.name)?;
+    let fields = Fields { id, name: new.name.clone(), created_at: now };
+    tx.put(&Role { key: (organization, id), fields })?;
+    Ok(id)
+}
+
+/// Gives a role the name that `name` returns, if it returns one.
+///
+/// # Errors
+/// 404 if the role does not exist; otherwise the error of `name`, and 400 `unique` as for [`create`].
+pub fn rename(
+    tx: &mut WriteTx<'_>,
+    organization: OrganizationId,
+    id: RoleId,
+    name: impl Fn() -> Result<Option<String>>,
+) -> Result<()> {
+    let mut role: Role = tx.get(&(organization, id))?;
+    let Some(name) = name()? else { return Ok(()) };
+    require_free(tx, organization, id, &name)?;
+    role.fields.name = name;
+    tx.put(&role)
+}
+
+/// Fails if another role has this name, without regard to case.
+fn require_free(tx: &impl Tx, organization: OrganizationId, id: RoleId, name: &str) -> Result<()> {
+    match tx.lookup(&BY_NAME, &(organization, folded(name)))? {
+        Some((_, holder)) if holder != id => {
+            let detail = "There is already a role with this name.";
+            Err(Error::field("name", "unique", detail))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Deletes a role. It is no longer the default role, and its name is free. The caller must delete the memberships and
+/// the access controls that name the role.
+///
+/// # Errors
+/// 404 if the role does not exist.
+pub fn delete(tx: &mut WriteTx<'_>, organization: OrganizationId, id: RoleId) -> Result<()> {
+    tx.remove::<Role>(&(organization, id))?.ok_or_else(Error::not_found)?;
+    default_role::clear(tx, organization, id)
+}
 
 /// Returns whether the organization has this role.
 pub fn exists(tx: &impl Tx, organization: OrganizationId, role: RoleId) -> Result<bool> {

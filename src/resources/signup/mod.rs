@@ -18,6 +18,7 @@ use crate::resources::members::{self, JoinedBy, Membership, MembershipOrigin};
 use crate::resources::organizations::Organization;
 use crate::resources::projects::grants;
 use crate::resources::registration::RegisteredRecord;
+use crate::resources::roles;
 use crate::resources::users::{self, UnverifiedAccount, User};
 use crate::secret::SeededRng;
 use crate::store::{Row, Tx, WriteTx};
@@ -279,6 +280,7 @@ fn join(
             _ => None,
         },
     })?;
+    roles::give_default(tx, &member, rng, now)?;
     for access in &invite.fields.private_project_access {
         grants::raise(tx, organization, access.id, user, access.level.granted(), now)?;
     }

@@ -202,6 +202,30 @@ async fn organization(walk: &mut Walk, owner: &TestClient) {
     walk.does(owner, "members_destroy", &id, none, &["OrganizationMembership deleted"]).await;
 }
 
+/// Runs the operations on roles. The deletion of a role that is the default and has members is one entry.
+async fn roles(walk: &mut Walk, owner: &TestClient) {
+    let (created, updated) = (["Role created"], ["Role updated"]);
+    let role = walk.does(owner, "roles_create", &[], json!({ "name": "A" }), &created).await;
+    let id = [("id", &role["id"])];
+    walk.does(owner, "roles_partial_update", &id, json!({ "name": "B" }), &updated).await;
+    walk.does(owner, "roles_update", &id, json!({ "name": "C" }), &updated).await;
+    walk.does(owner, "roles_partial_update", &id, json!({ "name": "C" }), &[]).await;
+    let default = json!({ "default_role_id": role["id"] });
+    let organization = ["Organization updated"];
+    walk.does(owner, "organizations_partial_update", &[], default, &organization).await;
+
+    let sent = json!({ "user_uuid": walk.workspace.uuid(OWNER).await });
+    let of = [("role_id", &role["id"])];
+    let added = ["RoleMembership created"];
+    let member = walk.does(owner, "roles_role_memberships_create", &of, sent, &added).await;
+    let of = [of[0], ("id", &member["id"])];
+    let removed = ["RoleMembership deleted"];
+    walk.does(owner, "roles_role_memberships_destroy", &of, json!({}), &removed).await;
+    let sent = json!({ "user_uuid": walk.workspace.uuid(OWNER).await });
+    walk.does(owner, "roles_role_memberships_create", &of[..1], sent, &added).await;
+    walk.does(owner, "roles_destroy", &id, json!({}), &["Role deleted"]).await;
+}
+
 /// Runs the operations on projects.
 async fn projects(walk: &mut Walk, owner: &TestClient) {
     let webhook = |number: u8| json!({ "slack_incoming_webhook": format!("https://h.example/SECRET-{number}") });
@@ -440,6 +464,7 @@ async fn every_write_creates_log_entries_without_secrets() {
     let mut walk = Walk::new().await;
     let owner = walk.workspace.owner.clone();
     organization(&mut walk, &owner).await;
+    roles(&mut walk, &owner).await;
     projects(&mut walk, &owner).await;
     dashboards(&mut walk, &owner).await;
     batch_exports(&mut walk, &owner).await;

@@ -33,6 +33,7 @@ fn fresh(name: &str, project: &Value, project_name: &str) -> Value {
         "members_can_invite": true,
         "members_can_use_personal_api_keys": true,
         "is_ai_data_processing_approved": null,
+        "default_role_id": null,
         "plugins_access_level": 9,
         "available_product_features": [],
         "customer_id": null,

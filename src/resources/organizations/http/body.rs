@@ -8,11 +8,12 @@ use uuid::Uuid;
 use crate::auth::Caller;
 use crate::auth::authorize::CallerKey;
 use crate::error::{Error, Result};
-use crate::ids::{OrganizationId, ProjectId};
+use crate::ids::{OrganizationId, ProjectId, RoleId};
 use crate::json::{Array, JsonText, WriteJson, WrittenBy, output};
 use crate::resources::members::{Level, Membership};
 use crate::resources::projects::body::ProjectSummary;
 use crate::resources::projects::{self, Project};
+use crate::resources::roles;
 use crate::store::{Order, Tx, Window};
 
 use super::super::{Fields, Organization};
@@ -22,6 +23,8 @@ output! {
     pub struct OrganizationBody<'a> as Organization {
         /// The organization's own fields.
         ..own: JsonText<'a, Fields> as Fields,
+        /// The id of the role that users get when they join, if there is one.
+        default_role_id: Option<RoleId>,
         /// Always 9: the highest level. There are no plugins.
         plugins_access_level: i64 = 9,
         /// Always empty. Every feature is available to every organization.
@@ -119,6 +122,7 @@ pub fn write_full(
     let mut count = 0;
     let body = OrganizationBody {
         own: JsonText::new(&own),
+        default_role_id: roles::default_of(tx, id)?,
         membership_level: member.level,
         teams: WrittenBy(&mut |out| {
             write_projects(tx, member, key, most, out, |array, project_id, own| {

@@ -1,0 +1,166 @@
+//! The JSON of roles and of their members.
+
+use crate::error::{Error, Result};
+use crate::etag::Versioned;
+use crate::ids::{OrganizationId, RoleId, RoleMembershipId};
+use crate::json::{Array, JsonItems, JsonText, WriteJson, WrittenBy, output};
+use crate::resources::members::Membership;
+use crate::resources::members::body::{MemberBody, MemberReader};
+use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
+use crate::store::{Order, Row, Tx, Window};
+use crate::time::Timestamp;
+
+use super::memberships::BY_JOINING;
+use super::{BY_NAME, Fields, Role, RoleMembership, default_of};
+
+output! {
+    /// A role of an organization.
+    pub struct RoleBody<'a> as Role {
+        /// The stored fields.
+        ..own: JsonText<'a, Fields> as Fields,
+        /// Always null: the creator of a role is only in the activity log.
+        created_by: Option<users::Fields> = null,
+        /// The members of the role, in the order in which they joined it. A response contains at most 5,000 members of
+        /// roles; `role_memberships/` lists all of them.
+        members: WrittenBy<'a> as Vec<RoleMembershipBody>,
+        /// Whether users get the role when they join the organization.
+        is_default: bool,
+    }
+}
+
+output! {
+    /// The membership of a member of the organization in a role.
+    pub struct RoleMembershipBody as RoleMembership {
+        /// The id of the role membership.
+        id: RoleMembershipId,
+        /// The id of the role.
+        role_id: RoleId,
+        /// The membership of the user in the organization.
+        organization_member: MemberBody,
+        /// The user.
+        user: EmbeddedUser as users::Fields,
+        /// When the user joined the role.
+        joined_at: Timestamp,
+        /// When the role membership was last updated.
+        updated_at: Timestamp,
+    }
+}
+
+/// The maximum number of members of roles in a response.
+const MAX_MEMBERS: usize = 5000;
+/// A role with more members than this is rendered on a blocking thread and outside of write transactions.
+const MAX_INLINE_MEMBERS: u64 = 64;
+
+/// Returns whether rendering a role takes long.
+pub fn is_expensive(tx: &impl Tx, organization: OrganizationId, id: RoleId) -> Result<bool> {
+    Ok(tx.count::<RoleMembership>(&(organization, id))? > MAX_INLINE_MEMBERS)
+}
+
+/// Reads the JSON of role memberships, with a cache of users.
+#[derive(Default)]
+struct RoleMembershipReader {
+    members: MemberReader,
+    users: EmbeddedUsers,
+}
+
+impl RoleMembershipReader {
+    fn body(&mut self, tx: &impl Tx, member: &RoleMembership) -> Result<RoleMembershipBody> {
+        let membership: Membership = tx.get(&(member.organization, member.user))?;
+        Ok(RoleMembershipBody {
+            id: member.id,
+            role_id: member.role,
+            organization_member: self.members.body(tx, &membership)?,
+            user: self.users.find(tx, Some(member.user))?,
+            joined_at: member.joined_at,
+            updated_at: member.updated_at,
+        })
+    }
+}
+
+/// Appends a role with at most `most` of its members. Returns how many of them it appended.
+fn write(
+    tx: &impl Tx,
+    row: &Row<'_, Role>,
+    default: Option<RoleId>,
+    most: usize,
+    out: &mut Vec<u8>,
+) -> Result<usize> {
+    let (mut reader, mut count) = (RoleMembershipReader::default(), 0);
+    let window = Window { offset: 0, limit: most, order: Order::Ascending };
+    let body = RoleBody {
+        own: row.json(),
+        members: WrittenBy(&mut |out| {
+            Array::write(out, |array| {
+                tx.walk(&BY_JOINING, &row.meta, window, |member| {
+                    count += 1;
+                    array.push(reader.body(tx, &member.meta)?)
+                })
+            })
+        }),
+        is_default: default == Some(row.meta.1),
+    };
+    body.write_json(out)?;
+    Ok(count)
+}
+
+/// Lists the roles of an organization by name, without regard to case. Returns the total and the items in `window` as
+/// the items of a JSON array.
+pub fn list(tx: &impl Tx, organization: OrganizationId, window: Window) -> Result<(u64, Vec<u8>)> {
+    let count = tx.count::<Role>(&organization)?;
+    let (mut items, mut left) = (JsonItems::default(), MAX_MEMBERS);
+    if window.begins_within(count) {
+        let default = default_of(tx, organization)?;
+        tx.walk(&BY_NAME, &organization, window, |row| {
+            items.push(WrittenBy(&mut |out| {
+                left -= write(tx, &row, default, left, out)?;
+                Ok(())
+            }))
+        })?;
+    }
+    Ok((count, items.into_bytes()))
+}
+
+/// Returns the JSON of a role.
+///
+/// # Errors
+/// 404 if the role does not exist.
+pub fn body(tx: &impl Tx, organization: OrganizationId, id: RoleId) -> Result<Versioned> {
+    let default = default_of(tx, organization)?;
+    let viewed = tx.view::<Role, _>(&(organization, id), |row| {
+        let mut json = Vec::with_capacity(1024);
+        write(tx, &row, default, MAX_MEMBERS, &mut json)?;
+        Ok(Versioned::new(row.version, json))
+    })?;
+    viewed.ok_or_else(Error::not_found)
+}
+
+/// Lists the members of a role in the order in which they joined it. Returns the total and the items in `window` as the
+/// items of a JSON array.
+///
+/// # Errors
+/// 404 if the role does not exist.
+pub(super) fn list_members(
+    tx: &impl Tx,
+    organization: OrganizationId,
+    role: RoleId,
+    window: Window,
+) -> Result<(u64, Vec<u8>)> {
+    if !super::exists(tx, organization, role)? {
+        return Err(Error::not_found());
+    }
+    let (mut items, mut reader) = (JsonItems::default(), RoleMembershipReader::default());
+    let count = tx.count::<RoleMembership>(&(organization, role))?;
+    if window.begins_within(count) {
+        tx.walk(&BY_JOINING, &(organization, role), window, |row| {
+            items.push(reader.body(tx, &row.meta)?)
+        })?;
+    }
+    Ok((count, items.into_bytes()))
+}
+
+/// Returns the JSON of a role membership.
+pub(super) fn member_body(tx: &impl Tx, member: &RoleMembership) -> Result<Versioned> {
+    let body = RoleMembershipReader::default().body(tx, member)?;
+    let key = (member.organization, member.role, member.user);
+    Ok(Versioned::new(tx.version::<RoleMembership>(&key)?, body.to_json(1024)?))
+}

@@ -1,0 +1,163 @@
+//! The default role of an organization, which users get when they join it.
+
+use serde_json::{Value, json};
+use steward::testing::operator::Operation;
+use steward::testing::resources::members::Level;
+
+use crate::support::invites::invite;
+use crate::support::roles::{add_role, add_to_role};
+use crate::support::signup::Offer;
+use crate::support::{Workspace, with_clock};
+
+use super::{LEVEL, UNKNOWN, tag};
+
+async fn set_default(workspace: &Workspace, role: &Value) -> Value {
+    let sent = json!({ "default_role_id": role });
+    workspace.owner.patch(&workspace.organization(""), sent).await.ok()
+}
+
+async fn members_of(workspace: &Workspace, role: &str) -> Vec<String> {
+    let list = workspace.owner.get(&format!("{role}role_memberships/")).await.ok();
+    let users = list["results"].as_array().expect("results").iter();
+    users.map(|item| item["user"]["email"].as_str().expect("an address").to_owned()).collect()
+}
+
+#[tokio::test]
+async fn default_role_is_set_shown_and_cleared() {
+    let (config, clock) = with_clock();
+    let workspace = Workspace::with(config).await;
+    let (owner, organization) = (&workspace.owner, workspace.organization(""));
+    let (role, path) = add_role(&workspace, "Analysts").await;
+    let (second, other) = add_role(&workspace, "Billing").await;
+    let before = owner.get(&organization).await.ok();
+    assert_eq!(before["default_role_id"], Value::Null);
+
+    clock.advance(std::time::Duration::from_mins(1));
+    let set = set_default(&workspace, &role["id"]).await;
+    let mut expected = before.clone();
+    expected["default_role_id"] = role["id"].clone();
+    expected["updated_at"] = json!("2023-11-14T22:14:20Z");
+    assert_eq!(set, expected);
+    owner.get(&organization).await.assert_is(200, expected.clone());
+    assert_eq!(owner.get("/api/users/@me/").await.ok()["organization"], expected);
+    let is_default = async |path: &str| owner.get(path).await.ok()["is_default"].clone();
+    assert_eq!((is_default(&path).await, is_default(&other).await), (json!(true), json!(false)));
+    assert_eq!(
+        owner.get(&workspace.organization("roles/")).await.ok()["results"][0]["is_default"],
+        true
+    );
+
+    // Sending the same role again, or other fields, changes nothing.
+    clock.advance(std::time::Duration::from_mins(1));
+    assert_eq!(set_default(&workspace, &role["id"]).await, expected);
+    let tags = [tag(&owner.get(&path).await), tag(&owner.get(&organization).await)];
+    owner.patch(&organization, json!({ "name": "Corp" })).await.assert_is(200, expected);
+    assert_eq!([tag(&owner.get(&path).await), tag(&owner.get(&organization).await)], tags);
+
+    set_default(&workspace, &second["id"]).await;
+    assert_eq!((is_default(&path).await, is_default(&other).await), (json!(false), json!(true)));
+    let cleared = set_default(&workspace, &Value::Null).await;
+    assert_eq!(cleared["default_role_id"], Value::Null);
+    assert_eq!((is_default(&path).await, is_default(&other).await), (json!(false), json!(false)));
+    let both = json!({ "name": "Both", "default_role_id": role["id"] });
+    let both = owner.patch(&organization, both).await.ok();
+    assert_eq!((&both["name"], &both["default_role_id"]), (&json!("Both"), &role["id"]));
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn default_role_must_be_a_role_of_the_organization() {
+    let workspace = Workspace::new().await;
+    let ann = workspace.member("ann", Level::Member).await;
+    let (role, path) = add_role(&workspace, "Analysts").await;
+    let (eve, foreign) = workspace.outsider("eve").await;
+    let theirs = format!("/api/organizations/{}/roles/", foreign["id"].as_str().expect("an id"));
+    let foreign = eve.post(&theirs, json!({ "name": "Theirs" })).await.ok();
+    let (gone, gone_path) = add_role(&workspace, "Gone").await;
+    workspace.owner.delete(&gone_path).await.assert_empty(204);
+    let organization = workspace.organization("");
+    for id in [&json!(UNKNOWN), &foreign["id"], &gone["id"]] {
+        let sent = json!({ "default_role_id": id, "name": "Other" });
+        let detail =
+            format!("Invalid pk \"{}\" - object does not exist.", id.as_str().expect("id"));
+        let refused = workspace.owner.patch(&organization, sent).await;
+        refused.assert_invalid("default_role_id", "does_not_exist", &detail);
+    }
+    let detail = "Must be a valid UUID.";
+    for id in [json!("Analysts"), json!(""), json!(true), json!([role["id"]]), json!("a\0")] {
+        let refused = workspace.owner.patch(&organization, json!({ "default_role_id": id })).await;
+        refused.assert_invalid("default_role_id", "invalid_input", detail);
+    }
+    let sent = json!({ "default_role_id": role["id"] });
+    ann.patch(&organization, sent).await.assert_denied(LEVEL);
+    let kept = workspace.owner.get(&organization).await.ok();
+    assert_eq!((&kept["name"], &kept["default_role_id"]), (&json!("Corp"), &Value::Null));
+    assert_eq!(workspace.owner.get(&path).await.ok()["is_default"], false);
+}
+
+#[tokio::test]
+async fn users_get_the_default_role_when_they_join() {
+    let workspace = Workspace::new().await;
+    workspace.member("before", Level::Member).await;
+    let (role, path) = add_role(&workspace, "Analysts").await;
+    set_default(&workspace, &role["id"]).await;
+
+    workspace.member("operated", Level::Member).await;
+    let sent = json!({ "target_email": "linked@corp.example" });
+    let offer = Offer::of(&invite(&workspace.owner, &workspace, sent).await);
+    offer.accept(&workspace.anonymous(), json!({ "first_name": "Lin" })).await.ok();
+    let (eve, _) = workspace.outsider("eve").await;
+    let sent = json!({ "target_email": "eve@other.example" });
+    let offer = Offer::of(&invite(&workspace.owner, &workspace, sent).await);
+    offer.accept(&eve, json!({})).await.ok();
+    let expected = ["operated@corp.example", "linked@corp.example", "eve@other.example"];
+    assert_eq!(members_of(&workspace, &path).await, expected);
+
+    set_default(&workspace, &Value::Null).await;
+    workspace.member("after", Level::Member).await;
+    assert_eq!(members_of(&workspace, &path).await, expected);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn user_who_returns_gets_the_default_role_again() {
+    let workspace = Workspace::new().await;
+    let (role, path) = add_role(&workspace, "Analysts").await;
+    let (_, other) = add_role(&workspace, "Billing").await;
+    set_default(&workspace, &role["id"]).await;
+    let ann = workspace.member("ann", Level::Member).await;
+    add_to_role(&workspace, &other, "ann@corp.example").await;
+    ann.delete(&workspace.organization("members/@me/")).await.assert_empty(204);
+    assert!(members_of(&workspace, &path).await.is_empty());
+    workspace
+        .run_operation(Operation::UserCreate {
+            email: "ann@corp.example".to_owned(),
+            first_name: String::new(),
+            last_name: String::new(),
+            organization: Some(workspace.made.organization_id),
+            level: Level::Member,
+            existing: true,
+        })
+        .await;
+    assert_eq!(members_of(&workspace, &path).await, ["ann@corp.example"]);
+    assert!(members_of(&workspace, &other).await.is_empty());
+}
+
+#[tokio::test]
+async fn deleting_the_default_role_clears_it_and_moves_the_organizations_version() {
+    let workspace = Workspace::new().await;
+    let (role, path) = add_role(&workspace, "Analysts").await;
+    let (_, other) = add_role(&workspace, "Billing").await;
+    set_default(&workspace, &role["id"]).await;
+    let organization = workspace.organization("");
+    let known = tag(&workspace.owner.get(&organization).await);
+    workspace.owner.delete(&other).await.assert_empty(204);
+    assert_eq!(tag(&workspace.owner.get(&organization).await), known);
+    workspace.owner.delete(&path).await.assert_empty(204);
+    let shown = workspace.owner.get(&organization).await;
+    assert_eq!(shown.body["default_role_id"], Value::Null);
+    assert_ne!(tag(&shown).split('-').next(), known.split('-').next());
+    workspace.member("ann", Level::Member).await;
+    assert_eq!(workspace.owner.get(&workspace.organization("roles/")).await.ok()["count"], 0);
+    workspace.assert_file_valid().await;
+}

@@ -1,0 +1,413 @@
+//! Tests of `/api/organizations/:organization_id/roles/`.
+
+mod default_role;
+mod deletion;
+mod members;
+
+use std::time::Duration;
+
+use axum::http::Method;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use steward::Config;
+use steward::testing::resources::members::Level;
+
+use crate::support::roles::{add_role, add_to_role};
+use crate::support::{JSON, OWNER, TestClient, TestResponse, Workspace, with_clock};
+
+const LEVEL: &str = "Your organization access level is insufficient.";
+const STRANGER: &str = "You do not have permission to perform this action.";
+const TAKEN: &str = "There is already a role with this name.";
+const PROJECT_KEY: &str =
+    "API keys with scoped projects are only supported on project-based endpoints.";
+const UNKNOWN: &str = "01890000-0000-7000-8000-000000000000";
+const STALE: &str = "The object has changed: its version is not one that If-Match names.";
+
+fn names(list: &Value) -> Vec<&str> {
+    let results = list["results"].as_array().expect("results");
+    results.iter().map(|item| item["name"].as_str().expect("a name")).collect()
+}
+
+/// Returns the names of the fields, in their order.
+fn fields(body: &Value) -> Vec<&str> {
+    body.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+async fn if_match(
+    caller: &TestClient,
+    (method, path): (Method, &str),
+    tag: &str,
+    sent: Value,
+) -> TestResponse {
+    caller.fetch(method, path, &[("if-match", tag), JSON[0]], sent.to_string()).await
+}
+
+fn tag(answer: &TestResponse) -> String {
+    answer.headers["etag"].to_str().expect("text").to_owned()
+}
+
+#[tokio::test]
+async fn role_has_exactly_these_fields_everywhere() {
+    let (config, _) = with_clock();
+    let workspace = Workspace::with(config).await;
+    let ann = workspace.member("ann", Level::Member).await;
+    let list = workspace.organization("roles/");
+    let sent = json!({
+        "name": "  Analysts ", "id": UNKNOWN, "created_at": "2001-01-01", "members": [1],
+        "created_by": 1, "is_default": true,
+    });
+    let made = workspace.owner.post(&list, sent).await;
+    let expected = json!({
+        "id": made.body["id"],
+        "name": "Analysts",
+        "created_at": "2023-11-14T22:13:20Z",
+        "created_by": null,
+        "members": [],
+        "is_default": false,
+    });
+    made.assert_is(201, expected.clone());
+    assert_eq!(fields(&made.body), fields(&expected));
+    assert_ne!(made.body["id"], UNKNOWN);
+
+    let one = format!("{list}{}/", made.body["id"].as_str().expect("an id"));
+    let current = one.replace(&workspace.made.organization_id.to_string(), "@current");
+    let page = json!({ "count": 1, "next": null, "previous": null, "results": [expected] });
+    for caller in [&workspace.owner, &ann] {
+        for path in [&one, one.trim_end_matches('/'), &current] {
+            caller.get(path).await.assert_is(200, expected.clone());
+        }
+        caller.get(&list).await.assert_is(200, page.clone());
+        caller.send(Method::HEAD, &one, None).await.ok();
+    }
+    workspace.owner.patch(&one, json!({})).await.assert_is(200, expected.clone());
+    let sent = json!({ "name": "Analysts", "id": UNKNOWN, "created_at": "2001-01-01" });
+    workspace.owner.put(&one, sent).await.assert_is(200, expected);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn roles_are_listed_by_name_without_regard_to_case_and_paged() {
+    let workspace = Workspace::new().await;
+    for name in ["viewers", "Analysts", "Émigrés", "billing", "zoo"] {
+        add_role(&workspace, name).await;
+    }
+    let list = workspace.organization("roles/");
+    let all = workspace.owner.get(&list).await.ok();
+    let expected = ["Analysts", "billing", "viewers", "zoo", "Émigrés"];
+    assert_eq!((names(&all), &all["count"]), (expected.to_vec(), &json!(5)));
+    let page = workspace.owner.get(&format!("{list}?limit=2&offset=2")).await.ok();
+    assert_eq!((names(&page), &page["count"]), (expected[2..4].to_vec(), &json!(5)));
+    let next = page["next"].as_str().expect("a link");
+    assert!(next.ends_with("/roles/?limit=2&offset=4"), "{next}");
+    let previous = page["previous"].as_str().expect("a link");
+    assert!(previous.ends_with("/roles/?limit=2"), "{previous}");
+    let beyond = workspace.owner.get(&format!("{list}?offset=9")).await.ok();
+    assert_eq!((names(&beyond), &beyond["count"]), (vec![], &json!(5)));
+}
+
+#[tokio::test]
+async fn role_is_renamed_by_patch_and_put() {
+    let workspace = Workspace::new().await;
+    let (role, path) = add_role(&workspace, "Analysts").await;
+    for (method, name) in
+        [(Method::PATCH, "Data"), (Method::PUT, "Science"), (Method::PATCH, "SCIENCE")]
+    {
+        let renamed = workspace.owner.send(method, &path, Some(json!({ "name": name }))).await;
+        let mut expected = role.clone();
+        expected["name"] = json!(name);
+        renamed.assert_is(200, expected.clone());
+        workspace.owner.get(&path).await.assert_is(200, expected);
+    }
+    // The old names are free again.
+    for name in ["analysts", "data"] {
+        add_role(&workspace, name).await;
+    }
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn role_name_is_required_and_limited() {
+    let workspace = Workspace::new().await;
+    let (role, path) = add_role(&workspace, "Analysts").await;
+    let list = workspace.organization("roles/");
+    let long = "Ensure this field has no more than 200 characters.";
+    let nul = "Null characters are not allowed.";
+    for (sent, code, detail) in [
+        (json!({ "name": null }), "null", "This field may not be null."),
+        (json!({ "name": "" }), "blank", "This field may not be blank."),
+        (json!({ "name": " \t " }), "blank", "This field may not be blank."),
+        (json!({ "name": true }), "invalid_input", "Not a valid string."),
+        (json!({ "name": ["A"] }), "invalid_input", "Not a valid string."),
+        (json!({ "name": {} }), "invalid_input", "Not a valid string."),
+        (json!({ "name": "ä".repeat(201) }), "max_length", long),
+        (json!({ "name": "a\0b" }), "null_characters_not_allowed", nul),
+    ] {
+        workspace.owner.post(&list, sent.clone()).await.assert_invalid("name", code, detail);
+        workspace.owner.put(&path, sent.clone()).await.assert_invalid("name", code, detail);
+        workspace.owner.patch(&path, sent).await.assert_invalid("name", code, detail);
+    }
+    let required = "This field is required.";
+    workspace.owner.post(&list, json!({})).await.assert_invalid("name", "required", required);
+    workspace.owner.put(&path, json!({})).await.assert_invalid("name", "required", required);
+    workspace.owner.patch(&path, json!({})).await.assert_is(200, role);
+    assert_eq!(workspace.owner.get(&list).await.ok()["count"], 1);
+    add_role(&workspace, &"ä".repeat(200)).await;
+    let number = workspace.owner.post(&list, json!({ "name": 7 })).await;
+    assert_eq!((number.status, &number.body["name"]), (201, &json!("7")));
+}
+
+#[tokio::test]
+async fn role_name_is_unique_in_the_organization_without_regard_to_case() {
+    let workspace = Workspace::new().await;
+    let (_, path) = add_role(&workspace, "Analysts").await;
+    let (_, other) = add_role(&workspace, "Élan").await;
+    let list = workspace.organization("roles/");
+    for name in ["Analysts", "ANALYSTS", " analysts ", "éLAN"] {
+        let sent = json!({ "name": name });
+        let made = workspace.owner.post(&list, sent.clone()).await;
+        made.assert_invalid("name", "unique", TAKEN);
+    }
+    for name in ["analysts", "ANALYSTS"] {
+        let sent = json!({ "name": name });
+        workspace.owner.patch(&other, sent.clone()).await.assert_invalid("name", "unique", TAKEN);
+        workspace.owner.put(&other, sent).await.assert_invalid("name", "unique", TAKEN);
+    }
+    assert_eq!(workspace.owner.get(&list).await.ok()["count"], 2);
+    let (eve, foreign) = workspace.outsider("eve").await;
+    let theirs = format!("/api/organizations/{}/roles/", foreign["id"].as_str().expect("an id"));
+    assert_eq!(eve.post(&theirs, json!({ "name": "Analysts" })).await.status, 201);
+    workspace.owner.delete(&path).await.assert_empty(204);
+    add_role(&workspace, "ANALYSTS").await;
+}
+
+#[tokio::test]
+async fn concurrent_creations_of_one_name_make_one_role() {
+    let workspace = Workspace::new().await;
+    let list = workspace.organization("roles/");
+    let names = ["Analysts", "analysts", "ANALYSTS", "Analysts"];
+    let created = names.map(|name| workspace.owner.post(&list, json!({ "name": name })));
+    let answers = join_all(created).await;
+    let (made, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 201);
+    assert_eq!((made.len(), refused.len()), (1, 3));
+    for answer in refused {
+        answer.assert_invalid("name", "unique", TAKEN);
+    }
+    assert_eq!(workspace.owner.get(&list).await.ok()["results"], json!([made[0].body]));
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn members_read_and_admins_write_roles() {
+    let workspace = Workspace::new().await;
+    let adam = workspace.member("adam", Level::Admin).await;
+    let ann = workspace.member("ann", Level::Member).await;
+    let (eve, _) = workspace.outsider("eve").await;
+    let (role, path) = add_role(&workspace, "Analysts").await;
+    let list = workspace.organization("roles/");
+    let members = format!("{path}role_memberships/");
+    let member = add_to_role(&workspace, &path, OWNER).await;
+    let one = format!("{members}{}/", member["id"].as_str().expect("an id"));
+    let add = json!({ "user_uuid": workspace.uuid("ann@corp.example").await });
+    let writes = [
+        (Method::POST, &list, json!({ "name": "New" })),
+        (Method::PATCH, &path, json!({ "name": "New" })),
+        (Method::PUT, &path, json!({ "name": "New" })),
+        (Method::POST, &members, add),
+        (Method::DELETE, &one, Value::Null),
+        (Method::DELETE, &path, Value::Null),
+    ];
+    for path in [&list, &path, &members, &one] {
+        ann.get(path).await.ok();
+        eve.get(path).await.assert_denied(STRANGER);
+    }
+    for (method, path, sent) in &writes {
+        ann.send(method.clone(), path, Some(sent.clone())).await.assert_denied(LEVEL);
+        eve.send(method.clone(), path, Some(sent.clone())).await.assert_denied(STRANGER);
+    }
+    let kept = workspace.owner.get(&path).await.ok();
+    assert_eq!((&kept["name"], &kept["members"]), (&role["name"], &json!([member])));
+    let project = json!({ "projects": [workspace.made.project_id] });
+    let limited = workspace.limited_key(OWNER, &["*"], project).await;
+    let reader = workspace.key(OWNER, &["organization:read"]).await;
+    let other = workspace.key(OWNER, &["organization_member:write", "project:write"]).await;
+    for (method, path, sent) in &writes {
+        let scope = "API key missing required scope 'organization:write'";
+        for caller in [&reader, &other] {
+            caller.send(method.clone(), path, Some(sent.clone())).await.assert_denied(scope);
+        }
+        limited.send(method.clone(), path, Some(sent.clone())).await.assert_denied(PROJECT_KEY);
+    }
+    for path in [&list, &path, &members, &one] {
+        reader.get(path).await.ok();
+        other.get(path).await.assert_denied("API key missing required scope 'organization:read'");
+        limited.get(path).await.assert_denied(PROJECT_KEY);
+    }
+    let renamed = json!({ "name": "New 2" });
+    assert_eq!(adam.post(&list, json!({ "name": "New" })).await.status, 201);
+    assert_eq!(adam.put(&path, renamed).await.status, 200);
+    adam.delete(&path).await.assert_empty(204);
+}
+
+#[tokio::test]
+async fn unknown_foreign_and_malformed_role_is_404() {
+    let workspace = Workspace::new().await;
+    let (eve, foreign) = workspace.outsider("eve").await;
+    let theirs = format!("/api/organizations/{}/roles/", foreign["id"].as_str().expect("an id"));
+    let foreign = eve.post(&theirs, json!({ "name": "Theirs" })).await.ok();
+    let sent = json!({ "name": "Mine" });
+    for id in [UNKNOWN, foreign["id"].as_str().expect("an id"), "7", "x", "%00", "@current"] {
+        let path = workspace.organization(&format!("roles/{id}/"));
+        workspace.owner.get(&path).await.assert_not_found("Not found.");
+        workspace.owner.patch(&path, sent.clone()).await.assert_not_found("Not found.");
+        workspace.owner.put(&path, sent.clone()).await.assert_not_found("Not found.");
+        // A missing object takes precedence over its fields.
+        workspace.owner.put(&path, json!({})).await.assert_not_found("Not found.");
+        workspace.owner.delete(&path).await.assert_not_found("Not found.");
+        let members = format!("{path}role_memberships/");
+        workspace.owner.get(&members).await.assert_not_found("Not found.");
+    }
+    let nowhere = format!("/api/organizations/{UNKNOWN}/roles/");
+    workspace.owner.get(&nowhere).await.assert_not_found("Organization not found.");
+    eve.get(&format!("{theirs}{}/", foreign["id"].as_str().expect("an id"))).await.ok();
+}
+
+#[tokio::test]
+async fn other_methods_of_roles_are_405() {
+    let workspace = Workspace::new().await;
+    let (_, path) = add_role(&workspace, "Analysts").await;
+    let member = add_to_role(&workspace, &path, OWNER).await;
+    let members = format!("{path}role_memberships/");
+    let one = format!("{members}{}/", member["id"].as_str().expect("an id"));
+    let list = workspace.organization("roles/");
+    for (method, path, allow) in [
+        (Method::PATCH, &one, "DELETE, GET, HEAD, OPTIONS"),
+        (Method::PUT, &one, "DELETE, GET, HEAD, OPTIONS"),
+        (Method::DELETE, &list, "GET, HEAD, OPTIONS, POST"),
+        (Method::PATCH, &members, "GET, HEAD, OPTIONS, POST"),
+        (Method::POST, &path, "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"),
+    ] {
+        let answer = workspace.owner.send(method.clone(), path, Some(json!({}))).await;
+        let detail = format!("Method \"{method}\" not allowed.");
+        answer.assert_error(405, "invalid_request", "method_not_allowed", &detail, None);
+        let mut allowed: Vec<_> =
+            answer.headers["allow"].to_str().expect("text").split(", ").collect();
+        allowed.sort_unstable();
+        assert_eq!(allowed.join(", "), allow);
+    }
+}
+
+#[tokio::test]
+async fn whatever_shows_in_a_role_moves_its_version() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (role, path) = add_role(&workspace, "Analysts").await;
+    let mut known = tag(&owner.get(&path).await);
+    let mut added = Value::Null;
+    for step in 0..4 {
+        match step {
+            0 => drop(owner.put(&path, json!({ "name": "Data" })).await.ok()),
+            1 => added = add_to_role(&workspace, &path, OWNER).await,
+            2 => {
+                let default = json!({ "default_role_id": role["id"] });
+                owner.patch(&workspace.organization(""), default).await.ok();
+            }
+            _ => {
+                let one = format!("{path}role_memberships/{}/", added["id"].as_str().expect("id"));
+                owner.delete(&one).await.assert_empty(204);
+            }
+        }
+        for (method, sent) in [
+            (Method::PATCH, json!({ "name": "Late" })),
+            (Method::PUT, json!({ "name": "Late" })),
+            (Method::DELETE, Value::Null),
+        ] {
+            let late = if_match(owner, (method, &path), &known, sent).await;
+            late.assert_error(412, "invalid_request", "precondition_failed", STALE, None);
+        }
+        known = tag(&owner.get(&path).await);
+    }
+    let sent = json!({ "name": "Final" });
+    let renamed = if_match(owner, (Method::PUT, &path), &known, sent).await;
+    assert_eq!((renamed.status, &renamed.body["name"]), (200, &json!("Final")));
+    let gone = if_match(owner, (Method::DELETE, &path), &tag(&renamed), Value::Null).await;
+    gone.assert_empty(204);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn repeated_creation_with_an_idempotency_key_returns_the_first_role() {
+    let workspace = Workspace::new().await;
+    let list = workspace.organization("roles/");
+    let headers = [("idempotency-key", "role-1"), JSON[0]];
+    let sent = json!({ "name": "Analysts" }).to_string();
+    let first = workspace.owner.fetch(Method::POST, &list, &headers, sent.clone()).await;
+    let again = workspace.owner.fetch(Method::POST, &list, &headers, sent).await;
+    assert_eq!((first.status, again.status, &first.body), (201, 201, &again.body));
+    assert_eq!(again.headers["idempotent-replayed"], "true");
+    assert_eq!(workspace.owner.get(&list).await.ok()["count"], 1);
+}
+
+#[tokio::test]
+async fn number_of_roles_of_an_organization_is_limited() {
+    let mut config = Config::default();
+    config.caps.roles = 2;
+    let workspace = Workspace::with(config).await;
+    let (_, path) = add_role(&workspace, "A").await;
+    add_role(&workspace, "B").await;
+    let list = workspace.organization("roles/");
+    let third = workspace.owner.post(&list, json!({ "name": "C" })).await;
+    third.assert_invalid_body("limit_reached", "An organization can have at most 2 roles.");
+    workspace.owner.patch(&path, json!({ "name": "C" })).await.ok();
+    workspace.owner.delete(&path).await.assert_empty(204);
+    add_role(&workspace, "D").await;
+    assert_eq!(names(&workspace.owner.get(&list).await.ok()), ["B", "D"]);
+}
+
+#[tokio::test]
+async fn role_changes_are_in_the_activity_log_without_a_creator_in_the_role() {
+    let (config, clock) = with_clock();
+    let workspace = Workspace::with(config).await;
+    let owner = &workspace.owner;
+    let step = || clock.advance(Duration::from_secs(1));
+    step();
+    let (role, path) = add_role(&workspace, "Analysts").await;
+    step();
+    owner.patch(&path, json!({ "name": "Data" })).await.ok();
+    step();
+    let member = add_to_role(&workspace, &path, OWNER).await;
+    step();
+    owner.patch(&workspace.organization(""), json!({ "default_role_id": role["id"] })).await.ok();
+    step();
+    owner.delete(&path).await.assert_empty(204);
+    let log = owner.get(&workspace.organization("activity_log/?limit=5")).await.ok();
+    let told: Vec<_> = log["results"]
+        .as_array()
+        .expect("entries")
+        .iter()
+        .map(|entry| {
+            assert_eq!(entry["user"]["email"], OWNER);
+            let changes = entry["detail"]["changes"].as_array().expect("changes").iter();
+            let changes: Vec<_> = changes
+                .map(|change| json!([change["field"], change["before"], change["after"]]))
+                .collect();
+            json!([
+                entry["scope"],
+                entry["activity"],
+                entry["item_id"],
+                entry["detail"]["name"],
+                changes
+            ])
+        })
+        .collect();
+    let organization = json!(workspace.made.organization_id);
+    let default = json!([["default_role_id", null, role["id"]]]);
+    let added = json!([["role_id", null, role["id"]], ["user", null, OWNER]]);
+    let expected = json!([
+        ["Role", "deleted", role["id"], "Data", []],
+        ["Organization", "updated", organization, "Corp", default],
+        ["RoleMembership", "created", member["id"], "Data", added],
+        ["Role", "updated", role["id"], "Data", [["name", "Analysts", "Data"]]],
+        ["Role", "created", role["id"], "Analysts", []],
+    ]);
+    assert_eq!(json!(told), expected);
+}
