@@ -80,7 +80,7 @@ pub mod resources {
         }
     }
     pub mod access_objects {
-        pub use crate::resources::access_objects::Kind;
+        pub use crate::resources::access_objects::{Kind, Object};
     }
     pub mod access_subject {
         pub use crate::resources::access_subject::Subject;

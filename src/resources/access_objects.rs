@@ -1,5 +1,5 @@
-//! What an access rule is about: one object of a project, or all objects of a kind. See
-//! `docs/spec/access-controls.md`.
+//! The objects of a project that have access rules and public pages, and their kinds. See
+//! `docs/spec/access-controls.md` and `docs/spec/sharing.md`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -73,8 +73,9 @@ impl Key for Kind {
     }
 }
 
-/// One object to which access rules apply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// One object to which access rules apply, and that can have a public page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Object {
     /// A dashboard.
     Dashboard(DashboardId),
@@ -115,5 +116,17 @@ impl Object {
             Self::Insight(_) => Table::Insights,
         };
         Reference { table, key: (project, self.number()).encoded() }
+    }
+}
+
+impl Key for Object {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.kind().write(out);
+        self.number().write(out);
+    }
+
+    fn read(input: &mut &[u8]) -> Option<Self> {
+        let kind = Kind::read(input)?;
+        Self::of(kind, u64::read(input)?)
     }
 }

@@ -1,4 +1,4 @@
-//! Public pages of dashboards. Each version is rendered once and cached within a memory budget.
+//! Public pages. Each version is rendered once and cached within a memory budget.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +10,8 @@ use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use crate::blocking_pool::BlockingPool;
 use crate::error::{Error, Result};
 use crate::fair_queue::{Consumer, FairQueueLimits};
-use crate::ids::{DashboardId, ProjectId};
 use crate::metrics::{Counter, Metrics, Series};
-use crate::resources::sharing::TokenHash;
+use crate::resources::sharing::{SharingKey, TokenHash};
 use crate::store::{BoundedRead, Snapshot};
 
 /// The size of the cache, in bytes.
@@ -27,9 +26,9 @@ const ENTRY_OVERHEAD: usize = 512;
 pub struct PageKey {
     /// [`Snapshot::generation`]. Versions are comparable only within one opening of the data file.
     pub generation: u64,
-    /// The project and the dashboard.
-    pub dashboard: (ProjectId, DashboardId),
-    /// The version, which changes with everything that the page shows.
+    /// The project and the shared object.
+    pub object: SharingKey,
+    /// The version of the object, which changes with everything that the page shows.
     pub version: u64,
     /// The hash of the token in the page's link to its own JSON. `None` for JSON.
     pub html: Option<TokenHash>,
@@ -71,7 +70,7 @@ impl PublicPages {
     }
 
     /// Returns the page with this key. A page that is not cached is rendered on a blocking thread, in the turn of
-    /// `owner`, the dashboard's organization. Concurrent callers wait for the same rendering.
+    /// `owner`, the object's organization. Concurrent callers wait for the same rendering.
     ///
     /// # Errors
     /// The errors of `render`; 503 if too many pages of the organization wait, or if the rendering exceeds its time

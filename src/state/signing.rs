@@ -13,11 +13,9 @@ use sha2::Sha256;
 use crate::error::{Error, Result};
 use crate::ids::ProjectId;
 use crate::resources::activity;
-use crate::resources::dashboards::{self, Dashboard};
 use crate::resources::invites::InviteLinks;
 use crate::resources::sharing::{self, SharingTokens};
 use crate::secret::{Purpose, Seed, SigningSecret};
-use crate::store::Tx;
 
 use super::App;
 
@@ -80,13 +78,8 @@ impl App {
                 let mut rng = seed.rng();
                 let secret = tx.renew_secret(&mut rng)?;
                 let pages = sharing::rotate_all(tx, &SharingTokens::new(&secret)?)?;
-                for page in &pages {
-                    if let Some(dashboard) = tx.meta::<Dashboard>(page)? {
-                        dashboards::set_shared(tx, &dashboard, true)?;
-                    }
-                }
                 activity::record(tx, None, &mut rng, now)?;
-                Ok((secret, pages.len()))
+                Ok((secret, pages))
             },
             move |(secret, _)| signing.renew(secret),
         );

@@ -216,10 +216,10 @@ tables! {
     /// Key: organization, user, then as above.
     CollaboratorsByUser = "collaborators_by_user/1",
 
-    /// Whether a dashboard has a public page, and its token. Key: project, dashboard.
-    Sharing = "sharing/1",
+    /// Whether an object has a public page, and its token. Key: project, kind of object, number.
+    Sharing = "sharing/2",
     /// Unique. Key: keyed hash of a token that opens a public page, whether the token was replaced.
-    SharingTokens = "sharing_tokens/1",
+    SharingTokens = "sharing_tokens/2",
 
     /// Entries of the activity log. Key: organization, time, entry id.
     Activity = "activity/1",

@@ -272,11 +272,14 @@ pub fn get_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<Met
 ///
 /// # Errors
 /// 404 if the dashboard does not exist.
-pub fn set_shared(tx: &mut WriteTx<'_>, meta: &Meta, is_shared: bool) -> Result<()> {
-    let key = (meta.project, meta.id);
-    let mut dashboard: Dashboard = tx.get(&key)?;
+pub fn set_shared(
+    tx: &mut WriteTx<'_>,
+    key: &(ProjectId, DashboardId),
+    is_shared: bool,
+) -> Result<()> {
+    let mut dashboard: Dashboard = tx.get(key)?;
     if dashboard.fields.is_shared == is_shared {
-        return tx.bump_version::<Dashboard>(&key);
+        return tx.bump_version::<Dashboard>(key);
     }
     dashboard.fields.is_shared = is_shared;
     tx.put(&dashboard)

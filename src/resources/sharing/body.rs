@@ -1,5 +1,5 @@
-//! The public view of a dashboard. Every public field is listed here, so that no new field becomes public
-//! by accident. No user, e-mail address or other dashboard is public.
+//! The public view of a dashboard or an insight. Every public field is listed here, so that no new field becomes public
+//! by accident. No user, e-mail address or other object is public.
 //!
 //! Tiles are read one at a time, because a parsed free-form field takes up to a hundred times the memory of
 //! its JSON.
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
-use crate::ids::{DashboardId, InsightId, TextId, TileId};
+use crate::ids::{DashboardId, InsightId, ProjectId, TextId, TileId};
 use crate::json::{Array, WriteJson, WrittenBy, output};
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::texts::Text;
@@ -19,18 +19,19 @@ use crate::resources::dashboards::{self, Dashboard, Details};
 use crate::store::{Order, Record, Row, Tx, Window};
 use crate::time::Timestamp;
 
-use super::SharingKey;
+/// The key of a dashboard.
+pub type DashboardKey = (ProjectId, DashboardId);
 
-/// Whether a dashboard has a public page, and the token of the page.
+/// Whether an object has a public page, and the token of the page.
 #[derive(Serialize, ToSchema)]
 #[schema(as = SharingConfiguration)]
 pub struct SharingBody {
     /// When sharing was first enabled.
     pub created_at: Option<Timestamp>,
-    /// Whether the dashboard has a public page.
+    /// Whether the object has a public page.
     pub enabled: bool,
     /// The token of the public page at `/shared/<token>/`. While the page is disabled, the token is null
-    /// unless the caller may share the dashboard and uses a key with `sharing_configuration:write`. In the
+    /// unless the caller may share the object and uses a key with `sharing_configuration:write`. In the
     /// replay of an idempotent request it is always null.
     pub access_token: Option<String>,
 }
@@ -65,8 +66,15 @@ output! {
     }
 }
 
+/// The public JSON of a shared insight.
+#[derive(Serialize)]
+struct PublicInsight {
+    /// The shared insight.
+    insight: SharedInsight,
+}
+
 /// The public fields of a dashboard, without its tiles.
-pub struct SharedFields {
+pub struct SharedDashboard {
     /// Numeric ID.
     pub id: DashboardId,
     /// Display name.
@@ -151,21 +159,24 @@ pub struct SharedText {
     pub last_modified_at: Timestamp,
 }
 
-impl SharedFields {
-    /// Reads the public fields of a dashboard; `None` if it does not exist or is deleted.
-    pub fn find(tx: &impl Tx, key: SharingKey) -> Result<Option<Self>> {
-        let found: Option<Dashboard> = tx.find(&key)?;
-        let Some(Dashboard { fields, .. }) = found.filter(|it| !it.meta.deleted) else {
-            return Ok(None);
-        };
+impl SharedDashboard {
+    /// Reads the public fields of a dashboard.
+    ///
+    /// # Errors
+    /// 404 if it does not exist or is deleted.
+    pub fn get(tx: &impl Tx, key: DashboardKey) -> Result<Self> {
+        let Dashboard { meta, fields } = tx.get(&key)?;
+        if meta.deleted {
+            return Err(Error::not_found());
+        }
         let free = tx.view::<Details, _>(&key, |row| parse_fields(&row))?;
         let FreeFields { filters, variables } = free.unwrap_or_default();
         let dashboards::Fields { id, name, description, tags, created_at, .. } = fields;
-        Ok(Some(Self { id, name, description, tags, filters, variables, created_at }))
+        Ok(Self { id, name, description, tags, filters, variables, created_at })
     }
 
     /// Renders the public JSON, with tiles.
-    pub fn json(self, tx: &impl Tx, key: SharingKey) -> Result<Vec<u8>> {
+    pub fn json(self, tx: &impl Tx, key: DashboardKey) -> Result<Vec<u8>> {
         let Self { id, name, description, tags, filters, variables, created_at } = self;
         let tiles = WrittenBy(&mut |out| write_tiles(tx, key, out));
         let dashboard =
@@ -174,7 +185,7 @@ impl SharedFields {
     }
 }
 
-fn write_tiles(tx: &impl Tx, dashboard: SharingKey, out: &mut Vec<u8>) -> Result<()> {
+fn write_tiles(tx: &impl Tx, dashboard: DashboardKey, out: &mut Vec<u8>) -> Result<()> {
     Array::write(out, |array| for_each_tile(tx, dashboard, |tile| array.push(tile)))
 }
 
@@ -185,7 +196,7 @@ fn write_tiles(tx: &impl Tx, dashboard: SharingKey, out: &mut Vec<u8>) -> Result
 /// The errors of `show`; 500 or 503 when the file cannot be read.
 pub fn for_each_tile(
     tx: &impl Tx,
-    dashboard: SharingKey,
+    dashboard: DashboardKey,
     mut show: impl FnMut(SharedTile) -> Result<()>,
 ) -> Result<()> {
     let mut live: Vec<Meta> = Vec::new();
@@ -215,16 +226,37 @@ pub fn for_each_tile(
 /// Reads the insight or the text on a tile; neither if the insight is deleted.
 fn find_content(tx: &impl Tx, tile: &Meta) -> Result<(Option<SharedInsight>, Option<SharedText>)> {
     Ok(match tile.content {
-        Content::Insight(id) => {
-            let insight = tx.view::<Insight, _>(&(tile.project, id), |row| {
-                if row.meta.deleted { Ok(None) } else { parse_fields(&row).map(Some) }
-            })?;
-            (insight.flatten(), None)
-        }
+        Content::Insight(id) => (SharedInsight::find(tx, (tile.project, id))?, None),
         Content::Text(id) => {
             (None, tx.view::<Text, _>(&(tile.project, id), |row| parse_fields(&row))?)
         }
     })
+}
+
+impl SharedInsight {
+    /// Reads the public fields of an insight.
+    ///
+    /// # Errors
+    /// 404 if it does not exist or is deleted.
+    pub fn get(tx: &impl Tx, key: (ProjectId, InsightId)) -> Result<Self> {
+        Self::find(tx, key)?.ok_or_else(Error::not_found)
+    }
+
+    /// Reads the public fields of an insight; `None` if it does not exist or is deleted.
+    fn find(tx: &impl Tx, key: (ProjectId, InsightId)) -> Result<Option<Self>> {
+        let found = tx.view::<Insight, _>(&key, |row| {
+            if row.meta.deleted { Ok(None) } else { parse_fields(&row).map(Some) }
+        })?;
+        Ok(found.flatten())
+    }
+
+    /// Renders the public JSON.
+    ///
+    /// # Errors
+    /// 500 if a value cannot be written as JSON.
+    pub fn json(self) -> Result<Vec<u8>> {
+        serde_json::to_vec(&PublicInsight { insight: self }).map_err(Error::internal)
+    }
 }
 
 /// Parses some of the fields of a record.

@@ -15,18 +15,20 @@ use crate::fair_queue::Consumer;
 use crate::http::body::{IgnoredBody, JsonBody};
 use crate::http::html::{HtmlPage, SECRET_URL_HEADERS, headers};
 use crate::http::routes::Routes;
-use crate::ids::DashboardId;
+use crate::ids::{DashboardId, OrganizationId};
 use crate::input::Parsed;
+use crate::resources::access_objects::Object;
 use crate::resources::dashboards::http::path::PathDashboardId;
+use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::{self, Dashboard};
 use crate::response::{ApiResponse, ApiResult};
 use crate::state::{App, PageKey};
 use crate::store::{BoundedRead, Tx};
 
 use self::path::PathToken;
-use super::body::{Public, SharedFields, SharingBody};
+use super::body::{Public, SharedDashboard, SharedInsight, SharingBody};
 use super::page::{self, PublicPage};
-use super::{Sharing, SharingPatch};
+use super::{Sharing, SharingKey, SharingPatch};
 
 const ONE: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/sharing/";
 const WRITE: &str = "sharing_configuration:write";
@@ -93,9 +95,7 @@ async fn update(
     let (tokens, expected) = (app.sharing().clone(), access.if_match.clone());
     app.change(&access, move |tx, _, tenant: &InProject, now| {
         let dashboard = get_editable(tx, tenant, id)?;
-        if let Some(enabled) = super::update(tx, &tokens, of(&dashboard), &patch, now)? {
-            dashboards::set_shared(tx, &dashboard, enabled)?;
-        }
+        super::update(tx, &tokens, of(&dashboard), &patch, now)?;
         expected.require::<Sharing>(tx, &of(&dashboard))?;
         super::body(tx, &tokens, of(&dashboard), true)
     })
@@ -112,8 +112,7 @@ async fn refresh(
     let (id, tokens) = (id?, app.sharing().clone());
     app.post(&access, move |tx, _, tenant: &InProject, now| {
         let dashboard = get_editable(tx, tenant, id)?;
-        let enabled = super::rotate(tx, &tokens, of(&dashboard), now)?;
-        dashboards::set_shared(tx, &dashboard, enabled)?;
+        super::rotate(tx, &tokens, of(&dashboard), now)?;
         super::body(tx, &tokens, of(&dashboard), true).map(ApiResponse::Object)
     })
     .await
@@ -129,20 +128,17 @@ async fn open(State(app): State<App>, PathToken(token): PathToken) -> Result<Res
     let token = before.unwrap_or(&token).to_owned();
     let tx = app.store().snapshot()?;
     let found = super::find_open(&*tx, app.sharing(), &token, app.now())?;
-    let Some(live) = found.map(|of| LiveDashboard::find(&*tx, of)).transpose()?.flatten() else {
+    let Some(live) = found.map(|of| LivePage::find(&*tx, of)).transpose()?.flatten() else {
         return if is_html {
             missing()
         } else {
             Ok((SECRET_URL_HEADERS, Error::not_found()).into_response())
         };
     };
-    let LiveDashboard { dashboard, version, owner } = live;
+    let LivePage { object, version, owner } = live;
     let html = is_html.then(|| app.sharing().hash(&token));
-    let key = PageKey { generation: tx.generation(), dashboard, version, html };
-    let render = move |tx: &BoundedRead<'_>| {
-        let shared = SharedFields::find(tx, dashboard)?.ok_or_else(Error::not_found)?;
-        if is_html { render(tx, dashboard, &shared, &token) } else { shared.json(tx, dashboard) }
-    };
+    let key = PageKey { generation: tx.generation(), object, version, html };
+    let render = move |tx: &BoundedRead<'_>| render(tx, object, is_html.then_some(&*token));
     let body = app.public_pages().get(&key, owner, tx, render).await?;
     let mut response = if is_html {
         (HEADERS.clone(), body).into_response()
@@ -153,34 +149,51 @@ async fn open(State(app): State<App>, PathToken(token): PathToken) -> Result<Res
     Ok(response)
 }
 
-/// A live dashboard that a token opens.
-struct LiveDashboard {
-    dashboard: super::SharingKey,
+/// A live object that a token opens.
+struct LivePage {
+    object: SharingKey,
     version: u64,
-    /// The organization of the dashboard.
+    /// The organization of the object.
     owner: Consumer,
 }
 
-impl LiveDashboard {
-    /// Returns the dashboard; `None` if it does not exist or is deleted.
-    fn find(tx: &impl Tx, dashboard: super::SharingKey) -> Result<Option<Self>> {
-        let found = tx.view::<Dashboard, _>(&dashboard, |row| {
-            let owner = Consumer::Organization(row.meta.organization.0);
-            let live = Self { dashboard, version: row.version, owner };
-            Ok((!row.meta.deleted).then_some(live))
-        })?;
-        Ok(found.flatten())
+impl LivePage {
+    /// Returns the object; `None` if it does not exist or is deleted.
+    fn find(tx: &impl Tx, object: SharingKey) -> Result<Option<Self>> {
+        let live = |organization: OrganizationId, version, deleted: bool| {
+            let owner = Consumer::Organization(organization.0);
+            Ok((!deleted).then_some(Self { object, version, owner }))
+        };
+        let found = match object.1 {
+            Object::Dashboard(id) => tx.view::<Dashboard, _>(&(object.0, id), |row| {
+                live(row.meta.organization, row.version, row.meta.deleted)
+            }),
+            Object::Insight(id) => tx.view::<Insight, _>(&(object.0, id), |row| {
+                live(row.meta.organization, row.version, row.meta.deleted)
+            }),
+        };
+        Ok(found?.flatten())
     }
 }
 
+/// Renders the public page with links for this token, or the public JSON if there is no token.
 fn render(
     tx: &BoundedRead<'_>,
-    dashboard: super::SharingKey,
-    shared: &SharedFields,
-    token: &str,
+    (project, object): SharingKey,
+    token: Option<&str>,
 ) -> Result<Vec<u8>> {
-    let PublicPage { title, body } = &page::render(tx, dashboard, shared, token)?;
-    Ok(HtmlPage { title, style: STYLE, script: "", body }.html().into_bytes())
+    let PublicPage { title, body } = match (object, token) {
+        (Object::Dashboard(id), None) => {
+            let key = (project, id);
+            return SharedDashboard::get(tx, key)?.json(tx, key);
+        }
+        (Object::Insight(id), None) => return SharedInsight::get(tx, (project, id))?.json(),
+        (Object::Dashboard(id), Some(token)) => page::of_dashboard(tx, (project, id), token)?,
+        (Object::Insight(id), Some(_)) => {
+            page::of_insight(&SharedInsight::get(tx, (project, id))?)?
+        }
+    };
+    Ok(HtmlPage { title: &title, style: STYLE, script: "", body: &body }.html().into_bytes())
 }
 
 fn missing() -> Result<Response> {
@@ -195,6 +208,6 @@ fn get_editable(tx: &impl Tx, tenant: &InProject, id: DashboardId) -> Result<das
     Ok(dashboard)
 }
 
-fn of(dashboard: &dashboards::Meta) -> super::SharingKey {
-    (dashboard.project, dashboard.id)
+fn of(dashboard: &dashboards::Meta) -> SharingKey {
+    (dashboard.project, Object::Dashboard(dashboard.id))
 }

@@ -1,4 +1,4 @@
-//! Sharing: public pages of dashboards, which open with a token instead of a key. See
+//! Sharing: public pages of dashboards and insights, which open with a token instead of a key. See
 //! `docs/spec/sharing.md`.
 
 pub mod body;
@@ -13,15 +13,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::etag::Versioned;
-use crate::ids::{DashboardId, ProjectId};
+use crate::ids::ProjectId;
 use crate::input;
 use crate::input::{Flag, Parsed};
 use crate::json::WriteJson;
+use crate::resources::access_objects::Object;
+use crate::resources::dashboards;
 use crate::resources::organizations::Organization;
 use crate::resources::projects;
-use crate::store::{
-    Index, Key, Order, Owner, Redaction, Reference, Table, Tx, Window, WriteTx, impl_record,
-};
+use crate::store::{Index, Order, Owner, Redaction, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 use body::SharingBody;
@@ -31,7 +31,7 @@ pub use tokens::{SharingTokens, TokenHash};
 /// How long a replaced token remains valid.
 const REPLACED_TOKEN_GRACE: Duration = Duration::from_mins(5);
 
-/// The sharing configuration of a dashboard. Stored when sharing is first enabled or its token is first
+/// The sharing configuration of an object. Stored when sharing is first enabled or its token is first
 /// replaced.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sharing {
@@ -44,10 +44,10 @@ pub struct Sharing {
 /// Fields of a sharing configuration that access checks and look-ups read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
-    /// The project of the dashboard.
+    /// The project of the object.
     pub project: ProjectId,
-    /// The dashboard.
-    pub dashboard: DashboardId,
+    /// The shared object.
+    pub object: Object,
     /// The serial number of the current token. Never decreases, so no token is used twice.
     pub serial: u64,
     /// The hash of the current token; none while sharing is disabled.
@@ -62,12 +62,12 @@ pub struct Meta {
 pub struct Fields {
     /// When sharing was first enabled.
     pub created_at: Option<Timestamp>,
-    /// Whether the dashboard has a public page.
+    /// Whether the object has a public page.
     pub enabled: bool,
 }
 
-/// The dashboard of a sharing configuration.
-type SharingKey = (ProjectId, DashboardId);
+/// The project and the object of a sharing configuration.
+pub type SharingKey = (ProjectId, Object);
 
 /// By the current token. `false` stands for a token that was not replaced.
 pub const BY_TOKEN: Index<Sharing, (TokenHash, bool)> =
@@ -78,11 +78,14 @@ pub const BY_REPLACED: Index<Sharing, (TokenHash, bool)> =
 
 impl_record!(Sharing {
     table: Sharing,
-    key: |sharing| -> SharingKey { (sharing.meta.project, sharing.meta.dashboard) },
+    key: |sharing| -> SharingKey { (sharing.meta.project, sharing.meta.object) },
     parts: meta: Meta, fields: Fields,
     indexes: [&BY_TOKEN, &BY_REPLACED],
-    owner: |sharing, tx| Owner::leading(tx, Table::Dashboards, &sharing.key()),
-    references: |sharing| [Reference { table: Table::Dashboards, key: sharing.key().encoded() }],
+    owner: |sharing, tx| {
+        let Meta { project, object, .. } = sharing.meta;
+        Owner::leading(tx, object.reference(project).table, &(project, object.number()))
+    },
+    references: |sharing| [sharing.meta.object.reference(sharing.meta.project)],
 });
 
 /// An export without secrets leaves out the hashes of tokens. An import under another signing secret
@@ -99,22 +102,22 @@ const REDACTION: Redaction<Sharing> = Redaction::Meta {
 input! {
     /// The fields of a sharing configuration that can be updated.
     pub struct SharingPatch {
-        /// Whether the dashboard has a public page. False revokes the token.
+        /// Whether the object has a public page. False revokes the token.
         enabled: Flag,
     }
 }
 
-/// Returns the stored configuration, or that of a dashboard that was never shared.
+/// Returns the stored configuration, or that of an object that was never shared.
 fn get(tx: &impl Tx, of: SharingKey) -> Result<Sharing> {
-    let (project, dashboard) = of;
+    let (project, object) = of;
     let unset = || Sharing {
-        meta: Meta { project, dashboard, serial: 0, token: None, replaced: None },
+        meta: Meta { project, object, serial: 0, token: None, replaced: None },
         fields: Fields::default(),
     };
     Ok(tx.find(&of)?.unwrap_or_else(unset))
 }
 
-/// Enables or disables the public page. Returns the new state, or `None` if it did not change.
+/// Enables or disables the public page.
 ///
 /// Enabling uses the token that was shown before. Disabling revokes the token for good.
 ///
@@ -126,11 +129,11 @@ pub fn update(
     of: SharingKey,
     patch: &Parsed<SharingPatch>,
     now: Timestamp,
-) -> Result<Option<bool>> {
+) -> Result<()> {
     let mut sharing = get(tx, of)?;
     let enabled = patch.get()?.enabled.unwrap_or(sharing.fields.enabled);
     if enabled == sharing.fields.enabled {
-        return Ok(None);
+        return Ok(());
     }
     sharing.fields.enabled = enabled;
     if enabled {
@@ -140,48 +143,60 @@ pub fn update(
     }
     sharing.meta.replaced = None;
     sharing.meta.token = enabled.then(|| sharing.meta.hash(tokens));
-    tx.put(&sharing)?;
-    Ok(Some(enabled))
+    put(tx, &sharing)
 }
 
-/// Replaces the token, and returns whether the public page is enabled. The old token expires after 5 minutes.
+/// Replaces the token. The old token expires after 5 minutes.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
 pub fn rotate(
     tx: &mut WriteTx<'_>,
     tokens: &SharingTokens,
     of: SharingKey,
     now: Timestamp,
-) -> Result<bool> {
+) -> Result<()> {
     let mut sharing = get(tx, of)?;
     sharing.meta.serial += 1;
     let old = sharing.meta.token.take();
     sharing.meta.replaced = old.map(|old| (old, now.plus(REPLACED_TOKEN_GRACE)));
     sharing.meta.token = old.map(|_| sharing.meta.hash(tokens));
-    tx.put(&sharing)?;
-    Ok(sharing.fields.enabled)
+    put(tx, &sharing)
+}
+
+/// Stores the configuration, and moves the version of a dashboard, which shows whether it is shared.
+fn put(tx: &mut WriteTx<'_>, sharing: &Sharing) -> Result<()> {
+    tx.put(sharing)?;
+    match sharing.meta.object {
+        Object::Dashboard(id) => {
+            dashboards::set_shared(tx, &(sharing.meta.project, id), sharing.fields.enabled)
+        }
+        Object::Insight(_) => Ok(()),
+    }
 }
 
 /// Replaces the tokens of all public pages after the signing secret was rotated, and returns their
-/// dashboards. All old tokens are revoked.
+/// number. All old tokens are revoked.
 ///
 /// Skips pages of deleted projects: they no longer open, and a background task deletes
 /// them.
-pub fn rotate_all(tx: &mut WriteTx<'_>, tokens: &SharingTokens) -> Result<Vec<SharingKey>> {
+pub fn rotate_all(tx: &mut WriteTx<'_>, tokens: &SharingTokens) -> Result<usize> {
     let mut open = Vec::new();
     tx.scan::<Sharing, _>(&(), Window::all(Order::Ascending), |row| {
         if row.meta.token.is_some() {
-            open.push((row.meta.project, row.meta.dashboard));
+            open.push((row.meta.project, row.meta.object));
         }
         Ok(())
     })?;
-    let mut renewed = Vec::with_capacity(open.len());
+    let mut renewed = 0;
     for of in open {
         if projects::find_by_id(tx, of.0)?.is_some() {
             let mut sharing = get(tx, of)?;
             sharing.meta.serial += 1;
             sharing.meta.replaced = None;
             sharing.meta.token = Some(sharing.meta.hash(tokens));
-            tx.put(&sharing)?;
-            renewed.push(of);
+            put(tx, &sharing)?;
+            renewed += 1;
         }
     }
     Ok(renewed)
@@ -190,7 +205,7 @@ pub fn rotate_all(tx: &mut WriteTx<'_>, tokens: &SharingTokens) -> Result<Vec<Sh
 impl Meta {
     /// Returns the hash of the current token.
     fn hash(&self, tokens: &SharingTokens) -> TokenHash {
-        tokens.hash(&tokens.token(self.dashboard, self.serial))
+        tokens.hash(&tokens.token(self.object, self.serial))
     }
 
     /// Returns whether the token with this hash opens the page.
@@ -199,7 +214,7 @@ impl Meta {
     }
 }
 
-/// Returns the dashboard whose public page a token opens. Returns `None` if the project or organization was
+/// Returns the object whose public page a token opens. Returns `None` if the project or organization was
 /// deleted, even if the page's record still exists.
 pub fn find_open(
     tx: &impl Tx,
@@ -220,7 +235,7 @@ pub fn find_open(
 
 /// Renders the sharing configuration.
 ///
-/// While the page is disabled, only a caller who may share the dashboard, with a key that allows it, gets
+/// While the page is disabled, only a caller who may share the object, with a key that allows it, gets
 /// the token. Any other caller could keep the token until the page is enabled.
 pub fn body(
     tx: &impl Tx,
@@ -233,7 +248,7 @@ pub fn body(
     let body = SharingBody {
         created_at: fields.created_at,
         enabled: fields.enabled,
-        access_token: is_shown.then(|| tokens.token(meta.dashboard, meta.serial)),
+        access_token: is_shown.then(|| tokens.token(meta.object, meta.serial)),
     };
     Ok(Versioned::new(tx.version::<Sharing>(&of)?, body.to_json(128)?))
 }

@@ -2,20 +2,18 @@
 
 use serde_json::{Map, Value};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::resources::loggable::{FieldAction, Location, Loggable};
 use crate::resources::projects;
 use crate::resources::registration::{RegisteredRecord, record};
-use crate::store::{Key, Reference, Row, Table, Tx};
+use crate::store::{Reference, Row, Tx};
 
-use super::{REDACTION, Sharing};
+use super::{Fields, REDACTION, Sharing};
 
 /// The records of sharing.
 pub const RECORDS: &[&dyn RegisteredRecord] =
     &[&record::<Sharing>().redacted(REDACTION).logged().deleted_with_project()];
 
-/// Sharing of a dashboard. The dashboard's own fields record whether sharing is enabled, so the only field here changes
-/// when the access token is replaced.
 impl Loggable for Sharing {
     const SCOPE: &'static str = "Dashboard";
     const ACTIONS: &'static [FieldAction] =
@@ -23,7 +21,7 @@ impl Loggable for Sharing {
     const HIDDEN: &'static [&'static str] = &["access_token"];
 
     fn item_id(meta: &Self::Meta) -> String {
-        meta.dashboard.to_string()
+        meta.object.number().to_string()
     }
 
     fn location(meta: &Self::Meta, tx: &impl Tx) -> Result<Location> {
@@ -32,15 +30,21 @@ impl Loggable for Sharing {
     }
 
     fn named_after(meta: &Self::Meta) -> Option<Reference> {
-        let key = (meta.project, meta.dashboard).encoded();
-        Some(Reference { table: Table::Dashboards, key })
+        Some(meta.object.reference(meta.project))
     }
 
     fn blank() -> Result<Option<Map<String, Value>>> {
-        Ok(Some(Map::from_iter([("access_token".to_owned(), 0.into())])))
+        Ok(Some(logged_fields(0, false)))
     }
 
     fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
-        Ok(Map::from_iter([("access_token".to_owned(), row.meta.serial.into())]))
+        let fields: Fields = serde_json::from_slice(row.fields).map_err(Error::internal)?;
+        Ok(logged_fields(row.meta.serial, fields.enabled))
     }
+}
+
+/// Returns the fields that the log compares. The serial number stands for the access token.
+fn logged_fields(serial: u64, enabled: bool) -> Map<String, Value> {
+    let fields = [("access_token", serial.into()), ("is_shared", enabled.into())];
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

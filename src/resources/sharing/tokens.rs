@@ -1,6 +1,6 @@
 //! The tokens of public pages. See `docs/spec/sharing.md`.
 //!
-//! A token is derived from its dashboard and a serial number with a subkey of the data file's signing secret.
+//! A token is derived from its object and a serial number with a subkey of the data file's signing secret.
 //! It is not stored, so a GET can show it without a write. The file stores only a keyed hash, by which a token is
 //! looked up. The hashes reveal no token without the signing secret, and neither does the time of a look-up.
 
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
 use crate::error::{Error, Result};
-use crate::ids::DashboardId;
+use crate::resources::access_objects::Object;
 use crate::secret::{Purpose, SigningSecret};
 use crate::store::{Key, key};
 
@@ -37,9 +37,9 @@ impl SharingTokens {
         Ok(())
     }
 
-    /// Returns the token of a dashboard with this serial number: 30 characters of `[A-Za-z0-9_-]`.
-    pub fn token(&self, dashboard: DashboardId, serial: u64) -> String {
-        let bytes = self.mac(b"token", &[&dashboard.encoded(), &serial.encoded()]);
+    /// Returns the token of an object with this serial number: 30 characters of `[A-Za-z0-9_-]`.
+    pub fn token(&self, object: Object, serial: u64) -> String {
+        let bytes = self.mac(b"token", &[&object.encoded(), &serial.encoded()]);
         BASE64_URL_SAFE_NO_PAD.encode(bytes.get(..TOKEN_BYTES).unwrap_or_default())
     }
 

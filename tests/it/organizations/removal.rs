@@ -9,7 +9,7 @@ use steward::testing::ids::{CollaboratorId, DashboardId, OrganizationId, Project
 use steward::testing::operator::Operation;
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::{self, AccessRule};
-use steward::testing::resources::access_objects::Kind;
+use steward::testing::resources::access_objects::{Kind, Object};
 use steward::testing::resources::access_subject::Subject;
 use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
 use steward::testing::resources::cascade_delete::{self, PendingDeletion};
@@ -460,7 +460,7 @@ async fn multiply(workspace: &Workspace, project: ProjectId, model: DashboardId)
     let details = all::<Details>(workspace, &of);
     let tiles = all::<Tile>(workspace, &of);
     let collaborators = all::<Collaborator>(workspace, &of);
-    let sharing = all::<Sharing>(workspace, &of);
+    let sharing = all::<Sharing>(workspace, &(project, Object::Dashboard(model)));
     let removal = all::<Deletion>(workspace, &project).remove(0);
     let mut rules = all::<AccessRule>(workspace, &project);
     rules.retain(|rule| rule.object.is_some());
@@ -486,7 +486,7 @@ async fn multiply(workspace: &Workspace, project: ProjectId, model: DashboardId)
                 tx.put(&AccessRule { object: Some(id.0), ..rule })?;
             }
             for mut sharing in sharing.clone() {
-                sharing.meta.dashboard = id;
+                sharing.meta.object = Object::Dashboard(id);
                 (sharing.meta.token, sharing.meta.replaced) = (None, None);
                 tx.put(&sharing)?;
             }

@@ -5,10 +5,10 @@ mod shared;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steward::testing::ids::{CollaboratorId, DashboardId, ProjectId, UserId};
+use steward::testing::ids::{CollaboratorId, DashboardId, InsightId, UserId};
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::AccessRule;
-use steward::testing::resources::access_objects::Kind;
+use steward::testing::resources::access_objects::{Kind, Object};
 use steward::testing::resources::access_subject::Subject;
 use steward::testing::resources::activity::Entry;
 use steward::testing::resources::collaborators::Collaborator;
@@ -595,13 +595,14 @@ async fn data_file_contains_no_sharing_token() {
     let second = board.refresh(&workspace.owner).await;
     let secret = workspace.app.store().signing_secret().expect("the secret");
     let tokens = SharingTokens::new(&secret).expect("tokens");
-    assert_eq!(tokens.token(DashboardId(board.id), 1), second);
+    let object = Object::Dashboard(DashboardId(board.id));
+    assert_eq!(tokens.token(object, 1), second);
+    assert_ne!(tokens.token(Object::Insight(InsightId(board.id)), 1), second);
     let bytes = std::fs::read(workspace.path()).expect("the file");
     for token in [&first, &second] {
         assert!(!bytes.windows(token.len()).any(|window| window == token.as_bytes()));
     }
     let tx = workspace.app.store().snapshot().expect("a snapshot");
-    let key = (ProjectId(workspace.made.project_id.0), DashboardId(board.id));
-    let record: Sharing = tx.get(&key).expect("a record");
+    let record: Sharing = tx.get(&(workspace.made.project_id, object)).expect("a record");
     assert_eq!(record.meta.token, Some(tokens.hash(&second)));
 }

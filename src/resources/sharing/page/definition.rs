@@ -1,5 +1,6 @@
 //! The definition of an insight: its query as a summary in words, and as JSON.
 
+use askama::Template;
 use serde_json::{Map, Value};
 
 use super::SharedInsight;
@@ -10,7 +11,9 @@ const MAX_JSON: usize = 8192;
 /// Maximum number of series that the summary names.
 const MAX_NAMED_SERIES: usize = 8;
 
-/// The definition of an insight.
+/// The definition of an insight, as HTML.
+#[derive(Template)]
+#[template(path = "sharing/page/definition.html")]
 pub(super) struct Definition {
     /// The summary: pairs of a label and a text. Leaves out what it cannot describe.
     pub(super) words: Vec<(&'static str, String)>,

@@ -1,4 +1,4 @@
-//! The public page: HTML without scripts, rendered only from the public fields of a dashboard.
+//! The public pages: HTML without scripts, rendered only from the public fields of a dashboard or an insight.
 
 mod bounded;
 mod definition;
@@ -9,8 +9,7 @@ use askama::Template;
 use crate::error::{Error, Result};
 use crate::store::BoundedRead;
 
-use super::SharingKey;
-use super::body::{SharedFields, SharedInsight, SharedTile, for_each_tile};
+use super::body::{DashboardKey, SharedDashboard, SharedInsight, SharedTile, for_each_tile};
 use definition::Definition;
 
 /// A page to put into the HTML document.
@@ -37,6 +36,13 @@ struct DashboardPage<'p> {
     tags: &'p [String],
     /// The HTML of each tile, already escaped.
     cards: Vec<String>,
+    created: String,
+}
+
+#[derive(Template)]
+#[template(path = "sharing/page/insight.html")]
+struct InsightPage<'p> {
+    card: Card<'p>,
     created: String,
 }
 
@@ -73,13 +79,14 @@ struct Card<'p> {
 /// Renders the public page of a dashboard.
 ///
 /// # Errors
-/// 500 or 503 when the file cannot be read; 503 when rendering exceeds the time limit.
-pub(super) fn render(
+/// 404 if it does not exist or is deleted; 500 or 503 when the file cannot be read; 503 when rendering exceeds the time
+/// limit.
+pub(super) fn of_dashboard(
     tx: &BoundedRead<'_>,
-    dashboard: SharingKey,
-    shared: &SharedFields,
+    dashboard: DashboardKey,
     token: &str,
 ) -> Result<PublicPage> {
+    let shared = SharedDashboard::get(tx, dashboard)?;
     let title = named(shared.name.as_deref(), "Untitled dashboard");
     let page = DashboardPage {
         title,
@@ -90,6 +97,16 @@ pub(super) fn render(
     };
     let body = page.render().map_err(Error::internal)?;
     Ok(PublicPage { title: title.to_owned(), body })
+}
+
+/// Renders the public page of an insight.
+///
+/// # Errors
+/// 500 if the template fails.
+pub(super) fn of_insight(shared: &SharedInsight) -> Result<PublicPage> {
+    let page = InsightPage { card: Card::of(shared), created: shared.created_at.day() };
+    let body = page.render().map_err(Error::internal)?;
+    Ok(PublicPage { title: page.card.name.to_owned(), body })
 }
 
 #[derive(Template)]
@@ -103,7 +120,7 @@ pub(super) fn missing() -> Result<PublicPage> {
 }
 
 /// Renders a card for each tile, and shortens the cards that do not fit on the page.
-fn cards(tx: &BoundedRead<'_>, dashboard: SharingKey, token: &str) -> Result<Vec<String>> {
+fn cards(tx: &BoundedRead<'_>, dashboard: DashboardKey, token: &str) -> Result<Vec<String>> {
     let (mut cards, mut cards_left) = (Vec::new(), Some(MAX_CARDS));
     for_each_tile(tx, dashboard, |tile| {
         if let Some(left) = cards_left {
