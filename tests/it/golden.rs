@@ -37,8 +37,8 @@ use crate::support::{OWNER, TestClient, Workspace};
 const MADE: Timestamp = Timestamp::from_micros(1_763_640_000_000_000);
 /// The note about the keys in each file of responses.
 const NOTE: &str = "Fixtures: these keys open nothing but the data file beside this one.";
-/// Tables that are empty: no access rule names a role, and the records of deleted parents are deleted at once.
-const EMPTY: [&str; 2] = ["access_rules_by_role/1", "sweeps/2"];
+/// Tables that are almost always empty: the records of deleted parents are deleted at once.
+const EMPTY: [&str; 1] = ["sweeps/2"];
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
@@ -245,8 +245,8 @@ async fn fill_roles(workspace: &Workspace) -> (String, String) {
 }
 
 /// Creates dashboards, their contents and a batch export. Returns the ids of a dashboard and the export, and
-/// a sharing token.
-async fn fill_project(workspace: &Workspace) -> (String, String, String) {
+/// a sharing token. The role has access rules.
+async fn fill_project(workspace: &Workspace, role: &str) -> (String, String, String) {
     let owner = &workspace.owner;
     let template = json!({ "template": {
         "template_name": "Traffic", "dashboard_description": "Who came", "dashboard_filters": {},
@@ -273,6 +273,14 @@ async fn fill_project(workspace: &Workspace) -> (String, String, String) {
     for whom in [Value::Null, member] {
         let rule = json!({ "access_level": "viewer", "organization_member": whom });
         owner.put(&format!("{one}access_controls/"), rule).await.ok();
+    }
+    let rule = json!({ "access_level": "editor", "role": role });
+    owner.put(&format!("{one}access_controls/"), rule.clone()).await.ok();
+    let kinds = format!("/api/projects/{}/resource_access_controls/", workspace.made.project_id);
+    for kind in ["dashboard", "feature_flag"] {
+        let mut rule = rule.clone();
+        rule["resource"] = json!(kind);
+        owner.put(&kinds, rule).await.ok();
     }
     owner.patch(&format!("{one}sharing/"), json!({ "enabled": true })).await.ok();
     let shared = owner.post(&format!("{one}sharing/refresh/"), json!({})).await.ok();
@@ -332,7 +340,7 @@ async fn create_golden_file() {
     workspace.outsider("eve").await;
     let (domain, invite) = fill_organization(&workspace, &dns).await;
     let (role, role_membership) = fill_roles(&workspace).await;
-    let (dashboard, export, token) = fill_project(&workspace).await;
+    let (dashboard, export, token) = fill_project(&workspace, &role).await;
     let key = fill_keys(&workspace).await;
     assert_eq!(mail.mail().await.to, ["new@corp.example"]);
     assert_eq!(mail.mail().await.to, ["later@corp.example"]);

@@ -1,8 +1,6 @@
 //! The JSON of access rules.
 
-use uuid::Uuid;
-
-use crate::ids::MembershipId;
+use crate::ids::{MembershipId, RoleId};
 use crate::json::{WrittenBy, output};
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::projects::grants::GrantLevel;
@@ -68,10 +66,10 @@ output! {
         resource: &'static str as String,
         /// ID of the object. Null for a rule on all objects of a kind.
         resource_id: Option<String>,
-        /// ID of the membership, not of the user. Null for everyone by default.
+        /// ID of the membership, not of the user. Null for a role, and for everyone by default.
         organization_member: Option<MembershipId>,
-        /// Always null: roles are not supported.
-        role: Option<Uuid> = null,
+        /// ID of the role. Null for a member, and for everyone by default.
+        role: Option<RoleId>,
         /// Always null: the creator of a rule is only in the activity log.
         created_by: Option<users::Fields> = null,
         /// When the rule was created.

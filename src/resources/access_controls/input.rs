@@ -4,10 +4,9 @@ use std::marker::PhantomData;
 
 use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
-use uuid::Uuid;
 
 use crate::error::{Error, Result};
-use crate::ids::MembershipId;
+use crate::ids::{MembershipId, RoleId};
 use crate::input;
 use crate::input::{
     Choice, Choices, Field, FieldType, Nullable, Required, Schema, Text, UuidField,
@@ -74,18 +73,18 @@ impl<C: Choices> Field for LevelField<C> {
     }
 }
 
-/// `role`: must be null. Roles are not supported, so a UUID is refused later because no role has it.
+/// `role`: the id of a role, or null.
 pub struct RoleField;
 
 impl Field for RoleField {
-    type Output = Patch<Uuid>;
+    type Output = Patch<RoleId>;
 
     fn parse(name: &str, value: Option<&Value>) -> Result<Self::Output> {
-        Nullable::<UuidField>::parse(name, value)
+        Ok(Nullable::<UuidField>::parse(name, value)?.map(RoleId))
     }
 
     fn property() -> Schema {
-        ObjectBuilder::new().schema_type(Type::Null).into()
+        Nullable::<UuidField>::property()
     }
 }
 
@@ -170,9 +169,9 @@ input! {
     pub struct NewObjectAccessControl {
         /// The level on the object. Null deletes the rule.
         access_level: LevelField<OnObjects>,
-        /// ID of the membership, not of the user. Null for everyone by default.
+        /// ID of the membership, not of the user. The rule is for everyone if neither a member nor a role is named.
         organization_member: MemberField,
-        /// Must be null: roles are not supported.
+        /// ID of the role.
         role: RoleField,
         /// The kind of the object in the path.
         resource: TargetField,
@@ -188,9 +187,9 @@ input! {
         access_level: LevelField<OnObjects>,
         /// The kind.
         resource: Required<KindField>,
-        /// ID of the membership, not of the user. Null for everyone by default.
+        /// ID of the membership, not of the user. The rule is for everyone if neither a member nor a role is named.
         organization_member: MemberField,
-        /// Must be null: roles are not supported.
+        /// ID of the role.
         role: RoleField,
     }
 }

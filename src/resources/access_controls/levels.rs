@@ -155,6 +155,28 @@ pub fn default_level(caller: &Membership, ruled: Option<AccessLevel>) -> AccessL
     }
 }
 
+/// Checks that a rule on all objects of a kind may give this level.
+///
+/// # Errors
+/// 400 if the level is lower or higher than the kind allows.
+pub fn require_within(level: AccessLevel, kind: Kind) -> Result<()> {
+    let (least, most) = match kind {
+        Kind::Action => (AccessLevel::Viewer, AccessLevel::Manager),
+        Kind::ActivityLog => (AccessLevel::None, AccessLevel::Viewer),
+        _ => (AccessLevel::None, AccessLevel::Manager),
+    };
+    let kind = kind.as_str();
+    let detail = if level < least {
+        format!("below the minimum '{}' for {kind}.", least.as_str())
+    } else if level > most {
+        format!("above the maximum '{}' for {kind}.", most.as_str())
+    } else {
+        return Ok(());
+    };
+    let detail = format!("Access level cannot be set {detail}");
+    Err(Error::field("access_level", "invalid_input", detail))
+}
+
 impl DashboardRights {
     /// Returns whether the restriction allows the caller to edit. Access rules are a separate check.
     pub fn can_edit(&self) -> bool {

@@ -1,4 +1,4 @@
-//! Access controls: rules that give a member, or everyone by default, a level on a project, on one
+//! Access controls: rules that give a member, the members of a role, or everyone by default, a level on a project, on one
 //! object, or on all objects of a kind in a project. See `docs/spec/access-controls.md`.
 
 pub mod body;
@@ -13,9 +13,10 @@ pub mod rules;
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
-use crate::ids::{MembershipId, OrganizationId};
+use crate::ids::{MembershipId, OrganizationId, RoleId};
 use crate::patch::Patch;
-use crate::resources::members::{self, Membership};
+use crate::resources::access_subject::Subject;
+use crate::resources::{members, roles};
 use crate::store::Tx;
 
 pub use input::{NewAccessControl, NewObjectAccessControl, NewResourceAccessControl};
@@ -23,24 +24,44 @@ pub use on_objects::{body_of_all, body_of_one, update_all, update_one};
 pub use on_project::{body, update};
 pub use registration::RECORDS;
 
-/// Returns the member that a rule names; `None` if the rule is a default.
-fn find_member(
+/// Returns the subject of a rule, and the membership if that is a member.
+fn find_subject(
     tx: &impl Tx,
     organization: OrganizationId,
     member: &Patch<MembershipId>,
-    role: &Patch<Uuid>,
-) -> Result<Option<Membership>> {
+    role: &Patch<RoleId>,
+) -> Result<(Subject, Option<MembershipId>)> {
     match (member.clone().value(), role.clone().value()) {
         (Some(_), Some(_)) => Err(Error::invalid(
             "invalid_input",
             "You can not scope an access control to both a member and a role.",
         )),
-        (None, Some(role)) => Err(does_not_exist("role", &role)),
-        (None, None) => Ok(None),
-        (Some(id), None) => members::find_by_id(tx, organization, id)?
-            .map(Some)
-            .ok_or_else(|| does_not_exist("organization_member", &id.0)),
+        (None, None) => Ok((Subject::Everyone, None)),
+        (None, Some(role)) if roles::exists(tx, organization, role)? => {
+            Ok((Subject::Role(role), None))
+        }
+        (None, Some(role)) => Err(does_not_exist("role", &role.0)),
+        (Some(id), None) => match members::find_by_id(tx, organization, id)? {
+            Some(member) => Ok((Subject::User(member.user), Some(id))),
+            None => Err(does_not_exist("organization_member", &id.0)),
+        },
     }
+}
+
+/// Returns whether lists show a rule for this subject, and with which membership. They omit rules for removed roles, and
+/// rules for members that the list of members omits.
+fn listed_subject(
+    tx: &impl Tx,
+    organization: OrganizationId,
+    subject: Subject,
+) -> Result<Option<Option<MembershipId>>> {
+    Ok(match subject {
+        Subject::Everyone => Some(None),
+        Subject::Role(role) => roles::exists(tx, organization, role)?.then_some(None),
+        Subject::User(user) => {
+            members::find_listed(tx, organization, user)?.map(|member| Some(member.id))
+        }
+    })
 }
 
 fn required(attr: &str) -> Error {

@@ -8,14 +8,14 @@ use crate::json::{Array, WriteJson, WrittenBy};
 use crate::resources::access_controls::levels::{self, AccessLevel};
 use crate::resources::access_objects::{Kind, Object};
 use crate::resources::access_subject::Subject;
-use crate::resources::members;
 use crate::resources::projects::grants::GrantLevel;
 use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 use super::body::{ObjectAccessControl, ObjectAccessControls, Rule};
 use super::rules::{self, AccessRule};
-use super::{NewObjectAccessControl, NewResourceAccessControl, RULE_SIZE, find_member, on_project};
+use super::{NewObjectAccessControl, NewResourceAccessControl, RULE_SIZE};
+use super::{find_subject, listed_subject, on_project};
 
 /// Sets or deletes a rule on one object. Returns the JSON of the rule, or `None` if it was deleted. `level` is the
 /// caller's level on the object.
@@ -34,9 +34,9 @@ pub fn update_one(
     level.require_manage(runs_project(tx, tenant)?, object.kind())?;
     let sent = sent.get()?;
     require_target(object, sent)?;
-    let member =
-        find_member(tx, tenant.project.organization, &sent.organization_member, &sent.role)?;
-    put(tx, tenant, (object.kind(), Some(object.number())), member, sent.access_level, now)
+    let subject =
+        find_subject(tx, tenant.project.organization, &sent.organization_member, &sent.role)?;
+    put(tx, tenant, (object.kind(), Some(object.number())), subject, sent.access_level, now)
 }
 
 /// Checks that the body names no other object than the path.
@@ -69,26 +69,28 @@ pub fn update_all(
     }
     let NewResourceAccessControl { access_level, resource, organization_member, role } =
         sent.get()?;
-    let member = find_member(tx, tenant.project.organization, organization_member, role)?;
-    put(tx, tenant, (*resource, None), member, *access_level, now)
+    if let Some(level) = access_level {
+        levels::require_within(*level, *resource)?;
+    }
+    let subject = find_subject(tx, tenant.project.organization, organization_member, role)?;
+    put(tx, tenant, (*resource, None), subject, *access_level, now)
 }
 
 fn put(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
     (kind, object): (Kind, Option<u64>),
-    member: Option<members::Membership>,
+    (subject, member): (Subject, Option<MembershipId>),
     level: Option<AccessLevel>,
     now: Timestamp,
 ) -> Result<Option<Vec<u8>>> {
-    let subject = member.as_ref().map_or(Subject::Everyone, |member| Subject::User(member.user));
     let key = (tenant.project.id, kind, object, subject);
     let Some(level) = level else {
         tx.remove::<AccessRule>(&key)?;
         return Ok(None);
     };
     let kept = rules::set(tx, tenant.project.organization, key, level, now)?;
-    rule(&kept, member.map(|member| member.id)).to_json(RULE_SIZE).map(Some)
+    rule(&kept, member).to_json(RULE_SIZE).map(Some)
 }
 
 /// Returns whether the caller is an admin of the project, by a grant or as an admin of the organization.
@@ -137,8 +139,7 @@ pub fn body_of_all(tx: &impl Tx, tenant: &InProject) -> Result<Vec<u8>> {
     body.to_json(2 * RULE_SIZE)
 }
 
-/// Appends the rules on these objects in the order of their creation. Leaves out rules on inactive users, as the list
-/// of members does.
+/// Appends the rules on these objects in the order of their creation.
 fn write_rules(
     tx: &impl Tx,
     tenant: &InProject,
@@ -156,14 +157,9 @@ fn write_rules(
     found.sort_by_key(|rule| rule.created_at);
     Array::write(out, |array| {
         for row in &found {
-            let member = match row.subject.user() {
-                Some(user) => match members::find_listed(tx, row.organization, user)? {
-                    Some(member) => Some(member.id),
-                    None => continue,
-                },
-                None => None,
-            };
-            array.push(rule(row, member))?;
+            if let Some(member) = listed_subject(tx, row.organization, row.subject)? {
+                array.push(rule(row, member))?;
+            }
         }
         Ok(())
     })
@@ -176,6 +172,7 @@ fn rule(rule: &AccessRule, member: Option<MembershipId>) -> ObjectAccessControl 
             resource: rule.kind.as_str(),
             resource_id: rule.object.map(|number| number.to_string()),
             organization_member: member,
+            role: rule.subject.role(),
             created_at: rule.created_at,
             updated_at: rule.updated_at,
         },

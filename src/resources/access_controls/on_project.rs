@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::ids::MembershipId;
 use crate::input::Parsed;
 use crate::json::{Array, WriteJson, WrittenBy};
+use crate::resources::access_subject::Subject;
 use crate::resources::members;
 use crate::resources::projects;
 use crate::resources::projects::grants::{self, Grant, GrantLevel};
@@ -13,7 +14,7 @@ use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 use super::body::{ProjectAccessControl, ProjectAccessControls, Rule};
-use super::{NewAccessControl, RULE_SIZE, find_member, required};
+use super::{NewAccessControl, RULE_SIZE, find_subject, required};
 
 /// Sets or deletes a member's rule on a project. Returns the JSON of the rule, or `None` if it was deleted.
 ///
@@ -30,14 +31,17 @@ pub fn update(
     }
     let NewAccessControl { access_level, organization_member, role } = sent.get()?;
     let projects::Meta { organization, id, .. } = tenant.project;
-    let member = find_member(tx, organization, organization_member, role)?
-        .ok_or_else(|| required("organization_member"))?;
+    let (Subject::User(user), Some(member)) =
+        find_subject(tx, organization, organization_member, role)?
+    else {
+        return Err(required("organization_member"));
+    };
     let Some(level) = *access_level else {
-        tx.remove::<Grant>(&(organization, id, member.user))?;
+        tx.remove::<Grant>(&(organization, id, user))?;
         return Ok(None);
     };
-    let grant = grants::set(tx, organization, id, member.user, level, now)?;
-    rule(&grant, member.id).to_json(RULE_SIZE).map(Some)
+    let grant = grants::set(tx, organization, id, user, level, now)?;
+    rule(&grant, member).to_json(RULE_SIZE).map(Some)
 }
 
 /// Returns the caller's level in the project: admin for admins of the organization; otherwise the level of
@@ -83,6 +87,7 @@ fn rule(grant: &Grant, member: MembershipId) -> ProjectAccessControl {
             resource: "project",
             resource_id: Some(grant.project.to_string()),
             organization_member: Some(member),
+            role: None,
             created_at: grant.created_at,
             updated_at: grant.updated_at,
         },

@@ -1,17 +1,20 @@
 //! Access rules on objects, and which of them decides. See `docs/spec/access-controls.md`.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
 use crate::auth::InProject;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_objects::{Kind, Object};
 use crate::resources::access_subject::Subject;
+use crate::resources::members::Membership;
 use crate::resources::projects::Project;
-use crate::store::{Index, Key, Order, Reference, Table, Tx, Window, WriteTx, impl_record};
+use crate::resources::roles;
+use crate::store::{Index, Key, Order, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 /// An access rule on one object of a project, or on all objects of a kind.
@@ -55,7 +58,11 @@ impl_record!(AccessRule {
     table: AccessRules,
     key: |rule| -> RuleKey { (rule.project, rule.kind, rule.object, rule.subject) },
     indexes: [&BY_MEMBER, &BY_ROLE, &DEFAULTS],
-    counts: [|rule| Some((rule.project, rule.kind).encoded())],
+    // All rules on a kind of objects, and those that name a role.
+    counts: [
+        |rule| Some((rule.project, rule.kind).encoded()),
+        |rule| rule.subject.role().map(|_| (rule.project, rule.kind, true).encoded()),
+    ],
     owner: |rule, _| Ok(Some(rule.organization.owner())),
     references: |rule| {
         [Reference::to::<Project>(&(rule.organization, rule.project))]
@@ -79,47 +86,95 @@ pub fn exist(tx: &impl Tx, project: ProjectId, kind: Kind) -> Result<bool> {
     Ok(tx.count::<AccessRule>(&(project, kind))? > 0)
 }
 
+/// Returns the subjects of rules on a kind of objects that name the caller: the user and the user's roles. Reads the
+/// roles only if such a rule names one.
+fn named_subjects(tx: &impl Tx, tenant: &InProject, kind: Kind) -> Result<Vec<Subject>> {
+    let Membership { organization, user, .. } = tenant.member;
+    let mut subjects = vec![Subject::User(user)];
+    if tx.count::<AccessRule>(&(tenant.project.id, kind, true))? > 0 {
+        let roles = roles::of_user(tx, organization, user)?;
+        subjects.extend(roles.into_iter().map(Subject::Role));
+    }
+    Ok(subjects)
+}
+
 /// The access rules on a kind of objects of a project that apply to one caller. The first that exists decides:
 ///
-/// 1. a rule on the object that names the caller,
-/// 2. a rule on the kind that names the caller,
+/// 1. the highest of the rules on the object that name the caller or a role of the caller,
+/// 2. the highest of the rules on the kind that name the caller or a role of the caller,
 /// 3. the rule on the kind for everyone,
 /// 4. the rule on the object for everyone.
 #[derive(Debug, Default)]
 pub struct CallerRules {
-    /// Rules on single objects that name the caller, by the number of the object.
+    /// The first kind of rules, by the number of the object.
     named: HashMap<u64, AccessLevel>,
-    /// The level on all objects, from the second or third kind of rule.
+    /// The level on all objects, from the second or third kind of rules.
     pub all: Option<AccessLevel>,
-    /// Rules on single objects for everyone, by the number of the object.
+    /// The fourth kind of rules, by the number of the object.
     by_default: HashMap<u64, AccessLevel>,
 }
 
 impl CallerRules {
     /// Reads all rules on objects of this kind in the project that apply to the caller.
     pub fn of(tx: &impl Tx, tenant: &InProject, kind: Kind) -> Result<Self> {
-        let mut ruling = Self::default();
-        let project = tenant.project.id;
-        if !exist(tx, project, kind)? {
-            return Ok(ruling);
+        if !exist(tx, tenant.project.id, kind)? {
+            return Ok(Self::default());
         }
+        let (named_all, named) = Self::named(tx, tenant, kind)?;
+        let (mut all, mut by_default) = (None, HashMap::new());
+        tx.walk(&DEFAULTS, &(tenant.project.id, kind), Window::all(Order::Ascending), |row| {
+            let AccessRule { object, level, .. } = row.meta;
+            match object {
+                Some(number) => drop(by_default.insert(number, level)),
+                None => all = Some(level),
+            }
+            Ok(())
+        })?;
+        Ok(Self { named, all: named_all.or(all), by_default })
+    }
+
+    /// Returns the highest level of the rules that name the caller: on all objects, and on single ones.
+    fn named(
+        tx: &impl Tx,
+        tenant: &InProject,
+        kind: Kind,
+    ) -> Result<(Option<AccessLevel>, HashMap<u64, AccessLevel>)> {
+        let (mut all, mut single) = (None, HashMap::new());
+        let mut raise = |row: Row<'_, AccessRule>| {
+            let AccessRule { object, level, .. } = row.meta;
+            match object {
+                Some(number) => {
+                    let highest = single.entry(number).or_insert(level);
+                    *highest = level.max(*highest);
+                }
+                None => all = all.max(Some(level)),
+            }
+            Ok(())
+        };
+        let (organization, project) = (tenant.member.organization, tenant.project.id);
         let everything = Window::all(Order::Ascending);
-        tx.walk(&DEFAULTS, &(project, kind), everything, |row| {
-            match row.meta.object {
-                Some(number) => drop(ruling.by_default.insert(number, row.meta.level)),
-                None => ruling.all = Some(row.meta.level),
+        for subject in named_subjects(tx, tenant, kind)? {
+            match subject {
+                Subject::User(user) => {
+                    tx.walk(
+                        &BY_MEMBER,
+                        &(organization, user, project, kind),
+                        everything,
+                        &mut raise,
+                    )?;
+                }
+                Subject::Role(role) => {
+                    tx.walk(
+                        &BY_ROLE,
+                        &(organization, role, project, kind),
+                        everything,
+                        &mut raise,
+                    )?;
+                }
+                Subject::Everyone => {}
             }
-            Ok(())
-        })?;
-        let mine = (tenant.member.organization, tenant.member.user, project, kind);
-        tx.walk(&BY_MEMBER, &mine, everything, |row| {
-            match row.meta.object {
-                Some(number) => drop(ruling.named.insert(number, row.meta.level)),
-                None => ruling.all = Some(row.meta.level),
-            }
-            Ok(())
-        })?;
-        Ok(ruling)
+        }
+        Ok((all, single))
     }
 
     /// Returns the numbers of the objects that a rule on that object may hide from the caller.
@@ -128,7 +183,7 @@ impl CallerRules {
         rules.filter(|(_, level)| !level.can_view()).map(|(number, _)| *number)
     }
 
-    /// Returns whether a rule on a single object that names the caller lets them view it.
+    /// Returns whether rules on a single object that name the caller let them view it.
     pub fn grants_any(&self) -> bool {
         self.named.values().any(|level| level.can_view())
     }
@@ -146,12 +201,11 @@ pub fn level_on(tx: &impl Tx, tenant: &InProject, object: Object) -> Result<Opti
     if !exist(tx, project, kind)? {
         return Ok(None);
     }
-    let (one, me) = (Some(object.number()), Subject::User(tenant.member.user));
-    for (number, subject) in
-        [(one, me), (None, me), (None, Subject::Everyone), (one, Subject::Everyone)]
-    {
-        if let Some(rule) = tx.meta::<AccessRule>(&(project, kind, number, subject))? {
-            return Ok(Some(rule.level));
+    let (one, named) = (Some(object.number()), named_subjects(tx, tenant, kind)?);
+    let everyone = &[Subject::Everyone];
+    for (number, subjects) in [(one, &*named), (None, &*named), (None, everyone), (one, everyone)] {
+        if let Some(level) = highest(tx, (project, kind, number), subjects)? {
+            return Ok(Some(level));
         }
     }
     Ok(None)
@@ -160,12 +214,26 @@ pub fn level_on(tx: &impl Tx, tenant: &InProject, object: Object) -> Result<Opti
 /// Returns the level that rules give the caller on all objects of a kind in the project; `None` if no rule
 /// applies.
 pub fn level_on_all(tx: &impl Tx, tenant: &InProject, kind: Kind) -> Result<Option<AccessLevel>> {
-    for subject in [Subject::User(tenant.member.user), Subject::Everyone] {
-        if let Some(rule) = tx.meta::<AccessRule>(&(tenant.project.id, kind, None, subject))? {
-            return Ok(Some(rule.level));
-        }
+    let project = tenant.project.id;
+    if !exist(tx, project, kind)? {
+        return Ok(None);
     }
-    Ok(None)
+    let named = highest(tx, (project, kind, None), &named_subjects(tx, tenant, kind)?)?;
+    named.map_or_else(|| default_of_all(tx, project, kind), |level| Ok(Some(level)))
+}
+
+/// Returns the highest level that rules on an object, or on all of its kind, give these subjects.
+fn highest(
+    tx: &impl Tx,
+    (project, kind, number): (ProjectId, Kind, Option<u64>),
+    subjects: &[Subject],
+) -> Result<Option<AccessLevel>> {
+    let mut highest = None;
+    for subject in subjects {
+        let rule = tx.meta::<AccessRule>(&(project, kind, number, *subject))?;
+        highest = highest.max(rule.map(|rule| rule.level));
+    }
+    Ok(highest)
 }
 
 /// Returns the level that a rule gives everyone on all objects of a kind in the project; `None` without such a
@@ -175,7 +243,47 @@ pub fn default_of_all(tx: &impl Tx, project: ProjectId, kind: Kind) -> Result<Op
     Ok(rule.map(|rule| rule.level))
 }
 
+/// The maximum number of objects of a kind in a project that have rules of their own.
+const MAX_OBJECTS: u64 = 1_000;
+
+/// Checks that an object may have rules of its own.
+///
+/// # Errors
+/// 400 if it has none yet, and [`MAX_OBJECTS`] objects of its kind have some.
+fn require_room(tx: &impl Tx, project: ProjectId, kind: Kind, number: u64) -> Result<()> {
+    if tx.count::<AccessRule>(&(project, kind))? < MAX_OBJECTS
+        || next_object(tx, (project, kind), number)? == Some(number)
+    {
+        return Ok(());
+    }
+    let mut from = 0;
+    for _ in 0..MAX_OBJECTS {
+        match next_object(tx, (project, kind), from)? {
+            Some(found) => from = found + 1,
+            None => return Ok(()),
+        }
+    }
+    let kind = kind.as_str();
+    Err(Error::limit_reached(format!(
+        "Reached the limit of {MAX_OBJECTS} {kind}s with access control overrides."
+    )))
+}
+
+/// Returns the first object of the kind that has rules of its own and at least the number `from`.
+fn next_object(tx: &impl Tx, (project, kind): (ProjectId, Kind), from: u64) -> Result<Option<u64>> {
+    let (from, until) = ((project, kind, Some(from)), (project, kind, None::<u64>));
+    let mut found = None;
+    tx.scan_between::<AccessRule, _>(&from, &until, Order::Ascending, |row| {
+        found = row.meta.object;
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(found)
+}
+
 /// Creates a rule or sets its level. A rule that already has this level does not change.
+///
+/// # Errors
+/// The errors of [`require_room`].
 pub fn set(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
@@ -188,16 +296,21 @@ pub fn set(
     let rule = match tx.find::<AccessRule>(&key)? {
         Some(rule) if rule.level == level => return Ok(rule),
         Some(rule) => AccessRule { level, updated_at, ..rule },
-        None => AccessRule {
-            organization,
-            project,
-            kind,
-            object,
-            subject,
-            level,
-            created_at,
-            updated_at,
-        },
+        None => {
+            if let Some(number) = object {
+                require_room(tx, project, kind, number)?;
+            }
+            AccessRule {
+                organization,
+                project,
+                kind,
+                object,
+                subject,
+                level,
+                created_at,
+                updated_at,
+            }
+        }
     };
     tx.put(&rule)?;
     Ok(rule)

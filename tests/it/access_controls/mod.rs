@@ -1,7 +1,10 @@
 //! `/api/projects/:project_id/access_controls/`: the levels of single members on a project. What a grant
 //! allows is tested in `private_projects`.
 
+mod kinds;
+mod order;
 mod resources;
+mod roles;
 
 use std::time::Duration;
 

@@ -347,7 +347,7 @@ fn filled(workspace: &Workspace) -> BTreeMap<Table, usize> {
 }
 
 /// The tables with records of projects and their indexes, and the table of pending deletions.
-const OF_PROJECTS: [Table; 29] = [
+const OF_PROJECTS: [Table; 30] = [
     Table::Projects,
     Table::ProjectsById,
     Table::ProjectsPrivate,
@@ -366,6 +366,7 @@ const OF_PROJECTS: [Table; 29] = [
     Table::Texts,
     Table::AccessRules,
     Table::AccessRulesByMember,
+    Table::AccessRulesByRole,
     Table::AccessRulesForAll,
     Table::Collaborators,
     Table::CollaboratorsByUser,
@@ -381,12 +382,14 @@ const OF_PROJECTS: [Table; 29] = [
 
 /// The tables with other records of organizations, and the counters, which belong to an organization, project or
 /// dashboard.
-const OF_ORGANIZATIONS: [Table; 17] = [
+const OF_ORGANIZATIONS: [Table; 19] = [
     Table::Organizations,
     Table::OrganizationsBySlug,
     Table::Memberships,
     Table::MembershipsByUser,
     Table::MembershipsByJoining,
+    Table::Roles,
+    Table::RolesByName,
     Table::Domains,
     Table::DomainsByName,
     Table::DomainsOfOrganization,
@@ -434,8 +437,12 @@ async fn fill(scene: &Scene, project: ProjectId) {
         let sent = json!({ "user_uuid": uuid, "level": 37 });
         owner.post(&format!("{one}collaborators/"), sent).await.ok();
     }
-    for name in [None, Some("ann"), Some("bob")] {
-        let mut rule = scene.sent(name, "viewer").await;
+    let role = scene.role(&format!("Readers of {project}"), &[]).await;
+    for name in [None, Some("ann"), Some("bob"), Some("role")] {
+        let mut rule = match name {
+            Some("role") => json!({ "role": role, "access_level": "viewer" }),
+            name => scene.sent(name, "viewer").await,
+        };
         owner.put(&format!("{one}access_controls/"), rule.clone()).await.ok();
         rule["resource"] = json!("dashboard");
         owner.put(&format!("{at}resource_access_controls/"), rule).await.ok();
@@ -465,7 +472,7 @@ async fn multiply(workspace: &Workspace, project: ProjectId, model: DashboardId)
     let mut rules = all::<AccessRule>(workspace, &project);
     rules.retain(|rule| rule.object.is_some());
     let found = [details.len(), sharing.len(), collaborators.len(), rules.len()];
-    assert_eq!((found, tiles.len() > 2), ([1, 1, 3, 3], true));
+    assert_eq!((found, tiles.len() > 2), ([1, 1, 3, 4], true));
     let many = workspace.app.store().write(move |tx| {
         for id in (project.0 * 10_000..).take(300).map(DashboardId) {
             let mut dashboard = dashboard.clone();
@@ -541,10 +548,10 @@ async fn deleting_a_filled_project_leaves_no_records_and_a_valid_file_after_each
     for table in OF_PROJECTS {
         assert_eq!(expected.remove(&table).is_none(), table == Table::Sweeps, "{table:?}");
     }
-    // These counters remain: one for the members of the organization, six for the organizations of members, seven for
+    // These counters remain: one each for the members and the roles of the organization, six for the organizations of members, seven for
     // the stored bytes of the organization and the members. The activity log remains too: its counters are for no
     // organization, the organization, its entries that are open to all members, the project, and three dashboards.
-    expected.insert(Table::Counts, 1 + 6 + 7 + 4 + 3);
+    expected.insert(Table::Counts, 2 + 6 + 7 + 4 + 3);
     assert_eq!(filled(workspace), expected);
 }
 

@@ -1,0 +1,206 @@
+//! Access rules on all objects of a kind: all kinds are stored and shown; only those on dashboards and insights apply.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use steward::testing::ids::UserId;
+use steward::testing::resources::access_controls::levels::AccessLevel;
+use steward::testing::resources::access_controls::rules::AccessRule;
+use steward::testing::resources::access_objects::Kind;
+use steward::testing::resources::access_subject::Subject;
+
+use crate::dashboards::access::{BAD_LEVEL, BEGAN, Scene, whole};
+use crate::dashboards::make;
+
+/// All kinds, in the order of the error text.
+const KINDS: [&str; 22] = [
+    "action",
+    "activity_log",
+    "customer_analytics",
+    "dashboard",
+    "early_access_feature",
+    "endpoint",
+    "error_tracking",
+    "experiment",
+    "export",
+    "external_data_source",
+    "feature_flag",
+    "insight",
+    "llm_analytics",
+    "logs",
+    "notebook",
+    "revenue_analytics",
+    "sharing_configuration",
+    "session_recording",
+    "survey",
+    "tracing",
+    "warehouse_objects",
+    "web_analytics",
+];
+
+#[tokio::test]
+async fn rules_on_every_kind_are_stored_for_everyone_members_and_roles() {
+    let scene = Scene::new().await;
+    let path = scene.of_all();
+    let role = scene.role("Readers", &["ann"]).await;
+    let member = scene.sent(Some("ann"), "none").await["organization_member"].clone();
+    let mut expected = Vec::new();
+    // In the reverse order of the names, because the rules are listed in the order of their creation.
+    for kind in KINDS.iter().rev().filter(|kind| **kind != "dashboard") {
+        for (member, role) in
+            [(json!(null), &role), (member.clone(), &json!(null)), (json!(null), &json!(null))]
+        {
+            scene.clock.advance(Duration::from_secs(1));
+            let sent = json!({
+                "resource": kind, "organization_member": member, "role": role,
+                "access_level": "viewer",
+            });
+            let rule = scene.admin.put(&path, sent).await.ok();
+            assert_eq!(rule["created_at"], rule["updated_at"]);
+            let shown = json!({
+                "access_level": "viewer", "resource": kind, "resource_id": null,
+                "organization_member": member, "role": role, "created_by": null,
+                "created_at": rule["created_at"], "updated_at": rule["updated_at"],
+            });
+            assert_eq!(rule, shown);
+            expected.push(shown);
+        }
+    }
+    let listed = whole(json!(expected), "editor", "editor", false);
+    scene.ann.get(&path).await.assert_is(200, listed);
+    // None of them says anything about dashboards.
+    assert_eq!(scene.ann.get(&scene.one).await.ok()["user_access_level"], "editor");
+    let controls = scene.ann.get(&scene.controls()).await;
+    controls.assert_is(200, whole(json!([]), "editor", "editor", false));
+    for rule in &expected {
+        let mut sent = rule.clone();
+        sent["access_level"] = Value::Null;
+        scene.admin.put(&path, sent).await.assert_empty(204);
+    }
+    scene.ann.get(&path).await.assert_is(200, whole(json!([]), "editor", "editor", false));
+    scene.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn every_kind_has_its_levels() {
+    let scene = Scene::new().await;
+    let path = scene.of_all();
+    for kind in KINDS {
+        for level in ["none", "viewer", "editor", "manager"] {
+            let sent = json!({ "resource": kind, "access_level": level });
+            let answer = scene.admin.put(&path, sent).await;
+            let bound = match (kind, level) {
+                ("action", "none") => "below the minimum 'viewer' for action.",
+                ("activity_log", "editor" | "manager") => {
+                    "above the maximum 'viewer' for activity_log."
+                }
+                _ => {
+                    assert_eq!(answer.ok()["access_level"], level);
+                    continue;
+                }
+            };
+            let detail = format!("Access level cannot be set {bound}");
+            answer.assert_invalid("access_level", "invalid_input", &detail);
+        }
+        for wrong in ["member", "admin", "", "Viewer"] {
+            let sent = json!({ "resource": kind, "access_level": wrong });
+            let answer = scene.admin.put(&path, sent).await;
+            answer.assert_invalid("access_level", "invalid_input", BAD_LEVEL);
+        }
+    }
+}
+
+#[tokio::test]
+async fn other_resources_are_rejected() {
+    let scene = Scene::new().await;
+    let detail = format!("Invalid resource. Must be one of: {}", KINDS.join(", "));
+    for wrong in [
+        json!("project"),
+        json!("organization"),
+        json!("plugin"),
+        json!("dashboards"),
+        json!("Dashboard"),
+        json!(""),
+        json!("dashboard\0"),
+        json!("x".repeat(10_000)),
+        json!(1),
+        json!(false),
+        json!([]),
+        json!({ "resource": "dashboard" }),
+    ] {
+        for level in [json!("viewer"), Value::Null] {
+            let sent = json!({ "resource": wrong, "access_level": level });
+            let answer = scene.admin.put(&scene.of_all(), sent).await;
+            answer.assert_invalid("resource", "invalid_input", &detail);
+        }
+    }
+    let rules = scene.admin.get(&scene.of_all()).await;
+    rules.assert_is(200, whole(json!([]), "editor", "manager", true));
+}
+
+#[tokio::test]
+async fn rules_of_all_projects_are_apart() {
+    let scene = Scene::new().await;
+    let projects = scene.workspace.organization("projects/");
+    let other = scene.owner().post(&projects, json!({})).await.ok()["id"].clone();
+    let other = format!("/api/projects/{other}/resource_access_controls/");
+    let role = scene.role("Readers", &["ann"]).await;
+    let sent = json!({ "resource": "dashboard", "role": role, "access_level": "none" });
+    let rule = scene.owner().put(&other, sent).await.ok();
+    assert_eq!(rule["created_at"], BEGAN);
+    scene.ann.get(&scene.one).await.ok();
+    scene
+        .ann
+        .get(&scene.of_all())
+        .await
+        .assert_is(200, whole(json!([]), "editor", "editor", false));
+    let shown = whole(json!([rule]), "editor", "none", false);
+    scene.ann.get(&other).await.assert_is(200, shown);
+}
+
+#[tokio::test]
+async fn at_most_one_thousand_dashboards_have_rules_of_their_own() {
+    let scene = Scene::new().await;
+    let (organization, project) =
+        (scene.workspace.made.organization_id, scene.workspace.made.project_id);
+    let now = scene.workspace.app.now();
+    // Each object has two rules, so that the rules do not reach the limit twice.
+    let written = scene.workspace.app.store().write(move |tx| {
+        for number in (1_000_000..).take(1_000) {
+            for subject in [Subject::Everyone, Subject::User(UserId(1))] {
+                tx.put(&AccessRule {
+                    organization,
+                    project,
+                    kind: Kind::Dashboard,
+                    object: Some(number),
+                    subject,
+                    level: AccessLevel::Editor,
+                    created_at: now,
+                    updated_at: now,
+                })?;
+            }
+        }
+        Ok(())
+    });
+    written.await.expect("written");
+    let viewer = json!({ "access_level": "viewer" });
+    let limit = "Reached the limit of 1000 dashboards with access control overrides.";
+    let refused = scene.creator.put(&scene.controls(), viewer.clone()).await;
+    refused.assert_invalid_body("limit_reached", limit);
+    // Rules on all dashboards do not count, and deleting a rule that does not exist is no new rule.
+    let all = json!({ "resource": "dashboard", "access_level": "editor" });
+    scene.admin.put(&scene.of_all(), all).await.ok();
+    let none = json!({ "access_level": null });
+    scene.creator.put(&scene.controls(), none).await.assert_empty(204);
+    let first = (project, Kind::Dashboard, Some(1_000_007_u64));
+    let freed =
+        scene.workspace.app.store().write(move |tx| tx.remove_some::<AccessRule>(&first, 9));
+    assert_eq!(freed.await.expect("written"), 2);
+    scene.creator.put(&scene.controls(), viewer.clone()).await.ok();
+    // The limit is of objects, so that one with a rule may have more.
+    let sent = scene.sent(Some("ann"), "viewer").await;
+    scene.creator.put(&scene.controls(), sent).await.ok();
+    let (_, other) = make(&scene.workspace, &scene.creator, json!({})).await;
+    let refused = scene.creator.put(&format!("{other}access_controls/"), viewer).await;
+    refused.assert_invalid_body("limit_reached", limit);
+}
