@@ -1,7 +1,9 @@
 //! Builds JSON text from parts, for example from a record's stored JSON and the fields that depend on the caller.
 
+mod either;
 pub mod output;
 
+pub use either::Either;
 pub(crate) use output::output;
 pub use output::{JsonText, WriteJson, WriteMembers, WrittenBy};
 

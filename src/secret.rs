@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hkdf::Hkdf;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -60,11 +58,18 @@ impl SeededRng {
         salt
     }
 
-    /// Returns 8 random characters of `[0-9A-Za-z_-]`: the `short_id` of an insight, which its links contain.
+    /// Returns 8 random characters of `[0-9A-Za-z]`, at least one of them a letter: the `short_id` of an insight.
+    /// PostHog's clients take a text of digits alone for a number.
     pub fn short_id(&mut self) -> String {
-        let mut bytes = [0; 6];
-        self.0.fill_bytes(&mut bytes);
-        URL_SAFE_NO_PAD.encode(bytes)
+        loop {
+            let mut bytes = [0; 16];
+            self.0.fill_bytes(&mut bytes);
+            let digits = encode_base62_u128(u128::from_be_bytes(bytes));
+            let id: String = digits.chars().skip(14).collect();
+            if id.contains(|c: char| c.is_ascii_alphabetic()) {
+                return id;
+            }
+        }
     }
 
     /// Returns a random base62 token with 256 bits, which are 44 characters.

@@ -178,7 +178,7 @@ fn not_a_dictionary(value: &Value) -> Error {
 }
 
 /// Returns the Python name of a JSON type, which PostHog's messages contain.
-fn python_type(value: &Value) -> &'static str {
+pub fn python_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "NoneType",
         Value::Bool(_) => "bool",

@@ -16,6 +16,7 @@ macro_rules! for_each_resource {
                 projects
                 api_keys
                 dashboards
+                insights
                 access_controls
                 collaborators
                 sharing

@@ -25,6 +25,9 @@ pub trait Loggable: Record {
     /// Whether the record is part of the object in the entry, so that its creation or deletion updates that object. The
     /// names of its fields then include its own id, because an object may have several parts.
     const IS_PART: bool = false;
+    /// The scope of the objects that show this one. If such an object leads the entry of a write, that entry includes
+    /// the changes of this record as of a part. If this record leads, the changed objects get entries of their own.
+    const HOST: Option<&'static str> = None;
     /// Whether its deletion is recorded together with a new record of the same type. If the new record has the same
     /// name, its entry describes the replacement; otherwise the deletion gets its own entry.
     const LOG_REMOVAL: bool = false;
@@ -45,6 +48,11 @@ pub trait Loggable: Record {
         public_name(row)
     }
 
+    /// Returns the short id of the object that the entry shows, if it has one.
+    fn short_id(_row: &Row<'_, Self>) -> Result<Option<String>> {
+        Ok(None)
+    }
+
     /// Returns the record whose name the entry shows, if it is another record.
     fn named_after(_meta: &Self::Meta) -> Option<Reference> {
         None
@@ -58,6 +66,12 @@ pub trait Loggable: Record {
     /// Returns the fields whose changes the log records.
     fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
         public_fields(row)
+    }
+
+    /// Returns the fields whose changes the entry of a [`HOST`](Self::HOST) records. Their names include the id of this
+    /// record.
+    fn part_fields(_row: &Row<'_, Self>) -> Result<Map<String, Value>> {
+        Ok(Map::new())
     }
 }
 
@@ -121,6 +135,8 @@ pub struct LogTarget {
     pub item_id: String,
     /// The name of the object, if it has one.
     pub name: Option<String>,
+    /// The short id of the object, if it has one.
+    pub short_id: Option<String>,
     /// The record whose name the entry shows instead.
     pub named_after: Option<Reference>,
     /// `created`, `updated` or `deleted`.
@@ -141,6 +157,16 @@ pub struct LogTarget {
     pub is_part: bool,
     /// Whether its deletion is recorded together with a new record of the same type.
     pub log_removal: bool,
+    /// The change as the entry of an object that shows this one describes it.
+    pub within_host: Option<WithinHost>,
+}
+
+/// The change of a record as the entry of an object that shows the record describes it.
+pub struct WithinHost {
+    /// The scope of that object.
+    scope: &'static str,
+    before: Map<String, Value>,
+    after: Map<String, Value>,
 }
 
 impl LogTarget {
@@ -153,7 +179,9 @@ impl LogTarget {
             (Some(_), None) => "deleted",
             (Some(_), Some(_)) => "updated",
         };
+        let is_version_only = change.is_version_only()?;
         let fields = |payload: &Option<Vec<u8>>| match (verb, payload) {
+            _ if is_version_only => Ok(Map::new()),
             (_, Some(payload)) if R::LOG_ALL_FIELDS || verb == "updated" => {
                 Row::visit(payload, |row| R::fields(&row, tx))
             }
@@ -164,6 +192,7 @@ impl LogTarget {
             scope: R::SCOPE,
             item_id: String::new(),
             name: None,
+            short_id: None,
             named_after: None,
             change: verb,
             organization: None,
@@ -174,7 +203,16 @@ impl LogTarget {
             log_all_fields: R::LOG_ALL_FIELDS,
             is_part: R::IS_PART,
             log_removal: R::LOG_REMOVAL,
+            within_host: None,
         };
+        if let Some(scope) = R::HOST {
+            let part = |payload: &Option<Vec<u8>>| match payload {
+                Some(payload) => Row::visit(payload, |row| R::part_fields(&row)),
+                None => Ok(Map::new()),
+            };
+            let (before, after) = (part(&change.before)?, part(&change.after)?);
+            target.within_host = Some(WithinHost { scope, before, after });
+        }
         if let Some(payload) = change.after.as_ref().or(change.before.as_ref()) {
             Row::<R>::visit(payload, |row| target.describe(&row, tx))?;
         }
@@ -188,8 +226,35 @@ impl LogTarget {
         self.named_after = R::named_after(&row.meta);
         if !R::IS_PART && self.named_after.is_none() {
             self.name = R::name(row)?;
+            self.short_id = R::short_id(row)?;
         }
         Ok(())
+    }
+
+    /// Returns this target as a part of an object with the scope `lead`, if such objects show it.
+    #[must_use]
+    pub fn within(self, lead: &str) -> Self {
+        match self.within_host {
+            Some(WithinHost { scope, before, after }) if scope == lead => Self {
+                scope,
+                item_id: String::new(),
+                name: None,
+                short_id: None,
+                change: "updated",
+                before,
+                after,
+                hidden: Vec::new(),
+                is_part: true,
+                within_host: None,
+                ..self
+            },
+            _ => self,
+        }
+    }
+
+    /// Returns whether objects of the scope show this one.
+    pub fn is_shown_by(&self, scope: &str) -> bool {
+        self.within_host.as_ref().is_some_and(|host| host.scope == scope)
     }
 }
 

@@ -14,6 +14,7 @@ pub mod cascade_delete;
 pub mod collaborators;
 pub mod dashboards;
 pub mod domains;
+pub mod insights;
 pub mod invites;
 pub mod list;
 pub mod loggable;

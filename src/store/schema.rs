@@ -192,13 +192,15 @@ tables! {
     RemovalsByMoment = "removals_by_moment/1",
     /// Insights, the content of tiles that show a query. Key: project, insight.
     Insights = "insights/1",
+    /// Unique. Key: project, short id.
+    InsightsByShortId = "insights_by_short_id/1",
     /// Texts, the content of tiles that show Markdown. Key: project, text.
     Texts = "texts/1",
     /// Tiles of dashboards. After insights and texts, because an import reads the tables in this order and what a tile
     /// adds to a sum depends on its content. Key: project, dashboard, tile.
     Tiles = "tiles/1",
-    /// Live tiles that show an insight. Key: project, insight, then as above.
-    TilesByInsight = "tiles_by_insight/1",
+    /// Tiles that show an insight. Key: project, insight, whether the tile is deleted, then as above.
+    TilesByInsight = "tiles_by_insight/2",
     /// Tiles that show a text, deleted ones included. Key: project, text, then as above.
     TilesByText = "tiles_by_text/1",
 

@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
+use crate::error::Result;
+
 use super::byte_usage;
+use super::payload::Payload;
 use super::schema::Table;
 
 /// One value as it was before the write changed it.
@@ -34,6 +37,17 @@ pub struct Change {
 }
 
 impl Change {
+    /// Whether the write only increased the version of the record.
+    ///
+    /// # Errors
+    /// 500 when a payload is damaged.
+    pub fn is_version_only(&self) -> Result<bool> {
+        let (Some(before), Some(after)) = (&self.before, &self.after) else { return Ok(false) };
+        let before = Payload::read(self.table, before)?;
+        let after = Payload::read(self.table, after)?;
+        Ok((before.layout, before.meta, before.fields) == (after.layout, after.meta, after.fields))
+    }
+
     /// Returns by how many bytes the record grew; negative if it became smaller or was deleted.
     pub fn growth(&self) -> i64 {
         let size = |payload: &Option<Vec<u8>>| {

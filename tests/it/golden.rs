@@ -167,6 +167,7 @@ impl SampleIds {
             |path: &str| !path.starts_with("/api/schema") && !path.starts_with("/api/docs");
         let fill = |path: &str| {
             path.replace("/dashboards/{id}", &format!("/dashboards/{}", self.dashboard))
+                .replace("/insights/{id}", "/insights/1")
                 .replace("/domains/{id}", &format!("/domains/{}", self.domain))
                 .replace("/batch_exports/{id}", &format!("/batch_exports/{}", self.export))
                 .replace("/personal_api_keys/{id}", &format!("/personal_api_keys/{}", self.key))

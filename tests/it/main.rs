@@ -26,6 +26,7 @@ mod exports;
 mod golden;
 mod http;
 mod idempotency;
+mod insights;
 mod invites;
 mod members;
 mod metrics;

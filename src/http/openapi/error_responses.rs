@@ -39,6 +39,7 @@ const ALL: &[ErrorResponse] = &[
             "does_not_exist",
             "empty",
             "expired",
+            "incorrect_type",
             "invalid_choice",
             "invalid_input",
             "invalid_recipient",

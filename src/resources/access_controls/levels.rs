@@ -177,11 +177,28 @@ pub fn require_within(level: AccessLevel, kind: Kind) -> Result<()> {
     Err(Error::field("access_level", "invalid_input", detail))
 }
 
+/// Returns the caller's level on an object that `created_by` created. `ruled` is the level that access rules grant on
+/// it, if a rule applies.
+pub fn on_object(
+    caller: &Membership,
+    created_by: Option<UserId>,
+    ruled: Option<AccessLevel>,
+) -> AccessLevel {
+    if created_by == Some(caller.user) {
+        return AccessLevel::Manager;
+    }
+    default_level(caller, ruled)
+}
+
+/// Returns whether a restriction lets a caller with this privilege edit.
+pub const fn can_edit(restriction: i64, privilege: i64) -> bool {
+    restriction < COLLABORATORS_EDIT || privilege >= COLLABORATORS_EDIT
+}
+
 impl DashboardRights {
     /// Returns whether the restriction allows the caller to edit. Access rules are a separate check.
     pub fn can_edit(&self) -> bool {
-        self.effective_restriction_level < COLLABORATORS_EDIT
-            || self.effective_privilege_level >= COLLABORATORS_EDIT
+        can_edit(self.effective_restriction_level, self.effective_privilege_level)
     }
 
     /// Returns whether access rules allow the caller to view the dashboard.

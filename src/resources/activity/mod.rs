@@ -90,6 +90,10 @@ pub struct Detail {
     pub name: Option<String>,
     /// The fields that changed.
     pub changes: Vec<FieldChange>,
+    /// The short id of an insight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = String)]
+    pub short_id: Option<String>,
 }
 
 /// One field that changed.
@@ -222,7 +226,7 @@ fn target_of(tx: &WriteTx<'_>, change: &Change) -> Result<Option<LogTarget>> {
     }
     let Some(rules) = log_rules_of(change.table) else { return Ok(None) };
     let mut target = (rules.target_of)(tx, change)?;
-    if target.is_part {
+    if target.is_part || target.within_host.is_some() {
         keep_changed(&mut target.before, &mut target.after);
     }
     if let Some(named) = &target.named_after {
@@ -236,19 +240,28 @@ fn target_of(tx: &WriteTx<'_>, change: &Change) -> Result<Option<LogTarget>> {
 ///
 /// The first subject leads, with these exceptions. Objects in an organization precede users that were created with
 /// them. Other objects precede deleted ones, and these precede objects of which only the version changed. Parts never
-/// lead. Other subjects without a visible change get no entry.
+/// lead, nor do objects that follow an object that shows them. Other subjects without a visible change get no entry.
 fn summarize(mut targets: Vec<LogTarget>) -> Vec<LogTarget> {
-    let rank = |target: &LogTarget| match (target.change, target.organization) {
-        _ if target.is_part => 4,
-        ("updated", _) if target.before == target.after => 3,
-        ("deleted", _) => 2,
-        ("created", None) => 1,
-        _ => 0,
+    let mut scopes: Vec<&str> = Vec::new();
+    let mut rank = |target: &LogTarget| {
+        let is_shown = scopes.iter().any(|scope| target.is_shown_by(scope));
+        if !target.is_part && !scopes.contains(&target.scope) {
+            scopes.push(target.scope);
+        }
+        match (target.change, target.organization) {
+            _ if target.is_part || is_shown => 4,
+            ("updated", _) if target.before == target.after => 3,
+            ("deleted", _) => 2,
+            ("created", None) => 1,
+            _ => 0,
+        }
     };
-    let first = (0..targets.len()).min_by_key(|at| targets.get(*at).map(rank));
+    let ranks: Vec<_> = targets.iter().map(&mut rank).collect();
+    let first = (0..targets.len()).min_by_key(|at| ranks.get(*at));
     let mut entries: Vec<LogTarget> =
         first.map(|first| targets.remove(first)).into_iter().collect();
-    for more in targets {
+    let lead = entries.first().map_or("", |lead| lead.scope);
+    for more in targets.into_iter().map(|target| target.within(lead)) {
         let is_of = |one: &&mut LogTarget| {
             one.scope == more.scope && (one.item_id == more.item_id || more.item_id.is_empty())
         };
@@ -287,16 +300,27 @@ fn merge_replaced(entries: Vec<LogTarget>) -> Vec<LogTarget> {
     entries
 }
 
-/// Returns whether `more` gets an entry besides the leading subject: its type is the same, and the change is the same
-/// or is the deletion of an object that a new one may have replaced.
+/// Returns whether `more` gets an entry besides the leading subject: it shows that subject; or its type is the same, and
+/// the change is the same or is the deletion of an object that a new one may have replaced.
 fn belongs_with(lead: &LogTarget, more: &LogTarget) -> bool {
     let removed = more.log_removal && (lead.change, more.change) == ("created", "deleted");
-    lead.scope == more.scope && (lead.change == more.change || removed)
+    let alike = lead.scope == more.scope && (lead.change == more.change || removed);
+    alike || lead.is_shown_by(more.scope)
 }
 
 fn describe(target: LogTarget) -> Fields {
-    let LogTarget { scope, item_id, name, change, before, after, hidden, log_all_fields, .. } =
-        target;
+    let LogTarget {
+        scope,
+        item_id,
+        name,
+        short_id,
+        change,
+        before,
+        after,
+        hidden,
+        log_all_fields,
+        ..
+    } = target;
     let activity = if change == "updated" { activity(scope, &before, &after) } else { change };
     let changes = if log_all_fields || change == "updated" {
         changes(scope, &hidden, before, &after)
@@ -307,7 +331,7 @@ fn describe(target: LogTarget) -> Fields {
         scope: scope.to_owned(),
         item_id,
         activity: activity.to_owned(),
-        detail: Detail { name, changes },
+        detail: Detail { name, changes, short_id },
     }
 }
 

@@ -45,6 +45,7 @@ pub use list::{CreatedByFilter, CreationModes, Filter, list};
 pub use registration::RECORDS;
 pub use tiles::large_answer;
 pub use update::update;
+pub use visible::VisibleDashboards;
 
 /// A dashboard without its free-form fields.
 #[derive(Debug, Clone, PartialEq)]

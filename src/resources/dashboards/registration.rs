@@ -1,6 +1,8 @@
-//! What dashboards declare about their records. Tiles, insights and texts are parts: the dashboard's entry in the activity
-//! log includes their changes.
+//! What dashboards declare about their records. Tiles and texts are parts: the dashboard's entry in the activity log
+//! includes their changes. So it does for insights that change with a dashboard; other changes of insights have entries of
+//! their own.
 
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
@@ -76,19 +78,42 @@ fn part<const N: usize>(part: &str, fields: [(&str, Value); N]) -> Map<String, V
     fields.into_iter().map(|(name, value)| (format!("{part}__{name}"), value)).collect()
 }
 
-impl Loggable for Insight {
-    const SCOPE: &'static str = Dashboard::SCOPE;
-    const IS_PART: bool = true;
+/// The names that the activity log shows of an insight.
+#[derive(Deserialize)]
+struct InsightNames {
+    short_id: String,
+    name: Option<String>,
+    derived_name: Option<String>,
+}
 
-    fn item_id(_: &Self::Meta) -> String {
-        String::new()
+impl InsightNames {
+    fn of(row: &Row<'_, Insight>) -> Result<Self> {
+        serde_json::from_slice(row.fields).map_err(Error::internal)
+    }
+}
+
+impl Loggable for Insight {
+    const SCOPE: &'static str = "Insight";
+    const HOST: Option<&'static str> = Some(Dashboard::SCOPE);
+
+    fn item_id(meta: &Self::Meta) -> String {
+        meta.id.to_string()
     }
 
     fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
         Ok((Some(meta.organization), Some(meta.project)))
     }
 
-    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
+    fn name(row: &Row<'_, Self>) -> Result<Option<String>> {
+        let InsightNames { name, derived_name, .. } = InsightNames::of(row)?;
+        Ok(name.filter(|name| !name.is_empty()).or(derived_name))
+    }
+
+    fn short_id(row: &Row<'_, Self>) -> Result<Option<String>> {
+        Ok(Some(InsightNames::of(row)?.short_id))
+    }
+
+    fn part_fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
         let fields = [("name", json!(public_name(row)?)), ("deleted", json!(row.meta.deleted))];
         Ok(part(&format!("insights__{}", row.meta.id), fields))
     }

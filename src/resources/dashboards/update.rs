@@ -1,7 +1,5 @@
 //! Updating, deleting and restoring a dashboard. See `docs/spec/dashboards.md`.
 
-use std::collections::BTreeSet;
-
 use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::DashboardId;
@@ -9,6 +7,7 @@ use crate::secret::SeededRng;
 use crate::store::{Tx, WriteTx};
 use crate::time::Timestamp;
 
+use super::tiles::TileChanges;
 use super::{Dashboard, DashboardPatch, ParsedBody, deletions, details, input, put, tiles};
 
 /// Updates a dashboard and its tiles. `deleted: true` deletes the dashboard; the body `{"deleted": false}`
@@ -40,13 +39,24 @@ pub fn update(
     let mut details = details(tx, &dashboard.meta)?;
     input::apply(patch.clone(), &mut dashboard, &mut details);
     let deleted = dashboard.fields.deleted;
-    let mut changed = update_tiles(tx, tenant, id, patch, rng, now)?;
+    let mut changes = match &patch.tiles {
+        Some(sent) => tiles::change(tx, tenant, id, sent, now)?,
+        None => TileChanges::default(),
+    };
+    let duplicates = patch.duplicate_tiles.as_deref().filter(|sent| !sent.is_empty());
+    if duplicates.is_some() {
+        changes.dashboards.insert(id);
+    }
     // Comes before the changes of other records, so that the activity entry is about this dashboard.
     put(tx, dashboard, details)?;
-    let own = changed.take(&id);
-    for dashboard in own.into_iter().chain(changed) {
-        tx.bump_version::<Dashboard>(&(tenant.project.id, dashboard))?;
+    let own = changes.dashboards.take(&id);
+    for dashboard in own.iter().chain(&changes.dashboards) {
+        tx.bump_version::<Dashboard>(&(tenant.project.id, *dashboard))?;
     }
+    if let Some(sent) = duplicates {
+        tiles::duplicate(tx, tenant, id, sent, rng, now)?;
+    }
+    changes.note_insights(tx, tenant.project.id, now)?;
     match (was_deleted, deleted) {
         (false, true) => {
             deletions::delete(tx, tenant, id, patch.delete_insights == Some(true), now)
@@ -54,24 +64,4 @@ pub fn update(
         (true, false) => deletions::restore(tx, tenant, id, now),
         _ => Ok(()),
     }
-}
-
-/// Applies the changes of tiles. Returns the dashboards on which a tile changed.
-fn update_tiles(
-    tx: &mut WriteTx<'_>,
-    tenant: &InProject,
-    id: DashboardId,
-    patch: &DashboardPatch,
-    rng: &mut SeededRng,
-    now: Timestamp,
-) -> Result<BTreeSet<DashboardId>> {
-    let mut changed = BTreeSet::new();
-    if let Some(sent) = &patch.tiles {
-        changed = tiles::change(tx, tenant, id, sent, now)?;
-    }
-    if let Some(sent) = patch.duplicate_tiles.as_ref().filter(|sent| !sent.is_empty()) {
-        tiles::duplicate(tx, tenant, id, sent, rng, now)?;
-        changed.insert(id);
-    }
-    Ok(changed)
 }

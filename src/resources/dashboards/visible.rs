@@ -1,32 +1,41 @@
-//! Which dashboards of a project the caller may see. A response about one dashboard must not name a hidden
-//! one.
+//! Which dashboards of a project the caller may see. A response about one object must not name a hidden
+//! dashboard.
 
 use std::collections::HashMap;
 
 use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::DashboardId;
+use crate::resources::access_controls::levels::DashboardRights;
 use crate::resources::access_controls::rules;
 use crate::resources::access_objects::Kind;
 use crate::store::Tx;
 
 use super::Dashboard;
 
-/// Decides whether the caller may see a dashboard, and caches the decision.
-pub(super) struct VisibleDashboards<'p> {
+/// Decides what the caller may do with a dashboard, and caches the decision.
+pub struct VisibleDashboards<'p> {
     tenant: &'p InProject,
     /// Whether no access rule can hide a dashboard from the caller.
     all: bool,
-    cache: HashMap<DashboardId, bool>,
+    cache: HashMap<DashboardId, Option<DashboardRights>>,
 }
 
 impl<'p> VisibleDashboards<'p> {
     /// Starts an empty cache for a caller in a project. Admins, and all members of a project without access
     /// rules on dashboards, see every dashboard.
-    pub(super) fn of(tx: &impl Tx, tenant: &'p InProject) -> Result<Self> {
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read.
+    pub fn of(tx: &impl Tx, tenant: &'p InProject) -> Result<Self> {
         let all = tenant.member.level.is_admin()
             || !rules::exist(tx, tenant.project.id, Kind::Dashboard)?;
         Ok(Self { tenant, all, cache: HashMap::new() })
+    }
+
+    /// Returns the caller in the project.
+    pub(super) const fn tenant(&self) -> &'p InProject {
+        self.tenant
     }
 
     /// Returns whether the caller may see all dashboards.
@@ -35,19 +44,24 @@ impl<'p> VisibleDashboards<'p> {
     }
 
     /// Returns whether the caller may see this dashboard.
-    pub(super) fn shows(&mut self, tx: &impl Tx, id: DashboardId) -> Result<bool> {
-        if self.all {
-            return Ok(true);
-        }
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read.
+    pub fn shows(&mut self, tx: &impl Tx, id: DashboardId) -> Result<bool> {
+        Ok(self.all || self.rights(tx, id)?.is_some_and(|rights| rights.can_view()))
+    }
+
+    /// Returns what the caller may do with a dashboard; `None` if the dashboard does not exist.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read.
+    pub fn rights(&mut self, tx: &impl Tx, id: DashboardId) -> Result<Option<DashboardRights>> {
         if let Some(known) = self.cache.get(&id) {
             return Ok(*known);
         }
         let meta = tx.meta::<Dashboard>(&(self.tenant.project.id, id))?;
-        let fields = match meta {
-            Some(meta) => meta.rights(tx, self.tenant)?.can_view(),
-            None => false,
-        };
-        self.cache.insert(id, fields);
-        Ok(fields)
+        let rights = meta.map(|meta| meta.rights(tx, self.tenant)).transpose()?;
+        self.cache.insert(id, rights);
+        Ok(rights)
     }
 }

@@ -225,7 +225,11 @@ fn large_entry(workspace: &Workspace, number: u8) -> Entry {
             scope: "User".to_owned(),
             item_id: workspace.made.user_id.to_string(),
             activity: "updated".to_owned(),
-            detail: activity::Detail { name: Some("x".repeat(1 << 20)), changes: Vec::new() },
+            detail: activity::Detail {
+                name: Some("x".repeat(1 << 20)),
+                changes: Vec::new(),
+                short_id: None,
+            },
         },
     }
 }

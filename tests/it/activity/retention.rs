@@ -50,7 +50,7 @@ async fn fill(workspace: &Workspace, count: u64, organizations: &[OrganizationId
                     scope: "Organization".to_owned(),
                     item_id: number.to_string(),
                     activity: "updated".to_owned(),
-                    detail: Detail { name: None, changes: Vec::new() },
+                    detail: Detail { name: None, changes: Vec::new(), short_id: None },
                 },
             })
             .collect();

@@ -176,8 +176,9 @@ async fn copy_source_must_be_visible_to_the_caller() {
     put_rule(&workspace, source, None, AccessLevel::Viewer).await;
     let made = ann.post(&workspace.dashboards(""), sent).await.ok();
     assert_eq!(made["tiles"].as_array().map(Vec::len), Some(3));
-    // The caller manages the copy, whatever their rights on the source.
-    assert_eq!(made["tiles"][0]["insight"]["user_access_level"], "manager");
+    // The caller manages the copy, whatever their rights on the source. The insight is the same.
+    assert_eq!(made["user_access_level"], "manager");
+    assert_eq!(made["tiles"][0]["insight"]["user_access_level"], "editor");
     workspace.assert_file_valid().await;
 }
 

@@ -140,6 +140,7 @@ async fn restored_dashboard_has_all_its_tiles() {
     }
     let mut back = whole;
     back["tiles"][0]["color"] = json!("red");
+    back["tiles"][0]["insight"]["dashboard_tiles"][0]["deleted"] = json!(false);
     owner.patch(&one, json!({"deleted": false})).await.assert_is(200, back.clone());
     owner.get(&one).await.assert_is(200, back);
     workspace.assert_file_valid().await;

@@ -347,7 +347,7 @@ fn filled(workspace: &Workspace) -> BTreeMap<Table, usize> {
 }
 
 /// The tables with records of projects and their indexes, and the table of pending deletions.
-const OF_PROJECTS: [Table; 30] = [
+const OF_PROJECTS: [Table; 31] = [
     Table::Projects,
     Table::ProjectsById,
     Table::ProjectsPrivate,
@@ -363,6 +363,7 @@ const OF_PROJECTS: [Table; 30] = [
     Table::TilesByInsight,
     Table::TilesByText,
     Table::Insights,
+    Table::InsightsByShortId,
     Table::Texts,
     Table::AccessRules,
     Table::AccessRulesByMember,

@@ -76,11 +76,13 @@ async fn standings(workspace: &Workspace, ones: &[String]) -> [BTreeMap<u64, Vec
             assert_eq!(tile["order"], number);
             assert_ne!(tile["insight"].is_null(), tile["text"].is_null(), "{tile}");
             let Some(insight) = tile["insight"]["id"].as_u64() else { continue };
-            said.insert(
-                insight,
-                tile["insight"]["dashboard_tiles"].as_array().expect("tiles").clone(),
-            );
-            let here = json!({"id": tile["id"], "dashboard_id": dashboard["id"], "deleted": null});
+            let mut listed = tile["insight"]["dashboard_tiles"].as_array().expect("tiles").clone();
+            for tile in &mut listed {
+                let deleted = tile.as_object_mut().expect("a tile").remove("deleted");
+                assert!(matches!(deleted, Some(Value::Null | Value::Bool(false))), "{deleted:?}");
+            }
+            said.insert(insight, listed);
+            let here = json!({"id": tile["id"], "dashboard_id": dashboard["id"]});
             found.entry(insight).or_default().push(here);
         }
     }

@@ -5,8 +5,9 @@ use serde_json::{Map, Value};
 use crate::error::Result;
 use crate::ids::{DashboardId, ProjectId};
 use crate::json::{Array, JsonText, WriteJson, output};
-use crate::resources::access_controls::levels::DashboardRights;
-use crate::resources::dashboards::insights::{self, Insight, InsightBody};
+use crate::resources::access_controls::levels::{self, DashboardRights};
+use crate::resources::dashboards::insights::Insight;
+use crate::resources::dashboards::insights::body::{self as insights, InsightBody, InsightRights};
 use crate::resources::dashboards::texts::{self, Text, TextBody};
 use crate::resources::dashboards::visible::VisibleDashboards;
 use crate::resources::users::EmbeddedUsers;
@@ -91,7 +92,16 @@ impl<X: Tx> ContentReader<'_, '_, X> {
                         return Ok(());
                     }
                     let insight = (tile.project, id);
-                    let live = visible_tiles(*tx, insight, tile.dashboard, visible)?;
+                    let live = visible_tiles(*tx, insight, tile, visible)?;
+                    let rights = InsightRights {
+                        effective_restriction_level: rights.effective_restriction_level,
+                        effective_privilege_level: rights.effective_privilege_level,
+                        user_access_level: levels::on_object(
+                            &visible.tenant().member,
+                            row.meta.created_by,
+                            None,
+                        ),
+                    };
                     insights::body(*tx, &row, &live, rights, users)?.write_json(out)
                 })?;
                 Ok((!out.is_empty()).then_some((JsonText::new(out), JsonText::NULL)))

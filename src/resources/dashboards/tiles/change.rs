@@ -1,12 +1,13 @@
 //! Updating the tiles of a dashboard. See `docs/spec/tiles.md`.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::auth::InProject;
 use crate::error::{Error, Result};
-use crate::ids::{DashboardId, TextId, TileId};
+use crate::ids::{DashboardId, InsightId, ProjectId, TextId, TileId};
 use crate::patch::{Patch, set};
-use crate::resources::dashboards::{Dashboard, insights, texts};
+use crate::resources::dashboards::insights::{self, Insight};
+use crate::resources::dashboards::{Dashboard, texts};
 use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
@@ -14,8 +15,40 @@ use super::input::{TextPatch, TilePatch};
 use super::weight::{bounding, resize_text};
 use super::{BY_INSIGHT, BY_TEXT, Content, Tile, TileStyle, add_text, keys_of};
 
-/// Applies the changes of tiles in the order of the request. Returns the dashboards that show a change:
-/// this one, and those that show an updated text.
+/// What changes of tiles affected.
+#[derive(Default)]
+pub(in crate::resources::dashboards) struct TileChanges {
+    /// The dashboards that show a change: that of the request, and those that show an updated text.
+    pub(in crate::resources::dashboards) dashboards: BTreeSet<DashboardId>,
+    /// The insights whose tiles were deleted or restored, and whether the last such change was a restoration.
+    insights: BTreeMap<InsightId, bool>,
+}
+
+impl TileChanges {
+    /// Restores the insights of restored tiles, and increments the versions of all insights whose tiles changed. Comes
+    /// after the changes of dashboards, so that the activity entry is about the dashboard.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read or written.
+    pub(in crate::resources::dashboards) fn note_insights(
+        &self,
+        tx: &mut WriteTx<'_>,
+        project: ProjectId,
+        now: Timestamp,
+    ) -> Result<()> {
+        for (insight, is_restored) in &self.insights {
+            let key = (project, *insight);
+            if *is_restored {
+                insights::restore_with_tile(tx, key, now)?;
+            } else {
+                tx.bump_version::<Insight>(&key)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Applies the changes of tiles in the order of the request. Returns what they affected.
 ///
 /// A tile ID must be of a tile of this dashboard, and a text ID of a text that such a tile shows.
 ///
@@ -27,7 +60,7 @@ pub(in crate::resources::dashboards) fn change(
     dashboard: DashboardId,
     sent: &[TilePatch],
     now: Timestamp,
-) -> Result<BTreeSet<DashboardId>> {
+) -> Result<TileChanges> {
     bounding(tx, (tenant.project.id, dashboard), |tx| change_each(tx, tenant, dashboard, sent, now))
 }
 
@@ -37,22 +70,20 @@ fn change_each(
     dashboard: DashboardId,
     sent: &[TilePatch],
     now: Timestamp,
-) -> Result<BTreeSet<DashboardId>> {
+) -> Result<TileChanges> {
     let known = known_texts(tx, tenant, dashboard, sent)?;
-    let mut changed = BTreeSet::new();
+    let mut changes = TileChanges::default();
     for (index, patch) in sent.iter().enumerate() {
         let at = TileContext { tenant, dashboard, known: &known, index };
         if let Some(text) = &patch.text {
-            changed.insert(dashboard);
-            changed.extend(upsert_text(tx, &at, patch, text, now)?);
+            changes.dashboards.insert(dashboard);
+            upsert_text(tx, &at, patch, text, &mut changes, now)?;
         } else if patch.says_something() {
             let id = patch.id.clone().value().ok_or_else(|| at.required_id())?;
-            if apply_patch(tx, at.tile(tx, id)?, patch, now)? {
-                changed.insert(dashboard);
-            }
+            apply_patch(tx, at.tile(tx, id)?, patch, &mut changes)?;
         }
     }
-    Ok(changed)
+    Ok(changes)
 }
 
 /// Returns which tile of the dashboard shows which text, soft-deleted tiles included. Empty unless the
@@ -135,15 +166,15 @@ fn no_such_text() -> Error {
     Error::field("text", "invalid_input", "Text tile not found.")
 }
 
-/// Updates the text of a tile, or adds a tile with a new text. Returns the other dashboards that show the
-/// text.
+/// Updates the text of a tile, or adds a tile with a new text.
 fn upsert_text(
     tx: &mut WriteTx<'_>,
     context: &TileContext<'_>,
     patch: &TilePatch,
     sent: &TextPatch,
+    changes: &mut TileChanges,
     now: Timestamp,
-) -> Result<Vec<DashboardId>> {
+) -> Result<()> {
     let TextPatch { id, body } = sent.clone();
     let known = context.text_tile(tx, patch.id.clone().value(), id.map(TextId).value())?;
     let Some((mut tile, mut text)) = known else {
@@ -155,8 +186,7 @@ fn upsert_text(
             TileStyle::default(),
             now,
         )?;
-        apply_patch(tx, context.tile(tx, id.0)?, patch, now)?;
-        return Ok(Vec::new());
+        return apply_patch(tx, context.tile(tx, id.0)?, patch, changes);
     };
     let mut others = others_with(tx, context, text)?;
     if !may_edit_all(tx, context.tenant, &others)? {
@@ -166,8 +196,8 @@ fn upsert_text(
     }
     let sizes = texts::edit(tx, context.tenant, text, body, now)?;
     resize_text(tx, (context.tenant.project.id, text), sizes)?;
-    apply_patch(tx, tile, patch, now)?;
-    Ok(others)
+    changes.dashboards.extend(others);
+    apply_patch(tx, tile, patch, changes)
 }
 
 /// Maximum number of other dashboards that one change of a text can affect.
@@ -197,37 +227,32 @@ fn may_edit_all(tx: &impl Tx, tenant: &InProject, dashboards: &[DashboardId]) ->
     Ok(true)
 }
 
-/// Writes the changed fields of a tile. Returns whether the tile changed.
+/// Writes the changed fields of a tile.
 fn apply_patch(
     tx: &mut WriteTx<'_>,
     mut tile: Tile,
     patch: &TilePatch,
-    now: Timestamp,
-) -> Result<bool> {
+    changes: &mut TileChanges,
+) -> Result<()> {
     let before = tile.clone();
     let TilePatch { id: _, text: _, deleted, color, layouts } = patch.clone();
     color.apply(&mut tile.fields.color);
     set(&mut tile.fields.layouts, layouts);
     match deleted {
         Patch::Absent => {}
-        Patch::Null => tile.meta.deleted = false,
-        Patch::Value(deleted) => tile.meta.deleted = deleted,
-    }
-    if before.meta.deleted && !tile.meta.deleted {
-        restore_content(tx, &tile, now)?;
+        Patch::Null | Patch::Value(false) => tile.restore(),
+        Patch::Value(true) => tile.meta.deleted = true,
     }
     tx.put(&tile)?;
-    Ok(tile != before)
-}
-
-/// Restores the insight of a live tile, which must not be deleted.
-fn restore_content(tx: &mut WriteTx<'_>, tile: &Tile, now: Timestamp) -> Result<()> {
-    match tile.meta.content {
-        Content::Insight(insight) => {
-            insights::set_deleted(tx, (tile.meta.project, insight), false, now)
-        }
-        Content::Text(_) => Ok(()),
+    if tile != before {
+        changes.dashboards.insert(tile.meta.dashboard);
     }
+    if let Content::Insight(insight) = tile.meta.content
+        && before.meta.deleted != tile.meta.deleted
+    {
+        changes.insights.insert(insight, before.meta.deleted);
+    }
+    Ok(())
 }
 
 /// Deletes all tiles of a deleted dashboard. With `with_insights`, also deletes each insight that no live
@@ -245,8 +270,10 @@ pub(in crate::resources::dashboards) fn delete_all(
         tx.put(&tile)?;
         let Content::Insight(insight) = tile.meta.content else { continue };
         let key = (tenant.project.id, insight);
-        if with_insights && tx.keys(&BY_INSIGHT, &key, 1)?.is_empty() {
+        if with_insights && tx.keys(&BY_INSIGHT, &(key, false), 1)?.is_empty() {
             insights::set_deleted(tx, key, true, now)?;
+        } else {
+            tx.bump_version::<Insight>(&key)?;
         }
     }
     Ok(())
@@ -262,9 +289,11 @@ pub(in crate::resources::dashboards) fn restore_all(
 ) -> Result<()> {
     for key in keys_of(tx, (tenant.project.id, dashboard), |_| true)? {
         let mut tile: Tile = tx.get(&key)?;
-        tile.meta.deleted = false;
+        tile.restore();
         tx.put(&tile)?;
-        restore_content(tx, &tile, now)?;
+        if let Content::Insight(insight) = tile.meta.content {
+            insights::restore_with_tile(tx, (tenant.project.id, insight), now)?;
+        }
     }
     Ok(())
 }

@@ -2,15 +2,16 @@
 
 use crate::auth::InProject;
 use crate::error::{Error, Result};
-use crate::ids::{DashboardId, TileId};
-use crate::resources::dashboards::{insights, texts};
+use crate::ids::{DashboardId, ProjectId, TileId};
+use crate::resources::dashboards::insights::{self, Insight};
+use crate::resources::dashboards::texts;
 use crate::secret::SeededRng;
 use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 use super::input::TileRef;
 use super::weight::{CopyBudget, require_bounded};
-use super::{Content, Fields, Tile, TileStyle, add};
+use super::{Content, Fields, Tile, TileStyle, add, require_insight_room};
 
 /// Copies the live tiles of `source` to a new dashboard. The copies show the same insights and texts, or
 /// copies of them if `deep` is true.
@@ -41,6 +42,8 @@ pub(in crate::resources::dashboards) fn copy_all(
         if deep {
             copied.add_content(tx, project, content)?;
             content = copy(tx, tenant, content, rng, now)?;
+        } else {
+            share(tx, project, content)?;
         }
         let Fields { layouts, color, .. } = tile.fields;
         add(tx, tenant, dashboard, content, TileStyle { layouts, color })?;
@@ -76,6 +79,14 @@ pub(in crate::resources::dashboards) fn duplicate(
         tx.view::<Tile, _>(&(project, dashboard, copy), |row| copied.add_tile(row.fields))?;
     }
     require_bounded(tx, project, dashboard)
+}
+
+/// Prepares another tile of the same content: the version of an insight counts its tiles.
+fn share(tx: &mut WriteTx<'_>, project: ProjectId, content: Content) -> Result<()> {
+    let Content::Insight(insight) = content else { return Ok(()) };
+    let full = |error: Error| error.with_attr_prefix("use_dashboard");
+    require_insight_room(tx, project, insight).map_err(full)?;
+    tx.bump_version::<Insight>(&(project, insight))
 }
 
 fn copy(

@@ -8,6 +8,7 @@ mod change;
 mod copies;
 mod input;
 mod moves;
+mod placement;
 mod visible_tiles;
 mod weight;
 
@@ -21,22 +22,29 @@ use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, OrganizationId, ProjectId, TextId, TileId};
 use crate::secret::SeededRng;
-use crate::store::{Index, Key, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};
+use crate::store::{
+    Added, Index, Key, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record,
+};
 use crate::time::Timestamp;
 
 use super::Dashboard;
+use super::insights::body::ListedTile;
 use super::insights::{self, Insight, NewInsight};
 use super::texts::{self, Text};
 
-pub(super) use change::{change, delete_all, restore_all};
+pub(super) use change::{TileChanges, change, delete_all, restore_all};
 pub(super) use copies::{copy_all, duplicate};
 pub use input::{TileRef, Tiles};
 pub use moves::{TileMove, move_tile};
+pub use placement::{place, withdraw};
+pub use visible_tiles::{listed, live_tiles};
 use weight::WEIGHT;
-pub use weight::large_answer;
+pub use weight::{large_answer, resizing_insight};
 
 /// Maximum number of tiles of a dashboard, soft-deleted ones included.
 pub const MAX_TILES: usize = 1_000;
+/// Maximum number of tiles that show one insight, soft-deleted ones included.
+pub const MAX_TILES_OF_INSIGHT: usize = 1_000;
 
 /// A tile of a dashboard.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,9 +72,28 @@ pub struct Meta {
     pub deleted: bool,
     /// `layouts.sm.y` and `layouts.sm.x`.
     pub position: (f64, f64),
+    /// Whether the tile was deleted once and restored.
+    pub restored: bool,
+}
+
+/// Members that stored tiles lack.
+const ADDED: &[Added] = &[Added::Meta { name: "restored", default: &false }];
+
+impl Tile {
+    /// Restores the tile if it is deleted.
+    fn restore(&mut self) {
+        self.meta.restored |= self.meta.deleted;
+        self.meta.deleted = false;
+    }
 }
 
 impl Meta {
+    /// Returns what the JSON of the insight on the tile shows of the tile.
+    pub(super) const fn listed(&self) -> ListedTile {
+        let Self { id, dashboard, restored, .. } = *self;
+        ListedTile { id, dashboard, restored }
+    }
+
     /// Orders the tiles of a dashboard: by position, then by ID.
     pub fn compare_position(&self, other: &Self) -> Ordering {
         let ((y, x), (other_y, other_x)) = (self.position, other.position);
@@ -95,11 +122,11 @@ pub struct Fields {
     pub color: Option<String>,
 }
 
-/// Live tiles by the insight that they show.
-pub const BY_INSIGHT: Index<Tile, (ProjectId, InsightId)> =
+/// Tiles by the insight that they show, the live ones before the deleted ones.
+pub const BY_INSIGHT: Index<Tile, (ProjectId, InsightId, bool)> =
     Index::many(Table::TilesByInsight, |tile| match tile.meta.content {
-        Content::Insight(insight) if !tile.meta.deleted => Some((tile.meta.project, insight)),
-        _ => None,
+        Content::Insight(insight) => Some((tile.meta.project, insight, tile.meta.deleted)),
+        Content::Text(_) => None,
     });
 /// Tiles by the text that they show. Deleted tiles are included, because they can be restored.
 pub const BY_TEXT: Index<Tile, (ProjectId, TextId)> =
@@ -116,8 +143,15 @@ impl_record!(Tile {
     parts: meta: Meta, fields: Fields,
     projection: |meta, fields| Meta { position: position(&fields.layouts), ..*meta },
     indexes: [&BY_INSIGHT, &BY_TEXT],
-    counts: [|tile| Some((tile.meta.project, tile.meta.dashboard).encoded())],
+    counts: [
+        |tile| Some((tile.meta.project, tile.meta.dashboard).encoded()),
+        |tile| match tile.meta.content {
+            Content::Insight(insight) => Some(of_insight(tile.meta.project, insight).encoded()),
+            Content::Text(_) => None,
+        },
+    ],
     sums: [&WEIGHT],
+    added: ADDED,
     owner: |tile, _| Ok(Some(tile.meta.organization.owner())),
     references: |tile| {
         let Meta { project, dashboard, content, .. } = tile.meta;
@@ -210,6 +244,7 @@ fn add(
             content,
             deleted: false,
             position: position(&layouts),
+            restored: false,
         },
         fields: Fields { id, layouts, color },
     })?;
@@ -222,6 +257,23 @@ fn require_room(tx: &impl Tx, project: ProjectId, dashboard: DashboardId) -> Res
     }
     let detail = format!("Ensure this field has no more than {MAX_TILES} elements.");
     Err(Error::field("tiles", "max_length", detail))
+}
+
+/// Requires that one more tile may show the insight.
+///
+/// # Errors
+/// 400 `max_length` otherwise, without a field.
+fn require_insight_room(tx: &impl Tx, project: ProjectId, insight: InsightId) -> Result<()> {
+    if tx.count::<Tile>(&of_insight(project, insight))? < MAX_TILES_OF_INSIGHT as u64 {
+        return Ok(());
+    }
+    let most = MAX_TILES_OF_INSIGHT;
+    Err(Error::invalid("max_length", format!("Ensure an insight has no more than {most} tiles.")))
+}
+
+/// Returns the key of the count of the tiles that show an insight. The last part distinguishes it from a dashboard.
+const fn of_insight(project: ProjectId, insight: InsightId) -> (ProjectId, InsightId, bool) {
+    (project, insight, true)
 }
 
 /// Returns the keys of the tiles of a dashboard that match `keep`, ordered by ID. Callers then read one

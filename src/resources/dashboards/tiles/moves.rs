@@ -9,12 +9,13 @@ use crate::error::{Error, Result};
 use crate::ids::{DashboardId, ProjectId, TileId};
 use crate::input;
 use crate::input::{Identifier, Input, JsonObject, Nested, Parsed, Required, Schema, Untyped};
+use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::{Dashboard, get_live_record};
 use crate::store::{Record, Tx, WriteTx};
 
 use super::input::TileRef;
 use super::weight::require_bounded;
-use super::{Tile, keys_of, require_room};
+use super::{Content, Tile, keys_of, require_room};
 
 input! {
     /// The fields of a request that moves a tile.
@@ -100,7 +101,11 @@ pub fn move_tile(
     tx.put(&tile)?;
     require_bounded(tx, project, destination)?;
     tx.bump_version::<Dashboard>(&(project, source))?;
-    tx.bump_version::<Dashboard>(&(project, destination))
+    tx.bump_version::<Dashboard>(&(project, destination))?;
+    match tile.meta.content {
+        Content::Insight(insight) => tx.bump_version::<Insight>(&(project, insight)),
+        Content::Text(_) => Ok(()),
+    }
 }
 
 fn delete_existing(

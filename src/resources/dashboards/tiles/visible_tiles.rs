@@ -1,37 +1,59 @@
 //! The tiles that the JSON of an insight lists.
 
-use crate::error::Result;
-use crate::ids::{DashboardId, InsightId, ProjectId};
-use crate::resources::dashboards::insights::TileKey;
+use crate::error::{Error, Result};
+use crate::ids::{DashboardId, InsightId, ProjectId, TileId};
+use crate::resources::dashboards::insights::body::ListedTile;
 use crate::resources::dashboards::visible::VisibleDashboards;
 use crate::store::Tx;
 
-use super::BY_INSIGHT;
+use super::{BY_INSIGHT, MAX_TILES_OF_INSIGHT, Meta, Tile};
 
-/// Maximum number of tiles and dashboards that an insight lists.
+/// Maximum number of tiles and dashboards that an insight on a tile lists.
 const MAX_LISTED: usize = 100;
-/// Maximum number of tiles to read to find those, if the caller may not see all dashboards.
-const MAX_SCANNED: usize = 1_000;
 
-/// Returns the first live tiles that show the insight on dashboards that the caller may see. The tile on
-/// the dashboard `read` is always among them.
+/// The key of a tile.
+type TileKey = (ProjectId, DashboardId, TileId);
+
+/// Returns the live tiles that show an insight, ordered by dashboard.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn live_tiles(tx: &impl Tx, insight: (ProjectId, InsightId)) -> Result<Vec<TileKey>> {
+    tx.keys(&BY_INSIGHT, &(insight, false), MAX_TILES_OF_INSIGHT)
+}
+
+/// Returns what the JSON of an insight shows of a tile.
+///
+/// # Errors
+/// 500 if the tile does not exist.
+pub fn listed(tx: &impl Tx, key: TileKey) -> Result<ListedTile> {
+    let tile = tx.meta::<Tile>(&key)?;
+    tile.map(|tile| tile.listed()).ok_or_else(|| Error::internal("an index names no tile"))
+}
+
+/// Returns the first live tiles that show the same insight as `read` on dashboards that the caller may see. The tile
+/// `read` is always among them.
 pub(super) fn visible_tiles(
     tx: &impl Tx,
     insight: (ProjectId, InsightId),
-    read: DashboardId,
+    read: &Meta,
     visible: &mut VisibleDashboards<'_>,
-) -> Result<Vec<TileKey>> {
-    let looked_at = if visible.are_all() { MAX_LISTED } else { MAX_SCANNED };
-    let mut fields = Vec::new();
-    for tile in tx.keys(&BY_INSIGHT, &insight, looked_at)? {
-        if fields.len() < MAX_LISTED && visible.shows(tx, tile.1)? {
-            fields.push(tile);
+) -> Result<Vec<ListedTile>> {
+    let looked_at = if visible.are_all() { MAX_LISTED } else { MAX_TILES_OF_INSIGHT };
+    let mut shown = Vec::new();
+    for tile in tx.keys(&BY_INSIGHT, &(insight, false), looked_at)? {
+        if tile.1 == read.dashboard {
+            shown.push(read.listed());
+        } else if shown.len() < MAX_LISTED && visible.shows(tx, tile.1)? {
+            shown.push(listed(tx, tile)?);
         }
     }
-    if fields.iter().all(|tile| tile.1 != read) {
+    if shown.iter().all(|tile| tile.dashboard != read.dashboard) {
         // Tiles are sorted by dashboard, so this tile comes after all that were read.
-        fields.truncate(MAX_LISTED - 1);
-        fields.extend(tx.keys(&BY_INSIGHT, &(insight, (insight.0, read)), 1)?);
+        shown.push(read.listed());
     }
-    Ok(fields)
+    if shown.len() > MAX_LISTED {
+        shown.remove(MAX_LISTED - 1);
+    }
+    Ok(shown)
 }

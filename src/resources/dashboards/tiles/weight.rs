@@ -5,12 +5,12 @@
 //! as a running sum.
 
 use crate::error::{Error, Result};
-use crate::ids::{DashboardId, ProjectId, TextId};
+use crate::ids::{DashboardId, InsightId, ProjectId, TextId};
 use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::texts::Text;
 use crate::store::{Key, Sum, Tx, WriteTx};
 
-use super::{BY_TEXT, Content, Tile};
+use super::{BY_INSIGHT, BY_TEXT, Content, Tile};
 
 /// Maximum weight of a dashboard, in bytes.
 const MAX_WEIGHT: u64 = 8 * 1024 * 1024;
@@ -51,7 +51,16 @@ pub(super) fn require_bounded(
     project: ProjectId,
     dashboard: DashboardId,
 ) -> Result<()> {
-    require(WEIGHT.read(tx, &(project, dashboard))?, MAX_WEIGHT, "tiles")
+    require_bounded_for(tx, (project, dashboard), "tiles")
+}
+
+/// As [`require_bounded`], for another field of the request.
+pub(super) fn require_bounded_for(
+    tx: &impl Tx,
+    dashboard: (ProjectId, DashboardId),
+    field: &str,
+) -> Result<()> {
+    require(WEIGHT.read(tx, &dashboard)?, MAX_WEIGHT, field)
 }
 
 /// Runs `change`, and requires that the weight is then within the limit or not greater than before. A
@@ -80,6 +89,31 @@ pub(super) fn resize_text(
         tx.adjust(&WEIGHT, &(project, dashboard), before, after)?;
     }
     Ok(())
+}
+
+/// Runs `change`, which may change the JSON of an insight, and adjusts the weight of every dashboard that shows the
+/// insight. A dashboard that becomes heavier must stay within the limit.
+///
+/// # Errors
+/// 400 `max_length` for `dashboards` if a dashboard becomes too heavy; the errors of `change`.
+pub fn resizing_insight<T>(
+    tx: &mut WriteTx<'_>,
+    insight: (ProjectId, InsightId),
+    change: impl FnOnce(&mut WriteTx<'_>) -> Result<T>,
+) -> Result<T> {
+    let (project, content) = (insight.0, Content::Insight(insight.1));
+    let before = of(tx, project, content)?;
+    let changed = change(tx)?;
+    let after = of(tx, project, content)?;
+    if after != before {
+        for (project, dashboard, _) in tx.keys(&BY_INSIGHT, &insight, usize::MAX)? {
+            tx.adjust(&WEIGHT, &(project, dashboard), before, after)?;
+            if after > before {
+                require_bounded_for(tx, (project, dashboard), "dashboards")?;
+            }
+        }
+    }
+    Ok(changed)
 }
 
 /// Counts the bytes that a request copies, up to the limit.

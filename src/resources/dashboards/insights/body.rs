@@ -1,0 +1,134 @@
+//! JSON of insights: the stored fields, followed by the fields that depend on tiles and on the caller.
+
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::ids::{DashboardId, TileId};
+use crate::json::{Array, JsonText, WriteJson, output};
+use crate::resources::access_controls::levels::{AccessLevel, Restriction};
+use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
+use crate::store::{Row, Tx};
+use crate::time::Timestamp;
+
+use super::{Fields, Insight};
+
+output! {
+    /// An insight.
+    pub struct InsightBody<'a> as Insight {
+        /// The stored fields.
+        ..own: JsonText<'a, Fields> as Fields,
+        // Constant, because queries are not run and clients expect the fields.
+        result: Value = null,
+        columns: Value = null,
+        hasMore: Option<bool> = null,
+        timezone: Option<String> = null,
+        last_refresh: Option<Timestamp> = null,
+        next_allowed_client_refresh: Option<Timestamp> = null,
+        query_status: Value = null,
+        is_cached: bool = false,
+        filters_hash: Option<String> = null,
+        cache_target_age: Option<Timestamp> = null,
+        hogql: Option<String> = null,
+        types: Value = null,
+        resolved_date_range: Value = null,
+        alerts: Vec<Value> = [],
+        last_viewed_at: Option<Timestamp> = null,
+        /// The dashboards that show the insight and that the caller may see.
+        #[schema(max_items = 1000)]
+        dashboards: DashboardIds<'a> as Vec<DashboardId>,
+        /// The tiles that show the insight on these dashboards.
+        #[schema(max_items = 1000)]
+        dashboard_tiles: TileRefs<'a> as Vec<TileOf>,
+        /// The user who created the insight.
+        created_by: EmbeddedUser as Option<users::Fields>,
+        /// The user who last changed the insight.
+        last_modified_by: EmbeddedUser as Option<users::Fields>,
+        /// 21 if every project member may edit the insight; 37 if a dashboard that shows it is restricted.
+        effective_restriction_level: i64 as Restriction,
+        /// What the restriction lets the caller do: 21 for view, 37 for edit.
+        effective_privilege_level: i64 as Restriction,
+        /// The access level that access rules give the caller.
+        user_access_level: AccessLevel,
+    }
+}
+
+output! {
+    /// A reference to a live tile that shows an insight.
+    pub struct TileOf as InsightTile {
+        /// Numeric ID.
+        id: TileId,
+        /// The dashboard of the tile.
+        dashboard_id: DashboardId,
+        /// Null if the tile was never deleted; false if it was restored.
+        deleted: Option<bool>,
+    }
+}
+
+/// A live tile that shows an insight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListedTile {
+    /// Numeric ID.
+    pub id: TileId,
+    /// The dashboard of the tile.
+    pub dashboard: DashboardId,
+    /// Whether the tile was deleted once.
+    pub restored: bool,
+}
+
+/// What the caller may do with an insight, as its JSON shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InsightRights {
+    /// `effective_restriction_level`.
+    pub effective_restriction_level: i64,
+    /// `effective_privilege_level`.
+    pub effective_privilege_level: i64,
+    /// `user_access_level`.
+    pub user_access_level: AccessLevel,
+}
+
+/// Returns the JSON of an insight that lists these tiles.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn body<'a>(
+    tx: &impl Tx,
+    row: &Row<'a, Insight>,
+    tiles: &'a [ListedTile],
+    rights: InsightRights,
+    users: &mut EmbeddedUsers,
+) -> Result<InsightBody<'a>> {
+    Ok(InsightBody {
+        own: row.json(),
+        dashboards: DashboardIds(tiles),
+        dashboard_tiles: TileRefs(tiles),
+        created_by: users.find(tx, row.meta.created_by)?,
+        last_modified_by: users.find(tx, row.meta.last_modified_by)?,
+        effective_restriction_level: rights.effective_restriction_level,
+        effective_privilege_level: rights.effective_privilege_level,
+        user_access_level: rights.user_access_level,
+    })
+}
+
+/// The dashboards of the tiles.
+pub struct DashboardIds<'a>(pub &'a [ListedTile]);
+
+impl WriteJson for DashboardIds<'_> {
+    fn write_json(self, out: &mut Vec<u8>) -> Result<()> {
+        Array::write(out, |array| self.0.iter().try_for_each(|tile| array.push(tile.dashboard)))
+    }
+}
+
+/// References to the tiles.
+pub struct TileRefs<'a>(pub &'a [ListedTile]);
+
+impl WriteJson for TileRefs<'_> {
+    fn write_json(self, out: &mut Vec<u8>) -> Result<()> {
+        Array::write(out, |array| {
+            self.0.iter().try_for_each(|tile| {
+                let &ListedTile { id, dashboard, restored } = tile;
+                let deleted = restored.then_some(false);
+                array.push(TileOf { id, dashboard_id: dashboard, deleted })
+            })
+        })
+    }
+}

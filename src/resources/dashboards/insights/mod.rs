@@ -1,0 +1,274 @@
+//! Insights: stored queries, which tiles of several dashboards can show.
+//!
+//! The record is here because tiles show it; its routes and rules are in [`insights`](crate::resources::insights).
+//! Queries are never run.
+
+pub mod body;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use crate::auth::InProject;
+use crate::error::Result;
+use crate::ids::{InsightId, OrganizationId, ProjectId, UserId};
+use crate::resources::projects::Project;
+use crate::secret::SeededRng;
+use crate::store::{Added, Index, Key, Reference, Row, Table, Tx, WriteTx, impl_record};
+use crate::time::Timestamp;
+
+/// A stored query, shown on one or more tiles.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Insight {
+    /// Fields that access checks and counts read.
+    pub meta: Meta,
+    /// Fields as the API returns them.
+    pub fields: Fields,
+}
+
+/// Fields of an insight that access checks and counts read.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Meta {
+    /// The organization of the project.
+    pub organization: OrganizationId,
+    /// The project of the insight.
+    pub project: ProjectId,
+    /// The ID of the insight.
+    pub id: InsightId,
+    /// The user who created the insight.
+    pub created_by: Option<UserId>,
+    /// The user who last changed the insight.
+    pub last_modified_by: Option<UserId>,
+    /// Whether the insight is soft-deleted, which hides its tiles.
+    pub deleted: bool,
+}
+
+/// The stored fields of an insight.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = InsightFixed)]
+pub struct Fields {
+    /// Numeric ID.
+    pub id: InsightId,
+    /// ID in links: 8 characters of `[0-9A-Za-z]`. Old ones may contain `_` and `-`.
+    pub short_id: String,
+    /// Display name.
+    pub name: Option<String>,
+    /// Description in plain text.
+    pub description: Option<String>,
+    /// The query in the legacy format; empty if `query` is set.
+    pub filters: Map<String, Value>,
+    /// The query. It is stored as sent, and never run.
+    pub query: Option<Map<String, Value>>,
+    /// Whether the insight is deleted.
+    pub deleted: bool,
+    /// Whether the insight comes from a template.
+    pub is_sample: bool,
+    /// Tags in lower case, sorted.
+    pub tags: Vec<String>,
+    /// When the insight was created.
+    pub created_at: Timestamp,
+    /// When any field last changed.
+    pub updated_at: Timestamp,
+    /// When a request to the insight itself last changed it.
+    pub last_modified_at: Timestamp,
+    /// A name that a client derived from the query. Kept as sent.
+    pub derived_name: Option<String>,
+    /// A number to sort by. Kept as sent.
+    pub order: Option<i64>,
+    /// Whether the insight is a favorite.
+    pub favorited: bool,
+    /// Whether the insight was saved on its own.
+    pub saved: bool,
+}
+
+/// Members that stored insights lack.
+const ADDED: &[Added] = &[
+    Added::Field { name: "derived_name", default: &None::<String> },
+    Added::Field { name: "order", default: &None::<i64> },
+    Added::Field { name: "favorited", default: &false },
+    Added::Field { name: "saved", default: &true },
+];
+
+/// Insights by their short ID, deleted ones included.
+pub const BY_SHORT_ID: Index<Insight, (ProjectId, String)> =
+    Index::unique(Table::InsightsByShortId, |insight| {
+        Some((insight.meta.project, insight.fields.short_id.clone()))
+    });
+
+impl_record!(Insight {
+    table: Insights,
+    key: |insight| -> (ProjectId, InsightId) { (insight.meta.project, insight.meta.id) },
+    parts: meta: Meta, fields: Fields,
+    projection: |meta, fields| Meta { deleted: fields.deleted, ..*meta },
+    indexes: [&BY_SHORT_ID],
+    // The number of live insights of a project.
+    counts: [|insight| (!insight.meta.deleted).then(|| insight.meta.project.encoded())],
+    added: ADDED,
+    owner: |insight, _| Ok(Some(insight.meta.organization.owner())),
+    references: |insight| [
+        Reference::to::<Project>(&(insight.meta.organization, insight.meta.project)),
+    ],
+});
+
+/// The fields of a new insight. The caller has checked the size of `filters` and `query`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewInsight {
+    /// Display name.
+    pub name: Option<String>,
+    /// Description in plain text.
+    pub description: Option<String>,
+    /// The query in the legacy format; empty if `query` is set.
+    pub filters: Map<String, Value>,
+    /// The query.
+    pub query: Option<Map<String, Value>>,
+    /// Whether the insight comes from a template.
+    pub is_sample: bool,
+    /// Tags in lower case, sorted.
+    pub tags: Vec<String>,
+}
+
+/// Returns a new insight of the caller with default fields. Does not store it.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn blank(
+    tx: &mut WriteTx<'_>,
+    tenant: &InProject,
+    rng: &mut SeededRng,
+    now: Timestamp,
+) -> Result<Insight> {
+    let (project, me) = (tenant.project.id, Some(tenant.member.user));
+    let id = InsightId(tx.next_number(Table::Insights)?);
+    let mut short_id = rng.short_id();
+    while tx.lookup(&BY_SHORT_ID, &(project, short_id.clone()))?.is_some() {
+        short_id = rng.short_id();
+    }
+    let meta = Meta {
+        organization: tenant.project.organization,
+        project,
+        id,
+        created_by: me,
+        last_modified_by: me,
+        deleted: false,
+    };
+    let fields = Fields {
+        id,
+        short_id,
+        name: None,
+        description: None,
+        filters: Map::new(),
+        query: None,
+        deleted: false,
+        is_sample: false,
+        tags: Vec::new(),
+        created_at: now,
+        updated_at: now,
+        last_modified_at: now,
+        derived_name: None,
+        order: None,
+        favorited: false,
+        saved: true,
+    };
+    Ok(Insight { meta, fields })
+}
+
+/// Creates an insight of the caller.
+pub fn create(
+    tx: &mut WriteTx<'_>,
+    tenant: &InProject,
+    new: NewInsight,
+    rng: &mut SeededRng,
+    now: Timestamp,
+) -> Result<InsightId> {
+    let NewInsight { name, description, filters, query, is_sample, tags } = new;
+    let Insight { meta, fields } = blank(tx, tenant, rng, now)?;
+    let fields = Fields { name, description, filters, query, is_sample, tags, ..fields };
+    tx.put(&Insight { meta, fields })?;
+    Ok(meta.id)
+}
+
+/// Maximum length of an insight's name, in characters.
+const MAX_NAME_LENGTH: usize = 400;
+
+/// Copies an insight with its tags. A name gets the suffix ` (Copy)`, as in PostHog, and is cut if it
+/// becomes too long.
+///
+/// # Errors
+/// 404 if the insight does not exist; 500 or 503 when the file cannot be read or written.
+pub fn copy(
+    tx: &mut WriteTx<'_>,
+    tenant: &InProject,
+    id: InsightId,
+    rng: &mut SeededRng,
+    now: Timestamp,
+) -> Result<InsightId> {
+    let Insight { fields: source, .. } = tx.get(&(tenant.project.id, id))?;
+    let Insight { meta, fields: blank } = blank(tx, tenant, rng, now)?;
+    let fields = Fields {
+        id: blank.id,
+        short_id: blank.short_id,
+        name: source.name.as_deref().map(copied),
+        deleted: false,
+        created_at: now,
+        updated_at: now,
+        last_modified_at: now,
+        favorited: false,
+        ..source
+    };
+    tx.put(&Insight { meta, fields })?;
+    Ok(meta.id)
+}
+
+fn copied(name: &str) -> String {
+    const BEHIND: &str = " (Copy)";
+    name.chars().take(MAX_NAME_LENGTH - BEHIND.len()).chain(BEHIND.chars()).collect()
+}
+
+/// Soft-deletes or restores an insight with its dashboard. `last_modified_at` and `last_modified_by` do not change.
+///
+/// # Errors
+/// 404 if the insight does not exist; 500 or 503 when the file cannot be read or written.
+pub fn set_deleted(
+    tx: &mut WriteTx<'_>,
+    key: (ProjectId, InsightId),
+    deleted: bool,
+    now: Timestamp,
+) -> Result<()> {
+    if tx.meta::<Insight>(&key)?.is_some_and(|meta| meta.deleted == deleted) {
+        return Ok(());
+    }
+    let mut insight: Insight = tx.get(&key)?;
+    insight.fields.deleted = deleted;
+    insight.fields.updated_at = now;
+    tx.put(&insight)
+}
+
+/// Returns the number of bytes that an insight adds to the weight of each dashboard that shows it. Leaves
+/// out what [`set_deleted`] changes, so that deleting an insight changes no weight.
+///
+/// # Errors
+/// 500 if the size cannot be computed.
+pub fn weight(row: &Row<'_, Insight>) -> Result<u64> {
+    const UPDATED_AT: &[u8] = br#","updated_at":""#;
+    // The insight's own member is the last with this name: `query` and `filters` come before it.
+    let found = row.fields.windows(UPDATED_AT.len()).rposition(|window| window == UPDATED_AT);
+    let value = found.and_then(|at| row.fields.get(at + UPDATED_AT.len()..)).unwrap_or_default();
+    let updated_at = value.iter().position(|byte| *byte == b'"').unwrap_or(0) as u64;
+    // `true` is a byte shorter than `false`.
+    Ok((row.base_size()? + u64::from(row.meta.deleted)).saturating_sub(updated_at))
+}
+
+/// Restores the insight of a restored tile. Increments the version of the insight even if it was not deleted.
+///
+/// # Errors
+/// 404 if the insight does not exist.
+pub(super) fn restore_with_tile(
+    tx: &mut WriteTx<'_>,
+    key: (ProjectId, InsightId),
+    now: Timestamp,
+) -> Result<()> {
+    if tx.meta::<Insight>(&key)?.is_some_and(|meta| meta.deleted) {
+        return set_deleted(tx, key, false, now);
+    }
+    tx.bump_version::<Insight>(&key)
+}

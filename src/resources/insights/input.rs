@@ -1,0 +1,163 @@
+//! Request bodies that create or update an insight.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::ArrayBuilder;
+
+use crate::error::{Error, Result};
+use crate::ids::DashboardId;
+use crate::input;
+use crate::input::{
+    FieldType, Flag, FreeObject, Identifier, Integer, JsonObject, Nullable, Parsed, Schema, Tags,
+    Text, python_type,
+};
+use crate::patch::set;
+use crate::resources::dashboards::insights::Fields;
+use crate::resources::dashboards::tiles::MAX_TILES_OF_INSIGHT;
+
+/// `query`: a [`FreeObject`] with PostHog's error for other types.
+#[derive(Debug, Clone, Copy)]
+pub struct Query;
+
+impl FieldType for Query {
+    type Value = JsonObject;
+
+    fn read(value: &Value) -> Result<JsonObject> {
+        if !value.is_object() {
+            return Err(Error::invalid("invalid_input", "Query must be a valid JSON object"));
+        }
+        FreeObject::read(value)
+    }
+
+    fn schema() -> Schema {
+        FreeObject::schema()
+    }
+}
+
+/// `dashboards`: the IDs of at most 1,000 dashboards, in any order and possibly repeated. The rule checks whether they
+/// exist.
+#[derive(Debug, Clone, Copy)]
+pub struct DashboardSet;
+
+impl FieldType for DashboardSet {
+    type Value = BTreeSet<DashboardId>;
+
+    fn read(value: &Value) -> Result<Self::Value> {
+        let Value::Array(ids) = value else {
+            let name = python_type(value);
+            let detail = format!("Expected a list of items but got type \"{name}\".");
+            return Err(Error::invalid("not_a_list", detail));
+        };
+        if ids.len() > MAX_TILES_OF_INSIGHT {
+            let detail =
+                format!("Ensure this field has no more than {MAX_TILES_OF_INSIGHT} elements.");
+            return Err(Error::invalid("max_length", detail));
+        }
+        ids.iter().map(|id| read_id(id).map(DashboardId)).collect()
+    }
+
+    fn schema() -> Schema {
+        let most = Some(MAX_TILES_OF_INSIGHT);
+        ArrayBuilder::new().items(RefOr::T(Identifier::schema())).max_items(most).into()
+    }
+}
+
+/// Reads one ID. As in PostHog, the errors do not say which element is invalid.
+fn read_id(value: &Value) -> Result<u64> {
+    if value.is_null() {
+        return Err(Error::invalid("null", "This field may not be null."));
+    }
+    Identifier::read(value).map_err(|_| {
+        let name = python_type(value);
+        let detail = format!("Incorrect type. Expected pk value, received {name}.");
+        Error::invalid("incorrect_type", detail)
+    })
+}
+
+input! {
+    /// The fields of an insight that can be set. Every field is optional.
+    pub struct InsightFields {
+        /// Display name.
+        name: Nullable<Text<400>>,
+        /// A name that the client derived from the query. Kept as sent.
+        derived_name: Nullable<Text<400>>,
+        /// The query in the legacy format. Ignored if the insight has a `query`.
+        filters: FreeObject,
+        /// The query. Any object is stored and returned as sent; it is never run.
+        query: Nullable<Query>,
+        /// A number to sort by. Kept as sent.
+        order: Nullable<Integer<-2_147_483_648, 2_147_483_647>>,
+        /// True deletes the insight; false restores it. Ignored on create.
+        deleted: Flag,
+        /// All dashboards that show the insight. Replaces the set.
+        dashboards: DashboardSet,
+        /// Description in plain text.
+        description: Nullable<Text<400>>,
+        /// Tags. Stored in lower case, sorted, without duplicates.
+        tags: Tags,
+        /// Whether the insight is a favorite.
+        favorited: Flag,
+        /// Whether the insight was saved on its own. A request without the field sets it to true.
+        saved: Flag,
+    }
+}
+
+/// A parsed request body of an insight. Also tells whether it restores the insight, even if another field is invalid.
+#[derive(Clone)]
+pub struct ParsedBody {
+    parsed: Parsed<InsightFields>,
+    restores: bool,
+}
+
+impl ParsedBody {
+    /// Parses `body` and keeps the input or the error.
+    pub fn new(body: &JsonObject) -> Self {
+        let deleted = body.get("deleted").and_then(|deleted| Flag::read(deleted).ok());
+        Self { parsed: Parsed::new(body), restores: deleted == Some(false) }
+    }
+
+    /// Returns the input.
+    ///
+    /// # Errors
+    /// 400 for the first invalid field.
+    pub fn get(&self) -> Result<&InsightFields> {
+        self.parsed.get()
+    }
+
+    /// Returns whether the body sends `deleted` as false.
+    pub(super) const fn restores(&self) -> bool {
+        self.restores
+    }
+}
+
+/// Writes the request's fields into an insight, except `deleted` and `dashboards`. An insight with a query has no legacy
+/// filters.
+pub(super) fn apply(sent: InsightFields, fields: &mut Fields) {
+    let InsightFields {
+        name,
+        derived_name,
+        filters,
+        query,
+        order,
+        deleted: _,
+        dashboards: _,
+        description,
+        tags,
+        favorited,
+        saved,
+    } = sent;
+    name.apply(&mut fields.name);
+    derived_name.apply(&mut fields.derived_name);
+    set(&mut fields.filters, filters);
+    query.apply(&mut fields.query);
+    if fields.query.is_some() {
+        fields.filters.clear();
+    }
+    order.apply(&mut fields.order);
+    description.apply(&mut fields.description);
+    set(&mut fields.tags, tags);
+    set(&mut fields.favorited, favorited);
+    fields.saved = saved.unwrap_or(true);
+}

@@ -1,0 +1,69 @@
+//! Updating, deleting and restoring an insight. See `docs/spec/insights.md`.
+
+use crate::auth::InProject;
+use crate::error::{Error, Result};
+use crate::ids::InsightId;
+use crate::resources::dashboards::VisibleDashboards;
+use crate::resources::dashboards::insights::Insight;
+use crate::resources::dashboards::tiles;
+use crate::store::{Record, Tx, WriteTx};
+use crate::time::Timestamp;
+
+use super::dashboards::DashboardChanges;
+use super::rights::{self, Standing};
+use super::{InsightRef, ParsedBody, input};
+
+/// Updates an insight and the set of its dashboards. `deleted: true` deletes the insight with its tiles, `deleted: false`
+/// restores it without them. Returns its ID.
+///
+/// # Errors
+/// 404 if the insight does not exist, or is deleted and the request does not restore it; 403 if the caller may not edit
+/// it or a dashboard that is added or removed; 400 for an invalid field.
+pub fn update(
+    tx: &mut WriteTx<'_>,
+    tenant: &InProject,
+    sent: &InsightRef,
+    patch: &ParsedBody,
+    now: Timestamp,
+) -> Result<InsightId> {
+    let meta = sent.resolve(tx, tenant.project.id)?;
+    let (id, key) = (meta.id, (tenant.project.id, meta.id));
+    if meta.deleted && !patch.restores() {
+        return Err(Error::not_found());
+    }
+    let mut dashboards = VisibleDashboards::of(tx, tenant)?;
+    let level = rights::level(tx, tenant, &meta)?;
+    rights::require_edit(&Standing::of(tx, &meta, level, &mut dashboards, 0)?.rights)?;
+    let patch = patch.get()?;
+    let before: Insight = tx.get(&key)?;
+    let mut after = before.clone();
+    input::apply(patch.clone(), &mut after.fields);
+    after.fields.is_sample = false;
+    after.fields.deleted = patch.deleted.unwrap_or(false);
+    let wanted = patch.dashboards.as_ref();
+    let mut changes = DashboardChanges::between(tx, tenant, id, wanted, &mut dashboards)?;
+    if after.fields.deleted {
+        changes = DashboardChanges::removal(tx, tenant.project.id, id)?;
+    }
+    if after == before && changes.is_empty() {
+        return Ok(id);
+    }
+    after.fields.updated_at = now;
+    after.fields.last_modified_at = now;
+    after.meta.last_modified_by = Some(tenant.member.user);
+    // Comes before the changes of dashboards, so that the activity entry is about the insight.
+    tiles::resizing_insight(tx, key, |tx| put(tx, &after))?;
+    changes.apply(tx, tenant, id)?;
+    changes.bump_kept(tx, tenant.project.id)?;
+    Ok(id)
+}
+
+/// Stores the insight. Increments its version even if only its tiles change.
+fn put(tx: &mut WriteTx<'_>, insight: &Insight) -> Result<()> {
+    let before = tx.version::<Insight>(&insight.key())?;
+    tx.put(insight)?;
+    if tx.version::<Insight>(&insight.key())? == before {
+        tx.bump_version::<Insight>(&insight.key())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,363 @@
+//! Insights: create, list, retrieve and update.
+
+mod fields;
+mod removal;
+
+use axum::http::Method;
+use serde_json::{Value, json};
+
+use crate::dashboards::{MOMENT, at_the_moment, embedded};
+use crate::support::{TestClient, TestResponse, Workspace};
+
+/// The fields of the basic form.
+const BASIC: [&str; 20] = [
+    "id",
+    "short_id",
+    "name",
+    "derived_name",
+    "filters",
+    "query",
+    "dashboards",
+    "dashboard_tiles",
+    "description",
+    "last_refresh",
+    "refreshing",
+    "saved",
+    "tags",
+    "updated_at",
+    "created_by",
+    "created_at",
+    "last_modified_at",
+    "favorited",
+    "user_access_level",
+    "last_viewed_at",
+];
+
+/// Returns a path of insights in the first project: `insights("")`, `insights("1/")`.
+pub fn insights(workspace: &Workspace, rest: &str) -> String {
+    format!("/api/projects/{}/insights/{rest}", workspace.made.project_id)
+}
+
+/// Creates an insight, and returns its body and path.
+pub async fn make_insight(
+    workspace: &Workspace,
+    maker: &TestClient,
+    sent: Value,
+) -> (Value, String) {
+    let made = maker.post(&insights(workspace, ""), sent).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let path = insights(workspace, &format!("{}/", made.body["id"]));
+    (made.body, path)
+}
+
+/// The expected full form of an insight that `maker` created with `{}` at [`MOMENT`], with these changes. `made` has its
+/// IDs.
+pub async fn expected(maker: &TestClient, made: &Value, changes: Value) -> Value {
+    let user = embedded(maker).await;
+    let mut body = json!({
+        "id": made["id"],
+        "short_id": made["short_id"],
+        "name": null,
+        "derived_name": null,
+        "filters": {},
+        "query": null,
+        "order": null,
+        "deleted": false,
+        "dashboards": [],
+        "dashboard_tiles": [],
+        "last_refresh": null,
+        "cache_target_age": null,
+        "next_allowed_client_refresh": null,
+        "result": null,
+        "hasMore": null,
+        "columns": null,
+        "created_at": MOMENT,
+        "created_by": user,
+        "description": null,
+        "updated_at": MOMENT,
+        "tags": [],
+        "favorited": false,
+        "saved": true,
+        "last_modified_at": MOMENT,
+        "last_modified_by": user,
+        "is_sample": false,
+        "effective_restriction_level": 21,
+        "effective_privilege_level": 37,
+        "user_access_level": "manager",
+        "timezone": null,
+        "is_cached": false,
+        "query_status": null,
+        "hogql": null,
+        "types": null,
+        "resolved_date_range": null,
+        "alerts": [],
+        "last_viewed_at": null,
+        "filters_hash": null,
+    });
+    for (name, value) in changes.as_object().expect("an object") {
+        assert!(body.get(name).is_some(), "an insight has no {name}");
+        body[name] = value.clone();
+    }
+    body
+}
+
+/// The basic form of the insight with this full form.
+pub fn basic(full: &Value) -> Value {
+    let shown = |name: &&str| ((*name).to_owned(), full.get(*name).cloned().unwrap_or_default());
+    BASIC.iter().map(shown).collect::<serde_json::Map<_, _>>().into()
+}
+
+fn page(results: Value) -> Value {
+    let count = results.as_array().map(Vec::len);
+    json!({"count": count, "next": null, "previous": null, "results": results})
+}
+
+#[tokio::test]
+async fn new_insight_has_the_documented_fields_and_defaults() {
+    let workspace = at_the_moment().await;
+    let owner = &workspace.owner;
+    let list = insights(&workspace, "");
+    owner.get(&list).await.assert_is(200, page(json!([])));
+    let made = owner.post(&list, json!({})).await;
+    let whole = expected(owner, &made.body, json!({})).await;
+    made.assert_is(201, whole.clone());
+    let short_id = made.body["short_id"].as_str().expect("a text");
+    assert!(short_id.len() == 8 && short_id.chars().all(|c| c.is_ascii_alphanumeric()));
+    assert!(short_id.chars().any(char::is_alphabetic), "{short_id}");
+    for name in [made.body["id"].to_string(), short_id.to_owned()] {
+        let one = insights(&workspace, &format!("{name}/"));
+        owner.get(&one).await.assert_is(200, whole.clone());
+        owner.get(&format!("{one}?basic=true")).await.assert_is(200, basic(&whole));
+    }
+    owner.get(&list).await.assert_is(200, page(json!([whole])));
+    for yes in ["true", "1"] {
+        let listed = owner.get(&format!("{list}?basic={yes}")).await;
+        listed.assert_is(200, page(json!([basic(&whole)])));
+    }
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn every_request_field_of_a_new_insight_is_stored() {
+    let workspace = at_the_moment().await;
+    let owner = &workspace.owner;
+    let query = json!({"kind": "InsightVizNode", "source": {"kind": "TrendsQuery", "x": 1.0, "y": 1, "z": {}, "n": null}});
+    let sent = json!({
+        "name": " Visitors ", "derived_name": "Count of visits", "description": "Who came",
+        "query": query, "filters": {"insight": "TRENDS"}, "order": "7", "tags": ["b", "A"],
+        "favorited": true, "saved": false, "_create_in_folder": "Shared",
+    });
+    let made = owner.post(&insights(&workspace, ""), sent).await;
+    let changes = json!({
+        "name": "Visitors", "derived_name": "Count of visits", "description": "Who came",
+        "query": query, "order": 7, "tags": ["a", "b"], "favorited": true, "saved": false,
+    });
+    let whole = expected(owner, &made.body, changes).await;
+    made.assert_is(201, whole.clone());
+    let one = insights(&workspace, &format!("{}/", made.body["id"]));
+    let got = owner.get(&one).await;
+    got.assert_is(200, whole);
+    let text = String::from_utf8(got.bytes).expect("UTF-8");
+    assert!(text.contains(&query.to_string()), "the query keeps its numbers and order: {text}");
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn read_only_and_unknown_insight_fields_are_ignored() {
+    let workspace = at_the_moment().await;
+    let owner = &workspace.owner;
+    let sent = json!({
+        "id": 77, "short_id": "abcdefgh", "created_by": null, "created_at": "2001-01-01",
+        "result": [1], "refreshing": true, "dashboard": 1, "layouts": {}, "color": "red",
+        "is_sample": true, "user_access_level": "none", "nonsense": [1], "dashboard_tiles": [1],
+        "last_modified_by": null, "timezone": "UTC", "alerts": [1],
+    });
+    let mut on_create = sent.clone();
+    on_create["deleted"] = json!(true);
+    let (made, one) = make_insight(&workspace, owner, on_create).await;
+    assert_ne!(made["id"], 77);
+    assert_ne!(made["short_id"], "abcdefgh");
+    let whole = expected(owner, &made, json!({})).await;
+    assert_eq!(made, whole);
+    owner.patch(&one, sent).await.assert_is(200, whole);
+}
+
+#[tokio::test]
+async fn patch_and_put_change_only_the_sent_fields_of_an_insight() {
+    let workspace = at_the_moment().await;
+    let owner = &workspace.owner;
+    let (made, one) =
+        make_insight(&workspace, owner, json!({"name": "A", "tags": ["x"], "query": {"a": 1}}))
+            .await;
+    let mut changes = json!({"name": "A", "tags": ["x"], "query": {"a": 1}});
+    owner
+        .patch(&one, json!({}))
+        .await
+        .assert_is(200, expected(owner, &made, changes.clone()).await);
+    let short = insights(&workspace, &format!("{}/", made["short_id"].as_str().expect("a text")));
+    for (name, value) in [
+        ("name", json!("")),
+        ("name", json!(null)),
+        ("derived_name", json!("d")),
+        ("description", json!("d")),
+        ("description", json!("")),
+        ("query", json!({"b": [2, {"c": 2.50}]})),
+        ("order", json!(-3)),
+        ("tags", json!([])),
+        ("favorited", json!(true)),
+        ("saved", json!(false)),
+        ("saved", json!(true)),
+    ] {
+        changes[name] = value.clone();
+        let whole = expected(owner, &made, changes.clone()).await;
+        owner.patch(&one, json!({ name: value.clone() })).await.assert_is(200, whole.clone());
+        owner.get(&one).await.assert_is(200, whole.clone());
+        let put = owner.send(Method::PUT, &short, Some(json!({ name: value }))).await;
+        put.assert_is(200, whole);
+    }
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn patch_without_saved_sets_it_and_any_patch_clears_is_sample() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (_, one) = make_insight(&workspace, owner, json!({"saved": false})).await;
+    assert_eq!(owner.patch(&one, json!({"favorited": true})).await.ok()["saved"], true);
+    let template = json!({"use_template": "DEFAULT_APP"});
+    let dashboard = owner.post(&workspace.dashboards(""), template).await.ok();
+    let insight = &dashboard["tiles"][0]["insight"];
+    assert_eq!((&insight["is_sample"], &insight["saved"]), (&json!(true), &json!(true)));
+    let one = insights(&workspace, &format!("{}/", insight["id"]));
+    assert_eq!(owner.get(&one).await.ok()["is_sample"], true);
+    assert_eq!(owner.patch(&one, json!({})).await.ok()["is_sample"], false);
+}
+
+#[tokio::test]
+async fn every_visible_change_moves_the_modification_and_equal_values_change_nothing() {
+    let (config, clock) = crate::support::with_clock();
+    let workspace = Workspace::with(config).await;
+    let owner = &workspace.owner;
+    let ann = workspace.member("ann", steward::testing::resources::members::Level::Member).await;
+    let (made, one) = make_insight(&workspace, owner, json!({})).await;
+    let (mut last, ann_id) = (made, embedded(&ann).await["id"].clone());
+    for sent in [
+        json!({"name": "n"}),
+        json!({"derived_name": "n"}),
+        json!({"query": {"a": 1}}),
+        json!({"description": "d"}),
+        json!({"tags": ["t"]}),
+        json!({"favorited": true}),
+        json!({"order": 1}),
+        json!({"query": null, "filters": {"insight": "TRENDS"}}),
+    ] {
+        clock.advance(std::time::Duration::from_secs(1));
+        let before = owner.get(&one).await;
+        let changed = ann.patch(&one, sent.clone()).await.ok();
+        for name in ["updated_at", "last_modified_at"] {
+            assert_ne!(changed[name], last[name], "{sent}");
+        }
+        assert_eq!(changed["last_modified_by"]["id"], ann_id, "{sent}");
+        assert_eq!(changed["created_at"], last["created_at"]);
+        clock.advance(std::time::Duration::from_secs(1));
+        let again = owner.patch(&one, sent.clone()).await;
+        assert_eq!(again.body["updated_at"], changed["updated_at"], "{sent}");
+        assert_eq!(again.body["last_modified_by"]["id"], ann_id, "{sent}");
+        assert_ne!(version(&again), version(&before), "{sent}");
+        assert_eq!(version(&again), version(&owner.get(&one).await), "{sent}");
+        last = changed;
+    }
+}
+
+/// The version in the entity tag.
+pub fn version(response: &TestResponse) -> u64 {
+    let tag = response.headers["etag"].to_str().expect("a tag");
+    let version = tag.trim_matches('"').split('-').next().expect("a version");
+    version.parse().expect("a number")
+}
+
+#[tokio::test]
+async fn insight_honours_if_match_if_none_match_and_idempotency_keys() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let list = insights(&workspace, "");
+    let headers = [("content-type", "application/json"), ("idempotency-key", "k")];
+    let made = owner.fetch(Method::POST, &list, &headers, r#"{"name":"A"}"#).await;
+    let again = owner.fetch(Method::POST, &list, &headers, r#"{"name":"A"}"#).await;
+    again.assert_is(201, made.body.clone());
+    assert_eq!(owner.get(&list).await.ok()["count"], 1);
+    let one = insights(&workspace, &format!("{}/", made.body["id"]));
+    let tag = owner.get(&one).await.headers["etag"].to_str().expect("a tag").to_owned();
+    let known = owner.fetch(Method::GET, &one, &[("if-none-match", &tag)], "").await;
+    known.assert_empty(304);
+    for method in [Method::PATCH, Method::PUT] {
+        let tag = owner.get(&one).await.headers["etag"].to_str().expect("a tag").to_owned();
+        let sent = json!({"description": format!("by {method}")}).to_string();
+        let with = [("content-type", "application/json"), ("if-match", tag.as_str())];
+        let done = owner.fetch(method.clone(), &one, &with, sent).await;
+        assert_eq!(done.status, 200, "{}", done.body);
+        let stale = owner.fetch(method, &one, &with, r#"{"name":"stale"}"#).await;
+        assert_eq!((stale.status, &stale.body["code"]), (412, &json!("precondition_failed")));
+    }
+    assert_eq!(owner.get(&one).await.ok()["name"], "A");
+}
+
+#[tokio::test]
+async fn insights_are_found_by_number_before_short_id_and_only_in_their_project() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (made, one) = make_insight(&workspace, owner, json!({})).await;
+    let other = owner.post(&workspace.organization("projects/"), json!({"name": "Two"})).await.ok();
+    let elsewhere = format!("/api/projects/{}/insights/", other["id"]);
+    assert_eq!(owner.get(&elsewhere).await.ok()["count"], 0);
+    for name in [made["id"].to_string(), made["short_id"].as_str().expect("a text").to_owned()] {
+        owner.get(&insights(&workspace, &format!("{name}/"))).await.ok();
+        let path = format!("{elsewhere}{name}/");
+        owner.get(&path).await.assert_not_found("Not found.");
+        owner.patch(&path, json!({"name": "x"})).await.assert_not_found("Not found.");
+    }
+    for unknown in ["999999", "-1", "abcdefgh", "%00", "99999999999999999999999", "é", "@me"] {
+        let path = insights(&workspace, &format!("{unknown}/"));
+        owner.get(&path).await.assert_not_found("Not found.");
+        owner.patch(&path, json!({"name": 5})).await.assert_not_found("Not found.");
+    }
+    assert_eq!(owner.get(&one).await.ok()["name"], json!(null));
+}
+
+#[tokio::test]
+async fn overrides_in_a_retrieve_must_be_json_and_other_parameters_are_ignored() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (made, one) = make_insight(&workspace, owner, json!({})).await;
+    for name in ["filters_override", "variables_override"] {
+        let bad = owner.get(&format!("{one}?{name}=%7B")).await;
+        let detail = format!("Invalid JSON passed in {name} parameter");
+        bad.assert_invalid(name, "invalid_input", &detail);
+        owner.get(&format!("{one}?{name}=%7B%7D")).await.assert_is(200, made.clone());
+    }
+    for ignored in ["refresh=force_blocking", "from_dashboard=9", "from_dashboard=x"] {
+        owner.get(&format!("{one}?{ignored}")).await.assert_is(200, made.clone());
+    }
+}
+
+#[tokio::test]
+async fn insight_scopes_are_those_of_insights_alone() {
+    let workspace = Workspace::new().await;
+    let (_, one) = make_insight(&workspace, &workspace.owner, json!({})).await;
+    let list = insights(&workspace, "");
+    let of = async |scope: &str| workspace.key(crate::support::OWNER, &[scope]).await;
+    let (read, write, other) =
+        (of("insight:read").await, of("insight:write").await, of("dashboard:write").await);
+    read.get(&list).await.ok();
+    read.get(&one).await.ok();
+    write.get(&one).await.ok();
+    write.patch(&one, json!({"name": "x"})).await.ok();
+    let lacks = "API key missing required scope 'insight:write'";
+    for key in [&read, &other] {
+        key.post(&list, json!({})).await.assert_denied(lacks);
+        key.patch(&one, json!({})).await.assert_denied(lacks);
+        key.send(Method::PUT, &one, Some(json!({}))).await.assert_denied(lacks);
+        key.delete(&one).await.assert_denied(lacks);
+    }
+    other.get(&one).await.assert_denied("API key missing required scope 'insight:read'");
+}
