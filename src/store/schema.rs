@@ -123,10 +123,12 @@ tables! {
     ProjectsPrivate = "projects_private/1",
     /// The part of a project that only its own response shows. Key: organization, project.
     ProjectSettings = "project_settings/1",
-    /// Access levels of members on projects. Key: organization, project, user.
-    Grants = "grants/1",
-    /// Key: organization, user, project.
-    GrantsByUser = "grants_by_user/1",
+    /// Access levels on projects. Key: organization, project, subject: everyone, a role or a user.
+    Grants = "grants/2",
+    /// Grants for one member. Key: organization, user, then as above.
+    GrantsByUser = "grants_by_user/2",
+    /// Grants for one role. Key: organization, role, then as above.
+    GrantsByRole = "grants_by_role/1",
 
     /// Domains. Key: organization, domain id.
     Domains = "domains/1",

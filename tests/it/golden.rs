@@ -242,6 +242,8 @@ async fn fill_roles(workspace: &Workspace) -> (String, String) {
     let member = add_to_role(workspace, &path, "ben@corp.example").await;
     let default = json!({ "default_role_id": role["id"] });
     workspace.owner.patch(&workspace.organization(""), default).await.ok();
+    let rule = json!({ "access_level": "admin", "role": role["id"] });
+    workspace.owner.put(&workspace.access_controls(), rule).await.ok();
     (text(&role["id"]), text(&member["id"]))
 }
 

@@ -10,11 +10,11 @@ use crate::time::Timestamp;
 output! {
     /// The access rules on a project, and the caller's own access.
     pub struct ProjectAccessControls<'a> {
-        /// One rule for each member who has one.
+        /// The rules, in the order of their creation.
         access_controls: WrittenBy<'a> as Vec<ProjectAccessControl>,
         /// The levels of a rule, lowest first.
         available_access_levels: &'a [GrantLevel] as Vec<GrantLevel>,
-        /// The level of members without a rule.
+        /// The level of everyone: of the rule without a member and a role, otherwise `member`.
         default_access_level: GrantLevel,
         /// The caller's level.
         user_access_level: GrantLevel,
@@ -26,7 +26,7 @@ output! {
 output! {
     /// An access rule on a project.
     pub struct ProjectAccessControl {
-        /// The member's level in the project.
+        /// The level in the project.
         access_level: GrantLevel,
         /// The fields that all rules have.
         ..rule: Rule,

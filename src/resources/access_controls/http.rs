@@ -44,7 +44,7 @@ pub fn routes(routes: &mut Routes) {
         .unversioned();
     routes
         .put(OF_PROJECT, "projects_access_controls_update", write, update)
-        .summary("Set a member's access rule on a project. A null level deletes the rule: 204.")
+        .summary("Set an access rule on a project: for a member, a role, or everyone. A null level deletes the rule: 204.")
         .body::<NewAccessControl>()
         .example(ON_PROJECT)
         .returns::<ProjectAccessControl>(200)

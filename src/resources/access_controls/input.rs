@@ -155,11 +155,11 @@ const MAX_TARGET: usize = 64;
 input! {
     /// A rule on a project: sets it, or deletes it if `access_level` is null.
     pub struct NewAccessControl {
-        /// The member's level in the project. Null deletes the rule.
+        /// The level in the project. Null deletes the rule.
         access_level: LevelField<OnProject>,
-        /// ID of the membership, not of the user.
+        /// ID of the membership, not of the user. The rule is for everyone if neither a member nor a role is named.
         organization_member: MemberField,
-        /// Must be null: roles are not supported.
+        /// ID of the role.
         role: RoleField,
     }
 }

@@ -237,7 +237,8 @@ fn grantable_level(tx: &impl Tx, caller: &Membership, id: ProjectId) -> Result<G
     if caller.level.is_admin() {
         return Ok(GrantableLevel::Any);
     }
-    let everyones = (!project.access_control).then_some(GrantLevel::Member);
-    let own = grants::find(tx, &project, caller.user)?.max(everyones);
-    Ok(own.map_or(GrantableLevel::Nothing, GrantableLevel::UpTo))
+    Ok(match grants::level_of(tx, &project, caller)? {
+        GrantLevel::None => GrantableLevel::Nothing,
+        own => GrantableLevel::UpTo(own),
+    })
 }

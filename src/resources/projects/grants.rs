@@ -1,12 +1,16 @@
-//! Grants: the access of single members to a project. See `docs/spec/access-controls.md`.
+//! Grants: the access of single members, of roles, and of everyone by default to a project. See `docs/spec/access-controls.md`.
+
+use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::error::Result;
-use crate::ids::{OrganizationId, ProjectId, UserId};
+use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
+use crate::resources::access_subject::Subject;
 use crate::resources::members::Membership;
-use crate::store::{Index, Order, Reference, Table, Tx, Window, WriteTx, impl_record};
+use crate::resources::roles;
+use crate::store::{Index, Key, Order, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 use super::{Meta, Project};
@@ -46,15 +50,15 @@ impl GrantLevel {
     }
 }
 
-/// The access of one member to one project.
+/// The access of a subject to one project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The organization of the project and of the member.
+    /// The organization of the project.
     pub organization: OrganizationId,
     /// The project.
     pub project: ProjectId,
-    /// The member's user.
-    pub user: UserId,
+    /// To whom the grant applies.
+    pub subject: Subject,
     /// The level of access.
     pub level: GrantLevel,
     /// When the grant was created.
@@ -63,58 +67,102 @@ pub struct Grant {
     pub updated_at: Timestamp,
 }
 
-/// Grants by member.
+/// Grants by the member that they name.
 pub const BY_USER: Index<Grant, (OrganizationId, UserId)> =
-    Index::many(Table::GrantsByUser, |grant| Some((grant.organization, grant.user)));
+    Index::many(Table::GrantsByUser, |grant| Some((grant.organization, grant.subject.user()?)));
+/// Grants by the role that they name.
+pub const BY_ROLE: Index<Grant, (OrganizationId, RoleId)> =
+    Index::many(Table::GrantsByRole, |grant| Some((grant.organization, grant.subject.role()?)));
 
 impl_record!(Grant {
     table: Grants,
-    key: |grant| -> (OrganizationId, ProjectId, UserId) {
-        (grant.organization, grant.project, grant.user)
+    key: |grant| -> (OrganizationId, ProjectId, Subject) {
+        (grant.organization, grant.project, grant.subject)
     },
-    indexes: [&BY_USER],
+    indexes: [&BY_USER, &BY_ROLE],
+    // The grants on a project that name a role.
+    counts: [|grant| {
+        grant.subject.role().map(|_| (grant.organization, grant.project).encoded())
+    }],
     owner: |grant, _| Ok(Some(grant.organization.owner())),
-    references: |grant| [
-        Reference::to::<Project>(&(grant.organization, grant.project)),
-        Reference::to::<Membership>(&(grant.organization, grant.user)),
-    ],
+    references: |grant| {
+        [Reference::to::<Project>(&(grant.organization, grant.project))]
+            .into_iter()
+            .chain(grant.subject.reference(grant.organization))
+            .collect::<Vec<_>>()
+    },
 });
 
-/// Returns the level of a user's grant on a project; `None` if there is no grant, or it gives no access.
-pub fn find(tx: &impl Tx, project: &Meta, user: UserId) -> Result<Option<GrantLevel>> {
-    let grant = tx.meta::<Grant>(&(project.organization, project.id, user))?;
-    Ok(grant.map(|grant| grant.level).filter(|level| *level > GrantLevel::None))
+/// Returns the highest level of the grants on a project that name the member or a role of the member; `None` if there
+/// is none, or it gives no access.
+pub fn given(tx: &impl Tx, project: &Meta, member: &Membership) -> Result<Option<GrantLevel>> {
+    let Meta { organization, id, .. } = *project;
+    let level_of = |subject| -> Result<Option<GrantLevel>> {
+        let grant = tx.meta::<Grant>(&(organization, id, subject))?;
+        Ok(grant.map(|grant| grant.level))
+    };
+    let mut highest = level_of(Subject::User(member.user))?;
+    if tx.count::<Grant>(&(organization, id))? > 0 {
+        for role in roles::of_user(tx, organization, member.user)? {
+            highest = highest.max(level_of(Subject::Role(role))?);
+        }
+    }
+    Ok(highest.filter(|level| *level > GrantLevel::None))
 }
 
-/// Returns the projects to which a member has access by a grant.
+/// Returns the level of everyone on a project, which is `member` without a grant for everyone.
+pub fn default_level(tx: &impl Tx, project: &Meta) -> Result<GrantLevel> {
+    let grant = tx.meta::<Grant>(&(project.organization, project.id, Subject::Everyone))?;
+    Ok(grant.map_or(GrantLevel::Member, |grant| grant.level))
+}
+
+/// Returns the level of a member on a project: admin for admins of the organization; otherwise the highest level of
+/// all grants that apply.
+pub fn level_of(tx: &impl Tx, project: &Meta, member: &Membership) -> Result<GrantLevel> {
+    if member.level.is_admin() {
+        return Ok(GrantLevel::Admin);
+    }
+    let by_default = default_level(tx, project)?;
+    Ok(given(tx, project, member)?.map_or(by_default, |level| level.max(by_default)))
+}
+
+/// Returns the projects to which a member has access by a grant for the member or for a role of the member.
 pub fn of_member(
     tx: &impl Tx,
     organization: OrganizationId,
     user: UserId,
-) -> Result<Vec<ProjectId>> {
-    let mut projects = Vec::new();
-    tx.walk(&BY_USER, &(organization, user), Window::all(Order::Ascending), |row| {
+) -> Result<HashSet<ProjectId>> {
+    let mut projects = HashSet::new();
+    let mut add = |row: Row<'_, Grant>| {
         if row.meta.level > GrantLevel::None {
-            projects.push(row.meta.project);
+            projects.insert(row.meta.project);
         }
         Ok(())
-    })?;
+    };
+    let all = Window::all(Order::Ascending);
+    tx.walk(&BY_USER, &(organization, user), all, &mut add)?;
+    for role in roles::of_user(tx, organization, user)? {
+        tx.walk(&BY_ROLE, &(organization, role), all, &mut add)?;
+    }
     Ok(projects)
 }
 
 /// Creates a grant or sets its level. A grant that already has this level does not change.
+///
+/// The grant for everyone and the field `access_control` of the project are one fact: use
+/// [`set_default`](super::set_default) for it.
 pub fn set(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
     project: ProjectId,
-    user: UserId,
+    subject: Subject,
     level: GrantLevel,
     now: Timestamp,
 ) -> Result<Grant> {
-    let grant = match tx.find::<Grant>(&(organization, project, user))? {
+    let grant = match tx.find::<Grant>(&(organization, project, subject))? {
         Some(grant) if grant.level == level => return Ok(grant),
         Some(grant) => Grant { level, updated_at: now, ..grant },
-        None => Grant { organization, project, user, level, created_at: now, updated_at: now },
+        None => Grant { organization, project, subject, level, created_at: now, updated_at: now },
     };
     tx.put(&grant)?;
     Ok(grant)
@@ -130,10 +178,11 @@ pub fn raise(
     level: GrantLevel,
     now: Timestamp,
 ) -> Result<()> {
-    let held = tx.meta::<Grant>(&(organization, project, user))?;
+    let subject = Subject::User(user);
+    let held = tx.meta::<Grant>(&(organization, project, subject))?;
     let held = held.map_or(GrantLevel::None, |grant| grant.level);
     if level > held && tx.exists::<Project>(&(organization, project))? {
-        set(tx, organization, project, user, level, now)?;
+        set(tx, organization, project, subject, level, now)?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! fields.
 
 pub mod body;
+mod default_access;
 mod field_types;
 pub mod grants;
 pub mod http;
@@ -29,6 +30,7 @@ use crate::store::{Index, Key, Redaction, Reference, Table, Tx, WriteTx, impl_re
 use crate::time::Timestamp;
 
 use body::ProjectBody;
+pub use default_access::set_default;
 pub use input::{NewProject, ProjectFields};
 pub use registration::RECORDS;
 pub use settings::Settings;
@@ -77,7 +79,8 @@ pub struct Fields {
     /// Name of a time zone in the IANA database, such as `Europe/Berlin`.
     #[schema(examples("Europe/Berlin"))]
     pub timezone: String,
-    /// Whether the project is private: other than admins, only members with access may see it.
+    /// Whether the project is private: other than admins, only members with access may see it. True exactly if the access
+    /// rule for everyone has level `none`.
     pub access_control: bool,
 }
 
@@ -151,6 +154,7 @@ pub fn create(
     input::apply(fields.clone(), &mut project, &mut settings)?;
     tx.put(&project)?;
     tx.put(&settings)?;
+    default_access::follow_access_control(tx, &project, now)?;
     users::set_current_tenant(tx, caller.user, organization, Some(id))?;
     Ok(id)
 }
@@ -208,6 +212,7 @@ pub fn update(
         tx.bump_version::<Project>(&key)?;
     } else {
         tx.put(&project)?;
+        default_access::follow_access_control(tx, &project, now)?;
     }
     tx.put(&settings)
 }
@@ -286,11 +291,11 @@ pub fn body(tx: &impl Tx, viewer: &Viewer<'_>, id: ProjectId) -> Result<Versione
     Ok(Versioned::new(version, body.to_json(4096)?))
 }
 
-/// Returns the caller's level in the project: the organization level, or the grant's level if the project
-/// is private and the caller is not an admin.
+/// Returns the caller's level in the project: the organization level, or the highest level of the grants for the caller
+/// and for the caller's roles if the project is private and the caller is not an admin.
 fn effective_level(tx: &impl Tx, member: &Membership, project: &Meta) -> Result<Option<i64>> {
     if !project.access_control || member.level.is_admin() {
         return Ok(Some(member.level.number()));
     }
-    Ok(grants::find(tx, project, member.user)?.and_then(grants::GrantLevel::number))
+    Ok(grants::given(tx, project, member)?.and_then(grants::GrantLevel::number))
 }

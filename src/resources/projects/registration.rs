@@ -18,9 +18,13 @@ pub const RECORDS: &[&dyn RegisteredRecord] = &[
         .logged()
         .parent(|(organization, project)| PendingDeletion::Project(organization, project)),
     &record::<Settings>().redacted(settings::REDACTION).logged(),
-    &record::<Grant>().logged().deleted_with_project_of_organization().deleted_with_member(
-        |tx, member, limit| tx.remove_indexed(&grants::BY_USER, &member, limit),
-    ),
+    &record::<Grant>()
+        .logged()
+        .deleted_with_project_of_organization()
+        .deleted_with_member(|tx, member, limit| {
+            tx.remove_indexed(&grants::BY_USER, &member, limit)
+        })
+        .deleted_with_role(|tx, role, limit| tx.remove_indexed(&grants::BY_ROLE, &role, limit)),
 ];
 
 impl Loggable for Project {
@@ -53,13 +57,13 @@ impl Loggable for Settings {
     }
 }
 
-/// An access control on a project: the item is the project and the member.
+/// An access control on a project: the item is the project and the subject.
 impl Loggable for Grant {
     const SCOPE: &'static str = "AccessControl";
     const LOG_ALL_FIELDS: bool = true;
 
     fn item_id(meta: &Self::Meta) -> String {
-        format!("{}:{}", meta.project, meta.user)
+        format!("{}:{}", meta.project, meta.subject)
     }
 
     fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {

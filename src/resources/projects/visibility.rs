@@ -1,5 +1,5 @@
-//! Which projects a user may see. Every member sees open projects; admins and members with a grant see
-//! private ones.
+//! Which projects a user may see. Every member sees open projects; admins, and members with a grant for themselves or for
+//! one of their roles, see private ones.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -17,7 +17,7 @@ use super::{Fields, Meta, PRIVATE_PROJECTS, Project, grants};
 pub fn is_visible(tx: &impl Tx, member: &Membership, project: &Meta) -> Result<bool> {
     Ok(!project.access_control
         || member.level.is_admin()
-        || grants::find(tx, project, member.user)?.is_some())
+        || grants::given(tx, project, member)?.is_some())
 }
 
 /// Returns the private projects of an organization that a member may not see.
@@ -25,9 +25,11 @@ pub fn hidden_projects(tx: &impl Tx, member: &Membership) -> Result<HashSet<Proj
     if member.level.is_admin() {
         return Ok(HashSet::new());
     }
-    let granted: HashSet<ProjectId> =
-        grants::of_member(tx, member.organization, member.user)?.into_iter().collect();
     let private = tx.keys(&PRIVATE_PROJECTS, &member.organization, usize::MAX)?;
+    if private.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let granted = grants::of_member(tx, member.organization, member.user)?;
     Ok(private.into_iter().map(|(_, id)| id).filter(|id| !granted.contains(id)).collect())
 }
 

@@ -2,6 +2,7 @@
 //! allows is tested in `private_projects`.
 
 mod kinds;
+mod on_project;
 mod order;
 mod resources;
 mod roles;
@@ -90,10 +91,11 @@ impl Scene {
         })
     }
 
-    /// The levels of all rules in the order of the response, as the owner sees them.
+    /// The levels of all rules for members in the order of the response, as the owner sees them.
     async fn levels(&self) -> Value {
         let shown = self.owner().get(&self.path).await.ok();
         let rules = shown["access_controls"].as_array().expect("a list").iter();
+        let rules = rules.filter(|rule| !rule["organization_member"].is_null());
         rules.map(|rule| rule["access_level"].clone()).collect()
     }
 }
@@ -107,6 +109,20 @@ fn whole(rules: Value, default: &str, level: &str, edits: bool) -> Value {
         "default_access_level": default,
         "user_access_level": level,
         "user_can_edit_access_levels": edits,
+    })
+}
+
+/// The expected rule for everyone, created and last changed at these times.
+fn project_rule(scene: &Scene, level: &str, moments: [&str; 2]) -> Value {
+    json!({
+        "access_level": level,
+        "resource": "project",
+        "resource_id": scene.workspace.made.project_id.to_string(),
+        "organization_member": null,
+        "role": null,
+        "created_by": null,
+        "created_at": moments[0],
+        "updated_at": moments[1],
     })
 }
 
@@ -126,8 +142,10 @@ async fn project_without_rules_shows_its_default_and_the_callers_level() {
     }
     scene.make_private(true).await;
     scene.ann.get(&scene.path).await.assert_denied(NO_ACCESS);
+    let default = project_rule(&scene, "none", [BEGAN, BEGAN]);
     for caller in [&scene.adam, scene.owner()] {
-        caller.get(&scene.path).await.assert_is(200, whole(json!([]), "none", "admin", true));
+        let expected = whole(json!([default]), "none", "admin", true);
+        caller.get(&scene.path).await.assert_is(200, expected);
     }
 }
 
@@ -162,14 +180,16 @@ async fn access_rule_is_created_updated_and_deleted() {
 }
 
 #[tokio::test]
-async fn access_rules_are_sorted_by_user_and_belong_to_one_project() {
+async fn access_rules_are_listed_in_the_order_of_creation_and_belong_to_one_project() {
     let scene = Scene::new().await;
-    for (email, level) in [(BOB, "member"), (OWNER, "none"), (ANN, "admin"), (ADAM, "member")] {
-        scene.give(email, level).await;
-    }
     let mut rules = Vec::new();
-    for (email, level) in [(OWNER, "none"), (ADAM, "member"), (ANN, "admin"), (BOB, "member")] {
-        rules.push(scene.shown(email, level, [BEGAN, BEGAN]).await);
+    for (second, (email, level)) in
+        [(BOB, "member"), (OWNER, "none"), (ANN, "admin"), (ADAM, "member")].into_iter().enumerate()
+    {
+        scene.give(email, level).await;
+        let moment = format!("2025-01-02T03:04:{:02}Z", 5 + second);
+        rules.push(scene.shown(email, level, [&moment, &moment]).await);
+        scene.clock.advance(Duration::from_secs(1));
     }
     scene.bob.get(&scene.path).await.assert_is(200, whole(json!(rules), "member", "member", false));
     let other = scene.workspace.organization("projects/");
@@ -296,13 +316,6 @@ async fn fields_are_validated_in_their_order() {
             Some("role"),
             "does_not_exist",
             &unknown,
-        ),
-        (json!({ "access_level": "none" }), Some("organization_member"), "required", REQUIRED),
-        (
-            json!({ "access_level": null, "organization_member": null, "role": null }),
-            Some("organization_member"),
-            "required",
-            REQUIRED,
         ),
     ] {
         let answer = scene.owner().put(&scene.path, sent).await;
