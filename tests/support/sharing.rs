@@ -69,7 +69,7 @@ pub fn object(value: &Value) -> Map<String, Value> {
 }
 
 pub fn look(layouts: &Value, color: Option<&str>) -> TileStyle {
-    TileStyle { layouts: object(layouts), color: color.map(str::to_owned) }
+    TileStyle { layouts: object(layouts), color: color.map(str::to_owned), ..TileStyle::default() }
 }
 
 /// Adds a text to a dashboard.

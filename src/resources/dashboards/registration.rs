@@ -160,6 +160,7 @@ impl Loggable for Tile {
             content,
             ("layouts", take("layouts")),
             ("color", take("color")),
+            ("show_description", take("show_description")),
             ("deleted", json!(row.meta.deleted)),
         ];
         Ok(part(&format!("tiles__{}", row.meta.id), fields))

@@ -54,7 +54,7 @@ pub async fn tiles(maker: &TestClient, shown: &Value, template: &Value) -> Value
         };
         let tile = json!({
             "id": id, "layouts": layouts, "color": sent["color"], "insight": insight, "text": text,
-            "last_refresh": null, "is_cached": false, "filters_overrides": {}, "order": 0,
+            "last_refresh": null, "is_cached": false, "filters_overrides": {}, "show_description": null, "order": 0,
         });
         placed.push(((place("y"), place("x"), id), tile));
     }

@@ -1,5 +1,6 @@
 //! Tiles of dashboards: list, update and duplicate them.
 
+mod layouts;
 mod moves;
 mod sequences;
 mod texts;
@@ -68,7 +69,7 @@ pub async fn put_insight(
             tags: vec!["t".to_owned()],
         };
         let layouts = layouts.as_object().cloned().expect("an object");
-        let look = TileStyle { layouts, color: Some("blue".to_owned()) };
+        let look = TileStyle { layouts, color: Some("blue".to_owned()), ..TileStyle::default() };
         let dashboard = DashboardId(dashboard);
         tiles::add_insight(tx, &place, dashboard, new, look, &mut seed.rng(), now)
     });
@@ -152,6 +153,7 @@ fn insight_tile(user: &Value, tile: u64, dashboard: u64, insight: &Value) -> Val
         "id": tile,
         "layouts": {},
         "color": "blue",
+        "show_description": null,
         "order": 0,
         "last_refresh": null,
         "is_cached": false,

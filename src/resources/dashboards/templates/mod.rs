@@ -104,7 +104,11 @@ fn insight(tile: InsightTile) -> (NewInsight, TileStyle) {
 }
 
 fn look(layouts: Patch<JsonObject>, color: Patch<String>) -> TileStyle {
-    TileStyle { layouts: layouts.value().unwrap_or_default(), color: color.value() }
+    TileStyle {
+        layouts: layouts.value().unwrap_or_default(),
+        color: color.value(),
+        ..TileStyle::default()
+    }
 }
 
 /// Creates a dashboard from a template in the request.

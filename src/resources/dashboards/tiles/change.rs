@@ -235,8 +235,9 @@ fn apply_patch(
     changes: &mut TileChanges,
 ) -> Result<()> {
     let before = tile.clone();
-    let TilePatch { id: _, text: _, deleted, color, layouts } = patch.clone();
+    let TilePatch { id: _, text: _, deleted, color, layouts, show_description } = patch.clone();
     color.apply(&mut tile.fields.color);
+    show_description.apply(&mut tile.fields.show_description);
     set(&mut tile.fields.layouts, layouts);
     match deleted {
         Patch::Absent => {}

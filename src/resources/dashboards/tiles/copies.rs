@@ -45,8 +45,9 @@ pub(in crate::resources::dashboards) fn copy_all(
         } else {
             share(tx, project, content)?;
         }
-        let Fields { layouts, color, .. } = tile.fields;
-        add(tx, tenant, dashboard, content, TileStyle { layouts, color })?;
+        let Fields { id: _, layouts, color, show_description } = tile.fields;
+        let look = TileStyle { layouts, color, show_description };
+        add(tx, tenant, dashboard, content, look)?;
     }
     require_bounded(tx, project, dashboard)
 }
@@ -74,7 +75,8 @@ pub(in crate::resources::dashboards) fn duplicate(
         })?;
         copied.add_content(tx, project, tile.meta.content)?;
         let content = copy(tx, tenant, tile.meta.content, rng, now)?;
-        let look = TileStyle { color: tile.fields.color, ..TileStyle::default() };
+        let Fields { id: _, layouts: _, color, show_description } = tile.fields;
+        let look = TileStyle { color, show_description, ..TileStyle::default() };
         let copy = add(tx, tenant, dashboard, content, look)?;
         tx.view::<Tile, _>(&(project, dashboard, copy), |row| copied.add_tile(row.fields))?;
     }

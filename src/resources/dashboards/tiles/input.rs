@@ -76,6 +76,8 @@ input! {
         /// returned as sent. Tiles are sorted by `sm.y`, then `sm.x`. Values that are not numbers or numeric strings
         /// count as 100.
         layouts: FreeObject,
+        /// Whether the tile shows the description of its insight. Null leaves that to the client.
+        show_description: Nullable<Flag>,
     }
 }
 
@@ -118,7 +120,10 @@ fn require_short(tile: &TilePatch) -> Result<()> {
 impl TilePatch {
     /// Returns whether the tile itself changes. Otherwise the element is ignored, unless it has a text.
     pub(super) fn says_something(&self) -> bool {
-        let Self { id: _, text: _, deleted, color, layouts } = self;
-        *deleted != Patch::Absent || *color != Patch::Absent || layouts.is_some()
+        let Self { id: _, text: _, deleted, color, layouts, show_description } = self;
+        *deleted != Patch::Absent
+            || *color != Patch::Absent
+            || layouts.is_some()
+            || *show_description != Patch::Absent
     }
 }

@@ -77,7 +77,10 @@ pub struct Meta {
 }
 
 /// Members that stored tiles lack.
-const ADDED: &[Added] = &[Added::Meta { name: "restored", default: &false }];
+const ADDED: &[Added] = &[
+    Added::Meta { name: "restored", default: &false },
+    Added::Field { name: "show_description", default: &None::<bool> },
+];
 
 impl Tile {
     /// Restores the tile if it is deleted.
@@ -120,6 +123,8 @@ pub struct Fields {
     pub layouts: Map<String, Value>,
     /// Color: any text.
     pub color: Option<String>,
+    /// Whether the tile shows the description of its insight; null if the client decides.
+    pub show_description: Option<bool>,
 }
 
 /// Tiles by the insight that they show, the live ones before the deleted ones.
@@ -163,13 +168,15 @@ impl_record!(Tile {
     },
 });
 
-/// Layout and color of a tile.
+/// How a tile looks.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TileStyle {
     /// Layout for each screen width.
     pub layouts: Map<String, Value>,
     /// Color, at most 400 characters.
     pub color: Option<String>,
+    /// Whether the tile shows the description of its insight.
+    pub show_description: Option<bool>,
 }
 
 /// Returns `y` and `x` of the `sm` layout. As in PostHog, a coordinate that is missing or not numeric counts as 100.
@@ -234,7 +241,7 @@ fn add(
     let project = tenant.project.id;
     require_room(tx, project, dashboard)?;
     let id = TileId(tx.next_number(Table::Tiles)?);
-    let TileStyle { layouts, color } = look;
+    let TileStyle { layouts, color, show_description } = look;
     tx.put(&Tile {
         meta: Meta {
             organization: tenant.project.organization,
@@ -246,7 +253,7 @@ fn add(
             position: position(&layouts),
             restored: false,
         },
-        fields: Fields { id, layouts, color },
+        fields: Fields { id, layouts, color, show_description },
     })?;
     Ok(id)
 }

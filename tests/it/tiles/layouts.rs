@@ -1,0 +1,127 @@
+//! `tiles` as a client that keeps the whole layout of a dashboard sends it: every tile, with each of its fields.
+
+use serde_json::{Value, json};
+
+use crate::dashboards::make;
+use crate::support::{TestClient, Workspace};
+
+use super::{put_insight, put_texts, shown};
+
+/// Sends the tiles and asserts that the response and the next GET show them. Returns them.
+async fn put(caller: &TestClient, one: &str, tiles: Value) -> Vec<Value> {
+    let answer = caller.patch(one, json!({ "tiles": tiles })).await.ok();
+    let tiles = shown(caller, one).await;
+    assert_eq!(answer["tiles"], json!(tiles));
+    tiles
+}
+
+#[tokio::test]
+async fn show_description_is_true_false_or_null() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (id, one) = make(&workspace, owner, json!({})).await;
+    let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
+    assert_eq!(shown(owner, &one).await[0]["show_description"], Value::Null);
+    for (sent, expected) in [
+        (json!(true), json!(true)),
+        (json!(null), json!(null)),
+        (json!("false"), json!(false)),
+        (json!(1), json!(true)),
+    ] {
+        let version = owner.get(&one).await.headers["etag"].clone();
+        let tiles = put(owner, &one, json!([{"id": tile, "show_description": sent}])).await;
+        assert_eq!(tiles[0]["show_description"], expected);
+        assert_ne!(owner.get(&one).await.headers["etag"], version);
+    }
+    for sent in [json!("maybe"), json!([]), json!({}), json!(2)] {
+        let tiles = json!([{"id": tile, "show_description": sent}]);
+        let refused = owner.patch(&one, json!({ "tiles": tiles })).await;
+        let attr = "tiles__0__show_description";
+        refused.assert_invalid(attr, "invalid_input", "Must be a valid boolean.");
+    }
+    let without_id = owner.patch(&one, json!({"tiles": [{"show_description": null}]})).await;
+    without_id.assert_invalid("tiles__0__id", "required", "This field is required.");
+    let log = owner.get("/api/projects/@current/activity_log/?limit=1").await.ok();
+    let field = format!("tiles__{tile}__show_description");
+    let change = json!({
+        "type": "Dashboard", "action": "changed", "field": field, "before": false, "after": true,
+    });
+    assert_eq!(log["results"][0]["detail"]["changes"], json!([change]));
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn copies_and_moves_keep_show_description() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (id, one) = make(&workspace, owner, json!({})).await;
+    let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
+    put(owner, &one, json!([{"id": tile, "show_description": true}])).await;
+    for copy in
+        [json!({"use_dashboard": id}), json!({"use_dashboard": id, "duplicate_tiles": true})]
+    {
+        let (_, copied) = make(&workspace, owner, copy).await;
+        assert_eq!(shown(owner, &copied).await[0]["show_description"], true);
+    }
+    owner.patch(&one, json!({"duplicate_tiles": [{"id": tile}]})).await.ok();
+    let both = shown(owner, &one).await;
+    assert!(both.len() == 2 && both.iter().all(|tile| tile["show_description"] == true));
+    let (other, moved) = make(&workspace, owner, json!({})).await;
+    let sent = json!({"tile": {"id": tile}, "toDashboard": other});
+    assert_eq!(owner.patch(&format!("{one}move_tile/"), sent).await.status, 200);
+    assert_eq!(shown(owner, &moved).await[0]["show_description"], true);
+}
+
+#[tokio::test]
+async fn whole_layout_is_stored_and_read_back() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (id, one) = make(&workspace, owner, json!({})).await;
+    let mut insights = Vec::new();
+    for name in ["A", "B"] {
+        insights.push(put_insight(&workspace, id, json!(name), json!({"sm": {"x": 1}})).await);
+    }
+    let texts = put_texts(owner, &one, &["Old", "Gone"]).await;
+    let layouts = |y: u32| json!({"sm": {"x": 0, "y": y, "w": 6, "h": 5, "minW": 3}, "xs": {"x": 0, "y": y, "w": 1, "h": 5}});
+    let sent = json!([
+        {"id": insights[0], "layouts": layouts(0), "color": "", "show_description": true},
+        {"id": texts[0]["id"], "text": {"body": "# New"}, "layouts": layouts(5), "color": "blue", "show_description": null},
+        {"text": {"body": "Added"}, "layouts": layouts(10), "color": "", "show_description": false},
+        {"id": insights[1], "layouts": {}},
+        {"id": texts[1]["id"], "deleted": true},
+    ]);
+    let tiles = put(owner, &one, sent).await;
+    let added = tiles[2]["id"].clone();
+    assert!(!texts.iter().any(|text| text["id"] == added), "{added}");
+    let expected = [
+        (json!(insights[0]), json!(null), layouts(0), json!(""), json!(true)),
+        (texts[0]["id"].clone(), json!("# New"), layouts(5), json!("blue"), json!(null)),
+        (added.clone(), json!("Added"), layouts(10), json!(""), json!(false)),
+        (json!(insights[1]), json!(null), json!({}), json!("blue"), json!(null)),
+    ];
+    assert_eq!(tiles.len(), expected.len());
+    for (tile, (id, body, layouts, color, show_description)) in tiles.iter().zip(expected) {
+        let found = (&tile["id"], &tile["text"]["body"], &tile["layouts"]);
+        assert_eq!(found, (&id, &body, &layouts));
+        assert_eq!((&tile["color"], &tile["show_description"]), (&color, &show_description));
+        assert!(tile.get("deleted").is_none() && tile["insight"].is_null() != body.is_null());
+    }
+    assert_eq!(tiles[1]["text"]["id"], texts[0]["text"]["id"]);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn sending_the_same_layout_again_changes_nothing() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (id, one) = make(&workspace, owner, json!({})).await;
+    let tile = put_insight(&workspace, id, json!("A"), json!({})).await;
+    let sent = json!([
+        {"id": tile, "layouts": {"sm": {"x": 0, "y": 0, "w": 6, "h": 5}}, "color": "", "show_description": null},
+    ]);
+    let first = put(owner, &one, sent.clone()).await;
+    let entries = owner.get("/api/projects/@current/activity_log/").await.ok()["count"].clone();
+    assert_eq!(put(owner, &one, sent).await, first);
+    let log = owner.get("/api/projects/@current/activity_log/").await.ok();
+    assert_eq!(log["count"], entries, "{}", log["results"][0]);
+}
