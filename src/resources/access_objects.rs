@@ -22,6 +22,11 @@ macro_rules! kinds {
             /// All kinds.
             pub const ALL: &'static [Self] = &[$(Self::$kind,)*];
 
+            /// Returns the kind with this name.
+            pub fn named(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
+            }
+
             /// Returns the name in the API.
             pub const fn as_str(self) -> &'static str {
                 match self {

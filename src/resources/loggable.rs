@@ -4,7 +4,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::ids::{DashboardId, OrganizationId, ProjectId};
+use crate::ids::{OrganizationId, ProjectId};
+use crate::resources::access_objects::Object;
 use crate::store::{Change, Record, Reference, Row, Tx};
 
 /// The organization and the project of a record.
@@ -35,8 +36,8 @@ pub trait Loggable: Record {
     /// Returns the `item_id` of the entry, or an empty text if the record is part of the object that the entry describes.
     fn item_id(meta: &Self::Meta) -> String;
 
-    /// Returns the dashboard in an `item_id` of the scope. Only members that may see the dashboard may read the entry.
-    fn dashboard_of(_item_id: &str) -> Option<DashboardId> {
+    /// Returns the object in an `item_id` of the scope. Only members that may see the object may read the entry.
+    fn object_of(_item_id: &str) -> Option<Object> {
         None
     }
 

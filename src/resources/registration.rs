@@ -6,9 +6,10 @@
 //! ```
 
 use crate::error::Result;
-use crate::ids::{DashboardId, OrganizationId, ProjectId, RoleId, UserId};
+use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
 use crate::store::{Change, Key, Record, RecordType, RecordTypeOf, Redaction, Table, Tx, WriteTx};
 
+use super::access_objects::Object;
 use super::loggable::{FieldAction, LogTarget, Loggable};
 use super::pending_deletion::PendingDeletion;
 
@@ -50,8 +51,8 @@ pub struct LogRules {
     pub actions: &'static [FieldAction],
     /// [`Loggable::ADMINS_ONLY`].
     pub admins_only: bool,
-    /// [`Loggable::dashboard_of`].
-    pub dashboard_of: fn(&str) -> Option<DashboardId>,
+    /// [`Loggable::object_of`].
+    pub object_of: fn(&str) -> Option<Object>,
     /// Describes the change of a record.
     pub target_of: fn(&WriteTx<'_>, &Change) -> Result<LogTarget>,
     /// Returns the name of the record with an encoded key.
@@ -85,7 +86,7 @@ impl<R: Record> Registration<R> {
             scope: R::SCOPE,
             actions: R::ACTIONS,
             admins_only: R::ADMINS_ONLY,
-            dashboard_of: R::dashboard_of,
+            object_of: R::object_of,
             target_of: |tx, change| LogTarget::of::<R>(tx, change),
             name_of: |tx, mut key| match R::Key::read(&mut key) {
                 Some(key) => Ok(tx.view::<R, _>(&key, |row| R::name(&row))?.flatten()),

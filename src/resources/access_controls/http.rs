@@ -1,5 +1,7 @@
 //! `/api/projects/:project_id/access_controls/`, `/api/projects/:project_id/resource_access_controls/` and
-//! `/api/projects/:project_id/dashboards/:id/access_controls/`.
+//! `access_controls/` below dashboards and insights.
+
+use std::str::FromStr;
 
 use axum::extract::State;
 
@@ -13,6 +15,7 @@ use crate::input::Parsed;
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_objects::Object;
 use crate::resources::dashboards::Dashboard;
+use crate::resources::insights::{self, InsightRef};
 use crate::response::{ApiResponse, ApiResult};
 use crate::state::App;
 use crate::store::Tx;
@@ -27,6 +30,9 @@ const OF_KINDS: &str = "/api/projects/{project_id}/resource_access_controls/";
 const OF_DASHBOARD: &str = "/api/projects/{project_id}/dashboards/{id}/access_controls/";
 const NOT_OF_DASHBOARD: &str =
     "/api/projects/{project_id}/dashboards/{id}/resource_access_controls/";
+
+const OF_INSIGHT: &str = "/api/projects/{project_id}/insights/{id}/access_controls/";
+const NOT_OF_INSIGHT: &str = "/api/projects/{project_id}/insights/{id}/resource_access_controls/";
 
 /// Example of a rule on a project.
 const ON_PROJECT: &str =
@@ -64,13 +70,13 @@ pub fn routes(routes: &mut Routes) {
         .unversioned()
         .may_return(204);
     routes
-        .get(OF_DASHBOARD, "dashboards_access_controls_retrieve", read, retrieve_one)
+        .get(OF_DASHBOARD, "dashboards_access_controls_retrieve", read, retrieve_one::<DashboardId>)
         .summary("Retrieve the access rules on a dashboard.")
         .id::<DashboardId>()
         .returns::<ObjectAccessControls>(200)
         .unversioned();
     routes
-        .put(OF_DASHBOARD, "dashboards_access_controls_update", write, update_one)
+        .put(OF_DASHBOARD, "dashboards_access_controls_update", write, update_one::<DashboardId>)
         .summary("Set an access rule on a dashboard. A null level deletes the rule: 204.")
         .id::<DashboardId>()
         .body::<NewObjectAccessControl>()
@@ -80,9 +86,30 @@ pub fn routes(routes: &mut Routes) {
         .may_return(204);
     let operation = "dashboards_resource_access_controls_retrieve";
     routes
-        .get(NOT_OF_DASHBOARD, operation, read, refuse)
+        .get(NOT_OF_DASHBOARD, operation, read, refuse::<DashboardId>)
         .summary("Not allowed: rules on all objects of a kind belong to a project.")
         .id::<DashboardId>()
+        .always_fails(400);
+    routes
+        .get(OF_INSIGHT, "insights_access_controls_retrieve", read, retrieve_one::<InsightRef>)
+        .summary("Retrieve the access rules on an insight.")
+        .id::<InsightRef>()
+        .returns::<ObjectAccessControls>(200)
+        .unversioned();
+    routes
+        .put(OF_INSIGHT, "insights_access_controls_update", write, update_one::<InsightRef>)
+        .summary("Set an access rule on an insight. A null level deletes the rule: 204.")
+        .id::<InsightRef>()
+        .body::<NewObjectAccessControl>()
+        .example(r#"{"access_level": "none"}"#)
+        .returns::<ObjectAccessControl>(200)
+        .unversioned()
+        .may_return(204);
+    let operation = "insights_resource_access_controls_retrieve";
+    routes
+        .get(NOT_OF_INSIGHT, operation, read, refuse::<InsightRef>)
+        .summary("Not allowed: rules on all objects of a kind belong to a project.")
+        .id::<InsightRef>()
         .always_fails(400);
 }
 
@@ -125,38 +152,38 @@ async fn update_all(
     Ok(rule.map_or(ApiResponse::NoContent, ApiResponse::Json))
 }
 
-async fn retrieve_one(
+async fn retrieve_one<T: PathTarget>(
     State(app): State<App>,
     access: ReadAccess<InProject>,
-    PathId(id): PathId<DashboardId>,
+    PathId(id): PathId<T>,
 ) -> ApiResult {
     let id = id?;
     let fields = app.long_reads().read(access, move |tx, at| {
-        let level = level_on_dashboard(tx, &at.tenant, id)?;
-        super::body_of_one(tx, &at.tenant, Object::Dashboard(id), level)
+        let (object, level) = id.find(tx, &at.tenant)?;
+        super::body_of_one(tx, &at.tenant, object, level)
     });
     fields.await.map(ApiResponse::Json)
 }
 
-async fn update_one(
+async fn update_one<T: PathTarget>(
     State(app): State<App>,
     access: WriteAccess<InProject>,
-    PathId(id): PathId<DashboardId>,
+    PathId(id): PathId<T>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
     let (id, sent) = (id?, Parsed::<NewObjectAccessControl>::new(&sent));
     let rule = app
         .change(&access, move |tx, _, tenant: &InProject, now| {
-            let level = level_on_dashboard(tx, tenant, id)?;
-            super::update_one(tx, tenant, Object::Dashboard(id), level, &sent, now)
+            let (object, level) = id.find(tx, tenant)?;
+            super::update_one(tx, tenant, object, level, &sent, now)
         })
         .await?;
     Ok(rule.map_or(ApiResponse::NoContent, ApiResponse::Json))
 }
 
 /// Answers 400, as PostHog does: rules on all objects of a kind belong to the project.
-async fn refuse(access: ReadAccess<InProject>, PathId(id): PathId<DashboardId>) -> ApiResult {
-    let level = level_on_dashboard(&*access.snapshot, &access.tenant, id?)?;
+async fn refuse<T: PathTarget>(access: ReadAccess<InProject>, PathId(id): PathId<T>) -> ApiResult {
+    let (_, level) = id?.find(&*access.snapshot, &access.tenant)?;
     level.require(AccessLevel::Viewer)?;
     Err(Error::invalid(
         "invalid_input",
@@ -164,8 +191,23 @@ async fn refuse(access: ReadAccess<InProject>, PathId(id): PathId<DashboardId>) 
     ))
 }
 
-/// Returns the caller's access level on a live dashboard.
-fn level_on_dashboard(tx: &impl Tx, tenant: &InProject, id: DashboardId) -> Result<AccessLevel> {
-    let found = tx.meta::<Dashboard>(&(tenant.project.id, id))?.filter(|meta| !meta.deleted);
-    Ok(found.ok_or_else(Error::not_found)?.rights(tx, tenant)?.user_access_level)
+/// An object in a path.
+trait PathTarget: FromStr + Send + Sync + 'static {
+    /// Returns the live object, and the caller's level on it.
+    fn find(&self, tx: &impl Tx, tenant: &InProject) -> Result<(Object, AccessLevel)>;
+}
+
+impl PathTarget for DashboardId {
+    fn find(&self, tx: &impl Tx, tenant: &InProject) -> Result<(Object, AccessLevel)> {
+        let found = tx.meta::<Dashboard>(&(tenant.project.id, *self))?.filter(|meta| !meta.deleted);
+        let rights = found.ok_or_else(Error::not_found)?.rights(tx, tenant)?;
+        Ok((Object::Dashboard(*self), rights.user_access_level))
+    }
+}
+
+impl PathTarget for InsightRef {
+    fn find(&self, tx: &impl Tx, tenant: &InProject) -> Result<(Object, AccessLevel)> {
+        let insight = self.resolve_live(tx, tenant)?;
+        Ok((Object::Insight(insight.id), insights::level(tx, tenant, &insight)?))
+    }
 }

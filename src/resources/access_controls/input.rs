@@ -115,8 +115,7 @@ impl FieldType for KindField {
     type Value = Kind;
 
     fn read(value: &Value) -> Result<Kind> {
-        let found = Kind::ALL.iter().find(|kind| value.as_str() == Some(kind.as_str()));
-        found.copied().ok_or_else(|| {
+        value.as_str().and_then(Kind::named).ok_or_else(|| {
             let names: Vec<_> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
             let names = names.join(", ");
             Error::invalid("invalid_input", format!("Invalid resource. Must be one of: {names}"))

@@ -3,8 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::error::Result;
-use crate::ids::DashboardId;
-use crate::resources::access_objects::Kind;
+use crate::resources::access_objects::{Kind, Object};
 use crate::resources::loggable::{Location, Loggable};
 use crate::resources::projects::Project;
 use crate::resources::projects::grants::Grant;
@@ -30,12 +29,11 @@ impl Loggable for AccessRule {
         format!("{}:{}:{object}:{}", meta.project, meta.kind.as_str(), meta.subject)
     }
 
-    /// Returns `None` for an access control on a project, and for one on all dashboards: `*` is not a number.
-    fn dashboard_of(item_id: &str) -> Option<DashboardId> {
-        let mut parts = item_id.split(':');
-        (parts.nth(1) == Some(Kind::Dashboard.as_str()))
-            .then(|| parts.next()?.parse().ok())
-            .flatten()
+    /// Returns `None` for an access control on a project, and for one on all objects of a kind: `*` is not a number.
+    fn object_of(item_id: &str) -> Option<Object> {
+        let mut parts = item_id.split(':').skip(1);
+        let kind = Kind::named(parts.next()?)?;
+        Object::of(kind, parts.next()?.parse().ok()?)
     }
 
     fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
-use crate::ids::DashboardId;
+use crate::resources::access_objects::Object;
 use crate::store::Row;
 
 use super::Entry;
@@ -31,9 +31,9 @@ impl<'e> EntityRef<'e> {
         serde_json::from_slice(row.fields).map_err(Error::internal)
     }
 
-    /// Returns the dashboard that a member must see to read the entry.
-    pub(super) fn dashboard(&self) -> Option<DashboardId> {
-        Scope::find(&self.scope)?.dashboard_of(&self.item_id)
+    /// Returns the object that a member must see to read the entry.
+    pub(super) fn object(&self) -> Option<Object> {
+        Scope::find(&self.scope)?.object_of(&self.item_id)
     }
 
     /// Returns whether only admins may read the entry.

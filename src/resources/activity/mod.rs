@@ -21,7 +21,8 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::error::Result;
-use crate::ids::{ActivityId, DashboardId, OrganizationId, ProjectId, UserId};
+use crate::ids::{ActivityId, OrganizationId, ProjectId, UserId};
+use crate::resources::access_objects::Object;
 use crate::resources::loggable::LogTarget;
 use crate::resources::logged_records::log_rules_of;
 use crate::resources::users;
@@ -134,8 +135,8 @@ enum CountKey {
     Open(OrganizationId),
     /// All entries in a project's log.
     Project(ProjectId),
-    /// The entries of a project that refer to one dashboard.
-    Dashboard(ProjectId, DashboardId),
+    /// The entries of a project that refer to one object with access rules.
+    Object(ProjectId, Object),
 }
 
 impl Key for CountKey {
@@ -144,7 +145,7 @@ impl Key for CountKey {
             Self::Organization(id) => (0_u8, *id).write(out),
             Self::Open(id) => (1_u8, *id).write(out),
             Self::Project(id) => (2_u8, *id).write(out),
-            Self::Dashboard(project, id) => (3_u8, *project, *id).write(out),
+            Self::Object(project, object) => (3_u8, *project, *object).write(out),
         }
     }
 
@@ -153,7 +154,7 @@ impl Key for CountKey {
             0 => Key::read(input).map(Self::Organization),
             1 => Key::read(input).map(Self::Open),
             2 => Key::read(input).map(Self::Project),
-            3 => <(ProjectId, DashboardId)>::read(input).map(|(of, id)| Self::Dashboard(of, id)),
+            3 => <(ProjectId, Object)>::read(input).map(|(of, object)| Self::Object(of, object)),
             _ => None,
         }
     }
@@ -174,8 +175,8 @@ impl_record!(Entry {
         },
         |entry| Some(CountKey::Project(entry.meta.project?).encoded()),
         |entry| {
-            let dashboard = entry.entity_ref().dashboard()?;
-            Some(CountKey::Dashboard(entry.meta.project?, dashboard).encoded())
+            let object = entry.entity_ref().object()?;
+            Some(CountKey::Object(entry.meta.project?, object).encoded())
         },
     ],
     owner: |entry, tx| {

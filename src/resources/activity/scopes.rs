@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::ids::DashboardId;
+use crate::resources::access_objects::Object;
 use crate::resources::loggable::FieldAction;
 use crate::resources::logged_records::logged_records;
 
@@ -14,7 +14,7 @@ pub(super) struct Scope {
     pub(super) actions: Vec<FieldAction>,
     /// Whether only admins may read the entries.
     pub(super) admins_only: bool,
-    dashboard_of: Vec<fn(&str) -> Option<DashboardId>>,
+    object_of: Vec<fn(&str) -> Option<Object>>,
 }
 
 /// The actions of objects that stay restorable when they are deleted.
@@ -27,14 +27,14 @@ pub(super) static SCOPES: LazyLock<Vec<Scope>> = LazyLock::new(|| {
     for rules in logged_records().filter_map(|record| record.log_rules()) {
         let at = scopes.iter().position(|scope| scope.name == rules.scope);
         let at = at.unwrap_or_else(|| {
-            let (actions, dashboard_of) = (vec![DELETED], Vec::new());
-            scopes.push(Scope { name: rules.scope, actions, admins_only: false, dashboard_of });
+            let (actions, object_of) = (vec![DELETED], Vec::new());
+            scopes.push(Scope { name: rules.scope, actions, admins_only: false, object_of });
             scopes.len() - 1
         });
         if let Some(scope) = scopes.get_mut(at) {
             scope.actions.extend(rules.actions);
             scope.admins_only |= rules.admins_only;
-            scope.dashboard_of.push(rules.dashboard_of);
+            scope.object_of.push(rules.object_of);
         }
     }
     scopes
@@ -46,8 +46,8 @@ impl Scope {
         SCOPES.iter().find(|scope| scope.name == name)
     }
 
-    /// Returns the dashboard that the `item_id` of an entry names.
-    pub(super) fn dashboard_of(&self, item_id: &str) -> Option<DashboardId> {
-        self.dashboard_of.iter().find_map(|dashboard_of| dashboard_of(item_id))
+    /// Returns the object that the `item_id` of an entry names.
+    pub(super) fn object_of(&self, item_id: &str) -> Option<Object> {
+        self.object_of.iter().find_map(|object_of| object_of(item_id))
     }
 }

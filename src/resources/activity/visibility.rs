@@ -1,20 +1,21 @@
 //! Decides which entries of a log a member may read.
 //!
-//! The current permissions apply to old entries too: an entry is hidden while the member may not see its project or its
-//! dashboard. Counts leave hidden entries out.
+//! The current permissions apply to old entries too: an entry is hidden while the member may not see its project or the
+//! dashboard or insight that it is about. Counts leave hidden entries out.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::auth::InProject;
 use crate::error::Result;
-use crate::ids::{DashboardId, OrganizationId, ProjectId};
-use crate::resources::access_controls::levels::{self, DashboardAccessInput};
+use crate::ids::{DashboardId, InsightId, OrganizationId, ProjectId, UserId};
+use crate::resources::access_controls::levels;
 use crate::resources::access_controls::rules::CallerRules;
-use crate::resources::access_objects::Kind;
-use crate::resources::dashboards::{self, Dashboard};
+use crate::resources::access_objects::{Kind, Object};
+use crate::resources::dashboards::Dashboard;
+use crate::resources::dashboards::insights::Insight;
 use crate::resources::members::Membership;
 use crate::resources::projects::{self, Project};
-use crate::store::{Order, Tx, Window};
+use crate::store::{Order, Record, Tx, Window};
 
 use super::entity_ref::EntityRef;
 use super::{CountKey, Entry, Meta};
@@ -57,14 +58,14 @@ impl LogScope {
 pub struct Visibility {
     /// The log.
     pub(super) log: LogScope,
-    /// The projects that the member may see, and for each project the dashboards that are hidden from the member.
+    /// The projects that the member may see, and for each project the objects that are hidden from the member.
     /// `None` if the member may read the whole log.
-    projects: Option<HashMap<ProjectId, HashSet<DashboardId>>>,
+    projects: Option<HashMap<ProjectId, HashSet<Object>>>,
 }
 
 impl Visibility {
     /// Returns what a member may read of the organization's log. Admins and owners may read all of it. Other members
-    /// may not read entries of projects that they cannot see or that were deleted, of keys, or of dashboards that
+    /// may not read entries of projects that they cannot see or that were deleted, of keys, or of objects that
     /// access controls hide from them.
     pub fn of_organization(tx: &impl Tx, member: &Membership) -> Result<Self> {
         let log = LogScope::Organization(member.organization);
@@ -76,7 +77,7 @@ impl Visibility {
         for key in projects::list_visible(tx, member, None)? {
             if let (Some(project), [member]) = (tx.meta::<Project>(&key)?, member) {
                 let tenant = InProject { member: member.clone(), project };
-                within.insert(key.1, hidden_dashboards(tx, &tenant)?);
+                within.insert(key.1, hidden_objects(tx, &tenant)?);
             }
         }
         Ok(Self { log, projects: Some(within) })
@@ -89,7 +90,7 @@ impl Visibility {
         if can_read_all(&tenant.member) {
             return Ok(Self { log, projects: None });
         }
-        let hidden = hidden_dashboards(tx, tenant)?;
+        let hidden = hidden_objects(tx, tenant)?;
         Ok(Self { log, projects: Some(HashMap::from_iter([(project, hidden)])) })
     }
 
@@ -99,7 +100,7 @@ impl Visibility {
         match entry.project {
             None => !entity.is_for_admins(),
             Some(project) => within.get(&project).is_some_and(|hidden| {
-                hidden.is_empty() || entity.dashboard().is_none_or(|id| !hidden.contains(&id))
+                hidden.is_empty() || entity.object().is_none_or(|object| !hidden.contains(&object))
             }),
         }
     }
@@ -114,8 +115,8 @@ impl Visibility {
         };
         for (project, hidden) in within {
             let mut visible = tx.count::<Entry>(&CountKey::Project(*project))?;
-            for dashboard in hidden {
-                let hidden = tx.count::<Entry>(&CountKey::Dashboard(*project, *dashboard))?;
+            for object in hidden {
+                let hidden = tx.count::<Entry>(&CountKey::Object(*project, *object))?;
                 visible = visible.saturating_sub(hidden);
             }
             count += visible;
@@ -129,35 +130,51 @@ fn can_read_all(member: &Membership) -> bool {
     member.level.is_admin()
 }
 
-/// Returns the dashboards of a project, including deleted ones, that access controls hide from a member. Visits every
-/// dashboard if a rule hides all of them by default.
-fn hidden_dashboards(tx: &impl Tx, tenant: &InProject) -> Result<HashSet<DashboardId>> {
+/// Returns the objects of a project, including deleted ones, that access controls hide from a member.
+fn hidden_objects(tx: &impl Tx, tenant: &InProject) -> Result<HashSet<Object>> {
     let project = tenant.project.id;
-    let ruling = CallerRules::of(tx, tenant, Kind::Dashboard)?;
-    let mut hidden = HashSet::new();
-    let mut look_at = |meta: &dashboards::Meta| {
-        if is_hidden(tenant, &ruling, meta) {
-            hidden.insert(meta.id);
+    let dashboards = hidden_records::<Dashboard>(
+        tx,
+        tenant,
+        Kind::Dashboard,
+        |number| (project, DashboardId(number)),
+        |meta| (meta.id.0, meta.created_by),
+    )?;
+    let insights = hidden_records::<Insight>(
+        tx,
+        tenant,
+        Kind::Insight,
+        |number| (project, InsightId(number)),
+        |meta| (meta.id.0, meta.created_by),
+    )?;
+    Ok(dashboards.into_iter().chain(insights).collect())
+}
+
+/// Returns the hidden objects of one kind. `key` returns the key of the record with a number, and `describe` the number of
+/// a record and its creator. Visits every record if a rule hides all of them by default.
+fn hidden_records<R: Record>(
+    tx: &impl Tx,
+    tenant: &InProject,
+    kind: Kind,
+    key: impl Fn(u64) -> R::Key,
+    describe: impl Fn(&R::Meta) -> (u64, Option<UserId>),
+) -> Result<Vec<Object>> {
+    let ruling = CallerRules::of(tx, tenant, kind)?;
+    let mut hidden = Vec::new();
+    let mut look_at = |meta: &R::Meta| {
+        let (number, created_by) = describe(meta);
+        if !levels::on_object(&tenant.member, created_by, ruling.on(number)).can_view() {
+            hidden.extend(Object::of(kind, number));
         }
         Ok(())
     };
     if levels::default_level(&tenant.member, ruling.all).can_view() {
-        for id in ruling.restricted().map(DashboardId) {
-            tx.view::<Dashboard, _>(&(project, id), |row| look_at(&row.meta))?;
+        for number in ruling.restricted() {
+            tx.view::<R, _>(&key(number), |row| look_at(&row.meta))?;
         }
     } else {
         let all = Window::all(Order::Ascending);
-        tx.scan::<Dashboard, _>(&project, all, |row| look_at(&row.meta))?;
+        tx.scan::<R, _>(&tenant.project.id, all, |row| look_at(&row.meta))?;
     }
     Ok(hidden)
-}
-
-/// Returns whether access controls hide the dashboard. Collaborators may edit, but the access rules decide whether they
-/// see the dashboard.
-fn is_hidden(tenant: &InProject, ruling: &CallerRules, dashboard: &dashboards::Meta) -> bool {
-    let dashboards::Meta { created_by, restriction_level, id, .. } = *dashboard;
-    let rule_level = ruling.on(id.0);
-    let guarded =
-        DashboardAccessInput { created_by, restriction_level, collaborator: None, rule_level };
-    !levels::rights(&tenant.member, guarded).can_view()
 }

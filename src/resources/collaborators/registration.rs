@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::error::Result;
-use crate::ids::DashboardId;
+use crate::resources::access_objects::Object;
 use crate::resources::loggable::{Location, Loggable};
 use crate::resources::registration::{RegisteredRecord, record};
 use crate::store::{Key, Reference, Row, Table, Tx};
@@ -25,8 +25,8 @@ impl Loggable for Collaborator {
         format!("{}:{}", meta.dashboard, meta.user)
     }
 
-    fn dashboard_of(item_id: &str) -> Option<DashboardId> {
-        item_id.split(':').next()?.parse().ok()
+    fn object_of(item_id: &str) -> Option<Object> {
+        item_id.split(':').next()?.parse().ok().map(Object::Dashboard)
     }
 
     fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {

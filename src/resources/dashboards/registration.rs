@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
-use crate::ids::DashboardId;
+use crate::resources::access_objects::Object;
 use crate::resources::loggable::{FieldAction, Location, Loggable, public_fields, public_name};
 use crate::resources::projects;
 use crate::resources::registration::{RegisteredRecord, record};
@@ -40,8 +40,8 @@ impl Loggable for Dashboard {
         meta.id.to_string()
     }
 
-    fn dashboard_of(item_id: &str) -> Option<DashboardId> {
-        item_id.parse().ok()
+    fn object_of(item_id: &str) -> Option<Object> {
+        item_id.parse().ok().map(Object::Dashboard)
     }
 
     fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
@@ -98,6 +98,10 @@ impl Loggable for Insight {
 
     fn item_id(meta: &Self::Meta) -> String {
         meta.id.to_string()
+    }
+
+    fn object_of(item_id: &str) -> Option<Object> {
+        item_id.parse().ok().map(Object::Insight)
     }
 
     fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {

@@ -27,7 +27,7 @@ pub(super) fn require_can_create(tx: &impl Tx, tenant: &InProject) -> Result<()>
 }
 
 /// Returns the level that access rules give the caller on one insight.
-pub(super) fn level(tx: &impl Tx, tenant: &InProject, insight: &Meta) -> Result<AccessLevel> {
+pub fn level(tx: &impl Tx, tenant: &InProject, insight: &Meta) -> Result<AccessLevel> {
     let ruled = rules::level_on(tx, tenant, Object::Insight(insight.id))?;
     Ok(levels::on_object(&tenant.member, insight.created_by, ruled))
 }
