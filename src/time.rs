@@ -9,7 +9,7 @@ use time::format_description::BorrowedFormatItem;
 use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
 use time::parsing::Parsed;
-use time::{Date, OffsetDateTime, PrimitiveDateTime, Time, UtcOffset};
+use time::{Date, Month, OffsetDateTime, PrimitiveDateTime, Time, UtcOffset};
 use tokio::sync::watch;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 use utoipa::openapi::{RefOr, Schema};
@@ -119,6 +119,39 @@ impl Timestamp {
     pub fn minus(self, time: Duration) -> Self {
         let micros = i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
         Self(self.0.saturating_sub(micros).max(FIRST))
+    }
+
+    /// Returns the time that lies an amount before this one: a number and `h`, `d`, `w`, `m` for months or `y`. A day that
+    /// the month lacks becomes its last day. `None` for another form, or if the result cannot be shown.
+    pub fn before(self, amount: &str) -> Option<Self> {
+        let unit = amount.chars().next_back()?;
+        let count: u32 = amount.strip_suffix(unit)?.parse().ok()?;
+        let hours = |each: i64| {
+            let seconds = i64::from(count).checked_mul(each * 3_600)?;
+            Some(self.plus_seconds(seconds.checked_neg()?))
+        };
+        match unit {
+            'h' => hours(1),
+            'd' => hours(24),
+            'w' => hours(7 * 24),
+            'm' => self.before_months(count),
+            'y' => self.before_months(count.checked_mul(12)?),
+            _ => None,
+        }
+    }
+
+    fn before_months(self, count: u32) -> Option<Self> {
+        let moment = OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0) * 1_000).ok()?;
+        let months =
+            moment.year().checked_mul(12)?.checked_add(i32::from(u8::from(moment.month())) - 1)?;
+        let months = months.checked_sub(i32::try_from(count).ok()?)?;
+        let month = Month::try_from(u8::try_from(months.rem_euclid(12) + 1).ok()?).ok()?;
+        let year = months.div_euclid(12);
+        let day = moment.day().min(month.length(year));
+        let date = Date::from_calendar_date(year, month, day).ok()?;
+        let moment = moment.replace_date(date);
+        let micros = i64::try_from(moment.unix_timestamp_nanos() / 1_000).ok()?;
+        (FIRST..=LAST).contains(&micros).then_some(Self(micros))
     }
 
     /// Adds `seconds`, which may be negative, within the range that can be shown.
@@ -303,6 +336,29 @@ mod tests {
         ] {
             assert_eq!(Timestamp::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn relative_times_are_hours_days_weeks_months_and_years() {
+        let moment = Timestamp::parse("2024-03-31T12:00").expect("a time");
+        for (amount, shown) in [
+            ("0h", "2024-03-31T12:00:00Z"),
+            ("1h", "2024-03-31T11:00:00Z"),
+            ("7d", "2024-03-24T12:00:00Z"),
+            ("2w", "2024-03-17T12:00:00Z"),
+            ("1m", "2024-02-29T12:00:00Z"),
+            ("13m", "2023-02-28T12:00:00Z"),
+            ("1y", "2023-03-31T12:00:00Z"),
+            ("2024y", "0000-03-31T12:00:00Z"),
+        ] {
+            assert_eq!(moment.before(amount).map(|it| it.to_string()), Some(shown.to_owned()));
+        }
+        for amount in
+            ["", "d", "7", "7q", "-7d", "1.5d", "7é", "2025y", "99999999999d", "4294967295y"]
+        {
+            assert_eq!(moment.before(amount), None, "{amount}");
+        }
+        assert!(moment.before("4294967295w").is_some_and(|it| it.to_string().starts_with("0000")));
     }
 
     #[test]

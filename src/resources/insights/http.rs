@@ -1,5 +1,7 @@
 //! `/api/projects/:project_id/insights/`.
 
+mod parameters;
+
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -11,7 +13,6 @@ use crate::http::paging::PageParams;
 use crate::http::path::{PathId, QueryParams};
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
-use crate::input::{FieldType, Flag};
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::insights::body::InsightBody;
 use crate::response::{ApiResponse, ApiResult};
@@ -34,6 +35,29 @@ pub fn routes(routes: &mut Routes) {
         .get(LIST, "insights_list", read, list)
         .summary("List the insights of a project by ID.")
         .query::<bool>("basic", "True for the basic form, without results.")
+        .query::<String>(
+            "search",
+            "Only insights whose name, description or tags contain this text.",
+        )
+        .query::<String>("short_id", "Only the insight with this short ID.")
+        .query::<Vec<String>>("tags", "Only insights with at least one of these tags: names, or a JSON array.")
+        .query::<String>("created_by", "Only insights of these users: a JSON array of IDs, or one ID.")
+        .query::<String>("dashboards", "Only insights on all these dashboards: a JSON array of IDs.")
+        .query::<bool>("saved", "Insights that were saved or are on a dashboard, or those not saved.")
+        .query::<bool>("favorited", "Only favorites, whatever the value.")
+        .query::<bool>("user", "Only insights of the caller, whatever the value.")
+        .query::<String>(
+            "insight",
+            "Only queries of this type: TRENDS, FUNNELS, RETENTION, PATHS, STICKINESS, LIFECYCLE, SQL, or JSON for others.",
+        )
+        .query::<String>("date_from", "Only insights last modified after this time, such as 2025-01-02, -7d or dStart.")
+        .query::<String>("date_to", "Only insights last modified before this time.")
+        .query::<String>("created_date_from", "Only insights created after this time.")
+        .query::<String>("created_date_to", "Only insights created before this time.")
+        .query::<String>(
+            "order",
+            "Column to sort by, with - in front for descending: name, created_at, updated_at, last_modified_at, created_by.",
+        )
         .query::<String>("refresh", "Has no effect: queries are not run.")
         .returns_page::<ListedInsight<'_>>();
     routes
@@ -73,12 +97,17 @@ pub fn routes(routes: &mut Routes) {
         .returns_empty(405);
 }
 
-async fn list(access: ReadAccess<InProject>, page: PageParams) -> ApiResult {
-    let basic = is_true(page.parameter("basic"));
-    page.respond(access, move |tx, at, page| {
-        super::list(tx, &at.tenant, basic, page.window(Order::Ascending))
-    })
-    .await
+async fn list(
+    State(app): State<App>,
+    access: ReadAccess<InProject>,
+    page: PageParams,
+) -> ApiResult {
+    let options = parameters::list_options(&page, app.now())?;
+    page.with_scan(options.scans())
+        .respond(access, move |tx, at, page| {
+            super::list(tx, &at.tenant, &options, page.window(Order::Ascending))
+        })
+        .await
 }
 
 async fn create(
@@ -132,10 +161,6 @@ async fn destroy(_: ReadAccess<InProject>) -> Response {
     (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, ALLOW)]).into_response()
 }
 
-fn is_true(parameter: Option<&str>) -> bool {
-    parameter.is_some_and(|text| Flag::read(&text.trim().into()).unwrap_or(false))
-}
-
 /// Reads what the response to GET shows.
 fn options(query: &QueryParams) -> Result<ResponseOptions> {
     for name in ["filters_override", "variables_override"] {
@@ -147,7 +172,7 @@ fn options(query: &QueryParams) -> Result<ResponseOptions> {
     let from = query.last("from_dashboard").and_then(|text| text.trim().parse().ok());
     Ok(ResponseOptions {
         show_deleted: false,
-        basic: is_true(query.last("basic")),
+        basic: parameters::is_true(query.last("basic")),
         from_dashboard: from.map(DashboardId),
     })
 }

@@ -1,44 +1,173 @@
 //! Lists of insights. See `docs/spec/insights.md`.
 
+use std::collections::{BTreeSet, HashSet};
+
 use crate::auth::InProject;
 use crate::error::Result;
-use crate::resources::access_controls::levels;
-use crate::resources::access_controls::rules::CallerRules;
-use crate::resources::access_objects::Kind;
-use crate::resources::dashboards::VisibleDashboards;
-use crate::resources::dashboards::insights::{Insight, Meta};
-use crate::store::{Tx, Window};
+use crate::ids::{DashboardId, InsightId, ProjectId};
+use crate::resources::dashboards::insights::{BY_SHORT_ID, Insight, Meta};
+use crate::resources::dashboards::tiles::{self, Content, Tile};
+use crate::store::{Order, Row, Tx, Window};
 
 use super::body::InsightItems;
-use super::rights::Standing;
+use super::caller_access::CallerAccess;
+use super::filter::Filter;
+use super::order::{Column, ListOrder, Sorted};
 
-/// Maximum number of dashboards that an insight in a list names.
-const MAX_LISTED: usize = 100;
+/// What a list shows, besides its page.
+#[derive(Debug, Clone, Default)]
+pub struct ListOptions {
+    /// The criteria.
+    pub filter: Filter,
+    /// The order.
+    pub order: ListOrder,
+    /// Whether to show the basic form.
+    pub basic: bool,
+}
 
-/// Lists the live insights of a project that the caller may see, ordered by ID. Returns their total count, and those in
-/// `window` as the items of a JSON array.
+impl ListOptions {
+    /// Returns whether the list reads insights that it does not show.
+    pub fn scans(&self) -> bool {
+        self.filter.narrows() || self.order.column != Column::Id
+    }
+}
+
+/// Lists the live insights of a project that the caller may see and that match the filter. Returns their total count,
+/// and those in `window` as the items of a JSON array.
 ///
 /// # Errors
 /// 403 if access rules hide all insights from the caller; 500 or 503 when the file cannot be read.
 pub fn list(
     tx: &impl Tx,
     tenant: &InProject,
-    basic: bool,
+    options: &ListOptions,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
-    let project = tenant.project.id;
-    let rules = CallerRules::of(tx, tenant, Kind::Insight)?;
-    let mut dashboards = VisibleDashboards::of(tx, tenant)?;
-    let count = tx.count::<Insight>(&project)?;
-    let mut items = InsightItems::new(basic, window.limit);
+    let mut access = CallerAccess::of(tx, tenant)?;
+    access.require_list(tx)?;
+    let window = Window { order: options.order.direction, ..window };
+    if options.scans() || !access.default_level().can_view() {
+        list_filtered(tx, &mut access, options, window)
+    } else {
+        list_all(tx, &mut access, options, window)
+    }
+}
+
+/// Lists without a filter, ordered by ID. Uses the stored count, and skips the few hidden insights.
+fn list_all(
+    tx: &impl Tx,
+    access: &mut CallerAccess<'_>,
+    options: &ListOptions,
+    window: Window,
+) -> Result<(u64, Vec<u8>)> {
+    let project = access.tenant.project.id;
+    let hidden = access.hidden(tx)?;
+    let count = tx.count::<Insight>(&project)?.saturating_sub(hidden.len() as u64);
+    let mut items = InsightItems::new(options.basic, window.limit);
     if window.begins_within(count) {
-        let live = |meta: &Meta| !meta.deleted;
-        tx.scan_where::<Insight, _>(&project, window, live, |row| {
-            let ruled = rules.on(row.meta.id.0);
-            let level = levels::on_object(&tenant.member, row.meta.created_by, ruled);
-            let standing = Standing::of(tx, &row.meta, level, &mut dashboards, MAX_LISTED)?;
-            items.push(tx, &row, &standing)
+        let keep = |meta: &Meta| !meta.deleted && !hidden.contains(&meta.id);
+        tx.scan_where::<Insight, _>(&project, window, keep, |row| {
+            items.push(tx, &row, &access.standing(tx, &row.meta)?)
         })?;
     }
     Ok((count, items.into_bytes()))
+}
+
+/// Lists insights by checking each one against the caller's rights and the filter.
+fn list_filtered(
+    tx: &impl Tx,
+    access: &mut CallerAccess<'_>,
+    ListOptions { filter, order, basic }: &ListOptions,
+    window: Window,
+) -> Result<(u64, Vec<u8>)> {
+    let project = access.tenant.project.id;
+    let (mut count, mut sorted) = (0_u64, Sorted::new(*order, window));
+    walk_candidates(tx, project, filter, |row| {
+        if matches(tx, access, filter, row)? {
+            sorted.add(row)?;
+            count += 1;
+        }
+        Ok(())
+    })?;
+    let mut items = InsightItems::new(*basic, window.limit);
+    for id in sorted.into_ids(window) {
+        tx.view::<Insight, _>(&(project, id), |row| {
+            items.push(tx, &row, &access.standing(tx, &row.meta)?)
+        })?;
+    }
+    Ok((count, items.into_bytes()))
+}
+
+fn matches(
+    tx: &impl Tx,
+    access: &mut CallerAccess<'_>,
+    filter: &Filter,
+    row: &Row<'_, Insight>,
+) -> Result<bool> {
+    let meta = &row.meta;
+    if meta.deleted
+        || !filter.matches_creator(meta, access.tenant.member.user)
+        || !access.level(meta).can_view()
+    {
+        return Ok(false);
+    }
+    if !filter.dashboards.is_empty() && !filter.dashboards.is_subset(&shown_on(tx, access, meta)?) {
+        return Ok(false);
+    }
+    filter.matches_fields(row, || Ok(!shown_on(tx, access, meta)?.is_empty()))
+}
+
+/// Returns the dashboards that show the insight and that the caller may see.
+fn shown_on(
+    tx: &impl Tx,
+    access: &mut CallerAccess<'_>,
+    insight: &Meta,
+) -> Result<BTreeSet<DashboardId>> {
+    let mut shown = BTreeSet::new();
+    for (_, dashboard, _) in tiles::live_tiles(tx, (insight.project, insight.id))? {
+        if access.dashboards.shows(tx, dashboard)? {
+            shown.insert(dashboard);
+        }
+    }
+    Ok(shown)
+}
+
+/// Visits every insight of the project that may match. A short ID or a dashboard leads to few.
+fn walk_candidates(
+    tx: &impl Tx,
+    project: ProjectId,
+    filter: &Filter,
+    mut visit: impl FnMut(&Row<'_, Insight>) -> Result<()>,
+) -> Result<()> {
+    let found = match (&filter.short_id, filter.dashboards.first()) {
+        (Some(short_id), _) => tx
+            .lookup(&BY_SHORT_ID, &(project, short_id.clone()))?
+            .into_iter()
+            .map(|key| key.1)
+            .collect(),
+        (None, Some(dashboard)) => on_dashboard(tx, project, *dashboard)?,
+        (None, None) => {
+            let all = Window::all(Order::Ascending);
+            return tx.scan::<Insight, _>(&project, all, |row| visit(&row));
+        }
+    };
+    for id in found {
+        tx.view::<Insight, _>(&(project, id), |row| visit(&row))?;
+    }
+    Ok(())
+}
+
+fn on_dashboard(
+    tx: &impl Tx,
+    project: ProjectId,
+    dashboard: DashboardId,
+) -> Result<HashSet<InsightId>> {
+    let mut found = HashSet::new();
+    tx.scan::<Tile, _>(&(project, dashboard), Window::all(Order::Ascending), |row| {
+        if let Content::Insight(insight) = row.meta.content {
+            found.insert(insight);
+        }
+        Ok(())
+    })?;
+    Ok(found)
 }

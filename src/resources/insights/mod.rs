@@ -3,11 +3,14 @@
 //! The record is [`Insight`], which belongs to dashboards because their tiles show it.
 
 mod body;
+mod caller_access;
 mod create;
 mod dashboards;
+mod filter;
 pub mod http;
 mod input;
 mod list;
+mod order;
 mod rights;
 mod update;
 

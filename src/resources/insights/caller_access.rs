@@ -1,0 +1,90 @@
+//! The caller's rights on all insights of a project.
+
+use std::collections::HashSet;
+
+use crate::auth::InProject;
+use crate::error::Result;
+use crate::ids::InsightId;
+use crate::resources::access_controls::levels::{self, AccessLevel};
+use crate::resources::access_controls::rules::CallerRules;
+use crate::resources::access_objects::Kind;
+use crate::resources::dashboards::VisibleDashboards;
+use crate::resources::dashboards::insights::{Insight, Meta};
+use crate::store::{Order, Tx, Window};
+
+use super::rights::Standing;
+
+/// Maximum number of dashboards that an insight in a list names.
+const MAX_LISTED: usize = 100;
+
+/// What decides the caller's rights on each insight of a project, read once for a list.
+pub(super) struct CallerAccess<'p> {
+    pub(super) tenant: &'p InProject,
+    pub(super) dashboards: VisibleDashboards<'p>,
+    rules: CallerRules,
+}
+
+impl<'p> CallerAccess<'p> {
+    pub(super) fn of(tx: &impl Tx, tenant: &'p InProject) -> Result<Self> {
+        // Access rules do not apply to admins.
+        let is_ruled = !tenant.member.level.is_admin();
+        let rules = if is_ruled {
+            CallerRules::of(tx, tenant, Kind::Insight)?
+        } else {
+            CallerRules::default()
+        };
+        Ok(Self { tenant, dashboards: VisibleDashboards::of(tx, tenant)?, rules })
+    }
+
+    /// Returns the caller's level on an insight.
+    pub(super) fn level(&self, insight: &Meta) -> AccessLevel {
+        let ruled = self.rules.on(insight.id.0);
+        levels::on_object(&self.tenant.member, insight.created_by, ruled)
+    }
+
+    /// Returns the tiles that a list shows of an insight, and what the caller may do with it.
+    pub(super) fn standing(&mut self, tx: &impl Tx, insight: &Meta) -> Result<Standing> {
+        let level = self.level(insight);
+        Standing::of(tx, insight, level, &mut self.dashboards, MAX_LISTED)
+    }
+
+    /// Returns the caller's level on all insights, without rules on single ones.
+    pub(super) fn default_level(&self) -> AccessLevel {
+        levels::default_level(&self.tenant.member, self.rules.all)
+    }
+
+    /// Requires that the caller may view insights in general, was granted access to at least one, or created at least
+    /// one.
+    pub(super) fn require_list(&self, tx: &impl Tx) -> Result<()> {
+        let allowed = self.default_level().require(AccessLevel::Viewer);
+        if allowed.is_ok() || self.rules.grants_any() || self.owns_any(tx)? {
+            return Ok(());
+        }
+        allowed
+    }
+
+    fn owns_any(&self, tx: &impl Tx) -> Result<bool> {
+        let mut owns = false;
+        let me = Some(self.tenant.member.user);
+        let first = Window { offset: 0, limit: 1, order: Order::Ascending };
+        let mine = |meta: &Meta| meta.created_by == me;
+        tx.scan_where::<Insight, _>(&self.tenant.project.id, first, mine, |_| {
+            owns = true;
+            Ok(())
+        })?;
+        Ok(owns)
+    }
+
+    /// Returns the live insights that rules on single insights hide from the caller. These are all the hidden ones only
+    /// if the caller's level on all insights allows viewing.
+    pub(super) fn hidden(&self, tx: &impl Tx) -> Result<HashSet<InsightId>> {
+        let mut hidden = HashSet::new();
+        for id in self.rules.restricted().map(InsightId) {
+            let meta = tx.meta::<Insight>(&(self.tenant.project.id, id))?;
+            if meta.is_some_and(|meta| !meta.deleted && !self.level(&meta).can_view()) {
+                hidden.insert(id);
+            }
+        }
+        Ok(hidden)
+    }
+}
