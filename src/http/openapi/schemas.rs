@@ -121,7 +121,7 @@ impl ResponseSchemas {
         self.derived.get(members.get("$ref")?.as_str()?.strip_prefix(SCHEMAS_PATH)?)
     }
 
-    /// Makes a schema nullable: with a second type if it is simple, with an alternative if it is an object.
+    /// Makes a schema nullable: with a second type if it is simple, with an alternative if it is an object or a choice.
     fn or_null(&self, schema: &Value) -> Value {
         let mut schema = self.resolve(schema);
         if let Some(members) = schema.as_object_mut()
@@ -131,6 +131,10 @@ impl ResponseSchemas {
             if let Some(Value::Array(values)) = members.get_mut("enum") {
                 values.push(Value::Null);
             }
+            return schema;
+        }
+        if let Some(Value::Array(choices)) = schema.get_mut("oneOf") {
+            choices.push(null());
             return schema;
         }
         let description = schema.as_object_mut().and_then(|members| members.remove("description"));

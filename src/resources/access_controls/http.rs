@@ -15,7 +15,8 @@ use crate::input::Parsed;
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_objects::Object;
 use crate::resources::dashboards::Dashboard;
-use crate::resources::insights::{self, InsightRef};
+use crate::resources::dashboards::insights::levels::level_on;
+use crate::resources::insights::InsightRef;
 use crate::response::{ApiResponse, ApiResult};
 use crate::state::App;
 use crate::store::Tx;
@@ -208,6 +209,6 @@ impl PathTarget for DashboardId {
 impl PathTarget for InsightRef {
     fn find(&self, tx: &impl Tx, tenant: &InProject) -> Result<(Object, AccessLevel)> {
         let insight = self.resolve_live(tx, tenant)?;
-        Ok((Object::Insight(insight.id), insights::level(tx, tenant, &insight)?))
+        Ok((Object::Insight(insight.id), level_on(tx, tenant, &insight)?))
     }
 }

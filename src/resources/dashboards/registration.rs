@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
 use crate::resources::access_objects::Object;
-use crate::resources::loggable::{FieldAction, Location, Loggable, public_fields, public_name};
+use crate::resources::loggable::{FieldAction, Location, Loggable, public_fields};
 use crate::resources::projects;
 use crate::resources::registration::{RegisteredRecord, record};
 use crate::store::{Reference, Row, Tx};
@@ -118,8 +118,8 @@ impl Loggable for Insight {
     }
 
     fn part_fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
-        let fields = [("name", json!(public_name(row)?)), ("deleted", json!(row.meta.deleted))];
-        Ok(part(&format!("insights__{}", row.meta.id), fields))
+        // Not the name: a reader of the entry may see the dashboard and not the insight.
+        Ok(part(&format!("insights__{}", row.meta.id), [("deleted", json!(row.meta.deleted))]))
     }
 }
 

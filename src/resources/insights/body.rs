@@ -16,12 +16,13 @@ use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::insights::body::{
     self as full, DashboardIds, InsightBody, TileOf, TileRefs,
 };
+use crate::resources::dashboards::insights::levels::level_on;
 use crate::resources::dashboards::tiles::{self, MAX_TILES_OF_INSIGHT, Tile};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Row, Tx};
 use crate::time::Timestamp;
 
-use super::rights::{self, Standing};
+use super::rights::Standing;
 
 output! {
     /// An insight with the look of its tile on the dashboard `from_dashboard`.
@@ -123,7 +124,7 @@ pub fn body(
         if row.meta.deleted && !options.show_deleted {
             return Err(Error::not_found());
         }
-        let level = rights::level(tx, tenant, &row.meta)?;
+        let level = level_on(tx, tenant, &row.meta)?;
         level.require(AccessLevel::Viewer)?;
         let mut dashboards = VisibleDashboards::of(tx, tenant)?;
         let most = MAX_TILES_OF_INSIGHT;

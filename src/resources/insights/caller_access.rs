@@ -5,10 +5,9 @@ use std::collections::HashSet;
 use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::InsightId;
-use crate::resources::access_controls::levels::{self, AccessLevel};
-use crate::resources::access_controls::rules::CallerRules;
-use crate::resources::access_objects::Kind;
+use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::dashboards::VisibleDashboards;
+use crate::resources::dashboards::insights::levels::InsightLevels;
 use crate::resources::dashboards::insights::{Insight, Meta};
 use crate::store::{Order, Tx, Window};
 
@@ -21,25 +20,18 @@ const MAX_LISTED: usize = 100;
 pub(super) struct CallerAccess<'p> {
     pub(super) tenant: &'p InProject,
     pub(super) dashboards: VisibleDashboards<'p>,
-    rules: CallerRules,
+    levels: InsightLevels<'p>,
 }
 
 impl<'p> CallerAccess<'p> {
     pub(super) fn of(tx: &impl Tx, tenant: &'p InProject) -> Result<Self> {
-        // Access rules do not apply to admins.
-        let is_ruled = !tenant.member.level.is_admin();
-        let rules = if is_ruled {
-            CallerRules::of(tx, tenant, Kind::Insight)?
-        } else {
-            CallerRules::default()
-        };
-        Ok(Self { tenant, dashboards: VisibleDashboards::of(tx, tenant)?, rules })
+        let dashboards = VisibleDashboards::of(tx, tenant)?;
+        Ok(Self { tenant, dashboards, levels: InsightLevels::of(tx, tenant)? })
     }
 
     /// Returns the caller's level on an insight.
     pub(super) fn level(&self, insight: &Meta) -> AccessLevel {
-        let ruled = self.rules.on(insight.id.0);
-        levels::on_object(&self.tenant.member, insight.created_by, ruled)
+        self.levels.level(insight)
     }
 
     /// Returns the tiles that a list shows of an insight, and what the caller may do with it.
@@ -50,14 +42,14 @@ impl<'p> CallerAccess<'p> {
 
     /// Returns the caller's level on all insights, without rules on single ones.
     pub(super) fn default_level(&self) -> AccessLevel {
-        levels::default_level(&self.tenant.member, self.rules.all)
+        self.levels.default_level()
     }
 
     /// Requires that the caller may view insights in general, was granted access to at least one, or created at least
     /// one.
     pub(super) fn require_list(&self, tx: &impl Tx) -> Result<()> {
         let allowed = self.default_level().require(AccessLevel::Viewer);
-        if allowed.is_ok() || self.rules.grants_any() || self.owns_any(tx)? {
+        if allowed.is_ok() || self.levels.rules.grants_any() || self.owns_any(tx)? {
             return Ok(());
         }
         allowed
@@ -79,7 +71,7 @@ impl<'p> CallerAccess<'p> {
     /// if the caller's level on all insights allows viewing.
     pub(super) fn hidden(&self, tx: &impl Tx) -> Result<HashSet<InsightId>> {
         let mut hidden = HashSet::new();
-        for id in self.rules.restricted().map(InsightId) {
+        for id in self.levels.rules.restricted().map(InsightId) {
             let meta = tx.meta::<Insight>(&(self.tenant.project.id, id))?;
             if meta.is_some_and(|meta| !meta.deleted && !self.level(&meta).can_view()) {
                 hidden.insert(id);

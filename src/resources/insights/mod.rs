@@ -33,7 +33,6 @@ pub use body::{ResponseOptions, body};
 pub use create::create;
 pub use input::{InsightFields, ParsedBody};
 pub use list::list;
-pub use rights::level;
 pub use update::update;
 
 /// Insights have no records besides those that dashboards register.

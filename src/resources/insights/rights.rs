@@ -7,7 +7,7 @@ use crate::resources::access_controls::levels::{
     self, AccessLevel, COLLABORATORS_EDIT, EVERYONE_EDITS,
 };
 use crate::resources::access_controls::rules;
-use crate::resources::access_objects::{Kind, Object};
+use crate::resources::access_objects::Kind;
 use crate::resources::dashboards::VisibleDashboards;
 use crate::resources::dashboards::insights::Meta;
 use crate::resources::dashboards::insights::body::{InsightRights, ListedTile};
@@ -24,12 +24,6 @@ editing the dashboard, and project admins.";
 /// 403 otherwise.
 pub(super) fn require_can_create(tx: &impl Tx, tenant: &InProject) -> Result<()> {
     levels::require_create(&tenant.member, rules::level_on_all(tx, tenant, Kind::Insight)?)
-}
-
-/// Returns the level that access rules give the caller on one insight.
-pub fn level(tx: &impl Tx, tenant: &InProject, insight: &Meta) -> Result<AccessLevel> {
-    let ruled = rules::level_on(tx, tenant, Object::Insight(insight.id))?;
-    Ok(levels::on_object(&tenant.member, insight.created_by, ruled))
 }
 
 /// The live tiles of an insight that the caller may see, and what the caller may do with the insight.

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::ids::InsightId;
 use crate::resources::dashboards::VisibleDashboards;
 use crate::resources::dashboards::insights::Insight;
+use crate::resources::dashboards::insights::levels::level_on;
 use crate::resources::dashboards::tiles;
 use crate::store::{Record, Tx, WriteTx};
 use crate::time::Timestamp;
@@ -32,7 +33,7 @@ pub fn update(
         return Err(Error::not_found());
     }
     let mut dashboards = VisibleDashboards::of(tx, tenant)?;
-    let level = rights::level(tx, tenant, &meta)?;
+    let level = level_on(tx, tenant, &meta)?;
     rights::require_edit(&Standing::of(tx, &meta, level, &mut dashboards, 0)?.rights)?;
     let patch = patch.get()?;
     let before: Insight = tx.get(&key)?;

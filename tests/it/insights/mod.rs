@@ -1,6 +1,10 @@
 //! Insights: create, list, retrieve and update.
 
+mod access;
+mod activity;
+mod dashboards;
 mod fields;
+mod lists;
 mod removal;
 
 use axum::http::Method;

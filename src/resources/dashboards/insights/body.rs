@@ -1,10 +1,13 @@
 //! JSON of insights: the stored fields, followed by the fields that depend on tiles and on the caller.
 
+use std::borrow::Cow;
+
+use serde::Deserialize;
 use serde_json::Value;
 
-use crate::error::Result;
-use crate::ids::{DashboardId, TileId};
-use crate::json::{Array, JsonText, WriteJson, output};
+use crate::error::{Error, Result};
+use crate::ids::{DashboardId, InsightId, TileId};
+use crate::json::{Array, Either, JsonText, WriteJson, output};
 use crate::resources::access_controls::levels::{AccessLevel, Restriction};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Row, Tx};
@@ -62,6 +65,36 @@ output! {
         /// Null if the tile was never deleted; false if it was restored.
         deleted: Option<bool>,
     }
+}
+
+output! {
+    /// An insight on a tile that the caller may not view.
+    pub struct HiddenInsight<'a> {
+        /// Numeric ID.
+        id: InsightId,
+        /// ID in links.
+        short_id: &'a str as String,
+        /// Always `none`.
+        user_access_level: AccessLevel,
+    }
+}
+
+/// An insight on a tile.
+pub type TileInsight<'a> = Either<InsightBody<'a>, HiddenInsight<'a>>;
+
+/// Appends the JSON of an insight that the caller may not view.
+///
+/// # Errors
+/// 500 when the stored JSON is damaged.
+pub fn write_hidden(row: &Row<'_, Insight>, out: &mut Vec<u8>) -> Result<()> {
+    #[derive(Deserialize)]
+    struct Named<'r> {
+        #[serde(borrow)]
+        short_id: Cow<'r, str>,
+    }
+    let Named { short_id } = serde_json::from_slice(row.fields).map_err(Error::internal)?;
+    let user_access_level = AccessLevel::None;
+    HiddenInsight { id: row.meta.id, short_id: &short_id, user_access_level }.write_json(out)
 }
 
 /// A live tile that shows an insight.

@@ -4,6 +4,7 @@
 //! Queries are never run.
 
 pub mod body;
+pub mod levels;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

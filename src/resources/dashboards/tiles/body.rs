@@ -5,9 +5,10 @@ use serde_json::{Map, Value};
 use crate::error::Result;
 use crate::ids::{DashboardId, ProjectId};
 use crate::json::{Array, JsonText, WriteJson, output};
-use crate::resources::access_controls::levels::{self, DashboardRights};
+use crate::resources::access_controls::levels::DashboardRights;
 use crate::resources::dashboards::insights::Insight;
-use crate::resources::dashboards::insights::body::{self as insights, InsightBody, InsightRights};
+use crate::resources::dashboards::insights::body::{self as insights, InsightRights, TileInsight};
+use crate::resources::dashboards::insights::levels::InsightLevels;
 use crate::resources::dashboards::texts::{self, Text, TextBody};
 use crate::resources::dashboards::visible::VisibleDashboards;
 use crate::resources::users::EmbeddedUsers;
@@ -29,7 +30,7 @@ output! {
         /// Always empty.
         filters_overrides: Map<String, Value> = {},
         /// The insight on the tile; null on a text tile.
-        insight: JsonText<'a, Option<InsightBody<'a>>> as Option<InsightBody>,
+        insight: JsonText<'a, Option<TileInsight<'a>>> as Option<TileInsight>,
         /// The text on the tile; null on an insight tile.
         text: JsonText<'a, Option<TextBody<'a>>> as Option<TextBody>,
         /// Position of the tile in the list, from 0.
@@ -58,7 +59,8 @@ pub(in crate::resources::dashboards) fn write(
     })?;
     live.sort_by(|(one, _), (other, _)| one.compare_position(other));
     let (users, text) = (EmbeddedUsers::default(), Vec::new());
-    let mut contents = ContentReader { tx, rights, visible, users, text };
+    let levels = InsightLevels::of(tx, visible.tenant())?;
+    let mut contents = ContentReader { tx, rights, visible, levels, users, text };
     let mut order = 0_u64;
     Array::write(out, |array| {
         for (meta, fields) in &live {
@@ -75,6 +77,7 @@ struct ContentReader<'c, 'p, X> {
     tx: &'c X,
     rights: &'c DashboardRights,
     visible: &'c mut VisibleDashboards<'p>,
+    levels: InsightLevels<'p>,
     users: EmbeddedUsers,
     text: Vec<u8>,
 }
@@ -83,7 +86,7 @@ impl<X: Tx> ContentReader<'_, '_, X> {
     /// Returns the JSON of the tile's insight and of its text, one of which is null; `None` if the insight
     /// is deleted.
     fn of(&mut self, tile: &Meta) -> Result<Option<Contents<'_>>> {
-        let Self { tx, rights, visible, users, text: out } = self;
+        let Self { tx, rights, visible, levels, users, text: out } = self;
         out.clear();
         match tile.content {
             Content::Insight(id) => {
@@ -91,16 +94,15 @@ impl<X: Tx> ContentReader<'_, '_, X> {
                     if row.meta.deleted {
                         return Ok(());
                     }
-                    let insight = (tile.project, id);
-                    let live = visible_tiles(*tx, insight, tile, visible)?;
+                    let user_access_level = levels.level(&row.meta);
+                    if !user_access_level.can_view() {
+                        return insights::write_hidden(&row, out);
+                    }
+                    let live = visible_tiles(*tx, (tile.project, id), tile, visible)?;
                     let rights = InsightRights {
                         effective_restriction_level: rights.effective_restriction_level,
                         effective_privilege_level: rights.effective_privilege_level,
-                        user_access_level: levels::on_object(
-                            &visible.tenant().member,
-                            row.meta.created_by,
-                            None,
-                        ),
+                        user_access_level,
                     };
                     insights::body(*tx, &row, &live, rights, users)?.write_json(out)
                 })?;
@@ -117,4 +119,4 @@ impl<X: Tx> ContentReader<'_, '_, X> {
 }
 
 /// The JSON of a tile's insight and of its text.
-type Contents<'a> = (JsonText<'a, Option<InsightBody<'a>>>, JsonText<'a, Option<TextBody<'a>>>);
+type Contents<'a> = (JsonText<'a, Option<TileInsight<'a>>>, JsonText<'a, Option<TextBody<'a>>>);

@@ -6,7 +6,9 @@ use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, ProjectId, TextId, TileId};
 use crate::patch::{Patch, set};
-use crate::resources::dashboards::insights::{self, Insight};
+use crate::resources::access_controls::levels::AccessLevel;
+use crate::resources::dashboards::insights::levels::InsightLevels;
+use crate::resources::dashboards::insights::{self, Insight, Meta};
 use crate::resources::dashboards::{Dashboard, texts};
 use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
@@ -257,7 +259,7 @@ fn apply_patch(
 }
 
 /// Deletes all tiles of a deleted dashboard. With `with_insights`, also deletes each insight that no live
-/// tile shows any more.
+/// tile shows any more and that access rules let the caller edit.
 pub(in crate::resources::dashboards) fn delete_all(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
@@ -265,13 +267,18 @@ pub(in crate::resources::dashboards) fn delete_all(
     with_insights: bool,
     now: Timestamp,
 ) -> Result<()> {
+    let levels = InsightLevels::of(tx, tenant)?;
     for key in keys_of(tx, (tenant.project.id, dashboard), |tile| !tile.deleted)? {
         let mut tile: Tile = tx.get(&key)?;
         tile.meta.deleted = true;
         tx.put(&tile)?;
         let Content::Insight(insight) = tile.meta.content else { continue };
         let key = (tenant.project.id, insight);
-        if with_insights && tx.keys(&BY_INSIGHT, &(key, false), 1)?.is_empty() {
+        let may_edit = |meta: Meta| levels.level(&meta) >= AccessLevel::Editor;
+        if with_insights
+            && tx.keys(&BY_INSIGHT, &(key, false), 1)?.is_empty()
+            && tx.meta::<Insight>(&key)?.is_some_and(may_edit)
+        {
             insights::set_deleted(tx, key, true, now)?;
         } else {
             tx.bump_version::<Insight>(&key)?;

@@ -3,6 +3,8 @@
 use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, ProjectId, TileId};
+use crate::resources::access_controls::levels::AccessLevel;
+use crate::resources::dashboards::insights::levels::level_on;
 use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::texts;
 use crate::secret::SeededRng;
@@ -14,7 +16,7 @@ use super::weight::{CopyBudget, require_bounded};
 use super::{Content, Fields, Tile, TileStyle, add, require_insight_room};
 
 /// Copies the live tiles of `source` to a new dashboard. The copies show the same insights and texts, or
-/// copies of them if `deep` is true.
+/// copies of them if `deep` is true. An insight that the caller may not view is never copied.
 ///
 /// # Errors
 /// 400 if the tiles are larger than one request may copy, or than one dashboard may hold.
@@ -39,7 +41,7 @@ pub(in crate::resources::dashboards) fn copy_all(
     for id in ids {
         let tile: Tile = tx.get(&(project, source, id))?;
         let mut content = tile.meta.content;
-        if deep {
+        if deep && can_view(tx, tenant, content)? {
             copied.add_content(tx, project, content)?;
             content = copy(tx, tenant, content, rng, now)?;
         } else {
@@ -56,7 +58,8 @@ pub(in crate::resources::dashboards) fn copy_all(
 /// position.
 ///
 /// # Errors
-/// 400 if a tile does not exist, the dashboard is full, or the tiles are larger than one request may copy.
+/// 400 if a tile does not exist, the dashboard is full, or the tiles are larger than one request may copy; 403 if the
+/// caller may not view an insight.
 pub(in crate::resources::dashboards) fn duplicate(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
@@ -73,6 +76,9 @@ pub(in crate::resources::dashboards) fn duplicate(
             let detail = format!("Invalid pk \"{id}\" - object does not exist.");
             Error::field(format!("duplicate_tiles__{index}__id"), "does_not_exist", detail)
         })?;
+        if !can_view(tx, tenant, tile.meta.content)? {
+            AccessLevel::None.require(AccessLevel::Viewer)?;
+        }
         copied.add_content(tx, project, tile.meta.content)?;
         let content = copy(tx, tenant, tile.meta.content, rng, now)?;
         let Fields { id: _, layouts: _, color, show_description } = tile.fields;
@@ -81,6 +87,13 @@ pub(in crate::resources::dashboards) fn duplicate(
         tx.view::<Tile, _>(&(project, dashboard, copy), |row| copied.add_tile(row.fields))?;
     }
     require_bounded(tx, project, dashboard)
+}
+
+/// Returns whether the caller may view the content of a tile on a dashboard that the caller may view.
+fn can_view(tx: &impl Tx, tenant: &InProject, content: Content) -> Result<bool> {
+    let Content::Insight(insight) = content else { return Ok(true) };
+    let meta = tx.meta::<Insight>(&(tenant.project.id, insight))?;
+    meta.map_or(Ok(false), |meta| Ok(level_on(tx, tenant, &meta)?.can_view()))
 }
 
 /// Prepares another tile of the same content: the version of an insight counts its tiles.

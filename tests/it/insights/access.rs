@@ -1,0 +1,125 @@
+//! Access rules on insights.
+
+use serde_json::json;
+use steward::testing::resources::access_controls::levels::AccessLevel;
+use steward::testing::resources::access_controls::rules::AccessRule;
+use steward::testing::resources::access_objects::Kind;
+use steward::testing::resources::access_subject::Subject;
+use steward::testing::resources::members::Level;
+
+use crate::dashboards::make;
+use crate::support::Workspace;
+
+use super::{insights, make_insight};
+
+/// Sets the level of everyone on one insight, or on all insights, of the first project.
+async fn put_rule(workspace: &Workspace, insight: Option<u64>, level: AccessLevel) {
+    let now = workspace.app.now();
+    let rule = AccessRule {
+        organization: workspace.made.organization_id,
+        project: workspace.made.project_id,
+        kind: Kind::Insight,
+        object: insight,
+        subject: Subject::Everyone,
+        level,
+        created_at: now,
+        updated_at: now,
+    };
+    workspace.app.store().write(move |tx| tx.put(&rule)).await.expect("a rule");
+}
+
+const VIEWER: &str = "You do not have viewer access to this resource.";
+const EDITOR: &str = "You do not have editor access to this resource.";
+
+#[tokio::test]
+async fn access_rules_hide_insights_from_lists_counts_and_retrieval() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let ann = workspace.member("ann", Level::Member).await;
+    let (a, at_a) = make_insight(&workspace, owner, json!({"name": "A"})).await;
+    let (_, at_b) = make_insight(&workspace, owner, json!({"name": "B"})).await;
+    let (_, mine) = make_insight(&workspace, &ann, json!({"name": "mine"})).await;
+    put_rule(&workspace, a["id"].as_u64(), AccessLevel::None).await;
+    let list = insights(&workspace, "");
+    for query in ["", "?search=&order=name", "?saved=true", "?limit=2", "?basic=1"] {
+        let listed = ann.get(&format!("{list}{query}")).await.ok();
+        assert_eq!(listed["count"], 2, "{query}");
+        let shown = listed["results"].as_array().expect("a list");
+        assert!(shown.iter().all(|item| item["name"] != "A"), "{query}");
+        assert_eq!(owner.get(&format!("{list}{query}")).await.ok()["count"], 3, "{query}");
+    }
+    let short = a["short_id"].as_str().expect("a text");
+    assert_eq!(ann.get(&format!("{list}?short_id={short}")).await.ok()["count"], 0);
+    for path in [at_a.clone(), insights(&workspace, &format!("{short}/"))] {
+        ann.get(&path).await.assert_denied(VIEWER);
+        ann.patch(&path, json!({"name": "x"})).await.assert_denied(EDITOR);
+    }
+    put_rule(&workspace, a["id"].as_u64(), AccessLevel::Viewer).await;
+    assert_eq!(ann.get(&at_a).await.ok()["user_access_level"], "viewer");
+    for sent in [json!({"name": "x"}), json!({"name": 5}), json!({"deleted": true})] {
+        ann.patch(&at_a, sent).await.assert_denied(EDITOR);
+    }
+    assert_eq!(ann.get(&list).await.ok()["count"], 3);
+    // The rule on all insights precedes the default of one.
+    put_rule(&workspace, None, AccessLevel::None).await;
+    ann.get(&at_b).await.assert_denied(VIEWER);
+    let listed = ann.get(&list).await.ok();
+    assert_eq!((&listed["count"], &listed["results"][0]["name"]), (&json!(1), &json!("mine")));
+    ann.patch(&mine, json!({"name": "still mine"})).await.ok();
+    ann.post(&list, json!({})).await.assert_denied(EDITOR);
+    let eve = workspace.member("eve", Level::Member).await;
+    eve.get(&list).await.assert_denied(VIEWER);
+    put_rule(&workspace, None, AccessLevel::Viewer).await;
+    assert_eq!(eve.get(&list).await.ok()["count"], 3);
+    eve.post(&list, json!({})).await.assert_denied(EDITOR);
+}
+
+#[tokio::test]
+async fn hidden_insight_is_cut_in_dashboards_and_never_copied_or_deleted_with_them() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let ann = workspace.member("ann", Level::Member).await;
+    let (board, at_board) = make(&workspace, owner, json!({})).await;
+    let sent = json!({"name": "Secret", "dashboards": [board]});
+    let (made, one) = make_insight(&workspace, owner, sent).await;
+    put_rule(&workspace, made["id"].as_u64(), AccessLevel::None).await;
+    let cut = json!({"id": made["id"], "short_id": made["short_id"], "user_access_level": "none"});
+    let body = ann.get(&at_board).await.ok();
+    assert_eq!(body["tiles"][0]["insight"], cut);
+    let tile = &body["tiles"][0]["id"];
+    let layouts = json!({"tiles": [{"id": tile, "layouts": {"sm": {"x": 1, "y": 1}}}]});
+    let moved = ann.patch(&at_board, layouts).await.ok();
+    assert_eq!(moved["tiles"][0]["insight"], cut);
+    assert_eq!(owner.get(&at_board).await.ok()["tiles"][0]["insight"]["name"], "Secret");
+    ann.patch(&at_board, json!({"duplicate_tiles": [{"id": tile}]})).await.assert_denied(VIEWER);
+    let sent = json!({"use_dashboard": board, "duplicate_tiles": true});
+    let copy = ann.post(&workspace.dashboards(""), sent).await.ok();
+    assert_eq!(copy["tiles"][0]["insight"], cut);
+    let at_copy = workspace.dashboards(&format!("{}/", copy["id"]));
+    ann.patch(&at_copy, json!({"deleted": true, "delete_insights": true})).await.ok();
+    ann.patch(&at_board, json!({"deleted": true, "delete_insights": true})).await.ok();
+    assert_eq!(owner.get(&one).await.ok()["dashboards"], json!([]));
+    let text = ann.get(&insights(&workspace, "")).await;
+    assert!(!String::from_utf8_lossy(&text.bytes).contains("Secret"));
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn activity_of_a_hidden_insight_is_hidden_with_its_count() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let ann = workspace.member("ann", Level::Member).await;
+    let log = format!("/api/projects/{}/activity_log/", workspace.made.project_id);
+    let before = ann.get(&log).await.ok()["count"].as_u64().expect("a count");
+    let (made, _) = make_insight(&workspace, owner, json!({"name": "Secret"})).await;
+    assert_eq!(ann.get(&log).await.ok()["count"], before + 1);
+    put_rule(&workspace, made["id"].as_u64(), AccessLevel::None).await;
+    let listed = ann.get(&log).await;
+    assert_eq!(listed.body["count"], before);
+    assert!(!String::from_utf8_lossy(&listed.bytes).contains("Secret"));
+    assert_eq!(owner.get(&log).await.ok()["count"], before + 1);
+    put_rule(&workspace, None, AccessLevel::Viewer).await;
+    assert_eq!(ann.get(&log).await.ok()["count"], before + 1);
+    put_rule(&workspace, None, AccessLevel::None).await;
+    assert_eq!(ann.get(&log).await.ok()["count"], before);
+}

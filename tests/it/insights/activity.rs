@@ -1,0 +1,147 @@
+//! The entries of insights in the activity log.
+
+use serde_json::{Value, json};
+
+use crate::dashboards::make;
+use crate::support::Workspace;
+
+use super::make_insight;
+
+/// Returns the newest entries of the project's log: scope, item, activity, name, short ID, and changes.
+async fn newest(workspace: &Workspace, count: usize) -> Vec<Value> {
+    let log = format!("/api/projects/{}/activity_log/?limit={count}", workspace.made.project_id);
+    let listed = workspace.owner.get(&log).await.ok();
+    let entry = |entry: &Value| {
+        let detail = &entry["detail"];
+        let change = |change: &Value| {
+            (
+                change["field"].as_str().expect("a name").to_owned(),
+                json!([change["before"], change["after"]]),
+            )
+        };
+        let changes = detail["changes"].as_array().expect("changes").iter().map(change);
+        let changes: serde_json::Map<_, _> = changes.collect();
+        json!([
+            entry["scope"],
+            entry["item_id"],
+            entry["activity"],
+            detail["name"],
+            detail["short_id"],
+            changes
+        ])
+    };
+    listed["results"].as_array().expect("a list").iter().map(entry).collect()
+}
+
+async fn length(workspace: &Workspace) -> Value {
+    let log = format!("/api/projects/{}/activity_log/", workspace.made.project_id);
+    workspace.owner.get(&log).await.ok()["count"].clone()
+}
+
+#[tokio::test]
+async fn changes_of_an_insight_are_entries_with_its_fields() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (made, one) = make_insight(&workspace, owner, json!({"derived_name": "derived"})).await;
+    let (id, short) = (made["id"].to_string(), made["short_id"].clone());
+    let told = |activity: &str, name: &str, changes: Value| {
+        json!(["Insight", id, activity, name, short, changes])
+    };
+    assert_eq!(newest(&workspace, 1).await, [told("created", "derived", json!({}))]);
+    for (sent, activity, name, changes) in [
+        (json!({"name": "N"}), "updated", "N", json!({"name": [null, "N"]})),
+        (
+            json!({"description": "d", "tags": ["t"], "favorited": true, "saved": false, "derived_name": null}),
+            "updated",
+            "N",
+            json!({
+                "description": [null, "d"], "tags": [[], ["t"]], "favorited": [false, true],
+                "saved": [true, false], "derived_name": ["derived", null],
+            }),
+        ),
+        (
+            json!({"query": {"a": 1}, "saved": false}),
+            "updated",
+            "N",
+            json!({"query": [null, {"a": 1}]}),
+        ),
+        (
+            json!({"query": null, "filters": {"b": 2}, "saved": false}),
+            "updated",
+            "N",
+            json!({"query": [{"a": 1}, null], "filters": [{}, {"b": 2}]}),
+        ),
+        (
+            json!({"deleted": true, "saved": false}),
+            "deleted",
+            "N",
+            json!({"deleted": [false, true]}),
+        ),
+        (
+            json!({"deleted": false, "saved": false}),
+            "restored",
+            "N",
+            json!({"deleted": [true, false]}),
+        ),
+    ] {
+        owner.patch(&one, sent.clone()).await.ok();
+        assert_eq!(newest(&workspace, 1).await, [told(activity, name, changes)], "{sent}");
+    }
+    let known = length(&workspace).await;
+    owner.patch(&one, json!({"name": "N", "saved": false})).await.ok();
+    assert_eq!(length(&workspace).await, known);
+}
+
+#[tokio::test]
+async fn dashboards_of_an_insight_have_entries_when_their_tiles_change() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (a, _) = make(&workspace, owner, json!({"name": "A"})).await;
+    let (b, _) = make(&workspace, owner, json!({"name": "B"})).await;
+    let (made, one) =
+        make_insight(&workspace, owner, json!({"name": "I", "dashboards": [a]})).await;
+    let (id, short) = (made["id"].to_string(), made["short_id"].clone());
+    let tile = made["dashboard_tiles"][0]["id"].to_string();
+    let field = |tile: &str, name: &str| format!("tiles__{tile}__{name}");
+    let added = |tile: &str| {
+        json!({
+            field(tile, "insight"): [null, made["id"]], field(tile, "layouts"): [null, {}],
+            field(tile, "color"): [null, null], field(tile, "deleted"): [null, false],
+            field(tile, "show_description"): [null, null],
+        })
+    };
+    let shown = |changes: Value| {
+        let mut changes = changes.as_object().expect("changes").clone();
+        changes.retain(|_, change| change[0] != change[1]);
+        Value::from(changes)
+    };
+    let insight =
+        |activity: &str, changes: Value| json!(["Insight", id, activity, "I", short, changes]);
+    let dashboard = |of: u64, name: &str, changes: Value| {
+        json!(["Dashboard", of.to_string(), "updated", name, null, shown(changes)])
+    };
+    let sorted = |mut entries: Vec<Value>| {
+        entries.sort_by_key(ToString::to_string);
+        entries
+    };
+    let expected = vec![dashboard(a, "A", added(&tile)), insight("created", json!({}))];
+    assert_eq!(sorted(newest(&workspace, 2).await), sorted(expected));
+    let body = owner.patch(&one, json!({"dashboards": [b]})).await.ok();
+    let second = body["dashboard_tiles"][0]["id"].to_string();
+    let expected = vec![
+        dashboard(a, "A", json!({field(&tile, "deleted"): [false, true]})),
+        dashboard(b, "B", added(&second)),
+        insight("updated", json!({})),
+    ];
+    assert_eq!(sorted(newest(&workspace, 3).await), sorted(expected));
+    // Another field changes what the dashboard shows, but not the dashboard.
+    let known = length(&workspace).await.as_u64().expect("a count");
+    owner.patch(&one, json!({"favorited": true})).await.ok();
+    assert_eq!(length(&workspace).await, known + 1);
+    owner.patch(&one, json!({"deleted": true})).await.ok();
+    let expected = vec![
+        dashboard(b, "B", json!({field(&second, "deleted"): [false, true]})),
+        insight("deleted", json!({"deleted": [false, true]})),
+    ];
+    assert_eq!(sorted(newest(&workspace, 2).await), sorted(expected));
+}
