@@ -33,7 +33,8 @@ pub(super) fn changes(
     before
         .into_iter()
         .filter(|(field, value)| {
-            !IMPLIED_FIELDS.contains(&field.as_str()) && after.get(field) != Some(value)
+            let after = after.get(field).unwrap_or(&Value::Null);
+            !IMPLIED_FIELDS.contains(&field.as_str()) && after != value
         })
         .take(MAX_CHANGES)
         .map(|(field, value)| FieldChange {
