@@ -242,8 +242,8 @@ async fn fill_roles(workspace: &Workspace) -> (String, String) {
     let member = add_to_role(workspace, &path, "ben@corp.example").await;
     let default = json!({ "default_role_id": role["id"] });
     workspace.owner.patch(&workspace.organization(""), default).await.ok();
-    let rule = json!({ "access_level": "admin", "role": role["id"] });
-    workspace.owner.put(&workspace.access_controls(), rule).await.ok();
+    let grant = json!({ "access_level": "admin", "role": role["id"] });
+    workspace.owner.put(&workspace.access_controls(), grant).await.ok();
     (text(&role["id"]), text(&member["id"]))
 }
 
@@ -274,16 +274,16 @@ async fn fill_project(workspace: &Workspace, role: &str) -> (String, String, Str
     owner.post(&format!("{one}collaborators/"), collaborator).await.ok();
     let member = workspace.membership("ben@corp.example").await;
     for whom in [Value::Null, member] {
-        let rule = json!({ "access_level": "viewer", "organization_member": whom });
-        owner.put(&format!("{one}access_controls/"), rule).await.ok();
+        let sent = json!({ "access_level": "viewer", "organization_member": whom });
+        owner.put(&format!("{one}access_controls/"), sent).await.ok();
     }
-    let rule = json!({ "access_level": "editor", "role": role });
-    owner.put(&format!("{one}access_controls/"), rule.clone()).await.ok();
+    let sent = json!({ "access_level": "editor", "role": role });
+    owner.put(&format!("{one}access_controls/"), sent.clone()).await.ok();
     let kinds = format!("/api/projects/{}/resource_access_controls/", workspace.made.project_id);
     for kind in ["dashboard", "feature_flag"] {
-        let mut rule = rule.clone();
-        rule["resource"] = json!(kind);
-        owner.put(&kinds, rule).await.ok();
+        let mut sent = sent.clone();
+        sent["resource"] = json!(kind);
+        owner.put(&kinds, sent).await.ok();
     }
     owner.patch(&format!("{one}sharing/"), json!({ "enabled": true })).await.ok();
     let shared = owner.post(&format!("{one}sharing/refresh/"), json!({})).await.ok();

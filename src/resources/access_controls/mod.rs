@@ -24,44 +24,59 @@ pub use on_objects::{body_of_all, body_of_one, update_all, update_one};
 pub use on_project::{body, update};
 pub use registration::RECORDS;
 
-/// Returns the subject of a rule, and the membership if that is a member.
+/// The subject of a rule, and what responses show of it: a membership, a role, or neither for everyone.
+#[derive(Debug, Clone, Copy)]
+struct ListedSubject {
+    subject: Subject,
+    member: Option<MembershipId>,
+}
+
+/// Returns the subject that a request names.
+///
+/// # Errors
+/// 400 if it names both a member and a role, or one that the organization does not have.
 fn find_subject(
     tx: &impl Tx,
     organization: OrganizationId,
     member: &Patch<MembershipId>,
     role: &Patch<RoleId>,
-) -> Result<(Subject, Option<MembershipId>)> {
+) -> Result<ListedSubject> {
+    let unnamed = |subject| ListedSubject { subject, member: None };
     match (member.clone().value(), role.clone().value()) {
         (Some(_), Some(_)) => Err(Error::invalid(
             "invalid_input",
             "You can not scope an access control to both a member and a role.",
         )),
-        (None, None) => Ok((Subject::Everyone, None)),
+        (None, None) => Ok(unnamed(Subject::Everyone)),
         (None, Some(role)) if roles::exists(tx, organization, role)? => {
-            Ok((Subject::Role(role), None))
+            Ok(unnamed(Subject::Role(role)))
         }
         (None, Some(role)) => Err(does_not_exist("role", &role.0)),
         (Some(id), None) => match members::find_by_id(tx, organization, id)? {
-            Some(member) => Ok((Subject::User(member.user), Some(id))),
+            Some(member) => {
+                Ok(ListedSubject { subject: Subject::User(member.user), member: Some(id) })
+            }
             None => Err(does_not_exist("organization_member", &id.0)),
         },
     }
 }
 
-/// Returns whether lists show a rule for this subject, and with which membership. They omit rules for removed roles, and
-/// rules for members that the list of members omits.
+/// Returns the subject of a rule for a list; `None` if lists omit the rule. They omit rules for removed roles, and rules
+/// for members that the list of members omits.
 fn listed_subject(
     tx: &impl Tx,
     organization: OrganizationId,
     subject: Subject,
-) -> Result<Option<Option<MembershipId>>> {
-    Ok(match subject {
-        Subject::Everyone => Some(None),
-        Subject::Role(role) => roles::exists(tx, organization, role)?.then_some(None),
+) -> Result<Option<ListedSubject>> {
+    let (is_listed, member) = match subject {
+        Subject::Everyone => (true, None),
+        Subject::Role(role) => (roles::exists(tx, organization, role)?, None),
         Subject::User(user) => {
-            members::find_listed(tx, organization, user)?.map(|member| Some(member.id))
+            let member = members::find_listed(tx, organization, user)?.map(|member| member.id);
+            (member.is_some(), member)
         }
-    })
+    };
+    Ok(is_listed.then_some(ListedSubject { subject, member }))
 }
 
 fn required(attr: &str) -> Error {

@@ -2,19 +2,17 @@
 
 use crate::auth::InProject;
 use crate::error::{Error, Result};
-use crate::ids::MembershipId;
 use crate::input::Parsed;
 use crate::json::{Array, WriteJson, WrittenBy};
 use crate::resources::access_controls::levels::{self, AccessLevel};
 use crate::resources::access_objects::{Kind, Object};
-use crate::resources::access_subject::Subject;
 use crate::resources::projects::grants::GrantLevel;
 use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 use super::body::{ObjectAccessControl, ObjectAccessControls, Rule};
 use super::rules::{self, AccessRule};
-use super::{NewObjectAccessControl, NewResourceAccessControl, RULE_SIZE};
+use super::{ListedSubject, NewObjectAccessControl, NewResourceAccessControl, RULE_SIZE};
 use super::{find_subject, listed_subject, on_project};
 
 /// Sets or deletes a rule on one object. Returns the JSON of the rule, or `None` if it was deleted. `level` is the
@@ -80,17 +78,17 @@ fn put(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
     (kind, object): (Kind, Option<u64>),
-    (subject, member): (Subject, Option<MembershipId>),
+    listed: ListedSubject,
     level: Option<AccessLevel>,
     now: Timestamp,
 ) -> Result<Option<Vec<u8>>> {
-    let key = (tenant.project.id, kind, object, subject);
+    let key = (tenant.project.id, kind, object, listed.subject);
     let Some(level) = level else {
         tx.remove::<AccessRule>(&key)?;
         return Ok(None);
     };
     let kept = rules::set(tx, tenant.project.organization, key, level, now)?;
-    rule(&kept, member).to_json(RULE_SIZE).map(Some)
+    rule(&kept, listed).to_json(RULE_SIZE).map(Some)
 }
 
 /// Returns whether the caller is an admin of the project, by a grant or as an admin of the organization.
@@ -157,22 +155,22 @@ fn write_rules(
     found.sort_by_key(|rule| rule.created_at);
     Array::write(out, |array| {
         for row in &found {
-            if let Some(member) = listed_subject(tx, row.organization, row.subject)? {
-                array.push(rule(row, member))?;
+            if let Some(listed) = listed_subject(tx, row.organization, row.subject)? {
+                array.push(rule(row, listed))?;
             }
         }
         Ok(())
     })
 }
 
-fn rule(rule: &AccessRule, member: Option<MembershipId>) -> ObjectAccessControl {
+fn rule(rule: &AccessRule, listed: ListedSubject) -> ObjectAccessControl {
     ObjectAccessControl {
         access_level: rule.level,
         rule: Rule {
             resource: rule.kind.as_str(),
             resource_id: rule.object.map(|number| number.to_string()),
-            organization_member: member,
-            role: rule.subject.role(),
+            organization_member: listed.member,
+            role: listed.subject.role(),
             created_at: rule.created_at,
             updated_at: rule.updated_at,
         },

@@ -3,7 +3,6 @@
 
 use crate::auth::InProject;
 use crate::error::{Error, Result};
-use crate::ids::MembershipId;
 use crate::input::Parsed;
 use crate::json::{Array, WriteJson, WrittenBy};
 use crate::resources::access_subject::Subject;
@@ -13,7 +12,7 @@ use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 use super::body::{ProjectAccessControl, ProjectAccessControls, Rule};
-use super::{NewAccessControl, RULE_SIZE, find_subject, listed_subject};
+use super::{ListedSubject, NewAccessControl, RULE_SIZE, find_subject, listed_subject};
 
 /// Sets or deletes a rule on a project. Returns the JSON of the rule, or `None` if it was deleted.
 ///
@@ -30,8 +29,8 @@ pub fn update(
     }
     let NewAccessControl { access_level, organization_member, role } = sent.get()?;
     let projects::Meta { organization, id, .. } = tenant.project;
-    let (subject, member) = find_subject(tx, organization, organization_member, role)?;
-    let grant = match (subject, *access_level) {
+    let listed = find_subject(tx, organization, organization_member, role)?;
+    let grant = match (listed.subject, *access_level) {
         (Subject::Everyone, level) => projects::set_default(tx, (organization, id), level, now)?,
         (subject, Some(level)) => Some(grants::set(tx, organization, id, subject, level, now)?),
         (subject, None) => {
@@ -39,7 +38,7 @@ pub fn update(
             None
         }
     };
-    grant.map(|grant| rule(&grant, member).to_json(RULE_SIZE)).transpose()
+    grant.map(|grant| rule(&grant, listed).to_json(RULE_SIZE)).transpose()
 }
 
 /// Returns the caller's level in the project: admin for admins of the organization; otherwise the highest level of the
@@ -71,22 +70,22 @@ fn write_rules(tx: &impl Tx, tenant: &InProject, out: &mut Vec<u8>) -> Result<()
     found.sort_by_key(|grant| grant.created_at);
     Array::write(out, |array| {
         for grant in &found {
-            if let Some(member) = listed_subject(tx, organization, grant.subject)? {
-                array.push(rule(grant, member))?;
+            if let Some(listed) = listed_subject(tx, organization, grant.subject)? {
+                array.push(rule(grant, listed))?;
             }
         }
         Ok(())
     })
 }
 
-fn rule(grant: &Grant, member: Option<MembershipId>) -> ProjectAccessControl {
+fn rule(grant: &Grant, listed: ListedSubject) -> ProjectAccessControl {
     ProjectAccessControl {
         access_level: grant.level,
         rule: Rule {
             resource: "project",
             resource_id: Some(grant.project.to_string()),
-            organization_member: member,
-            role: grant.subject.role(),
+            organization_member: listed.member,
+            role: listed.subject.role(),
             created_at: grant.created_at,
             updated_at: grant.updated_at,
         },

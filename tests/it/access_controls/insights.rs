@@ -220,10 +220,7 @@ async fn activity_log_hides_entries_of_hidden_insights() {
     assert_eq!(scene.ann.get(&log("Insight")).await.ok()["count"], 2);
     for on_all in [false, true] {
         let mut sent = scene.sent(Some("ann"), "none").await;
-        let path = match on_all {
-            false => format!("{one}access_controls/"),
-            true => scene.of_all(),
-        };
+        let path = if on_all { scene.of_all() } else { format!("{one}access_controls/") };
         sent["resource"] = json!("insight");
         scene.owner().put(&path, sent.clone()).await.ok();
         let hidden = scene.ann.get(&log("Insight")).await.ok();

@@ -55,14 +55,14 @@ async fn rules_on_every_kind_are_stored_for_everyone_members_and_roles() {
                 "resource": kind, "organization_member": member, "role": role,
                 "access_level": "viewer",
             });
-            let rule = scene.admin.put(&path, sent).await.ok();
-            assert_eq!(rule["created_at"], rule["updated_at"]);
+            let stored = scene.admin.put(&path, sent).await.ok();
+            assert_eq!(stored["created_at"], stored["updated_at"]);
             let shown = json!({
                 "access_level": "viewer", "resource": kind, "resource_id": null,
                 "organization_member": member, "role": role, "created_by": null,
-                "created_at": rule["created_at"], "updated_at": rule["updated_at"],
+                "created_at": stored["created_at"], "updated_at": stored["updated_at"],
             });
-            assert_eq!(rule, shown);
+            assert_eq!(stored, shown);
             expected.push(shown);
         }
     }
@@ -146,15 +146,15 @@ async fn rules_of_all_projects_are_apart() {
     let other = format!("/api/projects/{other}/resource_access_controls/");
     let role = scene.role("Readers", &["ann"]).await;
     let sent = json!({ "resource": "dashboard", "role": role, "access_level": "none" });
-    let rule = scene.owner().put(&other, sent).await.ok();
-    assert_eq!(rule["created_at"], BEGAN);
+    let stored = scene.owner().put(&other, sent).await.ok();
+    assert_eq!(stored["created_at"], BEGAN);
     scene.ann.get(&scene.one).await.ok();
     scene
         .ann
         .get(&scene.of_all())
         .await
         .assert_is(200, whole(json!([]), "editor", "editor", false));
-    let shown = whole(json!([rule]), "editor", "none", false);
+    let shown = whole(json!([stored]), "editor", "none", false);
     scene.ann.get(&other).await.assert_is(200, shown);
 }
 

@@ -7,8 +7,8 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config as Cases, TestRunner};
-use serde_json::{Value, json};
-use steward::testing::ids::{ProjectId, RoleId, UserId};
+use serde_json::json;
+use steward::testing::ids::{RoleId, UserId};
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::AccessRule;
 use steward::testing::resources::access_objects::Kind;
@@ -16,8 +16,9 @@ use steward::testing::resources::access_subject::Subject;
 
 use crate::dashboards::access::{EDITOR, Scene, VIEWER, allows};
 use crate::dashboards::make;
+use crate::support::TestClient;
 
-/// The dashboards of the workspace, and all of them together.
+/// The dashboards or insights of the workspace, and all of them together.
 const TARGETS: [Option<usize>; 4] = [Some(0), Some(1), Some(2), None];
 /// The subjects: everyone, three roles, Ann, Bob.
 const SUBJECTS: usize = 6;
@@ -40,12 +41,12 @@ fn rules() -> impl Strategy<Value = Rules> {
     })
 }
 
-/// The level of a member with these names in rules on a dashboard that another user created.
-fn expected(rules: &Rules, names: &[usize], dashboard: usize) -> AccessLevel {
+/// The level of a member with these names in rules on an object that another user created.
+fn expected(rules: &Rules, names: &[usize], object: usize) -> AccessLevel {
     let of = |target, names: &[usize]| {
         names.iter().filter_map(|name| rules.get(&(target, *name)).copied()).max()
     };
-    let one = Some(dashboard);
+    let one = Some(object);
     of(one, names)
         .or_else(|| of(None, names))
         .or_else(|| of(None, &[EVERYONE]))
@@ -53,10 +54,10 @@ fn expected(rules: &Rules, names: &[usize], dashboard: usize) -> AccessLevel {
         .unwrap_or(AccessLevel::Editor)
 }
 
-/// A workspace with three dashboards: the owner created the first two, and Ann the third.
+/// Three dashboards and three insights with the same numbers. The owner created the first two of each, and Ann the third.
 struct World {
     scene: Scene,
-    dashboards: Vec<(u64, String)>,
+    numbers: Vec<u64>,
     subjects: Vec<Subject>,
 }
 
@@ -64,11 +65,17 @@ impl World {
     async fn new() -> Self {
         let scene = Scene::new().await;
         scene.owner().patch(&scene.one, json!({ "deleted": true })).await.ok();
-        let mut dashboards = Vec::new();
+        let mut numbers = Vec::new();
+        let insights = format!("/api/projects/{}/insights/", scene.workspace.made.project_id);
+        let first = scene.owner().post(&insights, json!({})).await.ok()["id"].clone();
+        let first = format!("{insights}{first}/");
+        scene.owner().patch(&first, json!({ "deleted": true })).await.ok();
         for maker in [scene.owner(), scene.owner(), &scene.ann] {
-            dashboards.push(make(&scene.workspace, maker, json!({})).await);
+            let (number, _) = make(&scene.workspace, maker, json!({})).await;
+            assert_eq!(maker.post(&insights, json!({})).await.ok()["id"], number);
+            numbers.push(number);
         }
-        let user = async |client: &crate::support::TestClient| {
+        let user = async |client: &TestClient| {
             let me = client.get("/api/users/@me/").await.ok();
             Subject::User(UserId(me["id"].as_u64().expect("an id")))
         };
@@ -79,41 +86,30 @@ impl World {
         }
         subjects.push(user(&scene.ann).await);
         subjects.push(user(&scene.bob).await);
-        Self { scene, dashboards, subjects }
+        Self { scene, numbers, subjects }
     }
 
-    fn rule(
-        &self,
-        kind: Kind,
-        target: Option<usize>,
-        subject: usize,
-        level: AccessLevel,
-    ) -> AccessRule {
+    fn rules(&self, kind: Kind, rules: &Rules) -> Vec<AccessRule> {
         let now = self.scene.workspace.app.now();
-        AccessRule {
-            organization: self.scene.workspace.made.organization_id,
-            project: self.scene.workspace.made.project_id,
-            kind,
-            object: target.map(|at| self.dashboards[at].0),
-            subject: self.subjects[subject],
-            level,
-            created_at: now,
-            updated_at: now,
-        }
+        let rule =
+            |((target, subject), level): (&(Option<usize>, usize), &AccessLevel)| AccessRule {
+                organization: self.scene.workspace.made.organization_id,
+                project: self.scene.workspace.made.project_id,
+                kind,
+                object: target.map(|at| self.numbers[at]),
+                subject: self.subjects[*subject],
+                level: *level,
+                created_at: now,
+                updated_at: now,
+            };
+        rules.iter().map(rule).collect()
     }
 
-    /// Replaces all rules. Rules on all objects of another kind must not matter.
-    async fn put(&self, rules: &Rules, decoys: &Rules) {
-        let mut records: Vec<_> = rules
-            .iter()
-            .map(|((target, subject), level)| self.rule(Kind::Dashboard, *target, *subject, *level))
-            .collect();
-        for ((target, subject), level) in decoys {
-            if target.is_none() {
-                records.push(self.rule(Kind::Insight, None, *subject, *level));
-            }
-        }
-        let project: ProjectId = self.scene.workspace.made.project_id;
+    /// Replaces all rules.
+    async fn put(&self, on_dashboards: &Rules, on_insights: &Rules) {
+        let mut records = self.rules(Kind::Dashboard, on_dashboards);
+        records.extend(self.rules(Kind::Insight, on_insights));
+        let project = self.scene.workspace.made.project_id;
         let written = self.scene.workspace.app.store().write(move |tx| {
             tx.remove_some::<AccessRule>(&project, usize::MAX)?;
             records.iter().try_for_each(|rule| tx.put(rule))
@@ -121,59 +117,63 @@ impl World {
         written.await.expect("written");
     }
 
-    /// Asserts that each response to a member agrees with the expected level of each dashboard.
-    async fn shows(&self, rules: &Rules, caller: &crate::support::TestClient, names: &[usize]) {
-        let owns = names.contains(&ANN).then_some(2);
-        let level = |at| match at {
-            _ if owns == Some(at) => AccessLevel::Manager,
-            at => expected(rules, names, at),
-        };
+    /// Asserts that each response to a member agrees with the expected level of each object below `path`. Returns the
+    /// objects that the member may see, with the levels.
+    async fn shows(
+        &self,
+        path: &str,
+        rules: &Rules,
+        caller: &TestClient,
+        names: &[usize],
+    ) -> BTreeSet<(u64, &'static str)> {
         let mut seen = BTreeSet::new();
-        for (at, (id, path)) in self.dashboards.iter().enumerate() {
-            let detail = caller.get(path).await;
-            let level = level(at);
+        for (at, number) in self.numbers.iter().enumerate() {
+            let one = format!("{path}{number}/");
+            let detail = caller.get(&one).await;
+            let owns = names.contains(&ANN) && at == 2;
+            let level = if owns { AccessLevel::Manager } else { expected(rules, names, at) };
             if level == AccessLevel::None {
                 detail.assert_denied(VIEWER);
             } else {
-                assert_eq!(
-                    detail.ok()["user_access_level"],
-                    level.as_str(),
-                    "{names:?} {at} {rules:?}"
-                );
-                seen.insert((*id, level.as_str()));
+                let shown = detail.ok()["user_access_level"].clone();
+                assert_eq!(shown, level.as_str(), "{names:?} {one} {rules:?}");
+                seen.insert((*number, level.as_str()));
             }
-            let patched = caller.patch(path, json!({})).await;
+            let patched = caller.patch(&one, json!({})).await;
             allows(&patched, level >= AccessLevel::Editor, EDITOR);
         }
-        let list = caller.get(&self.scene.workspace.dashboards("")).await;
+        seen
+    }
+
+    /// Asserts that the list at `path` shows the objects that the member may see, and counts no others.
+    async fn lists(&self, path: &str, caller: &TestClient, seen: BTreeSet<(u64, &str)>) {
+        let list = caller.get(path).await;
         if list.status == 403 {
-            assert!(seen.is_empty(), "{names:?} {rules:?}");
+            list.assert_denied(VIEWER);
+            assert!(seen.is_empty(), "{path} {seen:?}");
             return;
         }
         let list = list.ok();
-        let listed: Vec<&Value> = list["results"].as_array().expect("a list").iter().collect();
-        let found: BTreeSet<_> = listed
+        let listed: BTreeSet<_> = list["results"]
+            .as_array()
+            .expect("a list")
             .iter()
             .map(|row| (row["id"].as_u64().unwrap(), row["user_access_level"].as_str().unwrap()))
             .collect();
-        assert_eq!(found, seen, "{names:?} {rules:?}");
-        assert_eq!(list["count"], seen.len(), "{names:?} {rules:?}");
-        self.creates(rules, caller, names).await;
+        assert_eq!(list["count"], seen.len(), "{path} {seen:?}");
+        assert_eq!(listed, seen, "{path}");
     }
 
-    /// Asserts that the level on all dashboards is shown, and decides who may create a dashboard.
-    async fn creates(&self, rules: &Rules, caller: &crate::support::TestClient, names: &[usize]) {
+    /// Asserts that the level on all objects of a kind decides who may create one.
+    async fn creates(&self, path: &str, rules: &Rules, caller: &TestClient, names: &[usize]) {
         let of = |names: &[usize]| names.iter().filter_map(|name| rules.get(&(None, *name))).max();
-        let level = of(names).or_else(|| of(&[EVERYONE])).copied();
-        let level = level.unwrap_or(AccessLevel::Editor);
-        let shown = caller.get(&self.scene.of_all()).await.ok();
-        assert_eq!(shown["user_access_level"], level.as_str(), "{names:?} {rules:?}");
-        let template = json!({ "name": [] });
-        let refused = caller.post(&self.scene.workspace.dashboards(""), template).await;
+        let level = of(names).or_else(|| of(&[EVERYONE])).copied().unwrap_or(AccessLevel::Editor);
+        // An invalid field, so that nothing is created.
+        let answer = caller.post(path, json!({ "name": [] })).await;
         if level >= AccessLevel::Editor {
-            assert_eq!(refused.status, 400);
+            assert_eq!(answer.status, 400, "{names:?} {path} {rules:?}");
         } else {
-            refused.assert_denied(EDITOR);
+            answer.assert_denied(EDITOR);
         }
     }
 }
@@ -182,14 +182,26 @@ impl World {
 fn rules_decide_in_the_documented_order() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("one");
     let world = runtime.block_on(World::new());
-    let names = |own: usize, roles: &[usize]| [&[own], roles].concat();
+    let scene = &world.scene;
+    let members = [
+        (&scene.ann, [&[ANN], &ROLES_OF_ANN[..]].concat()),
+        (&scene.bob, [&[BOB], &ROLES_OF_BOB[..]].concat()),
+        (&scene.max, vec![]),
+    ];
+    let insights = format!("/api/projects/{}/insights/", scene.workspace.made.project_id);
+    let paths = [scene.workspace.dashboards(""), insights];
     let cases = Cases { cases: 96, failure_persistence: None, ..Cases::default() };
-    let held = TestRunner::new(cases).run(&(rules(), rules()), |(rules, decoys)| {
+    let held = TestRunner::new(cases).run(&[rules(), rules()], |rules| {
         runtime.block_on(async {
-            world.put(&rules, &decoys).await;
-            world.shows(&rules, &world.scene.ann, &names(ANN, &ROLES_OF_ANN)).await;
-            world.shows(&rules, &world.scene.bob, &names(BOB, &ROLES_OF_BOB)).await;
-            world.shows(&rules, &world.scene.max, &[]).await;
+            let [on_dashboards, on_insights] = &rules;
+            world.put(on_dashboards, on_insights).await;
+            for (caller, names) in &members {
+                for (path, rules) in paths.iter().zip(&rules) {
+                    let seen = world.shows(path, rules, caller, names).await;
+                    world.lists(path, caller, seen).await;
+                    world.creates(path, rules, caller, names).await;
+                }
+            }
         });
         Ok(())
     });

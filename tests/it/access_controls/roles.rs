@@ -276,8 +276,8 @@ async fn rules_never_lock_out_creator_admins_and_owner() {
         assert_eq!(caller.get(&scene.one).await.ok()["user_access_level"], "manager");
         caller.patch(&scene.one, json!({ "name": "A" })).await.ok();
         assert_eq!(caller.get(&scene.workspace.dashboards("")).await.ok()["count"], 1);
-        let rule = json!({ "role": role, "access_level": "none" });
-        caller.put(&scene.controls(), rule).await.ok();
+        let sent = json!({ "role": role, "access_level": "none" });
+        caller.put(&scene.controls(), sent).await.ok();
         let rules = caller.get(&scene.controls()).await.ok();
         assert_eq!(
             (&rules["user_access_level"], &rules["user_can_edit_access_levels"]),
@@ -295,12 +295,12 @@ async fn rules_never_lock_out_creator_admins_and_owner() {
 async fn manager_by_a_role_sets_rules_and_may_lose_that_right() {
     let scene = Scene::new().await;
     let role = scene.role("Managers", &["ann"]).await;
-    let rule = json!({ "role": role, "access_level": "viewer" });
+    let lowered = json!({ "role": role, "access_level": "viewer" });
     let manager = "Must be manager to modify dashboard permissions.";
-    scene.ann.put(&scene.controls(), rule.clone()).await.assert_denied(manager);
+    scene.ann.put(&scene.controls(), lowered.clone()).await.assert_denied(manager);
     scene.role_rule_on_all(&role, "manager").await;
-    scene.ann.put(&scene.controls(), rule.clone()).await.ok();
-    scene.ann.put(&scene.controls(), rule).await.assert_denied(manager);
+    scene.ann.put(&scene.controls(), lowered.clone()).await.ok();
+    scene.ann.put(&scene.controls(), lowered).await.assert_denied(manager);
     // Managers of all dashboards do not set the rules on all of them.
     scene.role_rule(&role, Value::Null).await;
     let sent = json!({ "resource": "dashboard", "access_level": "none" });

@@ -440,13 +440,13 @@ async fn fill(scene: &Scene, project: ProjectId) {
     }
     let role = scene.role(&format!("Readers of {project}"), &[]).await;
     for name in [None, Some("ann"), Some("bob"), Some("role")] {
-        let mut rule = match name {
+        let mut sent = match name {
             Some("role") => json!({ "role": role, "access_level": "viewer" }),
             name => scene.sent(name, "viewer").await,
         };
-        owner.put(&format!("{one}access_controls/"), rule.clone()).await.ok();
-        rule["resource"] = json!("dashboard");
-        owner.put(&format!("{at}resource_access_controls/"), rule).await.ok();
+        owner.put(&format!("{one}access_controls/"), sent.clone()).await.ok();
+        sent["resource"] = json!("dashboard");
+        owner.put(&format!("{at}resource_access_controls/"), sent).await.ok();
     }
     owner.patch(&format!("{one}sharing/"), json!({ "enabled": true })).await.ok();
     let destination =
