@@ -42,6 +42,7 @@ use std::time::{Duration, Instant};
 use machine::{Machine, Neighbours};
 use process::Cores;
 use report::table;
+use site::Resource;
 
 /// A result whose error is a message for people.
 pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
@@ -125,6 +126,11 @@ impl Settings {
         Ok(settings)
     }
 
+    /// Returns the folder of the large file.
+    pub fn large_file(&self, resource: Resource) -> PathBuf {
+        self.folder.join(format!("{}-{}", resource.name(), self.many))
+    }
+
     /// Whether any of these rows was selected.
     pub fn wants(&self, rows: &[u8]) -> bool {
         rows.iter().any(|row| self.chosen.contains(row))
@@ -148,7 +154,9 @@ fn bench(settings: &Settings) -> Result<()> {
     let begin = Instant::now();
     std::fs::create_dir_all(&settings.folder).context("the data folder")?;
     if settings.reseed {
-        site::remove(&settings.folder.join(format!("rows-{}", settings.many)))?;
+        for resource in [Resource::Dashboards, Resource::Insights] {
+            site::remove(&settings.large_file(resource))?;
+        }
     }
     // Read this before pinning to one core, which hides the other cores.
     let machine = Machine::describe(&settings.folder)?;
@@ -159,6 +167,7 @@ fn bench(settings: &Settings) -> Result<()> {
     lines.extend(rows::keys(settings)?);
     lines.extend(rows::life(settings)?);
     lines.extend(rows::backups(settings)?);
+    lines.extend(rows::insights(settings)?);
     lines.retain(|line| settings.wants(&[line.row]));
     let (others, stolen) = neighbours.cores()?;
     println!("{machine}.\n{}", conditions(settings));

@@ -1,10 +1,10 @@
-//! A service with a project of a known number of dashboards, and the requests for it.
+//! A service with a project of a known number of dashboards or insights, and the requests for it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::http::render;
 use crate::load::run;
@@ -26,12 +26,52 @@ const SEEDING_WITHIN: Duration = Duration::from_secs(180);
 const VARIETY: usize = 8_192;
 const IDS: usize = 32_768;
 
+/// What the project of a site contains.
+#[derive(Clone, Copy)]
+pub enum Resource {
+    Dashboards,
+    Insights,
+}
+
+impl Resource {
+    /// The name in paths.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dashboards => "dashboards",
+            Self::Insights => "insights",
+        }
+    }
+
+    /// Returns the body of a create, of about 200 bytes.
+    fn body(self, number: u64) -> Value {
+        let name = format!("{number:05} weekly revenue by channel");
+        let tags = ["growth", "weekly"];
+        match self {
+            Self::Dashboards => json!({
+                "name": name,
+                "description": "Signups, activation and churn of the self-serve plan against the week before",
+                "pinned": false,
+                "tags": tags,
+            }),
+            Self::Insights => json!({
+                "name": name,
+                "query": {
+                    "kind": "InsightVizNode",
+                    "source": { "kind": "TrendsQuery", "series": [{ "kind": "EventsNode", "event": "paid" }] },
+                },
+                "tags": tags,
+            }),
+        }
+    }
+}
+
 /// A running service, its first key and its project.
 pub struct Site {
     pub service: Service,
     pub key: String,
-    /// The dashboards in the project when the site was opened.
+    /// The objects in the project when the site was opened.
     pub count: u64,
+    pub resource: Resource,
     data: PathBuf,
     project: u64,
     ids: Vec<u64>,
@@ -40,26 +80,26 @@ pub struct Site {
 impl Site {
     /// Creates a new file with [`FEW`] dashboards.
     pub fn few(settings: &Settings, name: &str) -> Result<Self> {
-        Self::new(settings, name, FEW)
+        Self::new(settings, name, Resource::Dashboards, FEW)
     }
 
-    /// Creates a new file with `rows` dashboards.
-    pub fn new(settings: &Settings, name: &str, rows: u64) -> Result<Self> {
+    /// Creates a new file with `rows` objects.
+    pub fn new(settings: &Settings, name: &str, resource: Resource, rows: u64) -> Result<Self> {
         let folder = settings.folder.join(name);
         remove(&folder)?;
-        Self::open(settings, &folder, rows)
+        Self::open(settings, &folder, resource, rows)
     }
 
     /// Opens the large file, which is kept between runs because filling it takes minutes.
-    pub fn many(settings: &Settings) -> Result<Self> {
-        let folder = settings.folder.join(format!("rows-{}", settings.many));
-        Self::open(settings, &folder, settings.many).map_err(|error| {
+    pub fn many(settings: &Settings, resource: Resource) -> Result<Self> {
+        let folder = settings.large_file(resource);
+        Self::open(settings, &folder, resource, settings.many).map_err(|error| {
             format!("{error}\n(if the file is from an older build, recreate it with `--reseed`)")
                 .into()
         })
     }
 
-    fn open(settings: &Settings, folder: &Path, rows: u64) -> Result<Self> {
+    fn open(settings: &Settings, folder: &Path, resource: Resource, rows: u64) -> Result<Self> {
         fs::create_dir_all(folder).context("the data folder")?;
         let data = folder.join("steward.redb");
         let service = Service::start(&data, settings.cores)?;
@@ -67,7 +107,7 @@ impl Site {
         let projects = service.client()?.get_json("/api/projects/", &key)?;
         let project =
             projects["results"][0]["id"].as_u64().ok_or("no project in /api/projects/")?;
-        let mut site = Self { service, key, count: 0, data, project, ids: Vec::new() };
+        let mut site = Self { service, key, count: 0, resource, data, project, ids: Vec::new() };
         site.seed(rows)?;
         site.ids = site.pick_ids()?;
         Ok(site)
@@ -80,7 +120,7 @@ impl Site {
         self.count = self.read_count()?;
         while self.count < rows && begin.elapsed() < SEEDING_WITHIN {
             if rows > STEP {
-                progress(&format!("seeding: {} of {rows} dashboards", self.count));
+                progress(&format!("seeding: {} of {rows} {}", self.count, self.resource.name()));
             }
             let group = Group::closed(CONNECTIONS, &creates).expecting(201);
             self.run(
@@ -116,7 +156,7 @@ impl Site {
         }
         let (Some(low), Some(high)) = (seen.iter().min().copied(), seen.iter().max().copied())
         else {
-            return fail("the project lists no dashboard");
+            return fail(format!("the project lists no {}", self.resource.name()));
         };
         let mut shuffle = Shuffle(self.count);
         if self.count > seen.len() as u64 {
@@ -162,54 +202,50 @@ impl Site {
         self.service.first_answer(&self.one_path(self.ids[0]), &self.key)
     }
 
-    /// Returns the response bodies for the ceiling: one dashboard, and a list of 100.
+    /// Returns the response bodies for the ceiling: one object, and a list of 100.
     pub fn bodies(&self) -> Result<(Vec<u8>, Vec<u8>)> {
         let mut client = self.service.client()?;
         let one = client.get(&self.one_path(self.ids[0]), &self.key)?;
         Ok((one, client.get(&self.list_path(100, 0), &self.key)?))
     }
 
+    fn path(&self) -> String {
+        format!("/api/projects/{}/{}/", self.project, self.resource.name())
+    }
+
     fn one_path(&self, id: u64) -> String {
-        format!("/api/projects/{}/dashboards/{id}/", self.project)
+        format!("{}{id}/", self.path())
     }
 
     fn list_path(&self, limit: u64, offset: u64) -> String {
-        format!("/api/projects/{}/dashboards/?limit={limit}&offset={offset}", self.project)
+        format!("{}?limit={limit}&offset={offset}", self.path())
     }
 
-    /// Returns a GET of one dashboard with this key.
+    /// Returns a GET of one object with this key.
     pub fn get_with(&self, key: &str) -> Vec<u8> {
         render("GET", &self.one_path(self.ids[0]), key, "")
     }
 
-    /// Returns GETs of single dashboards across the file.
+    /// Returns GETs of single objects across the file.
     pub fn gets(&self) -> Vec<Vec<u8>> {
         self.ids.iter().map(|id| render("GET", &self.one_path(*id), &self.key, "")).collect()
     }
 
-    /// Returns a list request of 100 dashboards at this offset.
+    /// Returns a list request of 100 objects at this offset.
     pub fn list(&self, offset: u64) -> Vec<Vec<u8>> {
         vec![render("GET", &self.list_path(100, offset), &self.key, "")]
     }
 
     /// Returns creates with bodies of about 200 bytes and names in random order.
     pub fn creates(&self) -> Vec<Vec<u8>> {
-        let path = format!("/api/projects/{}/dashboards/", self.project);
-        let mut shuffle = Shuffle(7);
-        let body = |number: u64| {
-            json!({
-                "name": format!("{number:05} weekly revenue by channel"),
-                "description": "Signups, activation and churn of the self-serve plan against the week before",
-                "pinned": false,
-                "tags": ["growth", "weekly"],
-            })
-        };
+        let (path, mut shuffle) = (self.path(), Shuffle(7));
+        let body = |number| self.resource.body(number).to_string();
         (0..VARIETY)
-            .map(|_| render("POST", &path, &self.key, &body(shuffle.below(100_000)).to_string()))
+            .map(|_| render("POST", &path, &self.key, &body(shuffle.below(100_000))))
             .collect()
     }
 
-    /// Returns two edits for each of many dashboards across the file. They differ, because an edit without a change
+    /// Returns two edits for each of many objects across the file. They differ, because an edit without a change
     /// would not be written.
     pub fn patches(&self) -> Vec<Vec<u8>> {
         let turn = |words: &'static str| {

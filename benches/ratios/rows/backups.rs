@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{rate_ratio, rates};
 use crate::plan::{Group, Run, Span};
 use crate::report::{ReportLine, Unit, middle, millis};
-use crate::site::{CONNECTIONS, Site};
+use crate::site::{CONNECTIONS, Resource, Site};
 use crate::{Result, Settings, progress};
 
 /// The initial rows of the file. The creates add many more.
@@ -18,7 +18,7 @@ pub fn backups(settings: &Settings) -> Result<Vec<ReportLine>> {
     if !settings.wants(&[19]) {
         return Ok(Vec::new());
     }
-    let site = Site::new(settings, "backups", ROWS)?;
+    let site = Site::new(settings, "backups", Resource::Dashboards, ROWS)?;
     let creates = site.creates();
     let group = [Group::closed(CONNECTIONS, &creates).expecting(201)];
     let span = Span::slice(settings.slice.max(Duration::from_secs(1)));

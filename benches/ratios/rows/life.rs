@@ -6,7 +6,7 @@ use crate::plan::{Group, Span};
 use crate::process::forget_peak;
 use crate::report::{ReportLine, Unit, grouped, megabytes, middle, millis};
 use crate::service::PAGE_CACHE;
-use crate::site::Site;
+use crate::site::{Resource, Site};
 use crate::{Result, Settings, progress};
 
 /// Measures starts and memory.
@@ -15,7 +15,7 @@ pub fn life(settings: &Settings) -> Result<Vec<ReportLine>> {
     if !settings.wants(&[7, 16, 17, 18]) {
         return Ok(lines);
     }
-    let mut many = Site::many(settings)?;
+    let mut many = Site::many(settings, Resource::Dashboards)?;
     if settings.wants(&[17]) {
         lines.push(under_load(settings, &many)?);
     }

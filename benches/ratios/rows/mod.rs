@@ -10,14 +10,15 @@ mod writes;
 pub use backups::backups;
 pub use keys::keys;
 pub use life::life;
-pub use reads::reads;
+pub use reads::{insights, reads};
 pub use writes::writes;
 
 use crate::plan::Run;
 use crate::report::{grouped, middle};
 
 /// All rows.
-pub const ALL: [u8; 19] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19];
+pub const ALL: [u8; 23] =
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23];
 
 /// Formats the median rates of the service and of its reference: "80,000 of 100,000 req/s".
 fn rates(rounds: &[(Run, Run)]) -> String {

@@ -1,5 +1,4 @@
-//! Rows 1, 2 and 11-15: reads compared with the ceiling, by file size, during writes and at a fixed
-//! rate.
+//! Rows 1, 2, 11-15 and 20-23: reads compared with the ceiling, by file size, during writes and at a fixed rate.
 
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use crate::ceiling::Ceiling;
 use crate::load::run;
 use crate::plan::{Group, Run, Span};
 use crate::report::{ReportLine, Unit, grouped, middle, millis};
-use crate::site::{CONNECTIONS, Site};
+use crate::site::{CONNECTIONS, FEW, Resource, Site};
 use crate::{Result, Settings, progress};
 
 /// The rate of the open loop, in requests per second.
@@ -19,7 +18,7 @@ const DEEP: u64 = 100_000;
 
 /// The measurements of one kind of read.
 struct ReadKind {
-    name: &'static str,
+    name: String,
     /// The size of a response, in bytes.
     size: usize,
     few: Vec<Vec<u8>>,
@@ -29,18 +28,47 @@ struct ReadKind {
     growth: Vec<(Run, Run)>,
 }
 
-/// Measures the reads.
+/// The numbers of the rows of one resource: one object and a list of 100 against the ceiling, then both at many rows
+/// against few.
+type RowNumbers = [u8; 4];
+
+/// The rows of dashboards.
+const DASHBOARDS: RowNumbers = [1, 2, 12, 11];
+/// The rows of insights.
+const INSIGHTS: RowNumbers = [20, 21, 23, 22];
+
+/// Measures the reads of insights.
+pub fn insights(settings: &Settings) -> Result<Vec<ReportLine>> {
+    if !settings.wants(&INSIGHTS) {
+        return Ok(Vec::new());
+    }
+    let few = Site::new(settings, "insights", Resource::Insights, FEW)?;
+    let many = settings.wants(&INSIGHTS[2..]);
+    let many = many.then(|| Site::many(settings, Resource::Insights)).transpose()?;
+    let (one, list) = few.bodies()?;
+    let ceiling = Ceiling::start(&settings.folder, settings.cores, &one, &list)?;
+    let sizes = [one.len(), list.len()];
+    let lines = plain(settings, &few, many.as_ref(), &ceiling, sizes, INSIGHTS)?;
+    many.map_or(Ok(()), |many| many.service.stop())?;
+    Ok(lines)
+}
+
+/// Measures the reads of dashboards.
 pub fn reads(settings: &Settings) -> Result<Vec<ReportLine>> {
     let mut lines = Vec::new();
     if !settings.wants(&[1, 2, 11, 12, 13, 14, 15]) {
         return Ok(lines);
     }
     let few = Site::few(settings, "reads")?;
-    let many = settings.wants(&[11, 12, 13]).then(|| Site::many(settings)).transpose()?;
+    let many = settings
+        .wants(&[11, 12, 13])
+        .then(|| Site::many(settings, Resource::Dashboards))
+        .transpose()?;
     let (one, list) = few.bodies()?;
     let ceiling = Ceiling::start(&settings.folder, settings.cores, &one, &list)?;
     if settings.wants(&[1, 2, 11, 12]) {
-        lines.extend(plain(settings, &few, many.as_ref(), &ceiling, [one.len(), list.len()])?);
+        let sizes = [one.len(), list.len()];
+        lines.extend(plain(settings, &few, many.as_ref(), &ceiling, sizes, DASHBOARDS)?);
     }
     if let Some(many) = many.as_ref().filter(|_| settings.wants(&[13])) {
         lines.extend(deep(settings, many)?);
@@ -57,20 +85,27 @@ pub fn reads(settings: &Settings) -> Result<Vec<ReportLine>> {
     Ok(lines)
 }
 
-/// Rows 1, 2, 11 and 12.
+/// Measures reads of one object and lists of 100.
 fn plain(
     settings: &Settings,
     few: &Site,
     many: Option<&Site>,
     ceiling: &Ceiling,
     sizes: [usize; 2],
+    [one_row, list_row, one_growth, list_growth]: RowNumbers,
 ) -> Result<Vec<ReportLine>> {
     let kind = |name, size, few: Vec<Vec<u8>>, many: Option<Vec<Vec<u8>>>| {
         let many = many.unwrap_or_default();
         ReadKind { name, size, few, many, ceiling: Vec::new(), growth: Vec::new() }
     };
-    let mut one = kind("GET one", sizes[0], few.gets(), many.map(Site::gets));
-    let mut list = kind("list of 100", sizes[1], few.list(0), many.map(|many| many.list(0)));
+    let objects = few.resource.name();
+    let mut one = kind(format!("GET one of {objects}"), sizes[0], few.gets(), many.map(Site::gets));
+    let mut list = kind(
+        format!("list of 100 {objects}"),
+        sizes[1],
+        few.list(0),
+        many.map(|many| many.list(0)),
+    );
     let span = Span::slice(settings.slice);
     let mut busiest: f64 = 0.0;
     for round in 1..=settings.rounds {
@@ -91,11 +126,11 @@ fn plain(
     // good.
     progress(&format!("the load generator was busy at most {:.0} % of its core", busiest * 100.0));
     let rows = few.count.max(1);
-    let mut lines = Vec::from(against_ceiling(1, &one, [0.80, 0.65], [1.25, 1.6]));
-    lines.extend(against_ceiling(2, &list, [0.60, 0.28], [1.7, 3.6]));
+    let mut lines = Vec::from(against_ceiling(one_row, &one, [0.80, 0.65], [1.25, 1.6]));
+    lines.extend(against_ceiling(list_row, &list, [0.60, 0.28], [1.7, 3.6]));
     if let Some(many) = many {
-        lines.push(growth(11, &list, many.count, rows).at_most(1.2, 1.35));
-        lines.push(growth(12, &one, many.count, rows).at_most(1.3, 1.45));
+        lines.push(growth(list_growth, &list, many.count, rows).at_most(1.2, 1.35));
+        lines.push(growth(one_growth, &one, many.count, rows).at_most(1.3, 1.45));
     }
     Ok(lines)
 }
