@@ -5,7 +5,7 @@ use axum::http::Request;
 use serde_json::json;
 
 use crate::callgrind::{Dump, dump};
-use crate::site::{Client, DASHBOARDS, Site, dashboard, runtime};
+use crate::site::{Client, DASHBOARDS, INSIGHTS, Site, dashboard, insight, runtime};
 use crate::{Result, fail};
 
 /// A measured operation.
@@ -76,6 +76,20 @@ const OPERATIONS: &[Operation] = &[
         request: |site, _| site.get("?limit=100&offset=2000"),
     },
     Operation {
+        name: "insight-get",
+        times: 400,
+        status: 200,
+        writes: false,
+        request: |site, n| site.get_insights(&format!("{}/", pick_insight(site, n))),
+    },
+    Operation {
+        name: "insight-list-100",
+        times: 150,
+        status: 200,
+        writes: false,
+        request: |site, _| site.get_insights("?limit=100"),
+    },
+    Operation {
         name: "create-refused",
         times: 400,
         status: 400,
@@ -101,7 +115,30 @@ const OPERATIONS: &[Operation] = &[
             site.patch(pick(site, n), &json!({ "description": text }))
         },
     },
+    Operation {
+        name: "insight-create",
+        times: 200,
+        status: 201,
+        writes: true,
+        request: |site, n| site.post(&site.insights, &insight(INSIGHTS + n)),
+    },
+    Operation {
+        name: "insight-patch",
+        times: 200,
+        status: 200,
+        writes: true,
+        request: |site, n| {
+            let text = format!("Revenue against plan, by channel, edition {n:05}");
+            site.patch_insight(pick_insight(site, n), &json!({ "description": text }))
+        },
+    },
 ];
+
+/// Returns the id of an insight, another one for each number.
+fn pick_insight(site: &Site, number: u64) -> u64 {
+    let at = usize::try_from(number * 97 % INSIGHTS).unwrap_or_default();
+    site.insight_ids.get(at).copied().unwrap_or_default()
+}
 
 /// Returns the id of a dashboard, another one for each number.
 fn pick(site: &Site, number: u64) -> u64 {

@@ -17,12 +17,14 @@ use crate::{Context, Result, fail};
 
 /// The number of dashboards in the project.
 pub const DASHBOARDS: u64 = 2_500;
+/// The number of insights in the project. None is on a dashboard.
+pub const INSIGHTS: u64 = 500;
 
 /// The service records the first use of a key after a delay. Seeding waits this long, so that the records are written
 /// before the measurement.
 const USES_RECORDED_WITHIN: Duration = Duration::from_millis(500);
 
-/// A data file with a project of [`DASHBOARDS`] dashboards, and its keys.
+/// A data file with a project of [`DASHBOARDS`] dashboards and [`INSIGHTS`] insights, and its keys.
 #[derive(Serialize, Deserialize)]
 pub struct Site {
     data: std::path::PathBuf,
@@ -34,6 +36,10 @@ pub struct Site {
     pub dashboards: String,
     /// The ids of the dashboards, in order of creation.
     pub ids: Vec<u64>,
+    /// The path of the project's insights.
+    pub insights: String,
+    /// The ids of the insights, in order of creation.
+    pub insight_ids: Vec<u64>,
 }
 
 impl Site {
@@ -50,6 +56,8 @@ impl Site {
                 narrow_key: String::new(),
                 dashboards: format!("/api/projects/{}/dashboards/", made.project_id),
                 ids: Vec::new(),
+                insights: format!("/api/projects/{}/insights/", made.project_id),
+                insight_ids: Vec::new(),
             };
             let narrow = json!({ "label": "narrow", "scopes": ["organization:read"] });
             let narrow = site.post("/api/personal_api_keys/", &narrow);
@@ -57,8 +65,11 @@ impl Site {
             site.narrow_key = narrow["value"].as_str().ok_or("a key without a value")?.to_owned();
             for number in 0..DASHBOARDS {
                 let created = site.post(&site.dashboards, &dashboard(number))?;
-                let created = client.send_json(created, 201).await?;
-                site.ids.push(created["id"].as_u64().ok_or("a dashboard without an id")?);
+                site.ids.push(client.create(created).await?);
+            }
+            for number in 0..INSIGHTS {
+                let created = site.post(&site.insights, &insight(number))?;
+                site.insight_ids.push(client.create(created).await?);
             }
             client.send(site.get_with(&site.narrow_key, "")?, 403).await?;
             tokio::time::sleep(USES_RECORDED_WITHIN).await;
@@ -88,6 +99,11 @@ impl Site {
         self.get_with(&self.key, rest)
     }
 
+    /// Returns a GET of `rest` after the insights' path.
+    pub fn get_insights(&self, rest: &str) -> Result<Request<Body>> {
+        request(Method::GET, &format!("{}{rest}", self.insights), &self.key, None)
+    }
+
     /// Does what [`get`](Self::get) does, with another key.
     pub fn get_with(&self, key: &str, rest: &str) -> Result<Request<Body>> {
         let path = format!("{}{rest}", self.dashboards);
@@ -103,6 +119,11 @@ impl Site {
     pub fn patch(&self, id: u64, body: &Value) -> Result<Request<Body>> {
         request(Method::PATCH, &format!("{}{id}/", self.dashboards), &self.key, Some(body))
     }
+
+    /// Returns a PATCH of one insight.
+    pub fn patch_insight(&self, id: u64, body: &Value) -> Result<Request<Body>> {
+        request(Method::PATCH, &format!("{}{id}/", self.insights), &self.key, Some(body))
+    }
 }
 
 /// Returns the body of a create. The names are in no order, as those of real dashboards are.
@@ -113,6 +134,18 @@ pub fn dashboard(number: u64) -> Value {
         "name": format!("{place:05} weekly revenue by channel"),
         "description": "Signups, activation and churn of the self-serve plan against the week before",
         "pinned": false,
+        "tags": ["growth", "weekly"],
+    })
+}
+
+/// Returns the body of a create of an insight.
+pub fn insight(number: u64) -> Value {
+    json!({
+        "name": format!("{number:05} weekly revenue by channel"),
+        "query": {
+            "kind": "InsightVizNode",
+            "source": { "kind": "TrendsQuery", "series": [{ "kind": "EventsNode", "event": "paid" }] },
+        },
         "tags": ["growth", "weekly"],
     })
 }
@@ -150,6 +183,12 @@ impl Client {
             return fail(format!("{status} instead of {expected}: {body}"));
         }
         Ok(body)
+    }
+
+    /// Sends a create. Returns the id of what it created.
+    async fn create(&self, request: Request<Body>) -> Result<u64> {
+        let created = self.send_json(request, 201).await?;
+        Ok(created["id"].as_u64().ok_or("a response without an id")?)
     }
 
     async fn send_json(&self, request: Request<Body>, expected: u16) -> Result<Value> {
