@@ -28,7 +28,7 @@ pub struct Ceiling {
 }
 
 impl Ceiling {
-    /// Starts a ceiling that responds with `one` for a dashboard and with `list` for the list.
+    /// Starts a ceiling that responds with `one` for an object and with `list` for a list.
     pub fn start(folder: &Path, cores: Cores, one: &[u8], list: &[u8]) -> Result<Self> {
         let paths = [folder.join("ceiling-one.json"), folder.join("ceiling-list.json")];
         for (path, body) in paths.iter().zip([one, list]) {
@@ -64,8 +64,8 @@ async fn listen(one: Bytes, list: Bytes) -> Result<()> {
         get(move || async move { ([(header::CONTENT_TYPE, "application/json")], body) })
     };
     let router = Router::new()
-        .route("/api/projects/{project}/dashboards/", constant(list))
-        .route("/api/projects/{project}/dashboards/{id}/", constant(one));
+        .route("/api/projects/{project}/{resource}/", constant(list))
+        .route("/api/projects/{project}/{resource}/{id}/", constant(one));
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .await
         .context("the ceiling's port")?;
