@@ -26,9 +26,9 @@ use crate::memory_budget::{Charge, MIN_COUNTED_SIZE, MemoryBudget, Payer};
 
 /// The size of a piece, in bytes.
 const CHUNK_SIZE: usize = 64 * 1024;
-/// The largest response, in bytes, that is sent as one piece. The kernel accepts as much at once from a connection
-/// with no unsent data, so pieces would only cost a copy.
-const MAX_SINGLE_CHUNK: usize = 2 * CHUNK_SIZE;
+/// The largest response, in bytes, that is sent as one piece. Cutting copies, and the kernel usually accepts as much at
+/// once.
+const MAX_SINGLE_CHUNK: usize = 4 * CHUNK_SIZE;
 /// The largest response, in bytes, that a request thread cuts itself. Cutting copies, so larger responses are cut in
 /// the background.
 const MAX_INLINE_SPLIT: usize = 1024 * 1024;

@@ -42,7 +42,7 @@ async fn small_response_is_neither_charged_nor_copied() {
 }
 
 #[tokio::test]
-async fn response_of_two_chunks_is_charged_until_sent_and_not_copied() {
+async fn response_of_four_chunks_is_charged_until_sent_and_not_copied() {
     let (delivery, budget) = delivery(1 << 30);
     let sent = bytes(MAX_SINGLE_CHUNK);
     let buffer = sent.as_ptr();
