@@ -22,12 +22,11 @@ pub fn set_default(
     now: Timestamp,
 ) -> Result<Option<Grant>> {
     let key = (organization, id);
-    let grant = match level {
-        Some(level) => Some(grants::set(tx, organization, id, Subject::Everyone, level, now)?),
-        None => {
-            tx.remove::<Grant>(&(organization, id, Subject::Everyone))?;
-            None
-        }
+    let grant = if let Some(level) = level {
+        Some(grants::set(tx, organization, id, Subject::Everyone, level, now)?)
+    } else {
+        tx.remove::<Grant>(&(organization, id, Subject::Everyone))?;
+        None
     };
     let (mut project, mut settings): (Project, Settings) = (tx.get(&key)?, tx.get(&key)?);
     let is_private = level == Some(GrantLevel::None);

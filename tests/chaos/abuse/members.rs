@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 use steward::testing::error::Result;
-use steward::testing::ids::DashboardId;
 use steward::testing::operator::{Operation, perform};
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::AccessRule;

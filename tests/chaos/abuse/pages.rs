@@ -9,6 +9,7 @@ use steward::Config;
 use steward::testing::error::Result;
 use steward::testing::fair_queue::Consumer;
 use steward::testing::metrics::Metrics;
+use steward::testing::resources::access_objects::Object;
 use steward::testing::state::PageKey;
 use steward::testing::store::BoundedRead;
 
@@ -170,8 +171,8 @@ async fn page_is_rendered_again_only_when_its_content_changes() {
 }
 
 fn key(workspace: &Workspace, version: u64) -> PageKey {
-    let dashboard = (workspace.made.project_id, steward::testing::ids::DashboardId(1));
-    PageKey { generation: 0, dashboard, version, html: None }
+    let dashboard = Object::Dashboard(steward::testing::ids::DashboardId(1));
+    PageKey { generation: 0, object: (workspace.made.project_id, dashboard), version, html: None }
 }
 
 #[tokio::test]

@@ -327,7 +327,7 @@ fn removals() -> [Value; 2] {
 
 #[tokio::test]
 async fn dashboards_of_any_size_can_be_deleted_over_the_quota() {
-    let workspace = with_quota(4 * QUOTA).await;
+    let workspace = with_quota(5 * QUOTA).await;
     let mut boards = Vec::new();
     for count in [150, 245, 600] {
         for removal in removals() {

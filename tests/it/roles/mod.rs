@@ -2,6 +2,7 @@
 
 mod default_role;
 mod deletion;
+mod histories;
 mod members;
 
 use std::time::Duration;
