@@ -76,7 +76,7 @@ pub mod resources {
             pub use crate::resources::access_controls::levels::AccessLevel;
         }
         pub mod rules {
-            pub use crate::resources::access_controls::rules::{AccessRule, BY_MEMBER};
+            pub use crate::resources::access_controls::rules::{AccessRule, BY_MEMBER, BY_ROLE};
         }
     }
     pub mod access_objects {

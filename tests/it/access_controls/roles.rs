@@ -1,7 +1,15 @@
 //! Access rules that name a role, on one dashboard and on all of them.
 
+use futures_util::future::join;
 use serde_json::{Value, json};
+use steward::testing::ids::{ProjectId, RoleId};
 use steward::testing::operator::Operation;
+use steward::testing::resources::access_controls::levels::AccessLevel;
+use steward::testing::resources::access_controls::rules::{AccessRule, BY_ROLE};
+use steward::testing::resources::access_objects::Kind;
+use steward::testing::resources::access_subject::Subject;
+use steward::testing::resources::cascade_delete;
+use steward::testing::store::Tx;
 
 use crate::dashboards::access::{BEGAN, BOTH, EDITOR, Scene, VIEWER, allows, minute, whole};
 use crate::dashboards::make;
@@ -306,6 +314,90 @@ async fn manager_by_a_role_sets_rules_and_may_lose_that_right() {
     let sent = json!({ "resource": "dashboard", "access_level": "none" });
     let admin = "Must be an Organization admin to modify project-wide permissions.";
     scene.ann.put(&scene.of_all(), sent).await.assert_denied(admin);
+}
+
+#[tokio::test]
+async fn role_with_many_rules_has_no_effect_at_once_and_its_rules_are_deleted_in_batches() {
+    let scene = Scene::new().await;
+    let role = scene.role("Hidden", &["ann"]).await;
+    let id: RoleId = serde_json::from_value(role.clone()).expect("an id");
+    let (organization, first) =
+        (scene.workspace.made.organization_id, scene.workspace.made.project_id);
+    let mut projects = vec![first];
+    for _ in 0..30 {
+        let made = scene.owner().post(&scene.workspace.organization("projects/"), json!({})).await;
+        projects.push(ProjectId(made.ok()["id"].as_u64().expect("an id")));
+    }
+    let (store, now) = (scene.workspace.app.store(), scene.workspace.app.now());
+    let written = store.write(move |tx| {
+        for (project, kind) in
+            projects.iter().flat_map(|project| Kind::ALL.iter().map(move |kind| (*project, *kind)))
+        {
+            tx.put(&AccessRule {
+                organization,
+                project,
+                kind,
+                object: None,
+                subject: Subject::Role(id),
+                level: AccessLevel::None,
+                created_at: now,
+                updated_at: now,
+            })?;
+        }
+        Ok(())
+    });
+    written.await.expect("written");
+    scene.role_rule(&role, "viewer").await;
+    assert_eq!(scene.level_of_ann().await, "viewer");
+    let left = || {
+        let tx = store.snapshot().expect("a snapshot");
+        tx.keys(&BY_ROLE, &(organization, id), usize::MAX).expect("read").len()
+    };
+    assert_eq!(left(), 31 * 22 + 1);
+    let deleted = store.write(move |tx| cascade_delete::delete_role(tx, organization, id));
+    deleted.await.expect("deleted");
+    assert_eq!(left(), 31 * 22 + 1 - 500);
+    scene.workspace.assert_file_valid().await;
+    let projects = scene.owner().get(&scene.workspace.organization("projects/")).await.ok();
+    for project in projects["results"].as_array().expect("a list") {
+        let at = format!("/api/projects/{}/", project["id"]);
+        let rules = scene.ann.get(&format!("{at}resource_access_controls/")).await;
+        rules.assert_is(200, whole(json!([]), "editor", "editor", false));
+        scene.ann.get(&format!("{at}dashboards/")).await.ok();
+    }
+    assert_eq!(scene.level_of_ann().await, "editor");
+    let controls = scene.ann.get(&scene.controls()).await;
+    controls.assert_is(200, whole(json!([]), "editor", "editor", false));
+    while store.write(cascade_delete::delete_batch).await.expect("deleted") {
+        scene.workspace.assert_file_valid().await;
+    }
+    assert_eq!(left(), 0);
+}
+
+#[tokio::test]
+async fn role_deleted_while_it_gets_a_rule_leaves_no_rule() {
+    let scene = Scene::new().await;
+    for round in 0..12 {
+        let role = scene.role(&format!("R{round}"), &["ann"]).await;
+        let sent = json!({ "role": role, "access_level": "none" });
+        let (path, gone) = (scene.controls(), scene.role_path(&role));
+        let (put, deleted) = if round % 2 == 0 {
+            join(scene.owner().put(&path, sent), scene.admin.delete(&gone)).await
+        } else {
+            let (deleted, put) =
+                join(scene.admin.delete(&gone), scene.owner().put(&path, sent)).await;
+            (put, deleted)
+        };
+        deleted.assert_empty(204);
+        if put.status != 200 {
+            let id = role.as_str().expect("an id");
+            let detail = format!("Invalid pk \"{id}\" - object does not exist.");
+            put.assert_invalid("role", "does_not_exist", &detail);
+        }
+        assert_eq!(scene.level_of_ann().await, "editor");
+        assert_eq!(scene.owner().get(&path).await.ok()["access_controls"], json!([]));
+    }
+    scene.workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
