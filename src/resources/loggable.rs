@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::access_objects::Object;
-use crate::store::{Change, Record, Reference, Row, Tx};
+use crate::store::{Change, Record, Reference, Row, Table, Tx};
 
 /// The organization and the project of a record.
 pub type Location = (Option<OrganizationId>, Option<ProjectId>);
@@ -32,6 +32,12 @@ pub trait Loggable: Record {
     /// Whether its deletion is recorded together with a new record of the same type. If the new record has the same
     /// name, its entry describes the replacement; otherwise the deletion gets its own entry.
     const LOG_REMOVAL: bool = false;
+
+    /// Returns the type of the object in the entry. A type of records whose objects have several types overrides this;
+    /// the types of the objects declare the actions.
+    fn scope(_meta: &Self::Meta) -> &'static str {
+        Self::SCOPE
+    }
 
     /// Returns the `item_id` of the entry, or an empty text if the record is part of the object that the entry describes.
     fn item_id(meta: &Self::Meta) -> String;
@@ -97,6 +103,12 @@ pub enum FieldAction {
     },
 }
 
+/// The actions of objects that can have a public page.
+pub const SHARING_ACTIONS: &[FieldAction] = &[
+    FieldAction::Switched { field: "is_shared", on: "sharing enabled", off: "sharing disabled" },
+    FieldAction::Changed { field: "access_token", action: "access token refreshed" },
+];
+
 impl FieldAction {
     /// Returns the action of a change between these fields, if the field changed.
     pub fn between(
@@ -130,6 +142,8 @@ impl FieldAction {
 
 /// A changed record, as the log describes it.
 pub struct LogTarget {
+    /// The table of the record.
+    pub table: Table,
     /// The type of the object in the entry.
     pub scope: &'static str,
     /// The id of the object; empty if the record is part of the object that the entry describes.
@@ -190,6 +204,7 @@ impl LogTarget {
             _ => Ok(Map::new()),
         };
         let mut target = Self {
+            table: change.table,
             scope: R::SCOPE,
             item_id: String::new(),
             name: None,
@@ -222,6 +237,7 @@ impl LogTarget {
 
     /// Sets what the record itself says: the object, its location and its name.
     fn describe<R: Loggable>(&mut self, row: &Row<'_, R>, tx: &impl Tx) -> Result<()> {
+        self.scope = R::scope(&row.meta);
         self.item_id = R::item_id(&row.meta);
         (self.organization, self.project) = R::location(&row.meta, tx)?;
         self.named_after = R::named_after(&row.meta);

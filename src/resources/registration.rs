@@ -55,8 +55,8 @@ pub struct LogRules {
     pub object_of: fn(&str) -> Option<Object>,
     /// Describes the change of a record.
     pub target_of: fn(&WriteTx<'_>, &Change) -> Result<LogTarget>,
-    /// Returns the name of the record with an encoded key.
-    pub name_of: fn(&WriteTx<'_>, &[u8]) -> Result<Option<String>>,
+    /// Returns the name and the short id of the record with an encoded key.
+    pub names_of: fn(&WriteTx<'_>, &[u8]) -> Result<(Option<String>, Option<String>)>,
 }
 
 /// A key that begins with a `P`.
@@ -88,9 +88,13 @@ impl<R: Record> Registration<R> {
             admins_only: R::ADMINS_ONLY,
             object_of: R::object_of,
             target_of: |tx, change| LogTarget::of::<R>(tx, change),
-            name_of: |tx, mut key| match R::Key::read(&mut key) {
-                Some(key) => Ok(tx.view::<R, _>(&key, |row| R::name(&row))?.flatten()),
-                None => Ok(None),
+            names_of: |tx, mut key| match R::Key::read(&mut key) {
+                Some(key) => {
+                    let names =
+                        tx.view::<R, _>(&key, |row| Ok((R::name(&row)?, R::short_id(&row)?)));
+                    Ok(names?.unwrap_or_default())
+                }
+                None => Ok((None, None)),
             },
         });
         self

@@ -11,6 +11,7 @@ use steward::testing::store::{PreparedRestore, Progress, Store};
 
 use crate::activity::entries;
 use crate::api_keys::{at, make};
+use crate::sharing::insights::SharedInsight;
 use crate::sharing::opened;
 use crate::signup::{Offer, offer};
 use crate::support::sharing::Board;
@@ -56,15 +57,18 @@ async fn secret_rotation_replaces_the_tokens_of_public_pages() {
         Board::make(&workspace, json!({ "name": "closed" })).await,
         Board::make(&workspace, json!({ "name": "untouched" })).await,
     ];
+    let (insight, _) = SharedInsight::make(&workspace, json!({ "name": "insight" })).await;
+    let of_insight = insight.enable(owner, true).await;
     let mut old = vec![shared.enable(owner, true).await, refreshed.enable(owner, true).await];
     old.push(refreshed.refresh(owner).await);
     old.push(closed.enable(owner, true).await);
     old.push(closed.enable(owner, false).await);
     old.push(untouched.token(owner).await);
+    old.push(of_insight);
     let tag = |answer: &crate::support::TestResponse| answer.headers["etag"].clone();
     let before = tag(&owner.get(&shared.sharing).await);
     let known = entries(&workspace);
-    assert_eq!(rotate(&workspace).await, told(2));
+    assert_eq!(rotate(&workspace).await, told(3));
 
     for token in &old {
         assert_eq!(opened(&workspace, token).await, (404, 404), "{token}");
@@ -74,6 +78,9 @@ async fn secret_rotation_replaces_the_tokens_of_public_pages() {
         assert!(!old.contains(&token));
         assert_eq!(opened(&workspace, &token).await, (200, 200));
     }
+    let token = insight.token(owner).await;
+    assert!(!old.contains(&token));
+    assert_eq!(opened(&workspace, &token).await, (200, 200));
     for board in [&closed, &untouched] {
         let token = board.token(owner).await;
         assert!(!old.contains(&token));
@@ -89,12 +96,11 @@ async fn secret_rotation_replaces_the_tokens_of_public_pages() {
     let mut new = entries(&workspace);
     new.retain(|entry| !known.contains(entry));
     let new: Vec<_> = new.iter().filter(|entry| entry.meta.user.is_none()).collect();
-    assert_eq!(new.len(), 2);
+    let mut scopes: Vec<_> = new.iter().map(|entry| entry.fields.scope.as_str()).collect();
+    scopes.sort_unstable();
+    assert_eq!(scopes, ["Dashboard", "Dashboard", "Insight"]);
     for entry in new {
-        assert_eq!(
-            (entry.fields.scope.as_str(), entry.fields.activity.as_str()),
-            ("Dashboard", "access token refreshed")
-        );
+        assert_eq!(entry.fields.activity, "access token refreshed");
         assert_eq!(entry.meta.organization, workspace.made.organization_id);
     }
     workspace.assert_file_valid().await;

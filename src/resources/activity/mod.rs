@@ -230,9 +230,12 @@ fn target_of(tx: &WriteTx<'_>, change: &Change) -> Result<Option<LogTarget>> {
     if target.is_part || target.within_host.is_some() {
         keep_changed(&mut target.before, &mut target.after);
     }
-    if let Some(named) = &target.named_after {
-        target.name =
-            log_rules_of(named.table).map_or(Ok(None), |rules| (rules.name_of)(tx, &named.key))?;
+    if let Some(named) = &target.named_after
+        && let Some(rules) = log_rules_of(named.table)
+    {
+        let (name, short_id) = (rules.names_of)(tx, &named.key)?;
+        target.name = name;
+        target.short_id = short_id.filter(|_| rules.scope == target.scope);
     }
     Ok(Some(target))
 }
@@ -301,12 +304,12 @@ fn merge_replaced(entries: Vec<LogTarget>) -> Vec<LogTarget> {
     entries
 }
 
-/// Returns whether `more` gets an entry besides the leading subject: it shows that subject; or its type is the same, and
-/// the change is the same or is the deletion of an object that a new one may have replaced.
+/// Returns whether `more` gets an entry besides the leading subject: it shows that subject; or its type or that of
+/// its record is the same, and the change is the same or is the deletion of an object that a new one may have replaced.
 fn belongs_with(lead: &LogTarget, more: &LogTarget) -> bool {
     let removed = more.log_removal && (lead.change, more.change) == ("created", "deleted");
-    let alike = lead.scope == more.scope && (lead.change == more.change || removed);
-    alike || lead.is_shown_by(more.scope)
+    let alike = lead.scope == more.scope || lead.table == more.table;
+    alike && (lead.change == more.change || removed) || lead.is_shown_by(more.scope)
 }
 
 fn describe(target: LogTarget) -> Fields {

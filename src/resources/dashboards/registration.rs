@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
 use crate::resources::access_objects::Object;
-use crate::resources::loggable::{FieldAction, Location, Loggable, public_fields};
+use crate::resources::loggable::{FieldAction, Location, Loggable, SHARING_ACTIONS, public_fields};
 use crate::resources::projects;
 use crate::resources::registration::{RegisteredRecord, record};
 use crate::store::{Reference, Row, Tx};
@@ -30,11 +30,7 @@ pub const RECORDS: &[&dyn RegisteredRecord] = &[
 
 impl Loggable for Dashboard {
     const SCOPE: &'static str = "Dashboard";
-    const ACTIONS: &'static [FieldAction] = &[FieldAction::Switched {
-        field: "is_shared",
-        on: "sharing enabled",
-        off: "sharing disabled",
-    }];
+    const ACTIONS: &'static [FieldAction] = SHARING_ACTIONS;
 
     fn item_id(meta: &Self::Meta) -> String {
         meta.id.to_string()
@@ -94,6 +90,7 @@ impl InsightNames {
 
 impl Loggable for Insight {
     const SCOPE: &'static str = "Insight";
+    const ACTIONS: &'static [FieldAction] = SHARING_ACTIONS;
     const HOST: Option<&'static str> = Some(Dashboard::SCOPE);
 
     fn item_id(meta: &Self::Meta) -> String {

@@ -38,7 +38,7 @@ pub struct SharingBody {
 
 output! {
     /// The public JSON of a shared dashboard.
-    pub struct Public<'a> as PublicDashboard {
+    pub struct PublicDashboard<'a> {
         /// The shared dashboard.
         dashboard: SharedBody<'a>,
     }
@@ -66,11 +66,12 @@ output! {
     }
 }
 
-/// The public JSON of a shared insight.
-#[derive(Serialize)]
-struct PublicInsight {
-    /// The shared insight.
-    insight: SharedInsight,
+output! {
+    /// The public JSON of a shared insight.
+    pub struct PublicInsight {
+        /// The shared insight.
+        insight: SharedInsight,
+    }
 }
 
 /// The public fields of a dashboard, without its tiles.
@@ -133,6 +134,8 @@ pub struct SharedInsight {
     pub short_id: String,
     /// Display name.
     pub name: Option<String>,
+    /// A name that a client derived from the query.
+    pub derived_name: Option<String>,
     /// Description in plain text.
     pub description: Option<String>,
     /// The query in the legacy format; empty if `query` is set.
@@ -181,7 +184,7 @@ impl SharedDashboard {
         let tiles = WrittenBy(&mut |out| write_tiles(tx, key, out));
         let dashboard =
             SharedBody { id, name, description, tags, filters, variables, tiles, created_at };
-        Public { dashboard }.to_json(0)
+        PublicDashboard { dashboard }.to_json(0)
     }
 }
 
@@ -255,7 +258,7 @@ impl SharedInsight {
     /// # Errors
     /// 500 if a value cannot be written as JSON.
     pub fn json(self) -> Result<Vec<u8>> {
-        serde_json::to_vec(&PublicInsight { insight: self }).map_err(Error::internal)
+        PublicInsight { insight: self }.to_json(1024)
     }
 }
 

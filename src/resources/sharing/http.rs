@@ -1,10 +1,10 @@
-//! `/api/projects/:project_id/dashboards/:dashboard_id/sharing/`, and the public pages at `/shared/:token`.
+//! `sharing/` below dashboards and insights, and the public pages at `/shared/:token`.
 
 pub mod path;
 
 use std::sync::LazyLock;
 
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -14,26 +14,34 @@ use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
 use crate::http::body::{IgnoredBody, JsonBody};
 use crate::http::html::{HtmlPage, SECRET_URL_HEADERS, headers};
+use crate::http::path::PathId;
 use crate::http::routes::Routes;
-use crate::ids::{DashboardId, OrganizationId};
+use crate::ids::OrganizationId;
 use crate::input::Parsed;
+use crate::json::Either;
 use crate::resources::access_objects::Object;
+use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::http::path::PathDashboardId;
 use crate::resources::dashboards::insights::Insight;
-use crate::resources::dashboards::{self, Dashboard};
+use crate::resources::insights::InsightRef;
 use crate::response::{ApiResponse, ApiResult};
 use crate::state::{App, PageKey};
 use crate::store::{BoundedRead, Tx};
 
 use self::path::PathToken;
-use super::body::{Public, SharedDashboard, SharedInsight, SharingBody};
+use super::body::{PublicDashboard, PublicInsight, SharedDashboard, SharedInsight, SharingBody};
 use super::page::{self, PublicPage};
+use super::shareable::ObjectRef;
 use super::{Sharing, SharingKey, SharingPatch};
 
-const ONE: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/sharing/";
-const WRITE: &str = "sharing_configuration:write";
-const REFRESH: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/sharing/refresh/";
+const OF_DASHBOARD: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/sharing/";
+const REFRESH_OF_DASHBOARD: &str =
+    "/api/projects/{project_id}/dashboards/{dashboard_id}/sharing/refresh/";
+const OF_INSIGHT: &str = "/api/projects/{project_id}/insights/{id}/sharing/";
+const REFRESH_OF_INSIGHT: &str = "/api/projects/{project_id}/insights/{id}/sharing/refresh/";
 const PUBLIC: &str = "/shared/{token}/";
+
+const WRITE: &str = "sharing_configuration:write";
 
 const STYLE: &str = include_str!("page/style.css");
 /// Response headers of every public page.
@@ -43,77 +51,95 @@ static HEADERS: LazyLock<HeaderMap> = LazyLock::new(|| headers(STYLE, ""));
 pub fn routes(routes: &mut Routes) {
     let read = Requirements::scope("sharing_configuration:read");
     let write = Requirements::scope(WRITE);
-    routes.resource("sharing", "Public pages of dashboards.");
+    routes.resource("sharing", "Public pages of dashboards and insights.");
     routes
-        .get(ONE, "dashboards_sharing_retrieve", read, retrieve)
+        .get(OF_DASHBOARD, "dashboards_sharing_retrieve", read, retrieve::<PathDashboardId>)
         .summary("Retrieve the sharing configuration of a dashboard, with its token.")
         .in_path::<PathDashboardId>()
         .returns::<SharingBody>(200);
     routes
-        .patch(ONE, "dashboards_sharing_partial_update", write, update)
+        .patch(OF_DASHBOARD, "dashboards_sharing_partial_update", write, update::<PathDashboardId>)
         .summary("Enable or disable the public page of a dashboard.")
         .in_path::<PathDashboardId>()
         .body::<SharingPatch>()
         .example(r#"{"enabled": true}"#)
         .returns::<SharingBody>(200);
+    let operation = "dashboards_sharing_refresh_create";
     routes
-        .post(REFRESH, "dashboards_sharing_refresh_create", write, refresh)
+        .post(REFRESH_OF_DASHBOARD, operation, write, refresh::<PathDashboardId>)
         .summary("Replace the token of a public page. The old one remains valid for 5 minutes.")
         .in_path::<PathDashboardId>()
         .returns::<SharingBody>(200);
-    let nothing =
-        Requirements::public("the token in the path gives access to one shared dashboard");
+    routes
+        .get(OF_INSIGHT, "insights_sharing_retrieve", read, retrieve::<PathId<InsightRef>>)
+        .summary("Retrieve the sharing configuration of an insight, with its token.")
+        .id::<InsightRef>()
+        .returns::<SharingBody>(200);
+    routes
+        .patch(OF_INSIGHT, "insights_sharing_partial_update", write, update::<PathId<InsightRef>>)
+        .summary("Enable or disable the public page of an insight.")
+        .id::<InsightRef>()
+        .body::<SharingPatch>()
+        .example(r#"{"enabled": true}"#)
+        .returns::<SharingBody>(200);
+    let operation = "insights_sharing_refresh_create";
+    routes
+        .post(REFRESH_OF_INSIGHT, operation, write, refresh::<PathId<InsightRef>>)
+        .summary("Replace the token of a public page. The old one remains valid for 5 minutes.")
+        .id::<InsightRef>()
+        .returns::<SharingBody>(200);
+    let nothing = Requirements::public("the token in the path gives access to one shared object");
     routes
         .get(PUBLIC, "shared_retrieve", nothing, open)
-        .summary("Open the public page of a dashboard, or its JSON if the path ends in `.json`.")
+        .summary(
+            "Open the public page of a dashboard or an insight, or its JSON if the path ends in `.json`.",
+        )
         .in_path::<PathToken>()
         .media_types(&["text/html"])
-        .returns::<Public>(200)
+        .returns::<Either<PublicDashboard<'_>, PublicInsight>>(200)
         .may_return(404);
 }
 
-async fn retrieve(
+async fn retrieve<P: PathObject>(
     State(app): State<App>,
     access: ReadAccess<InProject>,
-    PathDashboardId(id): PathDashboardId,
+    path: P,
 ) -> ApiResult {
-    let dashboard = dashboards::get_live(&*access.snapshot, access.tenant.project.id, id?)?;
-    let rights = dashboard.rights(&*access.snapshot, &access.tenant)?;
-    rights.require_view()?;
-    let may_share = rights.can_share() && access.caller.key.has_scope(WRITE);
-    super::body(&*access.snapshot, app.sharing(), of(&dashboard), may_share)
-        .map(ApiResponse::Object)
+    let object = path.object()?.find(&*access.snapshot, &access.tenant)?;
+    object.require_view()?;
+    let may_share = object.can_share() && access.caller.key.has_scope(WRITE);
+    super::body(&*access.snapshot, app.sharing(), object.key, may_share).map(ApiResponse::Object)
 }
 
-async fn update(
+async fn update<P: PathObject>(
     State(app): State<App>,
     access: WriteAccess<InProject>,
-    PathDashboardId(id): PathDashboardId,
+    path: P,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
-    let (id, patch) = (id?, Parsed::<SharingPatch>::new(&sent));
+    let (object, patch) = (path.object()?, Parsed::<SharingPatch>::new(&sent));
     let (tokens, expected) = (app.sharing().clone(), access.if_match.clone());
     app.change(&access, move |tx, _, tenant: &InProject, now| {
-        let dashboard = get_editable(tx, tenant, id)?;
-        super::update(tx, &tokens, of(&dashboard), &patch, now)?;
-        expected.require::<Sharing>(tx, &of(&dashboard))?;
-        super::body(tx, &tokens, of(&dashboard), true)
+        let of = object.find(tx, tenant)?.require_share()?;
+        super::update(tx, &tokens, of, &patch, now)?;
+        expected.require::<Sharing>(tx, &of)?;
+        super::body(tx, &tokens, of, true)
     })
     .await
     .map(ApiResponse::Object)
 }
 
-async fn refresh(
+async fn refresh<P: PathObject>(
     State(app): State<App>,
     access: WriteAccess<InProject>,
-    PathDashboardId(id): PathDashboardId,
+    path: P,
     _: IgnoredBody,
 ) -> ApiResult {
-    let (id, tokens) = (id?, app.sharing().clone());
+    let (object, tokens) = (path.object()?, app.sharing().clone());
     app.post(&access, move |tx, _, tenant: &InProject, now| {
-        let dashboard = get_editable(tx, tenant, id)?;
-        super::rotate(tx, &tokens, of(&dashboard), now)?;
-        super::body(tx, &tokens, of(&dashboard), true).map(ApiResponse::Object)
+        let of = object.find(tx, tenant)?.require_share()?;
+        super::rotate(tx, &tokens, of, now)?;
+        super::body(tx, &tokens, of, true).map(ApiResponse::Object)
     })
     .await
 }
@@ -202,12 +228,19 @@ fn missing() -> Result<Response> {
     Ok((StatusCode::NOT_FOUND, HEADERS.clone(), html).into_response())
 }
 
-fn get_editable(tx: &impl Tx, tenant: &InProject, id: DashboardId) -> Result<dashboards::Meta> {
-    let dashboard = dashboards::get_live(tx, tenant.project.id, id)?;
-    dashboard.rights(tx, tenant)?.require_share()?;
-    Ok(dashboard)
+/// A path that names the object to share.
+trait PathObject: FromRequestParts<App> + Send + 'static {
+    fn object(self) -> Result<ObjectRef>;
 }
 
-fn of(dashboard: &dashboards::Meta) -> SharingKey {
-    (dashboard.project, Object::Dashboard(dashboard.id))
+impl PathObject for PathDashboardId {
+    fn object(self) -> Result<ObjectRef> {
+        self.0.map(ObjectRef::Dashboard)
+    }
+}
+
+impl PathObject for PathId<InsightRef> {
+    fn object(self) -> Result<ObjectRef> {
+        self.0.map(ObjectRef::Insight)
+    }
 }

@@ -5,6 +5,7 @@ pub mod body;
 pub mod http;
 mod page;
 mod registration;
+pub mod shareable;
 mod tokens;
 
 use std::time::Duration;

@@ -3,7 +3,10 @@
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::resources::loggable::{FieldAction, Location, Loggable};
+use crate::resources::access_objects::Object;
+use crate::resources::dashboards::Dashboard;
+use crate::resources::dashboards::insights::Insight;
+use crate::resources::loggable::{Location, Loggable};
 use crate::resources::projects;
 use crate::resources::registration::{RegisteredRecord, record};
 use crate::store::{Reference, Row, Tx};
@@ -15,10 +18,15 @@ pub const RECORDS: &[&dyn RegisteredRecord] =
     &[&record::<Sharing>().redacted(REDACTION).logged().deleted_with_project()];
 
 impl Loggable for Sharing {
-    const SCOPE: &'static str = "Dashboard";
-    const ACTIONS: &'static [FieldAction] =
-        &[FieldAction::Changed { field: "access_token", action: "access token refreshed" }];
+    const SCOPE: &'static str = Dashboard::SCOPE;
     const HIDDEN: &'static [&'static str] = &["access_token"];
+
+    fn scope(meta: &Self::Meta) -> &'static str {
+        match meta.object {
+            Object::Dashboard(_) => Dashboard::SCOPE,
+            Object::Insight(_) => Insight::SCOPE,
+        }
+    }
 
     fn item_id(meta: &Self::Meta) -> String {
         meta.object.number().to_string()

@@ -1,5 +1,6 @@
 //! The sharing configuration of a dashboard: who may change it, and which tokens are valid when.
 
+pub mod insights;
 mod shared;
 
 use std::time::Duration;

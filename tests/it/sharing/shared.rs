@@ -52,7 +52,8 @@ async fn public_json_shows_the_dashboard_without_personal_data() {
             {
                 "id": insight, "layouts": { "sm": { "y": 0 } }, "color": "green", "order": 0,
                 "insight": {
-                    "id": id, "short_id": short_id, "name": "Users", "description": "Daily",
+                    "id": id, "short_id": short_id, "name": "Users", "derived_name": null,
+                    "description": "Daily",
                     "filters": {},
                     "query": { "kind": "InsightVizNode", "source": { "kind": "TrendsQuery" } },
                     "tags": ["kpi"], "created_at": moment, "last_modified_at": moment,

@@ -169,7 +169,8 @@ impl<'p> Card<'p> {
     }
 
     fn name(insight: &SharedInsight) -> &str {
-        named(insight.name.as_deref(), "Untitled insight")
+        let otherwise = named(insight.derived_name.as_deref(), "Untitled insight");
+        named(insight.name.as_deref(), otherwise)
     }
 }
 
