@@ -366,7 +366,13 @@ async fn member_who_sees_a_private_project_by_a_role_invites_up_to_its_level() {
     let refused = scene.ann.post(&list, invite("b", "admin")).await;
     refused.assert_invalid("private_project_access", "invalid_input", too_high);
     scene.give_role(&role, "admin").await;
-    scene.ann.post(&list, invite("b", "admin")).await.ok();
+    let made = scene.ann.post(&list, invite("b", "admin")).await.ok();
+    // An invite ends with the right to give what it gives.
+    let offer = format!("/api/signup/{}/", made["id"].as_str().expect("an id"));
+    scene.workspace.anonymous().get(&offer).await.ok();
+    scene.give_role(&role, "member").await;
+    let ended = scene.workspace.anonymous().get(&offer).await;
+    ended.assert_invalid_body("invalid_input", "The provided invite ID is not valid.");
 }
 
 #[tokio::test]
