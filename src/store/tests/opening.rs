@@ -263,7 +263,7 @@ async fn table_that_a_release_added_is_created() {
     assert_clean(&check(&store).await);
     store.close().await;
     without_a_table(&scratch, &names);
-    assert_refused(&scratch, "it has no table sweeps/1");
+    assert_refused(&scratch, &format!("it has no table {}", Table::Sweeps.name()));
 }
 
 #[tokio::test]

@@ -154,8 +154,8 @@ fn of_older_release(export: &str) -> String {
     let lines =
         lines.replace(&format!(",\"color\":\"{GROWN_COLOR}\""), "").replace(",\"rank\":7", "");
     let mut header: Value = serde_json::from_str(header).expect("JSON");
-    let layouts = header.as_object_mut().and_then(|header| header.shift_remove("layouts"));
-    assert_eq!(layouts, Some(json!({ "dashboards": 2 })));
+    let layouts = header["layouts"].as_object_mut().expect("layouts");
+    assert_eq!(layouts.shift_remove("dashboards"), Some(json!(2)));
     let mut hasher = blake3::Hasher::new();
     for line in lines.lines() {
         let line = serde_json::from_str(line).expect("JSON");
