@@ -18,6 +18,7 @@ mod activity;
 mod api_keys;
 mod auth;
 mod batch_exports;
+mod clients;
 mod conformance;
 mod dashboards;
 mod domains;

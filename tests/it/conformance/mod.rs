@@ -14,7 +14,8 @@ use test_names::{is_test, means_a_test};
 
 const EVIDENCE: &str = include_str!("evidence.txt");
 /// Other pages that name tests.
-const PAGES: [&str; 1] = [include_str!("../../../SECURITY.md")];
+const PAGES: [&str; 2] =
+    [include_str!("../../../SECURITY.md"), include_str!("../../../docs/clients.md")];
 
 #[test]
 fn conformance_page_is_current() {

@@ -1,0 +1,47 @@
+//! The requests of clients that are generated from PostHog's schema. They have each resource in a project twice: below
+//! `/api/projects/` and below `/api/environments/`.
+
+use serde_json::{Value, json};
+
+use crate::support::Workspace;
+
+#[tokio::test]
+async fn generated_client_uses_insights_below_both_roots() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    for (count, root) in [(1, "/api/projects/1/"), (2, "/api/environments/1/")] {
+        let list = format!("{root}insights/");
+        let made = owner.post(&list, json!({"name": "Visitors", "tags": ["a"]})).await.ok();
+        let one = format!("{list}{}/", made["id"]);
+        let user = workspace.made.user_id;
+        let query =
+            format!("{list}?basic=false&created_by={user}&limit=1&offset=0&refresh=force_cache");
+        let page = owner.get(&query).await.ok();
+        assert_eq!(page["count"], count);
+        assert_eq!(owner.get(&one).await.ok(), made);
+        assert_eq!(owner.patch(&one, json!({"description": "d"})).await.ok()["description"], "d");
+        assert_eq!(owner.put(&one, json!({"name": "Users"})).await.ok()["name"], "Users");
+        let removed = owner.delete(&one).await;
+        assert_eq!((removed.status, removed.bytes.len()), (405, 0));
+        let sharing = owner.get(&format!("{one}sharing/")).await.ok();
+        assert_eq!((&sharing["enabled"], &sharing["created_at"]), (&json!(false), &Value::Null));
+        let renewed = owner.post(&format!("{one}sharing/refresh/"), json!({})).await.ok();
+        assert_ne!(renewed["access_token"], sharing["access_token"]);
+    }
+}
+
+#[tokio::test]
+async fn generated_client_resets_the_token_of_a_project_at_three_paths() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let mut tokens = Vec::new();
+    for path in [
+        "/api/projects/1/reset_token/".to_owned(),
+        "/api/environments/1/reset_token/".to_owned(),
+        workspace.organization("projects/1/reset_token/"),
+    ] {
+        tokens.push(owner.patch(&path, json!({"name": "ignored"})).await.ok()["api_token"].clone());
+    }
+    assert!(tokens[0] != tokens[1] && tokens[1] != tokens[2]);
+    assert_eq!(owner.get("/api/environments/1/").await.ok()["api_token"], tokens[2]);
+}
