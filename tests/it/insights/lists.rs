@@ -157,11 +157,11 @@ async fn insights_are_filtered_by_absolute_and_relative_times() {
     let owner = &workspace.owner;
     // The clock begins at 2023-11-14T22:13:20Z.
     let (_, old) = make_insight(&workspace, owner, json!({"name": "old"})).await;
-    clock.advance(Duration::from_secs(40 * 86_400));
+    clock.advance(Duration::from_hours(40 * 24));
     make_insight(&workspace, owner, json!({"name": "new"})).await;
-    clock.advance(Duration::from_secs(3_600));
+    clock.advance(Duration::from_hours(1));
     owner.patch(&old, json!({"favorited": true})).await.ok();
-    clock.advance(Duration::from_secs(3_600));
+    clock.advance(Duration::from_hours(1));
     for (query, expected) in [
         ("date_from=-90m", json!(["old", "new"])),
         ("date_from=-1h", json!([])),

@@ -2,6 +2,7 @@
 
 mod access;
 mod activity;
+mod clients;
 mod dashboards;
 mod fields;
 mod lists;

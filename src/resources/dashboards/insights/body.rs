@@ -110,6 +110,7 @@ pub struct ListedTile {
 
 /// What the caller may do with an insight, as its JSON shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "the API names the fields")]
 pub struct InsightRights {
     /// `effective_restriction_level`.
     pub effective_restriction_level: i64,

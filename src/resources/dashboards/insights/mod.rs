@@ -47,6 +47,7 @@ pub struct Meta {
 /// The stored fields of an insight.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = InsightFixed)]
+#[expect(clippy::struct_excessive_bools, reason = "the API has the fields")]
 pub struct Fields {
     /// Numeric ID.
     pub id: InsightId,

@@ -274,7 +274,7 @@ pub(in crate::resources::dashboards) fn delete_all(
         tx.put(&tile)?;
         let Content::Insight(insight) = tile.meta.content else { continue };
         let key = (tenant.project.id, insight);
-        let may_edit = |meta: Meta| levels.level(&meta) >= AccessLevel::Editor;
+        let may_edit = |meta: Meta| levels.level(&meta).require(AccessLevel::Editor).is_ok();
         if with_insights
             && tx.keys(&BY_INSIGHT, &(key, false), 1)?.is_empty()
             && tx.meta::<Insight>(&key)?.is_some_and(may_edit)

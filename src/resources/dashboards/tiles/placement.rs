@@ -23,17 +23,14 @@ pub fn place(
     insight: InsightId,
 ) -> Result<()> {
     let project = tenant.project.id;
-    match deleted_tile(tx, project, dashboard, insight)? {
-        Some(key) => {
-            let mut tile: Tile = tx.get(&key)?;
-            tile.restore();
-            tx.put(&tile)?;
-        }
-        None => {
-            let full = |error: Error| error.with_attr_prefix(FIELD);
-            require_insight_room(tx, project, insight).map_err(full)?;
-            add(tx, tenant, dashboard, Content::Insight(insight), TileStyle::default())?;
-        }
+    if let Some(key) = deleted_tile(tx, project, dashboard, insight)? {
+        let mut tile: Tile = tx.get(&key)?;
+        tile.restore();
+        tx.put(&tile)?;
+    } else {
+        let full = |error: Error| error.with_attr_prefix(FIELD);
+        require_insight_room(tx, project, insight).map_err(full)?;
+        add(tx, tenant, dashboard, Content::Insight(insight), TileStyle::default())?;
     }
     require_bounded_for(tx, (project, dashboard), FIELD)?;
     tx.bump_version::<Dashboard>(&(project, dashboard))
