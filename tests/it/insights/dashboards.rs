@@ -278,6 +278,33 @@ async fn concurrent_patches_add_an_insight_to_a_dashboard_once() {
     workspace.assert_file_valid().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn insight_has_at_most_a_thousand_tiles() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let made = join_all((0..1001).map(|_| {
+        let (owner, list) = (owner.clone(), workspace.dashboards(""));
+        tokio::spawn(async move { owner.post(&list, json!({})).await.ok()["id"].clone() })
+    }));
+    let ids: Vec<Value> = made.await.into_iter().map(|id| id.expect("no panic")).collect();
+    let (_, one) = make_insight(&workspace, owner, json!({})).await;
+    let all = owner.patch(&one, json!({"dashboards": ids[..1000]})).await.ok();
+    assert_eq!(all["dashboards"].as_array().map(Vec::len), Some(1000));
+    let listed = owner.get(&insights(&workspace, "")).await.ok();
+    let shown = listed["results"][0]["dashboards"].as_array().expect("dashboards");
+    assert_eq!(*shown, all["dashboards"].as_array().expect("dashboards")[..100]);
+    // Deleted tiles count, because they can be restored.
+    owner.patch(&one, json!({"dashboards": [ids[0]]})).await.ok();
+    let detail = "Ensure an insight has no more than 1000 tiles.";
+    let more = owner.patch(&one, json!({"dashboards": [ids[0], ids[1000]]})).await;
+    more.assert_invalid("dashboards", "max_length", detail);
+    let copy = owner.post(&workspace.dashboards(""), json!({"use_dashboard": ids[0]})).await;
+    copy.assert_invalid("use_dashboard", "max_length", detail);
+    let back = owner.patch(&one, json!({"dashboards": ids[..1000]})).await.ok();
+    assert_eq!(back["dashboards"], all["dashboards"]);
+    workspace.assert_file_valid().await;
+}
+
 #[tokio::test]
 async fn tiles_of_dashboards_and_insights_have_limits() {
     let workspace = Workspace::new().await;
