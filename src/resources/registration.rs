@@ -42,6 +42,9 @@ pub struct Registration<R: Record> {
     with_account: Option<fn(&mut WriteTx<'_>, UserId) -> Result<()>>,
 }
 
+/// The name and the short id of an object, if it has them.
+type Names = (Option<String>, Option<String>);
+
 /// How the log describes a type of record, without the type.
 #[derive(Clone, Copy)]
 pub struct LogRules {
@@ -56,7 +59,7 @@ pub struct LogRules {
     /// Describes the change of a record.
     pub target_of: fn(&WriteTx<'_>, &Change) -> Result<LogTarget>,
     /// Returns the name and the short id of the record with an encoded key.
-    pub names_of: fn(&WriteTx<'_>, &[u8]) -> Result<(Option<String>, Option<String>)>,
+    pub names_of: fn(&WriteTx<'_>, &[u8]) -> Result<Names>,
 }
 
 /// A key that begins with a `P`.
