@@ -12,12 +12,15 @@ use crate::resources::access_objects::Kind;
 use crate::store::Tx;
 
 use super::Dashboard;
+use super::caller_access::CallerAccess;
 
 /// Decides what the caller may do with a dashboard, and caches the decision.
 pub struct VisibleDashboards<'p> {
     tenant: &'p InProject,
     /// Whether no access rule can hide a dashboard from the caller.
     all: bool,
+    /// What decides the rights on each dashboard, read when first needed.
+    access: Option<CallerAccess<'p>>,
     cache: HashMap<DashboardId, Option<DashboardRights>>,
 }
 
@@ -30,7 +33,7 @@ impl<'p> VisibleDashboards<'p> {
     pub fn of(tx: &impl Tx, tenant: &'p InProject) -> Result<Self> {
         let all = tenant.member.level.is_admin()
             || !rules::exist(tx, tenant.project.id, Kind::Dashboard)?;
-        Ok(Self { tenant, all, cache: HashMap::new() })
+        Ok(Self { tenant, all, access: None, cache: HashMap::new() })
     }
 
     /// Returns the caller in the project.
@@ -59,8 +62,12 @@ impl<'p> VisibleDashboards<'p> {
         if let Some(known) = self.cache.get(&id) {
             return Ok(*known);
         }
+        let access = match &self.access {
+            Some(access) => access,
+            None => self.access.insert(CallerAccess::of(tx, self.tenant)?),
+        };
         let meta = tx.meta::<Dashboard>(&(self.tenant.project.id, id))?;
-        let rights = meta.map(|meta| meta.rights(tx, self.tenant)).transpose()?;
+        let rights = meta.map(|meta| access.rights(&meta));
         self.cache.insert(id, rights);
         Ok(rights)
     }
