@@ -68,7 +68,9 @@ impl InsightRef {
     /// # Errors
     /// 404 if there is none.
     pub fn resolve(&self, tx: &impl Tx, project: ProjectId) -> Result<Meta> {
-        if let Ok(id) = self.0.parse()
+        // `parse` alone would also accept a plus sign.
+        if self.0.bytes().all(|byte| byte.is_ascii_digit())
+            && let Ok(id) = self.0.parse()
             && let Some(meta) = tx.meta::<Insight>(&(project, InsightId(id)))?
         {
             return Ok(meta);

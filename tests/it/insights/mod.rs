@@ -321,7 +321,9 @@ async fn insights_are_found_by_number_before_short_id_and_only_in_their_project(
         owner.get(&path).await.assert_not_found("Not found.");
         owner.patch(&path, json!({"name": "x"})).await.assert_not_found("Not found.");
     }
-    for unknown in ["999999", "-1", "abcdefgh", "%00", "99999999999999999999999", "é", "@me"] {
+    let plus = format!("+{}", made["id"]);
+    for unknown in ["999999", "-1", &plus, "abcdefgh", "%00", "99999999999999999999999", "é", "@me"]
+    {
         let path = insights(&workspace, &format!("{unknown}/"));
         owner.get(&path).await.assert_not_found("Not found.");
         owner.patch(&path, json!({"name": 5})).await.assert_not_found("Not found.");
