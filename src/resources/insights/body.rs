@@ -22,7 +22,7 @@ use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Row, Tx};
 use crate::time::Timestamp;
 
-use super::rights::Standing;
+use super::rights::InsightView;
 
 output! {
     /// An insight with the look of its tile on the dashboard `from_dashboard`.
@@ -128,8 +128,8 @@ pub fn body(
         level.require(AccessLevel::Viewer)?;
         let mut dashboards = VisibleDashboards::of(tx, tenant)?;
         let most = MAX_TILES_OF_INSIGHT;
-        let standing = Standing::of(tx, &row.meta, level, &mut dashboards, most)?;
-        write_one(tx, &row, &standing, options, &mut json)?;
+        let view = InsightView::of(tx, &row.meta, level, &mut dashboards, most)?;
+        write_one(tx, &row, &view, options, &mut json)?;
         Ok(row.version)
     })?;
     Ok(Versioned::new(version.ok_or_else(Error::not_found)?, json))
@@ -138,20 +138,20 @@ pub fn body(
 fn write_one(
     tx: &impl Tx,
     row: &Row<'_, Insight>,
-    standing: &Standing,
+    view: &InsightView,
     options: ResponseOptions,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let mut users = EmbeddedUsers::default();
     if options.basic {
-        return write_basic(tx, row, standing, &mut users, out);
+        return write_basic(tx, row, view, &mut users, out);
     }
-    let tile = standing.tiles.iter().find(|tile| Some(tile.dashboard) == options.from_dashboard);
+    let tile = view.tiles.iter().find(|tile| Some(tile.dashboard) == options.from_dashboard);
     let look = match tile {
         Some(tile) => tx.find::<Tile>(&(row.meta.project, tile.dashboard, tile.id))?,
         None => None,
     };
-    let insight = full::body(tx, row, &standing.tiles, standing.rights, &mut users)?;
+    let insight = full::body(tx, row, &view.tiles, view.rights, &mut users)?;
     match look.map(|tile| tile.fields) {
         Some(tiles::Fields { color, layouts, .. }) => {
             InsightOnDashboard { insight, color, layouts }.write_json(out)
@@ -163,7 +163,7 @@ fn write_one(
 fn write_basic(
     tx: &impl Tx,
     row: &Row<'_, Insight>,
-    standing: &Standing,
+    view: &InsightView,
     users: &mut EmbeddedUsers,
     out: &mut Vec<u8>,
 ) -> Result<()> {
@@ -171,10 +171,10 @@ fn write_basic(
     let own = serde_json::to_vec(&fields).map_err(Error::internal)?;
     let item = BasicInsight {
         own: JsonText::new(&own),
-        dashboards: DashboardIds(&standing.tiles),
-        dashboard_tiles: TileRefs(&standing.tiles),
+        dashboards: DashboardIds(&view.tiles),
+        dashboard_tiles: TileRefs(&view.tiles),
         created_by: users.find(tx, row.meta.created_by)?,
-        user_access_level: standing.rights.user_access_level,
+        user_access_level: view.rights.user_access_level,
     };
     item.write_json(out)
 }
@@ -200,16 +200,16 @@ impl InsightItems {
         &mut self,
         tx: &impl Tx,
         row: &Row<'_, Insight>,
-        standing: &Standing,
+        view: &InsightView,
     ) -> Result<()> {
         if !self.out.is_empty() {
             self.out.push(b',');
         }
         let Self { out, basic, users } = self;
         if *basic {
-            return write_basic(tx, row, standing, users, out);
+            return write_basic(tx, row, view, users, out);
         }
-        full::body(tx, row, &standing.tiles, standing.rights, users)?.write_json(out)
+        full::body(tx, row, &view.tiles, view.rights, users)?.write_json(out)
     }
 
     /// Returns the items of a JSON array.

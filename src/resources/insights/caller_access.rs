@@ -11,7 +11,7 @@ use crate::resources::dashboards::insights::levels::InsightLevels;
 use crate::resources::dashboards::insights::{Insight, Meta};
 use crate::store::{Order, Tx, Window};
 
-use super::rights::Standing;
+use super::rights::InsightView;
 
 /// Maximum number of dashboards that an insight in a list names.
 const MAX_LISTED: usize = 100;
@@ -35,9 +35,9 @@ impl<'p> CallerAccess<'p> {
     }
 
     /// Returns the tiles that a list shows of an insight, and what the caller may do with it.
-    pub(super) fn standing(&mut self, tx: &impl Tx, insight: &Meta) -> Result<Standing> {
+    pub(super) fn view(&mut self, tx: &impl Tx, insight: &Meta) -> Result<InsightView> {
         let level = self.level(insight);
-        Standing::of(tx, insight, level, &mut self.dashboards, MAX_LISTED)
+        InsightView::of(tx, insight, level, &mut self.dashboards, MAX_LISTED)
     }
 
     /// Returns the caller's level on all insights, without rules on single ones.

@@ -67,7 +67,7 @@ fn list_all(
     if window.begins_within(count) {
         let keep = |meta: &Meta| !meta.deleted && !hidden.contains(&meta.id);
         tx.scan_where::<Insight, _>(&project, window, keep, |row| {
-            items.push(tx, &row, &access.standing(tx, &row.meta)?)
+            items.push(tx, &row, &access.view(tx, &row.meta)?)
         })?;
     }
     Ok((count, items.into_bytes()))
@@ -92,7 +92,7 @@ fn list_filtered(
     let mut items = InsightItems::new(*basic, window.limit);
     for id in sorted.into_ids(window) {
         tx.view::<Insight, _>(&(project, id), |row| {
-            items.push(tx, &row, &access.standing(tx, &row.meta)?)
+            items.push(tx, &row, &access.view(tx, &row.meta)?)
         })?;
     }
     Ok((count, items.into_bytes()))

@@ -1,5 +1,5 @@
 //! What a caller may do with insights. An insight has access rules of its own, and the restriction levels of the dashboards
-//! that show it.
+//! that show it and that the caller may view.
 
 use crate::auth::InProject;
 use crate::error::{Error, Result};
@@ -27,12 +27,12 @@ pub(super) fn require_can_create(tx: &impl Tx, tenant: &InProject) -> Result<()>
 }
 
 /// The live tiles of an insight that the caller may see, and what the caller may do with the insight.
-pub(super) struct Standing {
+pub(super) struct InsightView {
     pub(super) tiles: Vec<ListedTile>,
     pub(super) rights: InsightRights,
 }
 
-impl Standing {
+impl InsightView {
     /// Reads at most `limit` tiles. `level` is what access rules give the caller on the insight.
     pub(super) fn of(
         tx: &impl Tx,
@@ -42,26 +42,27 @@ impl Standing {
         limit: usize,
     ) -> Result<Self> {
         let keys = tiles::live_tiles(tx, (insight.project, insight.id))?;
-        let mut rights = InsightRights {
-            effective_restriction_level: EVERYONE_EDITS,
-            effective_privilege_level: EVERYONE_EDITS,
-            user_access_level: level,
-        };
-        if keys.is_empty() {
-            rights.effective_privilege_level = COLLABORATORS_EDIT;
-        }
-        let mut listed = Vec::new();
+        let (mut listed, mut highest) = (Vec::new(), None);
         for key in keys {
-            let Some(on) = dashboards.rights(tx, key.1)? else { continue };
-            let (restriction, privilege) =
-                (on.effective_restriction_level, on.effective_privilege_level);
-            rights.effective_restriction_level =
-                rights.effective_restriction_level.max(restriction);
-            rights.effective_privilege_level = rights.effective_privilege_level.max(privilege);
-            if on.can_view() && listed.len() < limit {
+            let Some(on) = dashboards.rights(tx, key.1)?.filter(|on| on.can_view()) else {
+                continue;
+            };
+            let (restriction, privilege) = highest.unwrap_or((EVERYONE_EDITS, EVERYONE_EDITS));
+            highest = Some((
+                on.effective_restriction_level.max(restriction),
+                on.effective_privilege_level.max(privilege),
+            ));
+            if listed.len() < limit {
                 listed.push(tiles::listed(tx, key)?);
             }
         }
+        // An insight that only hidden dashboards show is to the caller like one that none shows.
+        let (restriction, privilege) = highest.unwrap_or((EVERYONE_EDITS, COLLABORATORS_EDIT));
+        let rights = InsightRights {
+            effective_restriction_level: restriction,
+            effective_privilege_level: privilege,
+            user_access_level: level,
+        };
         Ok(Self { tiles: listed, rights })
     }
 }
@@ -69,7 +70,8 @@ impl Standing {
 /// Requires that the caller may change an insight with these rights.
 ///
 /// # Errors
-/// 403 if access rules do not allow it, or if the caller may edit none of the dashboards that show the insight.
+/// 403 if access rules do not allow it, or if dashboards that the caller may view show the insight, one of them is
+/// restricted, and the caller may edit none.
 pub(super) fn require_edit(rights: &InsightRights) -> Result<()> {
     rights.user_access_level.require(AccessLevel::Editor)?;
     if levels::can_edit(rights.effective_restriction_level, rights.effective_privilege_level) {

@@ -1,6 +1,6 @@
 //! Access rules on insights.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::AccessRule;
 use steward::testing::resources::access_objects::Kind;
@@ -9,6 +9,7 @@ use steward::testing::resources::members::Level;
 
 use crate::dashboards::make;
 use crate::support::Workspace;
+use crate::tiles;
 
 use super::{insights, make_insight};
 
@@ -122,4 +123,44 @@ async fn activity_of_a_hidden_insight_is_hidden_with_its_count() {
     assert_eq!(ann.get(&log).await.ok()["count"], before + 1);
     put_rule(&workspace, None, AccessLevel::None).await;
     assert_eq!(ann.get(&log).await.ok()["count"], before);
+}
+
+#[tokio::test]
+async fn hidden_dashboards_neither_restrict_an_insight_nor_let_it_be_edited() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let ann = workspace.member("ann", Level::Member).await;
+    let restricted = json!({"restriction_level": 37});
+    let (secret, _) = make(&workspace, owner, restricted.clone()).await;
+    let (open, _) = make(&workspace, owner, json!({})).await;
+    let (closed, _) = make(&workspace, owner, restricted).await;
+    for hidden in [secret, open] {
+        tiles::put_rule(&workspace, hidden, None, AccessLevel::None).await;
+    }
+    let text = "This insight is on a dashboard that can only be edited by its owner, team members invited to editing the dashboard, and project admins.";
+    for (on, shown, levels, may_edit) in [
+        (json!([secret]), None, [21, 37], true),
+        (json!([open]), None, [21, 37], true),
+        (json!([open, closed]), Some(closed), [37, 21], false),
+        (json!([secret, closed]), Some(closed), [37, 21], false),
+    ] {
+        let (mut body, one) = make_insight(&workspace, owner, json!({"dashboards": on})).await;
+        let seen = |tile: &Value| tile["dashboard_id"].as_u64() == shown;
+        body["dashboard_tiles"].as_array_mut().expect("tiles").retain(seen);
+        body["dashboards"] = shown.into_iter().collect();
+        body["user_access_level"] = json!("editor");
+        body["effective_restriction_level"] = levels[0].into();
+        body["effective_privilege_level"] = levels[1].into();
+        ann.get(&one).await.assert_is(200, body.clone());
+        let same = format!("?short_id={}", body["short_id"].as_str().expect("a text"));
+        let listed = ann.get(&insights(&workspace, &same)).await.ok();
+        assert_eq!(listed["results"], json!([body]), "{on}");
+        let answer = ann.patch(&one, json!({"name": "by ann"})).await;
+        if may_edit {
+            assert_eq!((answer.status, &answer.body["name"]), (200, &json!("by ann")), "{on}");
+        } else {
+            answer.assert_denied(text);
+        }
+        assert_eq!(owner.get(&one).await.ok()["dashboards"], on);
+    }
 }
