@@ -6,14 +6,14 @@ use crate::input::Parsed;
 use crate::json::{Array, WriteJson, WrittenBy};
 use crate::resources::access_controls::levels::{self, AccessLevel};
 use crate::resources::access_objects::{Kind, Object};
-use crate::resources::projects::grants::GrantLevel;
+use crate::resources::projects::grants::{self, GrantLevel};
 use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 use super::body::{ObjectAccessControl, ObjectAccessControls, Rule};
 use super::rules::{self, AccessRule};
 use super::{ListedSubject, NewObjectAccessControl, NewResourceAccessControl, RULE_SIZE};
-use super::{find_subject, listed_subject, on_project};
+use super::{find_subject, listed_subject};
 
 /// Sets or deletes a rule on one object. Returns the JSON of the rule, or `None` if it was deleted. `level` is the
 /// caller's level on the object.
@@ -91,9 +91,11 @@ fn put(
     rule(&kept, listed).to_json(RULE_SIZE).map(Some)
 }
 
-/// Returns whether the caller is an admin of the project, by a grant or as an admin of the organization.
+/// Returns whether the caller is an admin of the organization, or of the project by a rule that names the caller or a role
+/// of the caller. The rule for everyone does not count: it would let every member open objects that rules hide.
 fn runs_project(tx: &impl Tx, tenant: &InProject) -> Result<bool> {
-    Ok(on_project::level(tx, tenant)? == GrantLevel::Admin)
+    Ok(tenant.member.level.is_admin()
+        || grants::given(tx, &tenant.project, &tenant.member)? == Some(GrantLevel::Admin))
 }
 
 /// Renders the rules on an object with the caller's own access. `level` is the caller's level on the object.

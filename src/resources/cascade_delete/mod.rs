@@ -85,8 +85,8 @@ pub fn pending_projects(tx: &impl Tx, organization: OrganizationId) -> Result<Ve
 
 /// Deletes one batch of records. Returns whether there may be more.
 ///
-/// The deletions run from the end of the table: removed members, then projects, then the organization, and deleted roles
-/// at some time before it. The records of projects must be deleted before the members that they refer to.
+/// The deletions run from the end of the table: removed members, then projects, then the organization, then deleted roles,
+/// whose records are gone by then if the organization is. The records of projects must be deleted before the members that they refer to.
 pub fn delete_batch(tx: &mut WriteTx<'_>) -> Result<bool> {
     delete_up_to(tx, DELETE_BATCH)
 }

@@ -56,7 +56,7 @@ pub fn update(
     if let Some(sent) = duplicates {
         tiles::duplicate(tx, tenant, id, sent, rng, now)?;
     }
-    changes.note_insights(tx, tenant.project.id, now)?;
+    changes.note_insights(tx, tenant, now)?;
     match (was_deleted, deleted) {
         (false, true) => {
             deletions::delete(tx, tenant, id, patch.delete_insights == Some(true), now)

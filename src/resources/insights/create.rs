@@ -5,12 +5,13 @@ use crate::error::Result;
 use crate::ids::InsightId;
 use crate::resources::dashboards::VisibleDashboards;
 use crate::resources::dashboards::insights;
+use crate::resources::dashboards::insights::levels::require_can_create;
 use crate::secret::SeededRng;
 use crate::store::WriteTx;
 use crate::time::Timestamp;
 
 use super::dashboards::DashboardChanges;
-use super::{ParsedBody, input, rights};
+use super::{ParsedBody, input};
 
 /// Creates an insight, and puts it on the dashboards that the request names.
 ///
@@ -23,7 +24,7 @@ pub fn create(
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<InsightId> {
-    rights::require_can_create(tx, tenant)?;
+    require_can_create(tx, tenant)?;
     let new = new.get()?;
     let mut insight = insights::blank(tx, tenant, rng, now)?;
     input::apply(new.clone(), &mut insight.fields);

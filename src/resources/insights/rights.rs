@@ -1,13 +1,10 @@
 //! What a caller may do with insights. An insight has access rules of its own, and the restriction levels of the dashboards
 //! that show it and that the caller may view.
 
-use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::resources::access_controls::levels::{
     self, AccessLevel, COLLABORATORS_EDIT, EVERYONE_EDITS,
 };
-use crate::resources::access_controls::rules;
-use crate::resources::access_objects::Kind;
 use crate::resources::dashboards::VisibleDashboards;
 use crate::resources::dashboards::insights::Meta;
 use crate::resources::dashboards::insights::body::{InsightRights, ListedTile};
@@ -17,14 +14,6 @@ use crate::store::Tx;
 /// The text of the error for an insight that only restricted dashboards show.
 const RESTRICTED: &str = "This insight is on a dashboard that can only be edited by its owner, team members invited to \
 editing the dashboard, and project admins.";
-
-/// Requires that the caller may create insights.
-///
-/// # Errors
-/// 403 otherwise.
-pub(super) fn require_can_create(tx: &impl Tx, tenant: &InProject) -> Result<()> {
-    levels::require_create(&tenant.member, rules::level_on_all(tx, tenant, Kind::Insight)?)
-}
 
 /// The live tiles of an insight that the caller may see, and what the caller may do with the insight.
 pub(super) struct InsightView {

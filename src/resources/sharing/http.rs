@@ -121,7 +121,7 @@ async fn update<P: PathObject>(
     let (tokens, expected) = (app.sharing().clone(), access.if_match.clone());
     app.change(&access, move |tx, _, tenant: &InProject, now| {
         let of = object.find(tx, tenant)?.require_share()?;
-        super::update(tx, &tokens, of, &patch, now)?;
+        super::update(tx, tenant, &tokens, of, &patch, now)?;
         expected.require::<Sharing>(tx, &of)?;
         super::body(tx, &tokens, of, true)
     })

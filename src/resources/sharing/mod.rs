@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::auth::InProject;
 use crate::error::Result;
 use crate::etag::Versioned;
 use crate::ids::ProjectId;
@@ -19,7 +20,7 @@ use crate::input;
 use crate::input::{Flag, Parsed};
 use crate::json::WriteJson;
 use crate::resources::access_objects::Object;
-use crate::resources::dashboards;
+use crate::resources::dashboards::{self, tiles};
 use crate::resources::organizations::Organization;
 use crate::resources::projects;
 use crate::store::{Index, Order, Owner, Redaction, Table, Tx, Window, WriteTx, impl_record};
@@ -123,9 +124,10 @@ fn get(tx: &impl Tx, of: SharingKey) -> Result<Sharing> {
 /// Enabling uses the token that was shown before. Disabling revokes the token for good.
 ///
 /// # Errors
-/// 400 for an invalid field.
+/// 400 for an invalid field; 403 if the page would show an insight that the caller may not view.
 pub fn update(
     tx: &mut WriteTx<'_>,
+    tenant: &InProject,
     tokens: &SharingTokens,
     of: SharingKey,
     patch: &Parsed<SharingPatch>,
@@ -138,6 +140,9 @@ pub fn update(
     }
     sharing.fields.enabled = enabled;
     if enabled {
+        if let Object::Dashboard(id) = of.1 {
+            tiles::require_view_of_all(tx, tenant, id)?;
+        }
         sharing.fields.created_at.get_or_insert(now);
     } else {
         sharing.meta.serial += 1;

@@ -19,6 +19,14 @@ pub fn level_on(tx: &impl Tx, tenant: &InProject, insight: &Meta) -> Result<Acce
     Ok(levels::on_object(&tenant.member, insight.created_by, ruled))
 }
 
+/// Requires that the caller may create insights.
+///
+/// # Errors
+/// 403 otherwise.
+pub fn require_can_create(tx: &impl Tx, tenant: &InProject) -> Result<()> {
+    levels::require_create(&tenant.member, rules::level_on_all(tx, tenant, Kind::Insight)?)
+}
+
 /// What decides the caller's level on each insight of a project, read once.
 pub struct InsightLevels<'p> {
     member: &'p Membership,

@@ -182,6 +182,7 @@ pub fn create(
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<InsightId> {
+    levels::require_can_create(tx, tenant)?;
     let NewInsight { name, description, filters, query, is_sample, tags } = new;
     let Insight { meta, fields } = blank(tx, tenant, rng, now)?;
     let fields = Fields { name, description, filters, query, is_sample, tags, ..fields };
@@ -196,7 +197,8 @@ const MAX_NAME_LENGTH: usize = 400;
 /// becomes too long.
 ///
 /// # Errors
-/// 404 if the insight does not exist; 500 or 503 when the file cannot be read or written.
+/// 403 if the caller may not create insights; 404 if the insight does not exist; 500 or 503 when the file cannot be read or
+/// written.
 pub fn copy(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
@@ -204,6 +206,7 @@ pub fn copy(
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<InsightId> {
+    levels::require_can_create(tx, tenant)?;
     let Insight { fields: source, .. } = tx.get(&(tenant.project.id, id))?;
     let Insight { meta, fields: blank } = blank(tx, tenant, rng, now)?;
     let fields = Fields {

@@ -8,7 +8,7 @@ use crate::ids::{DashboardId, InsightId, ProjectId, TextId, TileId};
 use crate::patch::{Patch, set};
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::dashboards::insights::levels::InsightLevels;
-use crate::resources::dashboards::insights::{self, Insight, Meta};
+use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::{Dashboard, texts};
 use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
@@ -27,27 +27,54 @@ pub(in crate::resources::dashboards) struct TileChanges {
 }
 
 impl TileChanges {
-    /// Restores the insights of restored tiles, and increments the versions of all insights whose tiles changed. Comes
-    /// after the changes of dashboards, so that the activity entry is about the dashboard.
+    /// Restores the insights of restored tiles that the caller may edit, and increments the versions of all insights whose
+    /// tiles changed. Comes after the changes of dashboards, so that the activity entry is about the dashboard.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read or written.
     pub(in crate::resources::dashboards) fn note_insights(
         &self,
         tx: &mut WriteTx<'_>,
-        project: ProjectId,
+        tenant: &InProject,
         now: Timestamp,
     ) -> Result<()> {
+        if self.insights.is_empty() {
+            return Ok(());
+        }
+        let levels = InsightLevels::of(tx, tenant)?;
         for (insight, is_restored) in &self.insights {
-            let key = (project, *insight);
+            let key = (tenant.project.id, *insight);
             if *is_restored {
-                insights::restore_with_tile(tx, key, now)?;
+                restore_insight(tx, &levels, key, now)?;
             } else {
                 tx.bump_version::<Insight>(&key)?;
             }
         }
         Ok(())
     }
+}
+
+/// Restores the insight of a restored tile, unless access rules forbid the caller to edit it. A tile of a deleted insight
+/// is not shown.
+fn restore_insight(
+    tx: &mut WriteTx<'_>,
+    levels: &InsightLevels<'_>,
+    key: (ProjectId, InsightId),
+    now: Timestamp,
+) -> Result<()> {
+    if may_edit(tx, levels, &key)? {
+        return insights::restore_with_tile(tx, key, now);
+    }
+    tx.bump_version::<Insight>(&key)
+}
+
+fn may_edit(
+    tx: &impl Tx,
+    levels: &InsightLevels<'_>,
+    key: &(ProjectId, InsightId),
+) -> Result<bool> {
+    let insight = tx.meta::<Insight>(key)?;
+    Ok(insight.is_some_and(|insight| levels.level(&insight).require(AccessLevel::Editor).is_ok()))
 }
 
 /// Applies the changes of tiles in the order of the request. Returns what they affected.
@@ -274,10 +301,9 @@ pub(in crate::resources::dashboards) fn delete_all(
         tx.put(&tile)?;
         let Content::Insight(insight) = tile.meta.content else { continue };
         let key = (tenant.project.id, insight);
-        let may_edit = |meta: Meta| levels.level(&meta).require(AccessLevel::Editor).is_ok();
         if with_insights
             && tx.keys(&BY_INSIGHT, &(key, false), 1)?.is_empty()
-            && tx.meta::<Insight>(&key)?.is_some_and(may_edit)
+            && may_edit(tx, &levels, &key)?
         {
             insights::set_deleted(tx, key, true, now)?;
         } else {
@@ -287,20 +313,21 @@ pub(in crate::resources::dashboards) fn delete_all(
     Ok(())
 }
 
-/// Restores all tiles of a restored dashboard, with their insights. As in PostHog, this includes tiles that
-/// were deleted before the dashboard was.
+/// Restores all tiles of a restored dashboard, with those of their insights that access rules let the caller edit. As in
+/// PostHog, this includes tiles that were deleted before the dashboard was.
 pub(in crate::resources::dashboards) fn restore_all(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
     dashboard: DashboardId,
     now: Timestamp,
 ) -> Result<()> {
+    let levels = InsightLevels::of(tx, tenant)?;
     for key in keys_of(tx, (tenant.project.id, dashboard), |_| true)? {
         let mut tile: Tile = tx.get(&key)?;
         tile.restore();
         tx.put(&tile)?;
         if let Content::Insight(insight) = tile.meta.content {
-            insights::restore_with_tile(tx, (tenant.project.id, insight), now)?;
+            restore_insight(tx, &levels, (tenant.project.id, insight), now)?;
         }
     }
     Ok(())

@@ -76,9 +76,7 @@ pub(in crate::resources::dashboards) fn duplicate(
             let detail = format!("Invalid pk \"{id}\" - object does not exist.");
             Error::field(format!("duplicate_tiles__{index}__id"), "does_not_exist", detail)
         })?;
-        if !can_view(tx, tenant, tile.meta.content)? {
-            AccessLevel::None.require(AccessLevel::Viewer)?;
-        }
+        require_view(tx, tenant, tile.meta.content)?;
         copied.add_content(tx, project, tile.meta.content)?;
         let content = copy(tx, tenant, tile.meta.content, rng, now)?;
         let Fields { id: _, layouts: _, color, show_description } = tile.fields;
@@ -94,6 +92,17 @@ fn can_view(tx: &impl Tx, tenant: &InProject, content: Content) -> Result<bool> 
     let Content::Insight(insight) = content else { return Ok(true) };
     let meta = tx.meta::<Insight>(&(tenant.project.id, insight))?;
     meta.map_or(Ok(false), |meta| Ok(level_on(tx, tenant, &meta)?.can_view()))
+}
+
+/// Requires that the caller may view the content of a tile on a dashboard that the caller may view.
+///
+/// # Errors
+/// 403 otherwise.
+pub(super) fn require_view(tx: &impl Tx, tenant: &InProject, content: Content) -> Result<()> {
+    if can_view(tx, tenant, content)? {
+        return Ok(());
+    }
+    AccessLevel::None.require(AccessLevel::Viewer)
 }
 
 /// Prepares another tile of the same content: the version of an insight counts its tiles.

@@ -13,6 +13,7 @@ use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::{Dashboard, get_live_record};
 use crate::store::{Record, Tx, WriteTx};
 
+use super::copies::require_view;
 use super::input::TileRef;
 use super::weight::require_bounded;
 use super::{Content, Tile, keys_of, require_room};
@@ -77,8 +78,8 @@ impl TileMove {
 /// tile of the same insight or text on the destination is removed.
 ///
 /// # Errors
-/// 404 if a dashboard or the tile does not exist; 403 if the caller may not edit both dashboards; 400 for
-/// an invalid field, if the destination shows the same insight or text, or if it is full.
+/// 404 if a dashboard or the tile does not exist; 403 if the caller may not edit both dashboards, or may not view the
+/// insight; 400 for an invalid field, if the destination shows the same insight or text, or if it is full.
 pub fn move_tile(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
@@ -95,6 +96,7 @@ pub fn move_tile(
     if tile.meta.deleted {
         return Err(Error::not_found());
     }
+    require_view(tx, tenant, tile.meta.content)?;
     delete_existing(tx, (project, destination), &tile)?;
     tx.remove::<Tile>(&tile.key())?;
     tile.meta.dashboard = destination;

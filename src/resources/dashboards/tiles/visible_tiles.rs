@@ -1,12 +1,16 @@
 //! The tiles that the JSON of an insight lists.
 
+use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, ProjectId, TileId};
+use crate::resources::access_controls::levels::AccessLevel;
+use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::insights::body::ListedTile;
+use crate::resources::dashboards::insights::levels::InsightLevels;
 use crate::resources::dashboards::visible::VisibleDashboards;
 use crate::store::Tx;
 
-use super::{BY_INSIGHT, MAX_TILES_OF_INSIGHT, Meta, Tile};
+use super::{BY_INSIGHT, Content, MAX_TILES_OF_INSIGHT, Meta, Tile, keys_of};
 
 /// Maximum number of tiles and dashboards that an insight on a tile lists.
 const MAX_LISTED: usize = 100;
@@ -29,6 +33,25 @@ pub fn live_tiles(tx: &impl Tx, insight: (ProjectId, InsightId)) -> Result<Vec<T
 pub fn listed(tx: &impl Tx, key: TileKey) -> Result<ListedTile> {
     let tile = tx.meta::<Tile>(&key)?;
     tile.map(|tile| tile.listed()).ok_or_else(|| Error::internal("an index names no tile"))
+}
+
+/// Requires that the caller may view every insight that a dashboard shows.
+///
+/// # Errors
+/// 403 otherwise.
+pub fn require_view_of_all(tx: &impl Tx, tenant: &InProject, dashboard: DashboardId) -> Result<()> {
+    let levels = InsightLevels::of(tx, tenant)?;
+    let mut lowest = AccessLevel::Manager;
+    let live = keys_of(tx, (tenant.project.id, dashboard), |tile| !tile.deleted)?;
+    for key in live {
+        let Some(Meta { content: Content::Insight(insight), .. }) = tx.meta::<Tile>(&key)? else {
+            continue;
+        };
+        if let Some(insight) = tx.meta::<Insight>(&(tenant.project.id, insight))? {
+            lowest = lowest.min(levels.level(&insight));
+        }
+    }
+    lowest.require(AccessLevel::Viewer)
 }
 
 /// Returns the first live tiles that show the same insight as `read` on dashboards that the caller may see. The tile
