@@ -81,8 +81,8 @@ def filter_failure(context, failure, case, response):
         return response.status_code != 412 and not is_read_leniently(case, failure.message)
     if failure.code == "ST202":
         return is_told_by_schema(response)
-    # DELETE of a dashboard always fails with 405. The document describes it, but `Allow` does not list it.
-    return failure.code != "ST205" or not case.operation.path.endswith("/dashboards/{id}/")
+    # DELETE of a dashboard or an insight always fails with 405. The document describes it, but `Allow` does not list it.
+    return failure.code != "ST205" or not case.operation.path.endswith(("/dashboards/{id}/", "/insights/{id}/"))
 
 
 def is_read_leniently(case, message):
