@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::resources::access_controls::levels::{
-    self, AccessLevel, COLLABORATORS_EDIT, EVERYONE_EDITS,
+    self, AccessLevel, COLLABORATORS_EDIT, DashboardRights, EVERYONE_EDITS,
 };
 use crate::resources::dashboards::VisibleDashboards;
 use crate::resources::dashboards::insights::Meta;
@@ -33,7 +33,7 @@ impl InsightView {
         let keys = tiles::live_tiles(tx, (insight.project, insight.id))?;
         let (mut listed, mut highest) = (Vec::new(), None);
         for key in keys {
-            let Some(on) = dashboards.rights(tx, key.1)?.filter(|on| on.can_view()) else {
+            let Some(on) = dashboards.rights(tx, key.1)?.filter(DashboardRights::can_view) else {
                 continue;
             };
             let (restriction, privilege) = highest.unwrap_or((EVERYONE_EDITS, EVERYONE_EDITS));
