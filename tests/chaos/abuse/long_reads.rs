@@ -243,10 +243,10 @@ async fn long_read_moves_off_the_request_thread() {
 }
 
 /// Starts reads of the next of `consumers` until one waits for a slot. Each ends when its sender is dropped.
-fn occupy<'a>(
-    workspace: &'a Workspace,
+fn occupy(
+    workspace: &Workspace,
     consumers: impl Iterator<Item = Consumer>,
-) -> Vec<(Sender<()>, impl Future<Output = steward::testing::error::Result<bool>> + Unpin + 'a)> {
+) -> Vec<(Sender<()>, impl Future<Output = steward::testing::error::Result<bool>> + Unpin)> {
     let pool = workspace.app.long_reads();
     let mut held = Vec::new();
     for consumer in consumers {
