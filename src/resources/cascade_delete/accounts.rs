@@ -12,14 +12,29 @@ use super::{delete_first_batch, delete_organization};
 
 /// The maximum number of memberships that one transaction deletes.
 const MEMBERSHIPS_PER_BATCH: usize = 20;
+/// The number of role memberships after which a transaction deletes no further membership.
+const ROLES_PER_BATCH: usize = 500;
 
 /// Returns whether it takes more than one transaction to delete an account's memberships and permissions before its new
 /// owner can join `organization`.
 pub fn needs_batches(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<bool> {
-    let memberships = tx.keys(&members::BY_USER, &user, MEMBERSHIPS_PER_BATCH + 1)?.len();
-    Ok(memberships > MEMBERSHIPS_PER_BATCH
+    let memberships = tx.keys(&members::BY_USER, &user, MEMBERSHIPS_PER_BATCH + 1)?;
+    Ok(first_batch(tx, user)?.len() < memberships.len()
         || members::find(tx, organization, user)?.is_some()
         || members::is_pending_deletion(tx, organization, user)?)
+}
+
+/// Returns the keys of the memberships that one transaction deletes: at least one, if there is any.
+fn first_batch(tx: &impl Tx, user: UserId) -> Result<Vec<(OrganizationId, UserId)>> {
+    let (mut batch, mut in_roles) = (Vec::new(), 0);
+    for key in tx.keys(&members::BY_USER, &user, MEMBERSHIPS_PER_BATCH)? {
+        in_roles += roles::count_of_user(tx, key.0, user, ROLES_PER_BATCH)?;
+        if in_roles > ROLES_PER_BATCH && !batch.is_empty() {
+            break;
+        }
+        batch.push(key);
+    }
+    Ok(batch)
 }
 
 /// Deletes all keys of an account, and as many memberships as fit in one transaction. Returns whether memberships
@@ -33,7 +48,7 @@ pub fn delete_account_data(
     organization: OrganizationId,
     user: UserId,
 ) -> Result<bool> {
-    for key in tx.keys(&members::BY_USER, &user, MEMBERSHIPS_PER_BATCH)? {
+    for key in first_batch(tx, user)? {
         let member: Membership = tx.get(&key)?;
         let is_alone = members::is_last_member(tx, &member)?;
         members::delete(tx, member.organization, user)?;

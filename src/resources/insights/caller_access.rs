@@ -9,12 +9,10 @@ use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::dashboards::VisibleDashboards;
 use crate::resources::dashboards::insights::levels::InsightLevels;
 use crate::resources::dashboards::insights::{Insight, Meta};
+use crate::resources::dashboards::tiles::MAX_LISTED;
 use crate::store::{Order, Tx, Window};
 
 use super::rights::InsightView;
-
-/// Maximum number of dashboards that an insight in a list names.
-const MAX_LISTED: usize = 100;
 
 /// What decides the caller's rights on each insight of a project, read once for a list.
 pub(super) struct CallerAccess<'p> {

@@ -81,7 +81,8 @@ fn list_filtered(
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
     let project = access.tenant.project.id;
-    let (mut count, mut sorted) = (0_u64, Sorted::new(*order, window));
+    let live = tx.count::<Insight>(&project)?;
+    let (mut count, mut sorted) = (0_u64, Sorted::new(*order, window, live));
     walk_candidates(tx, project, filter, |row| {
         if matches(tx, access, filter, row)? {
             sorted.add(row)?;

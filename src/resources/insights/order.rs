@@ -75,8 +75,10 @@ pub(super) struct Sorted {
 }
 
 impl Sorted {
-    pub(super) const fn new(order: ListOrder, window: Window) -> Self {
-        let most = window.offset.saturating_add(window.limit);
+    /// `count` is the number of live insights of the project. A window beyond them keeps none.
+    pub(super) fn new(order: ListOrder, window: Window, count: u64) -> Self {
+        let is_reached = window.begins_within(count);
+        let most = if is_reached { window.offset.saturating_add(window.limit) } else { 0 };
         Self { order, most, kept: BTreeSet::new() }
     }
 

@@ -146,6 +146,16 @@ pub fn of_user(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Resu
     Ok(roles)
 }
 
+/// Returns the number of a member's role memberships, at most `limit`.
+pub fn count_of_user(
+    tx: &impl Tx,
+    organization: OrganizationId,
+    user: UserId,
+    limit: usize,
+) -> Result<usize> {
+    Ok(tx.keys(&BY_USER, &(organization, user), limit)?.len())
+}
+
 /// Removes a former member of the organization from all roles.
 pub fn leave_all(tx: &mut WriteTx<'_>, organization: OrganizationId, user: UserId) -> Result<()> {
     for key in tx.keys(&BY_USER, &(organization, user), usize::MAX)? {

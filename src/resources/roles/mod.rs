@@ -20,7 +20,7 @@ use crate::time::Timestamp;
 pub use body::{body, is_expensive, list};
 pub use default_role::{DefaultRole, default_of, give_default, set_default};
 pub use input::{NewRole, NewRoleMembership, RolePatch};
-pub use memberships::{RoleMembership, leave_all, of_user, set_listed};
+pub use memberships::{RoleMembership, count_of_user, leave_all, of_user, set_listed};
 pub use registration::RECORDS;
 
 /// A role of an organization.

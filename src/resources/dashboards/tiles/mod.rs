@@ -37,7 +37,7 @@ pub(super) use copies::{copy_all, duplicate};
 pub use input::{TileRef, Tiles};
 pub use moves::{TileMove, move_tile};
 pub use placement::{place, withdraw};
-pub use visible_tiles::{listed, live_tiles, require_view_of_all};
+pub use visible_tiles::{MAX_LISTED, listed, live_tiles, require_view_of_all};
 use weight::WEIGHT;
 pub use weight::{large_answer, resizing_insight};
 

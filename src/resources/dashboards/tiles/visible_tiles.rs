@@ -12,8 +12,8 @@ use crate::store::Tx;
 
 use super::{BY_INSIGHT, Content, MAX_TILES_OF_INSIGHT, Meta, Tile, keys_of};
 
-/// Maximum number of tiles and dashboards that an insight on a tile lists.
-const MAX_LISTED: usize = 100;
+/// Maximum number of tiles and dashboards that an insight lists on a tile and in a list of insights.
+pub const MAX_LISTED: usize = 100;
 
 /// The key of a tile.
 type TileKey = (ProjectId, DashboardId, TileId);
