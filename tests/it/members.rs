@@ -295,21 +295,60 @@ async fn bots_are_left_out() {
 }
 
 #[tokio::test]
-async fn get_of_a_single_member_is_not_allowed() {
+async fn single_member_is_the_member_of_the_list_and_has_an_etag() {
+    let staff = Staff::new().await;
+    let list = staff.member.get(&staff.list("")).await.ok();
+    for (at, email) in [ANN, ADAM, OWNER].into_iter().enumerate() {
+        let path = staff.one(email).await;
+        let one = staff.member.get(&path).await;
+        let tag = one.headers["etag"].clone();
+        one.assert_is(200, list["results"][at].clone());
+        let headers = [("if-none-match", tag.to_str().expect("a tag"))];
+        let known = staff.member.fetch(Method::GET, &path, &headers, "").await;
+        assert_eq!((known.status, known.bytes.len()), (304, 0), "{email}");
+    }
+    let me = staff.member.get(&staff.list("@me/")).await;
+    let tag = me.headers["etag"].to_str().expect("text").to_owned();
+    me.assert_is(200, list["results"][0].clone());
+    let path = staff.one(ANN).await;
+    let headers = [("if-match", tag.as_str()), ("content-type", "application/json")];
+    let write = |sent| staff.admin.fetch(Method::PATCH, &path, &headers, sent);
+    let raised = write(r#"{"level": 8}"#).await.ok();
+    staff.member.get(&staff.list("@me/")).await.assert_is(200, raised);
+    assert_eq!(write(r#"{"level": 1}"#).await.status, 412);
+}
+
+#[tokio::test]
+async fn member_that_lists_do_not_show_is_404() {
     let staff = Staff::new().await;
     let (eve, _) = staff.workspace.outsider("eve").await;
-    for path in [staff.one(ANN).await, staff.list("@me/"), staff.list("nobody/")] {
-        let refused = staff.member.get(&path).await;
-        assert_eq!(refused.headers["allow"], "PATCH, DELETE, OPTIONS");
-        refused.assert_error(
-            405,
-            "invalid_request",
-            "method_not_allowed",
-            "Method \"GET\" not allowed.",
-            None,
-        );
-        eve.get(&path).await.assert_denied("You do not have permission to perform this action.");
+    let foreign = eve.get("/api/users/@me/").await.ok()["uuid"].clone();
+    let foreign = staff.list(&format!("{}/", foreign.as_str().expect("a uuid")));
+    let ann = staff.one(ANN).await;
+    let unknown = staff.list("01890000-0000-7000-8000-000000000000/");
+    for path in [&foreign, &unknown, &staff.list("nobody/")] {
+        staff.admin.get(path).await.assert_not_found("Not found.");
     }
+    staff.set_active(ANN, false).await;
+    staff.admin.get(&ann).await.assert_not_found("Not found.");
+    staff.set_active(ANN, true).await;
+    assert_eq!(staff.admin.get(&ann).await.ok()["user"]["email"], ANN);
+    staff.admin.delete(&ann).await.assert_empty(204);
+    staff.admin.get(&ann).await.assert_not_found("Not found.");
+}
+
+#[tokio::test]
+async fn other_methods_of_members_are_405() {
+    let staff = Staff::new().await;
+    let refused = staff.member.put(&staff.list("@me/"), json!({})).await;
+    assert_eq!(refused.headers["allow"], "GET, PATCH, DELETE, HEAD, OPTIONS");
+    refused.assert_error(
+        405,
+        "invalid_request",
+        "method_not_allowed",
+        "Method \"PUT\" not allowed.",
+        None,
+    );
     let post = staff.workspace.owner.post(&staff.list(""), json!({})).await;
     post.assert_error(
         405,
@@ -327,11 +366,23 @@ async fn outsiders_and_keys_without_the_scope_are_rejected() {
     let ann = staff.one(ANN).await;
     let outside = "You do not have permission to perform this action.";
     eve.get(&staff.list("")).await.assert_denied(outside);
+    eve.get(&ann).await.assert_denied(outside);
     eve.patch(&ann, json!({ "level": 99 })).await.assert_denied(outside);
     eve.delete(&ann).await.assert_denied(outside);
     let reads =
         staff.workspace.key(OWNER, &["organization_member:read", "organization:write"]).await;
     reads.get(&staff.list("")).await.ok();
+    reads.get(&ann).await.ok();
+    let writes = staff.workspace.key(OWNER, &["organization_member:write", "user:read"]).await;
+    writes.get(&ann).await.ok();
+    let none = staff.workspace.key(OWNER, &["organization:write"]).await;
+    let scope = "API key missing required scope 'organization_member:read'";
+    none.get(&ann).await.assert_denied(scope);
+    let projects = json!({ "projects": [staff.workspace.made.project_id] });
+    let limited = staff.workspace.limited_key(OWNER, &["*"], projects).await;
+    limited.get(&ann).await.assert_denied(
+        "API keys with scoped projects are only supported on project-based endpoints.",
+    );
     let missing = "API key missing required scope 'organization_member:write'";
     reads.patch(&ann, json!({ "level": 8 })).await.assert_denied(missing);
     reads.delete(&ann).await.assert_denied(missing);

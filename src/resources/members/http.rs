@@ -13,7 +13,7 @@ use crate::resources::users::http::path::PathUser;
 use crate::resources::{cascade_delete, users};
 use crate::response::{ApiResponse, ApiResult};
 use crate::state::App;
-use crate::store::{Order, Tx};
+use crate::store::{BoundedRead, Order, Tx};
 use crate::time::Timestamp;
 
 use super::body::MemberBody;
@@ -41,6 +41,11 @@ pub fn routes(routes: &mut Routes) {
             "The order of the list. `joined_at` lists the oldest members first.",
         )
         .returns_page::<MemberBody>();
+    routes
+        .get(ONE, "members_retrieve", read, retrieve)
+        .summary("Retrieve a member of an organization.")
+        .in_path::<PathUser>()
+        .returns::<MemberBody>(200);
     routes
         .patch(ONE, "members_partial_update", write, update)
         .summary("Update the level of a member.")
@@ -71,6 +76,19 @@ async fn list(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult
             super::list(tx, at.tenant.member.organization, &filter, page.window(order))
         })
         .await
+}
+
+async fn retrieve(
+    State(app): State<App>,
+    access: ReadAccess<InOrganization>,
+    PathUser(named): PathUser,
+) -> ApiResult {
+    let named = named?;
+    let body = move |tx: &BoundedRead<'_>, at: &ReadAccess<InOrganization>| {
+        let caller = &at.tenant.member;
+        super::listed_body(tx, caller.organization, resolve(tx, caller, named)?)
+    };
+    app.long_reads().read(access, body).await.map(ApiResponse::Object)
 }
 
 async fn update(

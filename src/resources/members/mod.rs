@@ -282,6 +282,15 @@ pub fn body(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<
     viewed.ok_or_else(Error::not_found)
 }
 
+/// Returns the JSON of a member that lists show.
+///
+/// # Errors
+/// 404 if the member does not exist, or if lists do not show it.
+pub fn listed_body(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<Versioned> {
+    find_listed(tx, organization, user)?.ok_or_else(Error::not_found)?;
+    body(tx, organization, user)
+}
+
 /// Returns the memberships of a user, oldest organization first, without deleted organizations.
 pub fn organizations_of(tx: &impl Tx, user: UserId) -> Result<Vec<Membership>> {
     let mut memberships = Vec::new();
