@@ -75,7 +75,7 @@ struct Inner {
     proxies: TrustedProxies,
     rate_limiter: Arc<RateLimits>,
     transfer_memory: MemoryBudget,
-    deletions: Arc<Notify>,
+    maintenance: Arc<Notify>,
     long_reads: BlockingPool,
     public_pages: PublicPages,
     renderings: FairQueue,
@@ -136,7 +136,7 @@ impl App {
             key_cache: KeyCache::new(tag_key.clone(), &config.metrics),
             key_creation: KeyCreation::new(cores, &config.metrics),
             signing,
-            deletions: Arc::new(Notify::new()),
+            maintenance: Arc::new(Notify::new()),
             long_reads: BlockingPool::new(
                 fair_limits(cores, time_limit),
                 time_limit,
@@ -305,15 +305,15 @@ impl App {
         self.0.readiness.drain();
     }
 
-    /// Wakes the background deletion after an object was deleted.
+    /// Wakes the background maintenance after a change that it must complete.
     #[doc(hidden)]
-    pub fn wake_deletion(&self) {
-        self.0.deletions.notify_one();
+    pub fn wake_maintenance(&self) {
+        self.0.maintenance.notify_one();
     }
 
     /// Restarts background deletion and mail after the data file was replaced.
     pub(crate) fn resume_after_restore(&self) {
-        self.wake_deletion();
+        self.wake_maintenance();
         if let Some(worker) = &self.0.mail_worker {
             worker.wake();
         }
@@ -334,7 +334,7 @@ impl App {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.deletions.notify_one();
+        self.maintenance.notify_one();
     }
 }
 

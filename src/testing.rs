@@ -100,8 +100,8 @@ pub mod resources {
     }
     pub mod cascade_delete {
         pub use crate::resources::cascade_delete::{
-            delete_batch, delete_member, delete_organization, delete_project, delete_role,
-            delete_up_to,
+            delete_account_data, delete_batch, delete_member, delete_organization, delete_project,
+            delete_role, delete_up_to, needs_batches,
         };
         pub use crate::resources::pending_deletion::PendingDeletion;
     }
@@ -129,7 +129,7 @@ pub mod resources {
         pub use crate::resources::domains::{Domain, verify};
     }
     pub mod members {
-        pub use crate::resources::members::{Level, Membership, find};
+        pub use crate::resources::members::{Level, Membership, find, set_listed};
     }
     pub mod organizations {
         pub use crate::resources::organizations::{NewOrganization, Organization, create};
@@ -143,7 +143,9 @@ pub mod resources {
         }
     }
     pub mod roles {
-        pub use crate::resources::roles::{DefaultRole, Role, RoleMembership};
+        pub use crate::resources::roles::{
+            DefaultRole, PendingListing, Role, RoleMembership, continue_listing, set_listed,
+        };
     }
     pub mod sharing {
         pub use crate::resources::sharing::{Sharing, SharingTokens};

@@ -92,15 +92,17 @@ fn link_account(tx: &impl Tx, user: UserId) -> Result<Value> {
 }
 
 pub(super) async fn set_active(app: &App, email: String, active: bool) -> Result<Value> {
-    app.operate(move |tx, _| {
+    let changed = app.operate(move |tx, _| {
         let mut user = get_user(tx, &email)?;
         user.meta.is_active = active;
         tx.put(&user)?;
         members::set_listed(tx, &user)?;
         roles::set_listed(tx, user.meta.id)?;
         Ok(json!({ "id": user.meta.id, "email": user.fields.email, "is_active": active }))
-    })
-    .await
+    });
+    let changed = changed.await?;
+    app.wake_maintenance();
+    Ok(changed)
 }
 
 /// Rejects a user whose address is unverified, unless the operator passes `--existing`: a stranger may have created

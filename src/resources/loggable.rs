@@ -32,6 +32,9 @@ pub trait Loggable: Record {
     /// Whether its deletion is recorded together with a new record of the same type. If the new record has the same
     /// name, its entry describes the replacement; otherwise the deletion gets its own entry.
     const LOG_REMOVAL: bool = false;
+    /// The changes (`created`, `updated`, `deleted`) that get an entry even if an object of another type leads the entry
+    /// of the write.
+    const ALWAYS_LOGGED: &'static [&'static str] = &[];
 
     /// Returns the type of the object in the entry. A type of records whose objects have several types overrides this;
     /// the types of the objects declare the actions.
@@ -172,6 +175,8 @@ pub struct LogTarget {
     pub is_part: bool,
     /// Whether its deletion is recorded together with a new record of the same type.
     pub log_removal: bool,
+    /// Whether the change gets an entry even if an object of another type leads.
+    pub is_always_logged: bool,
     /// The change as the entry of an object that shows this one describes it.
     pub within_host: Option<WithinHost>,
 }
@@ -219,6 +224,7 @@ impl LogTarget {
             log_all_fields: R::LOG_ALL_FIELDS,
             is_part: R::IS_PART,
             log_removal: R::LOG_REMOVAL,
+            is_always_logged: R::ALWAYS_LOGGED.contains(&verb),
             within_host: None,
         };
         if let Some(scope) = R::HOST {

@@ -1,5 +1,5 @@
-//! Background maintenance: deletes the data of removed organizations and projects, expired activity
-//! entries and expired idempotency keys, and creates backups.
+//! Background maintenance: deletes the data of removed organizations and projects, completes the listing of enabled and
+//! disabled users, deletes expired activity entries and expired idempotency keys, and creates backups.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::idempotency;
-use crate::resources::{activity, cascade_delete};
-use crate::store::{OpenError, Store};
+use crate::resources::{activity, cascade_delete, roles};
+use crate::store::{OpenError, Store, WriteTx};
 use crate::time::{Clock, Timestamp};
 
 use super::App;
@@ -25,7 +25,7 @@ impl App {
     /// # Errors
     /// If the backup folder cannot be created or read.
     pub(super) fn start_maintenance(&self) -> Result<(), OpenError> {
-        let (store, due) = (self.0.store.clone(), Arc::clone(&self.0.deletions));
+        let (store, due) = (self.0.store.clone(), Arc::clone(&self.0.maintenance));
         let inner = Arc::downgrade(&self.0);
         let (mut log, mut replies) = (ActivityRetention::of(self), ResponseRetention::of(self));
         self.start_backups()?;
@@ -39,7 +39,7 @@ impl App {
                 }
                 let mut more = true;
                 while more && inner.strong_count() > 0 {
-                    more = match store.write(cascade_delete::delete_batch).await {
+                    more = match store.write(complete_changes).await {
                         Ok(more) => more,
                         Err(error) => warn_and_wait(&error).await,
                     };
@@ -72,6 +72,11 @@ impl App {
         });
         Ok(())
     }
+}
+
+/// Completes some of what requests and commands began. Returns whether there may be more.
+fn complete_changes(tx: &mut WriteTx<'_>) -> Result<bool> {
+    Ok(cascade_delete::delete_batch(tx)? || roles::continue_listing(tx)?)
 }
 
 /// Deletes some expired data. Returns whether there may be more.
@@ -120,8 +125,8 @@ impl ActivityRetention {
             return Ok(false);
         };
         let (snapshot, cutoff) = (store.snapshot()?, now.minus(retention));
-        let look = move || activity::find_expired(&*snapshot, cutoff);
-        let keys = tokio::task::spawn_blocking(look).await.map_err(Error::internal)??;
+        let read = move || activity::find_expired(&*snapshot, cutoff);
+        let keys = tokio::task::spawn_blocking(read).await.map_err(Error::internal)??;
         if keys.is_empty() {
             self.next = now.plus(retention.min(CHECK_INTERVAL));
             return Ok(false);
@@ -155,8 +160,8 @@ impl ResponseRetention {
             return Ok(false);
         }
         let snapshot = store.snapshot()?;
-        let look = move || idempotency::has_expired(&*snapshot, now);
-        let due = tokio::task::spawn_blocking(look).await.map_err(Error::internal)??;
+        let read = move || idempotency::has_expired(&*snapshot, now);
+        let due = tokio::task::spawn_blocking(read).await.map_err(Error::internal)??;
         if due && store.write(move |tx| idempotency::delete_expired(tx, now)).await? {
             return Ok(true);
         }

@@ -112,6 +112,8 @@ tables! {
     RoleMembershipsByUser = "role_memberships_by_user/1",
     /// Role memberships that lists show. Key: organization, role, time of joining, then as above.
     RoleMembershipsByJoining = "role_memberships_by_joining/1",
+    /// Users that were enabled or disabled and whose role memberships do not all follow yet. Key: user id.
+    PendingListings = "pending_listings/1",
     /// The role that users get when they join an organization. Key: organization.
     DefaultRoles = "default_roles/1",
 

@@ -203,8 +203,11 @@ pub fn record(
             targets.push(target);
         }
     }
-    for target in summarize(targets) {
-        let id = ActivityId(rng.uuid(now));
+    let targets = summarize(targets);
+    // Lists show the entries of one moment in the order of their ids.
+    let mut ids: Vec<_> = targets.iter().map(|_| ActivityId(rng.uuid(now))).collect();
+    ids.sort();
+    for (target, id) in targets.into_iter().zip(ids) {
         tx.put(&Entry {
             meta: Meta {
                 organization: target.organization.unwrap_or(NO_ORGANIZATION),
@@ -240,11 +243,12 @@ fn target_of(tx: &WriteTx<'_>, change: &Change) -> Result<Option<LogTarget>> {
     Ok(Some(target))
 }
 
-/// Returns the subjects that get an entry: the leading subject, and others of the same type with the same change.
+/// Returns the targets that get an entry: the leading target, others of the same type with the same change, and those
+/// that are always logged.
 ///
-/// The first subject leads, with these exceptions. Objects in an organization precede users that were created with
+/// The first target leads, with these exceptions. Objects in an organization precede users that were created with
 /// them. Other objects precede deleted ones, and these precede objects of which only the version changed. Parts never
-/// lead, nor do objects that follow an object that shows them. Other subjects without a visible change get no entry.
+/// lead, nor do objects that follow an object that shows them. Other targets without a visible change get no entry.
 fn summarize(mut targets: Vec<LogTarget>) -> Vec<LogTarget> {
     let mut scopes: Vec<&str> = Vec::new();
     let mut rank = |target: &LogTarget| {
@@ -304,12 +308,15 @@ fn merge_replaced(entries: Vec<LogTarget>) -> Vec<LogTarget> {
     entries
 }
 
-/// Returns whether `more` gets an entry besides the leading subject: it shows that subject; or its type or that of
-/// its record is the same, and the change is the same or is the deletion of an object that a new one may have replaced.
+/// Returns whether `more` gets an entry besides the leading target: it is always logged; or it shows that target; or its
+/// type or that of its record is the same, and the change is the same or is the deletion of an object that a new one may
+/// have replaced.
 fn belongs_with(lead: &LogTarget, more: &LogTarget) -> bool {
     let removed = more.log_removal && (lead.change, more.change) == ("created", "deleted");
     let alike = lead.scope == more.scope || lead.table == more.table;
-    alike && (lead.change == more.change || removed) || lead.is_shown_by(more.scope)
+    more.is_always_logged
+        || alike && (lead.change == more.change || removed)
+        || lead.is_shown_by(more.scope)
 }
 
 fn describe(target: LogTarget) -> Fields {

@@ -11,6 +11,7 @@ use crate::resources::pending_deletion::PendingDeletion;
 use crate::resources::projects::{self, Project};
 use crate::resources::{organizations, records, roles};
 use crate::store::{Order, Record, Tx, Window, WriteTx};
+use crate::time::Timestamp;
 
 pub use accounts::{delete_account_data, needs_batches};
 
@@ -33,8 +34,13 @@ pub fn delete_member(tx: &mut WriteTx<'_>, caller: &Membership, user: UserId) ->
 ///
 /// # Errors
 /// 404 if the role does not exist.
-pub fn delete_role(tx: &mut WriteTx<'_>, organization: OrganizationId, role: RoleId) -> Result<()> {
-    roles::delete(tx, organization, role)?;
+pub fn delete_role(
+    tx: &mut WriteTx<'_>,
+    organization: OrganizationId,
+    role: RoleId,
+    now: Timestamp,
+) -> Result<()> {
+    roles::delete(tx, organization, role, now)?;
     let pending = PendingDeletion::Role(organization, role);
     tx.put(&pending)?;
     delete_first_batch(tx, pending)

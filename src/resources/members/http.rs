@@ -121,7 +121,7 @@ async fn destroy(
         expected.require::<Membership>(tx, &(tenant.member.organization, user))
     })
     .await?;
-    app.wake_deletion();
+    app.wake_maintenance();
     Ok(ApiResponse::NoContent)
 }
 

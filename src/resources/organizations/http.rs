@@ -139,7 +139,7 @@ async fn destroy(State(app): State<App>, access: WriteAccess<InOrganization>) ->
         expected.require::<Organization>(tx, &tenant.member.organization)
     })
     .await?;
-    app.wake_deletion();
+    app.wake_maintenance();
     Ok(ApiResponse::NoContent)
 }
 

@@ -176,6 +176,9 @@ pub fn update(
 /// 404 if the organization was deleted.
 pub fn set_updated(tx: &mut WriteTx<'_>, id: OrganizationId, now: Timestamp) -> Result<()> {
     let mut organization: Organization = tx.get(&id)?;
+    if organization.fields.updated_at == now {
+        return tx.bump_version::<Organization>(&id);
+    }
     organization.fields.updated_at = now;
     tx.put(&organization)
 }

@@ -182,7 +182,7 @@ async fn destroy(State(app): State<App>, access: WriteAccess<InProject>) -> ApiR
         expected.require::<Project>(tx, &(organization, id))
     })
     .await?;
-    app.wake_deletion();
+    app.wake_maintenance();
     Ok(ApiResponse::NoContent)
 }
 

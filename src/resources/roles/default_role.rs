@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, RoleId};
 use crate::patch::Patch;
 use crate::resources::members::Membership;
-use crate::resources::organizations::{self, Organization};
+use crate::resources::organizations;
 use crate::secret::SeededRng;
 use crate::store::{Reference, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
@@ -65,23 +65,25 @@ pub fn set_default(
         }
         None => drop(tx.remove::<DefaultRole>(&organization)?),
     }
+    organizations::set_updated(tx, organization, now)?;
     for shown in before.into_iter().chain(role) {
         tx.bump_version::<Role>(&(organization, shown))?;
     }
-    organizations::set_updated(tx, organization, now)
+    Ok(())
 }
 
-/// Removes the default role of an organization if it is this deleted role.
+/// Removes the default role of an organization if it is this deleted role. Updates the organization, which shows it.
 pub(super) fn clear(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
     role: RoleId,
+    now: Timestamp,
 ) -> Result<()> {
     if default_of(tx, organization)? != Some(role) {
         return Ok(());
     }
     tx.remove::<DefaultRole>(&organization)?;
-    tx.bump_version::<Organization>(&organization)
+    organizations::set_updated(tx, organization, now)
 }
 
 /// Adds a new member of an organization to its default role, if it has one.

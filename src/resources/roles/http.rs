@@ -126,12 +126,12 @@ async fn destroy(
     PathId(id): PathId<RoleId>,
 ) -> ApiResult {
     let (id, expected) = (id?, access.if_match.clone());
-    app.change(&access, move |tx, _, tenant: &InOrganization, _| {
+    app.change(&access, move |tx, _, tenant: &InOrganization, now| {
         let organization = tenant.member.organization;
-        cascade_delete::delete_role(tx, organization, id)?;
+        cascade_delete::delete_role(tx, organization, id, now)?;
         expected.require::<Role>(tx, &(organization, id))
     })
     .await?;
-    app.wake_deletion();
+    app.wake_maintenance();
     Ok(ApiResponse::NoContent)
 }

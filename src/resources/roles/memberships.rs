@@ -166,18 +166,3 @@ pub fn leave_all(tx: &mut WriteTx<'_>, organization: OrganizationId, user: UserI
     }
     Ok(())
 }
-
-/// Shows a user's role memberships in lists if lists show the user's memberships, and hides them otherwise.
-pub fn set_listed(tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
-    for key in tx.keys(&members::BY_USER, &user, usize::MAX)? {
-        let member: Membership = tx.get(&key)?;
-        for key in tx.keys(&BY_USER, &(member.organization, user), usize::MAX)? {
-            let role_membership: RoleMembership = tx.get(&key)?;
-            tx.put(&RoleMembership { listed: member.listed, ..role_membership })?;
-            if exists(tx, key.0, key.1)? {
-                tx.bump_version::<Role>(&(key.0, key.1))?;
-            }
-        }
-    }
-    Ok(())
-}

@@ -4,6 +4,7 @@ pub mod body;
 mod default_role;
 pub mod http;
 mod input;
+mod listing;
 mod memberships;
 mod registration;
 
@@ -20,7 +21,8 @@ use crate::time::Timestamp;
 pub use body::{body, is_expensive, list};
 pub use default_role::{DefaultRole, default_of, give_default, set_default};
 pub use input::{NewRole, NewRoleMembership, RolePatch};
-pub use memberships::{RoleMembership, count_of_user, leave_all, of_user, set_listed};
+pub use listing::{PendingListing, continue_listing, set_listed};
+pub use memberships::{RoleMembership, count_of_user, leave_all, of_user};
 pub use registration::RECORDS;
 
 /// A role of an organization.
@@ -114,9 +116,14 @@ fn require_free(tx: &impl Tx, organization: OrganizationId, id: RoleId, name: &s
 ///
 /// # Errors
 /// 404 if the role does not exist.
-pub fn delete(tx: &mut WriteTx<'_>, organization: OrganizationId, id: RoleId) -> Result<()> {
+pub fn delete(
+    tx: &mut WriteTx<'_>,
+    organization: OrganizationId,
+    id: RoleId,
+    now: Timestamp,
+) -> Result<()> {
     tx.remove::<Role>(&(organization, id))?.ok_or_else(Error::not_found)?;
-    default_role::clear(tx, organization, id)
+    default_role::clear(tx, organization, id, now)
 }
 
 /// Returns whether the organization has this role.

@@ -10,7 +10,7 @@ use crate::resources::registration::{RegisteredRecord, record};
 use crate::resources::users;
 use crate::store::{Reference, Row, Tx};
 
-use super::{DefaultRole, Role, RoleMembership};
+use super::{DefaultRole, PendingListing, Role, RoleMembership};
 
 /// The records of roles.
 pub const RECORDS: &[&dyn RegisteredRecord] = &[
@@ -22,11 +22,14 @@ pub const RECORDS: &[&dyn RegisteredRecord] = &[
         .logged()
         .deleted_with_organization()
         .deleted_with_role(|tx, role, limit| tx.remove_some::<RoleMembership>(&role, limit)),
+    &record::<PendingListing>(),
     &record::<DefaultRole>().logged().deleted_with_organization(),
 ];
 
 impl Loggable for Role {
     const SCOPE: &'static str = "Role";
+    /// The deletion of the default role also updates the organization.
+    const ALWAYS_LOGGED: &'static [&'static str] = &["deleted"];
 
     fn item_id(meta: &Self::Meta) -> String {
         meta.1.to_string()
@@ -41,6 +44,8 @@ impl Loggable for Role {
 impl Loggable for RoleMembership {
     const SCOPE: &'static str = "RoleMembership";
     const LOG_ALL_FIELDS: bool = true;
+    /// A new member of the organization gets the default role in the same write.
+    const ALWAYS_LOGGED: &'static [&'static str] = &["created"];
 
     fn item_id(meta: &Self::Meta) -> String {
         meta.id.to_string()
@@ -67,6 +72,8 @@ impl Loggable for RoleMembership {
 impl Loggable for DefaultRole {
     const SCOPE: &'static str = Organization::SCOPE;
     const IS_PART: bool = true;
+    /// The deletion of the role clears it in the same write.
+    const ALWAYS_LOGGED: &'static [&'static str] = &["updated"];
 
     fn item_id(meta: &Self::Meta) -> String {
         meta.organization.to_string()

@@ -119,11 +119,11 @@ async fn accept(
         while needs_batches(&app, account)? {
             let piece = delete_account_batch(links.clone(), terms, Arc::clone(&sent));
             app.post_public(&access, None, piece).await?;
-            app.wake_deletion();
+            app.wake_maintenance();
         }
         let accepting = accept_in_write(links, terms, sent, by, seed);
         let answer = app.post_public(&access, key, accepting).await;
-        app.wake_deletion();
+        app.wake_maintenance();
         answer
     });
     taking_over.await.map_err(Error::internal)?

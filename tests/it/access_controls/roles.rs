@@ -354,7 +354,7 @@ async fn role_with_many_rules_has_no_effect_at_once_and_its_rules_are_deleted_in
         tx.keys(&BY_ROLE, &(organization, id), usize::MAX).expect("read").len()
     };
     assert_eq!(left(), 31 * 22 + 1);
-    let deleted = store.write(move |tx| cascade_delete::delete_role(tx, organization, id));
+    let deleted = store.write(move |tx| cascade_delete::delete_role(tx, organization, id, now));
     deleted.await.expect("deleted");
     assert_eq!(left(), 31 * 22 + 1 - 500);
     scene.workspace.assert_file_valid().await;

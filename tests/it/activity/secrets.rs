@@ -223,7 +223,8 @@ async fn roles(walk: &mut Walk, owner: &TestClient) {
     walk.does(owner, "roles_role_memberships_destroy", &of, json!({}), &removed).await;
     let sent = json!({ "user_uuid": walk.workspace.uuid(OWNER).await });
     walk.does(owner, "roles_role_memberships_create", &of[..1], sent, &added).await;
-    walk.does(owner, "roles_destroy", &id, json!({}), &["Role deleted"]).await;
+    let deleted = ["Organization updated", "Role deleted"];
+    walk.does(owner, "roles_destroy", &id, json!({}), &deleted).await;
 }
 
 /// Runs the operations on projects.

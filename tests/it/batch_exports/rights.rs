@@ -198,7 +198,7 @@ async fn exports_of_a_deleted_project_are_hidden_before_and_after_cleanup() {
         workspace.assert_file_valid().await;
     };
     gone().await;
-    workspace.app.wake_deletion();
+    workspace.app.wake_maintenance();
     eventually("the records are deleted", || {
         (count::<PendingDeletion>(workspace, &()) == 0).then_some(())
     })

@@ -402,7 +402,7 @@ async fn deleted_organization_frees_its_domain_names_at_once() {
     assert_eq!(entries_about(&workspace, &made["id"]), [told]);
     workspace.assert_file_valid().await;
 
-    workspace.app.wake_deletion();
+    workspace.app.wake_maintenance();
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while !all::<PendingDeletion>(&workspace, &()).is_empty() {
         assert!(std::time::Instant::now() < deadline, "the background deletion does not finish");

@@ -118,7 +118,7 @@ async fn deleted_project_is_hidden_before_its_records_are_deleted() {
     project_is_hidden(&workspace, project, &ann).await;
     workspace.assert_file_valid().await;
 
-    workspace.app.wake_deletion();
+    workspace.app.wake_maintenance();
     swept(&workspace).await;
     assert_eq!(left_of_project(&workspace, project), [0; 5]);
     project_is_hidden(&workspace, project, &ann).await;
@@ -203,7 +203,7 @@ async fn deleted_organization_is_hidden_before_its_records_are_deleted() {
     let made = workspace.owner.post("/api/organizations/", json!({ "name": "Corp" })).await.ok();
     assert_eq!(made["slug"], "corp");
 
-    workspace.app.wake_deletion();
+    workspace.app.wake_maintenance();
     swept(&workspace).await;
     assert_eq!(left_of_organization(&workspace, organization), [0; 5]);
     assert_eq!(left_of_project(&workspace, project), [0; 5]);

@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 use steward::testing::operator::Operation;
+use steward::testing::resources::activity::{Entry, Fields};
 use steward::testing::resources::members::Level;
 
+use crate::support::activity::entries;
 use crate::support::invites::invite;
 use crate::support::roles::{add_role, add_to_role};
 use crate::support::signup::Offer;
@@ -119,6 +121,52 @@ async fn users_get_the_default_role_when_they_join() {
     workspace.assert_file_valid().await;
 }
 
+/// Returns scope, activity and name of an entry.
+fn summary(entry: &Entry) -> (&str, &str, Option<&str>) {
+    let Fields { scope, activity, detail, .. } = &entry.fields;
+    (scope, activity, detail.name.as_deref())
+}
+
+#[tokio::test]
+async fn default_role_of_a_new_member_is_logged_like_a_member_that_somebody_adds() {
+    let workspace = Workspace::new().await;
+    let (role, path) = add_role(&workspace, "Analysts").await;
+    set_default(&workspace, &role["id"]).await;
+    let known = entries(&workspace).len();
+    workspace.member("operated", Level::Member).await;
+    let sent = json!({ "target_email": "linked@corp.example" });
+    let offer = Offer::of(&invite(&workspace.owner, &workspace, sent).await);
+    offer.accept(&workspace.anonymous(), json!({ "first_name": "Lin" })).await.ok();
+    let list = workspace.owner.get(&format!("{path}role_memberships/")).await.ok();
+
+    let log = entries(&workspace);
+    for (number, email) in ["operated@corp.example", "linked@corp.example"].iter().enumerate() {
+        let of_email = |entry: &&Entry| {
+            entry.fields.scope == "RoleMembership"
+                && entry.fields.detail.changes.iter().any(|change| change.after == **email)
+        };
+        let given: Vec<_> = log[known..].iter().filter(of_email).collect();
+        assert_eq!(given.len(), 1, "{email}");
+        assert_eq!(summary(given[0]), ("RoleMembership", "created", Some("Analysts")));
+        assert_eq!(given[0].fields.item_id, list["results"][number]["id"]);
+        let changes = &given[0].fields.detail.changes;
+        let changes: Vec<_> =
+            changes.iter().map(|one| (&*one.field, &one.before, &one.after)).collect();
+        let (null, email) = (Value::Null, json!(email));
+        assert_eq!(changes, [("role_id", &null, &role["id"]), ("user", &null, &email)]);
+        let membership = &list["results"][number]["organization_member"]["id"];
+        let joined = log[known..].iter().find(|entry| {
+            entry.fields.scope == "OrganizationMembership" && entry.fields.item_id == *membership
+        });
+        let joined = joined.expect("an entry of the join");
+        assert_eq!(
+            (given[0].meta.user, given[0].meta.created_at),
+            (joined.meta.user, joined.meta.created_at)
+        );
+        assert_eq!(given[0].meta.organization, joined.meta.organization);
+    }
+}
+
 #[tokio::test]
 async fn user_who_returns_gets_the_default_role_again() {
     let workspace = Workspace::new().await;
@@ -145,17 +193,34 @@ async fn user_who_returns_gets_the_default_role_again() {
 
 #[tokio::test]
 async fn deleting_the_default_role_clears_it_and_moves_the_organizations_version() {
-    let workspace = Workspace::new().await;
+    let (config, clock) = with_clock();
+    let workspace = Workspace::with(config).await;
     let (role, path) = add_role(&workspace, "Analysts").await;
     let (_, other) = add_role(&workspace, "Billing").await;
     set_default(&workspace, &role["id"]).await;
     let organization = workspace.organization("");
-    let known = tag(&workspace.owner.get(&organization).await);
+    let before = workspace.owner.get(&organization).await;
+    let known = tag(&before);
     workspace.owner.delete(&other).await.assert_empty(204);
     assert_eq!(tag(&workspace.owner.get(&organization).await), known);
+    clock.advance(std::time::Duration::from_mins(1));
     workspace.owner.delete(&path).await.assert_empty(204);
     let shown = workspace.owner.get(&organization).await;
-    assert_eq!(shown.body["default_role_id"], Value::Null);
+    let mut expected = before.body;
+    expected["default_role_id"] = Value::Null;
+    expected["updated_at"] = json!("2023-11-14T22:14:20Z");
+    assert_eq!(shown.body, expected);
+    let log = entries(&workspace);
+    let [.., first, second] = &*log else { panic!("two entries") };
+    assert_eq!(summary(first), ("Organization", "updated", Some("Corp")));
+    assert_eq!(first.fields.item_id, workspace.made.organization_id.to_string());
+    let [change] = &*first.fields.detail.changes else { panic!("one change") };
+    assert_eq!((&*change.r#type, &*change.field), ("Organization", "default_role_id"));
+    assert_eq!((&change.before, &change.after), (&role["id"], &Value::Null));
+    assert_eq!(summary(second), ("Role", "deleted", Some("Analysts")));
+    assert_eq!(first.meta.user, second.meta.user);
+    let at_once = |entry: &&Entry| entry.meta.created_at == second.meta.created_at;
+    assert_eq!(log.iter().filter(at_once).count(), 2);
     assert_ne!(tag(&shown).split('-').next(), known.split('-').next());
     workspace.member("ann", Level::Member).await;
     assert_eq!(workspace.owner.get(&workspace.organization("roles/")).await.ok()["count"], 0);

@@ -89,8 +89,8 @@ async fn large_role_is_gone_at_once_and_its_memberships_are_deleted_in_batches()
     assert_eq!((&renamed["name"], &renamed["members"]), (&json!("Data"), &shown["members"]));
 
     let (organization, id) = (workspace.made.organization_id, id_of(&role));
-    let store = workspace.app.store();
-    let deleted = store.write(move |tx| cascade_delete::delete_role(tx, organization, id));
+    let (store, now) = (workspace.app.store(), workspace.app.now());
+    let deleted = store.write(move |tx| cascade_delete::delete_role(tx, organization, id, now));
     deleted.await.expect("deleted");
     workspace.owner.get(&path).await.assert_not_found("Not found.");
     assert_eq!(count::<RoleMembership>(&workspace, &()), 700);
@@ -157,9 +157,9 @@ async fn roles_are_deleted_with_their_organization() {
     let (second, _) = add_role(&workspace, "Billing").await;
     crowd(&workspace, id_of(&second), 600).await;
     let (organization, second) = (workspace.made.organization_id, id_of(&second));
-    let store = workspace.app.store();
+    let (store, now) = (workspace.app.store(), workspace.app.now());
     let deleted = store.write(move |tx| {
-        cascade_delete::delete_role(tx, organization, second)?;
+        cascade_delete::delete_role(tx, organization, second, now)?;
         cascade_delete::delete_organization(tx, organization)
     });
     deleted.await.expect("deleted");

@@ -1,5 +1,6 @@
 //! Tests of `/api/organizations/:organization_id/roles/`.
 
+mod batches;
 mod default_role;
 mod deletion;
 mod histories;
@@ -380,7 +381,7 @@ async fn role_changes_are_in_the_activity_log_without_a_creator_in_the_role() {
     owner.patch(&workspace.organization(""), json!({ "default_role_id": role["id"] })).await.ok();
     step();
     owner.delete(&path).await.assert_empty(204);
-    let log = owner.get(&workspace.organization("activity_log/?limit=5")).await.ok();
+    let log = owner.get(&workspace.organization("activity_log/?limit=6")).await.ok();
     let told: Vec<_> = log["results"]
         .as_array()
         .expect("entries")
@@ -402,9 +403,11 @@ async fn role_changes_are_in_the_activity_log_without_a_creator_in_the_role() {
         .collect();
     let organization = json!(workspace.made.organization_id);
     let default = json!([["default_role_id", null, role["id"]]]);
+    let cleared = json!([["default_role_id", role["id"], null]]);
     let added = json!([["role_id", null, role["id"]], ["user", null, OWNER]]);
     let expected = json!([
         ["Role", "deleted", role["id"], "Data", []],
+        ["Organization", "updated", organization, "Corp", cleared],
         ["Organization", "updated", organization, "Corp", default],
         ["RoleMembership", "created", member["id"], "Data", added],
         ["Role", "updated", role["id"], "Data", [["name", "Analysts", "Data"]]],

@@ -1,0 +1,185 @@
+//! Changes of more role memberships than one transaction changes.
+
+use serde_json::json;
+use steward::testing::ids::{OrganizationId, RoleId, RoleMembershipId, UserId};
+use steward::testing::operator::Operation;
+use steward::testing::resources::cascade_delete;
+use steward::testing::resources::members::{self, Level, Membership};
+use steward::testing::resources::roles::{self, PendingListing, Role, RoleMembership};
+use steward::testing::resources::users::{User, find_by_email};
+use steward::testing::store::{Key, Order, Record, Tx, Window};
+use uuid::Uuid;
+
+use crate::support::roles::add_role;
+use crate::support::{TestClient, Workspace, eventually};
+
+const ANN: &str = "ann@corp.example";
+/// The number of role memberships of the user in each organization.
+const IN_EACH: u128 = 300;
+
+/// A user with [`IN_EACH`] role memberships in each of three organizations.
+struct ManyRoles {
+    workspace: Workspace,
+    ann: TestClient,
+    user: UserId,
+    organizations: Vec<OrganizationId>,
+}
+
+impl ManyRoles {
+    async fn new() -> Self {
+        let workspace = Workspace::new().await;
+        let ann = workspace.member("ann", Level::Member).await;
+        let mut organizations = vec![workspace.made.organization_id];
+        for name in ["Second", "Third"] {
+            let made = ann.post("/api/organizations/", json!({ "name": name })).await.ok();
+            organizations.push(serde_json::from_value(made["id"].clone()).expect("an id"));
+        }
+        let (model, _) = add_role(&workspace, "Model").await;
+        let model: RoleId = serde_json::from_value(model["id"].clone()).expect("an id");
+        let tx = workspace.app.store().snapshot().expect("a snapshot");
+        let user = find_by_email(&*tx, ANN).expect("read").expect("a user").meta.id;
+        let model: Role = tx.get(&(organizations[0], model)).expect("a role");
+        let filled = organizations.clone();
+        let written = workspace.app.store().write(move |tx| {
+            for (place, organization) in filled.iter().enumerate() {
+                let member: Membership = tx.get(&(*organization, user))?;
+                for number in 0..IN_EACH {
+                    let id = Uuid::from_u128((place as u128 + 1) * 1000 + number);
+                    let mut role = model.clone();
+                    (role.key, role.fields.id) = ((*organization, RoleId(id)), RoleId(id));
+                    role.fields.name = format!("Role {number}");
+                    tx.put(&role)?;
+                    tx.put(&RoleMembership {
+                        organization: *organization,
+                        role: RoleId(id),
+                        user,
+                        id: RoleMembershipId(id),
+                        joined_at: member.joined_at,
+                        updated_at: member.joined_at,
+                        listed: member.listed,
+                    })?;
+                }
+            }
+            Ok(())
+        });
+        written.await.expect("written");
+        Self { workspace, ann, user, organizations }
+    }
+
+    fn count<R: Record>(&self, prefix: &impl Key, is_counted: impl Fn(&R::Meta) -> bool) -> usize {
+        let tx = self.workspace.app.store().snapshot().expect("a snapshot");
+        let mut count = 0;
+        let all = Window::all(Order::Ascending);
+        let scanned = tx.scan_where::<R, _>(prefix, all, is_counted, |_| {
+            count += 1;
+            Ok(())
+        });
+        scanned.expect("scanned");
+        count
+    }
+
+    fn listed(&self) -> usize {
+        self.count::<RoleMembership>(&(), |member| member.listed)
+    }
+
+    fn is_pending(&self) -> bool {
+        self.count::<PendingListing>(&(), |_| true) > 0
+    }
+
+    /// Enables or disables the user as the operator does, without waking the background task.
+    async fn set_active(&self, active: bool) {
+        let user = self.user;
+        let written = self.workspace.app.store().write(move |tx| {
+            let mut user: User = tx.get(&user)?;
+            user.meta.is_active = active;
+            tx.put(&user)?;
+            members::set_listed(tx, &user)?;
+            roles::set_listed(tx, user.meta.id)
+        });
+        written.await.expect("written");
+    }
+
+    /// Asserts that every role of the first organization has one state everywhere. Returns how many list the user.
+    async fn roles_that_list_the_user(&self) -> usize {
+        let owner = &self.workspace.owner;
+        let path = self.workspace.organization("roles/");
+        let list = owner.get(&format!("{path}?limit=1000")).await.ok();
+        let mut listing = 0;
+        for role in list["results"].as_array().expect("roles") {
+            let one = format!("{path}{}/", role["id"].as_str().expect("an id"));
+            let members = &role["members"];
+            assert_eq!(owner.get(&one).await.ok()["members"], *members);
+            let page = owner.get(&format!("{one}role_memberships/")).await.ok();
+            let count = members.as_array().expect("members").len();
+            assert_eq!((&page["results"], &page["count"]), (members, &json!(count)));
+            listing += count;
+        }
+        listing
+    }
+
+    async fn continue_listing(&self) -> bool {
+        self.workspace.app.store().write(roles::continue_listing).await.expect("written")
+    }
+}
+
+#[tokio::test]
+async fn many_role_memberships_of_a_disabled_user_are_hidden_in_batches() {
+    let scene = ManyRoles::new().await;
+    assert_eq!(scene.roles_that_list_the_user().await, 300);
+    scene.set_active(false).await;
+    scene.ann.get("/api/users/@me/").await.is_bad_key();
+    assert_eq!((scene.listed(), scene.is_pending()), (400, true));
+    assert_eq!(scene.roles_that_list_the_user().await, 0);
+    scene.workspace.assert_file_valid().await;
+
+    // The user is enabled meanwhile: what is still listed stays listed.
+    scene.set_active(true).await;
+    assert_eq!((scene.listed(), scene.is_pending()), (900, true));
+    assert_eq!(scene.roles_that_list_the_user().await, 300);
+    assert!(scene.continue_listing().await);
+    assert_eq!((scene.listed(), scene.is_pending()), (900, false));
+    assert!(!scene.continue_listing().await);
+    scene.workspace.assert_file_valid().await;
+
+    scene.set_active(false).await;
+    assert!(scene.continue_listing().await);
+    assert_eq!((scene.listed(), scene.is_pending()), (0, false));
+    scene.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn many_role_memberships_of_an_enabled_user_are_shown_in_the_background() {
+    let scene = ManyRoles::new().await;
+    for (active, listed) in [(false, 0), (true, 900)] {
+        let email = ANN.to_owned();
+        scene.workspace.run_operation(Operation::UserSetActive { email, active }).await;
+        eventually("all role memberships follow", || (!scene.is_pending()).then_some(())).await;
+        assert_eq!(scene.listed(), listed);
+        scene.workspace.assert_file_valid().await;
+    }
+    assert_eq!(scene.ann.get("/api/users/@me/").await.status, 200);
+}
+
+#[tokio::test]
+async fn takeover_deletes_many_role_memberships_in_batches() {
+    let scene = ManyRoles::new().await;
+    let (joined, user, store) = (scene.organizations[0], scene.user, scene.workspace.app.store());
+    // The role memberships of two organizations exceed one batch.
+    for left in [2, 1, 0] {
+        let snapshot = store.snapshot().expect("a snapshot");
+        let needed = cascade_delete::needs_batches(&*snapshot, joined, user).expect("read");
+        assert_eq!(needed, left > 0);
+        drop(snapshot);
+        let more = store.write(move |tx| cascade_delete::delete_account_data(tx, joined, user));
+        assert_eq!(more.await.expect("deleted"), left > 0);
+        assert_eq!(scene.count::<Membership>(&(), |member| member.user == user), left);
+        assert_eq!(scene.count::<RoleMembership>(&(), |_| true), left * 300);
+        scene.workspace.assert_file_valid().await;
+    }
+    scene.ann.get("/api/users/@me/").await.is_bad_key();
+    while store.write(cascade_delete::delete_batch).await.expect("deleted") {
+        scene.workspace.assert_file_valid().await;
+    }
+    let roles = |organization| scene.count::<Role>(&organization, |_| true);
+    assert_eq!(scene.organizations.iter().map(|id| roles(*id)).collect::<Vec<_>>(), [301, 0, 0]);
+}
