@@ -39,7 +39,7 @@ pub mod idempotency {
 pub mod ids {
     pub use crate::ids::{
         ActivityId, ApiKeyId, BatchExportId, CollaboratorId, DashboardId, DomainId, InsightId,
-        InviteId, OrganizationId, OutboxMessageId, ProjectId, RequesterId, RoleId,
+        InviteId, MembershipId, OrganizationId, OutboxMessageId, ProjectId, RequesterId, RoleId,
         RoleMembershipId, TileId, UserId, UserUuid,
     };
 }

@@ -93,6 +93,8 @@ tables! {
 
     /// Memberships. Key: organization, user.
     Memberships = "memberships/1",
+    /// Unique. Key: membership id.
+    MembershipsById = "memberships_by_id/1",
     /// Key: user, organization.
     MembershipsByUser = "memberships_by_user/1",
     /// Memberships that lists show. Key: organization, time of joining, user.

@@ -51,6 +51,9 @@ pub struct Membership {
     pub listed: bool,
 }
 
+/// The membership with an id.
+pub const BY_ID: Index<Membership, MembershipId> =
+    Index::unique(Table::MembershipsById, |member| Some(member.id));
 /// The organizations of a user.
 pub const BY_USER: Index<Membership, (UserId, OrganizationId)> =
     Index::many(Table::MembershipsByUser, |member| Some((member.user, member.organization)));
@@ -63,7 +66,7 @@ pub const BY_JOINING: Index<Membership, (OrganizationId, Timestamp)> =
 impl_record!(Membership {
     table: Memberships,
     key: |member| -> (OrganizationId, UserId) { (member.organization, member.user) },
-    indexes: [&BY_USER, &BY_JOINING],
+    indexes: [&BY_ID, &BY_USER, &BY_JOINING],
     // The listed members of an organization, and the organizations of a user.
     counts: [
         |member| member.listed.then(|| member.organization.encoded()),
@@ -167,21 +170,16 @@ pub fn find_listed(
     Ok(find(tx, organization, user)?.filter(|member| member.listed))
 }
 
-/// Returns the membership with this id in an organization, if lists show it. No index exists, so this scans the
-/// memberships of the organization.
+/// Returns the membership with this id in an organization, if lists show it.
 pub fn find_by_id(
     tx: &impl Tx,
     organization: OrganizationId,
     id: MembershipId,
 ) -> Result<Option<Membership>> {
-    let mut found = None;
-    let first = Window { offset: 0, limit: 1, order: Order::Ascending };
-    let keep = |member: &Membership| member.id == id && member.listed;
-    tx.scan_where::<Membership, _>(&organization, first, keep, |row| {
-        found = Some(row.meta);
-        Ok(())
-    })?;
-    Ok(found)
+    match tx.lookup(&BY_ID, &id)? {
+        Some((of, user)) if of == organization => find_listed(tx, organization, user),
+        _ => Ok(None),
+    }
 }
 
 /// Updates the level of a member. The checks run in PostHog's order, see `docs/spec/members.md`.

@@ -242,12 +242,12 @@ fn set_table_names(scratch: &Scratch, names: &[&str]) {
     });
 }
 
-/// Deletes the table of pending deletions, and sets the names of the file's tables.
-fn without_a_table(scratch: &Scratch, names: &[&str]) {
+/// Deletes a table, and sets the names of the file's tables.
+fn delete_table(scratch: &Scratch, table: Table, names: &[&str]) {
     set_table_names(scratch, names);
     scratch.with_database(|database| {
         let transaction = database.begin_write().expect("a transaction");
-        transaction.delete_table(definition(Table::Sweeps)).expect("deleted");
+        transaction.delete_table(definition(table)).expect("deleted");
         transaction.commit().expect("committed");
     });
 }
@@ -255,15 +255,45 @@ fn without_a_table(scratch: &Scratch, names: &[&str]) {
 #[tokio::test]
 async fn table_that_a_release_added_is_created() {
     let scratch = Scratch::closed().await;
-    let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
-    let older: Vec<_> =
-        names.iter().copied().filter(|name| *name != Table::Sweeps.name()).collect();
-    without_a_table(&scratch, &older);
+    delete_table(&scratch, Table::Sweeps, &names_without(Table::Sweeps));
     let store = scratch.open().expect("the file");
     assert_clean(&check(&store).await);
     store.close().await;
-    without_a_table(&scratch, &names);
+    let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
+    delete_table(&scratch, Table::Sweeps, &names);
     assert_refused(&scratch, &format!("it has no table {}", Table::Sweeps.name()));
+}
+
+/// Returns the names of all tables but one.
+fn names_without(table: Table) -> Vec<&'static str> {
+    Table::ALL.iter().filter(|other| **other != table).map(|other| other.name()).collect()
+}
+
+#[tokio::test]
+async fn index_that_a_release_added_is_filled() {
+    let scratch = Scratch::closed().await;
+    let (organization, users) = (uuid::Uuid::from_u128(7), 0..2500_u64);
+    let key = |user: u64| [organization.as_bytes().as_slice(), &user.encoded()].concat();
+    let id = |user: u64| uuid::Uuid::from_u128(u128::from(9000 - user));
+    scratch.behind_the_back(Table::Memberships, |table| {
+        for user in users.clone() {
+            let meta = postcard::to_stdvec(&(organization, user, id(user), "more")).expect("bytes");
+            let payload = payload::begin_payload(1, 0, &meta).expect("a payload");
+            let sealed = sealed::seal(Table::Memberships, &key(user), &payload);
+            table.insert(key(user).as_slice(), sealed.as_slice()).expect("written");
+        }
+    });
+    delete_table(&scratch, Table::MembershipsById, &names_without(Table::MembershipsById));
+    for _ in 0..2 {
+        let store = scratch.open().expect("the file");
+        let snapshot = store.snapshot().expect("open");
+        for user in users.clone() {
+            let found = snapshot.get_raw(Table::MembershipsById, id(user).as_bytes());
+            assert_eq!(found.expect("read"), Some(key(user)));
+        }
+        drop(snapshot);
+        store.close().await;
+    }
 }
 
 #[tokio::test]

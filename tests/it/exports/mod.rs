@@ -20,6 +20,7 @@ use steward::testing::operator::Operation;
 use steward::testing::resources::cascade_delete::PendingDeletion;
 use steward::testing::resources::members::Level;
 use steward::testing::resources::record_registry;
+use steward::testing::resources::roles::PendingListing;
 use steward::testing::router::{router, routes};
 use steward::testing::store::{
     ExportOptions, Imported, OpenError, PreparedRestore, Progress, Store, Table, canonical_line,
@@ -231,7 +232,8 @@ impl Everything {
         let sweep = PendingDeletion::Project(organization, ProjectId(999));
         let put = move |tx: &mut steward::testing::store::WriteTx<'_>| {
             tx.put(&sent)?;
-            tx.put(&sweep)
+            tx.put(&sweep)?;
+            tx.put(&PendingListing { user: UserId(1), next: organization })
         };
         self.workspace.app.store().write(put).await.expect("written");
     }

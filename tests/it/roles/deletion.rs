@@ -2,7 +2,7 @@
 
 use futures_util::future::join;
 use serde_json::{Value, json};
-use steward::testing::ids::{RoleId, RoleMembershipId, UserId};
+use steward::testing::ids::{MembershipId, RoleId, RoleMembershipId, UserId};
 use steward::testing::resources::cascade_delete::{self, PendingDeletion};
 use steward::testing::resources::members::{Level, Membership};
 use steward::testing::resources::roles::RoleMembership;
@@ -61,8 +61,12 @@ async fn crowd(workspace: &Workspace, role: RoleId, size: u64) {
             other.meta.uuid.0 = uuid::Uuid::from_u128(number.into());
             other.fields.email = format!("u{number}@corp.example");
             tx.put(&other)?;
-            let membership = Membership { user: id, level: Level::Member, ..model.clone() };
-            tx.put(&membership)?;
+            tx.put(&Membership {
+                user: id,
+                id: MembershipId(uuid::Uuid::from_u128(number.into())),
+                level: Level::Member,
+                ..model.clone()
+            })?;
             tx.put(&RoleMembership {
                 organization,
                 role,
