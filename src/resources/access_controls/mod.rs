@@ -5,6 +5,7 @@ pub mod body;
 pub mod http;
 mod input;
 pub mod levels;
+mod limits;
 mod on_objects;
 mod on_project;
 mod registration;

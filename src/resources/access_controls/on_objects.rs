@@ -11,6 +11,7 @@ use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 use super::body::{ObjectAccessControl, ObjectAccessControls, Rule};
+use super::limits;
 use super::rules::{self, AccessRule};
 use super::{ListedSubject, NewObjectAccessControl, NewResourceAccessControl, RULE_SIZE};
 use super::{find_subject, listed_subject};
@@ -87,6 +88,7 @@ fn put(
         tx.remove::<AccessRule>(&key)?;
         return Ok(None);
     };
+    limits::require_room(tx, &key)?;
     let kept = rules::set(tx, tenant.project.organization, key, level, now)?;
     rule(&kept, listed).to_json(RULE_SIZE).map(Some)
 }

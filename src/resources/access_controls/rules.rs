@@ -1,12 +1,11 @@
 //! Access rules on objects, and which of them decides. See `docs/spec/access-controls.md`.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
 use crate::auth::InProject;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_objects::{Kind, Object};
@@ -243,47 +242,7 @@ pub fn default_of_all(tx: &impl Tx, project: ProjectId, kind: Kind) -> Result<Op
     Ok(rule.map(|rule| rule.level))
 }
 
-/// The maximum number of objects of a kind in a project that have rules of their own.
-const MAX_OBJECTS: u64 = 1_000;
-
-/// Checks that an object may have rules of its own.
-///
-/// # Errors
-/// 400 if it has none yet, and [`MAX_OBJECTS`] objects of its kind have some.
-fn require_room(tx: &impl Tx, project: ProjectId, kind: Kind, number: u64) -> Result<()> {
-    if tx.count::<AccessRule>(&(project, kind))? < MAX_OBJECTS
-        || next_object(tx, (project, kind), number)? == Some(number)
-    {
-        return Ok(());
-    }
-    let mut from = 0;
-    for _ in 0..MAX_OBJECTS {
-        match next_object(tx, (project, kind), from)? {
-            Some(found) => from = found + 1,
-            None => return Ok(()),
-        }
-    }
-    let kind = kind.as_str();
-    Err(Error::limit_reached(format!(
-        "Reached the limit of {MAX_OBJECTS} {kind}s with access control overrides."
-    )))
-}
-
-/// Returns the first object of the kind that has rules of its own and at least the number `from`.
-fn next_object(tx: &impl Tx, (project, kind): (ProjectId, Kind), from: u64) -> Result<Option<u64>> {
-    let (from, until) = ((project, kind, Some(from)), (project, kind, None::<u64>));
-    let mut found = None;
-    tx.scan_between::<AccessRule, _>(&from, &until, Order::Ascending, |row| {
-        found = row.meta.object;
-        Ok(ControlFlow::Break(()))
-    })?;
-    Ok(found)
-}
-
 /// Creates a rule or sets its level. A rule that already has this level does not change.
-///
-/// # Errors
-/// The errors of [`require_room`].
 pub fn set(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
@@ -296,21 +255,16 @@ pub fn set(
     let rule = match tx.find::<AccessRule>(&key)? {
         Some(rule) if rule.level == level => return Ok(rule),
         Some(rule) => AccessRule { level, updated_at, ..rule },
-        None => {
-            if let Some(number) = object {
-                require_room(tx, project, kind, number)?;
-            }
-            AccessRule {
-                organization,
-                project,
-                kind,
-                object,
-                subject,
-                level,
-                created_at,
-                updated_at,
-            }
-        }
+        None => AccessRule {
+            organization,
+            project,
+            kind,
+            object,
+            subject,
+            level,
+            created_at,
+            updated_at,
+        },
     };
     tx.put(&rule)?;
     Ok(rule)

@@ -204,3 +204,83 @@ async fn at_most_one_thousand_dashboards_have_rules_of_their_own() {
     let refused = scene.creator.put(&format!("{other}access_controls/"), viewer).await;
     refused.assert_invalid_body("limit_reached", limit);
 }
+
+/// Adds a rule for each of `count` users. `targets` gives the kind and the object of each.
+async fn fill(
+    scene: &Scene,
+    count: u64,
+    targets: impl Fn(u64) -> (Kind, Option<u64>) + Send + 'static,
+) {
+    let (organization, project) =
+        (scene.workspace.made.organization_id, scene.workspace.made.project_id);
+    let now = scene.workspace.app.now();
+    let written = scene.workspace.app.store().write(move |tx| {
+        for number in 0..count {
+            let (kind, object) = targets(number);
+            tx.put(&AccessRule {
+                organization,
+                project,
+                kind,
+                object,
+                subject: Subject::User(UserId(1_000_000 + number)),
+                level: AccessLevel::Editor,
+                created_at: now,
+                updated_at: now,
+            })?;
+        }
+        Ok(())
+    });
+    written.await.expect("written");
+}
+
+/// Asserts that one more rule reaches the limit: `other` is set, may change, and has to be deleted before `sent` is set.
+async fn assert_last(scene: &Scene, path: &str, sent: Value, other: Value, limit: &str) {
+    let deleted = |mut sent: Value| {
+        sent["access_level"] = Value::Null;
+        sent
+    };
+    let stored = scene.admin.put(path, other.clone()).await.ok();
+    scene.admin.put(path, sent.clone()).await.assert_invalid_body("limit_reached", limit);
+    scene.admin.put(path, deleted(sent.clone())).await.assert_empty(204);
+    // A rule that exists may change.
+    let mut lower = other.clone();
+    lower["access_level"] = json!("none");
+    assert_eq!(scene.admin.put(path, lower).await.ok()["created_at"], stored["created_at"]);
+    scene.admin.put(path, deleted(other)).await.assert_empty(204);
+    scene.admin.put(path, sent).await.ok();
+}
+
+#[tokio::test]
+async fn at_most_one_thousand_rules_are_on_one_dashboard() {
+    let scene = Scene::new().await;
+    let controls = scene.controls();
+    let (_, id) = controls.split_once("/dashboards/").expect("a path");
+    let object = id.split('/').next().map(|id| id.parse().expect("a number"));
+    fill(&scene, 999, move |_| (Kind::Dashboard, object)).await;
+    fill(&scene, 2000, move |_| (Kind::Insight, object)).await;
+    let limit = "Reached the limit of 1000 access controls on one dashboard.";
+    let sent = scene.sent(Some("ann"), "viewer").await;
+    let everyone = json!({ "access_level": "viewer" });
+    assert_last(&scene, &scene.controls(), sent, everyone, limit).await;
+    // Another dashboard, and all dashboards, have their own limits.
+    let (_, other) = make(&scene.workspace, &scene.creator, json!({})).await;
+    let viewer = json!({ "access_level": "viewer" });
+    scene.creator.put(&format!("{other}access_controls/"), viewer).await.ok();
+    let all = json!({ "resource": "dashboard", "access_level": "editor" });
+    scene.admin.put(&scene.of_all(), all).await.ok();
+}
+
+#[tokio::test]
+async fn at_most_five_thousand_rules_are_on_all_objects_of_the_kinds_of_a_project() {
+    let scene = Scene::new().await;
+    fill(&scene, 4999, |number| {
+        (if number % 2 == 0 { Kind::Dashboard } else { Kind::Survey }, None)
+    })
+    .await;
+    fill(&scene, 900, |_| (Kind::Dashboard, Some(1))).await;
+    let limit =
+        "Reached the limit of 5000 access controls on all objects of a kind in one project.";
+    let rule = |kind: &str| json!({ "resource": kind, "access_level": "viewer" });
+    assert_last(&scene, &scene.of_all(), rule("notebook"), rule("logs"), limit).await;
+    scene.creator.put(&scene.controls(), json!({ "access_level": "viewer" })).await.ok();
+}
