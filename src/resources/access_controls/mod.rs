@@ -2,6 +2,7 @@
 //! object, or on all objects of a kind in a project. See `docs/spec/access-controls.md`.
 
 pub mod body;
+pub mod caller_levels;
 pub mod http;
 mod input;
 pub mod levels;

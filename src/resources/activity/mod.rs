@@ -190,7 +190,7 @@ impl_record!(Entry {
 });
 
 /// Records what the transaction has changed so far. Writes no entry if nothing that changed can be logged, and several
-/// entries if it changed several objects of one type. `user` made the change; `None` for the operator.
+/// entries if it changed several objects of one type. An object of which only the objects that show it changed gets none. `user` made the change; `None` for the operator.
 pub fn record(
     tx: &mut WriteTx<'_>,
     user: Option<&users::Meta>,
@@ -208,15 +208,22 @@ pub fn record(
     let mut ids: Vec<_> = targets.iter().map(|_| ActivityId(rng.uuid(now))).collect();
     ids.sort();
     for (target, id) in targets.into_iter().zip(ids) {
+        let (organization, project) = (target.organization, target.project);
+        let has_host = target.within_host.is_some();
+        let fields = describe(target);
+        // Only the objects that show this one changed. An entry would tell of them to a reader who may not see them.
+        if has_host && fields.activity == "updated" && fields.detail.changes.is_empty() {
+            continue;
+        }
         tx.put(&Entry {
             meta: Meta {
-                organization: target.organization.unwrap_or(NO_ORGANIZATION),
+                organization: organization.unwrap_or(NO_ORGANIZATION),
                 created_at: now,
                 id,
-                project: target.project,
+                project,
                 user: user.map(|user| user.id),
             },
-            fields: describe(target),
+            fields,
         })?;
     }
     Ok(())

@@ -7,15 +7,14 @@ use std::collections::{HashMap, HashSet};
 
 use crate::auth::InProject;
 use crate::error::Result;
-use crate::ids::{DashboardId, InsightId, OrganizationId, ProjectId, UserId};
-use crate::resources::access_controls::levels;
-use crate::resources::access_controls::rules::CallerRules;
-use crate::resources::access_objects::{Kind, Object};
+use crate::ids::{OrganizationId, ProjectId};
+use crate::resources::access_controls::caller_levels::{CallerLevels, RuledRecord};
+use crate::resources::access_objects::Object;
 use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::members::Membership;
 use crate::resources::projects::{self, Project};
-use crate::store::{Order, Record, Tx, Window};
+use crate::store::Tx;
 
 use super::entity_ref::EntityRef;
 use super::{CountKey, Entry, Meta};
@@ -132,49 +131,12 @@ fn can_read_all(member: &Membership) -> bool {
 
 /// Returns the objects of a project, including deleted ones, that access controls hide from a member.
 fn hidden_objects(tx: &impl Tx, tenant: &InProject) -> Result<HashSet<Object>> {
-    let project = tenant.project.id;
-    let dashboards = hidden_records::<Dashboard>(
-        tx,
-        tenant,
-        Kind::Dashboard,
-        |number| (project, DashboardId(number)),
-        |meta| (meta.id.0, meta.created_by),
-    )?;
-    let insights = hidden_records::<Insight>(
-        tx,
-        tenant,
-        Kind::Insight,
-        |number| (project, InsightId(number)),
-        |meta| (meta.id.0, meta.created_by),
-    )?;
-    Ok(dashboards.into_iter().chain(insights).collect())
+    let mut hidden = hidden_records::<Dashboard>(tx, tenant)?;
+    hidden.extend(hidden_records::<Insight>(tx, tenant)?);
+    Ok(hidden)
 }
 
-/// Returns the hidden objects of one kind. `key` returns the key of the record with a number, and `describe` the number of
-/// a record and its creator. Visits every record if a rule hides all of them by default.
-fn hidden_records<R: Record>(
-    tx: &impl Tx,
-    tenant: &InProject,
-    kind: Kind,
-    key: impl Fn(u64) -> R::Key,
-    describe: impl Fn(&R::Meta) -> (u64, Option<UserId>),
-) -> Result<Vec<Object>> {
-    let ruling = CallerRules::of(tx, tenant, kind)?;
-    let mut hidden = Vec::new();
-    let mut look_at = |meta: &R::Meta| {
-        let (number, created_by) = describe(meta);
-        if !levels::on_object(&tenant.member, created_by, ruling.on(number)).can_view() {
-            hidden.extend(Object::of(kind, number));
-        }
-        Ok(())
-    };
-    if levels::default_level(&tenant.member, ruling.all).can_view() {
-        for number in ruling.restricted() {
-            tx.view::<R, _>(&key(number), |row| look_at(&row.meta))?;
-        }
-    } else {
-        let all = Window::all(Order::Ascending);
-        tx.scan::<R, _>(&tenant.project.id, all, |row| look_at(&row.meta))?;
-    }
-    Ok(hidden)
+fn hidden_records<R: RuledRecord>(tx: &impl Tx, tenant: &InProject) -> Result<HashSet<Object>> {
+    let object = |meta: &R::Meta| Some(R::object(R::number(meta)));
+    CallerLevels::<R>::of(tx, tenant)?.hidden(tx, object)
 }

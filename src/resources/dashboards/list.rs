@@ -133,18 +133,21 @@ pub fn list(
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
     let access = CallerAccess::of(tx, tenant)?;
-    access.require_list(tx)?;
+    access.levels.require_list(tx)?;
     match (filter.deleted, filter.narrows()) {
-        (false, false) if access.default_level().can_view() => list_live(tx, &access, window),
-        (true, false) if access.sees_all() => list_deleted(tx, &access, window),
+        (false, false) if access.levels.default_level().can_view() => {
+            list_live(tx, &access, window)
+        }
+        (true, false) if access.levels.sees_all() => list_deleted(tx, &access, window),
         _ => list_filtered(tx, &access, filter, window),
     }
 }
 
 /// Lists live dashboards without a filter. Uses the stored count, and skips the few hidden ones.
 fn list_live(tx: &impl Tx, access: &CallerAccess<'_>, window: Window) -> Result<(u64, Vec<u8>)> {
-    let project = access.tenant.project.id;
-    let hidden = access.hidden(tx)?;
+    let project = access.tenant().project.id;
+    let live = |meta: &Meta| (!meta.deleted).then_some(meta.id);
+    let hidden = access.levels.hidden(tx, live)?;
     let mut items = DashboardItems::new(access, window.limit);
     let count = tx.count::<Dashboard>(&project)?.saturating_sub(hidden.len() as u64);
     if hidden.is_empty() && window.begins_within(count) {
@@ -158,7 +161,7 @@ fn list_live(tx: &impl Tx, access: &CallerAccess<'_>, window: Window) -> Result<
 
 /// Lists deleted dashboards for a caller who may see all of them.
 fn list_deleted(tx: &impl Tx, access: &CallerAccess<'_>, window: Window) -> Result<(u64, Vec<u8>)> {
-    let project = access.tenant.project.id;
+    let project = access.tenant().project.id;
     let mut items = DashboardItems::new(access, window.limit);
     let count = tx.count::<Deletion>(&project)?;
     if window.begins_within(count) {
@@ -174,7 +177,7 @@ fn list_filtered(
     filter: &Filter,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
-    let made_by = filter.created_by.map(|maker| maker.resolve(tx, access.tenant)).transpose()?;
+    let made_by = filter.created_by.map(|maker| maker.resolve(tx, access.tenant())).transpose()?;
     let made_by = match made_by {
         Some(None) => return Ok((0, Vec::new())),
         found => found.flatten(),
@@ -190,7 +193,7 @@ fn list_filtered(
         }
         Ok(())
     };
-    let project = access.tenant.project.id;
+    let project = access.tenant().project.id;
     let all = Window::all(Order::Ascending);
     match (filter.deleted, filter.pinned) {
         (true, _) => walk_deleted(tx, project, all, |row, removal| look_at(row, Some(removal)))?,

@@ -28,6 +28,7 @@ use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
+use crate::resources::access_controls::caller_levels::RuledRecord;
 use crate::resources::access_controls::levels::{
     self, AccessLevel, DashboardAccessInput, DashboardRights, Restriction,
 };
@@ -186,6 +187,24 @@ impl_record!(Details {
     },
     references: |details| [Reference::to::<Dashboard>(&details.key)],
 });
+
+impl RuledRecord for Dashboard {
+    fn object(number: u64) -> Object {
+        Object::Dashboard(DashboardId(number))
+    }
+
+    fn key_of(project: ProjectId, number: u64) -> Self::Key {
+        (project, DashboardId(number))
+    }
+
+    fn number(meta: &Meta) -> u64 {
+        meta.id.0
+    }
+
+    fn created_by(meta: &Meta) -> Option<UserId> {
+        meta.created_by
+    }
+}
 
 impl Meta {
     /// Returns what the caller may do with the dashboard.

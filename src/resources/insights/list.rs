@@ -44,9 +44,9 @@ pub fn list(
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
     let mut access = CallerAccess::of(tx, tenant)?;
-    access.require_list(tx)?;
+    access.levels.require_list(tx)?;
     let window = Window { order: options.order.direction, ..window };
-    if options.scans() || !access.default_level().can_view() {
+    if options.scans() || !access.levels.default_level().can_view() {
         list_filtered(tx, &mut access, options, window)
     } else {
         list_all(tx, &mut access, options, window)
@@ -60,8 +60,9 @@ fn list_all(
     options: &ListOptions,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
-    let project = access.tenant.project.id;
-    let hidden = access.hidden(tx)?;
+    let project = access.tenant().project.id;
+    let live = |meta: &Meta| (!meta.deleted).then_some(meta.id);
+    let hidden = access.levels.hidden(tx, live)?;
     let count = tx.count::<Insight>(&project)?.saturating_sub(hidden.len() as u64);
     let mut items = InsightItems::new(options.basic, window.limit);
     if window.begins_within(count) {
@@ -80,18 +81,24 @@ fn list_filtered(
     ListOptions { filter, order, basic }: &ListOptions,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
-    let project = access.tenant.project.id;
+    let project = access.tenant().project.id;
     let live = tx.count::<Insight>(&project)?;
-    let (mut count, mut sorted) = (0_u64, Sorted::new(*order, window, live));
-    walk_candidates(tx, project, filter, |row| {
-        if matches(tx, access, filter, row)? {
-            sorted.add(row)?;
-            count += 1;
+    let mut sorted = Sorted::new(*order, window, live);
+    let count = loop {
+        let mut count = 0_u64;
+        walk_candidates(tx, project, filter, |row| {
+            if matches(tx, access, filter, row)? {
+                sorted.add(row)?;
+                count += 1;
+            }
+            Ok(())
+        })?;
+        if !sorted.needs_more() {
+            break count;
         }
-        Ok(())
-    })?;
+    };
     let mut items = InsightItems::new(*basic, window.limit);
-    for id in sorted.into_ids(window) {
+    for id in sorted.into_ids() {
         tx.view::<Insight, _>(&(project, id), |row| {
             items.push(tx, &row, &access.view(tx, &row.meta)?)
         })?;
@@ -107,8 +114,8 @@ fn matches(
 ) -> Result<bool> {
     let meta = &row.meta;
     if meta.deleted
-        || !filter.matches_creator(meta, access.tenant.member.user)
-        || !access.level(meta).can_view()
+        || !filter.matches_creator(meta, access.tenant().member.user)
+        || !access.levels.level(meta).can_view()
     {
         return Ok(false);
     }

@@ -1,9 +1,9 @@
 //! What a caller may do with insights. An insight has access rules of its own, and the restriction levels of the dashboards
-//! that show it and that the caller may view.
+//! that show it.
 
 use crate::error::{Error, Result};
 use crate::resources::access_controls::levels::{
-    self, AccessLevel, COLLABORATORS_EDIT, DashboardRights, EVERYONE_EDITS,
+    self, AccessLevel, COLLABORATORS_EDIT, EVERYONE_EDITS,
 };
 use crate::resources::dashboards::VisibleDashboards;
 use crate::resources::dashboards::insights::Meta;
@@ -31,22 +31,23 @@ impl InsightView {
         limit: usize,
     ) -> Result<Self> {
         let keys = tiles::live_tiles(tx, (insight.project, insight.id))?;
-        let (mut listed, mut highest) = (Vec::new(), None);
+        let (mut listed, mut restriction, mut privilege) =
+            (Vec::new(), EVERYONE_EDITS, EVERYONE_EDITS);
         for key in keys {
-            let Some(on) = dashboards.rights(tx, key.1)?.filter(DashboardRights::can_view) else {
+            let Some(on) = dashboards.rights(tx, key.1)? else { continue };
+            // A dashboard restricts its insights even if it is hidden from the caller.
+            restriction = on.effective_restriction_level.max(restriction);
+            if !on.can_view() {
                 continue;
-            };
-            let (restriction, privilege) = highest.unwrap_or((EVERYONE_EDITS, EVERYONE_EDITS));
-            highest = Some((
-                on.effective_restriction_level.max(restriction),
-                on.effective_privilege_level.max(privilege),
-            ));
+            }
+            privilege = on.effective_privilege_level.max(privilege);
             if listed.len() < limit {
                 listed.push(tiles::listed(tx, key)?);
             }
         }
-        // An insight that only hidden dashboards show is to the caller like one that none shows.
-        let (restriction, privilege) = highest.unwrap_or((EVERYONE_EDITS, COLLABORATORS_EDIT));
+        if restriction == EVERYONE_EDITS {
+            privilege = COLLABORATORS_EDIT;
+        }
         let rights = InsightRights {
             effective_restriction_level: restriction,
             effective_privilege_level: privilege,
@@ -59,8 +60,8 @@ impl InsightView {
 /// Requires that the caller may change an insight with these rights.
 ///
 /// # Errors
-/// 403 if access rules do not allow it, or if dashboards that the caller may view show the insight, one of them is
-/// restricted, and the caller may edit none.
+/// 403 if access rules do not allow it, or if a dashboard that shows the insight is restricted, and the caller may edit none
+/// of the dashboards that the caller may view.
 pub(super) fn require_edit(rights: &InsightRights) -> Result<()> {
     rights.user_access_level.require(AccessLevel::Editor)?;
     if levels::can_edit(rights.effective_restriction_level, rights.effective_privilege_level) {

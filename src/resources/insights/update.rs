@@ -53,7 +53,7 @@ pub fn update(
     after.fields.last_modified_at = now;
     after.meta.last_modified_by = Some(tenant.member.user);
     // Comes before the changes of dashboards, so that the activity entry is about the insight.
-    tiles::resizing_insight(tx, key, |tx| put(tx, &after))?;
+    tiles::resizing_insight(tx, key, &mut dashboards, |tx| put(tx, &after))?;
     changes.apply(tx, tenant, id)?;
     changes.bump_kept(tx, tenant.project.id)?;
     Ok(id)

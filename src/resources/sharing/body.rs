@@ -146,7 +146,7 @@ pub struct SharedInsight {
     pub tags: Vec<String>,
     /// When the insight was created.
     pub created_at: Timestamp,
-    /// When the query last changed.
+    /// When a request to the insight itself last changed it.
     pub last_modified_at: Timestamp,
 }
 

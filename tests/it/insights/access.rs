@@ -126,7 +126,7 @@ async fn activity_of_a_hidden_insight_is_hidden_with_its_count() {
 }
 
 #[tokio::test]
-async fn hidden_dashboards_neither_restrict_an_insight_nor_let_it_be_edited() {
+async fn hidden_dashboards_restrict_an_insight_and_never_let_it_be_edited() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let ann = workspace.member("ann", Level::Member).await;
@@ -134,15 +134,17 @@ async fn hidden_dashboards_neither_restrict_an_insight_nor_let_it_be_edited() {
     let (secret, _) = make(&workspace, owner, restricted.clone()).await;
     let (open, _) = make(&workspace, owner, json!({})).await;
     let (closed, _) = make(&workspace, owner, restricted).await;
+    let (shared, _) = make(&workspace, owner, json!({})).await;
     for hidden in [secret, open] {
         tiles::put_rule(&workspace, hidden, None, AccessLevel::None).await;
     }
     let text = "This insight is on a dashboard that can only be edited by its owner, team members invited to editing the dashboard, and project admins.";
     for (on, shown, levels, may_edit) in [
-        (json!([secret]), None, [21, 37], true),
+        (json!([secret]), None, [37, 21], false),
         (json!([open]), None, [21, 37], true),
         (json!([open, closed]), Some(closed), [37, 21], false),
         (json!([secret, closed]), Some(closed), [37, 21], false),
+        (json!([secret, shared]), Some(shared), [37, 37], true),
     ] {
         let (mut body, one) = make_insight(&workspace, owner, json!({"dashboards": on})).await;
         let seen = |tile: &Value| tile["dashboard_id"].as_u64() == shown;

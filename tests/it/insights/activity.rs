@@ -1,9 +1,12 @@
 //! The entries of insights in the activity log.
 
 use serde_json::{Value, json};
+use steward::testing::resources::access_controls::levels::AccessLevel;
+use steward::testing::resources::members::Level;
 
 use crate::dashboards::make;
 use crate::support::Workspace;
+use crate::tiles;
 
 use super::make_insight;
 
@@ -126,14 +129,16 @@ async fn dashboards_of_an_insight_have_entries_when_their_tiles_change() {
     };
     let expected = vec![dashboard(a, "A", added(&tile)), insight("created", json!({}))];
     assert_eq!(sorted(newest(&workspace, 2).await), sorted(expected));
+    let known = length(&workspace).await.as_u64().expect("a count");
     let body = owner.patch(&one, json!({"dashboards": [b]})).await.ok();
     let second = body["dashboard_tiles"][0]["id"].to_string();
     let expected = vec![
         dashboard(a, "A", json!({field(&tile, "deleted"): [false, true]})),
         dashboard(b, "B", added(&second)),
-        insight("updated", json!({})),
     ];
-    assert_eq!(sorted(newest(&workspace, 3).await), sorted(expected));
+    // The insight itself has no entry: none of its own fields changed.
+    assert_eq!(sorted(newest(&workspace, 2).await), sorted(expected));
+    assert_eq!(length(&workspace).await, known + 2);
     // Another field changes what the dashboard shows, but not the dashboard.
     let known = length(&workspace).await.as_u64().expect("a count");
     owner.patch(&one, json!({"favorited": true})).await.ok();
@@ -144,4 +149,29 @@ async fn dashboards_of_an_insight_have_entries_when_their_tiles_change() {
         insight("deleted", json!({"deleted": [false, true]})),
     ];
     assert_eq!(sorted(newest(&workspace, 2).await), sorted(expected));
+}
+
+#[tokio::test]
+async fn change_of_hidden_dashboards_alone_leaves_no_entry_that_other_members_can_read() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let ann = workspace.member("ann", Level::Member).await;
+    let (hidden, _) = make(&workspace, owner, json!({"name": "Hidden"})).await;
+    tiles::put_rule(&workspace, hidden, None, AccessLevel::None).await;
+    let (_, one) = make_insight(&workspace, owner, json!({"name": "I"})).await;
+    let log = format!("/api/projects/{}/activity_log/", workspace.made.project_id);
+    let (known, all) = (ann.get(&log).await.ok(), length(&workspace).await);
+    for dashboards in [json!([hidden]), json!([])] {
+        owner.patch(&one, json!({"dashboards": dashboards})).await.ok();
+        ann.get(&log).await.assert_is(200, known.clone());
+    }
+    let all = all.as_u64().expect("a count");
+    assert_eq!(length(&workspace).await, all + 2);
+    let mixed = json!({"dashboards": [hidden], "name": "J"});
+    owner.patch(&one, mixed).await.ok();
+    let told = ann.get(&log).await.ok();
+    assert_eq!(told["count"].as_u64(), known["count"].as_u64().map(|count| count + 1));
+    let changes = told["results"][0]["detail"]["changes"].as_array().expect("changes");
+    assert_eq!(changes.len(), 1);
+    assert_eq!(changes[0]["field"], "name");
 }

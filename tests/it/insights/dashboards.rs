@@ -328,6 +328,7 @@ async fn tiles_of_dashboards_and_insights_have_limits() {
     }
     let detail = "Ensure the tiles have no more than 8388608 bytes of JSON in total.";
     let (_, small) = make_insight(&workspace, owner, json!({"dashboards": [heavy]})).await;
+    let (_, tiny) = make_insight(&workspace, owner, json!({"dashboards": [heavy]})).await;
     let grown = json!({"query": {"a": "x".repeat(32_760)}, "description": "x".repeat(400)});
     let mut answer = owner.patch(&small, grown.clone()).await;
     while answer.status == 200 {
@@ -338,5 +339,14 @@ async fn tiles_of_dashboards_and_insights_have_limits() {
         }
     }
     answer.assert_invalid("dashboards", "max_length", detail);
+    // A caller who may not see the dashboard is not held up by it.
+    let ann = workspace.member("ann", Level::Member).await;
+    for caller in [owner, &ann] {
+        let answer = caller.patch(&tiny, grown.clone()).await;
+        answer.assert_invalid("dashboards", "max_length", detail);
+    }
+    put_rule(&workspace, heavy, None, AccessLevel::None).await;
+    let patched = ann.patch(&tiny, grown.clone()).await.ok();
+    assert_eq!((&patched["query"], &patched["dashboards"]), (&grown["query"], &json!([])));
     workspace.assert_file_valid().await;
 }

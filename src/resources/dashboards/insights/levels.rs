@@ -2,13 +2,32 @@
 
 use crate::auth::InProject;
 use crate::error::Result;
+use crate::ids::{InsightId, ProjectId, UserId};
+use crate::resources::access_controls::caller_levels::RuledRecord;
 use crate::resources::access_controls::levels::{self, AccessLevel};
-use crate::resources::access_controls::rules::{self, CallerRules};
+use crate::resources::access_controls::rules;
 use crate::resources::access_objects::{Kind, Object};
-use crate::resources::members::Membership;
 use crate::store::Tx;
 
-use super::Meta;
+use super::{Insight, Meta};
+
+impl RuledRecord for Insight {
+    fn object(number: u64) -> Object {
+        Object::Insight(InsightId(number))
+    }
+
+    fn key_of(project: ProjectId, number: u64) -> Self::Key {
+        (project, InsightId(number))
+    }
+
+    fn number(meta: &Meta) -> u64 {
+        meta.id.0
+    }
+
+    fn created_by(meta: &Meta) -> Option<UserId> {
+        meta.created_by
+    }
+}
 
 /// Returns the caller's level on one insight.
 ///
@@ -25,36 +44,4 @@ pub fn level_on(tx: &impl Tx, tenant: &InProject, insight: &Meta) -> Result<Acce
 /// 403 otherwise.
 pub fn require_can_create(tx: &impl Tx, tenant: &InProject) -> Result<()> {
     levels::require_create(&tenant.member, rules::level_on_all(tx, tenant, Kind::Insight)?)
-}
-
-/// What decides the caller's level on each insight of a project, read once.
-pub struct InsightLevels<'p> {
-    member: &'p Membership,
-    /// The access rules on insights that apply to the caller.
-    pub rules: CallerRules,
-}
-
-impl<'p> InsightLevels<'p> {
-    /// Reads the rules. They do not apply to admins.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
-    pub fn of(tx: &impl Tx, tenant: &'p InProject) -> Result<Self> {
-        let rules = if tenant.member.level.is_admin() {
-            CallerRules::default()
-        } else {
-            CallerRules::of(tx, tenant, Kind::Insight)?
-        };
-        Ok(Self { member: &tenant.member, rules })
-    }
-
-    /// Returns the caller's level on an insight.
-    pub fn level(&self, insight: &Meta) -> AccessLevel {
-        levels::on_object(self.member, insight.created_by, self.rules.on(insight.id.0))
-    }
-
-    /// Returns the caller's level on all insights, without rules on single ones.
-    pub fn default_level(&self) -> AccessLevel {
-        levels::default_level(self.member, self.rules.all)
-    }
 }

@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 use crate::error::Result;
 use crate::ids::{DashboardId, ProjectId};
 use crate::json::{Array, JsonText, WriteJson, output};
+use crate::resources::access_controls::caller_levels::CallerLevels;
 use crate::resources::access_controls::levels::DashboardRights;
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::insights::body::{self as insights, InsightRights, TileInsight};
-use crate::resources::dashboards::insights::levels::InsightLevels;
 use crate::resources::dashboards::texts::{self, Text, TextBody};
 use crate::resources::dashboards::visible::VisibleDashboards;
 use crate::resources::users::EmbeddedUsers;
@@ -59,7 +59,7 @@ pub(in crate::resources::dashboards) fn write(
     })?;
     live.sort_by(|(one, _), (other, _)| one.compare_position(other));
     let (users, text) = (EmbeddedUsers::default(), Vec::new());
-    let levels = InsightLevels::of(tx, visible.tenant())?;
+    let levels = CallerLevels::<Insight>::of(tx, visible.tenant())?;
     let mut contents = ContentReader { tx, rights, visible, levels, users, text };
     let mut order = 0_u64;
     Array::write(out, |array| {
@@ -77,7 +77,7 @@ struct ContentReader<'c, 'p, X> {
     tx: &'c X,
     rights: &'c DashboardRights,
     visible: &'c mut VisibleDashboards<'p>,
-    levels: InsightLevels<'p>,
+    levels: CallerLevels<'p, Insight>,
     users: EmbeddedUsers,
     text: Vec<u8>,
 }

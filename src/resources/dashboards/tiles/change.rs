@@ -6,8 +6,8 @@ use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, ProjectId, TextId, TileId};
 use crate::patch::{Patch, set};
+use crate::resources::access_controls::caller_levels::CallerLevels;
 use crate::resources::access_controls::levels::AccessLevel;
-use crate::resources::dashboards::insights::levels::InsightLevels;
 use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::{Dashboard, texts};
 use crate::store::{Order, Tx, Window, WriteTx};
@@ -41,7 +41,7 @@ impl TileChanges {
         if self.insights.is_empty() {
             return Ok(());
         }
-        let levels = InsightLevels::of(tx, tenant)?;
+        let levels = CallerLevels::<Insight>::of(tx, tenant)?;
         for (insight, is_restored) in &self.insights {
             let key = (tenant.project.id, *insight);
             if *is_restored {
@@ -58,7 +58,7 @@ impl TileChanges {
 /// is not shown.
 fn restore_insight(
     tx: &mut WriteTx<'_>,
-    levels: &InsightLevels<'_>,
+    levels: &CallerLevels<'_, Insight>,
     key: (ProjectId, InsightId),
     now: Timestamp,
 ) -> Result<()> {
@@ -70,7 +70,7 @@ fn restore_insight(
 
 fn may_edit(
     tx: &impl Tx,
-    levels: &InsightLevels<'_>,
+    levels: &CallerLevels<'_, Insight>,
     key: &(ProjectId, InsightId),
 ) -> Result<bool> {
     let insight = tx.meta::<Insight>(key)?;
@@ -294,7 +294,7 @@ pub(in crate::resources::dashboards) fn delete_all(
     with_insights: bool,
     now: Timestamp,
 ) -> Result<()> {
-    let levels = InsightLevels::of(tx, tenant)?;
+    let levels = CallerLevels::<Insight>::of(tx, tenant)?;
     for key in keys_of(tx, (tenant.project.id, dashboard), |tile| !tile.deleted)? {
         let mut tile: Tile = tx.get(&key)?;
         tile.meta.deleted = true;
@@ -321,7 +321,7 @@ pub(in crate::resources::dashboards) fn restore_all(
     dashboard: DashboardId,
     now: Timestamp,
 ) -> Result<()> {
-    let levels = InsightLevels::of(tx, tenant)?;
+    let levels = CallerLevels::<Insight>::of(tx, tenant)?;
     for key in keys_of(tx, (tenant.project.id, dashboard), |_| true)? {
         let mut tile: Tile = tx.get(&key)?;
         tile.restore();

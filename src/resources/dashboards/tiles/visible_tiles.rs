@@ -3,10 +3,10 @@
 use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, ProjectId, TileId};
+use crate::resources::access_controls::caller_levels::CallerLevels;
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::insights::body::ListedTile;
-use crate::resources::dashboards::insights::levels::InsightLevels;
 use crate::resources::dashboards::visible::VisibleDashboards;
 use crate::store::Tx;
 
@@ -40,7 +40,7 @@ pub fn listed(tx: &impl Tx, key: TileKey) -> Result<ListedTile> {
 /// # Errors
 /// 403 otherwise.
 pub fn require_view_of_all(tx: &impl Tx, tenant: &InProject, dashboard: DashboardId) -> Result<()> {
-    let levels = InsightLevels::of(tx, tenant)?;
+    let levels = CallerLevels::<Insight>::of(tx, tenant)?;
     let mut lowest = AccessLevel::Manager;
     let live = keys_of(tx, (tenant.project.id, dashboard), |tile| !tile.deleted)?;
     for key in live {

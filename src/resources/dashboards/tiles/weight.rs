@@ -8,12 +8,16 @@ use crate::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, ProjectId, TextId};
 use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::texts::Text;
+use crate::resources::dashboards::visible::VisibleDashboards;
 use crate::store::{Key, Sum, Tx, WriteTx};
 
 use super::{BY_INSIGHT, BY_TEXT, Content, Tile};
 
 /// Maximum weight of a dashboard, in bytes.
 const MAX_WEIGHT: u64 = 8 * 1024 * 1024;
+/// Maximum weight to which an insight that grows can bring a dashboard that is hidden from the caller, in bytes. The
+/// caller cannot make room there, so a dashboard at its limit does not refuse the change.
+const MAX_HIDDEN_WEIGHT: u64 = 2 * MAX_WEIGHT;
 /// Maximum number of bytes of JSON that one request may copy.
 const MAX_COPIED: u64 = 1024 * 1024;
 /// A dashboard of a greater weight, in bytes, is large.
@@ -92,13 +96,15 @@ pub(super) fn resize_text(
 }
 
 /// Runs `change`, which may change the JSON of an insight, and adjusts the weight of every dashboard that shows the
-/// insight. A dashboard that becomes heavier must stay within the limit.
+/// insight. A dashboard that becomes heavier must stay within the limit, or within [`MAX_HIDDEN_WEIGHT`] if it is hidden
+/// from the caller.
 ///
 /// # Errors
 /// 400 `max_length` for `dashboards` if a dashboard becomes too heavy; the errors of `change`.
 pub fn resizing_insight<T>(
     tx: &mut WriteTx<'_>,
     insight: (ProjectId, InsightId),
+    visible: &mut VisibleDashboards<'_>,
     change: impl FnOnce(&mut WriteTx<'_>) -> Result<T>,
 ) -> Result<T> {
     let (project, content) = (insight.0, Content::Insight(insight.1));
@@ -109,7 +115,9 @@ pub fn resizing_insight<T>(
         for (project, dashboard, _) in tx.keys(&BY_INSIGHT, &insight, usize::MAX)? {
             tx.adjust(&WEIGHT, &(project, dashboard), before, after)?;
             if after > before {
-                require_bounded_for(tx, (project, dashboard), "dashboards")?;
+                let is_seen = visible.shows(tx, dashboard)?;
+                let heaviest = if is_seen { MAX_WEIGHT } else { MAX_HIDDEN_WEIGHT };
+                require(WEIGHT.read(tx, &(project, dashboard))?, heaviest, "dashboards")?;
             }
         }
     }
