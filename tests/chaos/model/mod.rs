@@ -4,6 +4,8 @@
 //! `PROPTEST_CASES` sets the number of sequences. A failing sequence is reduced to the steps that are
 //! necessary.
 
+mod insights;
+mod roles;
 pub mod service;
 pub mod steps;
 pub mod world;

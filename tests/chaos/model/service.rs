@@ -10,11 +10,12 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use steward::App;
 use steward::router;
-use steward::testing::ids::UserUuid;
+use steward::testing::ids::{RoleId, UserUuid};
 use steward::testing::operator::{Operation, perform};
 use steward::testing::resources::members::Level;
+use steward::testing::resources::roles::RoleMembership;
 use steward::testing::resources::{members, record_registry, users};
-use steward::testing::store::{PreparedRestore, Progress, Store, Tx};
+use steward::testing::store::{Order, PreparedRestore, Progress, Store, Tx, Window};
 use steward::testing::time::ManualClock;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -42,6 +43,7 @@ struct Names {
     invites: BTreeMap<usize, (String, String)>,
     domains: BTreeMap<usize, String>,
     exports: BTreeMap<usize, String>,
+    roles: BTreeMap<usize, String>,
     people: [String; 5],
     /// The tokens of each dashboard, by the dashboard's number and the token's.
     shared: HashMap<(usize, u64), String>,
@@ -217,6 +219,9 @@ impl Service {
             .get(&step.which)
             .cloned()
             .unwrap_or((nothing.clone(), "unknown".to_owned()));
+        let insight = |rest: &str| project(&format!("insights/{}/{rest}", step.which));
+        let role_id = |number| names.roles.get(&number).unwrap_or(&nothing);
+        let role = |rest: &str| organization(&format!("roles/{}/{rest}", role_id(step.which)));
         let domain = || names.domains.get(&step.which).unwrap_or(&nothing);
         let membership = |whom| self.membership(step, whom);
         let get = |path| (Method::GET, path, None);
@@ -314,6 +319,43 @@ impl Service {
                 let token = names.shared.get(&(step.which, serial));
                 get(format!("/shared/{}.json", token.map_or("unknown", String::as_str)))
             }
+            CreateInsight => {
+                let sent = json!({ "name": NAMES[step.name()], "dashboards": step.boards() });
+                post(project("insights/"), sent)
+            }
+            GetInsight => get(insight("")),
+            ListInsights => get(project("insights/")),
+            RenameInsight => patch(insight(""), json!({ "name": NAMES[step.name()] })),
+            PlaceInsight => patch(insight(""), json!({ "dashboards": step.boards() })),
+            RemoveInsight => patch(insight(""), json!({ "deleted": true })),
+            RestoreInsight => patch(insight(""), json!({ "deleted": false })),
+            RuleInsight => {
+                let mut sent = json!({ "access_level": step.access().map(|level| ACCESS[level]) });
+                if let Some(whom) = step.ruled() {
+                    sent["organization_member"] = json!(membership(whom));
+                }
+                (Method::PUT, insight("access_controls/"), Some(sent))
+            }
+            CreateRole => post(organization("roles/"), json!({ "name": NAMES[step.name()] })),
+            DeleteRole => delete(role("")),
+            ListRoles => get(organization("roles/")),
+            JoinRole => {
+                post(role("role_memberships/"), json!({ "user_uuid": names.people[step.whom] }))
+            }
+            LeaveRole => {
+                let id = self.role_membership(role_id(step.which), &names.people[step.whom]);
+                delete(role(&format!("role_memberships/{id}/")))
+            }
+            GrantRole => {
+                let level = step.granted().map(|admin| if admin { "admin" } else { "member" });
+                let sent = json!({ "access_level": level, "role": role_id(step.whom) });
+                (Method::PUT, project("access_controls/"), Some(sent))
+            }
+            RuleRole => {
+                let level = step.access().map(|level| ACCESS[level]);
+                let sent = json!({ "access_level": level, "role": role_id(step.whom) });
+                (Method::PUT, board("access_controls/"), Some(sent))
+            }
             Wait | Restart | Backup | RestoreServing | RestoreClosed => unreachable!("no request"),
         }
     }
@@ -330,6 +372,24 @@ impl Service {
             members::find(&*tx, project.organization, user).expect("read")
         });
         found.map_or(NOTHING.to_owned(), |member| member.id.to_string())
+    }
+
+    /// Returns the id of a person's membership in a role.
+    fn role_membership(&self, role: &str, person: &str) -> String {
+        let tx = self.app.store().snapshot().expect("a snapshot");
+        let (role, uuid): (RoleId, UserUuid) =
+            (role.parse().expect("a UUID"), person.parse().expect("a UUID"));
+        let user = tx.lookup(&users::BY_UUID, &uuid).expect("read");
+        let mut found = None;
+        let all = Window::all(Order::Ascending);
+        let scanned = tx.scan::<RoleMembership, _>(&(), all, |row| {
+            if row.meta.role == role && Some(row.meta.user) == user {
+                found = Some(row.meta.id.to_string());
+            }
+            Ok(())
+        });
+        scanned.expect("read");
+        found.unwrap_or_else(|| NOTHING.to_owned())
     }
 
     /// Remembers the id of the created object, under `number` or else the next number.
@@ -355,6 +415,7 @@ impl Service {
             }
             (What::AddDomain, 201) => drop(names.domains.insert(next(names.domains.len()), id)),
             (What::AddExport, 201) => drop(names.exports.insert(next(names.exports.len()), id)),
+            (What::CreateRole, 201) => drop(names.roles.insert(next(names.roles.len()), id)),
             (What::CreateKey, 201) => {
                 names.keys.insert(next(names.keys.len()), (id, text(&body["value"])));
             }
@@ -395,7 +456,11 @@ fn found(name: &str, body: &Value) -> Value {
         "invites" => {
             json!(each(&|one| json!([one["target_email"], one["level"], one["is_expired"]])))
         }
-        "texts" => json!(body["tiles"].as_array().map_or(0, Vec::len)),
+        "roles" => {
+            let members = |one: &Value| one["members"].as_array().map_or(0, Vec::len);
+            json!(each(&|one| json!([one["name"], members(one)])))
+        }
+        "tiles" => json!(body["tiles"].as_array().map_or(0, Vec::len)),
         pointer => body.pointer(pointer).cloned().unwrap_or_default(),
     }
 }

@@ -1,6 +1,6 @@
 //! The steps of a sequence, and how the model takes them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
@@ -49,6 +49,21 @@ pub enum What {
     Rule,
     Share,
     OpenShared,
+    CreateInsight,
+    GetInsight,
+    ListInsights,
+    RenameInsight,
+    PlaceInsight,
+    RemoveInsight,
+    RestoreInsight,
+    RuleInsight,
+    CreateRole,
+    DeleteRole,
+    ListRoles,
+    JoinRole,
+    LeaveRole,
+    GrantRole,
+    RuleRole,
     Wait,
     Restart,
     Backup,
@@ -65,31 +80,33 @@ pub enum Theme {
     People,
     Projects,
     Boards,
+    Insights,
+    Roles,
     Pages,
     Keys,
 }
 
-use Theme::{Boards, Everything, Keys, Pages, People, Projects};
+use Theme::{Boards, Everything, Insights, Keys, Pages, People, Projects, Roles};
 
 /// The weight of each kind of step, and the themes that include it besides `Everything`.
-const OFTEN: [(u32, What, &[Theme]); 45] = [
+const OFTEN: [(u32, What, &[Theme]); 60] = [
     (1, CreateOrganization, &[]),
     (1, DeleteOrganization, &[]),
     (2, LetInvite, &[People]),
     (6, SetLevel, &[People, Projects]),
-    (5, RemoveMember, &[People, Projects]),
+    (5, RemoveMember, &[People, Projects, Roles]),
     (2, ListMembers, &[People]),
-    (8, Invite, &[People, Projects]),
+    (8, Invite, &[People, Projects, Roles]),
     (2, Withdraw, &[People]),
     (2, ListInvites, &[People]),
-    (6, Accept, &[People, Projects]),
+    (6, Accept, &[People, Projects, Roles]),
     (4, AcceptAsSomebodyNew, &[People]),
     (3, CreateProject, &[Projects]),
     (1, DeleteProject, &[Projects]),
-    (4, CloseProject, &[Projects, Boards]),
+    (4, CloseProject, &[Projects, Boards, Roles]),
     (5, Grant, &[Projects]),
-    (2, GetProject, &[Projects]),
-    (2, ListProjects, &[Projects]),
+    (2, GetProject, &[Projects, Roles]),
+    (2, ListProjects, &[Projects, Roles]),
     (4, AddDomain, &[Keys]),
     (2, RemoveDomain, &[Keys]),
     (1, ListDomains, &[Keys]),
@@ -99,25 +116,40 @@ const OFTEN: [(u32, What, &[Theme]); 45] = [
     (2, GetExport, &[Projects]),
     (6, CreateKey, &[Keys]),
     (4, DeleteKey, &[Keys]),
-    (10, CreateBoard, &[Boards, Pages]),
-    (4, GetBoard, &[Boards, Keys]),
-    (4, ListBoards, &[Boards]),
+    (10, CreateBoard, &[Boards, Insights, Roles, Pages]),
+    (4, GetBoard, &[Boards, Insights, Roles, Keys]),
+    (4, ListBoards, &[Boards, Roles]),
     (4, Rename, &[Boards, Keys]),
     (3, Pin, &[Boards]),
-    (5, Restrict, &[Boards, Pages]),
+    (5, Restrict, &[Boards, Insights, Pages]),
     (3, AddText, &[Boards]),
-    (3, Remove, &[Boards, Pages]),
-    (3, BringBack, &[Boards, Pages]),
-    (6, AddEditor, &[Boards]),
+    (3, Remove, &[Boards, Insights, Pages]),
+    (3, BringBack, &[Boards, Insights, Pages]),
+    (6, AddEditor, &[Boards, Insights]),
     (2, RemoveEditor, &[Boards]),
-    (5, Rule, &[Boards, Pages]),
+    (5, Rule, &[Boards, Insights, Pages]),
     (8, Share, &[Pages]),
     (4, OpenShared, &[Pages]),
+    (8, CreateInsight, &[Insights]),
+    (4, GetInsight, &[Insights]),
+    (2, ListInsights, &[Insights]),
+    (4, RenameInsight, &[Insights]),
+    (8, PlaceInsight, &[Insights]),
+    (3, RemoveInsight, &[Insights]),
+    (3, RestoreInsight, &[Insights]),
+    (4, RuleInsight, &[Insights]),
+    (4, CreateRole, &[Roles]),
+    (1, DeleteRole, &[Roles]),
+    (2, ListRoles, &[Roles]),
+    (8, JoinRole, &[Roles]),
+    (3, LeaveRole, &[Roles]),
+    (4, GrantRole, &[Roles]),
+    (4, RuleRole, &[Roles]),
     (2, Wait, &[People, Keys]),
-    (2, Restart, &[People, Projects, Boards, Pages, Keys]),
-    (1, Backup, &[People, Projects, Boards, Pages, Keys]),
-    (1, RestoreServing, &[People, Boards, Keys]),
-    (1, RestoreClosed, &[Projects, Pages]),
+    (2, Restart, &[People, Projects, Boards, Insights, Roles, Pages, Keys]),
+    (1, Backup, &[People, Projects, Boards, Insights, Roles, Pages, Keys]),
+    (1, RestoreServing, &[People, Boards, Roles, Keys]),
+    (1, RestoreClosed, &[Projects, Insights, Pages]),
 ];
 
 pub fn themes() -> impl Strategy<Value = Theme> {
@@ -126,6 +158,8 @@ pub fn themes() -> impl Strategy<Value = Theme> {
         2 => Just(People),
         2 => Just(Projects),
         2 => Just(Boards),
+        2 => Just(Insights),
+        2 => Just(Roles),
         1 => Just(Pages),
         1 => Just(Keys),
     ]
@@ -140,11 +174,11 @@ pub struct Step {
     pub by: usize,
     /// The organization or the project.
     pub at: usize,
-    /// The dashboard, invite, domain, export or key.
+    /// The dashboard, insight, role, invite, domain, export or key.
     pub which: usize,
-    /// The person that the step is about.
+    /// The person that the step is about; the role of a rule; the first dashboard of an insight, or 0.
     pub whom: usize,
-    /// The variant of the step.
+    /// The variant of the step; the second dashboard of an insight, or 0.
     pub how: usize,
     /// Whether to choose a caller and a person that belong to the object. Otherwise most requests are refused for lack
     /// of access.
@@ -197,6 +231,12 @@ impl Step {
         [None, Some(0), Some(1), Some(2), Some(3)][(self.how + self.which) % 5]
     }
 
+    /// The dashboards of an insight.
+    pub fn boards(&self) -> BTreeSet<u64> {
+        let number = |board: usize| u64::try_from(board).expect("few");
+        [self.whom, self.how].into_iter().filter(|board| *board > 0).map(number).collect()
+    }
+
     pub fn hours(&self) -> i64 {
         [1, 25, 80][self.how % 3]
     }
@@ -217,7 +257,8 @@ impl World {
         let number = |id: u64| usize::try_from(id).expect("few");
         match step.what {
             CreateProject | DeleteOrganization | LetInvite | SetLevel | RemoveMember
-            | ListMembers | Invite | ListInvites | ListProjects | AddDomain | ListDomains => {
+            | ListMembers | Invite | ListInvites | ListProjects | AddDomain | ListDomains
+            | CreateRole | ListRoles => {
                 step.at = organization;
             }
             Withdraw | Accept | AcceptAsSomebodyNew => {
@@ -244,14 +285,40 @@ impl World {
                 step.at = own.map_or(project, |export| number(export.project));
             }
             DeleteKey => step.which %= made.keys,
+            DeleteRole | JoinRole | LeaveRole => {
+                step.which %= made.roles.max(1);
+                let own = file.roles.get(&step.which).filter(|_| !elsewhere);
+                step.at = own.map_or(organization, |role| role.organization);
+            }
             DeleteProject | CloseProject | Grant | GetProject | AddExport | CreateBoard
-            | ListBoards => step.at = project,
+            | ListBoards | ListInsights => step.at = project,
+            GrantRole => {
+                step.at = project;
+                self.choose_role(&mut step);
+            }
+            CreateInsight => {
+                step.at = project;
+                self.choose_boards(&mut step);
+            }
+            GetInsight | RenameInsight | PlaceInsight | RemoveInsight | RestoreInsight
+            | RuleInsight => {
+                step.which = 1 + step.which % number(file.next_insight - 1).max(1);
+                let id = u64::try_from(step.which).expect("few");
+                let own = file.insights.get(&id).filter(|_| !elsewhere);
+                step.at = own.map_or(project, |insight| number(insight.project));
+                if step.what == PlaceInsight {
+                    self.choose_boards(&mut step);
+                }
+            }
             GetBoard | Rename | Pin | Restrict | AddText | Remove | BringBack | AddEditor
-            | RemoveEditor | Rule | Share | OpenShared => {
+            | RemoveEditor | Rule | RuleRole | Share | OpenShared => {
                 step.which = 1 + step.which % number(file.next_board - 1).max(1);
                 let id = u64::try_from(step.which).expect("few");
                 let own = file.boards.get(&id).filter(|_| !elsewhere);
                 step.at = own.map_or(project, |board| number(board.project));
+                if step.what == RuleRole {
+                    self.choose_role(&mut step);
+                }
             }
             CreateOrganization | CreateKey | Wait | Restart | Backup | RestoreServing
             | RestoreClosed => {}
@@ -260,6 +327,29 @@ impl World {
             self.fit(&mut step);
         }
         step
+    }
+
+    /// Chooses the dashboards of an insight, mostly of its project.
+    fn choose_boards(&self, step: &mut Step) {
+        let own = |board: &super::world::Board| usize::try_from(board.project) == Ok(step.at);
+        let boards = self.file.boards.iter().filter(|(_, board)| own(board) && !board.deleted);
+        let boards: Vec<_> = boards.map(|(id, _)| usize::try_from(*id).expect("few")).collect();
+        let pick = |choice: usize| match choice {
+            0 => 0,
+            7 => 7,
+            choice => boards.get(choice % boards.len().max(1)).copied().unwrap_or(0),
+        };
+        (step.whom, step.how) = (pick(step.whom), pick(step.how));
+    }
+
+    /// Chooses the role of a rule in a project, mostly of its organization.
+    fn choose_role(&self, step: &mut Step) {
+        let project = u64::try_from(step.at).ok().and_then(|id| self.file.projects.get(&id));
+        let organization = project.map_or(0, |project| project.organization);
+        let own = self.file.roles.iter().filter(|(_, role)| role.organization == organization);
+        let roles: Vec<_> = own.map(|(id, _)| *id).collect();
+        let chosen = roles.get(step.whom % roles.len().max(1)).filter(|_| step.how != 7);
+        step.whom = chosen.copied().unwrap_or(step.whom % self.made.roles.max(1));
     }
 
     /// Chooses a caller and a person that belong to the object.
@@ -271,7 +361,9 @@ impl World {
             | RestoreServing | RestoreClosed => return,
             DeleteProject | CloseProject | Grant | GetProject | AddExport | GetExport
             | CreateBoard | ListBoards | GetBoard | Rename | Pin | Restrict | AddText | Remove
-            | BringBack | AddEditor | RemoveEditor | Rule | Share | OpenShared => {
+            | BringBack | AddEditor | RemoveEditor | Rule | Share | OpenShared | CreateInsight
+            | GetInsight | ListInsights | RenameInsight | PlaceInsight | RemoveInsight
+            | RestoreInsight | RuleInsight | GrantRole | RuleRole => {
                 of_project.map_or(0, |project| project.organization)
             }
             _ => step.at,
@@ -292,6 +384,9 @@ impl World {
             file.keys.iter().filter(|(_, key)| asks(&key.person)).map(|(key, _)| *key).collect();
         if let Some(key) = keys.get(step.by % keys.len().max(1)) {
             step.by = *key;
+        }
+        if matches!(step.what, CreateInsight | PlaceInsight | GrantRole | RuleRole) {
+            return;
         }
         let people = (0..super::world::PEOPLE.len())
             .filter(|person| is_member(person) != (step.what == Invite));
@@ -350,6 +445,21 @@ impl World {
             Rule => self.rule(by, board, step.ruled(), step.access()),
             Share => self.share(by, board, step.yes()),
             OpenShared => self.open_shared(board.1, u64::try_from(step.how / 4).expect("few")),
+            CreateInsight => self.create_insight(by, project, step.name(), &step.boards()),
+            GetInsight => self.get_insight(by, project, board.1),
+            ListInsights => self.list_insights(by, project),
+            RenameInsight => self.rename_insight(by, board, step.name()),
+            PlaceInsight => self.place_insight(by, board, &step.boards()),
+            RemoveInsight => self.remove_insight(by, board),
+            RestoreInsight => self.restore_insight(by, board),
+            RuleInsight => self.rule_insight(by, board, step.ruled(), step.access()),
+            CreateRole => self.create_role(by, at, step.name()),
+            DeleteRole => self.delete_role(by, at, which),
+            ListRoles => self.list_roles(by, at),
+            JoinRole => self.join_role(by, at, which, whom),
+            LeaveRole => self.leave_role(by, at, which, whom),
+            GrantRole => self.grant_role(by, project, whom, step.granted()),
+            RuleRole => self.rule_role(by, board, whom, step.access()),
             Wait => {
                 self.now += step.hours() * DAY / 24;
                 return None;
@@ -376,13 +486,17 @@ impl World {
         let number = |id: &u64| usize::try_from(*id).expect("few");
         for by in self.file.keys.keys() {
             for at in 0..self.made.organizations {
-                for what in [ListMembers, ListInvites, ListProjects, ListDomains] {
+                for what in [ListMembers, ListInvites, ListProjects, ListDomains, ListRoles] {
                     ask(what, *by, at, 0, 0);
                 }
             }
             for at in self.file.projects.keys().map(number) {
                 ask(GetProject, *by, at, 0, 0);
                 ask(ListBoards, *by, at, 0, 0);
+                ask(ListInsights, *by, at, 0, 0);
+            }
+            for (id, insight) in &self.file.insights {
+                ask(GetInsight, *by, number(&insight.project), number(id), 0);
             }
             for (id, board) in &self.file.boards {
                 ask(GetBoard, *by, number(&board.project), number(id), 0);

@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use super::insights::Insight;
+use super::roles::Role;
+
 /// The addresses of the people, by number. The first three belong to the first organization from the
 /// beginning, the fourth owns the second organization, and the last has no account yet.
 pub const PEOPLE: [&str; 5] =
@@ -17,13 +20,13 @@ pub const OWNER: i64 = 15;
 /// The scopes of keys, by number.
 pub const SCOPES: [&[&str]; 6] = [
     &["*"],
-    &["dashboard:read"],
+    &["dashboard:read", "insight:write"],
     &["dashboard:write", "personal_api_key:write"],
     &["organization:read", "organization_member:write", "user:write"],
     &["access_control:write", "project:write", "sharing_configuration:write"],
     &["batch_export:read", "organization:write", "personal_api_key:write"],
 ];
-/// The names of domains and dashboards.
+/// The names of domains, dashboards, insights and roles.
 pub const NAMES: [&str; 3] = ["a.example", "b.example", "c.example"];
 pub const DAY: i64 = 86_400;
 /// The lifetime of an invite in seconds.
@@ -32,8 +35,8 @@ const INVITE: i64 = 3 * DAY;
 pub const SERIAL: &str = "serial";
 /// The levels of access rules, lowest first.
 pub const ACCESS: [&str; 4] = ["none", "viewer", "editor", "manager"];
-const VIEWER: usize = 1;
-const EDITOR: usize = 2;
+pub const VIEWER: usize = 1;
+pub const EDITOR: usize = 2;
 const MANAGER: usize = 3;
 
 /// The expected response.
@@ -48,24 +51,24 @@ pub struct Expected {
 pub type Outcome = Result<Expected, Expected>;
 
 #[expect(clippy::unnecessary_wraps, reason = "callers use `?` before it")]
-fn answer(status: u16, body: Vec<(&'static str, Value)>) -> Outcome {
+pub fn answer(status: u16, body: Vec<(&'static str, Value)>) -> Outcome {
     Ok(Expected { status, body })
 }
 
-fn refuse<T>(status: u16, code: &str, detail: &str) -> Result<T, Expected> {
+pub fn refuse<T>(status: u16, code: &str, detail: &str) -> Result<T, Expected> {
     let body = vec![("/code", json!(code)), ("/detail", json!(detail))];
     Err(Expected { status, body })
 }
 
-fn deny<T>(detail: &str) -> Result<T, Expected> {
+pub fn deny<T>(detail: &str) -> Result<T, Expected> {
     refuse(403, "permission_denied", detail)
 }
 
-fn missing<T>(detail: &str) -> Result<T, Expected> {
+pub fn missing<T>(detail: &str) -> Result<T, Expected> {
     refuse(404, "not_found", detail)
 }
 
-fn invalid<T>(code: &str, detail: &str) -> Result<T, Expected> {
+pub fn invalid<T>(code: &str, detail: &str) -> Result<T, Expected> {
     refuse(400, code, detail)
 }
 
@@ -93,12 +96,49 @@ pub struct Invite {
     pub order: usize,
 }
 
+/// To whom an access rule applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    Everyone,
+    Person(usize),
+    Role(usize),
+}
+
+impl Subject {
+    pub fn of(person: Option<usize>) -> Self {
+        person.map_or(Self::Everyone, Self::Person)
+    }
+}
+
+/// The access rules on an object.
+pub type Rules = BTreeMap<Subject, usize>;
+
+/// Returns the level of a caller on an object with these rules.
+pub fn level_on(rules: &Rules, maker: usize, at: &At) -> usize {
+    if at.administers() || maker == at.person {
+        return MANAGER;
+    }
+    let roles = at.roles.iter().filter_map(|role| rules.get(&Subject::Role(*role)));
+    let named = rules.get(&Subject::Person(at.person)).into_iter().chain(roles).max();
+    named.or_else(|| rules.get(&Subject::Everyone)).copied().unwrap_or(EDITOR)
+}
+
+/// Sets or removes a rule.
+pub fn set_rule(rules: &mut Rules, subject: Subject, level: Option<usize>) -> Outcome {
+    let Some(level) = level else {
+        rules.remove(&subject);
+        return answer(204, vec![]);
+    };
+    rules.insert(subject, level);
+    answer(200, vec![("/access_level", json!(ACCESS[level]))])
+}
+
 #[derive(Debug, Clone)]
 pub struct Project {
     pub organization: usize,
     pub private: bool,
-    /// The people with access, and whether it is access as an admin.
-    pub grants: BTreeMap<usize, bool>,
+    /// The people and roles with access, and whether it is access as an admin.
+    pub grants: BTreeMap<Subject, bool>,
 }
 
 #[derive(Debug, Clone)]
@@ -112,7 +152,7 @@ pub struct Board {
     pub restricted: bool,
     pub texts: usize,
     pub editors: BTreeSet<usize>,
-    pub rules: BTreeMap<Option<usize>, usize>,
+    pub rules: Rules,
     pub shared: bool,
     /// How many tokens the dashboard had before.
     pub serial: u64,
@@ -135,9 +175,12 @@ pub struct File {
     pub projects: BTreeMap<u64, Project>,
     pub boards: BTreeMap<u64, Board>,
     pub exports: BTreeMap<usize, Export>,
-    /// The ids of the next project and the next dashboard.
+    pub insights: BTreeMap<u64, Insight>,
+    pub roles: BTreeMap<usize, Role>,
+    /// The ids of the next project, the next dashboard and the next insight.
     pub next_project: u64,
     pub next_board: u64,
+    pub next_insight: u64,
     pub next_invite: usize,
 }
 
@@ -149,6 +192,7 @@ pub struct CreatedIds {
     pub invites: usize,
     pub domains: usize,
     pub exports: usize,
+    pub roles: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -160,14 +204,16 @@ pub struct World {
 }
 
 /// The caller inside an organization or project.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct At {
     pub person: usize,
     pub level: i64,
+    /// The caller's roles in the organization.
+    pub roles: BTreeSet<usize>,
 }
 
 impl At {
-    fn administers(self) -> bool {
+    pub fn administers(&self) -> bool {
         self.level >= ADMIN
     }
 }
@@ -204,8 +250,11 @@ impl World {
             projects: BTreeMap::from([(1, project(0)), (2, project(1))]),
             boards: BTreeMap::new(),
             exports: BTreeMap::new(),
+            insights: BTreeMap::new(),
+            roles: BTreeMap::new(),
             next_project: 3,
             next_board: 1,
+            next_insight: 1,
             next_invite: 0,
         };
         let made = CreatedIds { keys: NEWCOMER, organizations: 2, ..CreatedIds::default() };
@@ -221,8 +270,10 @@ impl World {
         made.invites = number;
         made.domains = number;
         made.exports = number;
+        made.roles = number;
         if let Some(id) = id {
-            (self.file.next_project, self.file.next_board) = (id, id);
+            let file = &mut self.file;
+            (file.next_project, file.next_board, file.next_insight) = (id, id, id);
         }
     }
 
@@ -243,7 +294,7 @@ impl World {
         deny(&format!("API key missing required scope '{scope}'"))
     }
 
-    fn in_organization(
+    pub fn in_organization(
         &self,
         by: usize,
         organization: usize,
@@ -258,7 +309,9 @@ impl World {
         match found.members.get(&person) {
             None => deny(NOT_YOURS),
             Some(level) if *level < least => deny(NO_LEVEL),
-            Some(level) => Ok(At { person, level: *level }),
+            Some(level) => {
+                Ok(At { person, level: *level, roles: self.roles_of(organization, person) })
+            }
         }
     }
 
@@ -270,12 +323,31 @@ impl World {
 
     fn sees(&self, project: &Project, person: usize) -> Option<At> {
         let level = *self.file.organizations.get(&project.organization)?.members.get(&person)?;
-        let at = At { person, level };
-        (!project.private || at.administers() || project.grants.contains_key(&person)).then_some(at)
+        let at = At { person, level, roles: self.roles_of(project.organization, person) };
+        let granted = self.granted(project, person).is_some();
+        (!project.private || at.administers() || granted).then_some(at)
+    }
+
+    /// Returns the access to a project that rules give a person and their roles, and whether it is access as an admin.
+    pub fn granted(&self, project: &Project, person: usize) -> Option<bool> {
+        let roles = self.roles_of(project.organization, person).into_iter().map(Subject::Role);
+        let subjects = roles.chain([Subject::Person(person)]);
+        subjects.filter_map(|subject| project.grants.get(&subject).copied()).max()
+    }
+
+    pub fn set_grant(&mut self, id: u64, subject: Subject, level: Option<bool>) -> Outcome {
+        let grants = &mut self.file.projects.get_mut(&id).expect("an object found before").grants;
+        let Some(admin) = level else {
+            grants.remove(&subject);
+            return answer(204, vec![]);
+        };
+        grants.insert(subject, admin);
+        let word = if admin { "admin" } else { "member" };
+        answer(200, vec![("/access_level", json!(word))])
     }
 
     /// Checks access to what is inside a project.
-    fn in_project(&self, by: usize, id: u64, scope: &str) -> Result<At, Expected> {
+    pub fn in_project(&self, by: usize, id: u64, scope: &str) -> Result<At, Expected> {
         let person = self.key(by)?.person;
         let Some(project) = self.live_project(id) else { return missing("Project not found.") };
         self.require_scope(by, scope)?;
@@ -291,20 +363,16 @@ impl World {
     }
 
     /// Returns the access level of the caller on a dashboard.
-    fn access(board: &Board, at: At) -> usize {
-        if at.administers() || board.maker == at.person {
-            return MANAGER;
-        }
-        let ruled = board.rules.get(&Some(at.person)).or_else(|| board.rules.get(&None));
-        ruled.copied().unwrap_or(EDITOR)
+    pub fn access(board: &Board, at: &At) -> usize {
+        level_on(&board.rules, board.maker, at)
     }
 
-    fn may_edit(board: &Board, at: At) -> bool {
+    pub fn may_edit(board: &Board, at: &At) -> bool {
         let free = !board.restricted || at.administers() || board.maker == at.person;
         free || board.editors.contains(&at.person)
     }
 
-    fn require_edit(board: &Board, at: At) -> Result<(), Expected> {
+    pub fn require_edit(board: &Board, at: &At) -> Result<(), Expected> {
         if Self::access(board, at) < EDITOR {
             return deny("You do not have editor access to this resource.");
         }
@@ -312,7 +380,7 @@ impl World {
     }
 
     /// Returns a dashboard of the project that is not deleted.
-    fn board(&self, project: u64, id: u64) -> Option<&Board> {
+    pub fn board(&self, project: u64, id: u64) -> Option<&Board> {
         self.file.boards.get(&id).filter(|board| board.project == project && !board.deleted)
     }
 
@@ -325,7 +393,7 @@ impl World {
     ) -> Result<(At, &mut Board), Expected> {
         let at = self.in_project(by, project, scope)?;
         let Some(board) = self.board(project, id) else { return missing(none) };
-        Self::require_edit(board, at)?;
+        Self::require_edit(board, &at)?;
         match self.file.boards.get_mut(&id) {
             Some(board) => Ok((at, board)),
             None => missing(none),
@@ -370,7 +438,7 @@ impl World {
         let at = self.in_organization(by, organization, "organization_member:write", MEMBER)?;
         let members = &mut self.file.organizations.get_mut(&organization).expect("found").members;
         let Some(old) = members.get(&whom).copied() else { return missing("Not found.") };
-        Self::require_reach(at, whom, old)?;
+        Self::require_reach(&at, whom, old)?;
         if whom == at.person {
             return deny("You can't change your own access level.");
         }
@@ -383,7 +451,7 @@ impl World {
         answer(200, vec![("/level", json!(level)), ("/user/email", json!(PEOPLE[whom]))])
     }
 
-    fn require_reach(at: At, whom: usize, level: i64) -> Result<(), Expected> {
+    fn require_reach(at: &At, whom: usize, level: i64) -> Result<(), Expected> {
         if whom == at.person || (at.administers() && level <= at.level) {
             return Ok(());
         }
@@ -397,7 +465,7 @@ impl World {
         let at = self.in_organization(by, organization, "organization_member:write", MEMBER)?;
         let members = &mut self.file.organizations.get_mut(&organization).expect("found").members;
         let Some(level) = members.get(&whom).copied() else { return missing("Not found.") };
-        Self::require_reach(at, whom, level)?;
+        Self::require_reach(&at, whom, level)?;
         if level == OWNER {
             return invalid("invalid_input", "Cannot leave the organization as its owner!");
         }
@@ -407,13 +475,19 @@ impl World {
         let mut left = BTreeSet::new();
         for (id, project) in &mut self.file.projects {
             if project.organization == organization {
-                project.grants.remove(&whom);
+                project.grants.remove(&Subject::Person(whom));
                 left.insert(*id);
             }
         }
         for board in self.file.boards.values_mut().filter(|board| left.contains(&board.project)) {
             board.editors.remove(&whom);
-            board.rules.remove(&Some(whom));
+            board.rules.remove(&Subject::Person(whom));
+        }
+        for insight in self.file.insights.values_mut().filter(|one| left.contains(&one.project)) {
+            insight.rules.remove(&Subject::Person(whom));
+        }
+        for role in self.file.roles.values_mut().filter(|role| role.organization == organization) {
+            role.members.remove(&whom);
         }
         answer(204, vec![])
     }
@@ -574,24 +648,12 @@ impl World {
     /// Grants a person access to a project, as an admin or a member, or removes it.
     pub fn grant(&mut self, by: usize, id: u64, whom: usize, level: Option<bool>) -> Outcome {
         let at = self.in_project(by, id, "access_control:write")?;
-        let organization = self.file.projects[&id].organization;
-        let is_member = self.file.organizations[&organization].members.contains_key(&whom);
-        let grants = &mut self.file.projects.get_mut(&id).expect("an object found before").grants;
-        if !at.administers() && grants.get(&at.person) != Some(&true) {
+        let project = &self.file.projects[&id];
+        if !at.administers() && self.granted(project, at.person) != Some(true) {
             return deny("Must be admin to modify project permissions.");
         }
-        match level {
-            _ if !is_member => Err(Expected { status: 400, body: vec![] }),
-            Some(admin) => {
-                grants.insert(whom, admin);
-                let word = if admin { "admin" } else { "member" };
-                answer(200, vec![("/access_level", json!(word))])
-            }
-            None => {
-                grants.remove(&whom);
-                answer(204, vec![])
-            }
-        }
+        self.require_member(project.organization, Some(whom))?;
+        self.set_grant(id, Subject::Person(whom), level)
     }
 
     pub fn get_project(&self, by: usize, id: u64) -> Outcome {
@@ -713,7 +775,8 @@ impl World {
 
 // Dashboards.
 impl World {
-    fn shown(id: u64, board: &Board, at: At) -> Vec<(&'static str, Value)> {
+    fn shown(&self, id: u64, at: &At) -> Vec<(&'static str, Value)> {
+        let board = &self.file.boards[&id];
         vec![
             ("/id", json!(id)),
             ("/name", json!(board.name)),
@@ -724,7 +787,7 @@ impl World {
             ("/effective_privilege_level", json!(if Self::may_edit(board, at) { 37 } else { 21 })),
             ("/user_access_level", json!(ACCESS[Self::access(board, at)])),
             // The tiles of a dashboard are deleted and restored with it.
-            ("texts", json!(if board.deleted { 0 } else { board.texts })),
+            ("tiles", json!(if board.deleted { 0 } else { board.texts + self.insight_tiles(id) })),
         ]
     }
 
@@ -751,24 +814,23 @@ impl World {
             shared: false,
             serial: 0,
         };
-        let shown = Self::shown(id, &board, at);
         self.file.boards.insert(id, board);
-        answer(201, shown)
+        answer(201, self.shown(id, &at))
     }
 
     pub fn get_board(&self, by: usize, project: u64, id: u64) -> Outcome {
         let at = self.in_project(by, project, "dashboard:read")?;
         let Some(board) = self.board(project, id) else { return missing("Not found.") };
-        if Self::access(board, at) < VIEWER {
+        if Self::access(board, &at) < VIEWER {
             return deny("You do not have viewer access to this resource.");
         }
-        answer(200, Self::shown(id, board, at))
+        answer(200, self.shown(id, &at))
     }
 
     pub fn list_boards(&self, by: usize, project: u64) -> Outcome {
         let at = self.in_project(by, project, "dashboard:read")?;
         let seen = |(_, board): &(&u64, &Board)| {
-            board.project == project && !board.deleted && Self::access(board, at) >= VIEWER
+            board.project == project && !board.deleted && Self::access(board, &at) >= VIEWER
         };
         let mut boards: Vec<_> = self.file.boards.iter().filter(seen).collect();
         boards.sort_by_key(|(id, board)| (!board.pinned, board.name.clone(), **id));
@@ -790,16 +852,22 @@ impl World {
             return deny(text);
         }
         change(board);
-        answer(200, Self::shown(of.1, board, at))
+        if board.deleted {
+            self.remove_tiles(of.1);
+        }
+        answer(200, self.shown(of.1, &at))
     }
 
     pub fn bring_back(&mut self, by: usize, (project, id): (u64, u64)) -> Outcome {
         let at = self.in_project(by, project, "dashboard:write")?;
         let found = self.file.boards.get_mut(&id).filter(|board| board.project == project);
         let Some(board) = found else { return missing("Not found.") };
-        Self::require_edit(board, at)?;
-        board.deleted = false;
-        answer(200, Self::shown(id, board, at))
+        Self::require_edit(board, &at)?;
+        if board.deleted {
+            board.deleted = false;
+            self.restore_tiles(id, &at);
+        }
+        answer(200, self.shown(id, &at))
     }
 
     pub fn add_editor(&mut self, by: usize, of: (u64, u64), whom: usize) -> Outcome {
@@ -850,30 +918,41 @@ impl World {
         whom: Option<usize>,
         level: Option<usize>,
     ) -> Outcome {
+        let organization = self.manage_board(by, (project, id))?;
+        self.require_member(organization, whom)?;
+        let rules = &mut self.file.boards.get_mut(&id).expect("an object found before").rules;
+        set_rule(rules, Subject::of(whom), level)
+    }
+
+    /// Requires that the caller may set rules on a dashboard. Returns its organization.
+    pub fn manage_board(&self, by: usize, (project, id): (u64, u64)) -> Result<usize, Expected> {
         let at = self.in_project(by, project, "access_control:write")?;
-        let found = self.file.projects[&project].clone();
-        let members = self.file.organizations[&found.organization].members.clone();
         let Some(board) = self.board(project, id) else { return missing("Not found.") };
-        let runs = found.grants.get(&at.person) == Some(&true);
-        if Self::access(board, at) < MANAGER && !runs {
+        self.require_manage(project, Self::access(board, &at), &at)
+    }
+
+    /// Requires that the caller may set rules on an object of a project. Returns its organization.
+    pub fn require_manage(&self, project: u64, level: usize, at: &At) -> Result<usize, Expected> {
+        let found = &self.file.projects[&project];
+        if level < MANAGER && self.granted(found, at.person) != Some(true) {
             return Err(Expected { status: 403, body: vec![] });
         }
+        Ok(found.organization)
+    }
+
+    /// Requires that the person of a rule, if there is one, is a member of the organization.
+    pub fn require_member(&self, organization: usize, whom: Option<usize>) -> Result<(), Expected> {
+        let members = &self.file.organizations[&organization].members;
         if whom.is_some_and(|whom| !members.contains_key(&whom)) {
             return Err(Expected { status: 400, body: vec![] });
         }
-        let rules = &mut self.file.boards.get_mut(&id).expect("an object found before").rules;
-        let Some(level) = level else {
-            rules.remove(&whom);
-            return answer(204, vec![]);
-        };
-        rules.insert(whom, level);
-        answer(200, vec![("/access_level", json!(ACCESS[level]))])
+        Ok(())
     }
 
     pub fn share(&mut self, by: usize, (project, id): (u64, u64), enabled: bool) -> Outcome {
         let at = self.in_project(by, project, "sharing_configuration:write")?;
         let Some(board) = self.board(project, id) else { return missing("Dashboard not found.") };
-        if Self::require_edit(board, at).is_err() {
+        if Self::require_edit(board, &at).is_err() {
             return deny(NO_EDIT);
         }
         let board = self.file.boards.get_mut(&id).expect("an object found before");

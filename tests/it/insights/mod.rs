@@ -7,6 +7,7 @@ mod dashboards;
 mod fields;
 mod lists;
 mod removal;
+mod views;
 
 use axum::http::Method;
 use serde_json::{Value, json};

@@ -1,0 +1,245 @@
+//! Insights in the model, and their tiles on dashboards.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::world::{
+    ACCESS, At, EDITOR, Expected, NAMES, Outcome, Rules, Subject, VIEWER, World, answer, deny,
+    invalid, level_on, missing, set_rule,
+};
+
+#[derive(Debug, Clone)]
+pub struct Insight {
+    pub project: u64,
+    pub name: String,
+    pub maker: usize,
+    pub deleted: bool,
+    /// The dashboards that ever showed the insight, and whether they do.
+    pub tiles: BTreeMap<u64, bool>,
+    pub rules: Rules,
+}
+
+impl Insight {
+    /// Returns the dashboards that show the insight.
+    fn shown_on(&self) -> impl Iterator<Item = u64> {
+        self.tiles.iter().filter(|(_, live)| **live).map(|(board, _)| *board)
+    }
+}
+
+const RESTRICTED: &str = "This insight is on a dashboard that can only be edited by its owner, team members invited to editing the dashboard, and project admins.";
+
+impl World {
+    /// Returns the number of tiles of a dashboard that show an insight.
+    pub fn insight_tiles(&self, board: u64) -> usize {
+        let shown =
+            |insight: &&Insight| !insight.deleted && insight.tiles.get(&board) == Some(&true);
+        self.file.insights.values().filter(shown).count()
+    }
+
+    /// Deletes the tiles of a deleted dashboard.
+    pub fn remove_tiles(&mut self, board: u64) {
+        for insight in self.file.insights.values_mut() {
+            if let Some(live) = insight.tiles.get_mut(&board) {
+                *live = false;
+            }
+        }
+    }
+
+    /// Restores the tiles of a restored dashboard, and their insights that the caller may edit.
+    pub fn restore_tiles(&mut self, board: u64, at: &At) {
+        for insight in self.file.insights.values_mut() {
+            if let Some(live) = insight.tiles.get_mut(&board) {
+                *live = true;
+                if level_on(&insight.rules, insight.maker, at) >= EDITOR {
+                    insight.deleted = false;
+                }
+            }
+        }
+    }
+
+    fn sees_board(&self, project: u64, board: u64, at: &At) -> bool {
+        self.board(project, board).is_some_and(|board| Self::access(board, at) >= VIEWER)
+    }
+
+    fn edits_board(&self, board: u64, at: &At) -> bool {
+        self.file.boards.get(&board).is_some_and(|board| Self::require_edit(board, at).is_ok())
+    }
+
+    /// Returns the restriction and the privilege level of an insight.
+    fn levels(&self, insight: &Insight, at: &At) -> (i64, i64) {
+        let boards = || insight.shown_on().filter_map(|id| self.file.boards.get(&id));
+        if !boards().any(|board| board.restricted) {
+            return (21, 37);
+        }
+        let edits =
+            boards().any(|board| Self::access(board, at) >= VIEWER && Self::may_edit(board, at));
+        (37, if edits { 37 } else { 21 })
+    }
+
+    fn insight_body(&self, id: u64, at: &At) -> Vec<(&'static str, Value)> {
+        let insight = &self.file.insights[&id];
+        let (restriction, privilege) = self.levels(insight, at);
+        let shown = insight.shown_on().filter(|id| self.sees_board(insight.project, *id, at));
+        vec![
+            ("/id", json!(id)),
+            ("/name", json!(insight.name)),
+            ("/deleted", json!(insight.deleted)),
+            ("/dashboards", json!(shown.collect::<Vec<_>>())),
+            ("/effective_restriction_level", json!(restriction)),
+            ("/effective_privilege_level", json!(privilege)),
+            ("/user_access_level", json!(ACCESS[level_on(&insight.rules, insight.maker, at)])),
+        ]
+    }
+
+    /// Returns an insight of the project, which may be deleted.
+    fn insight(&self, project: u64, id: u64) -> Result<&Insight, Expected> {
+        let found = self.file.insights.get(&id).filter(|insight| insight.project == project);
+        found.map_or_else(|| missing("Not found."), Ok)
+    }
+
+    pub fn create_insight(
+        &mut self,
+        by: usize,
+        project: u64,
+        name: usize,
+        boards: &BTreeSet<u64>,
+    ) -> Outcome {
+        let at = self.in_project(by, project, "insight:write")?;
+        let tiles = BTreeMap::new();
+        let insight = Insight {
+            project,
+            name: NAMES[name].to_owned(),
+            maker: at.person,
+            deleted: false,
+            tiles,
+            rules: Rules::new(),
+        };
+        let insight = self.placed(insight, boards, &at)?;
+        let id = self.file.next_insight;
+        self.file.next_insight += 1;
+        self.file.insights.insert(id, insight);
+        answer(201, self.insight_body(id, &at))
+    }
+
+    /// Returns the insight on these dashboards, if the caller may put it there.
+    fn placed(
+        &self,
+        mut insight: Insight,
+        boards: &BTreeSet<u64>,
+        at: &At,
+    ) -> Result<Insight, Expected> {
+        for board in boards {
+            if !self.sees_board(insight.project, *board, at) {
+                let text = format!("Invalid pk \"{board}\" - object does not exist.");
+                return invalid("does_not_exist", &text);
+            }
+        }
+        let before: Vec<u64> = insight.shown_on().collect();
+        for board in &before {
+            if boards.contains(board) || !self.sees_board(insight.project, *board, at) {
+                continue;
+            }
+            if !self.edits_board(*board, at) {
+                let what = "to remove insights from dashboard";
+                return deny(&format!("You don't have permission {what}: {board}"));
+            }
+            insight.tiles.insert(*board, false);
+        }
+        for board in boards.iter().filter(|board| !before.contains(board)) {
+            if !self.edits_board(*board, at) {
+                let what = "to add insights to dashboard";
+                return deny(&format!("You don't have permission {what}: {board}"));
+            }
+            insight.tiles.insert(*board, true);
+        }
+        Ok(insight)
+    }
+
+    pub fn get_insight(&self, by: usize, project: u64, id: u64) -> Outcome {
+        let at = self.in_project(by, project, "insight:read")?;
+        let insight = self.insight(project, id)?;
+        if insight.deleted {
+            return missing("Not found.");
+        }
+        if level_on(&insight.rules, insight.maker, &at) < VIEWER {
+            return deny("You do not have viewer access to this resource.");
+        }
+        answer(200, self.insight_body(id, &at))
+    }
+
+    pub fn list_insights(&self, by: usize, project: u64) -> Outcome {
+        let at = self.in_project(by, project, "insight:read")?;
+        let seen = |(_, insight): &(&u64, &Insight)| {
+            let live = insight.project == project && !insight.deleted;
+            live && level_on(&insight.rules, insight.maker, &at) >= VIEWER
+        };
+        let ids: Vec<_> = self.file.insights.iter().filter(seen).map(|(id, _)| *id).collect();
+        answer(200, vec![("/count", json!(ids.len())), ("ids", json!(ids))])
+    }
+
+    /// Changes an insight. A deleted one is only found if the request restores it.
+    fn change_insight(
+        &mut self,
+        by: usize,
+        (project, id): (u64, u64),
+        restores: bool,
+        change: impl FnOnce(&Self, Insight, &At) -> Result<Insight, Expected>,
+    ) -> Outcome {
+        let at = self.in_project(by, project, "insight:write")?;
+        let insight = self.insight(project, id)?;
+        if insight.deleted && !restores {
+            return missing("Not found.");
+        }
+        if level_on(&insight.rules, insight.maker, &at) < EDITOR {
+            return deny("You do not have editor access to this resource.");
+        }
+        if self.levels(insight, &at).1 < 37 {
+            return deny(RESTRICTED);
+        }
+        let changed = change(self, insight.clone(), &at)?;
+        self.file.insights.insert(id, changed);
+        answer(200, self.insight_body(id, &at))
+    }
+
+    pub fn rename_insight(&mut self, by: usize, of: (u64, u64), name: usize) -> Outcome {
+        let name = NAMES[name].to_owned();
+        self.change_insight(by, of, false, |_, insight, _| Ok(Insight { name, ..insight }))
+    }
+
+    /// Puts an insight on exactly these dashboards, of those that the caller sees.
+    pub fn place_insight(&mut self, by: usize, of: (u64, u64), boards: &BTreeSet<u64>) -> Outcome {
+        self.change_insight(by, of, false, |world, insight, at| world.placed(insight, boards, at))
+    }
+
+    pub fn remove_insight(&mut self, by: usize, of: (u64, u64)) -> Outcome {
+        self.change_insight(by, of, false, |_, mut insight, _| {
+            insight.tiles.values_mut().for_each(|live| *live = false);
+            Ok(Insight { deleted: true, ..insight })
+        })
+    }
+
+    pub fn restore_insight(&mut self, by: usize, of: (u64, u64)) -> Outcome {
+        self.change_insight(by, of, true, |_, insight, _| Ok(Insight { deleted: false, ..insight }))
+    }
+
+    /// Sets or removes the access rule of a person, or the default rule, on an insight.
+    pub fn rule_insight(
+        &mut self,
+        by: usize,
+        (project, id): (u64, u64),
+        whom: Option<usize>,
+        level: Option<usize>,
+    ) -> Outcome {
+        let at = self.in_project(by, project, "access_control:write")?;
+        let insight = self.insight(project, id)?;
+        if insight.deleted {
+            return missing("Not found.");
+        }
+        let own = level_on(&insight.rules, insight.maker, &at);
+        let organization = self.require_manage(project, own, &at)?;
+        self.require_member(organization, whom)?;
+        let rules = &mut self.file.insights.get_mut(&id).expect("an object found before").rules;
+        set_rule(rules, Subject::of(whom), level)
+    }
+}

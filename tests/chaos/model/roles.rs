@@ -1,0 +1,135 @@
+//! Roles in the model: their members, and the rules that name them.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use super::world::{
+    ADMIN, Expected, MEMBER, NAMES, Outcome, Subject, World, answer, deny, invalid, missing,
+    set_rule,
+};
+
+#[derive(Debug, Clone)]
+pub struct Role {
+    pub organization: usize,
+    pub name: usize,
+    pub members: BTreeSet<usize>,
+}
+
+impl World {
+    /// Returns the roles of a person in an organization.
+    pub fn roles_of(&self, organization: usize, person: usize) -> BTreeSet<usize> {
+        let holds =
+            |role: &Role| role.organization == organization && role.members.contains(&person);
+        self.file.roles.iter().filter(|(_, role)| holds(role)).map(|(id, _)| *id).collect()
+    }
+
+    /// Returns whether the organization has the role.
+    fn has_role(&self, organization: usize, role: usize) -> bool {
+        self.file.roles.get(&role).is_some_and(|role| role.organization == organization)
+    }
+
+    pub fn create_role(&mut self, by: usize, organization: usize, name: usize) -> Outcome {
+        self.in_organization(by, organization, "organization:write", ADMIN)?;
+        let taken = |role: &Role| (role.organization, role.name) == (organization, name);
+        if self.file.roles.values().any(taken) {
+            return invalid("unique", "There is already a role with this name.");
+        }
+        let role = Role { organization, name, members: BTreeSet::new() };
+        self.file.roles.insert(self.made.roles, role);
+        self.made.roles += 1;
+        answer(201, vec![("/name", json!(NAMES[name])), ("/members", json!([]))])
+    }
+
+    pub fn delete_role(&mut self, by: usize, organization: usize, role: usize) -> Outcome {
+        self.in_organization(by, organization, "organization:write", ADMIN)?;
+        if !self.has_role(organization, role) {
+            return missing("Not found.");
+        }
+        let file = &mut self.file;
+        file.roles.remove(&role);
+        for project in file.projects.values_mut() {
+            project.grants.remove(&Subject::Role(role));
+        }
+        let boards = file.boards.values_mut().map(|board| &mut board.rules);
+        let insights = file.insights.values_mut().map(|insight| &mut insight.rules);
+        for rules in boards.chain(insights) {
+            rules.remove(&Subject::Role(role));
+        }
+        answer(204, vec![])
+    }
+
+    /// Lists each role with the number of its members.
+    pub fn list_roles(&self, by: usize, organization: usize) -> Outcome {
+        self.in_organization(by, organization, "organization:read", MEMBER)?;
+        let of = self.file.roles.values().filter(|role| role.organization == organization);
+        let mut roles: Vec<_> = of.map(|role| (NAMES[role.name], role.members.len())).collect();
+        roles.sort_unstable();
+        answer(200, vec![("/count", json!(roles.len())), ("roles", json!(roles))])
+    }
+
+    pub fn join_role(
+        &mut self,
+        by: usize,
+        organization: usize,
+        role: usize,
+        whom: usize,
+    ) -> Outcome {
+        self.in_organization(by, organization, "organization:write", ADMIN)?;
+        if !self.has_role(organization, role) {
+            return invalid("invalid_input", "Role does not exist.");
+        }
+        if !self.file.organizations[&organization].members.contains_key(&whom) {
+            return invalid("invalid_input", "User does not exist.");
+        }
+        let found = self.file.roles.get_mut(&role).expect("an object found before");
+        if !found.members.insert(whom) {
+            return invalid("invalid_input", "User is already part of the role.");
+        }
+        answer(201, vec![("/user/email", json!(super::world::PEOPLE[whom]))])
+    }
+
+    pub fn leave_role(
+        &mut self,
+        by: usize,
+        organization: usize,
+        role: usize,
+        whom: usize,
+    ) -> Outcome {
+        self.in_organization(by, organization, "organization:write", ADMIN)?;
+        let found = self.file.roles.get_mut(&role).filter(|role| role.organization == organization);
+        match found.is_some_and(|role| role.members.remove(&whom)) {
+            true => answer(204, vec![]),
+            false => missing("Not found."),
+        }
+    }
+
+    /// Grants a role access to a project, as an admin or a member, or removes it.
+    pub fn grant_role(&mut self, by: usize, id: u64, role: usize, level: Option<bool>) -> Outcome {
+        let at = self.in_project(by, id, "access_control:write")?;
+        let project = &self.file.projects[&id];
+        if !at.administers() && self.granted(project, at.person) != Some(true) {
+            return deny("Must be admin to modify project permissions.");
+        }
+        if !self.has_role(project.organization, role) {
+            return Err(Expected { status: 400, body: vec![("/code", json!("does_not_exist"))] });
+        }
+        self.set_grant(id, Subject::Role(role), level)
+    }
+
+    /// Sets or removes the access rule of a role on a dashboard.
+    pub fn rule_role(
+        &mut self,
+        by: usize,
+        of: (u64, u64),
+        role: usize,
+        level: Option<usize>,
+    ) -> Outcome {
+        let organization = self.manage_board(by, of)?;
+        if !self.has_role(organization, role) {
+            return Err(Expected { status: 400, body: vec![("/code", json!("does_not_exist"))] });
+        }
+        let rules = &mut self.file.boards.get_mut(&of.1).expect("an object found before").rules;
+        set_rule(rules, Subject::Role(role), level)
+    }
+}
