@@ -8,6 +8,8 @@ use crate::ids::{DashboardId, InsightId, ProjectId, TileId};
 use crate::resources::dashboards::{self, Dashboard, VisibleDashboards, tiles};
 use crate::store::{Tx, WriteTx};
 
+use super::input::no_dashboard;
+
 /// How the dashboards of an insight change. Dashboards that are hidden from the caller are only in `keep`.
 #[derive(Debug, Default)]
 pub(super) struct DashboardChanges {
@@ -101,8 +103,7 @@ fn require_exists(
     if dashboards::is_live(tx, tenant.project.id, id)? && dashboards.shows(tx, id)? {
         return Ok(());
     }
-    let detail = format!("Invalid pk \"{id}\" - object does not exist.");
-    Err(Error::field("dashboards", "does_not_exist", detail))
+    Err(no_dashboard(&id).with_attr_prefix("dashboards"))
 }
 
 fn require_edit(

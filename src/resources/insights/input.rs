@@ -1,6 +1,7 @@
 //! Request bodies that create or update an insight.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 
 use serde_json::Value;
 use utoipa::openapi::RefOr;
@@ -69,11 +70,22 @@ fn read_id(value: &Value) -> Result<u64> {
     if value.is_null() {
         return Err(Error::invalid("null", "This field may not be null."));
     }
-    Identifier::read(value).map_err(|_| {
+    let id = Identifier::read(value).map_err(|_| {
         let name = python_type(value);
         let detail = format!("Incorrect type. Expected pk value, received {name}.");
         Error::invalid("incorrect_type", detail)
-    })
+    })?;
+    if id == u64::MAX {
+        // The number is negative or too large. The error names it as it was sent.
+        let sent = value.as_str().map_or_else(|| value.to_string(), |text| text.trim().to_owned());
+        return Err(no_dashboard(&sent));
+    }
+    Ok(id)
+}
+
+/// The error for a dashboard that does not exist.
+pub(super) fn no_dashboard(id: &impl Display) -> Error {
+    Error::invalid("does_not_exist", format!("Invalid pk \"{id}\" - object does not exist."))
 }
 
 input! {

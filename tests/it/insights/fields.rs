@@ -137,6 +137,16 @@ async fn invalid_values_of_insight_fields_are_rejected() {
         ("dashboards", json!([0]), ("does_not_exist", "Invalid pk \"0\" - object does not exist.")),
         (
             "dashboards",
+            json!([-1]),
+            ("does_not_exist", "Invalid pk \"-1\" - object does not exist."),
+        ),
+        (
+            "dashboards",
+            json!([" -1"]),
+            ("does_not_exist", "Invalid pk \"-1\" - object does not exist."),
+        ),
+        (
+            "dashboards",
             json!(vec![1; 1001]),
             ("max_length", "Ensure this field has no more than 1000 elements."),
         ),
