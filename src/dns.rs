@@ -18,7 +18,7 @@ use hickory_resolver::proto::rr::{Name, RData};
 use hickory_resolver::system_conf::read_system_conf;
 
 use crate::config::Config;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::fair_queue::{Consumer, FairQueue, FairQueueLimits};
 
 /// How organizations share the look-ups. If an organization's name servers do not answer, only that organization
@@ -32,6 +32,37 @@ const QUEUE_LIMITS: FairQueueLimits = FairQueueLimits {
 };
 /// The `Retry-After` of a failed look-up, in seconds.
 const RETRY_AFTER: u32 = 5;
+
+/// The reason why a look-up found no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LookupError {
+    /// Too many look-ups wait.
+    QueueFull,
+    /// The system's configuration cannot be read or names no server. The cause is for the log only.
+    NoServer(String),
+    /// No server answered within this time.
+    TimedOut(Duration),
+    /// All servers failed or refused to answer. The cause is for the log only.
+    Failed(String),
+}
+
+/// 503, so that the client retries. It sees no cause.
+impl From<LookupError> for Error {
+    fn from(error: LookupError) -> Self {
+        let unavailable = |cause: &dyn Display| {
+            Self::unavailable(RETRY_AFTER, format_args!("DNS look-up: {cause}"))
+        };
+        match error {
+            LookupError::QueueFull => {
+                Self::overloaded(RETRY_AFTER, "DNS look-up: the queue is full")
+            }
+            LookupError::TimedOut(limit) => {
+                unavailable(&format_args!("no answer within {limit:?}"))
+            }
+            LookupError::NoServer(cause) | LookupError::Failed(cause) => unavailable(&cause),
+        }
+    }
+}
 
 /// One TXT record: its character strings, in order. DNS allows any bytes in them.
 pub type TxtRecord = Vec<Vec<u8>>;
@@ -65,17 +96,20 @@ impl Resolver {
     /// further ones wait in the queue. Once it runs, a look-up takes at most `--dns-timeout`.
     ///
     /// # Errors
-    /// 503 if too many look-ups wait, if no server answers in time, if all servers fail or refuse, or if the system's
+    /// Fails if too many look-ups wait, if no server answers in time, if all servers fail or refuse, or if the system's
     /// configuration cannot be read.
-    pub async fn lookup_txt(&self, name: &str, consumer: Consumer) -> Result<Vec<TxtRecord>> {
+    pub async fn lookup_txt(
+        &self,
+        name: &str,
+        consumer: Consumer,
+    ) -> Result<Vec<TxtRecord>, LookupError> {
         let Ok(name) = Name::from_ascii(name) else { return Ok(Vec::new()) };
-        let full = |_| Error::overloaded(RETRY_AFTER, "DNS look-up: the queue is full");
-        let _slot = self.queue.acquire(consumer).await.map_err(full)?;
-        let late = |_| unavailable(format_args!("no answer within {:?}", self.timeout));
+        let _slot = self.queue.acquire(consumer).await.map_err(|_| LookupError::QueueFull)?;
+        let late = |_| LookupError::TimedOut(self.timeout);
         tokio::time::timeout(self.timeout, self.query_all(name)).await.map_err(late)?
     }
 
-    async fn query_all(&self, name: Name) -> Result<Vec<TxtRecord>> {
+    async fn query_all(&self, name: Name) -> Result<Vec<TxtRecord>, LookupError> {
         let (servers, mut options) = self.configuration().await?;
         options.cache_size = 0;
         options.use_hosts_file = ResolveHosts::Never;
@@ -83,24 +117,26 @@ impl Resolver {
         options.timeout = self.timeout;
         let asked = servers.into_iter().map(|server| {
             Box::pin(async {
-                query(server, options.clone(), name.clone()).await.map_err(unavailable)
+                let found = query(server, options.clone(), name.clone()).await;
+                found.map_err(|cause| LookupError::Failed(cause.to_string()))
             })
         });
         let asked: Vec<_> = asked.collect();
         if asked.is_empty() {
-            return Err(unavailable("no name server is configured"));
+            return Err(LookupError::NoServer("no name server is configured".to_owned()));
         }
         select_ok(asked).await.map(|(records, _)| records)
     }
 
-    async fn configuration(&self) -> Result<(Vec<NameServerConfig>, ResolverOpts)> {
+    async fn configuration(&self) -> Result<(Vec<NameServerConfig>, ResolverOpts), LookupError> {
         if !self.servers.is_empty() {
             let servers = self.servers.iter().copied().map(udp_and_tcp).collect();
             return Ok((servers, ResolverOpts::default()));
         }
-        let read =
-            tokio::task::spawn_blocking(self.read_system_config).await.map_err(Error::internal)?;
-        let (servers, options) = read.map_err(unavailable)?;
+        let unreadable = |cause: &dyn Display| LookupError::NoServer(cause.to_string());
+        let read = tokio::task::spawn_blocking(self.read_system_config).await;
+        let read = read.map_err(|panic| unreadable(&panic))?;
+        let (servers, options) = read.map_err(|cause| unreadable(&cause))?;
         Ok((servers.name_servers().to_vec(), options))
     }
 }
@@ -134,11 +170,6 @@ async fn query(
     Ok(texts.collect())
 }
 
-/// The cause goes to the log only. The client sees 503 and may retry.
-fn unavailable(cause: impl Display) -> Error {
-    Error::unavailable(RETRY_AFTER, format_args!("DNS look-up: {cause}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,6 +196,7 @@ mod tests {
             (|| Ok(ResolverSettings::default()), "DNS look-up: no name server is configured"),
         ] {
             let error = resolver(system).lookup_txt("a.example.", CONSUMER).await.unwrap_err();
+            let error = Error::from(error);
             assert_eq!((error.status(), error.retry_after()), (503, Some(5)));
             assert_eq!(error.cause(), Some(cause));
         }

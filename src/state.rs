@@ -28,7 +28,7 @@ use crate::fair_queue::{Consumer, FairQueue, FairQueueLimits};
 use crate::ids::ApiKeyId;
 use crate::mail::outbox;
 use crate::mail::smtp::Mailer;
-use crate::mail::worker::MailWorker;
+use crate::mail::worker::{CurrentAttempt, MailWorker};
 use crate::memory_budget::MemoryBudget;
 use crate::rate_limit::RateLimits;
 use crate::resources::api_keys::{IssuedKey, KeyHasher, TagKey};
@@ -222,6 +222,11 @@ impl App {
     /// Whether a mail server is configured.
     pub(crate) fn sends_mail(&self) -> bool {
         self.mailer().is_some()
+    }
+
+    /// Returns the mail that is being sent.
+    pub(crate) fn current_mail(&self) -> Option<CurrentAttempt> {
+        self.0.mail_worker.as_ref()?.current()
     }
 
     /// Returns the thread pool for long reads. It has a thread per core, at least two; one tenant uses at most half

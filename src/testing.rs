@@ -48,7 +48,7 @@ pub mod input {
 }
 pub mod mail {
     pub mod compose {
-        pub use crate::mail::compose::{ComposeMail, Composed, MailContent};
+        pub use crate::mail::compose::{ComposeMail, Composed, Delivery, MailContent};
     }
     pub mod outbox {
         pub use crate::mail::outbox::{Notification, OutboxMessage, cancel, enqueue, queued_count};
@@ -57,7 +57,8 @@ pub mod mail {
         pub use crate::mail::sent_log::SentMail;
     }
     pub mod smtp {
-        pub use crate::mail::smtp::{Mailer, SendError};
+        pub use crate::mail::send_error::SendError;
+        pub use crate::mail::smtp::Mailer;
     }
     pub mod worker {
         pub use crate::mail::worker::MailWorker;
@@ -127,6 +128,9 @@ pub mod resources {
     }
     pub mod domains {
         pub use crate::resources::domains::{Domain, verify};
+    }
+    pub mod invites {
+        pub use crate::resources::invites::InviteMail;
     }
     pub mod members {
         pub use crate::resources::members::{Level, Membership, find, set_listed};

@@ -6,11 +6,16 @@ use crate::secret::Seed;
 use crate::store::{Snapshot, Tx, WriteTx};
 use crate::time::Timestamp;
 
-use super::compose::{ComposeMail, Composed, MailContent};
+use super::compose::{ComposeMail, Composed, Delivery, MailContent};
 use super::mailbox::mailbox;
 use super::outbox::{self, Notification, OutboxMessage};
 use super::send_limits::SendLimits;
 use super::sent_log::SentMail;
+
+/// The reason for giving up a mail that is too old to be retried.
+const EXPIRED: &str = "The mail could not be sent in time.";
+/// The reason for giving up a mail whose subject matter no longer exists or no longer needs it.
+const OBSOLETE: &str = "The mail became obsolete before it was sent.";
 
 /// The next step for a mail.
 pub(super) enum NextAction {
@@ -34,9 +39,11 @@ pub(super) enum Outcome {
     Failed {
         /// Whether the server may have accepted the mail.
         unsure: bool,
+        /// The reason, for the users that may see the mail's state.
+        reason: String,
     },
-    /// The mail is not sent.
-    Dropped,
+    /// The mail is not sent, for this reason.
+    Dropped(&'static str),
     /// These mails replace it.
     Replaced(Vec<Notification>),
 }
@@ -54,7 +61,7 @@ impl NextAction {
         let OutboxMessage { id, organization, attempts, .. } = outbox_message;
         if outbox_message.is_expired(now) {
             tracing::error!(outbox_message = %id, %organization, attempts, "gave up a mail");
-            return Ok(Self::Record(Outcome::Dropped));
+            return Ok(Self::Record(Outcome::Dropped(EXPIRED)));
         }
         if let Some(moment) = SendLimits::default().free_at(tx, outbox_message, now)? {
             return Ok(Self::Wait(moment));
@@ -63,7 +70,7 @@ impl NextAction {
             (Composed::Content(message), Some(_)) => Ok(Self::Send(message)),
             (Composed::Content(_), None) => Err(Error::internal("a mail has no recipient")),
             (Composed::Replace(abouts), _) => Ok(Self::Record(Outcome::Replaced(abouts))),
-            (Composed::Obsolete, _) => Ok(Self::Record(Outcome::Dropped)),
+            (Composed::Obsolete, _) => Ok(Self::Record(Outcome::Dropped(OBSOLETE))),
         }
     }
 }
@@ -75,6 +82,7 @@ impl Outcome {
         &self,
         tx: &mut WriteTx<'_>,
         message: &OutboxMessage,
+        composer: &dyn ComposeMail,
         seed: &Seed,
         now: Timestamp,
     ) -> Result<()> {
@@ -84,8 +92,8 @@ impl Outcome {
         };
         let may_be_sent = match self {
             Self::Accepted => Some(true),
-            Self::Failed { unsure } => Some(*unsure),
-            Self::Dropped | Self::Replaced(_) => None,
+            Self::Failed { unsure, .. } => Some(*unsure),
+            Self::Dropped(_) | Self::Replaced(_) => None,
         };
         if let Some(may_be_sent) = may_be_sent {
             let address = message.about.address().filter(|_| may_be_sent);
@@ -97,6 +105,9 @@ impl Outcome {
                 user: message.about.user(),
             })?;
         }
+        if let Some(delivery) = self.delivery().filter(|_| waits) {
+            composer.record(tx, message, &delivery, now)?;
+        }
         match self {
             Self::Failed { .. } if waits => tx.put(&message.rescheduled(now)),
             Self::Replaced(abouts) if waits => {
@@ -106,6 +117,16 @@ impl Outcome {
                 outbox::enqueue_announcements(tx, messages, message.organization, now)
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Returns what became of the mail, or `None` if other mails replace it.
+    fn delivery(&self) -> Option<Delivery> {
+        match self {
+            Self::Accepted => Some(Delivery::Sent),
+            Self::Failed { reason, .. } => Some(Delivery::Failed(reason.clone())),
+            Self::Dropped(reason) => Some(Delivery::GivenUp(reason)),
+            Self::Replaced(_) => None,
         }
     }
 }

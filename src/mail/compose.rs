@@ -1,10 +1,13 @@
 //! The text of a mail, which is composed when the mail is sent.
 
 use crate::error::Result;
-use crate::store::Snapshot;
+use crate::store::{Snapshot, WriteTx};
 use crate::time::Timestamp;
 
 use super::outbox::{Notification, OutboxMessage};
+
+/// The reason of an attempt that failed before the mail server was involved. The cause is for the operator only.
+pub(super) const NOT_COMPOSED: &str = "The mail could not be composed.";
 
 /// The text of a mail. Any text is allowed: the subject is cleaned before it becomes a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +20,18 @@ pub struct MailContent {
     pub html: String,
 }
 
-/// Composes mails. The module of a mail's subject matter implements it.
+/// What became of a mail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delivery {
+    /// The mail server accepted the mail.
+    Sent,
+    /// An attempt failed, for this reason. Another one follows.
+    Failed(String),
+    /// No attempt follows, for this reason.
+    GivenUp(&'static str),
+}
+
+/// Composes mails, and learns what became of them. The module of a mail's subject matter implements it.
 pub trait ComposeMail: Send + Sync + 'static {
     /// Composes the mail of an outbox message.
     ///
@@ -29,6 +43,19 @@ pub trait ComposeMail: Send + Sync + 'static {
         outbox_message: &OutboxMessage,
         now: Timestamp,
     ) -> Result<Composed>;
+
+    /// Stores what became of a mail, in the transaction that updates the outbox. May run twice. `message` is the
+    /// outbox message before the attempt. Mails that were cancelled during the attempt are not reported.
+    ///
+    /// # Errors
+    /// 500 or 503 if the file cannot be read or written.
+    fn record(
+        &self,
+        tx: &mut WriteTx<'_>,
+        message: &OutboxMessage,
+        delivery: &Delivery,
+        now: Timestamp,
+    ) -> Result<()>;
 }
 
 /// The result of composing an outbox message.

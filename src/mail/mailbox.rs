@@ -56,6 +56,40 @@ pub(super) fn mask(line: &str, address: &str) -> String {
     out
 }
 
+/// Replaces every address in `line` with `[address]`.
+pub(super) fn mask_all(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find('@') {
+        let (before, after) = (&rest[..at], &rest[at + 1..]);
+        out.push_str(before_local_part(before));
+        out.push_str("[address]");
+        rest = &after[domain_length(after)..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Returns `text` without the local part at its end, which may be in quotes.
+fn before_local_part(text: &str) -> &str {
+    let is_open = |at: &usize| !text[..*at].ends_with('\\');
+    let quote = text
+        .strip_suffix('"')
+        .and_then(|quoted| quoted.rmatch_indices('"').map(|(at, _)| at).find(is_open));
+    let is_local = |c: char| c.is_alphanumeric() || "!#$%&'*+-/=?^_`{|}~.".contains(c);
+    quote.map_or_else(|| text.trim_end_matches(is_local), |at| &text[..at])
+}
+
+/// Returns the length of the domain at the beginning of `text`, without a dot at its end.
+fn domain_length(text: &str) -> usize {
+    if let Some(end) = text.find(']').filter(|_| text.starts_with('[')) {
+        return end + 1;
+    }
+    let is_domain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    let rest = text.trim_start_matches(is_domain).len();
+    text[..text.len() - rest].trim_end_matches('.').len()
+}
+
 /// Returns the rest of `text` after `prefix`, ignoring case, or `None` if `text` does not start with it.
 fn strip_prefix_ignore_case<'t>(text: &'t str, prefix: &str) -> Option<&'t str> {
     let mut rest = text.chars();
@@ -104,6 +138,22 @@ mod tests {
             "550 <[address]>: no; [address], anna@x.example, Ann@x.exampl"
         );
         assert_eq!(mask("550 Ann@BÜCHER.example", "ann@bücher.example"), "550 [address]");
+    }
+
+    #[test]
+    fn every_address_in_a_line_is_masked() {
+        for (line, masked) in [
+            ("550 5.1.1 <ann@x.example> is unknown.", "550 5.1.1 <[address]> is unknown."),
+            ("ask postmaster@x.example.", "ask [address]."),
+            ("Ann@BÜCHER.example, \"b \\\"c\\\" d\"@[10.0.0.1]: no", "[address], [address]: no"),
+            ("SRS0=a+b=ann=x.example@relay.example;x", "[address];x"),
+            ("\"ann lee\"@x.example \"quoted\"", "[address] \"quoted\""),
+            ("a@b@c @ @d e@ f@[x", "[address][address] [address] [address] [address] [address][x"),
+            ("451 4.3.0 come back later", "451 4.3.0 come back later"),
+            ("", ""),
+        ] {
+            assert_eq!(mask_all(line), masked);
+        }
     }
 
     #[test]
@@ -158,6 +208,11 @@ mod tests {
             let escaped: Vec<_> =
                 local.chars().zip(escaped).map(|(c, escaped)| escaped && c != ' ').collect();
             prop_assert_eq!(unquote(&quoted(&local, &escaped)), local);
+        }
+
+        #[test]
+        fn masked_text_contains_no_at_sign(text in "\\PC{0,40}|[@\\[\\]\"\\\\a. é]{0,20}") {
+            prop_assert!(!mask_all(&text).contains('@'));
         }
 
         #[test]

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use lettre::address::Address;
 use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart, SinglePart};
+use url::Host;
 
 use crate::ids::OutboxMessageId;
 use crate::time::Timestamp;
@@ -54,6 +55,15 @@ fn subject(text: &str) -> String {
         return line;
     }
     line.chars().take(MAX_SUBJECT_LENGTH - 1).chain(['…']).collect()
+}
+
+/// Converts `address` to the ASCII form that every server accepts, with the domain in Punycode. Returns `None` if the
+/// local part is not ASCII.
+pub(super) fn to_ascii_address(address: &str) -> Option<Address> {
+    let (local, domain) = address.rsplit_once('@')?;
+    let domain = Host::parse(domain).ok()?.to_string();
+    let writable = local.is_ascii() && !local.contains(|c: char| c.is_ascii_control());
+    Address::new(local, domain).ok().filter(|_| writable)
 }
 
 #[cfg(test)]

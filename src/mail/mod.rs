@@ -12,6 +12,7 @@ mod notifier;
 pub mod outbox;
 mod pauses;
 mod schedule;
+pub mod send_error;
 mod send_limits;
 pub mod sent_log;
 pub mod smtp;

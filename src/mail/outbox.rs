@@ -181,6 +181,11 @@ pub fn cancel(tx: &mut WriteTx<'_>, id: OutboxMessageId) -> Result<()> {
     tx.remove::<OutboxMessage>(&id).map(drop)
 }
 
+/// Returns a mail, if it is still in the outbox.
+pub fn find(tx: &impl Tx, id: OutboxMessageId) -> Result<Option<OutboxMessage>> {
+    tx.meta::<OutboxMessage>(&id)
+}
+
 /// Returns the number of mails in the outbox, without reading them.
 pub fn queued_count(tx: &Snapshot) -> Result<u64> {
     tx.len(Table::Outbox)

@@ -1,6 +1,6 @@
 //! The SMTP client: it sends one mail and returns the server's reply.
 
-use std::fmt;
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,6 @@ use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, TlsParam
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
 use lettre::transport::smtp::extension::ClientId;
 use lettre::transport::smtp::response::Response;
-use url::Host;
 use x509_parser::pem::Pem;
 
 use crate::config::{MailConfig, Protection, SmtpUrl};
@@ -23,9 +22,10 @@ use crate::error::{Error, Result};
 use crate::ids::OutboxMessageId;
 use crate::time::Timestamp;
 
-use super::compose::MailContent;
-use super::mailbox::mask;
+use super::compose::{MailContent, NOT_COMPOSED};
+use super::mailbox::mask_all;
 use super::mime;
+use super::send_error::{Failure, SendError};
 
 /// The timeout of the last reply, as a multiple of the usual one. It is longer, because the server may send a mail on
 /// even if this reply does not arrive in time.
@@ -34,6 +34,10 @@ const FINAL_REPLY_FACTOR: u32 = 4;
 const QUIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum number of characters of a server's reply that are shown.
 const MAX_REPLY_LENGTH: usize = 300;
+/// The reasons of failed attempts for the members of an organization. They tell nothing about the mail server.
+const UNUSABLE: &str = "The address cannot be used in a mail.";
+const NO_CONNECTION: &str = "The connection to the mail server failed.";
+const NO_REPLY: &str = "The mail server did not reply in time.";
 
 /// A mail client for one server. Clones share its configuration.
 #[derive(Clone)]
@@ -48,34 +52,6 @@ struct Inner {
     from: Mailbox,
     hello: ClientId,
     timeout: Duration,
-}
-
-/// The reason why a mail was not sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SendError {
-    /// The server's reply or the connection's error, in one line.
-    line: String,
-    /// Whether the server has received the whole mail but its last reply is missing: it may have sent the mail on.
-    pub may_be_delivered: bool,
-}
-
-impl fmt::Display for SendError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.line)
-    }
-}
-
-impl SendError {
-    fn not_delivered(line: impl Into<String>) -> Self {
-        Self { line: line.into(), may_be_delivered: false }
-    }
-
-    /// Returns the line for the log, with the recipient's address masked.
-    pub(super) fn redacted(&self, to: &str) -> String {
-        let written = to_ascii_address(to).map(|address| address.to_string());
-        let known = written.as_deref().into_iter().chain([to]).filter(|known| !known.is_empty());
-        known.fold(self.line.clone(), |line, address| mask(&line, address))
-    }
 }
 
 impl Mailer {
@@ -129,22 +105,43 @@ impl Mailer {
         message: &MailContent,
         now: Timestamp,
     ) -> Result<String, SendError> {
-        let to = to_ascii_address(to)
-            .ok_or_else(|| SendError::not_delivered("the address cannot be used in a mail"))?;
+        let unusable =
+            || SendError::not_delivered("the address cannot be used in a mail", UNUSABLE);
+        let to = mime::to_ascii_address(to).ok_or_else(unusable)?;
         let mail = mime::format_mail(id, &self.0.from, &to, message, now);
-        let mail = mail.map_err(|error| SendError::not_delivered(error.to_string()))?;
+        let mail =
+            mail.map_err(|error| SendError::not_delivered(error.to_string(), NOT_COMPOSED))?;
         let timeout = self.0.timeout;
         let announced = self.within(timeout, self.begin_transaction(to)).await;
         let mut connection =
             announced.map_err(|failure| SendError { may_be_delivered: false, ..failure })?;
-        let accepted = self.within(timeout * FINAL_REPLY_FACTOR, connection.message(&mail)).await;
+        let content = async { connection.message(&mail).await.map_err(Failure::Mail) };
+        let accepted = self.within(timeout * FINAL_REPLY_FACTOR, content).await;
         quit(connection);
         accepted.map(|accepted| self.sanitize_reply(&reply_text(&accepted)))
     }
 
     /// Connects, signs in and sends the envelope, until the server is ready for the content.
-    async fn begin_transaction(&self, to: Address) -> Result<AsyncSmtpConnection, Trouble> {
-        let Inner { url, tls, credentials, hello, timeout, from, .. } = &*self.0;
+    async fn begin_transaction(&self, to: Address) -> Result<AsyncSmtpConnection, Failure> {
+        let from = self.0.from.email.clone();
+        let mut connection = self.connect().await.map_err(Failure::Connection)?;
+        let announced = async {
+            connection.command(Mail::new(Some(from), Vec::new())).await?;
+            connection.command(Rcpt::new(to, Vec::new())).await?;
+            connection.command(Data).await
+        };
+        match announced.await {
+            Ok(_) => Ok(connection),
+            Err(trouble) => {
+                quit(connection);
+                Err(Failure::Mail(trouble))
+            }
+        }
+    }
+
+    /// Connects and signs in.
+    async fn connect(&self) -> Result<AsyncSmtpConnection, Trouble> {
+        let Inner { url, tls, credentials, hello, timeout, .. } = &*self.0;
         let (at_once, upgrade) = match url.protection {
             Protection::Tls => (tls.clone(), None),
             Protection::StartTls | Protection::None => (None, tls.clone()),
@@ -159,48 +156,58 @@ impl Mailer {
         if let Some(credentials) = credentials {
             connection.auth(DEFAULT_MECHANISMS, credentials).await?;
         }
-        let announced = async {
-            connection.command(Mail::new(Some(from.email.clone()), Vec::new())).await?;
-            connection.command(Rcpt::new(to, Vec::new())).await?;
-            connection.command(Data).await
-        };
-        match announced.await {
-            Ok(_) => Ok(connection),
-            Err(trouble) => {
-                quit(connection);
-                Err(trouble)
-            }
-        }
+        Ok(connection)
     }
 
     /// Runs a part of the SMTP dialogue with a time limit. Without a reply, the outcome is unsure.
     async fn within<T>(
         &self,
         time: Duration,
-        piece: impl Future<Output = Result<T, Trouble>>,
+        piece: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, SendError> {
-        let (said, may_be_delivered) = match tokio::time::timeout(time, piece).await {
+        let (said, reason, may_be_delivered) = match tokio::time::timeout(time, piece).await {
             Ok(Ok(done)) => return Ok(done),
-            Ok(Err(trouble)) => match trouble.status() {
-                Some(code) => (format!("{code} {}", error_text(&trouble)), false),
-                None => (format!("{}: {}", self.server(), error_text(&trouble)), true),
-            },
+            Ok(Err(failure)) => {
+                let text = error_text(failure.trouble());
+                let (line, unsure) = match failure.trouble().status() {
+                    Some(code) => (format!("{code} {text}"), false),
+                    None => (format!("{}: {text}", self.server()), true),
+                };
+                (line, self.public_reason(&failure), unsure)
+            }
             Err(_) => {
                 let time = humantime::format_duration(time);
-                (format!("{} took longer than {time}", self.server()), true)
+                (format!("{} took longer than {time}", self.server()), NO_REPLY.to_owned(), true)
             }
         };
-        Err(SendError { line: self.sanitize_reply(&said), may_be_delivered })
+        Err(SendError { line: self.sanitize_reply(&said), reason, may_be_delivered })
+    }
+
+    /// Returns the reason of a failure for the members of an organization: the server's reply, if it is about the mail.
+    /// Other replies tell about the operator's account.
+    fn public_reason(&self, failure: &Failure) -> String {
+        match (failure, failure.trouble().status()) {
+            (Failure::Mail(trouble), Some(code)) => {
+                let said = self.hide_secrets(&format!("{code} {}", error_text(trouble)));
+                to_short_line(&mask_all(&said))
+            }
+            _ => NO_CONNECTION.to_owned(),
+        }
     }
 
     /// Formats a server's reply as one line of limited length, without control characters and secrets.
     fn sanitize_reply(&self, said: &str) -> String {
-        let mut line = said.to_owned();
-        for secret in &self.0.secrets {
-            line = line.replace(secret.as_str(), "[secret]");
-        }
-        line.replace(char::is_control, " ").chars().take(MAX_REPLY_LENGTH).collect()
+        to_short_line(&self.hide_secrets(said))
     }
+
+    fn hide_secrets(&self, said: &str) -> String {
+        let hide = |line: String, secret: &String| line.replace(secret.as_str(), "[secret]");
+        self.0.secrets.iter().fold(said.to_owned(), hide)
+    }
+}
+
+fn to_short_line(text: &str) -> String {
+    text.replace(char::is_control, " ").chars().take(MAX_REPLY_LENGTH).collect()
 }
 
 /// Closes the connection in the background.
@@ -213,7 +220,7 @@ fn quit(mut connection: AsyncSmtpConnection) {
     });
 }
 
-fn config_error(why: impl fmt::Display) -> Error {
+fn config_error(why: impl Display) -> Error {
     Error::invalid("invalid_input", why.to_string())
 }
 
@@ -222,20 +229,11 @@ fn parse_sender(text: &str) -> Result<Mailbox> {
     let wrong =
         || config_error("--smtp-from is not an address such as 'Steward <steward@example.org>'");
     let written: Mailbox = text.parse().map_err(|_| wrong())?;
-    let email = to_ascii_address(written.email.as_ref()).ok_or_else(wrong)?;
+    let email = mime::to_ascii_address(written.email.as_ref()).ok_or_else(wrong)?;
     match written.name {
         Some(name) if name.contains(char::is_control) => Err(wrong()),
         name => Ok(Mailbox::new(name, email)),
     }
-}
-
-/// Converts `address` to the ASCII form that every server accepts, with the domain in Punycode. Returns `None` if the
-/// local part is not ASCII.
-fn to_ascii_address(address: &str) -> Option<Address> {
-    let (local, domain) = address.rsplit_once('@')?;
-    let domain = Host::parse(domain).ok()?.to_string();
-    let writable = local.is_ascii() && !local.contains(|c: char| c.is_ascii_control());
-    Address::new(local, domain).ok().filter(|_| writable)
 }
 
 fn read_password(path: &Path) -> Result<String> {
@@ -266,7 +264,7 @@ fn tls_parameters(url: &SmtpUrl, config: &MailConfig) -> Result<TlsParameters> {
 }
 
 fn read_certificates(path: &Path) -> Result<Vec<Certificate>> {
-    let no_good = |why: &dyn fmt::Display| {
+    let no_good = |why: &dyn Display| {
         config_error(format_args!("cannot use --smtp-ca-file {}: {why}", path.display()))
     };
     let bytes = std::fs::read(path).map_err(|error| no_good(&error))?;
@@ -373,6 +371,17 @@ mod tests {
             assert!(refused.contains("--smtp-ca-file"), "{refused}");
             assert!(!refused.contains('\n') && !refused.contains("hunter2"), "{refused}");
         }
+    }
+
+    #[tokio::test]
+    async fn address_that_mail_cannot_reach_is_not_sent_to() {
+        let mailer = Mailer::new(&config("smtp://localhost", "a@example.org")).unwrap().unwrap();
+        let (id, now) = (OutboxMessageId(uuid::Uuid::nil()), Timestamp::MIN);
+        let part = || "Hello".to_owned();
+        let content = MailContent { subject: part(), text: part(), html: part() };
+        let refused = mailer.send(id, "\u{e4}nn@x.example", &content, now).await;
+        let line = "the address cannot be used in a mail";
+        assert_eq!(refused, Err(SendError::not_delivered(line, UNUSABLE)));
     }
 
     #[test]

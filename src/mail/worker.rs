@@ -4,20 +4,21 @@
 //! one arrives. The outcome of a mail is on disk before the next mail is sent. So limits and retries survive a
 //! restart.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex as StdMutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 
 use crate::error::{Error, Result};
+use crate::ids::OutboxMessageId;
 use crate::metrics::{Counter, Metrics, Series};
 use crate::secret::Seed;
 use crate::store::{Snapshot, Store, WriteTx};
 use crate::time::{Clock, Timestamp};
 
 use super::attempt::{NextAction, Outcome};
-use super::compose::{ComposeMail, MailContent};
+use super::compose::{ComposeMail, MailContent, NOT_COMPOSED};
 use super::notifier::{NewMessages, Notifier};
 use super::outbox::OutboxMessage;
 use super::schedule::Schedule;
@@ -49,15 +50,34 @@ impl MailMetrics {
         match outcome {
             Outcome::Accepted => self.sent.increment(1),
             Outcome::Failed { .. } => self.failed.increment(1),
-            Outcome::Dropped if message.is_expired(now) => self.abandoned.increment(1),
-            Outcome::Dropped | Outcome::Replaced(_) => {}
+            Outcome::Dropped(_) if message.is_expired(now) => self.abandoned.increment(1),
+            Outcome::Dropped(_) | Outcome::Replaced(_) => {}
         }
+    }
+}
+
+/// A mail that is being sent, and the number of its failed attempts. When the outcome of the attempt is recorded, the
+/// outbox has no such mail any more.
+pub type CurrentAttempt = (OutboxMessageId, u32);
+
+/// The mail that is being sent.
+#[derive(Default)]
+struct CurrentMail(StdMutex<Option<CurrentAttempt>>);
+
+impl CurrentMail {
+    fn set(&self, attempt: Option<CurrentAttempt>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = attempt;
+    }
+
+    fn get(&self) -> Option<CurrentAttempt> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A running mail worker. When it is dropped, it stops after the current attempt.
 pub struct MailWorker {
     notices: Arc<Notifier>,
+    current: Arc<CurrentMail>,
     /// The task, and the channel that stops it when dropped.
     task: Mutex<Option<(watch::Sender<()>, JoinHandle<()>)>>,
 }
@@ -73,6 +93,7 @@ impl MailWorker {
     ) -> Self {
         let metrics = MailMetrics::of(metrics);
         let notices = Arc::new(Notifier::default());
+        let current = Arc::new(CurrentMail::default());
         let (stop, stopped) = watch::channel(());
         let rounds = WorkerTask {
             store,
@@ -82,9 +103,15 @@ impl MailWorker {
             metrics,
             schedule: Schedule::default(),
             notices: Arc::clone(&notices),
+            current: Arc::clone(&current),
             stopped,
         };
-        Self { notices, task: Mutex::new(Some((stop, tokio::spawn(rounds.run())))) }
+        Self { notices, current, task: Mutex::new(Some((stop, tokio::spawn(rounds.run())))) }
+    }
+
+    /// Returns the mail that is being sent.
+    pub fn current(&self) -> Option<CurrentAttempt> {
+        self.current.get()
     }
 
     /// Makes the worker search the whole outbox again.
@@ -143,6 +170,7 @@ struct WorkerTask {
     metrics: MailMetrics,
     schedule: Schedule,
     notices: Arc<Notifier>,
+    current: Arc<CurrentMail>,
     stopped: watch::Receiver<()>,
 }
 
@@ -235,16 +263,20 @@ impl WorkerTask {
             Ok(NextAction::Skip) => return Ok(None),
             Ok(NextAction::Wait(moment)) => return Ok(Some(moment)),
             Ok(NextAction::Record(outcome)) => outcome,
-            Ok(NextAction::Send(message)) => self.send(&outbox_message, &message).await,
+            Ok(NextAction::Send(message)) => {
+                self.current.set(Some((outbox_message.id, outbox_message.attempts)));
+                self.send(&outbox_message, &message).await
+            }
             Err(error) if error.status() == 503 => return Err(error),
             Err(error) => {
                 let OutboxMessage { id, organization, .. } = &outbox_message;
                 tracing::error!(outbox_message = %id, %organization, %error, "could not compose a mail");
-                Outcome::Failed { unsure: false }
+                Outcome::Failed { unsure: false, reason: NOT_COMPOSED.to_owned() }
             }
         };
         self.metrics.count(&outbox_message, &outcome, now);
         self.record(outbox_message, outcome).await;
+        self.current.set(None);
         Ok(None)
     }
 
@@ -256,7 +288,7 @@ impl WorkerTask {
             Err(failure) => {
                 let (unsure, error) = (failure.may_be_delivered, failure.redacted(to));
                 tracing::warn!(outbox_message = %id, %organization, attempts, unsure, %error, "could not send a mail");
-                Outcome::Failed { unsure }
+                Outcome::Failed { unsure, reason: failure.reason }
             }
         }
     }
@@ -268,8 +300,10 @@ impl WorkerTask {
         let mut warned = false;
         loop {
             let (message, outcome, seed) = (message.clone(), outcome.clone(), seed.clone());
-            let written =
-                self.store.write(move |tx| outcome.record(tx, &message, &seed, now)).await;
+            let composer = Arc::clone(&self.composer);
+            let write =
+                move |tx: &mut WriteTx<'_>| outcome.record(tx, &message, &*composer, &seed, now);
+            let written = self.store.write(write).await;
             match written {
                 Ok(()) => return,
                 Err(error) if self.is_stopped() => {

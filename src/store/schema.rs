@@ -160,6 +160,8 @@ tables! {
     InvitesByAddress = "invites_by_address/1",
     /// Key: organization, serial number, invite id.
     InvitesBySerial = "invites_by_serial/1",
+    /// What became of the mail of an invite. Key: organization, invite id.
+    InviteMails = "invite_mails/1",
 
     /// Outbox messages: mails that wait to be sent. Key: message id.
     Outbox = "outbox/1",

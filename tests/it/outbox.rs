@@ -11,14 +11,14 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use steward::testing::error::{Error, Result};
 use steward::testing::http::logging::{self, LogFormat};
 use steward::testing::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
-use steward::testing::mail::compose::{ComposeMail, Composed, MailContent};
+use steward::testing::mail::compose::{ComposeMail, Composed, Delivery, MailContent};
 use steward::testing::mail::outbox::{self, Notification, OutboxMessage};
 use steward::testing::mail::sent_log::SentMail;
 use steward::testing::mail::smtp::Mailer;
 use steward::testing::mail::worker::MailWorker;
 use steward::testing::metrics::Metrics;
 use steward::testing::operator::{Operation, perform};
-use steward::testing::store::{Order, Progress, Snapshot, Tx, Window};
+use steward::testing::store::{Order, Progress, Snapshot, Tx, Window, WriteTx};
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 use steward::{App, Config, CreatedWorkspace, InitialRecords, Store, create, router};
 use tempfile::TempDir;
@@ -61,6 +61,16 @@ impl ComposeMail for Scribe {
                 html: "<p>Hello.</p>".to_owned(),
             })),
         }
+    }
+
+    fn record(
+        &self,
+        _: &mut WriteTx<'_>,
+        _: &OutboxMessage,
+        _: &Delivery,
+        _: Timestamp,
+    ) -> Result<()> {
+        Ok(())
     }
 }
 

@@ -9,17 +9,20 @@ use crate::http::path::PathId;
 use crate::http::routes::Routes;
 use crate::ids::DomainId;
 use crate::input::Parsed;
+use crate::json::WriteJson;
 use crate::resources::members::Level;
 use crate::response::{ApiResponse, ApiResult};
 use crate::secret::Seed;
 use crate::state::App;
 use crate::store::Order;
 
+use super::challenge::{Challenge, DomainLookup};
 use super::{Domain, DomainFields, DomainPatch, DomainVerification, Fields, NewDomain};
 
 const LIST: &str = "/api/organizations/{organization_id}/domains/";
 const ONE: &str = "/api/organizations/{organization_id}/domains/{id}/";
 const VERIFY: &str = "/api/organizations/{organization_id}/domains/{id}/verify/";
+const LOOKUP: &str = "/api/organizations/{organization_id}/domains/{id}/lookup/";
 
 /// Adds the routes of domains.
 pub fn routes(routes: &mut Routes) {
@@ -59,6 +62,12 @@ pub fn routes(routes: &mut Routes) {
         .body::<DomainVerification>()
         .example("{}")
         .returns_empty(200);
+    routes
+        .get(LOOKUP, "domains_lookup_retrieve", read.level(Level::Admin), lookup)
+        .summary("Look up the challenge of a domain in the DNS. This changes nothing.")
+        .id::<DomainId>()
+        .returns::<DomainLookup>(200)
+        .unversioned();
 }
 
 async fn list(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
@@ -131,10 +140,11 @@ async fn verify(
         return Ok(reply);
     }
     let challenge = app.read_for_change(&access, |tx, tenant: &InOrganization| {
-        super::challenge(tx, tenant.member.organization, id)
+        Challenge::of(tx, tenant.member.organization, id)
     })?;
+    challenge.require_unverified()?;
     let name = challenge.name(&app.config().dns_challenge_prefix);
-    let records = app.dns().lookup_txt(&name, access.consumer).await?;
+    let records = app.dns().lookup_txt(&format!("{name}."), access.consumer).await?;
     let met = challenge.is_met_by(&records);
     app.post(&access, move |tx, _, tenant: &InOrganization, now| {
         if met {
@@ -143,4 +153,17 @@ async fn verify(
         Ok(ApiResponse::Empty)
     })
     .await
+}
+
+/// Holds no snapshot during the DNS lookup.
+async fn lookup(
+    State(app): State<App>,
+    ReadAccess { tenant, consumer, snapshot, .. }: ReadAccess<InOrganization>,
+    PathId(id): PathId<DomainId>,
+) -> ApiResult {
+    let challenge = Challenge::of(&*snapshot, tenant.member.organization, id?)?;
+    drop(snapshot);
+    let name = challenge.name(&app.config().dns_challenge_prefix);
+    let answer = app.dns().lookup_txt(&format!("{name}."), consumer).await;
+    challenge.findings(name, answer)?.to_json(1024).map(ApiResponse::Json)
 }

@@ -1,6 +1,7 @@
 //! Domains of an organization and their verification. See `docs/spec/domains.md`.
 
 mod certificate;
+mod challenge;
 pub mod http;
 mod input;
 mod registration;
@@ -152,41 +153,6 @@ pub fn update(
 /// 404 if the domain does not exist.
 pub fn delete(tx: &mut WriteTx<'_>, organization: OrganizationId, id: DomainId) -> Result<()> {
     tx.remove::<Domain>(&(organization, id))?.map(drop).ok_or_else(Error::not_found)
-}
-
-/// The TXT record that verifies a domain.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Challenge {
-    domain: String,
-    value: String,
-}
-
-impl Challenge {
-    /// Returns the absolute DNS name of the record.
-    pub fn name(&self, prefix: &str) -> String {
-        format!("{prefix}.{}.", self.domain)
-    }
-
-    /// Returns whether one of these TXT records verifies the domain: its first string must equal the challenge, as in
-    /// PostHog. The challenge is not a secret, so the comparison need not take constant time.
-    pub fn is_met_by(&self, records: &[Vec<Vec<u8>>]) -> bool {
-        let value = self.value.as_bytes();
-        records.iter().any(|strings| strings.first().is_some_and(|first| first == value))
-    }
-}
-
-/// Returns the challenge of an unverified domain.
-///
-/// # Errors
-/// 404 if the domain does not exist, 400 if it is already verified.
-pub fn challenge(tx: &impl Tx, organization: OrganizationId, id: DomainId) -> Result<Challenge> {
-    let Fields { domain, verification_challenge: value, is_verified, .. } =
-        tx.get::<Domain>(&(organization, id))?.fields;
-    if is_verified {
-        let detail = "This domain has already been verified.";
-        return Err(Error::invalid("already_verified", detail));
-    }
-    Ok(Challenge { domain, value })
 }
 
 /// Marks a domain as verified, after its [`Challenge`] was met. The name and the challenge never change, so an earlier

@@ -15,11 +15,13 @@ use crate::store::Order;
 
 use super::body::{CreatedInvite, InviteBody};
 use super::input::MAX_PER_REQUEST;
-use super::{Invite, InviteConfig, InviteFields, NewInvite, NewInvites};
+use super::mail::InviteMailBody;
+use super::{Invite, InviteConfig, InviteFields, MailService, NewInvite, NewInvites};
 
 const LIST: &str = "/api/organizations/{organization_id}/invites/";
 const BULK: &str = "/api/organizations/{organization_id}/invites/bulk/";
 const ONE: &str = "/api/organizations/{organization_id}/invites/{id}/";
+const MAIL: &str = "/api/organizations/{organization_id}/invites/{id}/mail/";
 
 /// Adds the routes of invites.
 pub fn routes(routes: &mut Routes) {
@@ -46,6 +48,12 @@ pub fn routes(routes: &mut Routes) {
         .delete(ONE, "invites_destroy", write, destroy)
         .summary("Delete an invite.")
         .id::<InviteId>();
+    routes
+        .get(MAIL, "invites_mail_retrieve", read, mail)
+        .summary("Retrieve the state of an invite's mail.")
+        .id::<InviteId>()
+        .returns::<InviteMailBody>(200)
+        .unversioned();
 }
 
 async fn list(
@@ -100,6 +108,16 @@ async fn destroy(
     })
     .await?;
     Ok(ApiResponse::NoContent)
+}
+
+async fn mail(
+    State(app): State<App>,
+    access: ReadAccess<InOrganization>,
+    PathId(id): PathId<InviteId>,
+) -> ApiResult {
+    let organization = access.tenant.member.organization;
+    let service = MailService { sends_mail: app.sends_mail(), current: app.current_mail() };
+    super::mail_body(&*access.snapshot, organization, id?, service).map(ApiResponse::Json)
 }
 
 fn invite_config(app: &App) -> InviteConfig {

@@ -4,6 +4,7 @@ pub mod body;
 pub mod http;
 mod input;
 mod links;
+mod mail;
 mod pending;
 mod project_access;
 mod registration;
@@ -16,7 +17,7 @@ use utoipa::ToSchema;
 
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
-use crate::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
+use crate::ids::{InviteId, OrganizationId, UserId};
 use crate::mail::outbox::{self, Notification};
 use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::Organization;
@@ -27,6 +28,7 @@ use crate::time::Timestamp;
 
 pub use input::{InviteFields, NewInvite, NewInvites};
 pub use links::{InviteLinks, TokenKind};
+pub use mail::{InviteMail, MailService, mail_body, record_mail};
 use project_access::GrantedLevel;
 pub use project_access::ProjectAccess;
 pub use registration::RECORDS;
@@ -220,7 +222,7 @@ fn put(
     if invite.fields.emailing_attempt_made {
         let to = invite.fields.target_email.clone();
         let about = Notification::Invite { invite: id, to, by: caller.user };
-        outbox::enqueue(tx, OutboxMessageId(id.0), organization, about, now)?;
+        outbox::enqueue(tx, mail::outbox_id(id), organization, about, now)?;
     }
     tx.put(&invite)?;
     Ok(id)
@@ -271,7 +273,7 @@ fn combine(tx: &impl Tx, caller: &Membership, invite: &mut Invite, pending: &Inv
 /// 404 if the invite does not exist.
 pub fn delete(tx: &mut WriteTx<'_>, organization: OrganizationId, id: InviteId) -> Result<()> {
     tx.remove::<Invite>(&(organization, id))?.ok_or_else(Error::not_found)?;
-    outbox::cancel(tx, OutboxMessageId(id.0))
+    mail::withdraw(tx, organization, id)
 }
 
 /// Deletes the invite for an address and its unsent mail. Returns the invite.
@@ -283,7 +285,7 @@ pub fn take(
     let Some(key) = tx.lookup(&BY_ADDRESS, &(organization, address.to_owned()))? else {
         return Ok(None);
     };
-    outbox::cancel(tx, OutboxMessageId(key.1.0))?;
+    mail::withdraw(tx, organization, key.1)?;
     tx.remove::<Invite>(&key)
 }
 

@@ -8,14 +8,14 @@ use crate::resources::registration::{RegisteredRecord, record};
 use crate::resources::users;
 use crate::store::{Row, Tx};
 
-use super::Invite;
 use super::pending::delete_created_by;
+use super::{Invite, InviteMail};
 
 /// The records of invites.
-pub const RECORDS: &[&dyn RegisteredRecord] = &[&record::<Invite>()
-    .logged()
-    .deleted_with_organization()
-    .deleted_with_member(delete_created_by)];
+pub const RECORDS: &[&dyn RegisteredRecord] = &[
+    &record::<Invite>().logged().deleted_with_organization().deleted_with_member(delete_created_by),
+    &record::<InviteMail>().deleted_with_organization(),
+];
 
 /// The entry shows who created the invite, because any member may delete or replace it.
 impl Loggable for Invite {

@@ -18,6 +18,7 @@ use steward::testing::ids::{OutboxMessageId, ProjectId, UserId};
 use steward::testing::mail::sent_log::SentMail;
 use steward::testing::operator::Operation;
 use steward::testing::resources::cascade_delete::PendingDeletion;
+use steward::testing::resources::invites::InviteMail;
 use steward::testing::resources::members::Level;
 use steward::testing::resources::record_registry;
 use steward::testing::resources::roles::PendingListing;
@@ -131,6 +132,13 @@ impl Everything {
         owner.post(&domains, json!({ "domain": "corp.example" })).await.ok();
         let invites = self.workspace.organization("invites/");
         owner.post(&invites, json!({ "target_email": "bob@x.example" })).await.ok();
+        let store = self.workspace.app.store().clone();
+        eventually("the mail server is found to be unreachable", || {
+            let tx = store.snapshot().ok()?;
+            let mails: Vec<InviteMail> = all(&tx);
+            (!mails.is_empty()).then_some(())
+        })
+        .await;
         let by_hand = json!({ "target_email": "cat@x.example", "send_email": false, "message": "H\u{e9}!\n" });
         let made = owner.post(&invites, by_hand).await.ok();
         let offer = Offer::of(&made);

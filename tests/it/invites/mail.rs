@@ -12,7 +12,7 @@ use crate::signup::Offer;
 use crate::support::smtp::{Mail, MailServer, ServerBehavior};
 use crate::support::{OWNER, Workspace, with_clock};
 
-fn with_server(mut config: Config, server: &MailServer) -> Config {
+pub fn with_server(mut config: Config, server: &MailServer) -> Config {
     config.mail.smtp_url = Some(server.url().parse().expect("a URL"));
     config.mail.smtp_from = Some("Steward <steward@corp.example>".to_owned());
     config.public_url = Some("https://admin.corp.example".to_owned());

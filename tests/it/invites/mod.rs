@@ -3,6 +3,7 @@
 mod access;
 mod bulk;
 mod mail;
+mod mail_state;
 
 use std::time::Duration;
 

@@ -4,13 +4,13 @@ use askama::Template;
 
 use crate::error::{Error, Result};
 use crate::ids::{InviteId, OrganizationId, UserId};
-use crate::mail::compose::{ComposeMail, Composed, MailContent, to_single_line};
+use crate::mail::compose::{ComposeMail, Composed, Delivery, MailContent, to_single_line};
 use crate::mail::outbox::{Notification, OutboxMessage};
 use crate::resources::invites::{self, InviteLinks};
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::users::{self, User};
-use crate::store::{Order, Snapshot, Tx, Window};
+use crate::store::{Order, Snapshot, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 /// Renders the mails about invites and new members.
@@ -28,6 +28,24 @@ impl ComposeMail for InviteMails {
             Notification::TakenOver { user, since, .. } => {
                 taken_over(tx, message.organization, *user, *since, message.written_at)
             }
+        }
+    }
+
+    /// Stores the state of an invite's mail. No response shows the states of other mails.
+    fn record(
+        &self,
+        tx: &mut WriteTx<'_>,
+        message: &OutboxMessage,
+        delivery: &Delivery,
+        now: Timestamp,
+    ) -> Result<()> {
+        match message.about {
+            Notification::Invite { invite, .. } => {
+                invites::record_mail(tx, message, invite, delivery, now)
+            }
+            Notification::Joining { .. }
+            | Notification::Joined { .. }
+            | Notification::TakenOver { .. } => Ok(()),
         }
     }
 }

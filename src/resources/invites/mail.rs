@@ -1,0 +1,192 @@
+//! The state of an invite's mail. A record of its own: mail does not change the version of an invite.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::error::Result;
+use crate::ids::{InviteId, OrganizationId, OutboxMessageId};
+use crate::json::{WriteJson, output};
+use crate::mail::compose::Delivery;
+use crate::mail::outbox::{self, OutboxMessage};
+use crate::mail::worker::CurrentAttempt;
+use crate::store::{Reference, Tx, WriteTx, impl_record};
+use crate::time::Timestamp;
+
+use super::Invite;
+
+/// What became of an invite's mail. Stored after the first attempt, and deleted with the invite.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InviteMail {
+    /// The organization of the invite.
+    pub organization: OrganizationId,
+    /// The invite.
+    pub invite: InviteId,
+    /// When the mail was added to the outbox.
+    pub queued_at: Timestamp,
+    /// The number of attempts.
+    pub attempts: u32,
+    /// When the mail server accepted the mail.
+    pub sent_at: Option<Timestamp>,
+    /// Why the last attempt failed, or why no attempt was made.
+    pub last_error: Option<String>,
+}
+
+impl_record!(InviteMail {
+    table: InviteMails,
+    key: |mail| -> (OrganizationId, InviteId) { (mail.organization, mail.invite) },
+    owner: |mail, _| Ok(Some(mail.organization.owner())),
+    references: |mail| [Reference::to::<Invite>(&(mail.organization, mail.invite))],
+});
+
+/// The states of an invite's mail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum InviteMailState {
+    /// The invite is not mailed.
+    None,
+    /// The mail waits in the outbox.
+    Queued,
+    /// The mail is being sent.
+    Sending,
+    /// The mail server accepted the mail.
+    Sent,
+    /// The mail was given up.
+    Failed,
+    /// The mail left the outbox before the server stored the states of mails.
+    Unknown,
+}
+
+output! {
+    /// The state of an invite's mail.
+    pub struct InviteMailBody as InviteMail {
+        /// `none`: the invite is not mailed. `queued`: the mail waits in the outbox. `sending`: it is being sent. `sent`:
+        /// the mail server accepted it. `failed`: it was given up. `unknown`: it left the outbox before the server
+        /// stored the states of mails.
+        state: InviteMailState,
+        /// When the mail was added to the outbox.
+        queued_at: Option<Timestamp>,
+        /// When the mail server accepted the mail.
+        sent_at: Option<Timestamp>,
+        /// The number of finished attempts.
+        attempts: u32,
+        /// When the next attempt is due. The limits on mail may delay it. Null if no attempt follows, or if the server
+        /// sends no mail.
+        next_attempt_at: Option<Timestamp>,
+        /// Why the last attempt failed: the mail server's reply without addresses, at most 300 characters, or a sentence.
+        /// Null if the mail was sent.
+        last_error: Option<String>,
+    }
+}
+
+/// What the service knows about its outgoing mail besides the data file.
+#[derive(Debug, Clone, Copy)]
+pub struct MailService {
+    /// Whether a mail server is configured.
+    pub sends_mail: bool,
+    /// The mail that is being sent.
+    pub current: Option<CurrentAttempt>,
+}
+
+/// Returns the JSON of the state of an invite's mail.
+///
+/// # Errors
+/// 404 if the invite does not exist.
+pub fn mail_body(
+    tx: &impl Tx,
+    organization: OrganizationId,
+    id: InviteId,
+    service: MailService,
+) -> Result<Vec<u8>> {
+    let invite: Invite = tx.get(&(organization, id))?;
+    let queued = outbox::find(tx, outbox_id(id))?;
+    let mail = tx.meta::<InviteMail>(&(organization, id))?;
+    let body = match (queued, mail) {
+        (Some(message), mail) => queued_body(&message, mail, service),
+        (None, Some(mail)) => finished_body(mail),
+        (None, None) if invite.fields.emailing_attempt_made => {
+            InviteMailBody { state: InviteMailState::Unknown, ..NO_MAIL }
+        }
+        (None, None) => NO_MAIL,
+    };
+    body.to_json(256)
+}
+
+/// The state of an invite that is not mailed.
+const NO_MAIL: InviteMailBody = InviteMailBody {
+    state: InviteMailState::None,
+    queued_at: None,
+    sent_at: None,
+    attempts: 0,
+    next_attempt_at: None,
+    last_error: None,
+};
+
+fn queued_body(
+    message: &OutboxMessage,
+    mail: Option<InviteMail>,
+    service: MailService,
+) -> InviteMailBody {
+    let is_sending = service.current == Some((message.id, message.attempts));
+    let waits = service.sends_mail && !is_sending;
+    InviteMailBody {
+        state: if is_sending { InviteMailState::Sending } else { InviteMailState::Queued },
+        queued_at: Some(message.written_at),
+        sent_at: None,
+        attempts: message.attempts,
+        next_attempt_at: Some(message.due_at).filter(|_| waits),
+        last_error: mail.and_then(|mail| mail.last_error),
+    }
+}
+
+fn finished_body(mail: InviteMail) -> InviteMailBody {
+    let is_sent = mail.sent_at.is_some();
+    InviteMailBody {
+        state: if is_sent { InviteMailState::Sent } else { InviteMailState::Failed },
+        queued_at: Some(mail.queued_at),
+        sent_at: mail.sent_at,
+        attempts: mail.attempts,
+        next_attempt_at: None,
+        last_error: mail.last_error,
+    }
+}
+
+/// Stores what became of an invite's mail. An invite that was deleted with its organization gets no record.
+pub fn record_mail(
+    tx: &mut WriteTx<'_>,
+    message: &OutboxMessage,
+    invite: InviteId,
+    delivery: &Delivery,
+    now: Timestamp,
+) -> Result<()> {
+    let key = (message.organization, invite);
+    if !tx.exists::<Invite>(&key)? {
+        return Ok(());
+    }
+    let tried = message.attempts.saturating_add(1);
+    let (attempts, sent_at, last_error) = match delivery {
+        Delivery::Sent => (tried, Some(now), None),
+        Delivery::Failed(reason) => (tried, None, Some(reason.clone())),
+        Delivery::GivenUp(reason) => {
+            let last = tx.meta::<InviteMail>(&key)?.and_then(|mail| mail.last_error);
+            (message.attempts, None, Some(last.unwrap_or_else(|| (*reason).to_owned())))
+        }
+    };
+    let queued_at = message.written_at;
+    let (organization, invite) = key;
+    tx.put(&InviteMail { organization, invite, queued_at, attempts, sent_at, last_error })
+}
+
+/// Deletes the state of an invite's mail, and the mail if it is not yet sent.
+pub(super) fn withdraw(
+    tx: &mut WriteTx<'_>,
+    organization: OrganizationId,
+    id: InviteId,
+) -> Result<()> {
+    outbox::cancel(tx, outbox_id(id))?;
+    tx.remove::<InviteMail>(&(organization, id)).map(drop)
+}
+
+/// Returns the id of an invite's mail in the outbox.
+pub(super) fn outbox_id(id: InviteId) -> OutboxMessageId {
+    OutboxMessageId(id.0)
+}
