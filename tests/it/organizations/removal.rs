@@ -383,11 +383,12 @@ const OF_PROJECTS: [Table; 31] = [
 
 /// The tables with other records of organizations, and the counters, which belong to an organization, project or
 /// dashboard.
-const OF_ORGANIZATIONS: [Table; 19] = [
+const OF_ORGANIZATIONS: [Table; 20] = [
     Table::Organizations,
     Table::OrganizationsBySlug,
     Table::Memberships,
     Table::MembershipsByUser,
+    Table::MembershipsById,
     Table::MembershipsByJoining,
     Table::Roles,
     Table::RolesByName,
