@@ -248,7 +248,7 @@ mod tests {
     fn every_window_of_a_list_is_sorted_with_few_places_in_memory() {
         let names = ["c", "a", "b", "a", "e", "d", "a"];
         for direction in [Order::Ascending, Order::Descending] {
-            let mut expected = vec![2, 4, 7, 3, 1, 6, 5];
+            let mut expected = [2, 4, 7, 3, 1, 6, 5];
             if direction == Order::Descending {
                 expected.reverse();
             }
