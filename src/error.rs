@@ -118,12 +118,14 @@ impl Error {
 
     /// 401: the API key is invalid. The text is the same for every reason, so that a caller cannot probe for keys.
     pub fn authentication_failed() -> Self {
-        Self::new(
-            401,
-            ErrorType::AuthenticationError,
-            "authentication_failed",
+        Self::authentication_failed_as(
             "Personal API key found in request Authorization header is invalid.",
         )
+    }
+
+    /// 401 with this `detail`, which must be the same for every reason.
+    pub fn authentication_failed_as(detail: &'static str) -> Self {
+        Self::new(401, ErrorType::AuthenticationError, "authentication_failed", detail)
     }
 
     /// 403 with this `detail`.

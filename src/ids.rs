@@ -91,6 +91,8 @@ uuid_ids! {
     RoleMembershipId;
     /// The public id of a personal API key. The key's secret is not derived from it.
     ApiKeyId;
+    /// The public id of a console session. The session's secret is not derived from it.
+    SessionId;
     /// The id of an entry of the activity log.
     ActivityId;
     /// The id of a domain of an organization.

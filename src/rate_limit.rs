@@ -15,7 +15,7 @@ use governor::{Quota, RateLimiter};
 use crate::config::RateLimit;
 use crate::error::Error;
 use crate::fair_queue::client_network;
-use crate::ids::ApiKeyId;
+use crate::ids::{ApiKeyId, SessionId};
 use crate::time::Clock;
 
 /// The number of buckets for addresses, which bounds the memory for any number of addresses.
@@ -37,6 +37,8 @@ pub struct RateLimits {
 enum RateLimitKey {
     /// The API key of the request.
     Key(ApiKeyId),
+    /// The console session of the request, if it is bound to no key.
+    Session(SessionId),
     /// The bucket of the client's address, for a request without a valid key.
     Bucket(u64),
 }
@@ -58,6 +60,15 @@ impl RateLimits {
     /// 429 if the request exceeds a limit.
     pub fn check_key(&self, key: ApiKeyId) -> Result<Option<RateLimitStatus>, Error> {
         self.keys.check(&RateLimitKey::Key(key))
+    }
+
+    /// Counts a request in a session that is bound to no key, with the limits of keys. Returns the state of the quota,
+    /// or `None` without limits.
+    ///
+    /// # Errors
+    /// 429 if the request exceeds a limit.
+    pub fn check_session(&self, session: SessionId) -> Result<Option<RateLimitStatus>, Error> {
+        self.keys.check(&RateLimitKey::Session(session))
     }
 
     /// Whether there is a limit per key.

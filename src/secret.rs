@@ -113,6 +113,8 @@ pub enum Purpose {
     InviteLink,
     /// The tokens of dashboards' public pages.
     Sharing,
+    /// The digests of the secrets of console sessions and of the codes of sign-in links.
+    Session,
 }
 
 impl Purpose {
@@ -123,6 +125,7 @@ impl Purpose {
             Self::InviteMail => b"steward invite mail token 1",
             Self::InviteLink => b"steward invite link token 1",
             Self::Sharing => b"steward sharing token 1",
+            Self::Session => b"steward session 1",
         }
     }
 }

@@ -10,6 +10,7 @@ mod quota;
 mod readiness;
 mod rendering;
 mod scrubber;
+mod sessions;
 mod signing;
 
 use std::sync::Arc;
@@ -19,7 +20,8 @@ use arc_swap::ArcSwapOption;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use crate::auth::key_cache::{KeyCache, VerifiedKey};
+use crate::auth::Credential;
+use crate::auth::key_cache::KeyCache;
 use crate::blocking_pool::BlockingPool;
 use crate::config::Config;
 use crate::dns::Resolver;
@@ -52,7 +54,7 @@ pub use scrubber::ScrubResult;
 
 /// How long [`App::close`] waits for a mail that is being sent.
 const MAIL_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
-/// The delay before a key's use is recorded, so that the record does not compete with the request itself.
+/// The delay before the use of a key or session is recorded, so that the record does not compete with the request itself.
 const RECORD_USE_DELAY: Duration = Duration::from_millis(100);
 /// The maximum number of waiting long reads of one tenant.
 const MAX_WAITING_READS_PER_CONSUMER: usize = 64;
@@ -277,15 +279,15 @@ impl App {
         self.0.key_creation.run(consumer, rng).await
     }
 
-    /// Records the key's use in the background, if a record is due. A failure is only logged.
-    pub(crate) fn record_use(&self, presented: &VerifiedKey, now: Timestamp) {
+    /// Records the use of a key or a session in the background, if a record is due. A failure is only logged.
+    pub(crate) fn record_use(&self, presented: &Credential, now: Timestamp) {
         if presented.is_use_due(now) {
             let (store, used) = (self.0.store.clone(), presented.clone());
             tokio::spawn(async move {
                 tokio::time::sleep(RECORD_USE_DELAY).await;
                 let recorded = store.write(move |tx| used.record_use(tx, now)).await;
                 if let Err(error) = recorded {
-                    tracing::warn!(%error, "could not record the use of a key");
+                    tracing::warn!(%error, "could not record the use of a key or session");
                 }
             });
         }

@@ -40,7 +40,7 @@ pub mod ids {
     pub use crate::ids::{
         ActivityId, ApiKeyId, BatchExportId, CollaboratorId, DashboardId, DomainId, InsightId,
         InviteId, MembershipId, OrganizationId, OutboxMessageId, ProjectId, RequesterId, RoleId,
-        RoleMembershipId, TileId, UserId, UserUuid,
+        RoleMembershipId, SessionId, TileId, UserId, UserUuid,
     };
 }
 pub mod input {
@@ -153,6 +153,9 @@ pub mod resources {
     }
     pub mod sharing {
         pub use crate::resources::sharing::{Sharing, SharingTokens};
+    }
+    pub mod sessions {
+        pub use crate::resources::sessions::{Fields, Session, SignInLink, VerifiedSession};
     }
     pub mod users {
         pub use crate::resources::users::{

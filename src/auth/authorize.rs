@@ -4,22 +4,21 @@
 //! [`authorize`] is a plain function over a transaction. It runs first in the request's snapshot, and again inside
 //! each write, so that a permission that was revoked in between stops the write.
 
-use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
-use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
-use crate::resources::api_keys::{self, ApiKey, KeyPermissions};
+use crate::ids::{ProjectId, UserId};
+use crate::resources::api_keys::KeyPermissions;
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::{self, Organization};
 use crate::resources::projects;
 use crate::resources::users::{self, User};
-use crate::store::{Order, Tx};
+use crate::store::Tx;
 use crate::time::Timestamp;
 
-use super::key_cache::VerifiedKey;
+use super::caller::{Caller, CallerKey};
+use super::credential::Credential;
 use super::requirements::{PathTarget, Requirements};
 
 /// The ids in a request's path, as the client sent them.
@@ -34,122 +33,14 @@ pub struct PathIds {
 /// The input of [`authorize`]. A write keeps it to run the check again.
 #[derive(Clone)]
 pub struct AuthRequest {
-    /// The verified key of the request.
-    pub key: VerifiedKey,
+    /// The verified key or session of the request.
+    pub credential: Credential,
     /// The requirements of the route.
     pub requirements: Requirements,
     /// The kind of object that the path names.
     pub target: PathTarget,
     /// The ids in the path.
     pub ids: PathIds,
-}
-
-/// The authenticated caller of a request.
-#[derive(Debug, Clone)]
-pub struct Caller {
-    /// The user.
-    pub user: users::Meta,
-    /// The caller's key, with its permissions.
-    pub key: Arc<CallerKey>,
-}
-
-impl Caller {
-    /// Returns the organizations that the key is restricted to, directly or by their projects, or `None` for an
-    /// unrestricted key.
-    fn scoped_organizations(&self, tx: &impl Tx) -> Result<Option<BTreeSet<OrganizationId>>> {
-        let only = self.key.scoped_organizations();
-        let only: Option<BTreeSet<_>> = only.map(|only| only.iter().copied().collect());
-        let Some(projects) = self.key.scoped_projects() else { return Ok(only) };
-        let mut within = BTreeSet::new();
-        for id in projects {
-            within.extend(projects::find_by_id(tx, *id)?.map(|project| project.organization));
-        }
-        Ok(Some(only.map_or_else(|| within.clone(), |only| &only & &within)))
-    }
-
-    /// Returns the caller's membership of an organization, if responses to this caller may show the organization: the
-    /// key's restrictions must include it, and it must allow the caller to use API keys.
-    pub fn open_membership(
-        &self,
-        tx: &impl Tx,
-        organization: OrganizationId,
-    ) -> Result<Option<Membership>> {
-        let named = self.scoped_organizations(tx)?;
-        if named.is_some_and(|named| !named.contains(&organization)) {
-            return Ok(None);
-        }
-        match members::find(tx, organization, self.user.id)? {
-            Some(member) if accepts_keys_of(tx, &member)? => Ok(Some(member)),
-            _ => Ok(None),
-        }
-    }
-
-    /// Returns at most `limit` memberships of such organizations, the oldest first.
-    pub fn open_memberships(&self, tx: &impl Tx, limit: usize) -> Result<Vec<Membership>> {
-        let mut open = Vec::new();
-        let Some(named) = self.scoped_organizations(tx)? else {
-            tx.walk_until(&members::BY_USER, &self.user.id, 0, Order::Ascending, |row| {
-                if open.len() < limit && accepts_keys_of(tx, &row.meta)? {
-                    open.push(row.meta);
-                }
-                Ok(if open.len() < limit {
-                    ControlFlow::Continue(())
-                } else {
-                    ControlFlow::Break(())
-                })
-            })?;
-            return Ok(open);
-        };
-        for organization in named {
-            let member = members::find(tx, organization, self.user.id)?;
-            match member {
-                Some(member) if open.len() < limit && accepts_keys_of(tx, &member)? => {
-                    open.push(member);
-                }
-                _ => {}
-            }
-        }
-        Ok(open)
-    }
-}
-
-/// Returns whether the member's organization exists and allows the member to use API keys.
-fn accepts_keys_of(tx: &impl Tx, member: &Membership) -> Result<bool> {
-    let organization = tx.meta::<Organization>(&member.organization)?;
-    Ok(organization.is_some_and(|organization| allows_member_keys(&organization, member)))
-}
-
-/// The key of a request, with its permissions.
-#[derive(Debug)]
-pub struct CallerKey {
-    /// The key's public id.
-    pub id: ApiKeyId,
-    /// The permissions of the secret that the caller sent.
-    pub permissions: KeyPermissions,
-}
-
-impl CallerKey {
-    /// Returns the organizations that the key is restricted to, or `None` for an unrestricted key.
-    pub fn scoped_organizations(&self) -> Option<&[OrganizationId]> {
-        let only = self.permissions.organizations.as_slice();
-        (!only.is_empty()).then_some(only)
-    }
-
-    /// Returns the projects that the key is restricted to, or `None` for an unrestricted key.
-    pub fn scoped_projects(&self) -> Option<&[ProjectId]> {
-        let only = self.permissions.projects.as_slice();
-        (!only.is_empty()).then_some(only)
-    }
-
-    /// Returns whether the key has `scope`, for checks beyond the route's own scope.
-    pub fn has_scope(&self, scope: &str) -> bool {
-        self.permissions.scopes.allows(scope)
-    }
-
-    /// Returns whether the key's restrictions include the project.
-    pub fn reaches_project(&self, id: ProjectId) -> bool {
-        self.scoped_projects().is_none_or(|only| only.contains(&id))
-    }
 }
 
 /// The result of a successful check.
@@ -177,22 +68,23 @@ impl AuthContext {
 /// # Errors
 /// 401, 404 or 403, in the order that `docs/spec/authentication.md` describes.
 pub fn authorize(tx: &impl Tx, auth: &AuthRequest, now: Timestamp) -> Result<AuthContext> {
-    let key = find_valid_key(tx, &auth.key, now)?;
-    let user = active_user(tx, key.user)?;
-    let found = resolve_path(tx, auth, &user, &key.projects)?;
-    require_key_in_scope(&key, auth.target, &found, &auth.ids)?;
+    let key = CallerKey::find(tx, &auth.credential, now)?;
+    let user = active_user(tx, key.permissions.user)?;
+    let found = resolve_path(tx, auth, &user, &key.permissions.projects)?;
+    require_key_in_scope(&key.permissions, auth.target, &found, &auth.ids)?;
     if let Some(what) = auth.requirements.unscoped_key {
-        require_unscoped_key(&key, what)?;
+        require_unscoped_key(&key.permissions, what)?;
     }
     if let Some(scope) = auth.requirements.scope
-        && !key.scopes.allows(scope)
+        && !key.has_scope(scope)
     {
         return Err(Error::missing_scope(scope));
     }
     let ResolvedPath { organization, project } = found;
     let member = match &organization {
         Some(organization) => {
-            Some(require_membership(tx, auth.target, organization, project.as_ref(), &user)?)
+            let found = (organization, project.as_ref());
+            Some(require_membership(tx, auth.target, found, &user, &key)?)
         }
         None => None,
     };
@@ -202,16 +94,7 @@ pub fn authorize(tx: &impl Tx, auth: &AuthRequest, now: Timestamp) -> Result<Aut
     if let (true, Some(member)) = (auth.requirements.can_invite, &member) {
         require_can_invite(tx, member)?;
     }
-    let key = Arc::new(CallerKey { id: key.id, permissions: KeyPermissions::of(key) });
-    Ok(AuthContext { caller: Caller { user, key }, member, project })
-}
-
-/// Returns the stored key, if the verified secret is still valid and the key has not expired. A rotated secret stays
-/// valid during its grace period.
-fn find_valid_key(tx: &impl Tx, presented: &VerifiedKey, now: Timestamp) -> Result<api_keys::Meta> {
-    let key = tx.meta::<ApiKey>(&presented.key())?.ok_or_else(Error::authentication_failed)?;
-    let key = api_keys::key_for_secret(tx, key, presented.hash())?;
-    key.filter(|key| !key.is_expired(now)).ok_or_else(Error::authentication_failed)
+    Ok(AuthContext { caller: Caller { user, key: Arc::new(key) }, member, project })
 }
 
 fn active_user(tx: &impl Tx, id: UserId) -> Result<users::Meta> {
@@ -301,7 +184,7 @@ fn current_project(
 /// Checks the key's own restrictions. The error repeats an id only if the path contains it, so that a restricted key
 /// does not learn ids behind `@current` or a project.
 fn require_key_in_scope(
-    key: &api_keys::Meta,
+    key: &KeyPermissions,
     target: PathTarget,
     found: &ResolvedPath,
     ids: &PathIds,
@@ -337,17 +220,12 @@ fn out_of_scope(what: &str, sent: Option<&str>) -> Error {
     Error::denied(format!("API key does not have access to the requested {what}{id}."))
 }
 
-fn require_unscoped_key(key: &api_keys::Meta, what: &str) -> Result<()> {
-    if key.organizations.is_empty() && key.projects.is_empty() {
+fn require_unscoped_key(key: &KeyPermissions, what: &str) -> Result<()> {
+    if key.is_unscoped() {
         return Ok(());
     }
     let who = "API keys limited to organizations or projects";
     Err(Error::denied(format!("{who} cannot {what}.")))
-}
-
-/// Returns whether the organization allows the member to use API keys: it can forbid them to plain members.
-fn allows_member_keys(organization: &organizations::Meta, member: &Membership) -> bool {
-    organization.members_can_use_personal_api_keys || member.level.is_admin()
 }
 
 /// Allows admins to invite, and plain members if the organization's settings do.
@@ -365,16 +243,16 @@ fn require_can_invite(tx: &impl Tx, member: &Membership) -> Result<()> {
 fn require_membership(
     tx: &impl Tx,
     target: PathTarget,
-    organization: &organizations::Meta,
-    project: Option<&projects::Meta>,
+    (organization, project): (&organizations::Meta, Option<&projects::Meta>),
     user: &users::Meta,
+    key: &CallerKey,
 ) -> Result<Membership> {
     let member = members::find(tx, organization.id, user.id)?.ok_or_else(|| match target {
         PathTarget::Project => Error::not_found(),
         PathTarget::InProject => Error::denied("You don't have access to the project."),
         _ => Error::denied("You do not have permission to perform this action."),
     })?;
-    if !allows_member_keys(organization, &member) {
+    if !key.is_allowed_in(organization, &member) {
         let name = tx.get::<Organization>(&organization.id)?.fields.name;
         return Err(Error::denied(format!(
             "Organization '{name}' does not allow using personal API keys. Contact an admin to enable personal API keys for this organization."

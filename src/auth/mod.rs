@@ -1,14 +1,18 @@
-//! Authentication and authorization: verified API keys, and the authorization of every request.
+//! Authentication and authorization: verified API keys and console sessions, and the authorization of every request.
 //!
 //! Handlers and rules never compare scopes or levels themselves. They call this module, or take a proof
 //! ([`ReadAccess`]) that the caller was authorized.
 
 pub mod authorize;
+mod caller;
+mod credential;
 pub mod key_cache;
 mod requirements;
 pub mod tenant;
 
-pub use authorize::{AuthRequest, Caller, PathIds};
+pub use authorize::{AuthRequest, PathIds};
+pub use caller::{Caller, CallerKey};
+pub use credential::Credential;
 pub use requirements::{PathTarget, Requirements};
 pub use tenant::{
     Global, InOrganization, InProject, PublicAccess, ReadAccess, Tenant, WriteAccess,

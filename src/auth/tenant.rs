@@ -11,7 +11,8 @@ use crate::resources::members::Membership;
 use crate::resources::projects;
 use crate::store::Snapshot;
 
-use super::authorize::{AuthContext, AuthRequest, Caller};
+use super::authorize::{AuthContext, AuthRequest};
+use super::caller::Caller;
 
 /// The tenant of a route, as a type. A handler that has a value of it has a caller with access to that tenant.
 pub trait Tenant: Clone + Send + Sync + Sized + 'static {

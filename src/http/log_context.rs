@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use axum::response::Response;
 
-use crate::ids::{ApiKeyId, OrganizationId};
+use crate::ids::{ApiKeyId, OrganizationId, SessionId};
+use crate::resources::sessions::VerifiedSession;
 
 /// Requests that take longer are logged as warnings.
 pub(super) const SLOW_REQUEST: Duration = Duration::from_secs(1);
@@ -12,18 +13,29 @@ pub(super) const SLOW_REQUEST: Duration = Duration::from_secs(1);
 /// The log target of request lines: `--log info,request=debug` logs every request.
 pub(super) const LOG_TARGET: &str = "request";
 
-/// The API key and organization of a request, for its log line.
+/// The API key, session and organization of a request, for its log line.
 #[derive(Clone)]
 pub(super) struct LogContext {
-    pub(super) key: ApiKeyId,
+    /// The key, or the key that the session is bound to.
+    pub(super) key: Option<ApiKeyId>,
+    /// The console session.
+    pub(super) session: Option<SessionId>,
     /// The organization in the path.
     pub(super) organization: Option<OrganizationId>,
     started: Instant,
 }
 
 impl LogContext {
-    pub(super) fn of(key: ApiKeyId) -> Self {
-        Self { key, organization: None, started: Instant::now() }
+    pub(super) fn of_key(key: ApiKeyId) -> Self {
+        Self::new(Some(key), None)
+    }
+
+    pub(super) fn of_session(session: &VerifiedSession) -> Self {
+        Self::new(session.key(), Some(session.id()))
+    }
+
+    fn new(key: Option<ApiKeyId>, session: Option<SessionId>) -> Self {
+        Self { key, session, organization: None, started: Instant::now() }
     }
 
     /// Attaches the context to a response whose log line will be written.

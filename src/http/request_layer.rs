@@ -4,6 +4,7 @@ mod request_id;
 
 use std::any::Any;
 use std::convert::Infallible;
+use std::fmt::Display;
 use std::future::Future;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -18,6 +19,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use tower::{Layer, Service, ServiceExt};
 use tower_http::cors::CorsLayer;
+use tracing::field::{DisplayValue, display};
 
 use self::request_id::{REQUEST_ID, RequestId, RequestIds};
 use super::client;
@@ -253,6 +255,14 @@ impl RequestLog {
         response
     }
 
+    /// Returns a value of the context, if the request has a context with that value.
+    fn logged<T: Display>(
+        &self,
+        value: impl FnOnce(&LogContext) -> Option<T>,
+    ) -> Option<DisplayValue<T>> {
+        self.context.as_ref().and_then(value).map(display)
+    }
+
     fn route(&self) -> &str {
         self.route.as_ref().map_or("unmatched", MatchedPath::as_str)
     }
@@ -276,10 +286,9 @@ impl Drop for RequestLog {
                     status = self.status,
                     duration_ms = took.as_secs_f64() * 1000.0,
                     client = %self.client,
-                    key = self.context.as_ref().map(|passage| tracing::field::display(passage.key)),
-                    organization = self.context.as_ref().and_then(|passage| {
-                        passage.organization.map(tracing::field::display)
-                    }),
+                    key = self.logged(|context| context.key),
+                    session = self.logged(|context| context.session),
+                    organization = self.logged(|context| context.organization),
                     $($name = $value,)?
                     $text
                 )

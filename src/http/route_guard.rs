@@ -12,15 +12,16 @@ use axum::http::request::Parts;
 use axum::response::Response;
 
 use crate::auth::authorize::{AuthContext, authorize};
-use crate::auth::key_cache::VerifiedKey;
 use crate::auth::{
-    AuthRequest, PathIds, PathTarget, PublicAccess, ReadAccess, Requirements, Tenant, WriteAccess,
+    AuthRequest, Credential, PathIds, PathTarget, PublicAccess, ReadAccess, Requirements, Tenant,
+    WriteAccess,
 };
 use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
 use crate::idempotency::IdempotencyRequest;
 use crate::memory_budget::Payer;
 use crate::rate_limit::RateLimitStatus;
+use crate::resources::sessions::VerifiedSession;
 use crate::state::App;
 use crate::store::Snapshot;
 
@@ -113,7 +114,7 @@ pub(super) async fn check_access(
     }
     let once = idempotent && idempotency::has_key(&request);
     let (parts, body) = request.into_parts();
-    let Some((key, mut snapshot)) = authenticate(app, &parts, extras)? else {
+    let Some((credential, mut snapshot)) = authenticate(app, &parts, extras)? else {
         if !requirements.optional {
             return Err(Error::not_authenticated());
         }
@@ -126,12 +127,12 @@ pub(super) async fn check_access(
         project: path_parameter(&parts, "project_id").map(Into::into),
     };
     let now = app.now();
-    let auth = AuthRequest { key, requirements, target, ids };
+    let auth = AuthRequest { credential, requirements, target, ids };
     let context = authorize(&*snapshot, &auth, now)?;
     if let Some(log_context) = &mut extras.log_context {
         log_context.organization = context.member.as_ref().map(|member| member.organization);
     }
-    app.record_use(&auth.key, now);
+    app.record_use(&auth.credential, now);
     extras.consumer = Some(context.consumer());
     let mut request = Request::from_parts(parts, body);
     extras.allow_body(app, app.config().max_body, &mut request)?;
@@ -146,9 +147,9 @@ pub(super) async fn check_access(
     Ok(request)
 }
 
-/// Verifies the request's key. Returns it with the snapshot that it was verified in, or `None` if no key was sent.
-/// Counts the request against its key, or against its address if the key is missing or invalid, even if it fails
-/// later.
+/// Verifies the request's key, or takes the session that the console attached. Returns it with the snapshot that it was
+/// verified in, or `None` if no key was sent. Counts the request against its key or session, or against its address if
+/// the key is missing or invalid, even if it fails later.
 ///
 /// # Errors
 /// 401 for an invalid key, 429 if the request exceeds a limit, 503 while the data file is closed.
@@ -156,7 +157,15 @@ pub(super) fn authenticate(
     app: &App,
     parts: &Parts,
     extras: &mut ResponseExtras,
-) -> Result<Option<(VerifiedKey, Arc<Snapshot>)>> {
+) -> Result<Option<(Credential, Arc<Snapshot>)>> {
+    if let Some(session) = parts.extensions.get::<VerifiedSession>() {
+        extras.log_context = Some(LogContext::of_session(session));
+        extras.rate_limit = match session.key() {
+            Some(key) => app.rate_limiter().check_key(key)?,
+            None => app.rate_limiter().check_session(session.id())?,
+        };
+        return Ok(Some((Credential::Session(session.clone()), app.store().snapshot()?)));
+    }
     let count_address = |extras: &mut ResponseExtras| -> Result<()> {
         let address = || client::address(&parts.extensions, &parts.headers, app.proxies());
         extras.rate_limit = app.rate_limiter().check_keyless(address)?;
@@ -178,9 +187,9 @@ pub(super) fn authenticate(
             return Err(error);
         }
     };
-    extras.log_context = Some(LogContext::of(presented.key()));
+    extras.log_context = Some(LogContext::of_key(presented.key()));
     extras.rate_limit = app.rate_limiter().check_key(presented.key())?;
-    Ok(Some((presented, tx)))
+    Ok(Some((Credential::Key(presented), tx)))
 }
 
 /// Returns the key of `Authorization: Bearer <key>`. PostHog treats every other form as a missing key.

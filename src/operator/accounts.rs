@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, UserId};
 use crate::resources::members::{self, Level};
-use crate::resources::roles;
 use crate::resources::users::{self, NewUser, User};
+use crate::resources::{roles, sessions};
 use crate::secret::Seed;
 use crate::state::App;
 use crate::store::{Snapshot, Tx};
@@ -96,6 +96,10 @@ pub(super) async fn set_active(app: &App, email: String, active: bool) -> Result
         let mut user = get_user(tx, &email)?;
         user.meta.is_active = active;
         tx.put(&user)?;
+        if !active {
+            sessions::remove_all(tx, user.meta.id)?;
+            sessions::remove_links(tx, user.meta.id)?;
+        }
         members::set_listed(tx, &user)?;
         roles::set_listed(tx, user.meta.id)?;
         Ok(json!({ "id": user.meta.id, "email": user.fields.email, "is_active": active }))

@@ -15,6 +15,7 @@ macro_rules! for_each_resource {
                 roles
                 projects
                 api_keys
+                sessions
                 dashboards
                 insights
                 access_controls

@@ -25,6 +25,7 @@ pub mod pending_deletion;
 pub mod projects;
 pub mod registration;
 pub mod roles;
+pub mod sessions;
 pub mod sharing;
 pub mod signup;
 pub mod users;

@@ -1,5 +1,6 @@
 //! Background maintenance: deletes the data of removed organizations and projects, completes the listing of enabled and
-//! disabled users, deletes expired activity entries and expired idempotency keys, and creates backups.
+//! disabled users, deletes expired activity entries, expired idempotency keys and console sessions that ended, and
+//! creates backups.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::idempotency;
-use crate::resources::{activity, cascade_delete, roles};
+use crate::resources::{activity, cascade_delete, roles, sessions};
 use crate::store::{OpenError, Store, WriteTx};
 use crate::time::{Clock, Timestamp};
 
@@ -27,15 +28,18 @@ impl App {
     pub(super) fn start_maintenance(&self) -> Result<(), OpenError> {
         let (store, due) = (self.0.store.clone(), Arc::clone(&self.0.maintenance));
         let inner = Arc::downgrade(&self.0);
-        let (mut log, mut replies) = (ActivityRetention::of(self), ResponseRetention::of(self));
+        let mut expiring = ExpiringData {
+            log: ActivityRetention::of(self),
+            replies: ResponseRetention::of(self),
+            sessions: SessionCleanup::of(self),
+        };
         self.start_backups()?;
         due.notify_one();
         tokio::spawn(async move {
             loop {
                 tokio::select! {
                     () = due.notified() => {}
-                    () = log.is_due() => {}
-                    () = replies.is_due() => {}
+                    () = expiring.is_due() => {}
                 }
                 let mut more = true;
                 while more && inner.strong_count() > 0 {
@@ -46,7 +50,7 @@ impl App {
                 }
                 more = true;
                 while more && inner.strong_count() > 0 {
-                    more = match delete_expired(&store, &mut log, &mut replies).await {
+                    more = match expiring.delete_some(&store).await {
                         Ok(more) => more,
                         Err(error) => warn_and_wait(&error).await,
                     };
@@ -79,14 +83,29 @@ fn complete_changes(tx: &mut WriteTx<'_>) -> Result<bool> {
     Ok(cascade_delete::delete_batch(tx)? || roles::continue_listing(tx)?)
 }
 
-/// Deletes some expired data. Returns whether there may be more.
-async fn delete_expired(
-    store: &Store,
-    log: &mut ActivityRetention,
-    replies: &mut ResponseRetention,
-) -> Result<bool> {
-    let more = log.delete_some(store).await?;
-    Ok(replies.delete_some(store).await? || more)
+/// All data that expires.
+struct ExpiringData {
+    log: ActivityRetention,
+    replies: ResponseRetention,
+    sessions: SessionCleanup,
+}
+
+impl ExpiringData {
+    async fn is_due(&self) {
+        tokio::select! {
+            () = self.log.is_due() => {}
+            () = self.replies.is_due() => {}
+            () = self.sessions.is_due() => {}
+        }
+    }
+
+    /// Deletes some expired data. Returns whether there may be more.
+    async fn delete_some(&mut self, store: &Store) -> Result<bool> {
+        let mut more = self.log.delete_some(store).await?;
+        more |= self.replies.delete_some(store).await?;
+        more |= self.sessions.delete_some(store).await?;
+        Ok(more)
+    }
 }
 
 /// Logs the error, waits, and returns true to try again.
@@ -167,5 +186,40 @@ impl ResponseRetention {
         }
         self.next = now.plus(CHECK_INTERVAL);
         Ok(false)
+    }
+}
+
+/// Deletes console sessions that ended, and sign-in links that expired.
+struct SessionCleanup {
+    clock: Clock,
+    /// The time of the next search.
+    next: Timestamp,
+}
+
+impl SessionCleanup {
+    fn of(app: &App) -> Self {
+        let clock = app.0.clock.clone();
+        Self { next: clock.now(), clock }
+    }
+
+    async fn is_due(&self) {
+        self.clock.wait_until(self.next).await;
+    }
+
+    /// Deletes one transaction's worth of sessions and links if a search is due. Returns whether there may be more.
+    async fn delete_some(&mut self, store: &Store) -> Result<bool> {
+        let now = self.clock.now();
+        if now < self.next {
+            return Ok(false);
+        }
+        let snapshot = store.snapshot()?;
+        let look = move || sessions::find_ended(&*snapshot, now);
+        let ended = tokio::task::spawn_blocking(look).await.map_err(Error::internal)??;
+        if ended.is_empty() {
+            self.next = now.plus(CHECK_INTERVAL);
+            return Ok(false);
+        }
+        store.write(move |tx| sessions::delete_ended(tx, &ended, now)).await?;
+        Ok(true)
     }
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::auth::authorize::{Caller, authorize};
-use crate::auth::{Tenant, WriteAccess};
+use crate::auth::authorize::authorize;
+use crate::auth::{Caller, Tenant, WriteAccess};
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::fair_queue::{Consumer, FairQueue, FairQueueLimits, Slot};

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::ids::ProjectId;
 use crate::resources::activity;
 use crate::resources::invites::InviteLinks;
+use crate::resources::sessions::{self, SessionKeys};
 use crate::resources::sharing::{self, SharingTokens};
 use crate::secret::{Purpose, Seed, SigningSecret};
 
@@ -27,6 +28,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(100);
 pub(super) struct SigningKeys {
     pub(super) links: InviteLinks,
     pub(super) sharing: SharingTokens,
+    pub(super) sessions: SessionKeys,
     live_events: Arc<ArcSwap<Hmac<Sha256>>>,
 }
 
@@ -35,6 +37,7 @@ impl SigningKeys {
         Ok(Self {
             links: InviteLinks::new(link_base, secret)?,
             sharing: SharingTokens::new(secret)?,
+            sessions: SessionKeys::new(secret)?,
             live_events: Arc::new(ArcSwap::from_pointee(live_events(secret)?)),
         })
     }
@@ -42,6 +45,7 @@ impl SigningKeys {
     fn renew(&self, secret: &SigningSecret) -> Result<()> {
         self.links.renew(secret)?;
         self.sharing.renew(secret)?;
+        self.sessions.renew(secret)?;
         self.live_events.store(Arc::new(live_events(secret)?));
         Ok(())
     }
@@ -66,7 +70,8 @@ fn json_web_token(claims: &impl Serialize, mut mac: Hmac<Sha256>) -> Result<Stri
 
 impl App {
     /// Rotates every key derived from the signing secret except that of the key tags. Existing invite links and
-    /// live events tokens become invalid, and each public page gets a new token. Returns the number of these pages.
+    /// live events tokens become invalid, console sessions end, and each public page gets a new token. Returns the number
+    /// of these pages.
     ///
     /// This process switches to the new keys while it serves no requests, so the keys always match the data file.
     /// # Errors
@@ -77,6 +82,7 @@ impl App {
             move |tx| {
                 let mut rng = seed.rng();
                 let secret = tx.renew_secret(&mut rng)?;
+                sessions::remove_everything(tx)?;
                 let pages = sharing::rotate_all(tx, &SharingTokens::new(&secret)?)?;
                 activity::record(tx, None, &mut rng, now)?;
                 Ok((secret, pages))

@@ -63,8 +63,9 @@ impl Store {
         let fs = self.fs.separate();
         let write = move || {
             let _under_way = walk_begun;
-            write(&fs, &to, snapshot.values()?, &registry, &progress, |take| {
-                each_value(&snapshot, Table::ALL, take)
+            let tables = Table::backed_up();
+            write(&fs, &to, snapshot.values_of(&tables)?, &registry, &progress, |take| {
+                each_value(&snapshot, &tables, take)
             })
         };
         run_low_priority(Priority::Upkeep, write).await?
@@ -198,9 +199,11 @@ const VALUE_FOLLOWS: u8 = 1;
 fn send(snapshot: &Snapshot, out: impl Write) -> Result<()> {
     let refused = |cause: io::Error| Error::unavailable(RETRY_AFTER, cause);
     let mut out = BufWriter::new(out);
-    let begin = [FORMAT.encoded(), tables_id().encoded(), snapshot.values()?.encoded()].concat();
+    let tables = Table::backed_up();
+    let values = snapshot.values_of(&tables)?;
+    let begin = [FORMAT.encoded(), tables_id().encoded(), values.encoded()].concat();
     out.write_all(&begin).map_err(refused)?;
-    each_value(snapshot, Table::ALL, &mut |table, key, payload| {
+    each_value(snapshot, &tables, &mut |table, key, payload| {
         let lengths = [key, payload].map(|part| (part.len() as u64).encoded());
         let parts =
             [&[VALUE_FOLLOWS, table as u8], lengths[0].as_slice(), key, &lengths[1], payload];

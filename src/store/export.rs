@@ -114,10 +114,10 @@ impl ExportOptions {
     /// Returns the tables that have lines.
     fn tables(&self) -> Vec<Table> {
         let types = RecordTypes::of(&self.registry);
-        let has_lines = |table: &&Table| {
-            matches!(table, Table::Meta | Table::Sequences) || types.get(**table).is_some()
+        let has_lines = |table: &Table| {
+            matches!(table, Table::Meta | Table::Sequences) || types.get(*table).is_some()
         };
-        Table::ALL.iter().filter(has_lines).copied().collect()
+        Table::backed_up().into_iter().filter(has_lines).collect()
     }
 
     fn lines(

@@ -221,7 +221,9 @@ impl Import<'_, '_> {
         match (table, record_type) {
             (Table::Meta, _) => self.secret(line)?,
             (Table::Sequences, _) => self.sequence(line)?,
-            (_, Some(record_type)) => record_type.read_line(line, &mut self.writer)?,
+            (_, Some(record_type)) if !table.is_transient() => {
+                record_type.read_line(line, &mut self.writer)?;
+            }
             _ => return Err(invalid_field("table", NO_RECORDS)),
         }
         Ok(())

@@ -2,20 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
+use redb::Database;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::secret::SigningSecret;
 
 use super::backup::require_valid;
-use super::engine::begin_read;
+use super::engine::{begin, begin_read, definition, storage_error};
 use super::file::{self, FileLock, beside, resolve_symlink};
 use super::file_system::FsHandle;
 use super::migrate::{format_of, has_all_tables, open_database, require_known_layouts};
 use super::open_error::OpenError;
 use super::progress::Progress;
 use super::record_registry::RecordRegistry;
-use super::schema::FORMAT;
+use super::schema::{FORMAT, Table};
 use super::secrets::stored_secret;
 use super::snapshot::Snapshot;
 use super::{DEFAULT_CACHE, Store};
@@ -78,6 +79,7 @@ impl PreparedRestore {
         let snapshot = Snapshot::new(begin_read(&database)?, Box::new(|| ()));
         require_known_layouts(&snapshot, from, registry)?;
         drop(snapshot);
+        clear_transient(&database)?;
         require_valid(from, &mut database, registry, progress)?;
         drop(database);
         Ok(prepared)
@@ -98,6 +100,16 @@ impl PreparedRestore {
         }
         swapped
     }
+}
+
+/// Deletes the records that a backup leaves out: the file at hand may be a plain copy of a data file.
+fn clear_transient(database: &Database) -> Result<()> {
+    let transaction = begin(database)?;
+    for table in Table::TRANSIENT {
+        transaction.delete_table(definition(*table)).map_err(storage_error)?;
+        transaction.open_table(definition(*table)).map_err(storage_error)?;
+    }
+    transaction.commit().map_err(storage_error)
 }
 
 fn swap_files(fs: &FsHandle, data: &Path, stamp: &str) -> Result<Restored, OpenError> {

@@ -187,6 +187,15 @@ tables! {
     /// The permissions of the keys that created or rotated a key's secrets. Key: key id.
     ApiKeyMakers = "api_key_makers/1",
 
+    /// Console sessions. Key: session id.
+    Sessions = "sessions/1",
+    /// Key: user, session id.
+    SessionsByUser = "sessions_by_user/1",
+    /// Links that create a console session once. Key: keyed digest of the link's code.
+    SignInLinks = "sign_in_links/1",
+    /// Key: user, expiry, keyed digest of the link's code.
+    SignInLinksByUser = "sign_in_links_by_user/1",
+
     /// The part of a dashboard that lists show. Key: project, dashboard.
     Dashboards = "dashboards/1",
     /// Live dashboards, complete. Key: project, not pinned, name (null last), dashboard.
@@ -258,4 +267,21 @@ tables! {
     /// Deleted organizations, projects, memberships and roles whose records are not all deleted yet. Key: organization,
     /// then a role, or null and 0, the project, or the user with the highest bit set.
     Sweeps = "sweeps/2",
+}
+
+impl Table {
+    /// The tables that belong to one file and to a short time: backups and exports leave them out, and a restore clears
+    /// them. They have no counts, sums or sequences, and no other record refers to theirs.
+    pub(super) const TRANSIENT: &[Self] =
+        &[Self::Sessions, Self::SessionsByUser, Self::SignInLinks, Self::SignInLinksByUser];
+
+    /// Whether backups and exports leave the table out.
+    pub fn is_transient(self) -> bool {
+        Self::TRANSIENT.contains(&self)
+    }
+
+    /// Returns the tables that a backup contains.
+    pub(super) fn backed_up() -> Vec<Self> {
+        Self::ALL.iter().filter(|table| !table.is_transient()).copied().collect()
+    }
 }

@@ -37,6 +37,7 @@ mod outbox;
 mod projects;
 mod roles;
 mod secrets_rotate;
+mod sessions;
 mod sharing;
 mod signup;
 mod tidy;
@@ -61,6 +62,7 @@ mod support {
     pub mod metrics;
     pub mod objects;
     pub mod roles;
+    pub mod sessions;
     pub mod sharing;
     pub mod signup;
     pub mod smtp;

@@ -9,6 +9,7 @@ use steward::testing::operator::Operation;
 use steward::testing::resources::members::Level;
 use steward::testing::router::routes;
 
+use super::sessions::sign_in;
 use super::{OWNER, Workspace};
 
 /// One object of each type: an id or a token for each parameter of a path, such as `{project_id}` or `/domains/{id}`.
@@ -38,6 +39,7 @@ impl Objects {
         objects.set("/signup/{id}", objects.0["/invites/{id}"].clone());
         objects.set("{dashboard_id}", objects.0["/dashboards/{id}"].clone());
         objects.share_dashboard(workspace).await;
+        objects.set_session(workspace).await;
         let default = json!({ "default_role_id": objects.0["{role_id}"] });
         let organization = objects.fill("/api/organizations/{organization_id}/");
         workspace.owner.patch(&organization, default).await.ok();
@@ -91,6 +93,12 @@ impl Objects {
         let sharing = format!("{dashboard}sharing/");
         let shared = workspace.owner.patch(&sharing, json!({ "enabled": true })).await.ok();
         self.set("{token}", shared["access_token"].as_str().expect("a token").to_owned());
+    }
+
+    /// Creates a console session of the owner.
+    pub async fn set_session(&mut self, workspace: &Workspace) {
+        let session = sign_in(workspace, &workspace.made.api_key).await;
+        self.set("/sessions/{id}", session.id());
     }
 
     pub fn set(&mut self, parameter: &str, id: String) {

@@ -15,6 +15,7 @@ use steward::router;
 use steward::testing::bootstrap::{CreatedWorkspace, InitialRecords};
 use steward::testing::operator::{Operation, perform};
 use steward::testing::resources::members::Level;
+use steward::testing::resources::sessions::VerifiedSession;
 use steward::testing::store::Progress;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 use tempfile::TempDir;
@@ -76,7 +77,7 @@ impl Workspace {
         let path = folder.path().join("steward.redb");
         let (app, made) = steward::create(&path, config, &first).expect("a new data file");
         let router = router(app.clone());
-        let owner = TestClient { router: router.clone(), key: Some(made.api_key.clone()) };
+        let owner = TestClient::of(router.clone(), &made.api_key);
         Self { app, made, owner, router, folder }
     }
 
@@ -112,12 +113,17 @@ impl Workspace {
 
     /// Returns a caller without an API key.
     pub fn anonymous(&self) -> TestClient {
-        TestClient { router: self.router.clone(), key: None }
+        TestClient::nobody(self.router.clone())
     }
 
     /// Returns a caller with this API key.
     pub fn with_key(&self, key: &str) -> TestClient {
-        TestClient { router: self.router.clone(), key: Some(key.to_owned()) }
+        TestClient::of(self.router.clone(), key)
+    }
+
+    /// Returns a caller in this console session.
+    pub fn in_session(&self, session: VerifiedSession) -> TestClient {
+        TestClient { session: Some(session), ..self.anonymous() }
     }
 
     /// Creates a member of the first organization, `name@corp.example`. The caller's key has every scope.
@@ -188,22 +194,23 @@ impl Workspace {
     }
 }
 
-/// A client of the API, with or without an API key.
+/// A client of the API, with or without an API key, or in a console session.
 #[derive(Clone)]
 pub struct TestClient {
     router: Router,
     pub key: Option<String>,
+    session: Option<VerifiedSession>,
 }
 
 impl TestClient {
     /// Returns a caller of this router with this API key.
     pub fn of(router: Router, key: &str) -> Self {
-        Self { router, key: Some(key.to_owned()) }
+        Self { router, key: Some(key.to_owned()), session: None }
     }
 
     /// Returns a caller of this router without an API key.
     pub fn nobody(router: Router) -> Self {
-        Self { router, key: None }
+        Self { router, key: None, session: None }
     }
 
     pub async fn get(&self, path: &str) -> TestResponse {
@@ -250,11 +257,14 @@ impl TestClient {
         self.raw(request.body(body.into()).expect("a request")).await
     }
 
-    /// Sends a request as it is, and adds the API key. Asserts that the response conforms to the OpenAPI document.
+    /// Sends a request as it is, and adds the API key or the session. Asserts that the response conforms to the OpenAPI document.
     pub async fn raw(&self, mut request: Request<Body>) -> TestResponse {
         if let Some(key) = &self.key {
             let value = format!("Bearer {key}").parse().expect("a header value");
             request.headers_mut().insert(AUTHORIZATION, value);
+        }
+        if let Some(session) = &self.session {
+            request.extensions_mut().insert(session.clone());
         }
         let asked = (
             request.method().clone(),

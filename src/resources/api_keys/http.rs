@@ -6,7 +6,7 @@ use axum::extract::State;
 
 use crate::auth::authorize::authorize;
 use crate::auth::{Global, ReadAccess, Requirements, WriteAccess};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::http::body::JsonBody;
 use crate::http::path::PathId;
 use crate::http::routes::Routes;
@@ -43,6 +43,7 @@ pub fn routes(routes: &mut Routes) {
     routes
         .get(CURRENT, "personal_api_keys_current", Requirements::any_key(), current)
         .summary("Retrieve the key that makes the request.")
+        .may_return(404)
         .returns::<PersonalApiKeyBody>(200);
     routes
         .get(ONE, "personal_api_keys_retrieve", read, retrieve)
@@ -75,7 +76,8 @@ async fn list(State(app): State<App>, access: ReadAccess<Global>) -> ApiResult {
 }
 
 async fn current(access: ReadAccess<Global>) -> ApiResult {
-    super::body(&*access.snapshot, access.caller.key.id).map(ApiResponse::Object)
+    let id = access.caller.key.id.ok_or_else(Error::not_found)?;
+    super::body(&*access.snapshot, id).map(ApiResponse::Object)
 }
 
 async fn retrieve(access: ReadAccess<Global>, PathId(id): PathId<ApiKeyId>) -> ApiResult {

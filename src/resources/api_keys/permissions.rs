@@ -60,6 +60,15 @@ impl KeyPermissions {
         Self { user, scopes, organizations, projects, expires_at }
     }
 
+    /// Returns the permissions of a key without limits.
+    ///
+    /// # Errors
+    /// Does not fail in practice: `*` is a scope.
+    pub fn all_of(user: UserId) -> Result<Self> {
+        let scopes = Scopes::new(vec!["*".to_owned()])?;
+        Ok(Self { user, scopes, organizations: Vec::new(), projects: Vec::new(), expires_at: None })
+    }
+
     /// Returns whether the key is limited neither to organizations nor to projects.
     pub const fn is_unscoped(&self) -> bool {
         self.organizations.is_empty() && self.projects.is_empty()

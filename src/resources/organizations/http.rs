@@ -4,8 +4,9 @@ pub mod body;
 
 use axum::extract::State;
 
-use crate::auth::authorize::CallerKey;
-use crate::auth::{Caller, Global, InOrganization, ReadAccess, Requirements, WriteAccess};
+use crate::auth::{
+    Caller, CallerKey, Global, InOrganization, ReadAccess, Requirements, WriteAccess,
+};
 use crate::error::Result;
 use crate::etag::Versioned;
 use crate::http::body::JsonBody;

@@ -116,7 +116,7 @@ fn missing_scope(needs: Requirements) -> Verdict {
 /// The verdict for a user who is not a member of the organization.
 fn on_a_stranger(row: &RouteSpec) -> Verdict {
     match PathTarget::of(row.path) {
-        PathTarget::Caller if is_at_a_key(row) => Verdict::Missing("Not found."),
+        PathTarget::Caller if is_own(row) => Verdict::Missing("Not found."),
         PathTarget::Caller | PathTarget::Organizations => Verdict::LetIn,
         PathTarget::Project => Verdict::Missing("Not found."),
         PathTarget::InProject => {
@@ -128,7 +128,15 @@ fn on_a_stranger(row: &RouteSpec) -> Verdict {
     }
 }
 
-/// Whether the path names an API key, which only its own user may access.
+/// Whether the path names an object that only its own user may access.
+fn is_own(row: &RouteSpec) -> bool {
+    is_at_a_key(row) || is_at_a_session(row)
+}
+
+fn is_at_a_session(row: &RouteSpec) -> bool {
+    row.path.contains("/sessions/{id}/")
+}
+
 fn is_at_a_key(row: &RouteSpec) -> bool {
     row.path.contains("/personal_api_keys/{id}/")
 }
@@ -242,7 +250,7 @@ async fn every_non_public_route_requires_a_valid_key() {
 #[tokio::test]
 async fn callers_without_access_are_rejected_on_every_route() {
     let (workspace, _dns) = workspace().await;
-    let at = Objects::make(&workspace, "here").await;
+    let mut at = Objects::make(&workspace, "here").await;
     let beside = workspace
         .owner
         .post(&at.fill("/api/organizations/{organization_id}/projects/"), json!({}))
@@ -259,19 +267,28 @@ async fn callers_without_access_are_rejected_on_every_route() {
     let beside = workspace.limited_key(OWNER, &["*"], limits).await;
     let shown = workspace.owner.get(&at.fill("/api/projects/{project_id}/")).await.ok();
     let token = shown["api_token"].as_str().expect("a token");
-    let hidden = at.organization();
+    let hidden = at.organization().to_owned();
     for row in routes().specs().iter().filter(|row| row.requirements.public.is_none()) {
+        // Such a key deletes the session.
+        if is_at_a_session(row) {
+            for caller in [&elsewhere, &beside] {
+                assert_eq!(fire(caller, row, &at.fill(row.path)).await.status, row.status);
+                at.set_session(&workspace).await;
+            }
+        }
         let path = at.fill(row.path);
         let unknown = nothing.fill(row.path);
         for (case, caller, path, verdict, hidden) in [
-            ("at nothing", &narrow, &unknown, on_nothing(row), hidden),
-            ("with another scope", &narrow, &path, missing_scope(row.requirements), hidden),
-            ("from another organization", &stranger, &path, on_a_stranger(row), hidden),
-            ("limited to another organization", &elsewhere, &path, on_elsewhere(row, &at), hidden),
+            ("at nothing", &narrow, &unknown, on_nothing(row), hidden.as_str()),
+            ("with another scope", &narrow, &path, missing_scope(row.requirements), &hidden),
+            ("from another organization", &stranger, &path, on_a_stranger(row), &hidden),
+            ("limited to another organization", &elsewhere, &path, on_elsewhere(row, &at), &hidden),
             // Such a key may see its organization, but no other project of the organization.
             ("limited to another project", &beside, &path, on_beside(row, &at), token),
         ] {
-            verdict.check(row, case, &fire(caller, row, path).await, hidden);
+            if !(is_at_a_session(row) && verdict == Verdict::LetIn) {
+                verdict.check(row, case, &fire(caller, row, path).await, hidden);
+            }
         }
     }
     let shown = workspace.owner.get(&at.fill("/api/projects/{project_id}/dashboards/{id}/")).await;
@@ -356,15 +373,16 @@ async fn key_ban_of_an_organization_applies_to_members_on_every_route() {
     for row in routes().specs().iter().filter(|row| row.requirements.public.is_none()) {
         let path = at.fill(row.path);
         let verdict = match PathTarget::of(row.path) {
-            PathTarget::Caller if is_at_a_key(row) => Verdict::Missing("Not found."),
+            PathTarget::Caller if is_own(row) => Verdict::Missing("Not found."),
             PathTarget::Caller | PathTarget::Organizations => Verdict::LetIn,
             _ => Verdict::Denied(text.to_owned()),
         };
         asked += usize::from(verdict != Verdict::LetIn);
         verdict.check(row, "kept out", &fire(&member, row, &path).await, at.organization());
-        // The following requests need the objects that an admin may delete. An admin may not access the owner's key.
+        // The following requests need the objects that an admin may delete. An admin may not access the owner's key or
+        // session.
         let spared = row.method == Method::DELETE && row.requirements.level <= Level::Admin;
-        if !spared && !is_at_a_key(row) {
+        if !spared && !is_own(row) {
             let answer = fire(&admin, row, &path).await;
             on_level(row, Level::Admin).check(row, "an admin", &answer, "no such text");
         }

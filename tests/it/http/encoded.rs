@@ -10,7 +10,8 @@ use crate::support::Workspace;
 async fn percent_encoded_at_sign_in_fixed_path_segments_is_accepted() {
     let workspace = Workspace::new().await;
     let routes = routes();
-    let fixed: Vec<_> = routes.specs().iter().filter(|row| row.path.contains('@')).collect();
+    let is_fixed = |path: &str| path.contains('@') && !path.contains('{');
+    let fixed: Vec<_> = routes.specs().iter().filter(|row| is_fixed(row.path)).collect();
     assert!(fixed.len() >= 3, "users/@me twice, and personal_api_keys/@current");
     for row in fixed {
         let plain = row.path.trim_end_matches('/');

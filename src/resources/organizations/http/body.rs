@@ -5,8 +5,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::auth::Caller;
-use crate::auth::authorize::CallerKey;
+use crate::auth::{Caller, CallerKey};
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, RoleId};
 use crate::json::{Array, JsonText, WriteJson, WrittenBy, output};

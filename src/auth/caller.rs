@@ -1,0 +1,175 @@
+//! The caller of a request, with the permissions of its key or session.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::ids::{ApiKeyId, OrganizationId, ProjectId, SessionId};
+use crate::resources::api_keys::{self, ApiKey, KeyPermissions};
+use crate::resources::members::{self, Membership};
+use crate::resources::organizations::{self, Organization};
+use crate::resources::projects;
+use crate::resources::sessions::{self, LiveSession};
+use crate::resources::users;
+use crate::store::{Order, Tx};
+use crate::time::Timestamp;
+
+use super::credential::Credential;
+use super::key_cache::VerifiedKey;
+
+/// The authenticated caller of a request.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The user.
+    pub user: users::Meta,
+    /// The caller's key or session, with its permissions.
+    pub key: Arc<CallerKey>,
+}
+
+impl Caller {
+    /// Returns the organizations that the key is restricted to, directly or by their projects, or `None` for an
+    /// unrestricted key.
+    fn scoped_organizations(&self, tx: &impl Tx) -> Result<Option<BTreeSet<OrganizationId>>> {
+        let only = self.key.scoped_organizations();
+        let only: Option<BTreeSet<_>> = only.map(|only| only.iter().copied().collect());
+        let Some(projects) = self.key.scoped_projects() else { return Ok(only) };
+        let mut within = BTreeSet::new();
+        for id in projects {
+            within.extend(projects::find_by_id(tx, *id)?.map(|project| project.organization));
+        }
+        Ok(Some(only.map_or_else(|| within.clone(), |only| &only & &within)))
+    }
+
+    /// Returns the caller's membership of an organization, if responses to this caller may show the organization: the
+    /// key's restrictions must include it, and it must allow the caller to use API keys, if the caller uses one.
+    pub fn open_membership(
+        &self,
+        tx: &impl Tx,
+        organization: OrganizationId,
+    ) -> Result<Option<Membership>> {
+        let named = self.scoped_organizations(tx)?;
+        if named.is_some_and(|named| !named.contains(&organization)) {
+            return Ok(None);
+        }
+        match members::find(tx, organization, self.user.id)? {
+            Some(member) if self.is_accepted(tx, &member)? => Ok(Some(member)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns at most `limit` memberships of such organizations, the oldest first.
+    pub fn open_memberships(&self, tx: &impl Tx, limit: usize) -> Result<Vec<Membership>> {
+        let mut open = Vec::new();
+        let Some(named) = self.scoped_organizations(tx)? else {
+            tx.walk_until(&members::BY_USER, &self.user.id, 0, Order::Ascending, |row| {
+                if open.len() < limit && self.is_accepted(tx, &row.meta)? {
+                    open.push(row.meta);
+                }
+                Ok(if open.len() < limit {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                })
+            })?;
+            return Ok(open);
+        };
+        for organization in named {
+            let member = members::find(tx, organization, self.user.id)?;
+            match member {
+                Some(member) if open.len() < limit && self.is_accepted(tx, &member)? => {
+                    open.push(member);
+                }
+                _ => {}
+            }
+        }
+        Ok(open)
+    }
+
+    /// Returns whether the member's organization exists and allows the member to use what the caller uses.
+    fn is_accepted(&self, tx: &impl Tx, member: &Membership) -> Result<bool> {
+        let organization = tx.meta::<Organization>(&member.organization)?;
+        Ok(organization.is_some_and(|organization| self.key.is_allowed_in(&organization, member)))
+    }
+}
+
+/// The key or the session of a request, with its permissions.
+#[derive(Debug)]
+pub struct CallerKey {
+    /// The public id of the key, or of the key that the session is bound to. `None` for a session that a link created.
+    pub id: Option<ApiKeyId>,
+    /// The public id of the session, if the request was made in one.
+    pub session: Option<SessionId>,
+    /// The permissions of the secret that the caller sent, or of the session. A session that a link created has all
+    /// permissions of its user.
+    pub permissions: KeyPermissions,
+}
+
+impl CallerKey {
+    /// Reads the key or the session of a credential, with its present permissions.
+    ///
+    /// # Errors
+    /// 401 if it is no longer valid.
+    pub(super) fn find(tx: &impl Tx, credential: &Credential, now: Timestamp) -> Result<Self> {
+        match credential {
+            Credential::Key(presented) => {
+                let key = find_valid_key(tx, presented, now)?;
+                Ok(Self { id: Some(key.id), session: None, permissions: KeyPermissions::of(key) })
+            }
+            Credential::Session(presented) => {
+                let LiveSession { session, key } = sessions::get_live(tx, presented, now)?;
+                let id = key.as_ref().map(|key| key.id);
+                let permissions = match key {
+                    Some(key) => KeyPermissions::of(key),
+                    None => KeyPermissions::all_of(session.user)?,
+                };
+                Ok(Self { id, session: Some(session.id), permissions })
+            }
+        }
+    }
+
+    /// Returns whether the member may use the key in the organization, which can forbid API keys to plain members. A
+    /// session that a link created uses no key.
+    pub(super) fn is_allowed_in(
+        &self,
+        organization: &organizations::Meta,
+        member: &Membership,
+    ) -> bool {
+        self.id.is_none() || allows_member_keys(organization, member)
+    }
+
+    /// Returns the organizations that the key is restricted to, or `None` for an unrestricted key.
+    pub fn scoped_organizations(&self) -> Option<&[OrganizationId]> {
+        let only = self.permissions.organizations.as_slice();
+        (!only.is_empty()).then_some(only)
+    }
+
+    /// Returns the projects that the key is restricted to, or `None` for an unrestricted key.
+    pub fn scoped_projects(&self) -> Option<&[ProjectId]> {
+        let only = self.permissions.projects.as_slice();
+        (!only.is_empty()).then_some(only)
+    }
+
+    /// Returns whether the key has `scope`, for checks beyond the route's own scope.
+    pub fn has_scope(&self, scope: &str) -> bool {
+        self.permissions.scopes.allows(scope)
+    }
+
+    /// Returns whether the key's restrictions include the project.
+    pub fn reaches_project(&self, id: ProjectId) -> bool {
+        self.scoped_projects().is_none_or(|only| only.contains(&id))
+    }
+}
+
+/// Returns the stored key, if the verified secret is still valid and the key has not expired. A rotated secret stays
+/// valid during its grace period.
+fn find_valid_key(tx: &impl Tx, presented: &VerifiedKey, now: Timestamp) -> Result<api_keys::Meta> {
+    let key = tx.meta::<ApiKey>(&presented.key())?.ok_or_else(Error::authentication_failed)?;
+    let key = api_keys::key_for_secret(tx, key, presented.hash())?;
+    key.filter(|key| !key.is_expired(now)).ok_or_else(Error::authentication_failed)
+}
+
+/// Returns whether the organization allows the member to use API keys: it can forbid them to plain members.
+fn allows_member_keys(organization: &organizations::Meta, member: &Membership) -> bool {
+    organization.members_can_use_personal_api_keys || member.level.is_admin()
+}

@@ -1,0 +1,110 @@
+//! The JSON of a session.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::error::Result;
+use crate::ids::{ApiKeyId, SessionId, UserId};
+use crate::input::{Choices, choices_schema};
+use crate::json::{Array, output};
+use crate::resources::api_keys::ApiKey;
+use crate::store::{Order, Tx, Window};
+use crate::time::Timestamp;
+
+use super::verified::check_live;
+use super::{BY_USER, BoundKey, Session};
+
+/// The values of `source`.
+pub struct Source;
+
+impl Choices for Source {
+    type Value = &'static str;
+    const ALL: &'static [&'static str] = &["key", "link"];
+}
+
+choices_schema!(Source);
+
+/// The API key that a session is bound to.
+#[derive(Serialize, ToSchema)]
+pub struct SessionKey {
+    /// The id of the key.
+    id: ApiKeyId,
+    /// The name of the key.
+    label: String,
+    /// The first four characters of the key's value, `...`, and the last four.
+    mask_value: String,
+}
+
+output! {
+    /// A console session.
+    pub struct SessionBody<'a> as Session {
+        /// The id of the session.
+        id: SessionId,
+        /// When the session was created.
+        created_at: Timestamp,
+        /// When the session was last used, to within ten minutes.
+        last_used_at: Timestamp,
+        /// When the session ends at the latest. It ends earlier if it is not used for 12 hours.
+        expires_at: Timestamp,
+        /// The beginning of the `User-Agent` of the browser that signed in.
+        user_agent: &'a str as String,
+        /// The address of the browser that signed in.
+        ip_address: String,
+        /// What created the session: an API key, to which it stays bound, or a sign-in link.
+        source: &'static str as Source,
+        /// The API key. Null for a session that a link created, and for callers without the scope
+        /// `personal_api_key:read`.
+        key: Option<SessionKey>,
+        /// Whether the request was made in this session.
+        current: bool,
+    }
+}
+
+/// What the caller of a list may see.
+#[derive(Clone, Copy)]
+pub struct Viewer {
+    /// The caller's user.
+    pub user: UserId,
+    /// The session of the request.
+    pub session: Option<SessionId>,
+    /// Whether the caller may see API keys.
+    pub sees_keys: bool,
+}
+
+/// Returns the live sessions of the caller's user, newest first, as a JSON array.
+/// [`create_for_key`](super::create_for_key) limits their number.
+pub fn list(tx: &impl Tx, viewer: Viewer, now: Timestamp) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    Array::write(&mut out, |array| {
+        tx.walk(&BY_USER, &viewer.user, Window::all(Order::Descending), |row| {
+            let Session { meta, fields } = row.into_record()?;
+            if check_live(tx, meta.clone(), now)?.is_none() {
+                return Ok(());
+            }
+            array.push(SessionBody {
+                id: meta.id,
+                created_at: meta.created_at,
+                last_used_at: meta.last_used_at,
+                expires_at: meta.expires_at,
+                user_agent: &fields.user_agent,
+                ip_address: fields.ip_address.to_string(),
+                source: if meta.bound_key.is_some() { "key" } else { "link" },
+                key: meta
+                    .bound_key
+                    .filter(|_| viewer.sees_keys)
+                    .map_or(Ok(None), |bound| find_key(tx, &bound))?,
+                current: viewer.session == Some(meta.id),
+            })
+        })
+    })?;
+    Ok(out)
+}
+
+fn find_key(tx: &impl Tx, bound: &BoundKey) -> Result<Option<SessionKey>> {
+    let key = tx.find::<ApiKey>(&bound.id)?;
+    Ok(key.map(|ApiKey { meta, fields }| SessionKey {
+        id: meta.id,
+        label: fields.label,
+        mask_value: fields.mask_value,
+    }))
+}

@@ -1,0 +1,56 @@
+//! `/api/users/@me/sessions/`.
+
+use axum::extract::State;
+
+use crate::auth::{Global, ReadAccess, Requirements, WriteAccess};
+use crate::http::path::PathId;
+use crate::http::routes::Routes;
+use crate::ids::SessionId;
+use crate::response::{ApiResponse, ApiResult};
+use crate::state::App;
+
+use super::body::{SessionBody, Viewer};
+
+const LIST: &str = "/api/users/@me/sessions/";
+const ONE: &str = "/api/users/@me/sessions/{id}/";
+
+/// Adds the routes of sessions.
+pub fn routes(routes: &mut Routes) {
+    let read = Requirements::scope("user:read");
+    let write = Requirements::scope("user:write");
+    routes.resource("sessions", "The browsers that are signed in to the console as you.");
+    routes
+        .get(LIST, "users_sessions_list", read, list)
+        .summary("List your console sessions, newest first.")
+        .returns_all::<SessionBody>();
+    routes
+        .delete(ONE, "users_sessions_destroy", write, destroy)
+        .summary("End one of your console sessions. Requests in it fail immediately.")
+        .id::<SessionId>();
+}
+
+async fn list(State(app): State<App>, access: ReadAccess<Global>) -> ApiResult {
+    let now = app.now();
+    let listed = app.long_reads().read(access, move |tx, at| {
+        let caller = &at.caller;
+        let sees_keys = caller.key.has_scope("personal_api_key:read");
+        let viewer = Viewer { user: caller.user.id, session: caller.key.session, sees_keys };
+        super::body::list(tx, viewer, now)
+    });
+    listed.await.map(ApiResponse::Json)
+}
+
+async fn destroy(
+    State(app): State<App>,
+    access: WriteAccess<Global>,
+    PathId(id): PathId<SessionId>,
+) -> ApiResult {
+    let id = id?;
+    let end = app.change(&access, move |tx, caller, _: &Global, now| {
+        super::end(tx, caller.user.id, id, now)?;
+        Ok(caller.user.id)
+    });
+    let user = end.await?;
+    tracing::info!(session = %id, %user, "session ended by its user");
+    Ok(ApiResponse::NoContent)
+}

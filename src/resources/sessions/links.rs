@@ -1,0 +1,124 @@
+//! Sign-in links. A link's code creates one console session of one user, once and within minutes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::ids::UserId;
+use crate::resources::users::{self, User};
+use crate::store::{Index, Order, Reference, Table, Tx, Window, WriteTx, impl_record};
+use crate::time::Timestamp;
+
+use super::session_text::CodeDigest;
+use super::{NewSession, VerifiedSession, create};
+
+/// The lifetime of a sign-in link, in seconds.
+const LINK_LIFETIME: i64 = 5 * 60;
+/// The maximum number of sign-in links of a user. A further one replaces the one that expires first.
+const MAX_LINKS: usize = 5;
+
+/// A link that creates a console session once. The code itself is not stored. Not `Debug`, so that logs cannot contain
+/// the digest.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct SignInLink {
+    /// The keyed digest of the code.
+    pub code: CodeDigest,
+    /// The user of the session.
+    pub user: UserId,
+    /// Whether the session may see the pages for the operator.
+    pub is_operator: bool,
+    /// When the link expires.
+    pub expires_at: Timestamp,
+}
+
+/// The links of a user, those that expire first in front.
+pub const LINKS_BY_USER: Index<SignInLink, (UserId, Timestamp)> =
+    Index::many(Table::SignInLinksByUser, |link| Some((link.user, link.expires_at)));
+
+impl_record!(SignInLink {
+    table: SignInLinks,
+    key: |link| -> CodeDigest { link.code },
+    indexes: [&LINKS_BY_USER],
+    owner: |_, _| Ok(None),
+    references: |link| [Reference::to::<User>(&link.user)],
+});
+
+/// Creates a link for a user. Returns when it expires.
+///
+/// # Errors
+/// 400 if the user is deactivated, 404 if it does not exist.
+pub fn create_link(
+    tx: &mut WriteTx<'_>,
+    code: CodeDigest,
+    user: UserId,
+    is_operator: bool,
+    now: Timestamp,
+) -> Result<Timestamp> {
+    if !tx.meta::<User>(&user)?.ok_or_else(Error::not_found)?.is_active {
+        return Err(Error::invalid("inactive", "The user is deactivated."));
+    }
+    let links = tx.keys(&LINKS_BY_USER, &user, usize::MAX)?;
+    for link in links.iter().rev().skip(MAX_LINKS - 1) {
+        tx.remove::<SignInLink>(link)?;
+    }
+    let expires_at = now.plus_seconds(LINK_LIFETIME);
+    tx.put(&SignInLink { code, user, is_operator, expires_at })?;
+    Ok(expires_at)
+}
+
+/// Returns the user that the link with this code signs in. The link stays valid.
+///
+/// # Errors
+/// 401 with the same text for every reason if the link is not valid.
+pub fn find_link(tx: &impl Tx, code: CodeDigest, now: Timestamp) -> Result<users::Fields> {
+    let link = valid_link(tx, code, now)?;
+    let user = tx.find::<User>(&link.user)?.filter(|user| user.meta.is_active);
+    Ok(user.ok_or_else(invalid_link)?.fields)
+}
+
+/// Creates a session from the link with this code, and deletes the link.
+///
+/// # Errors
+/// 401 with the same text for every reason if the link is not valid.
+pub fn create_from_link(
+    tx: &mut WriteTx<'_>,
+    code: CodeDigest,
+    new: &NewSession,
+    now: Timestamp,
+) -> Result<VerifiedSession> {
+    let link = valid_link(tx, code, now)?;
+    tx.remove::<SignInLink>(&code)?;
+    if !tx.meta::<User>(&link.user)?.is_some_and(|user| user.is_active) {
+        return Err(invalid_link());
+    }
+    create(tx, new, link.user, None, link.is_operator, now)
+}
+
+fn valid_link(tx: &impl Tx, code: CodeDigest, now: Timestamp) -> Result<SignInLink> {
+    let link = tx.meta::<SignInLink>(&code)?.filter(|link| now < link.expires_at);
+    link.ok_or_else(invalid_link)
+}
+
+fn invalid_link() -> Error {
+    Error::authentication_failed_as("The sign-in link is invalid, has expired or was used.")
+}
+
+/// Deletes all links of a user.
+pub fn remove_links(tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
+    tx.remove_indexed(&LINKS_BY_USER, &user, usize::MAX).map(drop)
+}
+
+/// Returns the keys of at most `limit` links that have expired.
+pub(super) fn find_expired(tx: &impl Tx, limit: usize, now: Timestamp) -> Result<Vec<CodeDigest>> {
+    let mut expired = Vec::new();
+    let window = Window { offset: 0, limit, order: Order::Ascending };
+    tx.scan_where::<SignInLink, _>(
+        &(),
+        window,
+        |link| link.expires_at <= now,
+        |row| {
+            expired.push(row.meta.code);
+            Ok(())
+        },
+    )?;
+    Ok(expired)
+}

@@ -1,0 +1,258 @@
+//! Console sessions: browsers that are signed in. See `docs/spec/sessions.md`.
+//!
+//! A session is created by an API key, to which it stays bound, or by a [sign-in link](SignInLink). The file stores only
+//! a keyed digest of its secret. [`SessionText`] has the text that a browser keeps, and [`verify`] checks it.
+
+pub mod body;
+pub mod http;
+mod links;
+mod registration;
+mod session_text;
+mod verified;
+
+use std::net::IpAddr;
+use std::ops::ControlFlow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::ids::{ApiKeyId, SessionId, UserId};
+use crate::resources::api_keys::ApiKey;
+use crate::resources::users::User;
+use crate::store::{Index, Order, Reference, Table, Tx, WriteTx, impl_record};
+use crate::time::Timestamp;
+
+pub use links::{SignInLink, create_from_link, create_link, find_link, remove_links};
+pub use registration::RECORDS;
+pub use session_text::{CodeDigest, SessionDigest, SessionKeys, SessionText};
+pub use verified::{LiveSession, VerifiedSession, get_live, verify};
+
+/// The time after which every session ends, in seconds: 7 days.
+const MAX_LIFETIME: i64 = 7 * 24 * 3600;
+/// The time after the last recorded use at which a session ends, in seconds: 12 hours.
+const IDLE_LIFETIME: i64 = 12 * 3600;
+/// The minimum time between two recorded uses of a session, in seconds: 10 minutes.
+const USE_RECORD_INTERVAL: i64 = 600;
+/// The maximum number of sessions of a user. A further one ends the oldest.
+const MAX_SESSIONS: usize = 50;
+/// The maximum length of a stored `User-Agent`, in characters.
+const MAX_USER_AGENT: usize = 200;
+/// The maximum number of sessions, and of links, that one transaction of the maintenance deletes.
+const DELETE_BATCH: usize = 500;
+
+/// A console session.
+pub struct Session {
+    /// The fields that every request needs.
+    pub meta: Meta,
+    /// The fields that the list shows.
+    pub fields: Fields,
+}
+
+/// The fields of a session that every request needs. Not `Debug`, so that logs cannot contain the digest.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Meta {
+    /// The public id of the session.
+    pub id: SessionId,
+    /// The user that signed in.
+    pub user: UserId,
+    /// The keyed digest of the session's secret.
+    pub digest: SessionDigest,
+    /// The key that signed in, unless a link did.
+    pub bound_key: Option<BoundKey>,
+    /// Whether the session may see the pages for the operator.
+    pub is_operator: bool,
+    /// When the session was created.
+    pub created_at: Timestamp,
+    /// When the session ends at the latest.
+    pub expires_at: Timestamp,
+    /// The time of the last recorded use.
+    pub last_used_at: Timestamp,
+}
+
+/// The value of a key that a session is bound to.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct BoundKey {
+    /// The public id of the key. The key may have been deleted.
+    pub id: ApiKeyId,
+    /// The stored hash of the key's value at sign-in.
+    pub hash: String,
+}
+
+/// The client that signed in.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Fields {
+    /// The beginning of its `User-Agent`.
+    pub user_agent: String,
+    /// Its address.
+    pub ip_address: IpAddr,
+}
+
+impl Fields {
+    /// Returns the client with this `User-Agent`, which is cut to 200 characters.
+    pub fn new(user_agent: &str, ip_address: IpAddr) -> Self {
+        Self { user_agent: user_agent.chars().take(MAX_USER_AGENT).collect(), ip_address }
+    }
+}
+
+/// The sessions of a user, oldest first.
+pub const BY_USER: Index<Session, UserId> =
+    Index::many(Table::SessionsByUser, |session| Some(session.meta.user));
+
+// Does not refer to its key: a session of a deleted key has ended, and the maintenance deletes it.
+impl_record!(Session {
+    table: Sessions,
+    key: |session| -> SessionId { session.meta.id },
+    parts: meta: Meta, fields: Fields,
+    indexes: [&BY_USER],
+    owner: |_, _| Ok(None),
+    references: |session| [Reference::to::<User>(&session.meta.user)],
+});
+
+/// A session to create. Its secret was drawn before the transaction began.
+#[derive(Clone)]
+pub struct NewSession {
+    id: SessionId,
+    digest: SessionDigest,
+    client: Fields,
+}
+
+impl NewSession {
+    /// Returns the session with this text.
+    pub fn new(keys: &SessionKeys, text: &SessionText, client: Fields) -> Self {
+        Self { id: text.id, digest: keys.digest(text), client }
+    }
+}
+
+/// Creates a session that is bound to a key. `hash` is the stored hash that the presented value of the key matches.
+///
+/// # Errors
+/// 401 if the key or its user is not valid, or if the value was replaced, also during its grace period.
+pub fn create_for_key(
+    tx: &mut WriteTx<'_>,
+    id: ApiKeyId,
+    hash: &str,
+    new: &NewSession,
+    now: Timestamp,
+) -> Result<VerifiedSession> {
+    let key = tx.meta::<ApiKey>(&id)?.filter(|key| key.hash == hash && !key.is_expired(now));
+    let key = key.ok_or_else(Error::authentication_failed)?;
+    if !tx.meta::<User>(&key.user)?.is_some_and(|user| user.is_active) {
+        return Err(Error::authentication_failed());
+    }
+    create(tx, new, key.user, Some(BoundKey { id, hash: key.hash }), false, now)
+}
+
+fn create(
+    tx: &mut WriteTx<'_>,
+    new: &NewSession,
+    user: UserId,
+    bound_key: Option<BoundKey>,
+    is_operator: bool,
+    now: Timestamp,
+) -> Result<VerifiedSession> {
+    let sessions = tx.keys(&BY_USER, &user, usize::MAX)?;
+    let mut live = Vec::with_capacity(sessions.len());
+    for id in sessions {
+        if is_live(tx, id, now)? {
+            live.push(id);
+        } else {
+            tx.remove::<Session>(&id)?;
+        }
+    }
+    for oldest in live.iter().rev().skip(MAX_SESSIONS - 1) {
+        tx.remove::<Session>(oldest)?;
+    }
+    let meta = Meta {
+        id: new.id,
+        user,
+        digest: new.digest.clone(),
+        bound_key,
+        is_operator,
+        created_at: now,
+        expires_at: now.plus_seconds(MAX_LIFETIME),
+        last_used_at: now,
+    };
+    let verified = VerifiedSession::of(&meta, now);
+    tx.put(&Session { meta, fields: new.client.clone() })?;
+    Ok(verified)
+}
+
+fn is_live(tx: &impl Tx, id: SessionId, now: Timestamp) -> Result<bool> {
+    let session = tx.meta::<Session>(&id)?;
+    Ok(session.map_or(Ok(None), |session| verified::check_live(tx, session, now))?.is_some())
+}
+
+/// Records the use of a session, unless a use was recorded within the last ten minutes or the session was deleted.
+fn record_use(tx: &mut WriteTx<'_>, id: SessionId, now: Timestamp) -> Result<()> {
+    let due =
+        |session: &Session| now >= session.meta.last_used_at.plus_seconds(USE_RECORD_INTERVAL);
+    let Some(mut session) = tx.find::<Session>(&id)?.filter(due) else { return Ok(()) };
+    session.meta.last_used_at = now;
+    tx.put(&session)
+}
+
+/// Ends a session of the user.
+///
+/// # Errors
+/// 404 if the user has no such session, or if it has ended.
+pub fn end(tx: &mut WriteTx<'_>, user: UserId, id: SessionId, now: Timestamp) -> Result<()> {
+    let is_own = tx.meta::<Session>(&id)?.is_some_and(|session| session.user == user);
+    if !is_own || !is_live(tx, id, now)? {
+        return Err(Error::not_found());
+    }
+    tx.remove::<Session>(&id).map(drop)
+}
+
+/// Ends all sessions of a user.
+pub fn remove_all(tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
+    tx.remove_indexed(&BY_USER, &user, usize::MAX).map(drop)
+}
+
+/// Ends the sessions of all users and deletes all sign-in links.
+pub fn remove_everything(tx: &mut WriteTx<'_>) -> Result<()> {
+    tx.remove_some::<Session>(&(), usize::MAX)?;
+    tx.remove_some::<SignInLink>(&(), usize::MAX).map(drop)
+}
+
+/// Sessions that ended, and links that expired.
+pub struct Ended {
+    sessions: Vec<SessionId>,
+    links: Vec<CodeDigest>,
+}
+
+impl Ended {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.sessions.is_empty() && self.links.is_empty()
+    }
+}
+
+/// Finds as many sessions that ended, and links that expired, as one transaction deletes.
+pub fn find_ended(tx: &impl Tx, now: Timestamp) -> Result<Ended> {
+    let mut sessions = Vec::new();
+    tx.walk_until(&BY_USER, &(), 0, Order::Ascending, |row| {
+        let id = row.meta.id;
+        if verified::check_live(tx, row.meta, now)?.is_none() {
+            sessions.push(id);
+        }
+        Ok(if sessions.len() < DELETE_BATCH {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        })
+    })?;
+    Ok(Ended { sessions, links: links::find_expired(tx, DELETE_BATCH, now)? })
+}
+
+/// Deletes these sessions and links, except sessions that are live again, because their key was extended.
+pub fn delete_ended(tx: &mut WriteTx<'_>, ended: &Ended, now: Timestamp) -> Result<()> {
+    for id in &ended.sessions {
+        if !is_live(tx, *id, now)? {
+            tx.remove::<Session>(id)?;
+        }
+    }
+    for code in &ended.links {
+        tx.remove::<SignInLink>(code)?;
+    }
+    Ok(())
+}

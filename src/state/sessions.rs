@@ -1,0 +1,119 @@
+//! Signing in to the console and out again. Log lines name the session and the user, never a secret.
+
+use crate::error::Result;
+use crate::fair_queue::Consumer;
+use crate::ids::UserId;
+use crate::resources::sessions::{
+    self, CodeDigest, Fields, NewSession, SessionText, VerifiedSession,
+};
+use crate::resources::users;
+use crate::secret::{Seed, encode_base62};
+use crate::store::WriteTx;
+use crate::time::Timestamp;
+
+use super::App;
+use super::changes::WriteOptions;
+
+/// A new sign-in link.
+pub struct NewLink {
+    /// The code. It is a credential.
+    pub code: String,
+    /// When the link expires.
+    pub expires_at: Timestamp,
+}
+
+impl App {
+    /// Verifies the text of a session.
+    ///
+    /// # Errors
+    /// 401 with the same text for every reason if the session is not valid; 500 or 503 if the file cannot be read.
+    #[doc(hidden)]
+    pub fn verify_session(&self, text: &str) -> Result<VerifiedSession> {
+        let tx = self.store().snapshot()?;
+        sessions::verify(&*tx, &self.0.signing.sessions, text, self.now())
+    }
+
+    /// Creates a session that is bound to the key with this text.
+    ///
+    /// # Errors
+    /// 401 with the same text for every reason if the key is not valid; 503 if the transaction cannot be committed.
+    #[doc(hidden)]
+    pub async fn sign_in_with_key(&self, text: &str, client: Fields) -> Result<SessionText> {
+        let key = self.key_cache().verify(&*self.store().snapshot()?, text)?;
+        self.sign_in("key", client, move |tx, new, now| {
+            sessions::create_for_key(tx, key.key(), key.hash(), new, now)
+        })
+        .await
+    }
+
+    /// Creates a session from the sign-in link with this code, which is then used up.
+    ///
+    /// # Errors
+    /// 401 if the link is not valid; 503 if the transaction cannot be committed.
+    #[doc(hidden)]
+    pub async fn sign_in_with_link(&self, code: &str, client: Fields) -> Result<SessionText> {
+        let code = self.code_digest(code);
+        self.sign_in("link", client, move |tx, new, now| {
+            sessions::create_from_link(tx, code, new, now)
+        })
+        .await
+    }
+
+    async fn sign_in(
+        &self,
+        source: &'static str,
+        client: Fields,
+        rule: impl Fn(&mut WriteTx<'_>, &NewSession, Timestamp) -> Result<VerifiedSession>
+        + Send
+        + 'static,
+    ) -> Result<SessionText> {
+        let text = SessionText::generate(&mut Seed::generate().rng(), self.now());
+        let options = WriteOptions::of_small_write(Consumer::from_address(client.ip_address));
+        let new = NewSession::new(&self.0.signing.sessions, &text, client);
+        let write = self.write(options, move |tx, now| Ok((None, rule(tx, &new, now)?)));
+        let (session, _) = write.await?;
+        tracing::info!(session = %session.id(), user = %session.user(), source, "signed in to the console");
+        Ok(text)
+    }
+
+    /// Ends the session of a request, whatever its permissions are.
+    ///
+    /// # Errors
+    /// 404 if the session has ended; 503 if the transaction cannot be committed.
+    #[doc(hidden)]
+    pub async fn sign_out(&self, session: &VerifiedSession) -> Result<()> {
+        let (id, user) = (session.id(), session.user());
+        let options = WriteOptions::of_small_write(Consumer::User(user.0));
+        self.write(options, move |tx, now| Ok((None, sessions::end(tx, user, id, now)?))).await?;
+        tracing::info!(session = %id, %user, "signed out of the console");
+        Ok(())
+    }
+
+    /// Creates a sign-in link for a user.
+    ///
+    /// # Errors
+    /// 400 if the user is deactivated, 404 if it does not exist; 503 if the transaction cannot be committed.
+    #[doc(hidden)]
+    pub async fn create_sign_in_link(&self, user: UserId, is_operator: bool) -> Result<NewLink> {
+        let code = encode_base62(&Seed::generate().rng().bytes());
+        let digest = self.code_digest(&code);
+        let create =
+            self.operate(move |tx, now| sessions::create_link(tx, digest, user, is_operator, now));
+        let expires_at = create.await?;
+        tracing::info!(%user, is_operator, "created a sign-in link");
+        Ok(NewLink { code, expires_at })
+    }
+
+    /// Returns the user that the sign-in link with this code signs in. The link stays valid.
+    ///
+    /// # Errors
+    /// 401 if the link is not valid; 500 or 503 if the file cannot be read.
+    #[doc(hidden)]
+    pub fn find_sign_in_link(&self, code: &str) -> Result<users::Fields> {
+        sessions::find_link(&*self.store().snapshot()?, self.code_digest(code), self.now())
+    }
+
+    fn code_digest(&self, code: &str) -> CodeDigest {
+        self.0.signing.sessions.code_digest(code)
+    }
+}

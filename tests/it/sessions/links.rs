@@ -1,0 +1,146 @@
+//! Tests of sign-in links: they work once, for minutes, and for one user.
+
+use std::time::Duration;
+
+use steward::testing::error::Error;
+use steward::testing::operator::Operation;
+use steward::testing::resources::members::Level;
+use steward::testing::resources::sessions::SignInLink;
+use steward::testing::store::{Order, Tx, Window};
+
+use super::assert_ended;
+use crate::api_keys::{ME, standing};
+use crate::support::sessions::{SignedIn, browser, sign_in, sign_in_by_link};
+use crate::support::{OWNER, Workspace};
+
+#[track_caller]
+fn assert_invalid(refused: Option<Error>) {
+    let refused = refused.expect("an error");
+    assert_eq!((refused.status(), refused.code()), (401, "authentication_failed"));
+    assert_eq!(refused.detail(), "The sign-in link is invalid, has expired or was used.");
+}
+
+/// Asserts that the code neither shows its user nor signs in.
+async fn assert_unusable(workspace: &Workspace, code: &str) {
+    assert_invalid(workspace.app.find_sign_in_link(code).err());
+    assert_invalid(workspace.app.sign_in_with_link(code, browser()).await.err());
+}
+
+async fn new_code(workspace: &Workspace) -> String {
+    let user = workspace.made.user_id;
+    workspace.app.create_sign_in_link(user, false).await.expect("a link").code
+}
+
+fn stored(workspace: &Workspace) -> usize {
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let mut links = 0;
+    tx.scan::<SignInLink, _>(&(), Window::all(Order::Ascending), |_| {
+        links += 1;
+        Ok(())
+    })
+    .expect("links");
+    links
+}
+
+#[tokio::test]
+async fn sign_in_link_shows_its_user_and_signs_in_once() {
+    let workspace = Workspace::new().await;
+    let code = new_code(&workspace).await;
+    assert_eq!(code.len(), 44);
+    for _ in 0..2 {
+        let user = workspace.app.find_sign_in_link(&code).expect("a user");
+        assert_eq!((user.email.as_str(), user.first_name.as_str()), (OWNER, "Olga"));
+    }
+    let text = workspace.app.sign_in_with_link(&code, browser()).await.expect("a session");
+    let session = SignedIn::of(&workspace, text.encode());
+    assert_eq!(session.client.get(ME).await.ok()["email"], OWNER);
+    assert_unusable(&workspace, &code).await;
+    assert_unusable(&workspace, "").await;
+    assert_unusable(&workspace, "A".repeat(44).as_str()).await;
+    assert_eq!(stored(&workspace), 0);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_uses_of_a_sign_in_link_create_one_session() {
+    let workspace = Workspace::new().await;
+    let code = new_code(&workspace).await;
+    let uses = (0..8).map(|_| {
+        let (app, code) = (workspace.app.clone(), code.clone());
+        tokio::spawn(async move { app.sign_in_with_link(&code, browser()).await.is_ok() })
+    });
+    let done = futures_util::future::join_all(uses).await;
+    let created = done.into_iter().filter(|used| *used.as_ref().expect("no panic")).count();
+    assert_eq!(created, 1);
+    assert_eq!(super::listed(&workspace.owner).await.len(), 1);
+}
+
+#[tokio::test]
+async fn sign_in_link_expires_after_five_minutes() {
+    let (workspace, clock) = standing().await;
+    let code = new_code(&workspace).await;
+    clock.advance(Duration::from_secs(299));
+    assert!(workspace.app.find_sign_in_link(&code).is_ok());
+    clock.advance(Duration::from_secs(1));
+    assert_unusable(&workspace, &code).await;
+}
+
+#[tokio::test]
+async fn sixth_sign_in_link_of_a_user_replaces_the_first() {
+    let (workspace, clock) = standing().await;
+    let mut codes = Vec::new();
+    for _ in 0..6 {
+        clock.advance(Duration::from_secs(1));
+        codes.push(new_code(&workspace).await);
+    }
+    assert_unusable(&workspace, &codes[0]).await;
+    for code in &codes[1..] {
+        assert!(workspace.app.find_sign_in_link(code).is_ok());
+    }
+    assert_eq!(stored(&workspace), 5);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn sign_in_links_of_a_deactivated_user_are_deleted() {
+    let workspace = Workspace::new().await;
+    let ann = workspace.member("ann", Level::Member).await;
+    let id = serde_json::from_value(ann.get(ME).await.ok()["id"].clone()).expect("an id");
+    let code = workspace.app.create_sign_in_link(id, false).await.expect("a link").code;
+    let email = "ann@corp.example".to_owned();
+    let off = Operation::UserSetActive { email, active: false };
+    workspace.run_operation(off).await;
+    assert_unusable(&workspace, &code).await;
+    assert_eq!(stored(&workspace), 0);
+    let refused = workspace.app.create_sign_in_link(id, false).await.err().expect("an error");
+    assert_eq!((refused.status(), refused.detail()), (400, "The user is deactivated."));
+}
+
+#[tokio::test]
+async fn only_sessions_of_operator_links_are_operator_sessions() {
+    let workspace = Workspace::new().await;
+    let user = workspace.made.user_id;
+    for is_operator in [true, false] {
+        let link = workspace.app.create_sign_in_link(user, is_operator).await.expect("a link");
+        let text = workspace.app.sign_in_with_link(&link.code, browser()).await.expect("a session");
+        let session = workspace.app.verify_session(&text.encode()).expect("a session");
+        assert_eq!(session.is_operator(), is_operator);
+    }
+    let session = sign_in(&workspace, &workspace.made.api_key).await;
+    assert!(!workspace.app.verify_session(&session.text).expect("a session").is_operator());
+}
+
+#[tokio::test]
+async fn rotation_of_the_secrets_ends_sessions_and_sign_in_links() {
+    let workspace = Workspace::new().await;
+    let (code, session) = (new_code(&workspace).await, sign_in_by_link(&workspace).await);
+    workspace.run_operation(Operation::SecretsRotate).await;
+    assert_ended(&session.client.get(ME).await);
+    assert!(workspace.app.verify_session(&session.text).is_err());
+    assert_unusable(&workspace, &code).await;
+    assert_eq!(stored(&workspace), 0);
+    assert_eq!(workspace.owner.get(ME).await.status, 200);
+    let session = sign_in_by_link(&workspace).await;
+    assert_eq!(session.client.get(ME).await.status, 200);
+    workspace.assert_file_valid().await;
+}

@@ -1,0 +1,206 @@
+//! Tests of console sessions: signing in, what a session may do, when it ends, and `/api/users/@me/sessions/`.
+
+mod gate;
+mod links;
+mod storage;
+
+use std::time::Duration;
+
+use axum::http::Method;
+use axum::http::header::COOKIE;
+use serde_json::{Value, json};
+use steward::testing::resources::members::Level;
+use steward::testing::resources::sessions::Fields;
+
+use crate::api_keys::{CURRENT, ME, at, holder, make, standing};
+use crate::support::sessions::{SESSIONS, SignedIn, USER_AGENT, browser, sign_in, sign_in_by_link};
+use crate::support::{OWNER, TestClient, TestResponse, Workspace};
+
+/// Asserts a 401 for a session.
+#[track_caller]
+pub fn assert_ended(answer: &TestResponse) {
+    let detail = "The session is invalid or has ended. Sign in again.";
+    answer.assert_error(401, "authentication_error", "authentication_failed", detail, None);
+}
+
+/// Returns the ids in a list of sessions.
+pub async fn listed(caller: &TestClient) -> Vec<String> {
+    let listed = caller.get(SESSIONS).await.ok();
+    let ids = listed.as_array().expect("an array").iter();
+    ids.map(|session| session["id"].as_str().expect("an id").to_owned()).collect()
+}
+
+#[tokio::test]
+async fn session_list_shows_the_callers_live_sessions_newest_first() {
+    let (workspace, clock) = standing().await;
+    let key = workspace.owner.get(CURRENT).await.ok();
+    workspace.owner.get(SESSIONS).await.assert_is(200, json!([]));
+    let by_key = sign_in(&workspace, &workspace.made.api_key).await;
+    clock.advance(Duration::from_mins(1));
+    let by_link = sign_in_by_link(&workspace).await;
+    let stranger = workspace.member("ann", Level::Member).await;
+    sign_in(&workspace, stranger.key.as_deref().expect("a key")).await;
+
+    let newer = json!({
+        "id": by_link.id(), "created_at": "2023-11-14T22:14:20Z", "last_used_at": "2023-11-14T22:14:20Z",
+        "expires_at": "2023-11-21T22:14:20Z", "user_agent": USER_AGENT, "ip_address": "203.0.113.7",
+        "source": "link", "key": null, "current": false,
+    });
+    let older = json!({
+        "id": by_key.id(), "created_at": "2023-11-14T22:13:20Z", "last_used_at": "2023-11-14T22:13:20Z",
+        "expires_at": "2023-11-21T22:13:20Z", "user_agent": USER_AGENT, "ip_address": "203.0.113.7",
+        "source": "key", "current": false,
+        "key": { "id": key["id"], "label": "First key", "mask_value": key["mask_value"] },
+    });
+    workspace.owner.get(SESSIONS).await.assert_is(200, json!([newer, older]));
+    let (mut mine, mut other) = (older.clone(), newer.clone());
+    mine["current"] = json!(true);
+    by_key.client.get(SESSIONS).await.assert_is(200, json!([newer, mine]));
+    other["current"] = json!(true);
+    by_link.client.get(SESSIONS).await.assert_is(200, json!([other, older]));
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn session_list_names_keys_only_to_callers_who_may_list_keys() {
+    let workspace = Workspace::new().await;
+    sign_in(&workspace, &workspace.made.api_key).await;
+    let reader = workspace.key(OWNER, &["user:read"]).await;
+    let listed = reader.get(SESSIONS).await.ok();
+    assert_eq!((&listed[0]["source"], &listed[0]["key"]), (&json!("key"), &Value::Null));
+    let reader = workspace.key(OWNER, &["user:read", "personal_api_key:read"]).await;
+    let listed = reader.get(SESSIONS).await.ok();
+    assert_eq!(listed[0]["key"]["label"], "First key");
+}
+
+#[tokio::test]
+async fn stored_user_agent_is_cut_to_200_characters() {
+    let workspace = Workspace::new().await;
+    let client = Fields::new(&"é".repeat(300), browser().ip_address);
+    let key = &workspace.made.api_key;
+    workspace.app.sign_in_with_key(key, client).await.expect("a session");
+    let listed = workspace.owner.get(SESSIONS).await.ok();
+    assert_eq!(listed[0]["user_agent"], "é".repeat(200));
+}
+
+#[tokio::test]
+async fn ended_session_fails_and_leaves_the_list() {
+    let workspace = Workspace::new().await;
+    let [first, second] =
+        [sign_in(&workspace, &workspace.made.api_key).await, sign_in_by_link(&workspace).await];
+    workspace.owner.delete(&first.path()).await.assert_empty(204);
+    assert_ended(&first.client.get(ME).await);
+    assert!(workspace.app.verify_session(&first.text).is_err());
+    workspace.owner.delete(&first.path()).await.assert_not_found("Not found.");
+    assert_eq!(listed(&workspace.owner).await, [second.id()]);
+    second.client.delete(&second.path()).await.assert_empty(204);
+    assert_ended(&second.client.get(SESSIONS).await);
+    workspace.owner.get(SESSIONS).await.assert_is(200, json!([]));
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn users_end_only_their_own_sessions() {
+    let workspace = Workspace::new().await;
+    let ann = workspace.member("ann", Level::Owner).await;
+    let session = sign_in(&workspace, &workspace.made.api_key).await;
+    ann.delete(&session.path()).await.assert_not_found("Not found.");
+    let unknown = format!("{SESSIONS}01890000-0000-7000-8000-000000000000/");
+    ann.delete(&unknown).await.assert_not_found("Not found.");
+    assert_eq!(session.client.get(ME).await.status, 200);
+    let reader = workspace.key(OWNER, &["user:read"]).await;
+    let refused = reader.delete(&session.path()).await;
+    refused.assert_denied("API key missing required scope 'user:write'");
+}
+
+#[tokio::test]
+async fn signing_out_needs_no_scope() {
+    let workspace = Workspace::new().await;
+    let narrow = workspace.key(OWNER, &["dashboard:read"]).await;
+    let session = sign_in(&workspace, narrow.key.as_deref().expect("a key")).await;
+    let refused = session.client.delete(&session.path()).await;
+    refused.assert_denied("API key missing required scope 'user:write'");
+    let verified = workspace.app.verify_session(&session.text).expect("a session");
+    workspace.app.sign_out(&verified).await.expect("signed out");
+    assert_ended(&session.client.get(&workspace.dashboards("")).await);
+    let again = workspace.app.sign_out(&verified).await.expect_err("no session");
+    assert_eq!(again.status(), 404);
+}
+
+#[tokio::test]
+async fn further_session_of_a_user_ends_the_oldest_of_fifty() {
+    let (workspace, clock) = standing().await;
+    let mut sessions = Vec::new();
+    for _ in 0..51 {
+        clock.advance(Duration::from_secs(1));
+        sessions.push(sign_in(&workspace, &workspace.made.api_key).await);
+    }
+    assert_ended(&sessions[0].client.get(ME).await);
+    let ids: Vec<_> = sessions[1..].iter().rev().map(SignedIn::id).collect();
+    assert_eq!(listed(&workspace.owner).await, ids);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn text_of_a_session_does_not_open_the_api_from_outside() {
+    let workspace = Workspace::new().await;
+    let session = sign_in(&workspace, &workspace.made.api_key).await;
+    workspace.with_key(&session.text).get(ME).await.is_bad_key();
+    for name in ["steward", "steward-8000", "__Host-steward", "session"] {
+        let cookie = format!("{name}={}", session.text);
+        let headers = [(COOKIE.as_str(), cookie.as_str())];
+        workspace.anonymous().fetch(Method::GET, ME, &headers, "").await.is_no_key();
+    }
+    assert_eq!(session.client.get(ME).await.status, 200);
+}
+
+#[tokio::test]
+async fn session_comes_before_a_key_in_the_same_request() {
+    let workspace = Workspace::new().await;
+    let ann = workspace.member("ann", Level::Member).await;
+    let session = sign_in(&workspace, ann.key.as_deref().expect("a key")).await;
+    let value = format!("Bearer {}", workspace.made.api_key);
+    let headers = [("authorization", value.as_str())];
+    let me = session.client.fetch(Method::GET, ME, &headers, "").await.ok();
+    assert_eq!(me["email"], "ann@corp.example");
+}
+
+#[tokio::test]
+async fn current_key_of_a_session_is_the_key_that_signed_in() {
+    let workspace = Workspace::new().await;
+    let key = workspace.owner.get(CURRENT).await.ok();
+    let session = sign_in(&workspace, &workspace.made.api_key).await;
+    assert_eq!(session.client.get(CURRENT).await.ok()["id"], key["id"]);
+    let by_link = sign_in_by_link(&workspace).await;
+    by_link.client.get(CURRENT).await.assert_not_found("Not found.");
+}
+
+#[tokio::test]
+async fn keys_created_in_a_session_have_at_most_its_permissions() {
+    let workspace = Workspace::new().await;
+    let scopes = ["personal_api_key:write", "user:read"];
+    let narrow = workspace.key(OWNER, &scopes).await;
+    let session = sign_in(&workspace, narrow.key.as_deref().expect("a key")).await;
+    let sent = json!({ "label": "x", "scopes": ["dashboard:read"] });
+    let refused = session.client.post("/api/personal_api_keys/", sent.clone()).await;
+    refused.assert_denied("This API key cannot grant more access than it has: scopes.");
+
+    let by_link = sign_in_by_link(&workspace).await;
+    let made = make(&by_link.client, json!({ "label": "x", "scopes": ["*"] })).await;
+    assert_eq!((&made["scopes"], &made["expires_at"]), (&json!(["*"]), &Value::Null));
+    let widened = json!({ "scopes": ["dashboard:write"], "expires_at": null });
+    by_link.client.patch(&at(&made, ""), widened).await.ok();
+    let key = holder(&workspace, &made);
+    assert_eq!(key.get(&workspace.dashboards("")).await.status, 200);
+}
+
+#[tokio::test]
+async fn changes_in_a_session_are_logged_for_its_user() {
+    let workspace = Workspace::new().await;
+    let session = sign_in_by_link(&workspace).await;
+    session.client.post(&workspace.dashboards(""), json!({ "name": "Sales" })).await.ok();
+    let log = format!("/api/projects/{}/activity_log/", workspace.made.project_id);
+    let entries = workspace.owner.get(&log).await.ok();
+    assert_eq!(entries["results"][0]["user"]["email"], OWNER);
+    assert_eq!(entries["results"][0]["detail"]["name"], "Sales");
+}

@@ -1,0 +1,189 @@
+//! Tests of where sessions are stored: in the data file, but not in backups, exports and restored files.
+
+use std::time::Duration;
+
+use serde_json::json;
+use steward::testing::bootstrap;
+use steward::testing::operator::Operation;
+use steward::testing::resources::cascade_delete::delete_account_data;
+use steward::testing::resources::members::Level;
+use steward::testing::resources::record_registry;
+use steward::testing::store::{PreparedRestore, Progress, Store, Table, receive};
+
+use super::assert_ended;
+use crate::api_keys::{ME, at, make, standing};
+use crate::exports::{export, how};
+use crate::support::sessions::{SignedIn, sign_in, sign_in_by_link};
+use crate::support::{Workspace, eventually};
+
+const TABLES: [Table; 4] =
+    [Table::Sessions, Table::SessionsByUser, Table::SignInLinks, Table::SignInLinksByUser];
+
+/// Returns the number of values in each table of sessions and links.
+fn sizes(store: &Store) -> [u64; 4] {
+    let tx = store.snapshot().expect("a snapshot");
+    TABLES.map(|table| tx.len(table).expect("a table"))
+}
+
+/// Creates a workspace with two sessions and a link.
+async fn signed_in() -> (Workspace, [SignedIn; 2]) {
+    let workspace = Workspace::new().await;
+    let sessions =
+        [sign_in(&workspace, &workspace.made.api_key).await, sign_in_by_link(&workspace).await];
+    let user = workspace.made.user_id;
+    workspace.app.create_sign_in_link(user, true).await.expect("a link");
+    assert_eq!(sizes(workspace.app.store()), [2, 2, 1, 1]);
+    (workspace, sessions)
+}
+
+#[tokio::test]
+async fn backup_contains_no_session_and_no_sign_in_link() {
+    let (workspace, _) = signed_in().await;
+    let to = workspace.path().with_file_name("backup.redb");
+    let store = workspace.app.store();
+    let backup = store.backup(to.clone(), record_registry(), Progress::silent()).await;
+    backup.expect("a backup");
+    let opened = Store::open(&to, 0).expect("the backup");
+    assert_eq!(sizes(&opened), [0; 4]);
+    opened.close().await;
+    assert_eq!(sizes(store), [2, 2, 1, 1]);
+}
+
+#[tokio::test]
+async fn stream_of_a_server_contains_no_session_and_no_sign_in_link() {
+    let (workspace, _) = signed_in().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let (stream, to) = (folder.path().join("stream"), folder.path().join("backup.redb"));
+    let out = std::fs::File::create(&stream).expect("a file");
+    workspace.app.store().stream(out).await.expect("a stream");
+    let from = std::fs::File::open(&stream).expect("the stream");
+    let (registry, silent) = (record_registry(), Progress::silent());
+    receive(from, &to, &registry, &silent).expect("a backup");
+    let opened = Store::open(&to, 0).expect("the backup");
+    assert_eq!(sizes(&opened), [0; 4]);
+    opened.close().await;
+    let from = std::fs::File::open(&stream).expect("the stream");
+    assert!(how(true).receive(from).is_ok());
+}
+
+#[tokio::test]
+async fn export_with_secrets_contains_no_session_and_no_sign_in_link() {
+    let (workspace, _) = signed_in().await;
+    for secrets in [true, false] {
+        let bytes = export(workspace.app.store(), secrets).await;
+        let text = String::from_utf8(bytes).expect("text");
+        for table in TABLES {
+            let table = format!(r#"{{"table":"{}""#, table.plain_name());
+            assert!(!text.contains(&table), "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn import_refuses_a_session_in_an_export() {
+    let (workspace, [session, _]) = signed_in().await;
+    let bytes = export(workspace.app.store(), true).await;
+    let mut text = String::from_utf8(bytes).expect("text");
+    let line =
+        format!(r#"{{"table":"sessions","version":1,"meta":["{}"],"fields":{{}}}}"#, session.id());
+    text.push_str(&line);
+    text.push('\n');
+    let to = workspace.path().with_file_name("imported.redb");
+    let refused = bootstrap::import(&to, text.as_bytes(), &Progress::silent());
+    let refused = refused.err().expect("an error").to_string();
+    assert!(refused.contains("names a table that exports do not contain"), "{refused}");
+    assert!(!to.exists());
+}
+
+#[tokio::test]
+async fn restored_copy_of_a_data_file_has_no_session() {
+    let (workspace, sessions) = signed_in().await;
+    let copy = workspace.path().with_file_name("copy.redb");
+    workspace.app.close().await;
+    std::fs::copy(workspace.path(), &copy).expect("a copy");
+    let prepared =
+        PreparedRestore::new(&workspace.path(), &copy, &record_registry(), &Progress::silent());
+    prepared.expect("a valid copy").swap("1").expect("restored");
+    let store = Store::open(&workspace.path(), 0).expect("the restored file");
+    assert_eq!(sizes(&store), [0; 4]);
+    let app = steward::App::new(store, steward::Config::default()).expect("a service");
+    for session in sessions {
+        assert!(app.verify_session(&session.text).is_err());
+    }
+    app.close().await;
+}
+
+#[tokio::test]
+async fn restore_by_a_running_server_ends_all_sessions() {
+    let (workspace, [session, _]) = signed_in().await;
+    let backup = workspace.path().with_file_name("backup.redb");
+    let (registry, silent) = (record_registry(), Progress::silent());
+    let store = workspace.app.store();
+    store.backup(backup.clone(), record_registry(), silent.clone()).await.expect("a backup");
+    let _prepared = PreparedRestore::new(&workspace.path(), &backup, &registry, &silent);
+    workspace.run_operation(Operation::Restore).await;
+    assert_ended(&session.client.get(ME).await);
+    assert_eq!(workspace.owner.get(ME).await.status, 200);
+    assert_eq!(sizes(store), [0; 4]);
+}
+
+#[tokio::test]
+async fn sessions_survive_a_restart() {
+    let (workspace, sessions) = signed_in().await;
+    workspace.app.close().await;
+    let store = Store::open(&workspace.path(), 0).expect("the data file");
+    let app = steward::App::new(store, steward::Config::default()).expect("a service");
+    for session in sessions {
+        assert!(app.verify_session(&session.text).is_ok());
+    }
+    app.close().await;
+}
+
+#[tokio::test]
+async fn maintenance_deletes_sessions_that_ended_and_links_that_expired() {
+    let (workspace, clock) = standing().await;
+    let app = &workspace.app;
+    let user = workspace.made.user_id;
+    let key = make(&workspace.owner, json!({ "label": "x", "scopes": ["*"] })).await;
+    sign_in(&workspace, key["value"].as_str().expect("a value")).await;
+    app.create_sign_in_link(user, false).await.expect("a link");
+    workspace.owner.delete(&at(&key, "")).await.assert_empty(204);
+    let kept = sign_in(&workspace, &workspace.made.api_key).await;
+    // The sign-in above deleted the session of the revoked key.
+    assert_eq!(sizes(app.store()), [1, 1, 1, 1]);
+    clock.advance(Duration::from_hours(1));
+    eventually("the link is deleted", || (sizes(app.store()) == [1, 1, 0, 0]).then_some(())).await;
+    assert!(app.verify_session(&kept.text).is_ok());
+    clock.advance(Duration::from_hours(11));
+    eventually("the session is deleted", || (sizes(app.store()) == [0; 4]).then_some(())).await;
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn maintenance_deletes_the_session_of_a_revoked_key() {
+    let (workspace, clock) = standing().await;
+    let app = &workspace.app;
+    let key = make(&workspace.owner, json!({ "label": "x", "scopes": ["*"] })).await;
+    sign_in(&workspace, key["value"].as_str().expect("a value")).await;
+    workspace.owner.delete(&at(&key, "")).await.assert_empty(204);
+    workspace.assert_file_valid().await;
+    assert_eq!(sizes(app.store()), [1, 1, 0, 0]);
+    clock.advance(Duration::from_hours(1));
+    eventually("the session is deleted", || (sizes(app.store()) == [0; 4]).then_some(())).await;
+}
+
+#[tokio::test]
+async fn takeover_of_an_account_ends_its_sessions() {
+    let workspace = Workspace::new().await;
+    let ann = workspace.member("ann", Level::Member).await;
+    let session = sign_in(&workspace, ann.key.as_deref().expect("a key")).await;
+    let id = serde_json::from_value(ann.get(ME).await.ok()["id"].clone()).expect("an id");
+    workspace.app.create_sign_in_link(id, false).await.expect("a link");
+    sign_in(&workspace, &workspace.made.api_key).await;
+    let organization = workspace.made.organization_id;
+    let deleted = workspace.app.operate(move |tx, _| delete_account_data(tx, organization, id));
+    assert!(!deleted.await.expect("deleted"));
+    assert_ended(&session.client.get(ME).await);
+    assert_eq!(sizes(workspace.app.store()), [1, 1, 0, 0]);
+    workspace.assert_file_valid().await;
+}
