@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::state::App;
 
 use super::query;
+use super::route_spec::PathParameter;
 
 /// The root of the paths of projects.
 pub(super) const PROJECTS: &str = "/api/projects/";
@@ -28,6 +29,18 @@ impl<S: Send + Sync, T: FromStr> FromRequestParts<S> for PathId<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         let id = path_parameter(parts, "id").and_then(|text| text.parse().ok());
         Ok(Self(id.ok_or_else(Error::not_found)))
+    }
+}
+
+/// Another path parameter, or the error of parsing it. The handler returns the error itself, as for [`PathId`].
+pub struct PathParam<P>(pub Result<P>);
+
+impl<S: Send + Sync, P: PathParameter> FromRequestParts<S> for PathParam<P> {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let text = path_parameter(parts, P::NAME).unwrap_or_default();
+        Ok(Self(P::parse(&text)))
     }
 }
 

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 
 use crate::auth::Requirements;
+use crate::error::Result;
 use crate::input::{Input, Schema};
 
 /// An operation of the API.
@@ -99,8 +100,8 @@ pub struct Parameter {
     pub schema: fn() -> RefOr<Schema>,
 }
 
-/// A path parameter, as the extractor that reads it describes it.
-pub trait PathParameter {
+/// The value of a path parameter, which [`PathParam`](super::path::PathParam) extracts.
+pub trait PathParameter: Sized {
     /// The name in the path's template.
     const NAME: &'static str;
     /// A sentence for the document.
@@ -108,6 +109,12 @@ pub trait PathParameter {
 
     /// Returns the schema of the value.
     fn schema() -> RefOr<Schema>;
+
+    /// Parses the percent-decoded text in the path.
+    ///
+    /// # Errors
+    /// 404 if the text is not a value.
+    fn parse(text: &str) -> Result<Self>;
 }
 
 impl RouteSpec {
@@ -194,7 +201,7 @@ impl RouteSpec {
         self
     }
 
-    /// Adds the path parameter that the extractor `P` reads.
+    /// Adds the path parameter `P`.
     pub fn in_path<P: PathParameter>(&mut self) -> &mut Self {
         let (name, description) = (P::NAME, P::DESCRIPTION);
         self.in_path.push(Parameter { name, description, schema: P::schema });

@@ -188,45 +188,45 @@ impl OrganizationQueue {
         if self.free_at.is_some_and(|moment| moment <= now) {
             (self.last_seen, self.free_at) = (None, None);
         }
-        let mut look = QueueScan { queue: self, limits, pauses, batch, now, read: 0, sent: 0 };
+        let mut scan = QueueScan { queue: self, limits, pauses, batch, now, read: 0, sent: 0 };
         let (due_at, id) =
-            look.queue.last_seen.unwrap_or((Timestamp::MIN, OutboxMessageId(Uuid::nil())));
+            scan.queue.last_seen.unwrap_or((Timestamp::MIN, OutboxMessageId(Uuid::nil())));
         let mut next_due = None;
         let mut all_read = true;
         tx.walk_from(&BY_ORGANIZATION, &organization, &(organization, due_at, id), |row| {
             let at = (row.meta.due_at, row.meta.id);
-            if look.queue.last_seen == Some(at) {
+            if scan.queue.last_seen == Some(at) {
                 return Ok(ControlFlow::Continue(()));
             }
             if at.0 > now {
                 next_due = Some(at.0);
                 return Ok(ControlFlow::Break(()));
             }
-            if look.is_full() {
+            if scan.is_full() {
                 all_read = false;
                 return Ok(ControlFlow::Break(()));
             }
-            look.read(tx, row)?;
-            look.queue.last_seen = Some(at);
+            scan.read(tx, row)?;
+            scan.queue.last_seen = Some(at);
             Ok(ControlFlow::Continue(()))
         })?;
         // A mail that is due later than the longest wait was delayed by a clock that has since been set back.
-        let (ahead, read) = (now.plus(MAX_RETRY_DELAY), look.read);
+        let (ahead, read) = (now.plus(MAX_RETRY_DELAY), scan.read);
         tx.walk_from(&BY_ORGANIZATION, &organization, &(organization, ahead), |row| {
-            if look.is_full() {
+            if scan.is_full() {
                 // The mails that were read before need not be read again next time.
                 all_read &= read == 0;
                 return Ok(ControlFlow::Break(()));
             }
             if row.meta.due_at > ahead {
-                look.read(tx, row)?;
+                scan.read(tx, row)?;
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        if !all_read || look.sent > 0 {
+        if !all_read || scan.sent > 0 {
             return Ok(Some(now));
         }
-        Ok(look.queue.free_at.into_iter().chain(next_due).min())
+        Ok(scan.queue.free_at.into_iter().chain(next_due).min())
     }
 }
 

@@ -257,8 +257,8 @@ impl WorkerTask {
     /// they do not now.
     async fn process(&mut self, outbox_message: OutboxMessage) -> Result<Option<Timestamp>> {
         let (composer, now) = (Arc::clone(&self.composer), self.clock.now());
-        let looked_at = outbox_message.clone();
-        let step = self.read(move |tx| NextAction::of(tx, &looked_at, &*composer, now)).await;
+        let message = outbox_message.clone();
+        let step = self.read(move |tx| NextAction::of(tx, &message, &*composer, now)).await;
         let outcome = match step {
             Ok(NextAction::Skip) => return Ok(None),
             Ok(NextAction::Wait(moment)) => return Ok(Some(moment)),

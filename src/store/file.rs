@@ -255,19 +255,19 @@ pub(super) fn sync_folder(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
     fs.file_system().sync_folder(folder).map_err(OpenError::io("sync", folder))
 }
 
-/// Calls `look` with the existing file at `data`, in whatever state it is, without changing it. redb opens
+/// Calls `read` with the existing file at `data`, in whatever state it is. Does not change the file. redb opens
 /// only files that begin with its magic bytes.
 pub(super) fn inspect<T>(
     fs: &FsHandle,
     data: &Path,
     cache: usize,
-    look: impl FnOnce(&Database) -> Result<T, OpenError>,
+    read: impl FnOnce(&Database) -> Result<T, OpenError>,
 ) -> Result<T, OpenError> {
     let file = open_redb_file(fs, data)?;
     let overlay = Overlay::new(fs.backend(file)).map_err(OpenError::io("open", data))?;
     let database = catch_redb_panic(data, || builder(cache).create_with_backend(overlay))?;
-    // `look` is the first to read table names, and redb panics on some invalid ones.
-    catch_panic(move || look(&database)).ok_or_else(|| unreadable(data))?
+    // `read` is the first to read table names, and redb panics on some invalid ones.
+    catch_panic(move || read(&database)).ok_or_else(|| unreadable(data))?
 }
 
 /// Opens the existing file at `data`.

@@ -39,7 +39,7 @@ impl FreeSpace {
     pub fn get(&self) -> Option<FreeBytes> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match *last {
-            Some(look) if look.at.elapsed() < CACHE_TIME => look.space,
+            Some(measured) if measured.at.elapsed() < CACHE_TIME => measured.space,
             _ => last.insert(CachedSpace { at: Instant::now(), space: self.query() }).space,
         }
     }

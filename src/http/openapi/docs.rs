@@ -1,14 +1,11 @@
 //! The API documentation page: Swagger UI, whose files are embedded in the binary.
 
-use std::convert::Infallible;
 use std::sync::{Arc, LazyLock};
 
-use axum::extract::FromRequestParts;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, VARY,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
-use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use utoipa::PartialSchema;
@@ -19,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::auth::Requirements;
 use crate::error::{Error, Result};
 use crate::http::html::csp_hash;
-use crate::http::path::{QueryParams, path_parameter};
+use crate::http::path::{PathParam, QueryParams};
 use crate::http::routes::{PathParameter, Routes};
 use crate::http::static_response::StaticResponse;
 use crate::input::Schema;
@@ -66,13 +63,9 @@ impl PathParameter for PathAsset {
     fn schema() -> RefOr<Schema> {
         String::schema()
     }
-}
 
-impl<S: Send + Sync> FromRequestParts<S> for PathAsset {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self(path_parameter(parts, Self::NAME).unwrap_or_default().into_owned()))
+    fn parse(text: &str) -> Result<Self> {
+        Ok(Self(text.to_owned()))
     }
 }
 
@@ -145,7 +138,8 @@ fn file(name: &str) -> Result<&'static VendoredFile> {
     files.iter().find(|file| file.name == name).ok_or_else(Error::not_found)
 }
 
-async fn asset(PathAsset(name): PathAsset, query: QueryParams) -> Result<Response> {
+async fn asset(PathParam(name): PathParam<PathAsset>, query: QueryParams) -> Result<Response> {
+    let PathAsset(name) = name?;
     let VendoredFile { media, content, version, .. } = file(&name)?;
     let is_of_version = query.last("v") == Some(version);
     let kept = if is_of_version { "public, max-age=31536000, immutable" } else { "no-cache" };

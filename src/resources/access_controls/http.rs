@@ -153,7 +153,7 @@ async fn update_all(
     Ok(rule.map_or(ApiResponse::NoContent, ApiResponse::Json))
 }
 
-async fn retrieve_one<T: PathTarget>(
+async fn retrieve_one<T: ObjectInPath>(
     State(app): State<App>,
     access: ReadAccess<InProject>,
     PathId(id): PathId<T>,
@@ -166,7 +166,7 @@ async fn retrieve_one<T: PathTarget>(
     fields.await.map(ApiResponse::Json)
 }
 
-async fn update_one<T: PathTarget>(
+async fn update_one<T: ObjectInPath>(
     State(app): State<App>,
     access: WriteAccess<InProject>,
     PathId(id): PathId<T>,
@@ -183,7 +183,10 @@ async fn update_one<T: PathTarget>(
 }
 
 /// Answers 400, as PostHog does: rules on all objects of a kind belong to the project.
-async fn refuse<T: PathTarget>(access: ReadAccess<InProject>, PathId(id): PathId<T>) -> ApiResult {
+async fn refuse<T: ObjectInPath>(
+    access: ReadAccess<InProject>,
+    PathId(id): PathId<T>,
+) -> ApiResult {
     let (_, level) = id?.find(&*access.snapshot, &access.tenant)?;
     level.require(AccessLevel::Viewer)?;
     Err(Error::invalid(
@@ -193,12 +196,12 @@ async fn refuse<T: PathTarget>(access: ReadAccess<InProject>, PathId(id): PathId
 }
 
 /// An object in a path.
-trait PathTarget: FromStr + Send + Sync + 'static {
+trait ObjectInPath: FromStr + Send + Sync + 'static {
     /// Returns the live object, and the caller's level on it.
     fn find(&self, tx: &impl Tx, tenant: &InProject) -> Result<(Object, AccessLevel)>;
 }
 
-impl PathTarget for DashboardId {
+impl ObjectInPath for DashboardId {
     fn find(&self, tx: &impl Tx, tenant: &InProject) -> Result<(Object, AccessLevel)> {
         let found = tx.meta::<Dashboard>(&(tenant.project.id, *self))?.filter(|meta| !meta.deleted);
         let rights = found.ok_or_else(Error::not_found)?.rights(tx, tenant)?;
@@ -206,7 +209,7 @@ impl PathTarget for DashboardId {
     }
 }
 
-impl PathTarget for InsightRef {
+impl ObjectInPath for InsightRef {
     fn find(&self, tx: &impl Tx, tenant: &InProject) -> Result<(Object, AccessLevel)> {
         let insight = self.resolve_live(tx, tenant)?;
         Ok((Object::Insight(insight.id), level_on(tx, tenant, &insight)?))

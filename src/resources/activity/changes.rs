@@ -130,7 +130,7 @@ mod tests {
         Map::from_iter([("field".to_owned(), value)])
     }
 
-    fn told_of(before: Value, after: Value) -> (Value, Value) {
+    fn summaries(before: Value, after: Value) -> (Value, Value) {
         let mut changed = changes("Thing", &[], fields(before), &fields(after));
         assert_eq!(changed.len(), 1);
         let change = changed.remove(0);
@@ -145,10 +145,10 @@ mod tests {
         let one = json!([text]);
         let beginning = "\u{e9}".repeat(100);
         assert_eq!(
-            told_of(text.into(), items),
+            summaries(text.into(), items),
             (json!(format!("{beginning}\u{2026} (2000 characters)")), json!("(1500 items)"))
         );
-        assert_eq!(told_of(members, one), (json!("(2 members)"), json!("(1 item)")));
+        assert_eq!(summaries(members, one), (json!("(2 members)"), json!("(1 item)")));
     }
 
     #[test]
@@ -177,9 +177,9 @@ mod tests {
     #[test]
     fn short_values_are_kept_unchanged() {
         let text = json!("x".repeat(MAX_VALUE_SIZE - 2));
-        assert_eq!(told_of(json!(null), text.clone()), (json!(null), text));
+        assert_eq!(summaries(json!(null), text.clone()), (json!(null), text));
         let value = json!({ "a": [1, 2.5, "x", null] });
-        assert_eq!(told_of(value.clone(), json!(-1)), (value, json!(-1)));
+        assert_eq!(summaries(value.clone(), json!(-1)), (value, json!(-1)));
     }
 
     #[test]

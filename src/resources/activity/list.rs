@@ -50,14 +50,14 @@ impl Filter {
         *self != Self::default()
     }
 
-    fn matches(&self, row: &Row<'_, Entry>, entity: &EntityRef<'_>, maker: Option<UserId>) -> bool {
+    fn matches(&self, row: &Row<'_, Entry>, entity: &EntityRef<'_>, actor: Option<UserId>) -> bool {
         let is_one_of = |sought: &[String], word: &str| {
             sought.is_empty() || sought.iter().any(|sought| sought == word)
         };
         is_one_of(&self.scopes, &entity.scope)
             && is_one_of(&self.activities, &entity.activity)
             && self.item.as_ref().is_none_or(|item| *item == entity.item_id)
-            && (maker.is_none() || row.meta.user == maker)
+            && (actor.is_none() || row.meta.user == actor)
     }
 }
 
@@ -118,7 +118,7 @@ fn list_filtered(
     filter: &Filter,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
-    let maker = match filter.user {
+    let actor = match filter.user {
         None => None,
         Some(ActorFilter::Caller) => Some(caller),
         Some(ActorFilter::Uuid(uuid)) => match tx.lookup(&users::BY_UUID, &uuid)? {
@@ -126,19 +126,19 @@ fn list_filtered(
             found => found,
         },
     };
-    let (mut looked_at, mut count, mut items) = (0, 0, EntryItems::default());
-    walk(tx, visibility.log, filter, maker, |row| {
+    let (mut scanned, mut count, mut items) = (0, 0, EntryItems::default());
+    walk(tx, visibility.log, filter, actor, |row| {
         let entity = EntityRef::of(&row)?;
         if visibility.log.holds(&row.meta) && visibility.shows(&row.meta, &entity) {
-            if filter.matches(&row, &entity, maker) {
+            if filter.matches(&row, &entity, actor) {
                 if window.shows(count) {
                     items.push(tx, &row)?;
                 }
                 count += 1;
             }
-            looked_at += 1;
+            scanned += 1;
         }
-        Ok(continue_unless_full(looked_at < MAX_SCANNED))
+        Ok(continue_unless_full(scanned < MAX_SCANNED))
     })?;
     Ok((count as u64, items.text.into_bytes()))
 }
@@ -152,19 +152,19 @@ fn walk(
     tx: &impl Tx,
     log: LogScope,
     filter: &Filter,
-    maker: Option<UserId>,
+    actor: Option<UserId>,
     visit: impl FnMut(Row<'_, Entry>) -> Result<ControlFlow<()>>,
 ) -> Result<()> {
     let of = log.organization();
     let after = filter.after.unwrap_or(Timestamp::MIN);
     let before = filter.before.unwrap_or(Timestamp::MAX);
-    match (&filter.item, maker, log) {
+    match (&filter.item, actor, log) {
         (Some(item), _, _) => {
             let at = |moment| ((of, item.clone()), of, moment);
             tx.walk_down(&BY_ITEM, &at(after), &at(before), visit)
         }
-        (None, Some(maker), _) => {
-            let at = |moment| ((of, maker), of, moment);
+        (None, Some(actor), _) => {
+            let at = |moment| ((of, actor), of, moment);
             tx.walk_down(&BY_USER, &at(after), &at(before), visit)
         }
         (None, None, LogScope::Project(_, id)) => {

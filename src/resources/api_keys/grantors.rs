@@ -33,7 +33,7 @@ impl_record!(Grantors {
 
 /// Records that a key with these permissions created a value of the key `id`.
 pub(super) fn record(tx: &mut WriteTx<'_>, id: ApiKeyId, grantor: &KeyPermissions) -> Result<()> {
-    let retired = tx.meta::<Grantors>(&id)?.map(|makers| makers.current);
+    let retired = tx.meta::<Grantors>(&id)?.map(|grantors| grantors.current);
     tx.put(&Grantors { key: id, current: grantor.clone(), retired })
 }
 
@@ -50,8 +50,8 @@ pub(super) fn require_within_grantors(
 ) -> Result<()> {
     let Some(Grantors { current, retired, .. }) = tx.meta::<Grantors>(&id)? else { return Ok(()) };
     let retired = if is_in_grace(tx, id, now)? { retired } else { None };
-    for maker in [current].iter().chain(&retired) {
-        if let Some(excess) = exceeds(tx, wanted, maker)? {
+    for grantor in [current].iter().chain(&retired) {
+        if let Some(excess) = exceeds(tx, wanted, grantor)? {
             return Err(Error::denied(format!(
                 "A value of this API key was created by a key with less access: {}. Roll the key without a grace period first.",
                 excess.fields()

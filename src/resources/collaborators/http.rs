@@ -5,10 +5,10 @@ use axum::extract::State;
 use crate::auth::{InProject, ReadAccess, Requirements, WriteAccess};
 use crate::error::Result;
 use crate::http::body::JsonBody;
+use crate::http::path::PathParam;
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
 use crate::input::Parsed;
-use crate::resources::dashboards::http::path::PathDashboardId;
 use crate::resources::users::http::path::PathUser;
 use crate::resources::{dashboards, users};
 use crate::response::{ApiResponse, ApiResult};
@@ -31,19 +31,19 @@ pub fn routes(routes: &mut Routes) {
     routes
         .get(LIST, "dashboards_collaborators_list", read, list)
         .summary("List the collaborators of a dashboard.")
-        .in_path::<PathDashboardId>()
+        .in_path::<DashboardId>()
         .returns_all::<CollaboratorBody>();
     routes
         .post(LIST, "dashboards_collaborators_create", write, create)
         .summary("Add a collaborator to a restricted dashboard.")
-        .in_path::<PathDashboardId>()
+        .in_path::<DashboardId>()
         .body::<NewCollaborator>()
         .example(r#"{"user_uuid": "0197a2f4-5c1e-7b3a-9d2e-3f4a5b6c7d8e", "level": 37}"#)
         .returns::<CollaboratorBody>(201);
     routes
         .delete(ONE, "dashboards_collaborators_destroy", write, destroy)
         .summary("Remove a collaborator.")
-        .in_path::<PathDashboardId>()
+        .in_path::<DashboardId>()
         .in_path::<PathUser>()
         .may_return(400);
 }
@@ -51,7 +51,7 @@ pub fn routes(routes: &mut Routes) {
 async fn list(
     State(app): State<App>,
     access: ReadAccess<InProject>,
-    PathDashboardId(id): PathDashboardId,
+    PathParam(id): PathParam<DashboardId>,
 ) -> ApiResult {
     let id = id?;
     let listed = app.long_reads().read(access, move |tx, at| {
@@ -65,7 +65,7 @@ async fn list(
 async fn create(
     State(app): State<App>,
     access: WriteAccess<InProject>,
-    PathDashboardId(id): PathDashboardId,
+    PathParam(id): PathParam<DashboardId>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
     let (id, new, seed) = (id?, Parsed::<NewCollaborator>::new(&sent), Seed::generate());
@@ -80,15 +80,15 @@ async fn create(
 async fn destroy(
     State(app): State<App>,
     access: WriteAccess<InProject>,
-    PathDashboardId(id): PathDashboardId,
-    PathUser(named): PathUser,
+    PathParam(id): PathParam<DashboardId>,
+    PathParam(named): PathParam<PathUser>,
 ) -> ApiResult {
     let (id, expected) = (id?, access.if_match.clone());
     app.change(&access, move |tx, caller, tenant: &InProject, _| {
         let dashboard = get_editable(tx, tenant, id)?;
         let user = match named.clone()? {
-            Some(uuid) => users::get_by_uuid(tx, uuid)?,
-            None => caller.user.id,
+            PathUser::Uuid(uuid) => users::get_by_uuid(tx, uuid)?,
+            PathUser::Caller => caller.user.id,
         };
         super::delete(tx, tenant, dashboard, user)?;
         expected.require::<Collaborator>(tx, &(tenant.project.id, id, user))

@@ -1,6 +1,6 @@
 //! `/api/projects/:project_id/dashboards/`.
 
-pub mod path;
+mod path;
 #[cfg(test)]
 mod tests;
 

@@ -177,7 +177,8 @@ fn list_filtered(
     filter: &Filter,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
-    let made_by = filter.created_by.map(|maker| maker.resolve(tx, access.tenant())).transpose()?;
+    let made_by =
+        filter.created_by.map(|creator| creator.resolve(tx, access.tenant())).transpose()?;
     let made_by = match made_by {
         Some(None) => return Ok((0, Vec::new())),
         found => found.flatten(),

@@ -148,12 +148,12 @@ fn write_one(
         return write_basic(tx, row, view, &mut users, out);
     }
     let tile = view.tiles.iter().find(|tile| Some(tile.dashboard) == options.from_dashboard);
-    let look = match tile {
+    let style = match tile {
         Some(tile) => tx.find::<Tile>(&(row.meta.project, tile.dashboard, tile.id))?,
         None => None,
     };
     let insight = full::body(tx, row, &view.tiles, view.rights, view.last_viewed_at, &mut users)?;
-    match look.map(|tile| tile.fields) {
+    match style.map(|tile| tile.fields) {
         Some(tiles::Fields { color, layouts, .. }) => {
             InsightOnDashboard { insight, color, layouts }.write_json(out)
         }

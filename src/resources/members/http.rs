@@ -6,6 +6,7 @@ use crate::auth::{InOrganization, ReadAccess, Requirements, WriteAccess};
 use crate::error::Result;
 use crate::http::body::JsonBody;
 use crate::http::paging::PageParams;
+use crate::http::path::PathParam;
 use crate::http::routes::Routes;
 use crate::ids::UserId;
 use crate::input::Parsed;
@@ -81,7 +82,7 @@ async fn list(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult
 async fn retrieve(
     State(app): State<App>,
     access: ReadAccess<InOrganization>,
-    PathUser(named): PathUser,
+    PathParam(named): PathParam<PathUser>,
 ) -> ApiResult {
     let named = named?;
     let body = move |tx: &BoundedRead<'_>, at: &ReadAccess<InOrganization>| {
@@ -94,7 +95,7 @@ async fn retrieve(
 async fn update(
     State(app): State<App>,
     access: WriteAccess<InOrganization>,
-    PathUser(named): PathUser,
+    PathParam(named): PathParam<PathUser>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
     let (named, patch) = (named?, Parsed::<MemberPatch>::new(&sent));
@@ -112,7 +113,7 @@ async fn update(
 async fn destroy(
     State(app): State<App>,
     access: WriteAccess<InOrganization>,
-    PathUser(named): PathUser,
+    PathParam(named): PathParam<PathUser>,
 ) -> ApiResult {
     let (named, expected) = (named?, access.if_match.clone());
     app.change(&access, move |tx, _, tenant: &InOrganization, _| {
@@ -125,13 +126,9 @@ async fn destroy(
     Ok(ApiResponse::NoContent)
 }
 
-fn resolve(
-    tx: &impl Tx,
-    caller: &Membership,
-    named: Option<crate::ids::UserUuid>,
-) -> Result<UserId> {
+fn resolve(tx: &impl Tx, caller: &Membership, named: PathUser) -> Result<UserId> {
     match named {
-        Some(uuid) => users::get_by_uuid(tx, uuid),
-        None => Ok(caller.user),
+        PathUser::Uuid(uuid) => users::get_by_uuid(tx, uuid),
+        PathUser::Caller => Ok(caller.user),
     }
 }

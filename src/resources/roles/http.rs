@@ -1,7 +1,6 @@
 //! `/api/organizations/:organization_id/roles/`.
 
 mod memberships;
-mod path;
 mod renaming;
 
 use axum::extract::State;

@@ -14,14 +14,13 @@ use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
 use crate::http::body::{IgnoredBody, JsonBody};
 use crate::http::html::{HtmlPage, SECRET_URL_HEADERS, headers};
-use crate::http::path::PathId;
+use crate::http::path::{PathId, PathParam};
 use crate::http::routes::Routes;
-use crate::ids::OrganizationId;
+use crate::ids::{DashboardId, OrganizationId};
 use crate::input::Parsed;
 use crate::json::Either;
 use crate::resources::access_objects::Object;
 use crate::resources::dashboards::Dashboard;
-use crate::resources::dashboards::http::path::PathDashboardId;
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::insights::InsightRef;
 use crate::response::{ApiResponse, ApiResult};
@@ -53,22 +52,27 @@ pub fn routes(routes: &mut Routes) {
     let write = Requirements::scope(WRITE);
     routes.resource("sharing", "Public pages of dashboards and insights.");
     routes
-        .get(OF_DASHBOARD, "dashboards_sharing_retrieve", read, retrieve::<PathDashboardId>)
+        .get(OF_DASHBOARD, "dashboards_sharing_retrieve", read, retrieve::<PathParam<DashboardId>>)
         .summary("Retrieve the sharing configuration of a dashboard, with its token.")
-        .in_path::<PathDashboardId>()
+        .in_path::<DashboardId>()
         .returns::<SharingBody>(200);
     routes
-        .patch(OF_DASHBOARD, "dashboards_sharing_partial_update", write, update::<PathDashboardId>)
+        .patch(
+            OF_DASHBOARD,
+            "dashboards_sharing_partial_update",
+            write,
+            update::<PathParam<DashboardId>>,
+        )
         .summary("Enable or disable the public page of a dashboard.")
-        .in_path::<PathDashboardId>()
+        .in_path::<DashboardId>()
         .body::<SharingPatch>()
         .example(r#"{"enabled": true}"#)
         .returns::<SharingBody>(200);
     let operation = "dashboards_sharing_refresh_create";
     routes
-        .post(REFRESH_OF_DASHBOARD, operation, write, refresh::<PathDashboardId>)
+        .post(REFRESH_OF_DASHBOARD, operation, write, refresh::<PathParam<DashboardId>>)
         .summary("Replace the token of a public page. The old one remains valid for 5 minutes.")
-        .in_path::<PathDashboardId>()
+        .in_path::<DashboardId>()
         .returns::<SharingBody>(200);
     routes
         .get(OF_INSIGHT, "insights_sharing_retrieve", read, retrieve::<PathId<InsightRef>>)
@@ -148,7 +152,8 @@ async fn refresh<P: PathObject>(
 ///
 /// Each request checks the token; only the rendered page is cached. The response to a token that opens
 /// nothing is the same for every reason.
-async fn open(State(app): State<App>, PathToken(token): PathToken) -> Result<Response> {
+async fn open(State(app): State<App>, PathParam(token): PathParam<PathToken>) -> Result<Response> {
+    let PathToken(token) = token?;
     let before = token.strip_suffix(".json");
     let is_html = before.is_none();
     let token = before.unwrap_or(&token).to_owned();
@@ -233,7 +238,7 @@ trait PathObject: FromRequestParts<App> + Send + 'static {
     fn object(self) -> Result<ObjectRef>;
 }
 
-impl PathObject for PathDashboardId {
+impl PathObject for PathParam<DashboardId> {
     fn object(self) -> Result<ObjectRef> {
         self.0.map(ObjectRef::Dashboard)
     }

@@ -67,12 +67,12 @@ impl Template {
         for tile in &self.tiles {
             match tile.clone() {
                 Tile::Insight(tile) => {
-                    let (insight, look) = insight(tile);
-                    tiles::add_insight(tx, tenant, dashboard, insight, look, rng, now)?;
+                    let (insight, style) = insight(tile);
+                    tiles::add_insight(tx, tenant, dashboard, insight, style, rng, now)?;
                 }
                 Tile::Text(TextTile { body, layouts, color }) => {
-                    let look = look(layouts, color);
-                    tiles::add_text(tx, tenant, dashboard, body.value(), look, now)?;
+                    let style = style(layouts, color);
+                    tiles::add_text(tx, tenant, dashboard, body.value(), style, now)?;
                 }
                 Tile::Other => {}
             }
@@ -81,7 +81,7 @@ impl Template {
     }
 }
 
-/// Returns the insight of a tile and the look of the tile. With a query, legacy filters are dropped. As in
+/// Returns the insight of a tile and the style of the tile. With a query, legacy filters are dropped. As in
 /// PostHog, legacy filters leave out test accounts unless they set `filter_test_accounts`.
 fn insight(tile: InsightTile) -> (NewInsight, TileStyle) {
     let InsightTile { name, description, query, filters, layouts, color } = tile;
@@ -100,10 +100,10 @@ fn insight(tile: InsightTile) -> (NewInsight, TileStyle) {
         is_sample: true,
         tags: Vec::new(),
     };
-    (insight, look(layouts, color))
+    (insight, style(layouts, color))
 }
 
-fn look(layouts: Patch<JsonObject>, color: Patch<String>) -> TileStyle {
+fn style(layouts: Patch<JsonObject>, color: Patch<String>) -> TileStyle {
     TileStyle {
         layouts: layouts.value().unwrap_or_default(),
         color: color.value(),

@@ -48,8 +48,8 @@ pub(in crate::resources::dashboards) fn copy_all(
             share(tx, project, content)?;
         }
         let Fields { id: _, layouts, color, show_description } = tile.fields;
-        let look = TileStyle { layouts, color, show_description };
-        add(tx, tenant, dashboard, content, look)?;
+        let style = TileStyle { layouts, color, show_description };
+        add(tx, tenant, dashboard, content, style)?;
     }
     require_bounded(tx, project, dashboard)
 }
@@ -80,8 +80,8 @@ pub(in crate::resources::dashboards) fn duplicate(
         copied.add_content(tx, project, tile.meta.content)?;
         let content = copy(tx, tenant, tile.meta.content, rng, now)?;
         let Fields { id: _, layouts: _, color, show_description } = tile.fields;
-        let look = TileStyle { color, show_description, ..TileStyle::default() };
-        let copy = add(tx, tenant, dashboard, content, look)?;
+        let style = TileStyle { color, show_description, ..TileStyle::default() };
+        let copy = add(tx, tenant, dashboard, content, style)?;
         tx.view::<Tile, _>(&(project, dashboard, copy), |row| copied.add_tile(row.fields))?;
     }
     require_bounded(tx, project, dashboard)

@@ -206,12 +206,12 @@ pub fn add_insight(
     tenant: &InProject,
     dashboard: DashboardId,
     new: NewInsight,
-    look: TileStyle,
+    style: TileStyle,
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<TileId> {
     let insight = insights::create(tx, tenant, new, rng, now)?;
-    add(tx, tenant, dashboard, Content::Insight(insight), look)
+    add(tx, tenant, dashboard, Content::Insight(insight), style)
 }
 
 /// Adds a tile with a new text of the caller. The caller has checked the length of `body`.
@@ -223,11 +223,11 @@ pub fn add_text(
     tenant: &InProject,
     dashboard: DashboardId,
     body: Option<String>,
-    look: TileStyle,
+    style: TileStyle,
     now: Timestamp,
 ) -> Result<TileId> {
     let text = texts::create(tx, tenant, body, now)?;
-    add(tx, tenant, dashboard, Content::Text(text), look)
+    add(tx, tenant, dashboard, Content::Text(text), style)
 }
 
 /// Adds a tile. No tile of the dashboard may show `content` yet.
@@ -236,12 +236,12 @@ fn add(
     tenant: &InProject,
     dashboard: DashboardId,
     content: Content,
-    look: TileStyle,
+    style: TileStyle,
 ) -> Result<TileId> {
     let project = tenant.project.id;
     require_room(tx, project, dashboard)?;
     let id = TileId(tx.next_number(Table::Tiles)?);
-    let TileStyle { layouts, color, show_description } = look;
+    let TileStyle { layouts, color, show_description } = style;
     tx.put(&Tile {
         meta: Meta {
             organization: tenant.project.organization,

@@ -62,9 +62,9 @@ pub(super) fn visible_tiles(
     read: &Meta,
     visible: &mut VisibleDashboards<'_>,
 ) -> Result<Vec<ListedTile>> {
-    let looked_at = if visible.are_all() { MAX_LISTED } else { MAX_TILES_OF_INSIGHT };
+    let limit = if visible.are_all() { MAX_LISTED } else { MAX_TILES_OF_INSIGHT };
     let mut shown = Vec::new();
-    for tile in tx.keys(&BY_INSIGHT, &(insight, false), looked_at)? {
+    for tile in tx.keys(&BY_INSIGHT, &(insight, false), limit)? {
         if tile.1 == read.dashboard {
             shown.push(read.listed());
         } else if shown.len() < MAX_LISTED && visible.shows(tx, tile.1)? {

@@ -1,14 +1,17 @@
 //! `/api/organizations/:organization_id/roles/:role_id/role_memberships/`.
 
 use axum::extract::State;
+use utoipa::PartialSchema;
+use utoipa::openapi::RefOr;
 
 use crate::auth::{InOrganization, ReadAccess, Requirements, WriteAccess};
+use crate::error::{Error, Result};
 use crate::http::body::JsonBody;
 use crate::http::paging::PageParams;
-use crate::http::path::PathId;
-use crate::http::routes::Routes;
-use crate::ids::RoleMembershipId;
-use crate::input::Parsed;
+use crate::http::path::{PathId, PathParam};
+use crate::http::routes::{PathParameter, Routes};
+use crate::ids::{RoleId, RoleMembershipId};
+use crate::input::{Parsed, Schema};
 use crate::resources::members::Level;
 use crate::resources::roles::body::{RoleMembershipBody, list_members, member_body};
 use crate::resources::roles::{NewRoleMembership, RoleMembership, memberships};
@@ -17,10 +20,21 @@ use crate::secret::Seed;
 use crate::state::App;
 use crate::store::{Order, Record};
 
-use super::path::PathRoleId;
-
 const LIST: &str = "/api/organizations/{organization_id}/roles/{role_id}/role_memberships/";
 const ONE: &str = "/api/organizations/{organization_id}/roles/{role_id}/role_memberships/{id}/";
+
+impl PathParameter for RoleId {
+    const NAME: &'static str = "role_id";
+    const DESCRIPTION: &'static str = "The id of the role.";
+
+    fn schema() -> RefOr<Schema> {
+        <Self as PartialSchema>::schema()
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        text.parse().map_err(|_| Error::not_found())
+    }
+}
 
 /// Adds the routes of the members of roles.
 pub(super) fn routes(routes: &mut Routes) {
@@ -29,31 +43,31 @@ pub(super) fn routes(routes: &mut Routes) {
     routes
         .get(LIST, "roles_role_memberships_list", read, list)
         .summary("List the members of a role, in the order in which they joined it.")
-        .in_path::<PathRoleId>()
+        .in_path::<RoleId>()
         .returns_page::<RoleMembershipBody>();
     routes
         .post(LIST, "roles_role_memberships_create", write, create)
         .summary("Add a member of the organization to a role.")
-        .in_path::<PathRoleId>()
+        .in_path::<RoleId>()
         .body::<NewRoleMembership>()
         .example(r#"{"user_uuid": "0197a2f4-5c1e-7b3a-9d2e-3f4a5b6c7d8e"}"#)
         .returns::<RoleMembershipBody>(201);
     routes
         .get(ONE, "roles_role_memberships_retrieve", read, retrieve)
         .summary("Retrieve the membership of a member in a role.")
-        .in_path::<PathRoleId>()
+        .in_path::<RoleId>()
         .id::<RoleMembershipId>()
         .returns::<RoleMembershipBody>(200);
     routes
         .delete(ONE, "roles_role_memberships_destroy", write, destroy)
         .summary("Remove a member from a role.")
-        .in_path::<PathRoleId>()
+        .in_path::<RoleId>()
         .id::<RoleMembershipId>();
 }
 
 async fn list(
     access: ReadAccess<InOrganization>,
-    PathRoleId(role): PathRoleId,
+    PathParam(role): PathParam<RoleId>,
     page: PageParams,
 ) -> ApiResult {
     let role = role?;
@@ -66,7 +80,7 @@ async fn list(
 async fn create(
     State(app): State<App>,
     access: WriteAccess<InOrganization>,
-    PathRoleId(role): PathRoleId,
+    PathParam(role): PathParam<RoleId>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
     let (new, seed) = (Parsed::<NewRoleMembership>::new(&sent), Seed::generate());
@@ -81,7 +95,7 @@ async fn create(
 
 async fn retrieve(
     access: ReadAccess<InOrganization>,
-    PathRoleId(role): PathRoleId,
+    PathParam(role): PathParam<RoleId>,
     PathId(id): PathId<RoleMembershipId>,
 ) -> ApiResult {
     let organization = access.tenant.member.organization;
@@ -92,7 +106,7 @@ async fn retrieve(
 async fn destroy(
     State(app): State<App>,
     access: WriteAccess<InOrganization>,
-    PathRoleId(role): PathRoleId,
+    PathParam(role): PathParam<RoleId>,
     PathId(id): PathId<RoleMembershipId>,
 ) -> ApiResult {
     let (role, id, expected) = (role?, id?, access.if_match.clone());

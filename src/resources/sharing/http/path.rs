@@ -1,13 +1,9 @@
 //! The token that a path names.
 
-use std::convert::Infallible;
-
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 
-use crate::http::path::path_parameter;
+use crate::error::Result;
 use crate::http::routes::PathParameter;
 use crate::input::Schema;
 
@@ -22,12 +18,8 @@ impl PathParameter for PathToken {
     fn schema() -> RefOr<Schema> {
         String::schema()
     }
-}
 
-impl<S: Send + Sync> FromRequestParts<S> for PathToken {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self(path_parameter(parts, Self::NAME).unwrap_or_default().into_owned()))
+    fn parse(text: &str) -> Result<Self> {
+        Ok(Self(text.to_owned()))
     }
 }
