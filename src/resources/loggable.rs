@@ -175,8 +175,8 @@ pub struct LogTarget {
     pub is_part: bool,
     /// Whether its deletion is recorded together with a new record of the same type.
     pub log_removal: bool,
-    /// Whether the change gets an entry even if an object of another type leads.
-    pub is_always_logged: bool,
+    /// The changes that get an entry even if an object of another type leads.
+    pub always_logged: &'static [&'static str],
     /// The change as the entry of an object that shows this one describes it.
     pub within_host: Option<WithinHost>,
 }
@@ -224,7 +224,7 @@ impl LogTarget {
             log_all_fields: R::LOG_ALL_FIELDS,
             is_part: R::IS_PART,
             log_removal: R::LOG_REMOVAL,
-            is_always_logged: R::ALWAYS_LOGGED.contains(&verb),
+            always_logged: R::ALWAYS_LOGGED,
             within_host: None,
         };
         if let Some(scope) = R::HOST {

@@ -321,7 +321,7 @@ fn merge_replaced(entries: Vec<LogTarget>) -> Vec<LogTarget> {
 fn belongs_with(lead: &LogTarget, more: &LogTarget) -> bool {
     let removed = more.log_removal && (lead.change, more.change) == ("created", "deleted");
     let alike = lead.scope == more.scope || lead.table == more.table;
-    more.is_always_logged
+    more.always_logged.contains(&more.change)
         || alike && (lead.change == more.change || removed)
         || lead.is_shown_by(more.scope)
 }
