@@ -18,8 +18,6 @@ pub enum ApiResponse {
     Empty,
     /// 201 with one object and its entity tag.
     Created(Versioned),
-    /// 201 with JSON that has no version.
-    CreatedJson(Vec<u8>),
     /// 204.
     NoContent,
     /// The stored response to an earlier request with the same idempotency key.
@@ -33,7 +31,6 @@ impl ApiResponse {
             Self::Object(one) => (200, Some(one.version), one.json.as_slice()),
             Self::Created(one) => (201, Some(one.version), one.json.as_slice()),
             Self::Json(body) => (200, None, body.as_slice()),
-            Self::CreatedJson(body) => (201, None, body.as_slice()),
             Self::Empty => (200, None, [].as_slice()),
             Self::NoContent => (204, None, [].as_slice()),
             Self::Replayed(reply) => return reply.clone(),

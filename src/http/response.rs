@@ -22,7 +22,6 @@ impl IntoResponse for ApiResponse {
             Self::Created(one) => {
                 (StatusCode::CREATED, [JSON, etag_header(&one)], one.json).into_response()
             }
-            Self::CreatedJson(body) => (StatusCode::CREATED, [JSON], body).into_response(),
             Self::NoContent => StatusCode::NO_CONTENT.into_response(),
             Self::Replayed(IdempotentResponse { status, version, body, object: _ }) => {
                 let json = !body.is_empty();

@@ -220,10 +220,6 @@ tables! {
     TilesByInsight = "tiles_by_insight/2",
     /// Tiles that show a text, deleted ones included. Key: project, text, then as above.
     TilesByText = "tiles_by_text/1",
-    /// When a member last viewed an insight. Key: project, user, insight.
-    InsightViews = "insight_views/1",
-    /// Key: organization, user, then as above.
-    InsightViewsByMember = "insight_views_by_member/1",
 
     /// Access rules on objects. Key: project, kind of object, object (null for all of the kind), subject.
     AccessRules = "access_rules/2",

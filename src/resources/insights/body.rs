@@ -22,7 +22,7 @@ use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Row, Tx};
 use crate::time::Timestamp;
 
-use super::rights::VisibleInsight;
+use super::rights::InsightView;
 
 output! {
     /// An insight with the look of its tile on the dashboard `from_dashboard`.
@@ -43,8 +43,7 @@ output! {
         ..own: JsonText<'a, BasicFields<'a>> as BasicFields,
         last_refresh: Option<Timestamp> = null,
         refreshing: Option<bool> = null,
-        /// When the caller last viewed the insight.
-        last_viewed_at: Option<Timestamp>,
+        last_viewed_at: Option<Timestamp> = null,
         /// The dashboards that show the insight and that the caller may see.
         #[schema(max_items = 1000)]
         dashboards: DashboardIds<'a> as Vec<DashboardId>,
@@ -129,7 +128,7 @@ pub fn body(
         level.require(AccessLevel::Viewer)?;
         let mut dashboards = VisibleDashboards::of(tx, tenant)?;
         let most = MAX_TILES_OF_INSIGHT;
-        let view = VisibleInsight::of(tx, tenant, &row.meta, level, &mut dashboards, most)?;
+        let view = InsightView::of(tx, &row.meta, level, &mut dashboards, most)?;
         write_one(tx, &row, &view, options, &mut json)?;
         Ok(row.version)
     })?;
@@ -139,7 +138,7 @@ pub fn body(
 fn write_one(
     tx: &impl Tx,
     row: &Row<'_, Insight>,
-    view: &VisibleInsight,
+    view: &InsightView,
     options: ResponseOptions,
     out: &mut Vec<u8>,
 ) -> Result<()> {
@@ -152,7 +151,7 @@ fn write_one(
         Some(tile) => tx.find::<Tile>(&(row.meta.project, tile.dashboard, tile.id))?,
         None => None,
     };
-    let insight = full::body(tx, row, &view.tiles, view.rights, view.last_viewed_at, &mut users)?;
+    let insight = full::body(tx, row, &view.tiles, view.rights, &mut users)?;
     match style.map(|tile| tile.fields) {
         Some(tiles::Fields { color, layouts, .. }) => {
             InsightOnDashboard { insight, color, layouts }.write_json(out)
@@ -164,7 +163,7 @@ fn write_one(
 fn write_basic(
     tx: &impl Tx,
     row: &Row<'_, Insight>,
-    view: &VisibleInsight,
+    view: &InsightView,
     users: &mut EmbeddedUsers,
     out: &mut Vec<u8>,
 ) -> Result<()> {
@@ -172,7 +171,6 @@ fn write_basic(
     let own = serde_json::to_vec(&fields).map_err(Error::internal)?;
     let item = BasicInsight {
         own: JsonText::new(&own),
-        last_viewed_at: view.last_viewed_at,
         dashboards: DashboardIds(&view.tiles),
         dashboard_tiles: TileRefs(&view.tiles),
         created_by: users.find(tx, row.meta.created_by)?,
@@ -202,7 +200,7 @@ impl InsightItems {
         &mut self,
         tx: &impl Tx,
         row: &Row<'_, Insight>,
-        view: &VisibleInsight,
+        view: &InsightView,
     ) -> Result<()> {
         if !self.out.is_empty() {
             self.out.push(b',');
@@ -211,7 +209,7 @@ impl InsightItems {
         if *basic {
             return write_basic(tx, row, view, users, out);
         }
-        full::body(tx, row, &view.tiles, view.rights, view.last_viewed_at, users)?.write_json(out)
+        full::body(tx, row, &view.tiles, view.rights, users)?.write_json(out)
     }
 
     /// Returns the items of a JSON array.

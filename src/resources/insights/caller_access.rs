@@ -8,7 +8,7 @@ use crate::resources::dashboards::insights::{Insight, Meta};
 use crate::resources::dashboards::tiles::MAX_LISTED;
 use crate::store::Tx;
 
-use super::rights::VisibleInsight;
+use super::rights::InsightView;
 
 /// What decides the caller's rights on each insight of a project, read once for a list.
 pub(super) struct CallerAccess<'p> {
@@ -28,8 +28,8 @@ impl<'p> CallerAccess<'p> {
     }
 
     /// Returns the tiles that a list shows of an insight, and what the caller may do with it.
-    pub(super) fn view(&mut self, tx: &impl Tx, insight: &Meta) -> Result<VisibleInsight> {
+    pub(super) fn view(&mut self, tx: &impl Tx, insight: &Meta) -> Result<InsightView> {
         let level = self.levels.level(insight);
-        VisibleInsight::of(tx, self.tenant(), insight, level, &mut self.dashboards, MAX_LISTED)
+        InsightView::of(tx, insight, level, &mut self.dashboards, MAX_LISTED)
     }
 }

@@ -37,8 +37,6 @@ pub struct Filter {
     pub modified: TimeRange,
     /// When the insight was created.
     pub created: TimeRange,
-    /// When the caller last viewed the insight.
-    pub viewed: TimeRange,
 }
 
 /// The times after `from` and before `until`.
@@ -51,11 +49,11 @@ pub struct TimeRange {
 }
 
 impl TimeRange {
-    pub(super) fn holds(self, moment: Timestamp) -> bool {
+    fn holds(self, moment: Timestamp) -> bool {
         self.from.is_none_or(|from| moment > from) && self.until.is_none_or(|until| moment < until)
     }
 
-    pub(super) const fn is_set(self) -> bool {
+    const fn is_set(self) -> bool {
         self.from.is_some() || self.until.is_some()
     }
 }
@@ -159,7 +157,6 @@ impl Filter {
             || self.short_id.is_some()
             || !self.dashboards.is_empty()
             || self.query.is_some()
-            || self.viewed.is_set()
             || self.needs_fields()
     }
 

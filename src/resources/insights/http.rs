@@ -13,7 +13,6 @@ use crate::http::paging::PageParams;
 use crate::http::path::{PathId, QueryParams};
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
-use crate::input::Parsed;
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::insights::body::InsightBody;
 use crate::response::{ApiResponse, ApiResult};
@@ -22,10 +21,9 @@ use crate::state::App;
 use crate::store::{BoundedRead, Order};
 
 use super::body::{AnyInsight, ListedInsight};
-use super::{InsightFields, InsightRef, NewViews, ParsedBody, RecordedViews, ResponseOptions};
+use super::{InsightFields, InsightRef, ParsedBody, ResponseOptions};
 
 const LIST: &str = "/api/projects/{project_id}/insights/";
-const VIEWED: &str = "/api/projects/{project_id}/insights/viewed/";
 const ONE: &str = "/api/projects/{project_id}/insights/{id}/";
 
 /// Registers the routes of insights.
@@ -56,11 +54,9 @@ pub fn routes(routes: &mut Routes) {
         .query::<String>("date_to", "Only insights last modified before this time.")
         .query::<String>("created_date_from", "Only insights created after this time.")
         .query::<String>("created_date_to", "Only insights created before this time.")
-        .query::<String>("last_viewed_date_from", "Only insights that the caller last viewed after this time.")
-        .query::<String>("last_viewed_date_to", "Only insights that the caller last viewed before this time.")
         .query::<String>(
             "order",
-            "Column to sort by, with - in front for descending: name, created_at, updated_at, last_modified_at, created_by, last_viewed_at.",
+            "Column to sort by, with - in front for descending: name, created_at, updated_at, last_modified_at, created_by.",
         )
         .query::<String>("refresh", "Has no effect: queries are not run.")
         .returns_page::<ListedInsight<'_>>();
@@ -70,13 +66,6 @@ pub fn routes(routes: &mut Routes) {
         .body::<InsightFields>()
         .example(r#"{"name": "Visitors", "query": {"kind": "TrendsQuery"}, "tags": ["weekly"]}"#)
         .returns::<InsightBody<'_>>(201);
-    routes
-        .post(VIEWED, "insights_viewed_create", read, view)
-        .summary("Record that the caller views insights now.")
-        .body::<NewViews>()
-        .example(r#"{"insight_ids": [1]}"#)
-        .returns::<RecordedViews>(201)
-        .unversioned();
     routes
         .get(ONE, "insights_retrieve", read, retrieve)
         .summary("Retrieve an insight by its ID or short ID.")
@@ -130,19 +119,6 @@ async fn create(
     app.post(&access, move |tx, _, tenant: &InProject, now| {
         let id = super::create(tx, tenant, &new, &mut seed.rng(), now)?;
         super::body(tx, tenant, id, ResponseOptions::default()).map(ApiResponse::Created)
-    })
-    .await
-}
-
-async fn view(
-    State(app): State<App>,
-    access: WriteAccess<InProject>,
-    JsonBody(sent): JsonBody,
-) -> ApiResult {
-    let views = Parsed::<NewViews>::new(&sent);
-    app.post(&access, move |tx, _, tenant: &InProject, now| {
-        super::record(tx, tenant, &views, now)?;
-        Ok(ApiResponse::CreatedJson(b"{}".to_vec()))
     })
     .await
 }

@@ -13,7 +13,6 @@ use super::body::InsightItems;
 use super::caller_access::CallerAccess;
 use super::filter::Filter;
 use super::order::{Column, ListOrder, Sorted};
-use super::views::last_viewed;
 
 /// What a list shows, besides its page.
 #[derive(Debug, Clone, Default)]
@@ -89,7 +88,7 @@ fn list_filtered(
         let mut count = 0_u64;
         walk_candidates(tx, project, filter, |row| {
             if matches(tx, access, filter, row)? {
-                sorted.add(row, || last_viewed(tx, access.tenant(), row.meta.id))?;
+                sorted.add(row)?;
                 count += 1;
             }
             Ok(())
@@ -117,11 +116,6 @@ fn matches(
     if meta.deleted
         || !filter.matches_creator(meta, access.tenant().member.user)
         || !access.levels.level(meta).can_view()
-    {
-        return Ok(false);
-    }
-    if filter.viewed.is_set()
-        && !last_viewed(tx, access.tenant(), meta.id)?.is_some_and(|at| filter.viewed.holds(at))
     {
         return Ok(false);
     }

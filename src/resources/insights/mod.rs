@@ -11,10 +11,8 @@ pub mod http;
 mod input;
 mod list;
 mod order;
-mod registration;
 mod rights;
 mod update;
-mod views;
 
 use std::convert::Infallible;
 use std::str::FromStr;
@@ -28,15 +26,17 @@ use crate::error::{Error, Result};
 use crate::ids::{InsightId, ProjectId};
 use crate::input::Schema;
 use crate::resources::dashboards::insights::{BY_SHORT_ID, Insight, Meta};
+use crate::resources::registration::RegisteredRecord;
 use crate::store::Tx;
 
 pub use body::{ResponseOptions, body};
 pub use create::create;
 pub use input::{InsightFields, ParsedBody};
 pub use list::list;
-pub use registration::RECORDS;
 pub use update::update;
-pub use views::{NewViews, RecordedViews, record};
+
+/// Insights have no records besides those that dashboards register.
+pub const RECORDS: &[&dyn RegisteredRecord] = &[];
 
 /// The insight that a path names, by its number or by its short ID.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -23,11 +23,6 @@ pub enum Column {
     LastModifiedAt,
     /// By the number of the user, null last.
     CreatedBy,
-    /// When the caller last viewed the insight, null last in both directions.
-    LastViewedAt {
-        /// The direction of times. That of IDs is always ascending.
-        newest_first: bool,
-    },
 }
 
 /// The order of a list.
@@ -59,10 +54,6 @@ impl ListOrder {
             "updated_at" => Column::UpdatedAt,
             "last_modified_at" => Column::LastModifiedAt,
             "created_by" => Column::CreatedBy,
-            "last_viewed_at" => {
-                let newest_first = direction == Order::Descending;
-                return Self { column: Column::LastViewedAt { newest_first }, ..Self::default() };
-            }
             _ => return Self::default(),
         };
         Self { column, direction }
@@ -86,11 +77,7 @@ impl Column {
     const fn most_kept(self) -> usize {
         match self {
             Self::Name => MAX_TEXTS,
-            Self::Id
-            | Self::UpdatedAt
-            | Self::LastModifiedAt
-            | Self::CreatedBy
-            | Self::LastViewedAt { .. } => MAX_NUMBERS,
+            Self::Id | Self::UpdatedAt | Self::LastModifiedAt | Self::CreatedBy => MAX_NUMBERS,
         }
     }
 }
@@ -140,12 +127,8 @@ impl Sorted {
     }
 
     /// Adds an insight.
-    pub(super) fn add(
-        &mut self,
-        row: &Row<'_, Insight>,
-        last_viewed: impl FnOnce() -> Result<Option<Timestamp>>,
-    ) -> Result<()> {
-        let place = (sort_key(self.column, row, last_viewed)?, row.meta.id);
+    pub(super) fn add(&mut self, row: &Row<'_, Insight>) -> Result<()> {
+        let place = (sort_key(self.column, row)?, row.meta.id);
         self.insert(place);
         Ok(())
     }
@@ -194,11 +177,7 @@ impl Sorted {
     }
 }
 
-fn sort_key(
-    column: Column,
-    row: &Row<'_, Insight>,
-    last_viewed: impl FnOnce() -> Result<Option<Timestamp>>,
-) -> Result<SortKey> {
+fn sort_key(column: Column, row: &Row<'_, Insight>) -> Result<SortKey> {
     let time = |moment: Timestamp| SortKey::Number(moment.micros());
     Ok(match column {
         Column::Id => SortKey::Null,
@@ -212,10 +191,6 @@ fn sort_key(
         }
         Column::UpdatedAt => time(SearchFields::of(row)?.updated_at),
         Column::LastModifiedAt => time(SearchFields::of(row)?.last_modified_at),
-        Column::LastViewedAt { newest_first } => {
-            let number = |at: Timestamp| if newest_first { -at.micros() } else { at.micros() };
-            last_viewed()?.map_or(SortKey::Null, |at| SortKey::Number(number(at)))
-        }
     })
 }
 

@@ -1,7 +1,6 @@
 //! What a caller may do with insights. An insight has access rules of its own, and the restriction levels of the dashboards
 //! that show it.
 
-use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::resources::access_controls::levels::{
     self, AccessLevel, COLLABORATORS_EDIT, EVERYONE_EDITS,
@@ -11,28 +10,21 @@ use crate::resources::dashboards::insights::Meta;
 use crate::resources::dashboards::insights::body::{InsightRights, ListedTile};
 use crate::resources::dashboards::tiles;
 use crate::store::Tx;
-use crate::time::Timestamp;
-
-use super::views::last_viewed;
 
 /// The text of the error for an insight that only restricted dashboards show.
 const RESTRICTED: &str = "This insight is on a dashboard that can only be edited by its owner, team members invited to \
 editing the dashboard, and project admins.";
 
-/// What depends on the caller: the live tiles of an insight that the caller may see, what the caller may do with the
-/// insight, and when the caller last viewed it.
-pub(super) struct VisibleInsight {
+/// The live tiles of an insight that the caller may see, and what the caller may do with the insight.
+pub(super) struct InsightView {
     pub(super) tiles: Vec<ListedTile>,
     pub(super) rights: InsightRights,
-    /// When the caller last viewed the insight.
-    pub(super) last_viewed_at: Option<Timestamp>,
 }
 
-impl VisibleInsight {
+impl InsightView {
     /// Reads at most `limit` tiles. `level` is what access rules give the caller on the insight.
     pub(super) fn of(
         tx: &impl Tx,
-        tenant: &InProject,
         insight: &Meta,
         level: AccessLevel,
         dashboards: &mut VisibleDashboards<'_>,
@@ -61,8 +53,7 @@ impl VisibleInsight {
             effective_privilege_level: privilege,
             user_access_level: level,
         };
-        let last_viewed_at = last_viewed(tx, tenant, insight.id)?;
-        Ok(Self { tiles: listed, rights, last_viewed_at })
+        Ok(Self { tiles: listed, rights })
     }
 }
 

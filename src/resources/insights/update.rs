@@ -11,7 +11,7 @@ use crate::store::{Record, Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::dashboards::DashboardChanges;
-use super::rights::{self, VisibleInsight};
+use super::rights::{self, InsightView};
 use super::{InsightRef, ParsedBody, input};
 
 /// Updates an insight and the set of its dashboards. `deleted: true` deletes the insight with its tiles, `deleted: false`
@@ -34,9 +34,7 @@ pub fn update(
     }
     let mut dashboards = VisibleDashboards::of(tx, tenant)?;
     let level = level_on(tx, tenant, &meta)?;
-    rights::require_edit(
-        &VisibleInsight::of(tx, tenant, &meta, level, &mut dashboards, 0)?.rights,
-    )?;
+    rights::require_edit(&InsightView::of(tx, &meta, level, &mut dashboards, 0)?.rights)?;
     let patch = patch.get()?;
     let before: Insight = tx.get(&key)?;
     let mut after = before.clone();

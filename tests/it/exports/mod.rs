@@ -184,8 +184,6 @@ impl Everything {
             "filters": { "n": 0.300_000_000_000_000_04 }, "tiles": [{ "text": { "body": "# text" } }],
         });
         owner.patch(&one, sent).await.ok();
-        let viewed = format!("/api/projects/{}/insights/viewed/", self.workspace.made.project_id);
-        owner.post(&viewed, json!({ "insight_ids": [1] })).await.ok();
         let ann = self.workspace.uuid("ann@corp.example").await;
         owner
             .post(&format!("{one}collaborators/"), json!({ "user_uuid": ann, "level": 37 }))

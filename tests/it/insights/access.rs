@@ -14,7 +14,7 @@ use crate::tiles;
 use super::{insights, make_insight};
 
 /// Sets the level of everyone on one insight, or on all insights, of the first project.
-pub(super) async fn put_rule(workspace: &Workspace, insight: Option<u64>, level: AccessLevel) {
+async fn put_rule(workspace: &Workspace, insight: Option<u64>, level: AccessLevel) {
     let now = workspace.app.now();
     let rule = AccessRule {
         organization: workspace.made.organization_id,

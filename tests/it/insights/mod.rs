@@ -7,7 +7,6 @@ mod dashboards;
 mod fields;
 mod lists;
 mod removal;
-mod views;
 
 use axum::http::Method;
 use serde_json::{Value, json};

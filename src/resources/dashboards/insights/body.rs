@@ -35,8 +35,7 @@ output! {
         types: Value = null,
         resolved_date_range: Value = null,
         alerts: Vec<Value> = [],
-        /// When the caller last viewed the insight. Always null on a tile.
-        last_viewed_at: Option<Timestamp>,
+        last_viewed_at: Option<Timestamp> = null,
         /// The dashboards that show the insight and that the caller may see.
         #[schema(max_items = 1000)]
         dashboards: DashboardIds<'a> as Vec<DashboardId>,
@@ -130,12 +129,10 @@ pub fn body<'a>(
     row: &Row<'a, Insight>,
     tiles: &'a [ListedTile],
     rights: InsightRights,
-    last_viewed_at: Option<Timestamp>,
     users: &mut EmbeddedUsers,
 ) -> Result<InsightBody<'a>> {
     Ok(InsightBody {
         own: row.json(),
-        last_viewed_at,
         dashboards: DashboardIds(tiles),
         dashboard_tiles: TileRefs(tiles),
         created_by: users.find(tx, row.meta.created_by)?,

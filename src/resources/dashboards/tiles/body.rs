@@ -104,7 +104,7 @@ impl<X: Tx> ContentReader<'_, '_, X> {
                         effective_privilege_level: rights.effective_privilege_level,
                         user_access_level,
                     };
-                    insights::body(*tx, &row, &live, rights, None, users)?.write_json(out)
+                    insights::body(*tx, &row, &live, rights, users)?.write_json(out)
                 })?;
                 Ok((!out.is_empty()).then_some((JsonText::new(out), JsonText::NULL)))
             }

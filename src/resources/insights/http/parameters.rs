@@ -40,7 +40,6 @@ pub(super) fn list_options(page: &PageParams, now: Timestamp) -> Result<ListOpti
         query: value("insight").and_then(QueryType::parse),
         modified: range("date_from", "date_to"),
         created: range("created_date_from", "created_date_to"),
-        viewed: range("last_viewed_date_from", "last_viewed_date_to"),
     };
     let order = value("order").map(ListOrder::parse).unwrap_or_default();
     Ok(ListOptions { filter, order, basic: is_true(value("basic")) })
