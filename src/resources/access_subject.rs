@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Result;
 use crate::ids::{OrganizationId, RoleId, UserId};
 use crate::resources::members::Membership;
 use crate::resources::roles::Role;
@@ -45,6 +46,23 @@ impl Subject {
             Self::User(user) => Some(Reference::to::<Membership>(&(organization, user))),
         }
     }
+}
+
+/// Returns the highest level that rules give these subjects, and the first subject that gets it. `level_of` returns the
+/// level of the rule for a subject.
+pub fn highest<L: Ord>(
+    subjects: impl IntoIterator<Item = Subject>,
+    mut level_of: impl FnMut(Subject) -> Result<Option<L>>,
+) -> Result<Option<(L, Subject)>> {
+    let mut highest = None;
+    for subject in subjects {
+        if let Some(level) = level_of(subject)?
+            && highest.as_ref().is_none_or(|(known, _)| level > *known)
+        {
+            highest = Some((level, subject));
+        }
+    }
+    Ok(highest)
 }
 
 /// As the activity log names the subject: `*`, the id of the role, or the number of the user.

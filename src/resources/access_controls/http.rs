@@ -1,5 +1,7 @@
 //! `/api/projects/:project_id/access_controls/`, `/api/projects/:project_id/resource_access_controls/` and
-//! `access_controls/` below dashboards and insights.
+//! `access_controls/` below dashboards and insights; `access/` below dashboards.
+
+mod of_members;
 
 use std::str::FromStr;
 
@@ -112,6 +114,7 @@ pub fn routes(routes: &mut Routes) {
         .summary("Not allowed: rules on all objects of a kind belong to a project.")
         .id::<InsightRef>()
         .always_fails(400);
+    of_members::routes(routes, read);
 }
 
 async fn retrieve(State(app): State<App>, access: ReadAccess<InProject>) -> ApiResult {

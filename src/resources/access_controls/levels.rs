@@ -102,6 +102,30 @@ pub struct DashboardAccessInput {
     pub rule_level: Option<AccessLevel>,
 }
 
+/// What decides a member's level on an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DecidedBy {
+    /// The member is an admin or owner of the organization.
+    Admin,
+    /// The member created the object.
+    Creator,
+    /// An access rule.
+    Rule,
+    /// No access rule applies.
+    NoRule,
+    /// Only collaborators may edit, and the member is not one.
+    Restriction,
+    /// Only collaborators may edit, and the member is one.
+    Collaborator,
+}
+
+impl DecidedBy {
+    /// Returns whether the member manages the object whatever its rules are.
+    const fn is_inherent(self) -> bool {
+        matches!(self, Self::Admin | Self::Creator)
+    }
+}
+
 /// A caller's rights on a dashboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DashboardRights {
@@ -115,6 +139,8 @@ pub struct DashboardRights {
     pub user_access_level: AccessLevel,
     /// `access_control_version`.
     pub access_control_version: &'static str,
+    /// What decides [`Self::level`].
+    pub decided_by: DecidedBy,
 }
 
 /// Returns the caller's rights on the dashboard.
@@ -122,18 +148,39 @@ pub fn rights(caller: &Membership, dashboard: DashboardAccessInput) -> Dashboard
     let DashboardAccessInput { created_by, restriction_level, collaborator, rule_level } =
         dashboard;
     let restricted = restriction_level > EVERYONE_EDITS;
-    let can_restrict = created_by == Some(caller.user) || caller.level.is_admin();
+    let (level, decided_by) = decide(caller, created_by, rule_level);
+    let can_restrict = decided_by.is_inherent();
     let privilege = match collaborator {
         _ if !restricted || can_restrict => COLLABORATORS_EDIT,
         collaborator => collaborator.unwrap_or(EVERYONE_EDITS),
     };
-    let access = rule_level.unwrap_or(AccessLevel::Editor);
+    let decided_by = match decided_by {
+        by if !restricted || can_restrict || level < AccessLevel::Editor => by,
+        _ if privilege >= COLLABORATORS_EDIT => DecidedBy::Collaborator,
+        _ => DecidedBy::Restriction,
+    };
     DashboardRights {
         can_restrict,
         effective_restriction_level: restriction_level,
         effective_privilege_level: privilege,
-        user_access_level: if can_restrict { AccessLevel::Manager } else { access },
+        user_access_level: level,
         access_control_version: if restricted { "v1" } else { "v2" },
+        decided_by,
+    }
+}
+
+/// Returns the caller's level on an object that `created_by` created, and what decides it. `ruled` is the level that
+/// access rules grant on the object, if a rule applies.
+fn decide(
+    caller: &Membership,
+    created_by: Option<UserId>,
+    ruled: Option<AccessLevel>,
+) -> (AccessLevel, DecidedBy) {
+    match ruled {
+        _ if caller.level.is_admin() => (AccessLevel::Manager, DecidedBy::Admin),
+        _ if created_by == Some(caller.user) => (AccessLevel::Manager, DecidedBy::Creator),
+        Some(level) => (level, DecidedBy::Rule),
+        None => (AccessLevel::Editor, DecidedBy::NoRule),
     }
 }
 
@@ -149,10 +196,7 @@ pub fn require_create(caller: &Membership, ruled: Option<AccessLevel>) -> Result
 /// Returns the caller's level on all objects of a kind in a project. `ruled` is the level that access rules grant
 /// there, if a rule applies.
 pub fn default_level(caller: &Membership, ruled: Option<AccessLevel>) -> AccessLevel {
-    match ruled {
-        _ if caller.level.is_admin() => AccessLevel::Manager,
-        ruled => ruled.unwrap_or(AccessLevel::Editor),
-    }
+    decide(caller, None, ruled).0
 }
 
 /// Checks that a rule on all objects of a kind may give this level.
@@ -184,10 +228,7 @@ pub fn on_object(
     created_by: Option<UserId>,
     ruled: Option<AccessLevel>,
 ) -> AccessLevel {
-    if created_by == Some(caller.user) {
-        return AccessLevel::Manager;
-    }
-    default_level(caller, ruled)
+    decide(caller, created_by, ruled).0
 }
 
 /// Returns whether a restriction lets a caller with this privilege edit.
@@ -204,6 +245,16 @@ impl DashboardRights {
     /// Returns whether access rules allow the caller to view the dashboard.
     pub fn can_view(&self) -> bool {
         self.user_access_level.can_view()
+    }
+
+    /// Returns what the caller may do with the dashboard in the end: the level that access rules give, and at most to view
+    /// the dashboard if the restriction does not allow the caller to edit.
+    pub fn level(&self) -> AccessLevel {
+        if self.can_edit() {
+            self.user_access_level
+        } else {
+            self.user_access_level.min(AccessLevel::Viewer)
+        }
     }
 
     /// Checks that the caller may view the dashboard.

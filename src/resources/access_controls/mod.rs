@@ -9,6 +9,7 @@ pub mod levels;
 mod limits;
 mod on_objects;
 mod on_project;
+pub mod precedence;
 mod registration;
 pub mod rules;
 
@@ -21,8 +22,11 @@ use crate::resources::access_subject::Subject;
 use crate::resources::{members, roles};
 use crate::store::Tx;
 
+use input::{LevelField, OnObjects};
 pub use input::{NewAccessControl, NewObjectAccessControl, NewResourceAccessControl};
-pub use on_objects::{body_of_all, body_of_one, update_all, update_one};
+pub use on_objects::{
+    body_of_all, body_of_one, require_read, runs_project, update_all, update_one,
+};
 pub use on_project::{body, update};
 pub use registration::RECORDS;
 

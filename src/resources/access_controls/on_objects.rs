@@ -6,7 +6,8 @@ use crate::input::Parsed;
 use crate::json::{Array, WriteJson, WrittenBy};
 use crate::resources::access_controls::levels::{self, AccessLevel};
 use crate::resources::access_objects::{Kind, Object};
-use crate::resources::projects::grants::{self, GrantLevel};
+use crate::resources::members::Membership;
+use crate::resources::projects::grants::{self, EffectiveGrant, GrantLevel};
 use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
@@ -30,7 +31,7 @@ pub fn update_one(
     sent: &Parsed<NewObjectAccessControl>,
     now: Timestamp,
 ) -> Result<Option<Vec<u8>>> {
-    level.require_manage(runs_project(tx, tenant)?, object.kind())?;
+    level.require_manage(caller_runs_project(tx, tenant)?, object.kind())?;
     let sent = sent.get()?;
     require_target(object, sent)?;
     let subject =
@@ -93,11 +94,31 @@ fn put(
     rule(&kept, listed).to_json(RULE_SIZE).map(Some)
 }
 
-/// Returns whether the caller is an admin of the organization, or of the project by a rule that names the caller or a role
-/// of the caller. The rule for everyone does not count: it would let every member open objects that rules hide.
-fn runs_project(tx: &impl Tx, tenant: &InProject) -> Result<bool> {
-    Ok(tenant.member.level.is_admin()
-        || grants::given(tx, &tenant.project, &tenant.member)? == Some(GrantLevel::Admin))
+/// Returns whether a member is an admin of the organization, or of the project by a rule that names the member or a role
+/// of the member. The rule for everyone does not count: it would let every member open objects that rules hide. `grant`
+/// returns the grant that gives the member access to the project.
+pub fn runs_project(
+    member: &Membership,
+    grant: impl FnOnce() -> Result<Option<EffectiveGrant>>,
+) -> Result<bool> {
+    Ok(member.level.is_admin() || grant()?.is_some_and(|grant| grant.level == GrantLevel::Admin))
+}
+
+fn caller_runs_project(tx: &impl Tx, tenant: &InProject) -> Result<bool> {
+    runs_project(&tenant.member, || grants::given(tx, &tenant.project, &tenant.member))
+}
+
+/// Checks that the caller may read the rules on an object. Returns whether the caller may edit them. `level` is the
+/// caller's level on the object.
+///
+/// # Errors
+/// 403 if the caller may neither view the object nor edit its rules.
+pub fn require_read(tx: &impl Tx, tenant: &InProject, level: AccessLevel) -> Result<bool> {
+    let can_edit = level.can_manage(caller_runs_project(tx, tenant)?);
+    if !can_edit {
+        level.require(AccessLevel::Viewer)?;
+    }
+    Ok(can_edit)
 }
 
 /// Renders the rules on an object with the caller's own access. `level` is the caller's level on the object.
@@ -110,10 +131,7 @@ pub fn body_of_one(
     object: Object,
     level: AccessLevel,
 ) -> Result<Vec<u8>> {
-    let can_edit = level.can_manage(runs_project(tx, tenant)?);
-    if !can_edit {
-        level.require(AccessLevel::Viewer)?;
-    }
+    let can_edit = require_read(tx, tenant, level)?;
     let default = rules::default_of_all(tx, tenant.project.id, object.kind())?;
     let of_object = [(object.kind(), Some(object.number()))];
     let body = ObjectAccessControls {

@@ -16,6 +16,8 @@ use crate::resources::roles;
 use crate::store::{Index, Key, Order, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
+use super::precedence::{self, Tier};
+
 /// An access rule on one object of a project, or on all objects of a kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AccessRule {
@@ -97,7 +99,8 @@ fn named_subjects(tx: &impl Tx, tenant: &InProject, kind: Kind) -> Result<Vec<Su
     Ok(subjects)
 }
 
-/// The access rules on a kind of objects of a project that apply to one caller. The first that exists decides:
+/// The access rules on a kind of objects of a project that apply to one caller. As in [`precedence::OF_OBJECT`], the
+/// first that exists decides:
 ///
 /// 1. the highest of the rules on the object that name the caller or a role of the caller,
 /// 2. the highest of the rules on the kind that name the caller or a role of the caller,
@@ -196,43 +199,49 @@ impl CallerRules {
 
 /// Returns the level that rules give the caller on one object; `None` if no rule applies.
 pub fn level_on(tx: &impl Tx, tenant: &InProject, object: Object) -> Result<Option<AccessLevel>> {
-    let (project, kind) = (tenant.project.id, object.kind());
-    if !exist(tx, project, kind)? {
-        return Ok(None);
-    }
-    let (one, named) = (Some(object.number()), named_subjects(tx, tenant, kind)?);
-    let everyone = &[Subject::Everyone];
-    for (number, subjects) in [(one, &*named), (None, &*named), (None, everyone), (one, everyone)] {
-        if let Some(level) = highest(tx, (project, kind, number), subjects)? {
-            return Ok(Some(level));
-        }
-    }
-    Ok(None)
+    decide(tx, tenant, object.kind(), Some(object.number()), &precedence::OF_OBJECT)
 }
 
 /// Returns the level that rules give the caller on all objects of a kind in the project; `None` if no rule
 /// applies.
 pub fn level_on_all(tx: &impl Tx, tenant: &InProject, kind: Kind) -> Result<Option<AccessLevel>> {
+    decide(tx, tenant, kind, None, &precedence::OF_KIND)
+}
+
+fn decide(
+    tx: &impl Tx,
+    tenant: &InProject,
+    kind: Kind,
+    number: Option<u64>,
+    tiers: &[Tier],
+) -> Result<Option<AccessLevel>> {
     let project = tenant.project.id;
     if !exist(tx, project, kind)? {
         return Ok(None);
     }
-    let named = highest(tx, (project, kind, None), &named_subjects(tx, tenant, kind)?)?;
-    named.map_or_else(|| default_of_all(tx, project, kind), |level| Ok(Some(level)))
+    let named = named_subjects(tx, tenant, kind)?;
+    let rule = precedence::deciding_rule(tiers, &named, |tier, subject| {
+        let number = if tier.on_kind { None } else { number };
+        let rule = tx.meta::<AccessRule>(&(project, kind, number, subject))?;
+        Ok(rule.map(|rule| rule.level))
+    })?;
+    Ok(rule.map(|rule| rule.level))
 }
 
-/// Returns the highest level that rules on an object, or on all of its kind, give these subjects.
-fn highest(
+/// Returns the level of each rule on one object, or on all objects of its kind.
+pub fn levels(
     tx: &impl Tx,
-    (project, kind, number): (ProjectId, Kind, Option<u64>),
-    subjects: &[Subject],
-) -> Result<Option<AccessLevel>> {
-    let mut highest = None;
-    for subject in subjects {
-        let rule = tx.meta::<AccessRule>(&(project, kind, number, *subject))?;
-        highest = highest.max(rule.map(|rule| rule.level));
-    }
-    Ok(highest)
+    project: ProjectId,
+    kind: Kind,
+    number: Option<u64>,
+) -> Result<HashMap<Subject, AccessLevel>> {
+    let mut levels = HashMap::new();
+    let all = Window::all(Order::Ascending);
+    tx.scan::<AccessRule, _>(&(project, kind, number), all, |row| {
+        levels.insert(row.meta.subject, row.meta.level);
+        Ok(())
+    })?;
+    Ok(levels)
 }
 
 /// Returns the level that a rule gives everyone on all objects of a kind in the project; `None` without such a

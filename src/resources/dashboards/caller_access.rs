@@ -32,6 +32,7 @@ impl<'p> CallerAccess<'p> {
     /// Returns what the caller may do with a dashboard.
     pub(super) fn rights(&self, dashboard: &Meta) -> DashboardRights {
         let collaborator = self.collaborator_levels.get(&dashboard.id).copied();
-        dashboard.rights_given(self.tenant(), collaborator, self.levels.ruled(dashboard))
+        let ruled = self.levels.ruled(dashboard);
+        dashboard.rights_given(&self.tenant().member, collaborator, ruled)
     }
 }

@@ -13,6 +13,7 @@ pub mod http;
 mod input;
 pub mod insights;
 mod list;
+pub mod member_access;
 mod registration;
 pub mod templates;
 pub mod texts;
@@ -35,6 +36,7 @@ use crate::resources::access_controls::levels::{
 use crate::resources::access_controls::rules;
 use crate::resources::access_objects::Object;
 use crate::resources::collaborators;
+use crate::resources::members::Membership;
 use crate::resources::projects::Project;
 use crate::store::{Added, Index, Key, Record, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
@@ -207,29 +209,33 @@ impl RuledRecord for Dashboard {
 }
 
 impl Meta {
+    /// Returns whether only collaborators, the creator and admins may edit.
+    const fn is_restricted(&self) -> bool {
+        self.restriction_level > levels::EVERYONE_EDITS
+    }
+
     /// Returns what the caller may do with the dashboard.
     pub fn rights(&self, tx: &impl Tx, tenant: &InProject) -> Result<DashboardRights> {
-        let restricted = self.restriction_level > levels::EVERYONE_EDITS;
         let collaborator =
-            if restricted { collaborators::level(tx, tenant, self.id)? } else { None };
+            if self.is_restricted() { collaborators::level(tx, tenant, self.id)? } else { None };
         Ok(self.rights_given(
-            tenant,
+            &tenant.member,
             collaborator,
             rules::level_on(tx, tenant, Object::Dashboard(self.id))?,
         ))
     }
 
-    /// Like [`Meta::rights`], for a caller whose collaborator level and access rules were read before.
+    /// Like [`Meta::rights`], for a member whose collaborator level and access rules were read before.
     fn rights_given(
         &self,
-        tenant: &InProject,
+        member: &Membership,
         collaborator: Option<i64>,
         rule_level: Option<AccessLevel>,
     ) -> DashboardRights {
         let Self { created_by, restriction_level, .. } = *self;
         let guarded =
             DashboardAccessInput { created_by, restriction_level, collaborator, rule_level };
-        levels::rights(&tenant.member, guarded)
+        levels::rights(member, guarded)
     }
 }
 

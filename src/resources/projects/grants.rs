@@ -1,13 +1,14 @@
 //! Grants: the access of single members, of roles, and of everyone by default to a project. See `docs/spec/access-controls.md`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::iter;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
-use crate::resources::access_subject::Subject;
+use crate::resources::access_subject::{Subject, highest};
 use crate::resources::members::Membership;
 use crate::resources::roles;
 use crate::store::{Index, Key, Order, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
@@ -93,21 +94,38 @@ impl_record!(Grant {
     },
 });
 
-/// Returns the highest level of the grants on a project that name the member or a role of the member; `None` if there
-/// is none, or it gives no access.
-pub fn given(tx: &impl Tx, project: &Meta, member: &Membership) -> Result<Option<GrantLevel>> {
+/// A grant that gives a member access to a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EffectiveGrant {
+    /// The level, above `none`.
+    pub level: GrantLevel,
+    /// The member, or a role of the member.
+    pub subject: Subject,
+}
+
+/// Returns the highest of the grants that name the member or a role of the member; `None` if there is none, or it gives
+/// no access. `level_of` returns the level of the grant for a subject.
+pub fn effective(
+    named: impl IntoIterator<Item = Subject>,
+    level_of: impl FnMut(Subject) -> Result<Option<GrantLevel>>,
+) -> Result<Option<EffectiveGrant>> {
+    let highest = highest(named, level_of)?.filter(|(level, _)| *level > GrantLevel::None);
+    Ok(highest.map(|(level, subject)| EffectiveGrant { level, subject }))
+}
+
+/// Returns the grant on a project that gives a member access, as [`effective`] does.
+pub fn given(tx: &impl Tx, project: &Meta, member: &Membership) -> Result<Option<EffectiveGrant>> {
     let Meta { organization, id, .. } = *project;
-    let level_of = |subject| -> Result<Option<GrantLevel>> {
+    let roles = if tx.count::<Grant>(&(organization, id))? > 0 {
+        roles::of_user(tx, organization, member.user)?
+    } else {
+        Vec::new()
+    };
+    let named = iter::once(Subject::User(member.user)).chain(roles.into_iter().map(Subject::Role));
+    effective(named, |subject| {
         let grant = tx.meta::<Grant>(&(organization, id, subject))?;
         Ok(grant.map(|grant| grant.level))
-    };
-    let mut highest = level_of(Subject::User(member.user))?;
-    if tx.count::<Grant>(&(organization, id))? > 0 {
-        for role in roles::of_user(tx, organization, member.user)? {
-            highest = highest.max(level_of(Subject::Role(role))?);
-        }
-    }
-    Ok(highest.filter(|level| *level > GrantLevel::None))
+    })
 }
 
 /// Returns the level of everyone on a project, which is `member` without a grant for everyone.
@@ -123,7 +141,18 @@ pub fn level_of(tx: &impl Tx, project: &Meta, member: &Membership) -> Result<Gra
         return Ok(GrantLevel::Admin);
     }
     let by_default = default_level(tx, project)?;
-    Ok(given(tx, project, member)?.map_or(by_default, |level| level.max(by_default)))
+    Ok(given(tx, project, member)?.map_or(by_default, |grant| grant.level.max(by_default)))
+}
+
+/// Returns the level of each grant on a project.
+pub fn levels(tx: &impl Tx, project: &Meta) -> Result<HashMap<Subject, GrantLevel>> {
+    let mut levels = HashMap::new();
+    let of_project = (project.organization, project.id);
+    tx.scan::<Grant, _>(&of_project, Window::all(Order::Ascending), |row| {
+        levels.insert(row.meta.subject, row.meta.level);
+        Ok(())
+    })?;
+    Ok(levels)
 }
 
 /// Returns the projects to which a member has access by a grant for the member or for a role of the member.

@@ -34,7 +34,9 @@ pub use default_access::set_default;
 pub use input::{NewProject, ProjectFields};
 pub use registration::RECORDS;
 pub use settings::Settings;
-pub use visibility::{current_project, hidden_projects, is_visible, list, list_visible};
+pub use visibility::{
+    VisibleBy, current_project, hidden_projects, is_visible, list, list_visible, visible_by,
+};
 
 /// A project without its settings.
 #[derive(Debug, Clone, PartialEq)]
@@ -297,5 +299,5 @@ fn effective_level(tx: &impl Tx, member: &Membership, project: &Meta) -> Result<
     if !project.access_control || member.level.is_admin() {
         return Ok(Some(member.level.number()));
     }
-    Ok(grants::given(tx, project, member)?.and_then(grants::GrantLevel::number))
+    Ok(grants::given(tx, project, member)?.and_then(|grant| grant.level.number()))
 }

@@ -130,3 +130,12 @@ pub fn delete(
 pub fn exists(tx: &impl Tx, organization: OrganizationId, role: RoleId) -> Result<bool> {
     tx.exists::<Role>(&(organization, role))
 }
+
+/// Returns the name of a role of the organization.
+pub fn find_name(
+    tx: &impl Tx,
+    organization: OrganizationId,
+    role: RoleId,
+) -> Result<Option<String>> {
+    Ok(tx.find::<Role>(&(organization, role))?.map(|role| role.fields.name))
+}

@@ -1,6 +1,7 @@
 //! `/api/projects/:project_id/access_controls/`: the levels of single members on a project. What a grant
 //! allows is tested in `private_projects`.
 
+mod explanation;
 mod insights;
 mod kinds;
 mod on_project;

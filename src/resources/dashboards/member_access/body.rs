@@ -1,0 +1,126 @@
+//! The JSON of a member's access to a dashboard.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::error::Result;
+use crate::ids::{MembershipId, RoleId};
+use crate::json::{Array, JsonItems, WrittenBy, output};
+use crate::resources::access_controls::levels::AccessLevel;
+use crate::resources::projects::grants::GrantLevel;
+use crate::resources::roles;
+use crate::resources::users::{self, EmbeddedUser};
+use crate::store::Tx;
+
+use super::NameVisibility;
+use super::decision::{AccessSources, MemberAccess};
+use super::reasons::reasons;
+
+output! {
+    /// What a member may do with a dashboard, and why.
+    pub struct MemberAccessBody<'a> as DashboardAccess {
+        /// The user.
+        user: EmbeddedUser as users::Fields,
+        /// The id of the membership, to name the member in an access rule.
+        organization_member: MembershipId,
+        /// What the member may do with the dashboard, with regard to access rules, restriction and collaborators.
+        access_level: AccessLevel,
+        /// Whether the member may edit the access rules on the dashboard.
+        can_edit_access_levels: bool,
+        /// Each rule that can decide the access, in the order of precedence. Exactly one decides.
+        because: WrittenBy<'a> as Vec<Reason>,
+    }
+}
+
+output! {
+    /// A rule that can decide a member's access to a dashboard.
+    pub struct Reason as AccessReason {
+        /// The rule.
+        rule: ReasonRule,
+        /// Whom the rule names, for `project_default`, `project_rule`, `object_rule` and `kind_rule`.
+        subject: Option<ReasonSubject>,
+        /// ID of the role that the rule names. Of several roles of the member, the one with the highest level.
+        role: Option<RoleId>,
+        /// Name of the role. Null for a key that may not list roles.
+        role_name: Option<String>,
+        /// The level on the dashboard that the rule gives, that of the member if the rule decides. Null if the rule does not
+        /// exist or does not apply to the member.
+        access_level: Option<AccessLevel>,
+        /// The level on the project that the rule gives, for `project_default` and `project_rule`.
+        project_level: Option<GrantLevel>,
+        /// Whether the rule was considered. It was not if a rule of higher precedence decided.
+        reached: bool,
+        /// Whether the rule decides `access_level` of the member.
+        decided: bool,
+        /// The rule, in words.
+        text: String,
+    }
+}
+
+/// A kind of rule that can decide a member's access to a dashboard, in the order of precedence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = AccessReasonRule)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasonRule {
+    /// The user is a member of the organization.
+    OrganizationMember,
+    /// Admins and owners of the organization manage every dashboard.
+    OrganizationAdmin,
+    /// Whether the project is open to all members or private. It decides if no rule opens a private project.
+    ProjectDefault,
+    /// A rule on the project.
+    ProjectRule,
+    /// The creator manages the dashboard.
+    Creator,
+    /// A rule on the dashboard.
+    ObjectRule,
+    /// A rule on all dashboards.
+    KindRule,
+    /// Without a rule, everyone is an editor.
+    NoRule,
+    /// Only collaborators may edit. It decides for an editor who is not a collaborator.
+    Restriction,
+    /// Collaborators of a restricted dashboard keep the level that access rules give.
+    Collaborator,
+}
+
+/// Whom a rule names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = AccessReasonSubject)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasonSubject {
+    /// The member.
+    Member,
+    /// A role of the member.
+    Role,
+    /// Everyone.
+    Everyone,
+}
+
+/// Appends the access of a member.
+pub(super) fn push(
+    items: &mut JsonItems,
+    tx: &impl Tx,
+    sources: &AccessSources<'_>,
+    access: &MemberAccess<'_>,
+    visibility: NameVisibility,
+) -> Result<()> {
+    let organization = access.member.organization;
+    items.push(MemberAccessBody {
+        user: EmbeddedUser::find(tx, Some(access.member.user))?,
+        organization_member: access.member.id,
+        access_level: access.level(),
+        can_edit_access_levels: access.can_edit_access_levels,
+        because: WrittenBy(&mut |out| {
+            Array::write(out, |array| {
+                for mut reason in reasons(sources, access)? {
+                    if let Some(role) = reason.role.filter(|_| visibility.roles) {
+                        reason.role_name = roles::find_name(tx, organization, role)?;
+                    }
+                    array.push(reason)?;
+                }
+                Ok(())
+            })
+        }),
+    })
+}
