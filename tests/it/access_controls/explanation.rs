@@ -69,7 +69,7 @@ fn worlds() -> impl Strategy<Value = World> {
     })
 }
 
-/// The highest rule for these names, and the first name that has it.
+/// The highest rule for these names. Of several equal ones, the first counts.
 fn highest<L: Copy + Ord>(rules: &Rules<L>, names: &[usize]) -> Option<(L, usize)> {
     let found = names.iter().rev().filter_map(|name| Some((*rules.get(name)?, *name)));
     found.max_by_key(|(level, _)| *level)
@@ -159,6 +159,14 @@ impl Service {
             "cleo" => &self.scene.creator,
             _ => self.scene.owner(),
         }
+    }
+
+    /// Returns the names of a member in the order in which the first of several equal rules decides: the member, then the
+    /// roles by id.
+    fn in_precedence(&self, names: &[usize]) -> Vec<usize> {
+        let mut names = names.to_vec();
+        names.sort_by_key(|name| self.subjects[*name].role().map(|role| role.to_string()));
+        names
     }
 
     /// Replaces all rules, the restriction and the collaborators.
@@ -292,7 +300,7 @@ impl Service {
         let entries = list["results"].as_array().expect("a list");
         for (entry, (who, names)) in entries.iter().zip(MEMBERS) {
             assert_eq!(entry["user"]["email"], format!("{who}@corp.example"));
-            let expected = world.expected(who, names);
+            let expected = world.expected(who, &self.in_precedence(names));
             self.explains(entry, &expected, world);
             self.enforces(who, entry, &expected).await;
         }

@@ -3,18 +3,11 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::error::Result;
 use crate::ids::{MembershipId, RoleId};
-use crate::json::{Array, JsonItems, WrittenBy, output};
+use crate::json::{WrittenBy, output};
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::projects::grants::GrantLevel;
-use crate::resources::roles;
 use crate::resources::users::{self, EmbeddedUser};
-use crate::store::Tx;
-
-use super::NameVisibility;
-use super::decision::{AccessSources, MemberAccess};
-use super::reasons::reasons;
 
 output! {
     /// What a member may do with a dashboard, and why.
@@ -95,32 +88,4 @@ pub enum ReasonSubject {
     Role,
     /// Everyone.
     Everyone,
-}
-
-/// Appends the access of a member.
-pub(super) fn push(
-    items: &mut JsonItems,
-    tx: &impl Tx,
-    sources: &AccessSources<'_>,
-    access: &MemberAccess<'_>,
-    visibility: NameVisibility,
-) -> Result<()> {
-    let organization = access.member.organization;
-    items.push(MemberAccessBody {
-        user: EmbeddedUser::find(tx, Some(access.member.user))?,
-        organization_member: access.member.id,
-        access_level: access.level(),
-        can_edit_access_levels: access.can_edit_access_levels,
-        because: WrittenBy(&mut |out| {
-            Array::write(out, |array| {
-                for mut reason in reasons(sources, access)? {
-                    if let Some(role) = reason.role.filter(|_| visibility.roles) {
-                        reason.role_name = roles::find_name(tx, organization, role)?;
-                    }
-                    array.push(reason)?;
-                }
-                Ok(())
-            })
-        }),
-    })
 }

@@ -7,16 +7,18 @@ mod reasons;
 use crate::auth::{CallerKey, InProject};
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, UserId, UserUuid};
-use crate::json::JsonItems;
+use crate::json::{Array, JsonItems, WrittenBy};
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::require_read;
 use crate::resources::members::{self, BY_JOINING, Membership};
-use crate::resources::users;
+use crate::resources::roles;
+use crate::resources::users::{self, EmbeddedUser};
 use crate::store::{Tx, Window};
 
 use super::{Dashboard, Meta};
 pub use body::MemberAccessBody;
 use decision::{AccessSources, MemberAccess};
+use reasons::reasons;
 
 /// The scope of a key that may list members.
 const READ_MEMBERS: &str = "organization_member:read";
@@ -169,6 +171,24 @@ impl AccessPage<'_> {
     }
 
     fn render(&mut self, tx: &impl Tx, access: &MemberAccess<'_>) -> Result<()> {
-        body::push(&mut self.items, tx, &self.sources, access, self.visibility)
+        let Membership { organization, user, id, .. } = *access.member;
+        let Self { sources, visibility, items, .. } = self;
+        items.push(MemberAccessBody {
+            user: EmbeddedUser::find(tx, Some(user))?,
+            organization_member: id,
+            access_level: access.level(),
+            can_edit_access_levels: access.can_edit_access_levels,
+            because: WrittenBy(&mut |out| {
+                Array::write(out, |array| {
+                    for mut reason in reasons(sources, access)? {
+                        if let Some(role) = reason.role.filter(|_| visibility.roles) {
+                            reason.role_name = roles::find_name(tx, organization, role)?;
+                        }
+                        array.push(reason)?;
+                    }
+                    Ok(())
+                })
+            }),
+        })
     }
 }

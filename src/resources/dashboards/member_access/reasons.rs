@@ -40,7 +40,7 @@ impl Chain<'_> {
         self.push(ReasonRule::OrganizationMember, "The user is a member of the organization.");
         let is_admin = self.is_decided_by(DecidedBy::Admin);
         let text = if is_admin {
-            "The member is an admin or owner of the organization, and manages all dashboards."
+            "The member is an admin or owner of the organization. They manage all dashboards."
         } else {
             "The member is not an admin or owner of the organization."
         };
@@ -81,7 +81,7 @@ impl Chain<'_> {
     fn creator(&mut self) {
         let is_creator = self.sources.dashboard.created_by == Some(self.access.member.user);
         let text = if is_creator {
-            "The member created the dashboard, and manages it."
+            "The member created the dashboard. Creators manage their dashboards."
         } else {
             "The member did not create the dashboard."
         };

@@ -1,0 +1,498 @@
+//! `/api/projects/:project_id/dashboards/:id/access/`: what each member may do with a dashboard, and why.
+
+use serde_json::{Value, json};
+use steward::testing::operator::Operation;
+use steward::testing::resources::members::Level;
+
+use crate::dashboards::access::{BAD_LEVEL, BAD_UUID, Scene, VIEWER};
+use crate::dashboards::make;
+use crate::support::OWNER;
+
+const NO_ACCESS: &str = "You don't have access to the project.";
+
+impl Scene {
+    fn access(&self, query: &str) -> String {
+        format!("{}access/{query}", self.one)
+    }
+
+    /// The entry of the member with this name, as the owner sees it.
+    async fn entry(&self, name: &str) -> Value {
+        let uuid = self.workspace.uuid(&format!("{name}@corp.example")).await;
+        let page = self.owner().get(&self.access(&format!("?user={uuid}"))).await.ok();
+        assert_eq!(
+            (&page["count"], page["results"].as_array().map(Vec::len)),
+            (&json!(1), Some(1))
+        );
+        page["results"][0].clone()
+    }
+
+    /// The level of the member with this name, and the rule that decides: its kind, subject and text.
+    async fn decided(&self, name: &str) -> Value {
+        let entry = self.entry(name).await;
+        let because = entry["because"].as_array().expect("an array");
+        let decided: Vec<_> = because.iter().filter(|reason| reason["decided"] == true).collect();
+        let [decided] = decided[..] else { panic!("{entry}") };
+        json!([entry["access_level"], decided["rule"], decided["subject"], decided["text"]])
+    }
+}
+
+/// Returns the expected entries of `because`. A row is the rule, the subject, its level on the dashboard, its level on the
+/// project, the text, and `-` if it is not reached, `+` if it is, and `!` if it decides.
+fn because(rows: &[(&str, Option<&str>, Option<&str>, Option<&str>, &str, char)]) -> Vec<Value> {
+    let reason = |(rule, subject, level, on_project, text, mark): &(_, _, _, _, _, char)| {
+        json!({
+            "rule": rule,
+            "subject": subject,
+            "role": null,
+            "role_name": null,
+            "access_level": level,
+            "project_level": on_project,
+            "reached": *mark != '-',
+            "decided": *mark == '!',
+            "text": text,
+        })
+    };
+    rows.iter().map(reason).collect()
+}
+
+fn emails(page: &Value) -> Vec<&str> {
+    let results = page["results"].as_array().expect("results");
+    results.iter().map(|entry| entry["user"]["email"].as_str().expect("an address")).collect()
+}
+
+#[tokio::test]
+async fn access_of_a_member_has_exactly_these_fields() {
+    let scene = Scene::new().await;
+    let me = scene.ann.get("/api/users/@me/").await.ok();
+    let member = scene.workspace.membership("ann@corp.example").await;
+    let (someone, role, everyone) = (Some("member"), Some("role"), Some("everyone"));
+    let rows = [
+        ("organization_member", None, None, None, "The user is a member of the organization.", '+'),
+        (
+            "organization_admin",
+            None,
+            None,
+            None,
+            "The member is not an admin or owner of the organization.",
+            '+',
+        ),
+        (
+            "project_default",
+            everyone,
+            None,
+            Some("member"),
+            "The project is open to all members of the organization.",
+            '+',
+        ),
+        ("project_rule", someone, None, None, "No rule on the project is for the member.", '-'),
+        (
+            "project_rule",
+            role,
+            None,
+            None,
+            "No rule on the project is for a role of the member.",
+            '-',
+        ),
+        ("creator", None, None, None, "The member did not create the dashboard.", '+'),
+        ("object_rule", someone, None, None, "No rule on this dashboard is for the member.", '+'),
+        (
+            "object_rule",
+            role,
+            None,
+            None,
+            "No rule on this dashboard is for a role of the member.",
+            '+',
+        ),
+        ("kind_rule", someone, None, None, "No rule on all dashboards is for the member.", '+'),
+        (
+            "kind_rule",
+            role,
+            None,
+            None,
+            "No rule on all dashboards is for a role of the member.",
+            '+',
+        ),
+        ("kind_rule", everyone, None, None, "No rule on all dashboards is for everyone.", '+'),
+        ("object_rule", everyone, None, None, "No rule on this dashboard is for everyone.", '+'),
+        (
+            "no_rule",
+            None,
+            Some("editor"),
+            None,
+            "Without an access rule, everyone is an editor.",
+            '!',
+        ),
+        ("restriction", None, None, None, "Editing is not restricted to collaborators.", '+'),
+        (
+            "collaborator",
+            None,
+            None,
+            None,
+            "Without a restriction, there are no collaborators.",
+            '-',
+        ),
+    ];
+    let entry = json!({
+        "user": {
+            "id": 3,
+            "uuid": me["uuid"],
+            "distinct_id": me["distinct_id"],
+            "first_name": "ann",
+            "last_name": "",
+            "email": "ann@corp.example",
+            "is_email_verified": false,
+            "hedgehog_config": null,
+            "role_at_organization": null,
+        },
+        "organization_member": member,
+        "access_level": "editor",
+        "can_edit_access_levels": false,
+        "because": because(&rows),
+    });
+    let page = json!({ "count": 1, "next": null, "previous": null, "results": [entry] });
+    for caller in [&scene.ann, &scene.creator, scene.owner()] {
+        let path = scene.access(&format!("?user={}", me["uuid"].as_str().expect("a uuid")));
+        caller.get(&path).await.assert_is(200, page.clone());
+    }
+    scene.ann.get(&scene.access("?user=@me")).await.assert_is(200, page);
+}
+
+#[tokio::test]
+async fn reasons_of_a_collaborator_of_a_role_in_a_private_project_are_complete() {
+    let scene = Scene::new().await;
+    let readers = scene.role("Readers", &["ann"]).await;
+    let writers = scene.role("Writers", &["ann", "bob"]).await;
+    scene.creator.patch(&scene.one, json!({ "restriction_level": 37 })).await.ok();
+    let uuid = scene.workspace.uuid("ann@corp.example").await;
+    let sent = json!({ "user_uuid": uuid, "level": 37 });
+    scene.creator.post(&format!("{}collaborators/", scene.one), sent).await.ok();
+    let on_project = scene.workspace.access_controls();
+    let of_all = scene.of_all();
+    for (path, sent) in [
+        (&on_project, json!({ "access_level": "none" })),
+        (&on_project, json!({ "role": readers, "access_level": "none" })),
+        (&on_project, json!({ "role": writers, "access_level": "admin" })),
+        (&scene.controls(), json!({ "access_level": "none" })),
+        (&of_all, json!({ "resource": "dashboard", "role": readers, "access_level": "viewer" })),
+        (&of_all, json!({ "resource": "dashboard", "role": writers, "access_level": "editor" })),
+        (&of_all, json!({ "resource": "dashboard", "access_level": "manager" })),
+    ] {
+        scene.owner().put(path, sent).await.ok();
+    }
+    scene.rule_on_all(Some("ann"), "viewer").await;
+    let (someone, role, everyone) = (Some("member"), Some("role"), Some("everyone"));
+    let rows = [
+        ("organization_member", None, None, None, "The user is a member of the organization.", '+'),
+        (
+            "organization_admin",
+            None,
+            None,
+            None,
+            "The member is not an admin or owner of the organization.",
+            '+',
+        ),
+        (
+            "project_default",
+            everyone,
+            Some("none"),
+            Some("none"),
+            "The project is private: only rules on the project open it to members.",
+            '+',
+        ),
+        ("project_rule", someone, None, None, "No rule on the project is for the member.", '+'),
+        (
+            "project_rule",
+            role,
+            None,
+            Some("admin"),
+            "A rule on the project gives a role of the member the level admin.",
+            '+',
+        ),
+        ("creator", None, None, None, "The member did not create the dashboard.", '+'),
+        ("object_rule", someone, None, None, "No rule on this dashboard is for the member.", '+'),
+        (
+            "object_rule",
+            role,
+            None,
+            None,
+            "No rule on this dashboard is for a role of the member.",
+            '+',
+        ),
+        (
+            "kind_rule",
+            someone,
+            Some("viewer"),
+            None,
+            "A rule on all dashboards gives the member the level viewer.",
+            '+',
+        ),
+        (
+            "kind_rule",
+            role,
+            Some("editor"),
+            None,
+            "A rule on all dashboards gives a role of the member the level editor.",
+            '+',
+        ),
+        (
+            "kind_rule",
+            everyone,
+            Some("manager"),
+            None,
+            "A rule on all dashboards gives everyone the level manager.",
+            '-',
+        ),
+        (
+            "object_rule",
+            everyone,
+            Some("none"),
+            None,
+            "A rule on this dashboard gives everyone the level none.",
+            '-',
+        ),
+        (
+            "no_rule",
+            None,
+            Some("editor"),
+            None,
+            "Without an access rule, everyone is an editor.",
+            '-',
+        ),
+        (
+            "restriction",
+            None,
+            Some("viewer"),
+            None,
+            "Only collaborators, the creator and admins may edit the dashboard.",
+            '+',
+        ),
+        (
+            "collaborator",
+            None,
+            Some("editor"),
+            None,
+            "The member is a collaborator of the dashboard.",
+            '!',
+        ),
+    ];
+    let mut expected = because(&rows);
+    for at in [4, 9] {
+        expected[at]["role"] = writers.clone();
+        expected[at]["role_name"] = json!("Writers");
+    }
+    let ann = scene.entry("ann").await;
+    assert_eq!(
+        (&ann["access_level"], &ann["can_edit_access_levels"]),
+        (&json!("editor"), &json!(true))
+    );
+    assert_eq!(ann["because"], json!(expected));
+    scene.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn each_rule_decides_for_the_members_to_whom_it_applies() {
+    let scene = Scene::new().await;
+    let admin = "The member is an admin or owner of the organization. They manage all dashboards.";
+    let creator = "The member created the dashboard. Creators manage their dashboards.";
+    let private = "The project is private: only rules on the project open it to members.";
+    let restriction = "Only collaborators, the creator and admins may edit the dashboard.";
+    let rule = |place, whom, level| format!("A rule on {place} gives {whom} the level {level}.");
+    scene.rule(Some("bob"), "manager").await;
+    scene.rule(None, "viewer").await;
+    scene.creator.patch(&scene.one, json!({ "restriction_level": 37 })).await.ok();
+    for (name, expected) in [
+        ("owner", json!(["manager", "organization_admin", null, admin])),
+        ("ada", json!(["manager", "organization_admin", null, admin])),
+        ("cleo", json!(["manager", "creator", null, creator])),
+        ("bob", json!(["viewer", "restriction", null, restriction])),
+        (
+            "ann",
+            json!([
+                "viewer",
+                "object_rule",
+                "everyone",
+                rule("this dashboard", "everyone", "viewer")
+            ]),
+        ),
+    ] {
+        assert_eq!(scene.decided(name).await, expected, "{name}");
+    }
+    // A manager whom the restriction keeps from editing still edits the access rules.
+    assert_eq!(scene.entry("bob").await["can_edit_access_levels"], true);
+    scene.rule_on_all(None, "none").await;
+    let hidden = rule("all dashboards", "everyone", "none");
+    assert_eq!(scene.decided("ann").await, json!(["none", "kind_rule", "everyone", hidden]));
+    let rules = scene.workspace.access_controls();
+    scene.owner().put(&rules, json!({ "access_level": "none" })).await.ok();
+    scene.grant("bob", "member").await;
+    for name in ["ann", "cleo"] {
+        let entry = scene.entry(name).await;
+        assert_eq!(entry["can_edit_access_levels"], false, "{name}");
+        let expected = json!(["none", "project_default", "everyone", private]);
+        assert_eq!(scene.decided(name).await, expected, "{name}");
+    }
+    assert_eq!(scene.decided("bob").await[0], "viewer");
+    assert_eq!(scene.decided("ada").await[1], "organization_admin");
+}
+
+#[tokio::test]
+async fn members_are_listed_newest_first_filtered_and_paged() {
+    let scene = Scene::new().await;
+    scene.rule(Some("bob"), "viewer").await;
+    scene.rule(Some("max"), "none").await;
+    let address = |name: &&str| format!("{name}@corp.example");
+    let bob = scene.workspace.uuid("bob@corp.example").await;
+    for (query, expected) in [
+        ("", &["ada", "max", "bob", "ann", "cleo", "owner"][..]),
+        ("?search=", &["ada", "max", "bob", "ann", "cleo", "owner"]),
+        ("?search=CORP.example", &["ada", "max", "bob", "ann", "cleo", "owner"]),
+        ("?search=olga", &["owner"]),
+        ("?search=zzz", &[]),
+        ("?access_level=manager", &["ada", "cleo", "owner"]),
+        ("?access_level=viewer", &["bob"]),
+        ("?access_level=none", &["max"]),
+        ("?access_level=editor", &["ann"]),
+        ("?access_level=manager&search=a@", &["ada"]),
+        (&format!("?user={bob}"), &["bob"]),
+        (&format!("?user={bob}&access_level=viewer"), &["bob"]),
+        (&format!("?user={bob}&access_level=none"), &[]),
+        (&format!("?user={bob}&search=ann"), &[]),
+        ("?user=01890000-0000-7000-8000-000000000000", &[]),
+        ("?user=@me", &["owner"]),
+    ] {
+        let page = scene.owner().get(&scene.access(query)).await.ok();
+        let expected: Vec<String> = expected.iter().map(address).collect();
+        assert_eq!(emails(&page), expected, "{query}");
+        assert_eq!(page["count"], expected.len(), "{query}");
+    }
+    let all = scene.owner().get(&scene.access("")).await.ok()["results"].clone();
+    for (query, count, expected) in [
+        ("?limit=2&offset=1", 6, json!([all[1], all[2]])),
+        ("?access_level=manager&limit=1&offset=1", 3, json!([all[4]])),
+        ("?limit=2&offset=7", 6, json!([])),
+    ] {
+        let page = scene.owner().get(&scene.access(query)).await.ok();
+        assert_eq!((&page["count"], &page["results"]), (&json!(count), &expected), "{query}");
+        assert!(page["previous"].as_str().expect("a link").contains("/access/?"), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn invalid_filters_are_rejected() {
+    let scene = Scene::new().await;
+    let path = |query| scene.access(query);
+    for query in ["?user=bob", "?user=%40you", "?user=bob@corp.example"] {
+        scene.ann.get(&path(query)).await.assert_invalid("user", "invalid_input", BAD_UUID);
+    }
+    for query in ["?access_level=admin", "?access_level=Viewer", "?access_level=1"] {
+        let answer = scene.ann.get(&path(query)).await;
+        answer.assert_invalid("access_level", "invalid_input", BAD_LEVEL);
+    }
+    scene.ann.get(&path("?user=&access_level=&limit=x")).await.ok();
+}
+
+#[tokio::test]
+async fn callers_who_read_the_access_rules_read_the_access() {
+    let scene = Scene::new().await;
+    scene.rule(Some("ann"), "viewer").await;
+    scene.rule(Some("bob"), "none").await;
+    scene.rule(Some("max"), "none").await;
+    scene.grant("max", "admin").await;
+    // A member who sees the dashboard, and an admin of the project who does not.
+    for caller in [&scene.ann, &scene.max] {
+        assert_eq!(caller.get(&scene.access("")).await.ok()["count"], 6);
+    }
+    scene.bob.get(&scene.access("")).await.assert_denied(VIEWER);
+    scene.bob.get(&scene.access("?user=@me")).await.assert_denied(VIEWER);
+    let (eve, elsewhere) = scene.workspace.outsider("eve").await;
+    eve.get(&scene.access("")).await.assert_denied(NO_ACCESS);
+    scene.workspace.anonymous().get(&scene.access("")).await.is_no_key();
+    let foreign = eve.get("/api/users/@me/").await.ok()["uuid"].clone();
+    let foreign = scene.access(&format!("?user={}", foreign.as_str().expect("a uuid")));
+    assert_eq!(scene.owner().get(&foreign).await.ok()["count"], 0);
+    let project = elsewhere["project_id"].as_u64().expect("an id");
+    let (id, other) = (scene.id, format!("/api/projects/{project}/dashboards/"));
+    eve.get(&format!("{other}{id}/access/")).await.assert_not_found("Not found.");
+    for missing in ["999/access/", "x/access/"] {
+        let path = scene.workspace.dashboards(missing);
+        scene.owner().get(&path).await.assert_not_found("Not found.");
+    }
+    let (_, gone) = make(&scene.workspace, &scene.creator, json!({})).await;
+    scene.creator.patch(&gone, json!({ "deleted": true })).await.ok();
+    scene.creator.get(&format!("{gone}access/")).await.assert_not_found("Not found.");
+}
+
+#[tokio::test]
+async fn key_that_may_not_list_members_reads_only_the_access_of_its_user() {
+    let scene = Scene::new().await;
+    let role = scene.role("Readers", &["ann"]).await;
+    let sent = json!({ "role": role, "access_level": "viewer" });
+    scene.owner().put(&scene.controls(), sent).await.ok();
+    let email = "ann@corp.example";
+    let bob = scene.workspace.uuid("bob@corp.example").await;
+    let project = json!({ "projects": [scene.workspace.made.project_id] });
+    let scopes = ["access_control:read", "organization:read", "organization_member:read"];
+    let limited = scene.workspace.limited_key(email, &scopes, project).await;
+    let without = scene.workspace.key(email, &["access_control:read"]).await;
+    for key in [&limited, &without] {
+        for query in ["", "?user=@me", "?access_level=viewer", "?search=ann", "?limit=1"] {
+            let page = key.get(&scene.access(query)).await.ok();
+            assert_eq!((&page["count"], emails(&page)), (&json!(1), vec![email]), "{query}");
+            let rule = &page["results"][0]["because"][7];
+            assert_eq!((&rule["role"], &rule["role_name"]), (&role, &Value::Null), "{query}");
+            assert_eq!(rule["decided"], true);
+        }
+        for query in [&*format!("?user={bob}"), "?access_level=editor", "?search=bob", "?offset=1"]
+        {
+            let page = key.get(&scene.access(query)).await.ok();
+            assert_eq!(page["results"], json!([]), "{query}");
+        }
+    }
+    // The scopes for members and for roles show the names of members and of roles.
+    let members = scene.workspace.key(email, &[scopes[0], scopes[2]]).await;
+    let everything = scene.workspace.key(email, &scopes).await;
+    for (key, name) in [(members, Value::Null), (everything, json!("Readers"))] {
+        let page = key.get(&scene.access("")).await.ok();
+        assert_eq!(page["count"], 6);
+        assert_eq!(page["results"][3]["because"][7]["role_name"], name);
+    }
+}
+
+#[tokio::test]
+async fn users_whom_lists_omit_and_deleted_roles_are_left_out() {
+    let scene = Scene::new().await;
+    let role = scene.role("Readers", &["ann"]).await;
+    let sent = json!({ "role": role, "access_level": "none" });
+    scene.owner().put(&scene.controls(), sent).await.ok();
+    assert_eq!(scene.decided("ann").await[0], "none");
+    let max = scene.workspace.uuid("max@corp.example").await;
+    let bob = scene.workspace.uuid("bob@corp.example").await;
+    scene.deactivate("max@corp.example").await;
+    scene.leave("bob").await;
+    let bot = Operation::UserCreate {
+        email: "max@posthogbot.user".to_owned(),
+        first_name: String::new(),
+        last_name: String::new(),
+        organization: Some(scene.workspace.made.organization_id),
+        level: Level::Member,
+        existing: false,
+    };
+    scene.workspace.run_operation(bot).await;
+    let page = scene.owner().get(&scene.access("")).await.ok();
+    let left = ["ada", "ann", "cleo", "owner"].map(|name| format!("{name}@corp.example"));
+    assert_eq!(
+        (&page["count"], emails(&page)),
+        (&json!(4), left.iter().map(String::as_str).collect())
+    );
+    for uuid in [max, bob] {
+        let page = scene.owner().get(&scene.access(&format!("?user={uuid}"))).await.ok();
+        assert_eq!((&page["count"], &page["results"]), (&json!(0), &json!([])));
+    }
+    let role = scene.workspace.organization(&format!("roles/{}/", role.as_str().expect("an id")));
+    scene.owner().delete(&role).await.assert_empty(204);
+    assert_eq!(scene.decided("ann").await[1], "no_rule");
+    assert_eq!(scene.entry("ann").await["because"][7]["role"], Value::Null);
+    let key = scene.workspace.key(OWNER, &["dashboard:read"]).await;
+    let refused = key.get(&scene.access("")).await;
+    refused.assert_denied("API key missing required scope 'access_control:read'");
+}
