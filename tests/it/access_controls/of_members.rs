@@ -36,10 +36,13 @@ impl Scene {
     }
 }
 
-/// Returns the expected entries of `because`. A row is the rule, the subject, its level on the dashboard, its level on the
-/// project, the text, and `-` if it is not reached, `+` if it is, and `!` if it decides.
-fn because(rows: &[(&str, Option<&str>, Option<&str>, Option<&str>, &str, char)]) -> Vec<Value> {
-    let reason = |(rule, subject, level, on_project, text, mark): &(_, _, _, _, _, char)| {
+/// Returns the expected entries of `because`. A line of `table` is the rule, the subject, its level on the dashboard, its
+/// level on the project, whether it is reached or decides, and the text. A dash stands for null, and for not reached.
+fn because(table: &str) -> Vec<Value> {
+    let reason = |line: &str| {
+        let mut words = line.splitn(6, ' ');
+        let mut word = || words.next().filter(|word| *word != "-");
+        let (rule, subject, level, on_project, mark) = (word(), word(), word(), word(), word());
         json!({
             "rule": rule,
             "subject": subject,
@@ -47,13 +50,49 @@ fn because(rows: &[(&str, Option<&str>, Option<&str>, Option<&str>, &str, char)]
             "role_name": null,
             "access_level": level,
             "project_level": on_project,
-            "reached": *mark != '-',
-            "decided": *mark == '!',
-            "text": text,
+            "reached": mark.is_some(),
+            "decided": mark == Some("decides"),
+            "text": word(),
         })
     };
-    rows.iter().map(reason).collect()
+    table.lines().map(reason).collect()
 }
+
+/// A member to whom no rule applies.
+const NO_RULES: &str = "\
+organization_member - - - reached The user is a member of the organization.
+organization_admin - - - reached The member is not an admin or owner of the organization.
+project_default everyone - member reached The project is open to all members of the organization.
+project_rule member - - - No rule on the project is for the member.
+project_rule role - - - No rule on the project is for a role of the member.
+creator - - - reached The member did not create the dashboard.
+object_rule member - - reached No rule on this dashboard is for the member.
+object_rule role - - reached No rule on this dashboard is for a role of the member.
+kind_rule member - - reached No rule on all dashboards is for the member.
+kind_rule role - - reached No rule on all dashboards is for a role of the member.
+kind_rule everyone - - reached No rule on all dashboards is for everyone.
+object_rule everyone - - reached No rule on this dashboard is for everyone.
+no_rule - editor - decides Without an access rule, everyone is an editor.
+restriction - - - reached Editing is not restricted to collaborators.
+collaborator - - - - Without a restriction, there are no collaborators.";
+
+/// A collaborator of a restricted dashboard in a private project, whose role opens both.
+const OF_A_ROLE: &str = "\
+organization_member - - - reached The user is a member of the organization.
+organization_admin - - - reached The member is not an admin or owner of the organization.
+project_default everyone none none reached The project is private: only rules on the project open it to members.
+project_rule member - - reached No rule on the project is for the member.
+project_rule role - admin reached A rule on the project gives a role of the member the level admin.
+creator - - - reached The member did not create the dashboard.
+object_rule member - - reached No rule on this dashboard is for the member.
+object_rule role - - reached No rule on this dashboard is for a role of the member.
+kind_rule member viewer - reached A rule on all dashboards gives the member the level viewer.
+kind_rule role editor - reached A rule on all dashboards gives a role of the member the level editor.
+kind_rule everyone manager - - A rule on all dashboards gives everyone the level manager.
+object_rule everyone none - - A rule on this dashboard gives everyone the level none.
+no_rule - editor - - Without an access rule, everyone is an editor.
+restriction - viewer - reached Only collaborators, the creator and admins may edit the dashboard.
+collaborator - editor - decides The member is a collaborator of the dashboard.";
 
 fn emails(page: &Value) -> Vec<&str> {
     let results = page["results"].as_array().expect("results");
@@ -65,73 +104,6 @@ async fn access_of_a_member_has_exactly_these_fields() {
     let scene = Scene::new().await;
     let me = scene.ann.get("/api/users/@me/").await.ok();
     let member = scene.workspace.membership("ann@corp.example").await;
-    let (someone, role, everyone) = (Some("member"), Some("role"), Some("everyone"));
-    let rows = [
-        ("organization_member", None, None, None, "The user is a member of the organization.", '+'),
-        (
-            "organization_admin",
-            None,
-            None,
-            None,
-            "The member is not an admin or owner of the organization.",
-            '+',
-        ),
-        (
-            "project_default",
-            everyone,
-            None,
-            Some("member"),
-            "The project is open to all members of the organization.",
-            '+',
-        ),
-        ("project_rule", someone, None, None, "No rule on the project is for the member.", '-'),
-        (
-            "project_rule",
-            role,
-            None,
-            None,
-            "No rule on the project is for a role of the member.",
-            '-',
-        ),
-        ("creator", None, None, None, "The member did not create the dashboard.", '+'),
-        ("object_rule", someone, None, None, "No rule on this dashboard is for the member.", '+'),
-        (
-            "object_rule",
-            role,
-            None,
-            None,
-            "No rule on this dashboard is for a role of the member.",
-            '+',
-        ),
-        ("kind_rule", someone, None, None, "No rule on all dashboards is for the member.", '+'),
-        (
-            "kind_rule",
-            role,
-            None,
-            None,
-            "No rule on all dashboards is for a role of the member.",
-            '+',
-        ),
-        ("kind_rule", everyone, None, None, "No rule on all dashboards is for everyone.", '+'),
-        ("object_rule", everyone, None, None, "No rule on this dashboard is for everyone.", '+'),
-        (
-            "no_rule",
-            None,
-            Some("editor"),
-            None,
-            "Without an access rule, everyone is an editor.",
-            '!',
-        ),
-        ("restriction", None, None, None, "Editing is not restricted to collaborators.", '+'),
-        (
-            "collaborator",
-            None,
-            None,
-            None,
-            "Without a restriction, there are no collaborators.",
-            '-',
-        ),
-    ];
     let entry = json!({
         "user": {
             "id": 3,
@@ -147,7 +119,7 @@ async fn access_of_a_member_has_exactly_these_fields() {
         "organization_member": member,
         "access_level": "editor",
         "can_edit_access_levels": false,
-        "because": because(&rows),
+        "because": because(NO_RULES),
     });
     let page = json!({ "count": 1, "next": null, "previous": null, "results": [entry] });
     for caller in [&scene.ann, &scene.creator, scene.owner()] {
@@ -180,102 +152,7 @@ async fn reasons_of_a_collaborator_of_a_role_in_a_private_project_are_complete()
         scene.owner().put(path, sent).await.ok();
     }
     scene.rule_on_all(Some("ann"), "viewer").await;
-    let (someone, role, everyone) = (Some("member"), Some("role"), Some("everyone"));
-    let rows = [
-        ("organization_member", None, None, None, "The user is a member of the organization.", '+'),
-        (
-            "organization_admin",
-            None,
-            None,
-            None,
-            "The member is not an admin or owner of the organization.",
-            '+',
-        ),
-        (
-            "project_default",
-            everyone,
-            Some("none"),
-            Some("none"),
-            "The project is private: only rules on the project open it to members.",
-            '+',
-        ),
-        ("project_rule", someone, None, None, "No rule on the project is for the member.", '+'),
-        (
-            "project_rule",
-            role,
-            None,
-            Some("admin"),
-            "A rule on the project gives a role of the member the level admin.",
-            '+',
-        ),
-        ("creator", None, None, None, "The member did not create the dashboard.", '+'),
-        ("object_rule", someone, None, None, "No rule on this dashboard is for the member.", '+'),
-        (
-            "object_rule",
-            role,
-            None,
-            None,
-            "No rule on this dashboard is for a role of the member.",
-            '+',
-        ),
-        (
-            "kind_rule",
-            someone,
-            Some("viewer"),
-            None,
-            "A rule on all dashboards gives the member the level viewer.",
-            '+',
-        ),
-        (
-            "kind_rule",
-            role,
-            Some("editor"),
-            None,
-            "A rule on all dashboards gives a role of the member the level editor.",
-            '+',
-        ),
-        (
-            "kind_rule",
-            everyone,
-            Some("manager"),
-            None,
-            "A rule on all dashboards gives everyone the level manager.",
-            '-',
-        ),
-        (
-            "object_rule",
-            everyone,
-            Some("none"),
-            None,
-            "A rule on this dashboard gives everyone the level none.",
-            '-',
-        ),
-        (
-            "no_rule",
-            None,
-            Some("editor"),
-            None,
-            "Without an access rule, everyone is an editor.",
-            '-',
-        ),
-        (
-            "restriction",
-            None,
-            Some("viewer"),
-            None,
-            "Only collaborators, the creator and admins may edit the dashboard.",
-            '+',
-        ),
-        (
-            "collaborator",
-            None,
-            Some("editor"),
-            None,
-            "The member is a collaborator of the dashboard.",
-            '!',
-        ),
-    ];
-    let mut expected = because(&rows);
+    let mut expected = because(OF_A_ROLE);
     for at in [4, 9] {
         expected[at]["role"] = writers.clone();
         expected[at]["role_name"] = json!("Writers");
