@@ -2,6 +2,7 @@
 //! running server.
 
 mod accounts;
+mod console;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -90,6 +91,15 @@ pub enum Operation {
         /// The invite's id.
         id: InviteId,
     },
+    /// Creates a link that signs a user in to the console once.
+    ConsoleLink {
+        /// The user's email address. May be left out if there is only one active user.
+        email: Option<String>,
+        /// Whether the session may see the pages for the operator.
+        is_operator: bool,
+        /// Accepts a user whose address is unverified: an invite's link created the account.
+        existing: bool,
+    },
     /// Sends a test mail at once, without the outbox.
     MailTest {
         /// The recipient's address.
@@ -153,6 +163,9 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
             Ok(json!({ "id": id }))
         }
         Operation::InviteLink { id } => invite_link(app, id),
+        Operation::ConsoleLink { email, is_operator, existing } => {
+            console::create_link(app, email.as_deref(), is_operator, existing).await
+        }
         Operation::MailTest { to } => test_mail(app, &to).await,
         Operation::Check => {
             let findings = app.store().check(record_registry(), progress).await?;
@@ -163,7 +176,8 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
                 .map_err(Error::internal)
         }
         Operation::SecretsRotate => {
-            let renewed = ["invite links", "public pages", "live events tokens"];
+            let renewed =
+                ["invite links", "public pages", "live events tokens", "console sessions"];
             let pages = app.rotate_secrets().await?;
             Ok(json!({ "renewed": renewed, "public_pages": pages }))
         }

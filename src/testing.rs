@@ -8,7 +8,7 @@ pub mod bootstrap {
     pub use crate::bootstrap::{CreatedWorkspace, InitialRecords, import};
 }
 pub mod config {
-    pub use crate::config::{Caps, Config, MailConfig, RateLimit};
+    pub use crate::config::{Caps, Config, Console, MailConfig, RateLimit};
 }
 pub mod error {
     pub use crate::error::{Error, Result};

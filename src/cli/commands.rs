@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
 use crate::config::{MailConfig, parse_duration, parse_public_url};
 use crate::ids::{ApiKeyId, InviteId, OrganizationId, ProjectId};
@@ -114,6 +114,22 @@ pub(super) enum InviteCommand {
     },
 }
 
+#[derive(Args)]
+pub(super) struct ConsoleCommand {
+    /// The email address of the user to sign in. By default the only active user.
+    email: Option<String>,
+    /// Let the session see the page about the server's health.
+    #[arg(long)]
+    operator: bool,
+    /// Accept an existing user whose address is unverified because an invite's link created the account.
+    #[arg(long)]
+    existing: bool,
+    /// The scheme and host of the link, such as `https://admin.example.org`. By default those of serve's default
+    /// address, with the host `steward.localhost`. If a server runs, its own setting and address apply.
+    #[arg(long, env = "STEWARD_PUBLIC_URL", value_name = "URL", value_parser = parse_public_url)]
+    pub(super) public_url: Option<String>,
+}
+
 #[derive(Subcommand)]
 pub(super) enum MailCommand {
     /// Send a test mail at once and print the mail server's answer. If a server runs, it sends the mail with its own
@@ -131,7 +147,7 @@ pub(super) enum MailCommand {
 #[derive(Subcommand)]
 pub(super) enum SecretsCommand {
     /// Rotate the secret that signs invite links, public pages and live events tokens. Old links and tokens become
-    /// invalid at once, and every public page has a new token. API keys stay valid.
+    /// invalid at once, every public page has a new token, and all console sessions end. API keys stay valid.
     Rotate,
 }
 
@@ -209,5 +225,12 @@ impl KeyCommand {
             Self::List => Operation::KeyList,
             Self::Revoke { id } => Operation::KeyRevoke { id },
         }
+    }
+}
+
+impl ConsoleCommand {
+    pub(super) fn operation(self) -> Operation {
+        let Self { email, operator, existing, public_url: _ } = self;
+        Operation::ConsoleLink { email, is_operator: operator, existing }
     }
 }

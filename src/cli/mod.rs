@@ -8,6 +8,7 @@ mod configuration_page;
 mod control;
 mod file_commands;
 mod flags;
+mod init;
 mod man_pages;
 mod output;
 mod progress_bar;
@@ -27,7 +28,6 @@ use clap::{Parser, Subcommand};
 use serde_json::{Value, json};
 use tokio::net::UnixStream;
 
-use crate::bootstrap::{self, InitialRecords};
 use crate::config::Config;
 use crate::error::Error;
 use crate::operator::{Operation, perform};
@@ -36,8 +36,10 @@ use crate::store::{OpenError, Store, resolve_symlink};
 
 use args::{ArgValue, ArgsError, ParsedArgs};
 use commands::{
-    InviteCommand, KeyCommand, MailCommand, OrganizationCommand, SecretsCommand, UserCommand,
+    ConsoleCommand, InviteCommand, KeyCommand, MailCommand, OrganizationCommand, SecretsCommand,
+    UserCommand,
 };
+use init::Init;
 use man_pages::{Completions, Manual};
 use progress_bar::progress_bar;
 
@@ -92,6 +94,8 @@ enum Command {
     /// Print invite links.
     #[command(subcommand)]
     Invite(InviteCommand),
+    /// Print a link that signs a user in to the web console. It works once, within five minutes.
+    Console(ConsoleCommand),
     /// Test the mail configuration.
     #[command(subcommand)]
     Mail(MailCommand),
@@ -147,22 +151,6 @@ enum Command {
         /// The backup.
         file: PathBuf,
     },
-}
-
-#[derive(clap::Args)]
-struct Init {
-    /// The owner's email address.
-    #[arg(long)]
-    email: String,
-    /// The organization's name.
-    #[arg(long, value_name = "NAME", default_value = "My organization")]
-    organization: String,
-    /// The project's name.
-    #[arg(long, value_name = "NAME", default_value = "Default project")]
-    project: String,
-    /// The owner's first name.
-    #[arg(long, value_name = "N", default_value = "")]
-    first_name: String,
 }
 
 /// The error of a command, as one line.
@@ -269,6 +257,12 @@ async fn run(args: ParsedArgs) -> Result<ExitCode, Failure> {
             config.public_url = public_url;
             Operation::InviteLink { id }
         }
+        Command::Console(mut console) => {
+            config.public_url = console.public_url.take();
+            let link = run_operation(&data, console.operation(), config).await?;
+            output::print_console_link(&link, json);
+            return Ok(ExitCode::SUCCESS);
+        }
         Command::Mail(MailCommand::Test { to, mail }) => {
             config.mail = mail;
             Operation::MailTest { to }
@@ -328,16 +322,6 @@ fn print_man_pages(folder: Option<&Path>, json: bool) -> Result<ExitCode, Failur
         .map_err(|error| Failure::Other(format!("{}: {error}", folder.display())))?;
     output::print(&json!({ "folder": folder.display().to_string(), "pages": pages.len() }), json);
     Ok(ExitCode::SUCCESS)
-}
-
-impl Init {
-    async fn run(self, data: &Path) -> Result<Value, Failure> {
-        let Self { email, organization, project, first_name } = self;
-        let first = InitialRecords { email, first_name, organization, project };
-        let (app, created) = bootstrap::create(data, Config::default(), &first)?;
-        app.close().await;
-        Ok(serde_json::to_value(created).map_err(Error::internal)?)
-    }
 }
 
 /// How long a command waits if another command holds the file, or if a server holds it but does not yet answer

@@ -10,6 +10,20 @@ pub(super) fn print(answer: &Value, json: bool) {
     print_bytes(text.as_bytes());
 }
 
+/// Prints a link to the console, with what a user must know about it.
+pub(super) fn print_console_link(link: &Value, json: bool) {
+    let shown = |name: &str| link.get(name).map(format_value).unwrap_or_default();
+    if json {
+        return print(link, true);
+    }
+    let text = format!(
+        "Open this link to sign in as {}. It works once, within five minutes:\n\n  {}\n",
+        shown("email"),
+        shown("url")
+    );
+    print_bytes(text.as_bytes());
+}
+
 /// Prints text as it is. A closed stdout is not an error; other errors go to stderr.
 pub(super) fn print_bytes(bytes: &[u8]) {
     let mut out = std::io::stdout();

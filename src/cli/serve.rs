@@ -12,6 +12,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -26,13 +27,14 @@ use crate::http::server::{self, EXTRA_SOCKETS, ServerLimits, stop_signal};
 use crate::http::swappable_router::{ConnectionMetrics, SwappableRouter};
 use crate::http::tls::Tls;
 use crate::metrics::Metrics;
+use crate::operator::{Operation, perform};
 use crate::resources::record_registry;
 use crate::router::{self, router};
 use crate::state::App;
 use crate::store::{Compacted, OpenError, Progress, SpaceUsage, Store, beside};
 
 use super::control::{Control, MAX_CONTROL_SOCKETS};
-use super::startup_message::{FirstRun, print};
+use super::startup_message::{FirstRun, FirstVisit, print};
 use super::{Failure, systemd};
 
 #[derive(Args)]
@@ -346,7 +348,15 @@ async fn open_or_create(
             }
         });
     match created {
-        Ok((app, workspace)) => Ok((app, Some(FirstRun { workspace, key_file }))),
+        Ok((app, workspace)) => {
+            // The link is a credential too: it is printed only where the key is.
+            let console = match (app.config().console.is_on(), &key_file) {
+                (false, _) => FirstVisit::None,
+                (true, Some(_)) => FirstVisit::Command,
+                (true, None) => FirstVisit::Link(console_link(&app).await?),
+            };
+            Ok((app, Some(FirstRun { workspace, key_file, console })))
+        }
         // Another process created the file first. This process opens it, or fails because it is in use.
         Err(OpenError::Exists(_)) => {
             let store = Store::open(data, config.page_cache)?;
@@ -354,6 +364,13 @@ async fn open_or_create(
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Returns a link that signs the owner of a new workspace in to the console.
+async fn console_link(app: &App) -> Result<String, Error> {
+    let operation = Operation::ConsoleLink { email: None, is_operator: false, existing: false };
+    let link = perform(app, operation, Progress::silent()).await?;
+    Ok(link.get("url").and_then(Value::as_str).unwrap_or_default().to_owned())
 }
 
 /// Writes the first key to disk before the data file appears.

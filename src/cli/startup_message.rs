@@ -11,6 +11,17 @@ use crate::bootstrap::CreatedWorkspace;
 pub(super) struct FirstRun {
     pub(super) workspace: CreatedWorkspace,
     pub(super) key_file: Option<PathBuf>,
+    pub(super) console: FirstVisit,
+}
+
+/// How the first user opens the console.
+pub(super) enum FirstVisit {
+    /// With this link.
+    Link(String),
+    /// With the link that a command prints.
+    Command,
+    /// There is no console.
+    None,
 }
 
 /// Prints the URL of the service, and on a first start how to use the API key. Errors of a closed stdout are ignored.
@@ -23,6 +34,10 @@ pub(super) fn print(data: &Path, url: &str, first: Option<&FirstRun>, json: bool
 fn to_json(data: &Path, url: &str, first: Option<&FirstRun>) -> String {
     let key_file = first.and_then(|first| first.key_file.as_deref());
     let printed = first.filter(|first| first.key_file.is_none());
+    let console_url = first.and_then(|first| match &first.console {
+        FirstVisit::Link(link) => Some(link),
+        FirstVisit::Command | FirstVisit::None => None,
+    });
     let greeting = json!({
         "url": url,
         "data": data.display().to_string(),
@@ -30,13 +45,14 @@ fn to_json(data: &Path, url: &str, first: Option<&FirstRun>) -> String {
         "project_id": first.map(|first| first.workspace.project_id),
         "api_key": printed.map(|first| &first.workspace.api_key),
         "api_key_file": key_file.map(|path| path.display().to_string()),
+        "console_url": console_url,
     });
     format!("{greeting}\n")
 }
 
 fn to_text(data: &Path, url: &str, first: Option<&FirstRun>) -> String {
     let serving = format!("Steward is serving {url} from {}\n", data.display());
-    let Some(FirstRun { workspace, key_file }) = first else { return serving };
+    let Some(FirstRun { workspace, key_file, console }) = first else { return serving };
     let try_it = |key: &str| {
         format!(
             "Try it:\n\n  curl -H \"Authorization: Bearer {key}\" {url}/api/projects/{}/dashboards/\n\n",
@@ -53,7 +69,17 @@ fn to_text(data: &Path, url: &str, first: Option<&FirstRun>) -> String {
         let key = &workspace.api_key;
         format!("The first API key, shown only once:\n\n  {key}\n\n{}", try_it(key))
     };
-    format!("Created a new workspace in {}.\n{key}{serving}", data.display())
+    let console = match console {
+        FirstVisit::Link(link) => {
+            format!("Open the console with this link, once within five minutes:\n\n  {link}\n\n")
+        }
+        FirstVisit::Command => {
+            let data = shell_quote(&data.display().to_string());
+            format!("For a link that opens the console:\n\n  steward console --data {data}\n\n")
+        }
+        FirstVisit::None => String::new(),
+    };
+    format!("Created a new workspace in {}.\n{key}{console}{serving}", data.display())
 }
 
 /// Quotes `text` as one word of a shell command.

@@ -2,6 +2,7 @@
 
 mod backups;
 mod caps;
+mod console;
 mod mail;
 mod rate_limit;
 mod smtp_url;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use clap::Args;
 use ipnet::IpNet;
+use url::{Host, Url};
 
 use crate::metrics::Metrics;
 use crate::store::file_system::{FileSystem, OsFileSystem};
@@ -20,6 +22,7 @@ use crate::time::Clock;
 
 pub use backups::BackupConfig;
 pub use caps::Caps;
+pub use console::Console;
 pub use mail::MailConfig;
 pub use rate_limit::RateLimit;
 pub use smtp_url::{Protection, SmtpUrl};
@@ -131,6 +134,11 @@ pub struct Config {
     #[arg(long, env = "STEWARD_DNS_TIMEOUT", value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
     pub dns_timeout: Duration,
 
+    /// Whether the service has a web console, at /console/. It needs a sign-in with an API key, or with a link of
+    /// `steward console`.
+    #[arg(long, env = "STEWARD_CONSOLE", value_name = "SWITCH", default_value_t = Console::On)]
+    pub console: Console,
+
     /// Limits on the resources of one tenant.
     #[command(flatten)]
     pub caps: Caps,
@@ -168,6 +176,25 @@ impl Config {
     pub fn link_base(&self) -> &str {
         self.public_url.as_deref().unwrap_or(&self.listen_url)
     }
+
+    /// Returns the scheme and host of links to the console. Without a public URL, and if this machine reaches the service
+    /// by its loopback address over HTTP, the host is `steward.localhost`: the cookies of other services of this machine
+    /// then belong to another host.
+    pub fn console_base(&self) -> String {
+        let base = self.link_base();
+        let Ok(url) = Url::parse(base) else { return base.to_owned() };
+        let is_local = match url.host() {
+            Some(Host::Ipv4(address)) => address.is_loopback() || address.is_unspecified(),
+            Some(Host::Ipv6(address)) => address.is_loopback() || address.is_unspecified(),
+            _ => false,
+        };
+        match url.port_or_known_default() {
+            Some(port) if self.public_url.is_none() && is_local && url.scheme() == "http" => {
+                format!("http://steward.localhost:{port}")
+            }
+            _ => base.to_owned(),
+        }
+    }
 }
 
 impl Default for Config {
@@ -189,6 +216,7 @@ impl Default for Config {
             dns_resolvers: Vec::new(),
             dns_challenge_prefix: "_posthog-challenge".to_owned(),
             dns_timeout: Duration::from_secs(5),
+            console: Console::On,
             caps: Caps::default(),
             mail: MailConfig::default(),
             backups: BackupConfig::default(),
@@ -230,7 +258,7 @@ fn parse_origin(text: &str) -> Result<String, String> {
     if text == "*" {
         return Ok(text.to_owned());
     }
-    let url = url::Url::parse(text).map_err(|_| wrong())?;
+    let url = Url::parse(text).map_err(|_| wrong())?;
     let origin = url.origin();
     let bare = matches!(url.scheme(), "http" | "https")
         && !text.contains('*')
@@ -288,6 +316,33 @@ mod tests {
         ] {
             assert!(parse_origin(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn console_links_name_steward_localhost_if_the_listener_is_local() {
+        let base = |listen: &str, public: Option<&str>| {
+            let config = Config {
+                listen_url: listen.to_owned(),
+                public_url: public.map(str::to_owned),
+                ..Config::default()
+            };
+            config.console_base()
+        };
+        for (listen, expected) in [
+            ("http://127.0.0.1:8000", "http://steward.localhost:8000"),
+            ("http://127.0.0.9:80", "http://steward.localhost:80"),
+            ("http://[::1]:8001", "http://steward.localhost:8001"),
+            ("http://0.0.0.0:8000", "http://steward.localhost:8000"),
+            ("http://[::]:8000", "http://steward.localhost:8000"),
+            ("http://192.0.2.7:8000", "http://192.0.2.7:8000"),
+            ("https://127.0.0.1:8000", "https://127.0.0.1:8000"),
+        ] {
+            assert_eq!(base(listen, None), expected);
+            let public = Some("https://admin.example.org");
+            assert_eq!(base(listen, public), "https://admin.example.org");
+        }
+        let public = Some("http://127.0.0.1:9000");
+        assert_eq!(base("http://127.0.0.1:8000", public), "http://127.0.0.1:9000");
     }
 
     #[test]

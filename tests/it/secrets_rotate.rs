@@ -22,7 +22,8 @@ async fn rotate(workspace: &Workspace) -> Value {
 }
 
 fn told(pages: u64) -> Value {
-    json!({ "renewed": ["invite links", "public pages", "live events tokens"], "public_pages": pages })
+    let renewed = ["invite links", "public pages", "live events tokens", "console sessions"];
+    json!({ "renewed": renewed, "public_pages": pages })
 }
 
 #[tokio::test]

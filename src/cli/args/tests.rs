@@ -10,7 +10,7 @@ use super::*;
 use crate::cli::config_file::{mask_secret, parse_error};
 
 /// Sample values. Every flag accepts at least one of them.
-const SAMPLES: [&str; 14] = [
+const SAMPLES: [&str; 15] = [
     "17",
     "7m",
     "3MiB",
@@ -24,6 +24,7 @@ const SAMPLES: [&str; 14] = [
     "always",
     "never",
     "text",
+    "off",
     "a-name",
 ];
 

@@ -2,14 +2,18 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
+use steward::Config;
+use steward::testing::config::Console;
 use steward::testing::error::Error;
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, perform};
 use steward::testing::resources::members::Level;
 use steward::testing::resources::sessions::SignInLink;
-use steward::testing::store::{Order, Tx, Window};
+use steward::testing::store::{Order, Progress, Tx, Window};
 
 use super::assert_ended;
 use crate::api_keys::{ME, standing};
+use crate::signup::offer;
 use crate::support::sessions::{SignedIn, browser, sign_in, sign_in_by_link};
 use crate::support::{OWNER, Workspace};
 
@@ -128,6 +132,77 @@ async fn only_sessions_of_operator_links_are_operator_sessions() {
     }
     let session = sign_in(&workspace, &workspace.made.api_key).await;
     assert!(!workspace.app.verify_session(&session.text).expect("a session").is_operator());
+}
+
+/// Creates a link as `steward console` does.
+async fn console_link(
+    workspace: &Workspace,
+    email: Option<&str>,
+    existing: bool,
+) -> Result<Value, Error> {
+    let email = email.map(str::to_owned);
+    let operation = Operation::ConsoleLink { email, is_operator: true, existing };
+    perform(&workspace.app, operation, Progress::silent()).await
+}
+
+#[tokio::test]
+async fn console_command_creates_a_link_for_the_only_active_user_or_the_named_one() {
+    let (workspace, _) = standing().await;
+    let made = console_link(&workspace, None, false).await.expect("a link");
+    let url = made["url"].as_str().expect("a link").to_owned();
+    let code = url.strip_prefix("http://steward.localhost:8000/console/enter/#").expect("a code");
+    let expected = json!({
+        "url": url, "email": OWNER, "operator": true, "expires_at": "2023-11-14T22:18:20Z",
+    });
+    assert_eq!(made, expected);
+    let text = workspace.app.sign_in_with_link(code, browser()).await.expect("a session");
+    assert!(workspace.app.verify_session(&text.encode()).expect("a session").is_operator());
+
+    workspace.member("ann", Level::Member).await;
+    let refused = console_link(&workspace, None, false).await.expect_err("two users");
+    assert_eq!((refused.status(), refused.attr()), (400, Some("email")));
+    let text = "there is more than one active user; pass EMAIL, the address of the user to sign in";
+    assert_eq!(refused.detail(), text);
+    let made = console_link(&workspace, Some("ANN@corp.example"), false).await.expect("a link");
+    assert_eq!(made["email"], "ann@corp.example");
+    let refused = console_link(&workspace, Some("bob@x.example"), false).await.expect_err("nobody");
+    assert_eq!((refused.status(), refused.detail()), (404, "There is no user bob@x.example."));
+
+    for (email, active) in [("ann@corp.example", false), (OWNER, false)] {
+        let email = email.to_owned();
+        workspace.run_operation(Operation::UserSetActive { email, active }).await;
+        let refused = console_link(&workspace, Some("ann@corp.example"), false).await;
+        assert_eq!(refused.expect_err("deactivated").detail(), "The user is deactivated.");
+        if let Ok(made) = console_link(&workspace, None, false).await {
+            assert_eq!(made["email"], OWNER, "the only active user");
+        }
+    }
+    let refused = console_link(&workspace, None, false).await.expect_err("nobody");
+    assert_eq!((refused.status(), refused.detail()), (404, "There is no active user."));
+}
+
+#[tokio::test]
+async fn console_command_refuses_an_unverified_account_of_a_link_unless_it_is_named_so() {
+    let workspace = Workspace::new().await;
+    let offer = offer(&workspace, "ann@x.example", 1).await;
+    let joined = offer.accept(&workspace.anonymous(), json!({ "first_name": "Ann" })).await;
+    assert_eq!(joined.status, 201);
+    let refused =
+        console_link(&workspace, Some("ann@x.example"), false).await.expect_err("refused");
+    assert_eq!((refused.status(), refused.code()), (400, "unverified"));
+    let made = console_link(&workspace, Some("ann@x.example"), true).await.expect("a link");
+    assert_eq!(made["email"], "ann@x.example");
+}
+
+#[tokio::test]
+async fn console_command_fails_if_the_console_is_off() {
+    let mut config = Config::default();
+    config.console = Console::Off;
+    let workspace = Workspace::with(config).await;
+    let refused = console_link(&workspace, None, false).await.expect_err("no console");
+    let text = "the console is off; start the server with --console on";
+    assert_eq!((refused.code(), refused.detail()), ("console_off", text));
+    assert_eq!(stored(&workspace), 0);
 }
 
 #[tokio::test]

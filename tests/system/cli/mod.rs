@@ -1,6 +1,7 @@
 //! The operator's commands, with the real binary: with and without a running server.
 
 mod config_file;
+mod console;
 mod mail;
 mod man_pages;
 mod progress_bar;

@@ -41,6 +41,7 @@ fn first_start_in_an_empty_directory_creates_a_workspace_with_a_key() {
     let expected = format!(
         "Created a new workspace in steward.redb.\nThe first API key is in steward.redb.first-key. Try it:\n\n  \
          curl -H \"Authorization: Bearer $(cat 'steward.redb.first-key')\" http://{0}/api/projects/1/dashboards/\n\n\
+         For a link that opens the console:\n\n  steward console --data 'steward.redb'\n\n\
          Steward is serving http://{0} from steward.redb\n",
         server.address
     );
@@ -89,6 +90,7 @@ fn startup_message_is_one_json_object_with_the_json_flag() {
         "project_id": 1,
         "api_key": null,
         "api_key_file": "steward.redb.first-key",
+        "console_url": null,
     });
     assert_eq!(greeted, expected);
     server.stop();
@@ -100,6 +102,7 @@ fn startup_message_is_one_json_object_with_the_json_flag() {
         "project_id": null,
         "api_key": null,
         "api_key_file": null,
+        "console_url": null,
     });
     assert_eq!(server.startup_message(), expected);
 }
@@ -117,9 +120,35 @@ fn on_a_terminal_the_first_key_is_printed_once_and_not_written() {
     assert!(seen.contains("The first API key, shown only once:"), "{seen}");
     assert!(line_to_try(&seen).contains(&format!("Bearer phx_{key}\"")), "{seen}");
     assert_eq!(in_a_shell(line_to_try(&seen))["count"], 0);
+    let about = "Open the console with this link, once within five minutes:\n\n  ";
+    let (_, link) = seen.split_once(about).expect("a link to the console");
+    let link = link.lines().next().unwrap();
+    let (base, code) = link.split_once("/console/enter/#").expect("a code");
+    let (_, address) = seen.split_once("Steward is serving http://127.0.0.1:").unwrap();
+    let port = address.split_whitespace().next().unwrap();
+    assert_eq!(base, format!("http://steward.localhost:{port}"));
+    assert!(code.len() == 44 && code.chars().all(|c| c.is_ascii_alphanumeric()), "{code}");
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(!site.path("steward.redb.first-key").exists());
+}
+
+#[test]
+fn first_start_without_the_console_says_nothing_about_it() {
+    let site = DataFolder::empty();
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--console", "off"];
+    let server = Server::start(&mut site.steward(&serve)).unwrap();
+    assert!(!server.greeting.contains("console"), "{}", server.greeting);
+    let site = DataFolder::empty();
+    let (mut terminal, stdout) = Terminal::new();
+    let mut command = site.steward(&serve);
+    command.stdout(stdout).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let seen = terminal.until_shows("Steward is serving");
+    assert!(seen.contains("The first API key") && !seen.contains("console"), "{seen}");
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[test]

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use crate::support::process::DataFolder;
 
 fn told(pages: u64) -> Value {
-    json!({ "renewed": ["invite links", "public pages", "live events tokens"], "public_pages": pages })
+    let renewed = ["invite links", "public pages", "live events tokens", "console sessions"];
+    json!({ "renewed": renewed, "public_pages": pages })
 }
 
 #[test]
