@@ -75,18 +75,18 @@ impl SessionKeys {
 
     /// Returns the digest that verifies the secret of a session.
     pub fn digest(&self, text: &SessionText) -> SessionDigest {
-        SessionDigest(self.hash(b"session", &[text.id.0.as_bytes(), &text.secret]))
+        SessionDigest(self.hash(*b"session", &[text.id.0.as_bytes(), &text.secret]))
     }
 
     /// Returns the digest by which the sign-in link with this code is found.
     pub fn code_digest(&self, code: &str) -> CodeDigest {
-        CodeDigest(self.hash(b"sign-in", &[code.as_bytes()]))
+        CodeDigest(self.hash(*b"sign-in", &[code.as_bytes()]))
     }
 
     /// The purposes have the same length, so no text of one can equal a text of the other.
-    fn hash(&self, purpose: &[u8; 7], parts: &[&[u8]]) -> [u8; 32] {
+    fn hash(&self, purpose: [u8; 7], parts: &[&[u8]]) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_keyed(&self.0.load());
-        hasher.update(purpose);
+        hasher.update(&purpose);
         for part in parts {
             hasher.update(part);
         }
