@@ -90,7 +90,7 @@ async fn import_refuses_a_session_in_an_export() {
     text.push('\n');
     let to = workspace.path().with_file_name("imported.redb");
     let refused = bootstrap::import(&to, text.as_bytes(), &Progress::silent());
-    let refused = refused.err().expect("an error").to_string();
+    let refused = refused.expect_err("no import").to_string();
     assert!(refused.contains("names a table that exports do not contain"), "{refused}");
     assert!(!to.exists());
 }
