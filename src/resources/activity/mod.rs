@@ -190,7 +190,8 @@ impl_record!(Entry {
 });
 
 /// Records what the transaction has changed so far. Writes no entry if nothing that changed can be logged, and several
-/// entries if it changed several objects of one type. An object of which only the objects that show it changed gets none. `user` made the change; `None` for the operator.
+/// entries if it changed several objects of one type. An insight gets no entry if only its dashboards changed. `user` made
+/// the change; `None` for the operator.
 pub fn record(
     tx: &mut WriteTx<'_>,
     user: Option<&users::Meta>,

@@ -11,7 +11,7 @@ use crate::resources::dashboards::insights::body::{InsightRights, ListedTile};
 use crate::resources::dashboards::tiles;
 use crate::store::Tx;
 
-/// The text of the error for an insight that only restricted dashboards show.
+/// The text of the error for an insight that a restricted dashboard shows.
 const RESTRICTED: &str = "This insight is on a dashboard that can only be edited by its owner, team members invited to \
 editing the dashboard, and project admins.";
 
