@@ -210,6 +210,16 @@ impl Error {
         )
     }
 
+    /// 421: the request names a host that is not one of this service.
+    pub fn misdirected() -> Self {
+        Self::new(
+            421,
+            ErrorType::InvalidRequest,
+            "misdirected_request",
+            "The console is not served under this host name (--public-url).",
+        )
+    }
+
     /// 422: the idempotency key was used before, with another body.
     pub fn idempotency_key_reused() -> Self {
         Self::new(

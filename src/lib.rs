@@ -42,6 +42,7 @@ mod blocking_pool;
 mod bootstrap;
 mod cli;
 mod config;
+mod console;
 mod dns;
 mod error;
 mod etag;

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::auth::Requirements;
 use crate::config::Config;
+use crate::console;
 use crate::http::compression::GzipLayer;
 use crate::http::cors;
 use crate::http::delivery::ResponseDelivery;
@@ -34,8 +35,19 @@ macro_rules! list_routes {
 
 for_each_resource!(list_routes);
 
-/// Returns all routes of the service.
+/// Returns all routes of the service: those of the API and those of the console.
 pub fn routes() -> Routes {
+    let mut routes = api_routes();
+    console::routes(&mut routes, api);
+    routes
+}
+
+/// Returns the router of the API alone, to which the console sends requests in process.
+fn api(app: App) -> Router {
+    api_routes().into_router().with_state(app)
+}
+
+fn api_routes() -> Routes {
     let mut routes = Routes::default();
     for add_to in ROUTES {
         add_to(&mut routes);
@@ -60,7 +72,7 @@ pub fn routes() -> Routes {
 
 /// Returns the service as a tower service, for a server or for in-process calls.
 pub fn router(app: App) -> Router {
-    let routes = routes();
+    let routes = if app.config().console.is_on() { routes() } else { api_routes() };
     let metrics = RequestMetrics::of(&routes, &app.config().metrics);
     let terms =
         layer_config(app.config(), app.proxies(), app.rate_limiter(), app.transfer_memory());

@@ -2,6 +2,7 @@
 
 pub(crate) mod backups;
 mod changes;
+mod health;
 mod key_creation;
 mod maintenance;
 mod metrics;
@@ -48,6 +49,7 @@ use metrics::MetricsCollector;
 use readiness::Readiness;
 use signing::SigningKeys;
 
+pub use health::Health;
 pub use public_pages::{PageKey, PublicPages};
 pub use rendering::{CreatedObject, LargeResponse};
 pub use scrubber::ScrubResult;
@@ -86,6 +88,8 @@ struct Inner {
     readiness: Readiness,
     metrics: MetricsCollector,
     last_scrub: ArcSwapOption<ScrubResult>,
+    last_backup: Arc<ArcSwapOption<Timestamp>>,
+    started_at: Timestamp,
     disk_space: Arc<quota::DiskReserve>,
 }
 
@@ -134,6 +138,7 @@ impl App {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let time_limit = config.request_timeout;
         metrics::observe_commits(&store, &config.metrics);
+        let now = config.clock.now();
         let app = Self(Arc::new(Inner {
             key_cache: KeyCache::new(tag_key.clone(), &config.metrics),
             key_creation: KeyCreation::new(cores, &config.metrics),
@@ -168,6 +173,8 @@ impl App {
             mail_worker,
             readiness: Readiness::default(),
             last_scrub: ArcSwapOption::empty(),
+            last_backup: Arc::default(),
+            started_at: now,
         }));
         app.start_scrubber();
         app.start_maintenance()?;

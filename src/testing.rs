@@ -27,7 +27,7 @@ pub mod http {
         pub use crate::http::openapi::build_document;
     }
     pub mod routes {
-        pub use crate::http::routes::RouteSpec;
+        pub use crate::http::routes::{PageAccess, PageSpec, RouteSpec};
     }
 }
 pub mod idempotency {

@@ -134,8 +134,8 @@ pub struct Config {
     #[arg(long, env = "STEWARD_DNS_TIMEOUT", value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
     pub dns_timeout: Duration,
 
-    /// Whether the service has a web console, at /console/. It needs a sign-in with an API key, or with a link of
-    /// `steward console`.
+    /// Whether the service has a web console at /console/: on or off. It needs a sign-in, with an API key or with a link
+    /// that `steward console` prints.
     #[arg(long, env = "STEWARD_CONSOLE", value_name = "SWITCH", default_value_t = Console::On)]
     pub console: Console,
 

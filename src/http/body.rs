@@ -158,7 +158,7 @@ fn is_json(value: &HeaderValue) -> bool {
     name.trim_ascii().eq_ignore_ascii_case(b"application/json")
 }
 
-async fn receive(
+pub(super) async fn receive(
     mut body: axum::body::Body,
     max_bytes: usize,
     memory: Option<RequestMemory>,

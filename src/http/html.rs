@@ -83,6 +83,6 @@ fn content_security_policy(style: &str, script: &str) -> String {
 }
 
 /// Returns the CSP source expression that allows `text`.
-pub(super) fn csp_hash(text: &str) -> String {
+pub fn csp_hash(text: &str) -> String {
     format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(text)))
 }

@@ -1,5 +1,6 @@
 //! The HTTP layer that all resources share.
 
+pub mod assets;
 pub mod body;
 pub mod client;
 pub mod compression;
@@ -7,8 +8,10 @@ pub mod cors;
 pub mod delivery;
 mod error;
 mod etag;
+pub mod form;
 pub mod html;
 mod idempotency;
+pub mod in_process;
 mod log_context;
 pub mod logging;
 pub mod metrics;

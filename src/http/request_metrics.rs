@@ -61,9 +61,9 @@ impl RequestMetrics {
     pub fn of(routes: &Routes, metrics: &Metrics) -> Option<Arc<Self>> {
         metrics.is_enabled().then(|| {
             let mut by_path: HashMap<_, Vec<_>> = HashMap::new();
-            for row in routes.specs() {
-                let numbers = MethodMetrics::of(row.method.as_str(), row.path);
-                by_path.entry(row.path).or_default().push((row.method.clone(), numbers));
+            for (method, path) in routes.methods() {
+                let numbers = MethodMetrics::of(method.as_str(), path);
+                by_path.entry(path).or_default().push((method.clone(), numbers));
             }
             let mut known = HashMap::new();
             for (path, methods) in by_path {

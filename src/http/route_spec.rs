@@ -45,6 +45,28 @@ pub struct RouteSpec {
     pub extra_statuses: Vec<u16>,
 }
 
+/// A page or an action of the console. It is not in the OpenAPI document.
+#[derive(Debug, Clone)]
+pub struct PageSpec {
+    /// The HTTP method.
+    pub method: Method,
+    /// The path template.
+    pub path: &'static str,
+    /// The sessions that may open it.
+    pub access: PageAccess,
+}
+
+/// The sessions that may open a page of the console.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageAccess {
+    /// No session is needed.
+    Public,
+    /// Any session.
+    Session,
+    /// A session of a link that `steward console --operator` printed.
+    Operator,
+}
+
 /// A tag of the document: a group of operations on one resource.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ResourceInfo {

@@ -19,12 +19,13 @@ use super::etag;
 use super::path::{ENVIRONMENTS, PROJECTS};
 use super::route_guard::{ResponseExtras, RouteGuard, authenticate, check_access};
 
-pub use super::route_spec::{PathParameter, ResourceInfo, RouteSpec};
+pub use super::route_spec::{PageAccess, PageSpec, PathParameter, ResourceInfo, RouteSpec};
 
-/// The routes of the service, as the resources declare them.
+/// The routes of the service, as the resources and the console declare them.
 #[derive(Default)]
 pub struct Routes {
     specs: Vec<RouteSpec>,
+    pages: Vec<PageSpec>,
     resource: ResourceInfo,
     paths: BTreeMap<&'static str, MethodRouter<App>>,
 }
@@ -99,25 +100,49 @@ impl Routes {
         self.specs.push_mut(row)
     }
 
+    /// Adds a page or an action of the console. The handler itself checks the session.
+    pub fn page<H, T>(&mut self, spec: PageSpec, filter: MethodFilter, handler: H)
+    where
+        H: Handler<T, App>,
+        T: 'static,
+    {
+        let methods = self.paths.remove(spec.path).unwrap_or_default();
+        self.paths.insert(spec.path, methods.merge(on(filter, handler)));
+        self.pages.push(spec);
+    }
+
     /// Sets the resource of the operations that follow, as the document describes it.
     pub fn resource(&mut self, name: &'static str, description: &'static str) {
         self.resource = ResourceInfo { name, description };
     }
 
-    /// Returns every operation in the order of declaration.
+    /// Returns every operation of the API in the order of declaration.
     pub fn specs(&self) -> &[RouteSpec] {
         &self.specs
+    }
+
+    /// Returns every page and action of the console in the order of declaration.
+    pub fn pages(&self) -> &[PageSpec] {
+        &self.pages
+    }
+
+    /// Returns the methods with their paths, of the API and of the console.
+    pub fn methods(&self) -> impl Iterator<Item = (&Method, &'static str)> {
+        let operations = self.specs.iter().map(|row| (&row.method, row.path));
+        operations.chain(self.pages.iter().map(|row| (&row.method, row.path)))
     }
 
     /// Builds the router. Every spelling of a path is served. Other methods get 405 with `Allow`, other paths get
     /// 404.
     pub fn into_router(self) -> Router<App> {
         let mut router = Router::new();
-        for (path, methods) in self.paths {
-            let allow =
-                allow_header(self.specs.iter().filter(|row| row.path == path && row.status != 405));
+        let Self { specs, pages, paths, .. } = self;
+        for (path, methods) in paths {
+            let served = specs.iter().filter(|row| row.path == path && row.status != 405);
+            let pages = pages.iter().filter(|page| page.path == path).map(|page| &page.method);
+            let allow = allow_header(served.map(|row| &row.method).chain(pages));
             let target = PathTarget::of(path);
-            let public = self.specs.iter().filter(|row| row.path == path).all(RouteSpec::is_public);
+            let public = specs.iter().filter(|row| row.path == path).all(RouteSpec::is_public);
             let requirements =
                 if public { Requirements::public("public") } else { Requirements::any_key() };
             let guard = RouteGuard { requirements, target, idempotent: false };
@@ -158,8 +183,8 @@ pub(super) fn spellings(path: &str) -> BTreeSet<String> {
     plain.flat_map(|path| [path.replace('@', "%40"), path]).collect()
 }
 
-fn allow_header<'r>(rows: impl Iterator<Item = &'r RouteSpec>) -> String {
-    let mut methods: Vec<&str> = rows.map(|row| row.method.as_str()).collect();
+fn allow_header<'m>(methods: impl Iterator<Item = &'m Method>) -> String {
+    let mut methods: Vec<&str> = methods.map(Method::as_str).collect();
     if methods.contains(&"GET") {
         methods.push("HEAD");
     }

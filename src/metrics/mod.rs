@@ -20,6 +20,7 @@ use prometheus::{
 pub use series::Series;
 
 use process::Process;
+pub use process::resident_memory;
 use series::{ALL, MetricType};
 
 /// The media type of the text that [`Metrics::render`] returns.

@@ -102,6 +102,14 @@ impl Stat {
     }
 }
 
+/// Returns the resident memory of this process in bytes, or `None` if the system has no `/proc`.
+pub fn resident_memory() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
 /// Returns the time at which the system booted, in seconds since the Unix epoch.
 fn boot_time() -> Option<f64> {
     let text = fs::read_to_string("/proc/stat").ok()?;

@@ -4,7 +4,10 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
 
 use crate::config::BackupConfig;
 use crate::metrics::{Counter, Gauge, Series};
@@ -40,6 +43,7 @@ pub(super) struct BackupScheduler {
     next: Timestamp,
     /// The time of the newest backup, in seconds since 1970.
     last_created_at: Gauge,
+    last_backup: Arc<ArcSwapOption<Timestamp>>,
     failures: Counter,
 }
 
@@ -56,6 +60,7 @@ impl BackupScheduler {
         let stem = app.0.store.path().file_stem().unwrap_or(OsStr::new("steward"));
         let keeper = Self {
             last_created_at,
+            last_backup: app.last_backup(),
             failures,
             next: clock.now(),
             clock,
@@ -101,6 +106,7 @@ impl BackupScheduler {
     }
 
     fn note(&self, created_at: Timestamp) {
+        self.last_backup.store(Some(Arc::new(created_at)));
         self.last_created_at.set(Duration::from_millis(created_at.millis()).as_secs_f64());
     }
 

@@ -20,6 +20,7 @@ mod auth;
 mod batch_exports;
 mod clients;
 mod conformance;
+mod console;
 mod dashboards;
 mod domains;
 mod environments;
@@ -50,6 +51,7 @@ mod support {
     pub mod activity;
     pub mod api_keys;
     pub mod batch_exports;
+    pub mod console;
     pub mod contract;
     pub mod dashboards;
     pub mod dns;

@@ -1,11 +1,12 @@
 //! A real browser: Debian's chromium, driven over `WebDriver`.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
 use axum::http::Method;
 use fantoccini::wd::{Capabilities, WebDriverCompatibleCommand};
 use fantoccini::{Client, ClientBuilder, Locator};
+use flate2::read::GzDecoder;
 use hyper_util::client::legacy::connect::HttpConnector;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -23,6 +24,11 @@ pub struct Browser {
 
 impl Browser {
     pub async fn open() -> Self {
+        Self::open_with(&[]).await
+    }
+
+    /// Opens a browser with these arguments too.
+    pub async fn open_with(more: &[&str]) -> Self {
         let profile = TempDir::new().expect("a folder");
         let mut driver = Command::new("chromedriver")
             .arg("--port=0")
@@ -32,7 +38,7 @@ impl Browser {
             .expect("chromedriver starts (apt install chromium chromium-driver)");
         let port = port(&mut driver);
         let data = format!("--user-data-dir={}", profile.path().display());
-        let args = [
+        let mut args = vec![
             "--headless",
             "--no-sandbox",
             "--disable-gpu",
@@ -44,6 +50,7 @@ impl Browser {
             "--disable-sync",
             data.as_str(),
         ];
+        args.extend(more);
         let mut wanted = Capabilities::new();
         wanted.insert("goog:chromeOptions".to_owned(), json!({ "args": args }));
         let client = ClientBuilder::new(HttpConnector::new())
@@ -94,6 +101,68 @@ impl Browser {
                       event => refused.push(event.effectiveDirective + ' ' + event.blockedURI))";
         let script = json!({ "source": source });
         self.devtools("Page.addScriptToEvaluateOnNewDocument", script).await;
+    }
+
+    /// Makes pages record errors of scripts too, in `window.faults`.
+    pub async fn note_faults(&self) {
+        let source = "window.faults = []; addEventListener('error', event => faults.push(event.message)); \
+                      addEventListener('unhandledrejection', event => faults.push(String(event.reason))); \
+                      console.error = (...texts) => faults.push(texts.join(' '))";
+        let script = json!({ "source": source });
+        self.devtools("Page.addScriptToEvaluateOnNewDocument", script).await;
+    }
+
+    /// Returns the violations of accessibility rules on the page, as axe-core finds them, each with its elements.
+    pub async fn accessibility_violations(&self) -> Value {
+        let mut axe = String::new();
+        let packed = include_bytes!("axe-core/axe.min.js.gz");
+        GzDecoder::new(&packed[..]).read_to_string(&mut axe).expect("a script");
+        let run = "axe.run().then(found => found.violations.map(one => \
+                   [one.id, one.nodes.map(node => node.html + ' ' + node.failureSummary)]))";
+        for expression in [format!("{axe};0"), run.to_owned()] {
+            let script =
+                json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+            let done = self.devtools("Runtime.evaluate", script).await;
+            assert_eq!(done.get("exceptionDetails"), None, "axe-core failed");
+            if done["result"]["type"] == "object" {
+                return done["result"]["value"].clone();
+            }
+        }
+        panic!("axe-core returned nothing")
+    }
+
+    /// Presses Control and a key.
+    pub async fn press_with_control(&self, key: char) {
+        let focused = self.client.active_element().await.expect("an element");
+        let keys = format!("{}{key}{}", fantoccini::key::Key::Control, fantoccini::key::Key::Null);
+        focused.send_keys(&keys).await.expect("it takes keys");
+    }
+
+    /// Types into the focused element.
+    pub async fn type_text(&self, text: &str) {
+        let focused = self.client.active_element().await.expect("an element");
+        focused.send_keys(text).await.expect("it takes text");
+    }
+
+    /// Returns to the page before.
+    pub async fn back(&self) {
+        self.client.back().await.expect("a page before");
+    }
+
+    /// Returns the URL of the page.
+    pub async fn url(&self) -> Url {
+        self.client.current_url().await.expect("a URL")
+    }
+
+    /// Waits until a script returns true.
+    pub async fn wait_until(&self, what: &str, condition: &str) {
+        let begun = std::time::Instant::now();
+        let script = format!("return {condition}");
+        // A script fails while the browser replaces the page.
+        while !self.client.execute(&script, Vec::new()).await.is_ok_and(|found| found == true) {
+            assert!(begun.elapsed() < TEST_TIMEOUT, "timed out: {what}");
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
     }
 
     /// Whether a dialog is open.

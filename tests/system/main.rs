@@ -16,6 +16,7 @@
 
 mod cli;
 mod connections;
+mod console;
 mod data;
 mod pages;
 mod service;

@@ -3,22 +3,21 @@
 use std::sync::{Arc, LazyLock};
 
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, VARY,
-    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    X_FRAME_OPTIONS,
 };
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 use utoipa_swagger_ui::{Config, SwaggerFile, serve};
-use xxhash_rust::xxh3::xxh3_64;
 
 use crate::auth::Requirements;
 use crate::error::{Error, Result};
+use crate::http::assets::{Asset, Assets, VERSION};
 use crate::http::html::csp_hash;
 use crate::http::path::{PathParam, QueryParams};
 use crate::http::routes::{PathParameter, Routes};
-use crate::http::static_response::StaticResponse;
 use crate::input::Schema;
 
 const PAGE: &str = "/api/docs/";
@@ -46,7 +45,7 @@ pub(super) fn routes(routes: &mut Routes) {
         .summary("Retrieve a file of the documentation page.")
         .in_path::<PathAsset>()
         .query::<String>(
-            "v",
+            VERSION,
             "The file's version. With the current version, the response may be cached forever.",
         )
         .media_types(&["text/css", "text/javascript"])
@@ -71,8 +70,7 @@ impl PathParameter for PathAsset {
 
 async fn page() -> Result<Response> {
     static HTML: LazyLock<Result<String>> = LazyLock::new(|| {
-        let [style, bundle] = [STYLE, BUNDLE].map(|name| file(name).map(VendoredFile::url));
-        let (style, bundle) = (style?, bundle?);
+        let (style, bundle) = (assets()?.url(STYLE)?, assets()?.url(BUNDLE)?);
         Ok(format!(
             "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
              content=\"width=device-width, initial-scale=1\"><title>Steward: the API</title>\
@@ -103,51 +101,23 @@ fn policy() -> String {
     )
 }
 
-/// An embedded file of the page.
-struct VendoredFile {
-    name: &'static str,
-    media: String,
-    content: StaticResponse,
-    /// A hash of the content, so that browsers never use a cached file of another version.
-    version: String,
+/// Returns the files of the page.
+fn assets() -> Result<&'static Assets> {
+    static ASSETS: LazyLock<Result<Assets>> = LazyLock::new(|| {
+        let files: Result<_> = [STYLE, BUNDLE].into_iter().map(vendored).collect();
+        Ok(Assets::new(PAGE, files?))
+    });
+    ASSETS.as_ref().map_err(Clone::clone)
 }
 
-impl VendoredFile {
-    /// Loads a file from the binary.
-    fn vendored(name: &'static str) -> Result<Self> {
-        let found = serve(name, Arc::new(Config::default())).map_err(Error::internal)?;
-        let SwaggerFile { bytes, content_type: media, gzpipped, .. } =
-            found.ok_or_else(Error::not_found)?;
-        let version = format!("{:016x}", xxh3_64(&bytes));
-        let bytes = Bytes::from(bytes.into_owned());
-        let content =
-            if gzpipped { StaticResponse::from_gzip(bytes)? } else { StaticResponse::new(bytes) };
-        Ok(Self { name, media, content, version })
-    }
-
-    fn url(&self) -> String {
-        format!("{PAGE}{}?v={}", self.name, self.version)
-    }
-}
-
-/// Returns the file `name`, or 404.
-fn file(name: &str) -> Result<&'static VendoredFile> {
-    static FILES: LazyLock<Result<Vec<VendoredFile>>> =
-        LazyLock::new(|| [STYLE, BUNDLE].into_iter().map(VendoredFile::vendored).collect());
-    let files = FILES.as_ref().map_err(Clone::clone)?;
-    files.iter().find(|file| file.name == name).ok_or_else(Error::not_found)
+/// Loads a file of Swagger UI from the binary, which has it compressed.
+fn vendored(name: &'static str) -> Result<Asset> {
+    let found = serve(name, Arc::new(Config::default())).map_err(Error::internal)?;
+    let SwaggerFile { bytes, content_type, .. } = found.ok_or_else(Error::not_found)?;
+    Asset::from_gzip(name, content_type, Bytes::from(bytes.into_owned()))
 }
 
 async fn asset(PathParam(name): PathParam<PathAsset>, query: QueryParams) -> Result<Response> {
     let PathAsset(name) = name?;
-    let VendoredFile { media, content, version, .. } = file(&name)?;
-    let is_of_version = query.last("v") == Some(version);
-    let kept = if is_of_version { "public, max-age=31536000, immutable" } else { "no-cache" };
-    let headers = [
-        (CONTENT_TYPE, media.as_str()),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (CACHE_CONTROL, kept),
-        (VARY, "accept-encoding"),
-    ];
-    Ok((headers, content.clone()).into_response())
+    assets()?.response(&name, query.last(VERSION))
 }

@@ -3,7 +3,7 @@
 
 pub mod body;
 pub mod http;
-mod page;
+pub mod page;
 mod registration;
 pub mod shareable;
 mod tokens;

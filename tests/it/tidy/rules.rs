@@ -36,7 +36,7 @@ const CRATES: &[(&[&str], &[&str])] = &[
     (&["redb"], &["store"]),
     (
         &["axum", "hyper", "hyper_util", "tower", "tower_http"],
-        &["http", "*/http", "router.rs", "cli/serve.rs"],
+        &["http", "*/http", "console", "router.rs", "cli/serve.rs"],
     ),
     (&["clap"], &["cli", "config"]),
     (&["toml"], &["cli"]),
@@ -47,6 +47,7 @@ const CRATES: &[(&[&str], &[&str])] = &[
     (&["governor"], &["rate_limit.rs"]),
     (&["hickory_resolver"], &["dns.rs"]),
     (&["prometheus"], &["metrics"]),
+    (&["cookie"], &["console"]),
     (&["ammonia", "pulldown_cmark"], &["resources/sharing/page/markdown.rs"]),
 ];
 

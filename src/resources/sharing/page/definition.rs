@@ -3,7 +3,6 @@
 use askama::Template;
 use serde_json::{Map, Value};
 
-use super::SharedInsight;
 use super::bounded::BoundedText;
 
 /// Maximum size of the JSON on a card, in bytes. The public JSON holds definitions of any size.
@@ -14,17 +13,16 @@ const MAX_NAMED_SERIES: usize = 8;
 /// The definition of an insight, as HTML.
 #[derive(Template)]
 #[template(path = "sharing/page/definition.html")]
-pub(super) struct Definition {
+pub struct Definition {
     /// The summary: pairs of a label and a text. Leaves out what it cannot describe.
-    pub(super) words: Vec<(&'static str, String)>,
+    pub words: Vec<(&'static str, String)>,
     /// The JSON; `None` if it is too long.
-    pub(super) json: Option<String>,
+    pub json: Option<String>,
 }
 
 impl Definition {
-    /// Describes the query of an insight, or its legacy filters if it has no query.
-    pub(super) fn of(insight: &SharedInsight) -> Self {
-        let asked = insight.query.as_ref().unwrap_or(&insight.filters);
+    /// Describes the query of an insight, or its legacy filters.
+    pub fn of(asked: &Map<String, Value>) -> Self {
         let source = asked.get("source").and_then(Value::as_object).unwrap_or(asked);
         Self { words: summarize(source), json: to_json(asked) }
     }

@@ -68,7 +68,7 @@ static SANITIZER: LazyLock<Builder<'static>> = LazyLock::new(|| {
 });
 
 /// Renders Markdown as safe HTML; `None` if the HTML would be too long. Headings start at the second level.
-pub(super) fn html(markdown: &str) -> Option<String> {
+pub fn html(markdown: &str) -> Option<String> {
     if count_cells(markdown) > MAX_CELLS {
         return None;
     }

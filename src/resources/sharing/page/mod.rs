@@ -10,7 +10,9 @@ use crate::error::{Error, Result};
 use crate::store::BoundedRead;
 
 use super::body::{DashboardKey, SharedDashboard, SharedInsight, SharedTile, for_each_tile};
-use definition::Definition;
+
+pub use definition::Definition;
+pub use markdown::html as text_html;
 
 /// A page to put into the HTML document.
 pub(super) struct PublicPage {
@@ -164,7 +166,7 @@ impl<'p> Card<'p> {
             name: Self::name(insight),
             description: insight.description.as_deref().unwrap_or("").trim(),
             tags: &insight.tags,
-            definition: Definition::of(insight),
+            definition: Definition::of(insight.query.as_ref().unwrap_or(&insight.filters)),
         }
     }
 

@@ -1,0 +1,106 @@
+// Improves pages that work without it. Nothing here decides who may do what.
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+const on = (type, selector, act) => document.addEventListener(type, (event) => {
+  const element = event.target.closest?.(selector);
+  if (element) act(element, event);
+});
+const say = (text) => { document.getElementById("say").textContent = text; };
+
+// A button copies the text of the element that it names.
+on("click", "[data-copy]", async (button) => {
+  await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent.trim());
+  const icon = button.querySelector("use"), before = icon.getAttribute("href");
+  icon.setAttribute("href", before.replace("#copy", "#check"));
+  say("Copied");
+  setTimeout(() => icon.setAttribute("href", before), 1500);
+});
+
+// The palette filters the places that the server lists. Enter without a choice searches the dashboards.
+const palette = document.getElementById("palette");
+if (palette) {
+  const field = palette.querySelector("input"), list = palette.querySelector("ul");
+  const options = () => all("[role=option]:not([hidden])", list);
+  const chosen = () => list.querySelector("[aria-selected=true]");
+  const choose = (option) => {
+    chosen()?.setAttribute("aria-selected", "false");
+    option?.setAttribute("aria-selected", "true");
+    if (option) field.setAttribute("aria-activedescendant", option.id);
+    else field.removeAttribute("aria-activedescendant");
+    option?.scrollIntoView({ block: "nearest" });
+  };
+  const filter = () => {
+    const words = field.value.toLowerCase().split(/\s+/);
+    for (const option of all("[role=option]", list)) {
+      option.hidden = !words.every((word) => option.textContent.toLowerCase().includes(word));
+    }
+    choose(options()[0]);
+  };
+  const open = () => { field.value = ""; palette.showModal(); filter(); };
+  on("click", "[data-palette]", (_, event) => { event.preventDefault(); open(); });
+  on("click", "#palette [role=option]", (option) => location.assign(option.dataset.href));
+  field.addEventListener("input", filter);
+  field.form.addEventListener("submit", (event) => {
+    if (!chosen()) return;
+    event.preventDefault();
+    location.assign(chosen().dataset.href);
+  });
+  document.addEventListener("keydown", (event) => {
+    if ((event.metaKey || event.ctrlKey) && event.key === "k") { event.preventDefault(); open(); }
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!palette.open || !step) return;
+    event.preventDefault();
+    const shown = options(), at = shown.indexOf(chosen());
+    choose(shown[(at + step + shown.length) % shown.length]);
+  });
+}
+
+// The code of a sign-in link moves from the fragment into the form. It then leaves the history.
+const link = document.querySelector("form[data-code-from-fragment]");
+if (link && location.hash.length > 1) {
+  link.elements.code.value = decodeURIComponent(location.hash.slice(1));
+  history.replaceState(null, "", location.pathname);
+  link.requestSubmit();
+}
+
+// A form that is answered in place: the new content replaces the old, and what is equal stays as it is.
+const policy = globalThis.trustedTypes?.createPolicy("steward", { createHTML: (html) => html })
+  ?? { createHTML: (html) => html };
+on("submit", "form[data-in-place]", async (form, event) => {
+  event.preventDefault();
+  const fields = new URLSearchParams(new FormData(form, event.submitter)), url = new URL(form.action);
+  const isGet = form.method === "get";
+  if (isGet) url.search = fields;
+  form.setAttribute("aria-busy", "true");
+  try {
+    const answer = await fetch(url, isGet ? {} : { method: "POST", body: fields });
+    const page = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
+    const content = page.querySelector("main");
+    // Another page, such as that of the sign-in, has another frame.
+    if (!answer.ok || !page.getElementById("nav")) { location.assign(answer.redirected || isGet ? answer.url : location.href); return; }
+    Idiomorph.morph(document.querySelector("main"), content, { morphStyle: "outerHTML" });
+    if (isGet) { history.pushState(null, "", answer.url); shown = answer.url; }
+    showAges();
+    say(document.title);
+  } catch {
+    say("The service cannot be reached. Try again.");
+  } finally {
+    form.removeAttribute("aria-busy");
+  }
+});
+let shown = location.href;
+addEventListener("popstate", () => { if (withoutFragment(location.href) !== withoutFragment(shown)) location.reload(); });
+const withoutFragment = (url) => url.split("#")[0];
+
+// Times are shown relative to now. The title has the time in the reader's zone.
+const ages = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto" });
+function showAges() {
+  for (const element of all("time[data-ago]")) {
+    const then = new Date(element.dateTime), seconds = (then - Date.now()) / 1000, size = Math.abs(seconds);
+    const [unit, length] = size < 90 ? ["second", 1] : size < 5400 ? ["minute", 60]
+      : size < 129600 ? ["hour", 3600] : ["day", 86400];
+    element.textContent = ages.format(Math.round(seconds / length), unit);
+    element.title = then.toLocaleString();
+  }
+}
+showAges();
+setInterval(showAges, 30_000);

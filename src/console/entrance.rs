@@ -1,0 +1,74 @@
+//! The way of a request without a session: to the sign-in page and back.
+
+use askama::Template;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+
+use crate::error::{Error, Result};
+
+use super::layout::refreshed_card;
+use super::next::Next;
+use super::origin::is_opened_by_another_site;
+use super::visit::Visit;
+
+/// The path of the sign-in page.
+pub(super) const SIGN_IN: &str = "/console/sign_in/";
+
+/// The text for a form that is sent without a valid session.
+const SESSION_ENDED: &str = "Your session has ended. Sign in again, then send the form again.";
+
+/// Returns a redirection to another page.
+///
+/// # Errors
+/// 500 if `location` is not a valid header.
+pub(super) fn see_other(location: &str) -> Result<Response> {
+    let location = HeaderValue::try_from(location).map_err(Error::internal)?;
+    Ok((StatusCode::SEE_OTHER, [(LOCATION, location)]).into_response())
+}
+
+/// How a request without a session continues.
+pub(super) struct Entrance {
+    /// The page of a GET.
+    next: Option<Next>,
+    /// Whether the browser may have a session and withholds its cookie, because another site opened the page.
+    is_withheld: bool,
+}
+
+impl Entrance {
+    pub(super) fn of(visit: &Visit) -> Self {
+        let next = visit.head.method.is_safe().then(|| Next::parse(visit.path_and_query()));
+        let is_withheld = next.is_some()
+            && visit.cookie().value(&visit.head.headers).is_none()
+            && is_opened_by_another_site(&visit.head);
+        Self { next, is_withheld }
+    }
+
+    /// Returns a page that opens its own URL again if the browser may have withheld its cookie. That request no longer
+    /// comes from another site, so it happens once.
+    ///
+    /// # Errors
+    /// 500 if the template fails.
+    pub(super) fn refresh(&self) -> Result<Option<Response>> {
+        let page = || Ok(refreshed_card("Opening the page", &RefreshPage)?.into_response());
+        self.is_withheld.then(page).transpose()
+    }
+
+    /// Returns the page that opens itself again, or a redirection to the sign-in page.
+    ///
+    /// # Errors
+    /// 401 for a form.
+    pub(super) fn response(&self) -> Result<Response> {
+        if let Some(page) = self.refresh()? {
+            return Ok(page);
+        }
+        match &self.next {
+            Some(next) => see_other(&format!("{SIGN_IN}{}", next.to_query())),
+            None => Err(Error::authentication_failed_as(SESSION_ENDED)),
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "console/refresh.html")]
+struct RefreshPage;

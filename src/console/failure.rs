@@ -1,0 +1,66 @@
+//! Pages that say why a request failed.
+
+use askama::Template;
+use axum::body::Body;
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{Html, IntoResponse, Response};
+
+use crate::error::Error;
+
+use super::assets::icon;
+use super::layout::card;
+
+/// A failed request to a page.
+pub(super) struct Failure(Error);
+
+impl Failure {
+    pub(super) fn status(&self) -> u16 {
+        self.0.status()
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self(error)
+    }
+}
+
+#[derive(Template)]
+#[template(path = "console/failure.html")]
+struct FailurePage<'p> {
+    title: &'static str,
+    detail: &'p str,
+    /// The seconds after which the request may succeed.
+    retry_after: Option<u32>,
+}
+
+fn title(status: u16) -> &'static str {
+    match status {
+        401 => "Your session has ended",
+        403 => "You do not have access",
+        404 => "Not found",
+        421 => "Unknown host name",
+        429 => "Too many requests",
+        503 => "Temporarily unavailable",
+        500.. => "The service failed",
+        _ => "The request is not valid",
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let Self(error) = &self;
+        let page = FailurePage {
+            title: title(error.status()),
+            detail: error.detail(),
+            retry_after: error.retry_after(),
+        };
+        let Ok(Html(html)) = card(page.title, &page) else { return self.0.into_response() };
+        let mut response = self.0.into_response();
+        *response.body_mut() = Body::from(html);
+        let html_type = HeaderValue::from_static("text/html; charset=utf-8");
+        response.headers_mut().insert(CONTENT_TYPE, html_type);
+        response
+    }
+}

@@ -1,0 +1,202 @@
+//! The user, the organizations and the projects that the frame shows.
+
+use serde::Deserialize;
+
+use crate::console::api::Api;
+use crate::error::Result;
+
+/// The maximum number of projects in the switcher.
+const MAX_PROJECTS: usize = 100;
+
+/// An organization or a project, with its page.
+#[derive(Debug, Clone)]
+pub(in crate::console) struct Place {
+    pub(in crate::console) id: String,
+    pub(in crate::console) name: String,
+    /// A short text below the name.
+    pub(in crate::console) note: String,
+    pub(in crate::console) href: String,
+    pub(in crate::console) is_current: bool,
+}
+
+impl Place {
+    fn organization(id: &str, name: &str, level: Option<u8>) -> Self {
+        let note = match level {
+            Some(15) => "Owner",
+            Some(8) => "Admin",
+            Some(_) => "Member",
+            None => "Organization",
+        };
+        let href = format!("/console/organizations/{id}/");
+        Self {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            note: note.to_owned(),
+            href,
+            is_current: false,
+        }
+    }
+
+    fn project(id: u64, name: &str) -> Self {
+        let href = format!("/console/projects/{id}/dashboards/");
+        let note = format!("Project {id}");
+        Self { id: id.to_string(), name: name.to_owned(), note, href, is_current: false }
+    }
+
+    /// Returns the first letter of the name.
+    pub(in crate::console) fn letter(&self) -> String {
+        initial(&self.name)
+    }
+}
+
+fn initial(text: &str) -> String {
+    text.trim().chars().next().map_or("·".to_owned(), |first| first.to_uppercase().collect())
+}
+
+/// `/api/users/@me/`.
+#[derive(Deserialize)]
+struct Me {
+    email: String,
+    first_name: String,
+    last_name: String,
+    team: Option<ProjectName>,
+    organization: Option<CurrentOrganization>,
+    organizations: Vec<OrganizationName>,
+}
+
+#[derive(Deserialize)]
+struct ProjectName {
+    id: u64,
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct OrganizationName {
+    id: String,
+    name: String,
+    membership_level: u8,
+}
+
+#[derive(Deserialize)]
+struct CurrentOrganization {
+    id: String,
+    projects: Vec<ProjectName>,
+}
+
+/// `/api/projects/:id/`.
+#[derive(Deserialize)]
+struct ProjectFields {
+    id: u64,
+    name: String,
+    organization: String,
+}
+
+/// A page of a list.
+#[derive(Deserialize)]
+struct Page<T> {
+    results: Vec<T>,
+}
+
+/// The user of a session.
+pub(super) struct Account {
+    /// The name, or the address if there is no name.
+    pub(super) name: String,
+    pub(super) email: String,
+    pub(super) initials: String,
+    pub(super) organizations: Vec<Place>,
+    /// The current project and the projects beside it; the key may be limited to others.
+    current: Option<(u64, CurrentOrganization)>,
+}
+
+impl Account {
+    /// Loads the user. A session without the scope `user:read` has no names.
+    pub(super) async fn load(api: &Api) -> Result<Self> {
+        let Some(me) = api.get_if_allowed::<Me>("/api/users/@me/").await? else {
+            return Ok(Self {
+                name: "Signed in".to_owned(),
+                email: String::new(),
+                initials: "·".to_owned(),
+                organizations: Vec::new(),
+                current: None,
+            });
+        };
+        let (first, last) = (me.first_name.trim(), me.last_name.trim());
+        let name = match format!("{first} {last}").trim() {
+            "" => me.email.clone(),
+            name => name.to_owned(),
+        };
+        let initials = match (first, last) {
+            ("", "") => initial(&me.email),
+            (first, "") => initial(first),
+            ("", last) => initial(last),
+            (first, last) => initial(first) + &initial(last),
+        };
+        let organizations = me.organizations.iter();
+        let organizations = organizations
+            .map(|one| Place::organization(&one.id, &one.name, Some(one.membership_level)))
+            .collect();
+        let current = me.team.map(|team| team.id).zip(me.organization);
+        Ok(Self { name, email: me.email, initials, organizations, current })
+    }
+}
+
+/// The organization and the project of a page.
+pub(super) struct Tenant {
+    pub(super) organization: Option<Place>,
+    pub(super) project: Option<Place>,
+    /// The projects of the organization, at most [`MAX_PROJECTS`].
+    pub(super) projects: Vec<Place>,
+}
+
+impl Tenant {
+    /// Loads the project in the page's path, or else the current project, with its organization.
+    pub(super) async fn load(api: &Api, account: &Account, project: Option<&str>) -> Result<Self> {
+        let current = account.current.as_ref();
+        let id = match project {
+            Some(text) => text.parse().ok(),
+            None => current.map(|(id, _)| *id),
+        };
+        let Some(id) = id else {
+            return Ok(Self { organization: None, project: None, projects: Vec::new() });
+        };
+        let beside = current.map(|(_, organization)| organization);
+        let beside = beside.filter(|one| one.projects.iter().any(|project| project.id == id));
+        let (organization, projects) = match beside {
+            Some(one) => (Some(one.id.clone()), places(&one.projects)),
+            None => elsewhere(api, id).await?,
+        };
+        let mut found = Self {
+            project: Some(Place::project(id, &format!("Project {id}"))),
+            organization: organization.map(|id| {
+                let known = account.organizations.iter().find(|known| known.id == id);
+                known.cloned().unwrap_or_else(|| Place::organization(&id, "Organization", None))
+            }),
+            projects,
+        };
+        let key = id.to_string();
+        for place in found.projects.iter_mut().filter(|place| place.id == key) {
+            place.is_current = true;
+            found.project = Some(place.clone());
+        }
+        found.projects.truncate(MAX_PROJECTS);
+        Ok(found)
+    }
+}
+
+fn places(projects: &[ProjectName]) -> Vec<Place> {
+    projects.iter().map(|project| Place::project(project.id, &project.name)).collect()
+}
+
+/// Loads a project outside of the current organization, with its organization's id and projects.
+async fn elsewhere(api: &Api, id: u64) -> Result<(Option<String>, Vec<Place>)> {
+    let found = api.get_if_allowed::<ProjectFields>(&format!("/api/projects/{id}/")).await?;
+    let Some(project) = found else { return Ok((None, Vec::new())) };
+    let path =
+        format!("/api/organizations/{}/projects/?limit={MAX_PROJECTS}", project.organization);
+    let beside = api.get_if_allowed::<Page<ProjectName>>(&path).await?;
+    let mut projects = beside.map_or(Vec::new(), |page| places(&page.results));
+    if !projects.iter().any(|place| place.id == project.id.to_string()) {
+        projects.insert(0, Place::project(project.id, &project.name));
+    }
+    Ok((Some(project.organization), projects))
+}

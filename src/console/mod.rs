@@ -1,0 +1,34 @@
+//! The web console at `/console/`. Pages are rendered on the server from responses of the API: a page sends the requests
+//! of its session to the API's router in this process. So the console has no rules of its own.
+
+mod api;
+mod assets;
+mod cookie;
+mod entrance;
+mod failure;
+mod headers;
+mod layout;
+mod next;
+mod origin;
+mod pages;
+mod registry;
+mod sign_in;
+mod visit;
+
+use axum::Router;
+
+use crate::http::routes::Routes;
+use crate::state::App;
+
+use api::ApiRouter;
+use registry::Pages;
+
+/// The root of the console's paths.
+const ROOT: &str = "/console/";
+
+/// Adds the pages and actions of the console. `api` builds the router of the API, on the first request to a page.
+pub fn routes(routes: &mut Routes, api: fn(App) -> Router) {
+    let mut pages = Pages::new(routes, ApiRouter::new(api));
+    sign_in::routes(&mut pages);
+    pages::routes(&mut pages);
+}

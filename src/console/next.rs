@@ -1,0 +1,81 @@
+//! Where the browser goes after a sign-in: only to a page of the console.
+
+use url::Url;
+use url::form_urlencoded::byte_serialize;
+
+use super::ROOT;
+
+/// The path and query of a page of the console.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Next(String);
+
+impl Next {
+    /// Parses a path with its query. Anything that is not below `/console/` becomes the home page.
+    pub(super) fn parse(text: &str) -> Self {
+        Self(Self::page(text).unwrap_or_else(|| ROOT.to_owned()))
+    }
+
+    fn page(text: &str) -> Option<String> {
+        let base = Url::parse("http://steward.localhost/").ok()?;
+        let url = base.join(text.strip_prefix(ROOT).map(|_| text)?).ok()?;
+        let is_inside = url.origin() == base.origin() && url.path().starts_with(ROOT);
+        let query = url.query().map_or(String::new(), |query| format!("?{query}"));
+        is_inside.then(|| format!("{}{query}", url.path()))
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns a query with the page, or an empty text for the home page.
+    pub(super) fn to_query(&self) -> String {
+        if self.0 == ROOT {
+            return String::new();
+        }
+        format!("?next={}", byte_serialize(self.0.as_bytes()).collect::<String>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_paths_of_the_console_are_followed_after_a_sign_in() {
+        for inside in
+            ["/console/", "/console/projects/1/dashboards/?search=a%20b", "/console/a%2Fb"]
+        {
+            assert_eq!(Next::parse(inside).as_str(), inside);
+        }
+        for outside in [
+            "",
+            "/",
+            "//evil.example/console/",
+            "https://evil.example/console/",
+            "/\\evil.example",
+            "/console",
+            "/console/../api/schema/",
+            "/console/%2e%2e/api/",
+            "/console/..\\..\\api/",
+            "javascript:alert(1)",
+            "\t//evil.example",
+            "console/",
+        ] {
+            assert_eq!(Next::parse(outside).as_str(), "/console/", "{outside}");
+        }
+        assert_eq!(Next::parse("/console//evil.example").as_str(), "/console//evil.example");
+        assert_eq!(
+            Next::parse("/console/x\r\nSet-Cookie: a").as_str(),
+            "/console/xSet-Cookie:%20a"
+        );
+    }
+
+    #[test]
+    fn next_page_is_encoded_in_a_query() {
+        assert_eq!(
+            Next::parse("/console/a/?b=c&d").to_query(),
+            "?next=%2Fconsole%2Fa%2F%3Fb%3Dc%26d"
+        );
+        assert_eq!(Next::parse("/console/").to_query(), "");
+    }
+}

@@ -1,0 +1,111 @@
+//! The tiles of a dashboard.
+
+use askama::Template;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::console::assets::icon;
+use crate::resources::sharing::page::{Definition, text_html};
+
+/// The tile colors that the page can show. It ignores other colors.
+const COLORS: [&str; 5] = ["white", "blue", "green", "purple", "black"];
+
+/// The maximum size of the Markdown of all texts that a page renders, in bytes. Later texts show the Markdown itself.
+const MAX_MARKDOWN: usize = 256 * 1024;
+
+/// A tile, as the API describes it.
+#[derive(Deserialize)]
+pub(super) struct Tile {
+    pub(super) id: u64,
+    pub(super) layouts: Value,
+    color: Option<String>,
+    insight: Option<Insight>,
+    text: Option<Text>,
+}
+
+/// An insight. One that the caller may not view has only its ids and its level.
+#[derive(Deserialize)]
+struct Insight {
+    user_access_level: String,
+    name: Option<String>,
+    derived_name: Option<String>,
+    description: Option<String>,
+    #[serde(default)]
+    tags: Vec<String>,
+    query: Option<Map<String, Value>>,
+    #[serde(default)]
+    filters: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct Text {
+    body: Option<String>,
+}
+
+/// A tile on the page.
+pub(super) struct Card {
+    pub(super) id: u64,
+    /// One of [`COLORS`], or empty.
+    pub(super) color: &'static str,
+    pub(super) content: Content,
+}
+
+/// What a tile shows.
+pub(super) enum Content {
+    Insight(InsightCard),
+    /// An insight that the caller may not view.
+    Hidden,
+    /// HTML from Markdown, already sanitized.
+    Text(String),
+    /// Markdown as its author wrote it.
+    Plain(String),
+}
+
+/// An insight on the page.
+#[derive(Template)]
+#[template(path = "console/pages/dashboard/insight.html")]
+pub(super) struct InsightCard {
+    pub(super) name: String,
+    description: String,
+    tags: Vec<String>,
+    definition: Definition,
+}
+
+/// Returns the cards of the tiles.
+pub(super) fn cards(tiles: Vec<Tile>) -> Vec<Card> {
+    let mut markdown_left = MAX_MARKDOWN;
+    tiles.into_iter().map(|tile| tile.into_card(&mut markdown_left)).collect()
+}
+
+impl Tile {
+    fn into_card(self, markdown_left: &mut usize) -> Card {
+        let color = COLORS.into_iter().find(|known| self.color.as_deref() == Some(*known));
+        let content = match self.insight {
+            Some(insight) if insight.user_access_level == "none" => Content::Hidden,
+            Some(insight) => Content::Insight(insight.into_card()),
+            None => text(self.text.and_then(|text| text.body).unwrap_or_default(), markdown_left),
+        };
+        Card { id: self.id, color: color.unwrap_or_default(), content }
+    }
+}
+
+impl Insight {
+    fn into_card(self) -> InsightCard {
+        let derived = super::super::name_or(self.derived_name.as_deref(), "Untitled insight");
+        InsightCard {
+            name: super::super::name_or(self.name.as_deref(), derived).to_owned(),
+            description: self.description.unwrap_or_default().trim().to_owned(),
+            tags: self.tags,
+            definition: Definition::of(self.query.as_ref().unwrap_or(&self.filters)),
+        }
+    }
+}
+
+fn text(markdown: String, left: &mut usize) -> Content {
+    let rest = left.checked_sub(markdown.len());
+    *left = rest.unwrap_or_default();
+    match rest.and_then(|_| text_html(&markdown)) {
+        Some(html) => Content::Text(html),
+        None => Content::Plain(markdown),
+    }
+}

@@ -1,0 +1,83 @@
+//! The filters of the list, which stand in the query of the page.
+
+use url::form_urlencoded::Serializer;
+
+use crate::console::visit::Visit;
+
+/// The filters. An empty text filters nothing.
+pub(super) struct Filters {
+    pub(super) search: String,
+    pub(super) tag: String,
+    /// `@me`, or an id of a user.
+    pub(super) created_by: String,
+    /// `true` or `false`.
+    pub(super) pinned: String,
+    pub(super) creation_mode: String,
+}
+
+/// The values of a choice, each with its label.
+type Choices = &'static [(&'static str, &'static str)];
+
+impl Filters {
+    pub(super) const CREATORS: Choices = &[("", "Created by anyone"), ("@me", "Created by me")];
+    pub(super) const PINNED: Choices =
+        &[("", "Pinned or not"), ("true", "Pinned"), ("false", "Not pinned")];
+    pub(super) const MODES: Choices = &[
+        ("", "Created in any way"),
+        ("default", "Created empty"),
+        ("template", "From a template"),
+        ("duplicate", "As a copy"),
+    ];
+
+    pub(super) fn of(visit: &Visit) -> Self {
+        let text = |name| visit.query(name).trim().to_owned();
+        let choice = |name, choices: Choices| {
+            let sent = visit.query(name);
+            let known = choices.iter().find(|(value, _)| *value == sent);
+            known.map_or(String::new(), |(value, _)| (*value).to_owned())
+        };
+        Self {
+            search: text("search"),
+            tag: text("tags"),
+            created_by: choice("created_by", Self::CREATORS),
+            pinned: choice("pinned", Self::PINNED),
+            creation_mode: choice("creation_mode", Self::MODES),
+        }
+    }
+
+    pub(super) fn are_set(&self) -> bool {
+        self.fields().iter().any(|(_, value)| !value.is_empty())
+    }
+
+    fn fields(&self) -> [(&'static str, &str); 5] {
+        [
+            ("search", &self.search),
+            ("tags", &self.tag),
+            ("created_by", &self.created_by),
+            ("pinned", &self.pinned),
+            ("creation_mode", &self.creation_mode),
+        ]
+    }
+
+    /// Returns the query of the API's list.
+    pub(super) fn to_api_query(&self, limit: u64, offset: u64) -> String {
+        let mut query = Serializer::new(String::new());
+        query.append_pair("limit", &limit.to_string());
+        self.append(query, offset)
+    }
+
+    /// Returns the query of the page that begins at `offset`.
+    pub(super) fn to_query(&self, offset: u64) -> String {
+        self.append(Serializer::new(String::new()), offset)
+    }
+
+    fn append(&self, mut query: Serializer<'_, String>, offset: u64) -> String {
+        for (name, value) in self.fields().iter().filter(|(_, value)| !value.is_empty()) {
+            query.append_pair(name, value);
+        }
+        if offset > 0 {
+            query.append_pair("offset", &offset.to_string());
+        }
+        query.finish()
+    }
+}

@@ -1,0 +1,19 @@
+//! The style sheet, the script and the icons.
+
+use axum::http::Method;
+
+use crate::console::assets;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::Visit;
+use crate::http::assets::VERSION;
+
+const FILE: &str = "/console/assets/{asset}/";
+
+/// Adds the files to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.public(Method::GET, FILE, file);
+}
+
+async fn file(visit: Visit) -> PageResult {
+    Ok(assets::response(&visit.parameter("asset"), visit.query.last(VERSION))?)
+}

@@ -1,0 +1,52 @@
+//! The pages behind the sign-in, and the files that all pages load.
+
+mod dashboard;
+mod dashboards;
+mod files;
+mod health;
+mod home;
+mod sessions;
+
+use crate::error::{Error, Result};
+
+use super::registry::Pages;
+use super::visit::Visit;
+
+/// Adds the pages to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    files::routes(pages);
+    home::routes(pages);
+    dashboards::routes(pages);
+    dashboard::routes(pages);
+    sessions::routes(pages);
+    health::routes(pages);
+}
+
+/// Returns the id of the project in the page's path.
+///
+/// # Errors
+/// 404 if it is no number.
+fn project_id(visit: &Visit) -> Result<String> {
+    let id = visit.parameter("project_id").parse::<u64>().map_err(|_| Error::not_found())?;
+    Ok(id.to_string())
+}
+
+/// Returns a name, or `otherwise` if the name is absent or blank.
+fn name_or<'n>(name: Option<&'n str>, otherwise: &'n str) -> &'n str {
+    name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or(otherwise)
+}
+
+/// Returns the day of a time of the API.
+fn day(time: &str) -> &str {
+    time.get(..10).unwrap_or(time)
+}
+
+/// Returns the beginning of a long text.
+fn excerpt(text: &str) -> String {
+    const MAX_EXCERPT: usize = 200;
+    let mut start: String = text.chars().take(MAX_EXCERPT).collect();
+    if start.len() < text.len() {
+        start.push('…');
+    }
+    start
+}

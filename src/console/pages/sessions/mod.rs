@@ -1,0 +1,96 @@
+//! The browsers that are signed in as the user, and a button to end each session.
+
+use askama::Template;
+use axum::http::Method;
+use serde::Deserialize;
+
+use crate::console::entrance::see_other;
+use crate::console::layout::{self, Command, Frame, Section};
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::error::Error;
+use crate::ids::SessionId;
+
+const LIST: &str = "/console/sessions/";
+const END: &str = "/console/sessions/{id}/end/";
+
+const API: &str = "/api/users/@me/sessions/";
+
+/// Adds the page and its action to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, LIST, list);
+    pages.signed_in(Method::POST, END, end);
+}
+
+/// A session, as the API describes it.
+#[derive(Deserialize)]
+struct Session {
+    id: String,
+    created_at: String,
+    last_used_at: String,
+    expires_at: String,
+    user_agent: String,
+    ip_address: String,
+    source: String,
+    key: Option<Key>,
+    current: bool,
+}
+
+/// The key that a session is bound to.
+#[derive(Deserialize)]
+struct Key {
+    label: String,
+    mask_value: String,
+}
+
+impl Session {
+    /// Names the browser and the system of a `User-Agent` that is known.
+    fn browser(&self) -> String {
+        let find = |names: &[(&str, &'static str)]| {
+            names.iter().find(|(part, _)| self.user_agent.contains(part)).map(|(_, name)| *name)
+        };
+        // The order matters: most browsers name others too.
+        let browser = find(&[
+            ("Edg/", "Edge"),
+            ("OPR/", "Opera"),
+            ("Firefox/", "Firefox"),
+            ("Chrome/", "Chrome"),
+            ("Safari/", "Safari"),
+        ]);
+        let system = find(&[
+            ("Android", "Android"),
+            ("iPhone", "iPhone"),
+            ("iPad", "iPad"),
+            ("Windows", "Windows"),
+            ("Mac OS", "macOS"),
+            ("Linux", "Linux"),
+        ]);
+        match (browser, system) {
+            (Some(browser), Some(system)) => format!("{browser} on {system}"),
+            (Some(browser), None) => browser.to_owned(),
+            _ if self.user_agent.trim().is_empty() => "Unknown browser".to_owned(),
+            _ => super::excerpt(&self.user_agent),
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/sessions/page.html")]
+struct SessionsPage {
+    sessions: Vec<Session>,
+    command: Command,
+}
+
+async fn list(request: SignedIn) -> PageResult {
+    let sessions: Vec<Session> = request.api.get(API).await?;
+    let frame = Frame::load(&request, Section::Sessions, None).await?;
+    let command = Command::get(&request.visit, API);
+    Ok(layout::page(&frame.titled("Sessions"), &SessionsPage { sessions, command })?)
+}
+
+async fn end(request: SignedIn) -> PageResult {
+    let id = request.visit.parameter("id");
+    let id = id.parse::<SessionId>().map_err(|_| Error::not_found())?;
+    request.api.delete(&format!("{API}{id}/")).await?;
+    Ok(see_other(LIST)?)
+}

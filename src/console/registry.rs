@@ -1,0 +1,121 @@
+//! Adds pages to the route table. Each page is wrapped by the checks that all pages share.
+
+use std::future::Future;
+
+use axum::extract::{Request, State};
+use axum::http::Method;
+use axum::response::{IntoResponse, Response};
+use axum::routing::MethodFilter;
+
+use crate::error::{Error, Result};
+use crate::http::routes::{PageAccess, PageSpec, Routes};
+use crate::state::App;
+
+use super::api::ApiRouter;
+use super::entrance::Entrance;
+use super::failure::Failure;
+use super::headers;
+use super::visit::{SignedIn, Visit};
+
+/// The response of a page.
+pub(super) type PageResult = Result<Response, Failure>;
+
+/// The pages of the console, to be added to the route table.
+pub(super) struct Pages<'r> {
+    routes: &'r mut Routes,
+    api: ApiRouter,
+}
+
+impl<'r> Pages<'r> {
+    pub(super) fn new(routes: &'r mut Routes, api: ApiRouter) -> Self {
+        Self { routes, api }
+    }
+
+    /// Adds a page that needs no session.
+    pub(super) fn public<F, R>(&mut self, method: Method, path: &'static str, page: F)
+    where
+        F: Fn(Visit) -> R + Clone + Send + Sync + 'static,
+        R: Future<Output = PageResult> + Send,
+    {
+        self.add(method, path, PageAccess::Public, page);
+    }
+
+    /// Adds a page that needs a session. Without one, a GET leads to the sign-in page.
+    pub(super) fn signed_in<F, R>(&mut self, method: Method, path: &'static str, page: F)
+    where
+        F: Fn(SignedIn) -> R + Clone + Send + Sync + 'static,
+        R: Future<Output = PageResult> + Send,
+    {
+        self.with_session(method, path, PageAccess::Session, page);
+    }
+
+    /// Adds a page that needs an operator's session.
+    pub(super) fn operator<F, R>(&mut self, method: Method, path: &'static str, page: F)
+    where
+        F: Fn(SignedIn) -> R + Clone + Send + Sync + 'static,
+        R: Future<Output = PageResult> + Send,
+    {
+        self.with_session(method, path, PageAccess::Operator, page);
+    }
+
+    fn with_session<F, R>(
+        &mut self,
+        method: Method,
+        path: &'static str,
+        access: PageAccess,
+        page: F,
+    ) where
+        F: Fn(SignedIn) -> R + Clone + Send + Sync + 'static,
+        R: Future<Output = PageResult> + Send,
+    {
+        let api = self.api.clone();
+        self.add(method, path, access, move |visit: Visit| {
+            let (page, api) = (page.clone(), api.clone());
+            async move {
+                let entrance = Entrance::of(&visit);
+                let signed_in = match SignedIn::of(visit, &api) {
+                    Ok(signed_in) => signed_in,
+                    Err(error) if error.status() == 401 => return Ok(entrance.response()?),
+                    Err(error) => return Err(error.into()),
+                };
+                if access == PageAccess::Operator && !signed_in.session.is_operator() {
+                    return Err(Error::denied(OPERATOR_ONLY).into());
+                }
+                let client = signed_in.api.client();
+                let response = match page(signed_in).await {
+                    // The session ended while the page was built.
+                    Err(failure) if failure.status() == 401 => Ok(entrance.response()?),
+                    response => response,
+                };
+                let mut response = response.unwrap_or_else(IntoResponse::into_response);
+                client.attach_to(&mut response);
+                Ok(response)
+            }
+        });
+    }
+
+    fn add<F, R>(&mut self, method: Method, path: &'static str, access: PageAccess, page: F)
+    where
+        F: Fn(Visit) -> R + Clone + Send + Sync + 'static,
+        R: Future<Output = PageResult> + Send,
+    {
+        let filter = if method == Method::POST { MethodFilter::POST } else { MethodFilter::GET };
+        let handler = move |State(app): State<App>, request: Request| {
+            let page = page.clone();
+            async move {
+                let response = match Visit::admit(app, request).await {
+                    Ok(visit) => page(visit).await,
+                    Err(error) => Err(error.into()),
+                };
+                let mut response = response.unwrap_or_else(IntoResponse::into_response);
+                headers::add(response.headers_mut());
+                response
+            }
+        };
+        self.routes.page(PageSpec { method, path, access }, filter, handler);
+    }
+}
+
+/// Why a page for the operator is refused.
+const OPERATOR_ONLY: &str =
+    "This page is open to the sessions of links that `steward console --operator` prints.";

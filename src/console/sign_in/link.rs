@@ -1,0 +1,77 @@
+//! The page of a sign-in link. The code stands in the fragment of the link, so it is in no log and no `Referer`. Only the
+//! second form uses it up, because programs that look for malware open links too.
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use axum::response::IntoResponse;
+
+use crate::console::assets::icon;
+use crate::console::layout::card;
+use crate::console::next::Next;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::Visit;
+
+use super::signed_in;
+
+const ENTER: &str = "/console/enter/";
+const CONFIRM: &str = "/console/enter/confirm/";
+
+const TITLE: &str = "Sign in by link";
+
+/// The text for every code that signs nobody in.
+const INVALID_CODE: &str =
+    "This link signs nobody in. It works once, within five minutes. Run `steward console` again.";
+
+/// Adds the pages of sign-in links.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.public(Method::GET, ENTER, page);
+    pages.public(Method::POST, ENTER, ask);
+    pages.public(Method::POST, CONFIRM, confirm);
+}
+
+#[derive(Template)]
+#[template(path = "console/sign_in/enter.html")]
+struct EnterPage {
+    error: Option<&'static str>,
+}
+
+/// Names the user of a link and asks whether to sign in. Otherwise a link could sign a user in as somebody else.
+#[derive(Template)]
+#[template(path = "console/sign_in/confirm.html")]
+struct ConfirmPage<'p> {
+    code: &'p str,
+    name: String,
+    email: &'p str,
+}
+
+async fn page(_: Visit) -> PageResult {
+    Ok(card(TITLE, &EnterPage { error: None })?.into_response())
+}
+
+async fn ask(visit: Visit) -> PageResult {
+    let code = visit.form.value("code").trim();
+    match visit.app.find_sign_in_link(code) {
+        Ok(user) => {
+            let (first, last) = (user.first_name.trim(), user.last_name.trim());
+            let name = format!("{first} {last}").trim().to_owned();
+            let page = ConfirmPage { code, name, email: &user.email };
+            Ok(card(TITLE, &page)?.into_response())
+        }
+        Err(error) if error.status() == 401 => invalid(&visit),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn confirm(visit: Visit) -> PageResult {
+    match visit.app.sign_in_with_link(visit.form.value("code"), visit.browser()).await {
+        Ok(text) => signed_in(&visit.cookie(), &text, &Next::parse("")),
+        Err(error) if error.status() == 401 => invalid(&visit),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn invalid(visit: &Visit) -> PageResult {
+    visit.count_failed_sign_in()?;
+    let page = card(TITLE, &EnterPage { error: Some(INVALID_CODE) })?;
+    Ok((StatusCode::UNAUTHORIZED, page).into_response())
+}

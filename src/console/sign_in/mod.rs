@@ -1,0 +1,91 @@
+//! Signing in, with an API key or with a link of `steward console`, and signing out.
+
+mod link;
+
+use askama::Template;
+use axum::http::header::SET_COOKIE;
+use axum::http::{Method, StatusCode};
+use axum::response::{Html, IntoResponse};
+
+use crate::error::Result;
+use crate::resources::sessions::SessionText;
+
+use super::assets::icon;
+use super::cookie::SessionCookie;
+use super::entrance::{Entrance, SIGN_IN, see_other};
+use super::layout::card;
+use super::next::Next;
+use super::registry::{PageResult, Pages};
+use super::visit::Visit;
+
+const SIGN_OUT: &str = "/console/sign_out/";
+
+/// The text for every key that signs nobody in.
+const INVALID_KEY: &str =
+    "This key signs nobody in. It may be mistyped, revoked, replaced or expired.";
+
+/// Adds the pages for signing in and out.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.public(Method::GET, SIGN_IN, page);
+    pages.public(Method::POST, SIGN_IN, sign_in);
+    pages.public(Method::POST, SIGN_OUT, sign_out);
+    link::routes(pages);
+}
+
+#[derive(Template)]
+#[template(path = "console/sign_in/page.html")]
+struct SignInPage<'p> {
+    next: &'p Next,
+    error: Option<&'static str>,
+}
+
+impl SignInPage<'_> {
+    fn response(&self) -> Result<Html<String>> {
+        card("Sign in", self)
+    }
+}
+
+async fn page(visit: Visit) -> PageResult {
+    let next = Next::parse(visit.query("next"));
+    if visit.session()?.is_some() {
+        return Ok(see_other(next.as_str())?);
+    }
+    if let Some(page) = Entrance::of(&visit).refresh()? {
+        return Ok(page);
+    }
+    Ok(SignInPage { next: &next, error: None }.response()?.into_response())
+}
+
+async fn sign_in(visit: Visit) -> PageResult {
+    let next = Next::parse(visit.form.value("next"));
+    match visit.app.sign_in_with_key(visit.form.value("key").trim(), visit.browser()).await {
+        Ok(text) => signed_in(&visit.cookie(), &text, &next),
+        Err(error) if error.status() == 401 => {
+            visit.count_failed_sign_in()?;
+            let page = SignInPage { next: &next, error: Some(INVALID_KEY) }.response()?;
+            Ok((StatusCode::UNAUTHORIZED, page).into_response())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Ends the session. The API could refuse that to a session that may not write.
+async fn sign_out(visit: Visit) -> PageResult {
+    if let Some(session) = visit.session()? {
+        match visit.app.sign_out(&session).await {
+            // It ended meanwhile.
+            Err(error) if error.status() == 404 => {}
+            ended => ended?,
+        }
+    }
+    let mut response = see_other(SIGN_IN)?;
+    response.headers_mut().insert(SET_COOKIE, visit.cookie().remove()?);
+    Ok(response)
+}
+
+/// Stores the session in the browser and opens the next page.
+fn signed_in(cookie: &SessionCookie, text: &SessionText, next: &Next) -> PageResult {
+    let mut response = see_other(next.as_str())?;
+    response.headers_mut().insert(SET_COOKIE, cookie.set(&text.encode())?);
+    Ok(response)
+}

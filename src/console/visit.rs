@@ -1,0 +1,121 @@
+//! A request to a page, after the checks that all pages share.
+
+use std::borrow::Cow;
+
+use axum::extract::{FromRequestParts, Request};
+use axum::http::header::USER_AGENT;
+use axum::http::request::Parts;
+
+use crate::error::{Error, Result};
+use crate::http::body::BodyLimits;
+use crate::http::client::Client;
+use crate::http::form::Form;
+use crate::http::path::{QueryParams, path_parameter};
+use crate::resources::sessions::{self, VerifiedSession};
+use crate::state::App;
+
+use super::api::{Api, ApiRouter};
+use super::cookie::SessionCookie;
+use super::origin;
+
+/// A request to a page.
+pub(super) struct Visit {
+    pub(super) app: App,
+    pub(super) head: Parts,
+    pub(super) client: Client,
+    pub(super) query: QueryParams,
+    /// The form of a POST. Otherwise it is empty.
+    pub(super) form: Form,
+}
+
+impl Visit {
+    /// Checks the host and the origin of a request, and reads its form.
+    ///
+    /// # Errors
+    /// 421 for a foreign host, 403 for a request of another site, or the errors of [`Form::read`].
+    pub(super) async fn admit(app: App, request: Request) -> Result<Self> {
+        let (mut head, body) = request.into_parts();
+        let client = Client::of(&head, app.proxies());
+        origin::require_own_host(&client, app.config())?;
+        let query = QueryParams::from_request_parts(&mut head, &app).await?;
+        let mut form = Form::default();
+        if !head.method.is_safe() {
+            origin::require_same_origin(&head, &client, app.config())?;
+            let limits =
+                BodyLimits { max_bytes: app.config().max_body, timeout: app.config().body_timeout };
+            form = Form::read(Request::from_parts(head.clone(), body), limits).await?;
+        }
+        Ok(Self { app, head, client, query, form })
+    }
+
+    /// Returns the cookie that the browser keeps for this address of the service.
+    pub(super) fn cookie(&self) -> SessionCookie {
+        SessionCookie::of(&self.client, self.app.config())
+    }
+
+    /// Returns the path and the query.
+    pub(super) fn path_and_query(&self) -> &str {
+        self.head.uri.path_and_query().map_or("/", |both| both.as_str())
+    }
+
+    /// Returns a parameter of the path, percent-decoded.
+    pub(super) fn parameter(&self, name: &str) -> Cow<'_, str> {
+        path_parameter(&self.head, name).unwrap_or_default()
+    }
+
+    /// Returns a parameter of the query, or an empty text.
+    pub(super) fn query(&self, name: &str) -> &str {
+        self.query.last(name).unwrap_or_default()
+    }
+
+    /// Returns the browser, for the list of sessions.
+    pub(super) fn browser(&self) -> sessions::Fields {
+        let agent = self.head.headers.get(USER_AGENT).map_or(&[][..], |sent| sent.as_bytes());
+        sessions::Fields::new(&String::from_utf8_lossy(agent), self.client.address)
+    }
+
+    /// Counts a sign-in that failed, as the API counts requests with an invalid key.
+    ///
+    /// # Errors
+    /// 429 if the client's address exceeds a limit.
+    pub(super) fn count_failed_sign_in(&self) -> Result<()> {
+        self.app.rate_limiter().check_keyless(|| self.client.address).map(drop)
+    }
+
+    /// Returns the scheme and host by which a command reaches the service.
+    pub(super) fn base_url(&self) -> Cow<'_, str> {
+        self.client.base_url(self.app.config().public_url.as_deref())
+    }
+
+    /// Returns the session of the browser, if it has a valid one.
+    ///
+    /// # Errors
+    /// 500 or 503 if the file cannot be read.
+    pub(super) fn session(&self) -> Result<Option<VerifiedSession>> {
+        let Some(text) = self.cookie().value(&self.head.headers) else { return Ok(None) };
+        match self.app.verify_session(&text) {
+            Ok(session) => Ok(Some(session)),
+            Err(error) if error.status() == 401 => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A request to a page by a browser that is signed in.
+pub(super) struct SignedIn {
+    pub(super) visit: Visit,
+    pub(super) session: VerifiedSession,
+    pub(super) api: Api,
+}
+
+impl SignedIn {
+    /// Verifies the session of a request.
+    ///
+    /// # Errors
+    /// 401 without a valid session; 500 or 503 if the file cannot be read.
+    pub(super) fn of(visit: Visit, router: &ApiRouter) -> Result<Self> {
+        let session = visit.session()?.ok_or_else(Error::not_authenticated)?;
+        let api = router.client(&visit.app, visit.client.address, session.clone());
+        Ok(Self { visit, session, api })
+    }
+}

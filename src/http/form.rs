@@ -1,0 +1,135 @@
+//! Reads the bodies of HTML forms, with limits on their size and on the number of fields.
+
+use axum::extract::Request;
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use percent_encoding::percent_decode;
+
+use crate::error::{Error, Result};
+
+use super::body::{BodyLimits, receive};
+
+/// The largest form, in bytes.
+const MAX_BYTES: usize = 16 * 1024;
+/// The maximum number of fields.
+const MAX_FIELDS: usize = 100;
+/// The media type of forms without files.
+const MEDIA_TYPE: &str = "application/x-www-form-urlencoded";
+
+/// The fields of a form. Not `Debug`, so that logs cannot contain the key of a sign-in.
+#[derive(Default)]
+pub struct Form(Vec<(String, String)>);
+
+impl Form {
+    /// Reads the form of a request.
+    ///
+    /// # Errors
+    /// - 415 if the media type or its `charset` is another one
+    /// - 413 if the form is larger than 16 KiB
+    /// - 408 if it does not arrive in time
+    /// - 400 if it has more than 100 fields, is not UTF-8, or contains a NUL character
+    pub async fn read(request: Request, limits: BodyLimits) -> Result<Self> {
+        require_form(request.headers())?;
+        let body = receive(request.into_body(), MAX_BYTES, None);
+        let bytes = tokio::time::timeout(limits.timeout, body);
+        Self::parse(&bytes.await.map_err(|_| Error::body_timeout())??)
+    }
+
+    /// Parses the text of a form.
+    ///
+    /// # Errors
+    /// 400 as in [`read`](Self::read).
+    pub fn parse(text: &[u8]) -> Result<Self> {
+        let pairs = text.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty());
+        let mut fields = Vec::new();
+        for pair in pairs {
+            if fields.len() == MAX_FIELDS {
+                return Err(invalid("The form has more than 100 fields."));
+            }
+            let mut parts = pair.splitn(2, |byte| *byte == b'=');
+            let name = decode(parts.next().unwrap_or_default())?;
+            fields.push((name, decode(parts.next().unwrap_or_default())?));
+        }
+        Ok(Self(fields))
+    }
+
+    /// Returns the last value of a field, or an empty text.
+    pub fn value(&self, name: &str) -> &str {
+        let found = self.0.iter().rev().find(|(known, _)| known == name);
+        found.map_or("", |(_, value)| value)
+    }
+}
+
+fn invalid(detail: &'static str) -> Error {
+    Error::invalid_request("invalid_form", detail)
+}
+
+fn decode(text: &[u8]) -> Result<String> {
+    let spaced: Vec<u8> =
+        text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
+    let decoded = percent_decode(&spaced).decode_utf8();
+    let decoded = decoded.map_err(|_| invalid("The form is not UTF-8."))?;
+    if decoded.contains('\0') {
+        return Err(invalid("The form contains a NUL character."));
+    }
+    Ok(decoded.into_owned())
+}
+
+fn require_form(headers: &HeaderMap) -> Result<()> {
+    let sent = headers.get(CONTENT_TYPE).map_or(&[][..], |value| value.as_bytes());
+    let text = String::from_utf8_lossy(sent);
+    let mut parts = text.split(';').map(str::trim);
+    let is_form = parts.next().is_some_and(|media| media.eq_ignore_ascii_case(MEDIA_TYPE));
+    let is_utf8 = parts.all(|parameter| parameter.eq_ignore_ascii_case("charset=utf-8"));
+    if is_form && is_utf8 { Ok(()) } else { Err(Error::unsupported_media_type(&text)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn error(text: &[u8]) -> (u16, String) {
+        let error = Form::parse(text).err().expect("an error");
+        (error.status(), error.detail().to_owned())
+    }
+
+    #[test]
+    fn form_fields_are_decoded() {
+        let form = Form::parse(b"a=1&b=x+y%2B%26%C3%A9&a=2&c&=&&d=e=f").expect("a form");
+        let values = ["a", "b", "c", "d", "e"].map(|name| form.value(name));
+        assert_eq!(values, ["2", "x y+&é", "", "e=f", ""]);
+    }
+
+    #[test]
+    fn forms_with_other_encodings_or_nul_are_rejected() {
+        assert_eq!(error(b"a=%ff"), (400, "The form is not UTF-8.".to_owned()));
+        assert_eq!(error(b"%c3=1"), (400, "The form is not UTF-8.".to_owned()));
+        assert_eq!(error(b"a=b%00c"), (400, "The form contains a NUL character.".to_owned()));
+    }
+
+    #[test]
+    fn number_of_form_fields_is_limited() {
+        assert!(Form::parse("a=1&".repeat(100).as_bytes()).is_ok());
+        let expected = (400, "The form has more than 100 fields.".to_owned());
+        assert_eq!(error("a=1&".repeat(101).as_bytes()), expected);
+    }
+
+    #[tokio::test]
+    async fn media_type_and_size_of_a_form_are_checked() {
+        let limits = BodyLimits { max_bytes: 1 << 20, timeout: Duration::from_secs(1) };
+        for (media, body, expected) in [
+            ("application/x-www-form-urlencoded", "a=1".to_owned(), None),
+            ("Application/X-WWW-Form-Urlencoded; charset=UTF-8", "a=1".to_owned(), None),
+            ("application/x-www-form-urlencoded; charset=utf-16", "a=1".to_owned(), Some(415)),
+            ("multipart/form-data; boundary=x", "a=1".to_owned(), Some(415)),
+            ("text/plain", "a=1".to_owned(), Some(415)),
+            ("application/x-www-form-urlencoded", "a".repeat(MAX_BYTES + 1), Some(413)),
+        ] {
+            let request = Request::builder().header(CONTENT_TYPE, media).body(body.into()).unwrap();
+            let read = Form::read(request, limits).await;
+            assert_eq!(read.err().map(|error| error.status()), expected, "{media}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Who may open a page: a row of the route table is covered as soon as the table declares it.
+
+use axum::http::Method;
+use serde_json::json;
+use steward::Config;
+use steward::testing::config::Console;
+use steward::testing::http::routes::{PageAccess, PageSpec};
+use steward::testing::router::routes;
+
+use crate::support::Workspace;
+use crate::support::console::Visitor;
+
+const FORM: [(&str, &str); 2] =
+    [("sec-fetch-site", "same-origin"), ("content-type", "application/x-www-form-urlencoded")];
+
+fn path_of(page: &PageSpec, workspace: &Workspace) -> String {
+    page.path
+        .replace("{project_id}", &workspace.made.project_id.to_string())
+        .replace("{organization_id}", &workspace.made.organization_id.to_string())
+        .replace("{id}", "1")
+        .replace("{asset}", "console.css")
+        .replace("{*rest}", "no/such/page")
+}
+
+#[tokio::test]
+async fn every_page_requires_a_session_or_is_public() {
+    let workspace = Workspace::new().await;
+    let nobody = Visitor::new(&workspace);
+    let key = format!("Bearer {}", workspace.made.api_key);
+    let mut forged = nobody.clone();
+    forged.cookie = Some("steward=AAAA.BBBB".to_owned());
+    let table = routes();
+    assert!(table.pages().len() > 10);
+    for page in table.pages().iter().filter(|page| page.access != PageAccess::Public) {
+        let path = path_of(page, &workspace);
+        for (visitor, headers) in
+            [(&nobody, vec![]), (&nobody, vec![("authorization", key.as_str())]), (&forged, vec![])]
+        {
+            if page.method == Method::GET {
+                let answer = visitor.fetch(Method::GET, &path, &headers, "").await;
+                let next: String = url::form_urlencoded::byte_serialize(path.as_bytes()).collect();
+                let next =
+                    if path == "/console/" { String::new() } else { format!("?next={next}") };
+                assert_eq!(answer.location(), format!("/console/sign_in/{next}"));
+            } else {
+                let headers = [headers.as_slice(), &FORM].concat();
+                let answer = visitor.fetch(page.method.clone(), &path, &headers, "").await;
+                answer.assert_shows(401, "Your session has ended");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn operator_pages_refuse_other_sessions() {
+    let workspace = Workspace::new().await;
+    let sessions = [Visitor::owner(&workspace).await, Visitor::with_link(&workspace, false).await];
+    let operator = Visitor::with_link(&workspace, true).await;
+    let table = routes();
+    let pages: Vec<_> =
+        table.pages().iter().filter(|page| page.access == PageAccess::Operator).collect();
+    assert!(!pages.is_empty());
+    for page in pages {
+        let path = path_of(page, &workspace);
+        for session in &sessions {
+            session.get(&path).await.assert_shows(403, "You do not have access");
+        }
+        assert_eq!(operator.get(&path).await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn sessions_do_not_open_the_api_from_outside() {
+    let workspace = Workspace::new().await;
+    let visitor = Visitor::owner(&workspace).await;
+    let cookie = visitor.cookie.expect("a cookie");
+    let text = cookie.split_once('=').expect("a value").1;
+    let bearer = format!("Bearer {text}");
+    for headers in [[("cookie", cookie.as_str())], [("authorization", bearer.as_str())]] {
+        let answer =
+            workspace.anonymous().fetch(Method::GET, "/api/users/@me/", &headers, "").await;
+        assert_eq!(answer.status, 401, "{headers:?}");
+    }
+}
+
+#[tokio::test]
+async fn console_can_be_switched_off() {
+    let mut config = Config::default();
+    config.console = Console::Off;
+    let workspace = Workspace::with(config).await;
+    let nobody = Visitor::new(&workspace);
+    for page in routes().pages() {
+        let answer = nobody.fetch(page.method.clone(), &path_of(page, &workspace), &FORM, "").await;
+        let body: serde_json::Value = serde_json::from_str(&answer.html).expect("JSON");
+        assert_eq!((answer.status, &body["detail"]), (404, &json!("API endpoint not found.")));
+    }
+}
+
+#[tokio::test]
+async fn pages_are_not_in_the_document_of_the_api() {
+    let workspace = Workspace::new().await;
+    let document = workspace.owner.get("/api/schema/?format=json").await.ok();
+    let paths = document["paths"].as_object().expect("paths");
+    assert!(paths.keys().all(|path| !path.starts_with("/console")));
+}
+
+#[tokio::test]
+async fn foreign_host_names_are_refused_on_every_page() {
+    let workspace = Workspace::new().await;
+    let visitor = Visitor::owner(&workspace).await;
+    for page in routes().pages() {
+        let headers = [&[("host", "rebound.example")][..], &FORM].concat();
+        let path = path_of(page, &workspace);
+        let answer = visitor.fetch(page.method.clone(), &path, &headers, "").await;
+        answer.assert_shows(421, "Unknown host name");
+    }
+}
+
+#[tokio::test]
+async fn forms_of_other_sites_change_nothing() {
+    let workspace = Workspace::new().await;
+    let visitor = Visitor::owner(&workspace).await;
+    let form = ("content-type", "application/x-www-form-urlencoded");
+    for headers in [
+        vec![form],
+        vec![form, ("sec-fetch-site", "cross-site")],
+        vec![form, ("sec-fetch-site", "same-site")],
+        vec![form, ("sec-fetch-site", "none")],
+        vec![form, ("origin", "null")],
+        vec![form, ("origin", "http://localhost:9999")],
+        vec![form, ("origin", "https://evil.example")],
+    ] {
+        for page in routes().pages().iter().filter(|page| page.method == Method::POST) {
+            let path = path_of(page, &workspace);
+            let answer = visitor.fetch(Method::POST, &path, &headers, "").await;
+            answer.assert_shows(403, "You do not have access");
+            assert!(!answer.headers.contains_key("set-cookie"));
+        }
+    }
+    assert_eq!(visitor.get("/console/sessions/").await.status, 200, "the session lives");
+}
+
+#[tokio::test]
+async fn other_kinds_of_forms_are_refused() {
+    let workspace = Workspace::new().await;
+    let nobody = Visitor::new(&workspace);
+    for (media, body, status) in [
+        ("multipart/form-data; boundary=x", "--x--".to_owned(), 415),
+        ("application/json", "{}".to_owned(), 415),
+        ("application/x-www-form-urlencoded; charset=utf-16", "key=x".to_owned(), 415),
+        ("application/x-www-form-urlencoded", "key=%ff".to_owned(), 400),
+        ("application/x-www-form-urlencoded", "key=%00".to_owned(), 400),
+        ("application/x-www-form-urlencoded", "a=1&".repeat(101), 400),
+        ("application/x-www-form-urlencoded", format!("key={}", "x".repeat(16 * 1024)), 413),
+    ] {
+        let headers = [("sec-fetch-site", "same-origin"), ("content-type", media)];
+        let answer = nobody.fetch(Method::POST, "/console/sign_in/", &headers, &body).await;
+        answer.assert_shows(status, "The request is not valid");
+    }
+}

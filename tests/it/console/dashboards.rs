@@ -1,0 +1,175 @@
+//! The list of dashboards, and one dashboard.
+
+use serde_json::json;
+
+use crate::support::Workspace;
+use crate::support::console::Visitor;
+
+const LIST: &str = "/console/projects/1/dashboards/";
+
+/// Returns the names in the list, in order.
+fn names(html: &str) -> Vec<&str> {
+    let links = html.split("<tr>\n<td><a href=").skip(1);
+    links.map(|row| row.split("<bdi>").nth(1).unwrap().split("</bdi>").next().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn dashboards_are_searched_and_filtered_by_links() {
+    let workspace = Workspace::new().await;
+    let anna = workspace.member("anna", steward::testing::resources::members::Level::Member).await;
+    for sent in [
+        json!({ "name": "Growth", "description": "Who stays", "tags": ["weekly"], "pinned": true }),
+        json!({ "name": "Sales", "tags": ["weekly", "sales"] }),
+        json!({ "name": null }),
+        json!({ "name": "Traffic", "use_template": "Website traffic" }),
+    ] {
+        workspace.owner.post(&workspace.dashboards(""), sent).await;
+    }
+    let restricted = json!({ "name": "Anna's", "restriction_level": 37 });
+    anna.post(&workspace.dashboards(""), restricted).await.ok();
+    let owner = Visitor::owner(&workspace).await;
+    let page = owner.get(LIST).await;
+    assert_eq!(names(&page.html).len(), 4 + usize::from(page.html.contains("Traffic")));
+    assert_eq!(names(&page.html)[0], "Growth");
+    assert!(page.html.contains("<bdi>Untitled dashboard</bdi>"));
+    assert!(page.html.contains("Collaborators edit") && page.html.contains("Everyone edits"));
+    for (query, expected) in [
+        ("search=stays", vec!["Growth"]),
+        ("search=++sales+", vec!["Sales"]),
+        ("tags=weekly", vec!["Growth", "Sales"]),
+        ("tags=weekly&pinned=false", vec!["Sales"]),
+        ("pinned=true", vec!["Growth"]),
+        ("created_by=@me&search=anna", vec![]),
+        ("search=anna", vec!["Anna&#39;s"]),
+        ("creation_mode=duplicate", vec![]),
+    ] {
+        let page = owner.get(&format!("{LIST}?{query}")).await;
+        page.assert_shows(200, "Dashboards");
+        assert_eq!(names(&page.html), expected, "{query}");
+        assert_eq!(page.html.contains("No dashboard matches"), expected.is_empty());
+        assert!(page.html.contains(&format!("href=\"{LIST}\">Clear</a>")));
+    }
+    let page = owner.get(&format!("{LIST}?created_by=evil&pinned=x")).await;
+    assert!(!page.html.contains("Clear</a>"), "an unknown choice filters nothing");
+    let page = owner.get(&format!("{LIST}?search=it's&tags=a%26b")).await;
+    let command = page.between("<code dir=\"ltr\">", "</code>");
+    assert_eq!(
+        command,
+        "curl -H &#34;Authorization: Bearer $KEY&#34; \\\n    &#39;http://localhost/api/projects/1/dashboards/\
+         ?limit=50&#38;search=it%27s&#38;tags=a%26b&#39;"
+    );
+}
+
+#[tokio::test]
+async fn long_lists_of_dashboards_have_pages() {
+    let workspace = Workspace::new().await;
+    for number in 0..120 {
+        let sent = json!({ "name": format!("n {number:03}") });
+        workspace.owner.post(&workspace.dashboards(""), sent).await.ok();
+    }
+    let owner = Visitor::owner(&workspace).await;
+    let first = owner.get(&format!("{LIST}?search=n")).await;
+    assert_eq!(names(&first.html).len(), 50);
+    assert!(first.html.contains("<span>1 to 50 of 120</span>"));
+    assert!(first.html.contains(&format!("rel=\"next\" href=\"{LIST}?search=n&#38;offset=50\"")));
+    assert!(!first.html.contains("rel=\"prev\""));
+    let last = owner.get(&format!("{LIST}?search=n&offset=100")).await;
+    assert_eq!(names(&last.html), (100..120).map(|n| format!("n {n}")).collect::<Vec<_>>());
+    assert!(last.html.contains(&format!("rel=\"prev\" href=\"{LIST}?search=n&#38;offset=50\"")));
+    assert!(!last.html.contains("rel=\"next\""));
+}
+
+#[tokio::test]
+async fn empty_project_says_that_it_has_no_dashboards() {
+    let workspace = Workspace::new().await;
+    let page = Visitor::owner(&workspace).await.get(LIST).await;
+    assert!(page.html.contains("This project has no dashboards that you may view."));
+}
+
+#[tokio::test]
+async fn dashboard_shows_texts_and_what_insights_ask() {
+    let workspace = Workspace::new().await;
+    let tiles = json!([
+        { "type": "TEXT", "body": "# Read this\n\n**Numbers** are <b>rounded</b>.",
+          "layouts": { "sm": { "x": 0, "y": 0, "w": 6, "h": 4 } } },
+        { "type": "INSIGHT", "name": "Visitors", "description": "By day", "color": "blue",
+          "layouts": { "sm": { "x": 6, "y": 0, "w": 6, "h": 4 } },
+          "query": { "kind": "InsightVizNode", "source": { "kind": "TrendsQuery", "interval": "day",
+            "series": [{ "event": "$pageview", "math": "dau" }], "dateRange": { "date_from": "-30d" } } } },
+    ]);
+    let template = json!({ "template": {
+        "template_name": "Traffic", "dashboard_description": "Who came", "dashboard_filters": {}, "tags": ["weekly"], "tiles": tiles,
+    }});
+    let made = workspace
+        .owner
+        .post(&workspace.dashboards("create_from_template_json/"), template)
+        .await
+        .ok();
+    let owner = Visitor::owner(&workspace).await;
+    let page = owner.get(&format!("{LIST}{}/", made["id"])).await;
+    page.assert_shows(200, "Traffic");
+    assert!(page.html.contains("Who came"));
+    let [text, insight] = [&made["tiles"][0], &made["tiles"][1]];
+    let style = page.between("<style>", "</style>");
+    assert_eq!(
+        style,
+        format!(
+            "@media (min-width:56.01rem){{#tile-{}{{grid-area:1/1/span 4/span 6}}#tile-{}{{grid-area:1/7/span 4/span 6}}}}",
+            text["id"], insight["id"]
+        )
+    );
+    assert!(page.html.contains(
+        "<h2>Read this</h2>\n<p><strong>Numbers</strong> are &lt;b&gt;rounded&lt;/b&gt;.</p>"
+    ));
+    assert!(
+        page.html.contains(&format!("<article class=\"tile blue\" id=\"tile-{}\">", insight["id"]))
+    );
+    for (label, words) in [
+        ("Kind", "Trends, by day"),
+        ("Series", "$pageview (unique users)"),
+        ("Dates", "Last 30 days"),
+    ] {
+        assert!(
+            page.html.contains(&format!("<dt>{label}</dt><dd dir=\"auto\">{words}</dd>")),
+            "{label}"
+        );
+    }
+    assert!(page.html.contains("&#34;kind&#34;: &#34;InsightVizNode&#34;"));
+    let command = page.between("<code dir=\"ltr\">curl", "</code>");
+    assert!(command.ends_with(&format!("/api/projects/1/dashboards/{}/&#39;", made["id"])));
+}
+
+#[tokio::test]
+async fn insight_that_the_session_may_not_view_shows_nothing_of_itself() {
+    let workspace = Workspace::new().await;
+    let member = workspace.member("ben", steward::testing::resources::members::Level::Member).await;
+    let board = workspace.owner.post(&workspace.dashboards(""), json!({ "name": "A" })).await.ok();
+    let insights = format!("/api/projects/{}/insights/", workspace.made.project_id);
+    let sent = json!({ "name": "Payroll", "dashboards": [board["id"]], "query": { "kind": "TrendsQuery" } });
+    let insight = workspace.owner.post(&insights, sent).await.ok();
+    let rules = format!("{insights}{}/access_controls/", insight["id"]);
+    workspace.owner.put(&rules, json!({ "access_level": "none" })).await.ok();
+    let visitor = Visitor::with_key(&workspace, &member.key.expect("a key")).await;
+    let page = visitor.get(&format!("{LIST}{}/", board["id"])).await;
+    page.assert_shows(200, "A");
+    assert!(page.html.contains("You may not view this insight.") && !page.html.contains("Payroll"));
+}
+
+#[tokio::test]
+async fn hidden_and_deleted_dashboards_have_no_page() {
+    let workspace = Workspace::new().await;
+    let member = workspace.member("ben", steward::testing::resources::members::Level::Member).await;
+    let board =
+        workspace.owner.post(&workspace.dashboards(""), json!({ "name": "Payroll" })).await.ok();
+    let rules = workspace.dashboards(&format!("{}/access_controls/", board["id"]));
+    workspace.owner.put(&rules, json!({ "access_level": "none" })).await.ok();
+    let visitor = Visitor::with_key(&workspace, &member.key.expect("a key")).await;
+    let path = format!("{LIST}{}/", board["id"]);
+    visitor.get(&path).await.assert_shows(403, "You do not have access");
+    assert!(!visitor.get(LIST).await.html.contains("Payroll"));
+    let owner = Visitor::owner(&workspace).await;
+    owner.get(&path).await.assert_shows(200, "Payroll");
+    let deleted = workspace.dashboards(&format!("{}/", board["id"]));
+    workspace.owner.patch(&deleted, json!({ "deleted": true })).await.ok();
+    owner.get(&path).await.assert_shows(404, "Not found");
+}

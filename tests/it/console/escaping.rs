@@ -1,0 +1,133 @@
+//! Names and texts of users never become markup, on no page.
+
+use serde_json::json;
+
+use crate::support::Workspace;
+use crate::support::console::Visitor;
+
+/// Markup for each context of a page: text, attributes, styles, scripts and commands.
+const ATTACKS: [&str; 7] = [
+    "<script>alert(1)</script>",
+    "\"><img src=x onerror=alert(1)>",
+    "' autofocus onfocus='alert(1)",
+    "</title></style><svg onload=alert(1)>",
+    "{{ 7919*7907 }}{% raw %}${7919*7907}",
+    "javascript:alert(1)",
+    "'; rm -rf /; $(id) `id` \\",
+];
+
+/// Returns the tags of a page, without the values of their attributes.
+fn tags(html: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let (mut in_tag, mut in_value) = (false, false);
+    let mut rest = html.chars().peekable();
+    while let Some(one) = rest.next() {
+        match one {
+            '<' if !in_tag && rest.peek().is_some_and(char::is_ascii_alphabetic) => {
+                in_tag = true;
+                found.push(String::new());
+            }
+            '>' if in_tag && !in_value => in_tag = false,
+            '"' if in_tag => in_value = !in_value,
+            one if in_tag && !in_value => found.last_mut().expect("a tag").push(one),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn assert_safe(html: &str) {
+    for markup in ["<script>alert", "<img", "<svg onload", "href=\"javascript:"] {
+        assert!(!html.contains(markup), "{markup}: {html}");
+    }
+    for tag in tags(html) {
+        let is_event = |name: &str| name.starts_with("on") || name.starts_with("autofocus=");
+        assert!(!tag.split_whitespace().any(is_event), "{tag}: {html}");
+    }
+    assert!(!html.contains("62615533"), "a template was evaluated");
+}
+
+#[test]
+fn tags_are_found_without_the_values_of_their_attributes() {
+    let html = "a < b <p class=\"x > y\" onload=z>\" onfocus=1</p><br>";
+    assert_eq!(tags(html), ["p class= onload=z", "br"]);
+}
+
+#[tokio::test]
+async fn hostile_names_are_escaped_on_every_page() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let project = format!("/api/projects/{}/", workspace.made.project_id);
+    for attack in ATTACKS {
+        owner
+            .patch("/api/users/@me/", json!({ "first_name": attack, "last_name": attack }))
+            .await
+            .ok();
+        owner.patch(&workspace.organization(""), json!({ "name": attack })).await.ok();
+        owner.patch(&project, json!({ "name": attack })).await.ok();
+        let sent = json!({ "name": attack, "description": attack, "tags": [attack] });
+        let board = owner.post(&workspace.dashboards(""), sent).await.ok();
+        let path = workspace.dashboards(&format!("{}/", board["id"]));
+        let tiles = json!([
+            { "text": { "body": attack }, "color": attack, "layouts": { "sm": { "x": attack, "w": attack } } },
+            { "text": { "body": format!("[a]({attack}) ![b]({attack})") } },
+        ]);
+        owner.patch(&path, json!({ "tiles": tiles })).await.ok();
+        let insight = json!({
+            "name": attack, "description": attack, "tags": [attack], "dashboards": [board["id"]],
+            "query": { "kind": attack, "series": [{ "event": attack }], attack: attack,
+                "dateRange": { "date_from": attack, "date_to": attack } },
+        });
+        owner.post(&format!("{project}insights/"), insight).await.ok();
+
+        let mut visitor = Visitor::owner(&workspace).await;
+        let link = workspace.app.create_sign_in_link(workspace.made.user_id, false).await;
+        let code = link.expect("a link").code;
+        let query: String = url::form_urlencoded::byte_serialize(attack.as_bytes()).collect();
+        let list = format!("/console/projects/{}/dashboards/", workspace.made.project_id);
+        let mut pages = vec![visitor.post("/console/enter/", &[("code", &code)]).await];
+        assert!(pages[0].html.contains("alert") || !attack.contains("alert"), "it is shown");
+        for path in [
+            list.clone(),
+            format!("{list}?search={query}&tags={query}"),
+            format!("{list}{}/", board["id"]),
+            "/console/sessions/".to_owned(),
+        ] {
+            pages.push(visitor.get(&path).await);
+        }
+        for page in &pages {
+            assert_eq!(page.status, 200);
+            assert_safe(&page.html);
+        }
+        pages = vec![
+            Visitor::new(&workspace).get(&format!("/console/sign_in/?next=/console/{query}")).await,
+            visitor.get(&format!("/console/{query}")).await,
+            visitor.post("/console/sign_in/", &[("key", attack), ("next", attack)]).await,
+            visitor.post("/console/enter/", &[("code", attack)]).await,
+        ];
+        for page in &pages {
+            assert_safe(&page.html);
+        }
+    }
+}
+
+#[tokio::test]
+async fn hostile_user_agents_are_escaped_in_the_list_of_sessions() {
+    let workspace = Workspace::new().await;
+    let nobody = Visitor::new(&workspace);
+    for attack in ATTACKS {
+        let headers = [
+            ("sec-fetch-site", "same-origin"),
+            ("content-type", "application/x-www-form-urlencoded"),
+            ("user-agent", attack),
+        ];
+        let form = format!("key={}", workspace.made.api_key);
+        nobody
+            .fetch(axum::http::Method::POST, "/console/sign_in/", &headers, &form)
+            .await
+            .location();
+    }
+    let page = Visitor::owner(&workspace).await.get("/console/sessions/").await;
+    assert_safe(&page.html);
+    assert!(page.html.contains("&#60;script&#62;alert(1)&#60;/script&#62;"));
+}

@@ -1,0 +1,143 @@
+//! The frame of pages: navigation, switchers and the palette, and what a limited session sees of them.
+
+use serde_json::json;
+use steward::testing::operator::Operation;
+
+use crate::support::console::Visitor;
+use crate::support::{OWNER, Workspace};
+
+#[tokio::test]
+async fn start_page_opens_the_dashboards_of_the_current_project() {
+    let workspace = Workspace::new().await;
+    let owner = Visitor::owner(&workspace).await;
+    let project = workspace.made.project_id;
+    let dashboards = format!("/console/projects/{project}/dashboards/");
+    assert_eq!(owner.get("/console/").await.location(), dashboards);
+    assert_eq!(owner.get("/console").await.location(), dashboards);
+    let organization = format!("/console/organizations/{}/", workspace.made.organization_id);
+    assert_eq!(owner.get(&organization).await.location(), dashboards);
+    let page = owner.get(&dashboards).await;
+    page.assert_shows(200, "Dashboards");
+    let current = format!("<a href=\"{dashboards}\" aria-current=\"page\">");
+    assert!(page.html.contains(&current));
+    assert!(page.html.contains("<bdi>Corp</bdi><small>Owner</small>"));
+    assert!(page.html.contains("<bdi>Web</bdi><small>Project 1</small>"));
+    assert!(page.html.contains("<bdi>Olga</bdi>"));
+    assert!(!page.html.contains("/console/health/"), "only the operator sees the service");
+}
+
+#[tokio::test]
+async fn switchers_list_the_organizations_and_projects_of_the_user() {
+    let workspace = Workspace::new().await;
+    let projects = workspace.organization("projects/");
+    let beside = workspace.owner.post(&projects, json!({ "name": "Shop" })).await.ok();
+    let (_, made) = workspace.outsider("eve").await;
+    let other = Operation::OrganizationCreate {
+        name: "Other".to_owned(),
+        owner: OWNER.to_owned(),
+        existing: false,
+    };
+    let other = workspace.run_operation(other).await;
+    let owner = Visitor::owner(&workspace).await;
+    let page = owner.get(&format!("/console/projects/{}/dashboards/", beside["id"])).await;
+    let organizations = page.between("id=\"organizations\" popover>", "</div>");
+    assert!(
+        organizations.contains("<bdi>Corp</bdi>") && organizations.contains("<bdi>Other</bdi>")
+    );
+    assert!(!organizations.contains(made["id"].as_str().expect("an id")));
+    let projects = page.between("id=\"projects\" popover>", "</div>");
+    assert!(projects.contains("<bdi>Web</bdi>"));
+    assert!(projects.contains("aria-current=\"true\"><bdi>Shop</bdi>"));
+    // A project outside of the current organization shows its own organization.
+    let path = format!("/console/projects/{}/dashboards/", other["project_id"]);
+    let page = owner.get(&path).await;
+    page.assert_shows(200, "Dashboards");
+    assert!(page.html.contains("<bdi>Other</bdi><small>Owner</small>"));
+    let projects = page.between("id=\"projects\" popover>", "</div>");
+    assert!(!projects.contains("<bdi>Web</bdi>"), "{projects}");
+    // Organizations lead to their first project.
+    let organization = format!("/console/organizations/{}/", other["id"].as_str().expect("an id"));
+    assert_eq!(owner.get(&organization).await.location(), path);
+}
+
+#[tokio::test]
+async fn session_of_a_limited_key_sees_what_the_key_may_see() {
+    let workspace = Workspace::new().await;
+    let key = workspace.key(OWNER, &["dashboard:read"]).await.key.expect("a key");
+    let visitor = Visitor::with_key(&workspace, &key).await;
+    visitor.get("/console/").await.assert_shows(200, "Projects");
+    let project = workspace.made.project_id;
+    let dashboards = format!("/console/projects/{project}/dashboards/");
+    assert_eq!(visitor.get(&format!("/console/?project={project}")).await.location(), dashboards);
+    let page = visitor.get(&dashboards).await;
+    page.assert_shows(200, "Dashboards");
+    assert!(!page.html.contains("Olga") && !page.html.contains("Corp"));
+    visitor.get("/console/sessions/").await.assert_shows(403, "You do not have access");
+
+    let beside = workspace.owner.post(&workspace.organization("projects/"), json!({})).await.ok();
+    let limits = json!({ "projects": [project] });
+    let key = workspace.limited_key(OWNER, &["*"], limits).await.key.expect("a key");
+    let visitor = Visitor::with_key(&workspace, &key).await;
+    assert_eq!(visitor.get("/console/").await.location(), dashboards);
+    let page = visitor.get(&format!("/console/projects/{}/dashboards/", beside["id"])).await;
+    page.assert_shows(403, "You do not have access");
+    let page = visitor.get(&dashboards).await;
+    assert!(!page.html.contains(&format!("/projects/{}/", beside["id"])));
+}
+
+#[tokio::test]
+async fn palette_lists_pages_projects_organizations_and_dashboards() {
+    let workspace = Workspace::new().await;
+    workspace.owner.post(&workspace.dashboards(""), json!({ "name": "Growth" })).await.ok();
+    let owner = Visitor::with_link(&workspace, true).await;
+    let page =
+        owner.get(&format!("/console/projects/{}/dashboards/", workspace.made.project_id)).await;
+    let palette = page.between("<dialog id=\"palette\"", "</dialog>");
+    let organization = format!("/console/organizations/{}/", workspace.made.organization_id);
+    for (href, text, kind) in [
+        ("/console/projects/1/dashboards/", "Dashboards", "page"),
+        ("/console/sessions/", "Sessions", "page"),
+        ("/console/health/", "Health", "page"),
+        ("/console/projects/1/dashboards/", "Web", "project"),
+        (&organization, "Corp", "organization"),
+        ("/console/projects/1/dashboards/1/", "Growth", "dashboard"),
+    ] {
+        let found = palette.split("<li").any(|option| {
+            option.contains(&format!("data-href=\"{href}\""))
+                && option.contains(&format!("<bdi>{text}</bdi><span class=\"kind\">{kind}</span>"))
+        });
+        assert!(found, "{text}: {palette}");
+    }
+}
+
+#[tokio::test]
+async fn unknown_pages_and_projects_have_a_page_that_says_so() {
+    let workspace = Workspace::new().await;
+    let owner = Visitor::owner(&workspace).await;
+    for path in [
+        "/console/no/such/page",
+        "/console/projects/abc/dashboards/",
+        "/console/projects/999/dashboards/",
+        "/console/projects/1/dashboards/999/",
+        "/console/projects/1/dashboards/abc/",
+        "/console/projects/1/dashboards/?offset=50",
+        "/console/organizations/01890000-0000-7000-8000-000000000000/",
+        "/console/organizations/x/",
+    ] {
+        owner.get(path).await.assert_shows(404, "Not found");
+    }
+}
+
+#[tokio::test]
+async fn requests_of_a_page_count_for_the_key_of_its_session() {
+    let (mut config, _) = crate::support::with_clock();
+    config.rate_limits = vec!["5/h".parse().expect("a rate")];
+    let workspace = Workspace::with(config).await;
+    let owner = Visitor::owner(&workspace).await;
+    let path = format!("/console/projects/{}/dashboards/", workspace.made.project_id);
+    owner.get(&path).await.assert_shows(200, "Dashboards");
+    owner.get(&path).await.assert_shows(200, "Dashboards");
+    let page = owner.get(&path).await;
+    page.assert_shows(429, "Too many requests");
+    assert!(page.headers.contains_key("retry-after"));
+}

@@ -1,0 +1,96 @@
+//! The headers of pages and files.
+
+use axum::http::Method;
+use serde_json::json;
+
+use crate::support::Workspace;
+use crate::support::console::{Page, Visitor};
+
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types steward";
+
+fn assert_headers(page: &Page) {
+    for (name, value) in [
+        ("cache-control", "no-store"),
+        ("referrer-policy", "same-origin"),
+        ("x-content-type-options", "nosniff"),
+        ("x-frame-options", "DENY"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+    ] {
+        assert_eq!(page.headers[name], value, "{name}");
+    }
+    let permissions = page.headers["permissions-policy"].to_str().expect("text");
+    let allowed: Vec<_> =
+        permissions.split(", ").filter(|feature| !feature.ends_with("=()")).collect();
+    assert_eq!(allowed, ["clipboard-write=(self)"]);
+}
+
+#[tokio::test]
+async fn every_page_has_the_security_headers() {
+    let workspace = Workspace::new().await;
+    let (nobody, owner) = (Visitor::new(&workspace), Visitor::owner(&workspace).await);
+    let project = workspace.made.project_id;
+    for (visitor, path) in [
+        (&nobody, "/console/"),
+        (&nobody, "/console/sign_in/"),
+        (&nobody, "/console/enter/"),
+        (&owner, "/console/sessions/"),
+        (&owner, &*format!("/console/projects/{project}/dashboards/")),
+        (&owner, "/console/health/"),
+        (&owner, "/console/no/such/page"),
+    ] {
+        let page = visitor.get(path).await;
+        assert_headers(&page);
+        assert_eq!(page.headers["content-security-policy"], POLICY);
+        assert!(!page.html.contains(" style=") && !page.html.contains(" onclick="));
+        assert!(!page.html.contains("<script>"), "an inline script");
+    }
+    let foreign = nobody.fetch(Method::GET, "/console/", &[("host", "evil.example")], "").await;
+    assert_headers(&foreign);
+}
+
+#[tokio::test]
+async fn positions_of_tiles_are_the_only_inline_style() {
+    let workspace = Workspace::new().await;
+    let owner = Visitor::owner(&workspace).await;
+    let made = workspace.owner.post(&workspace.dashboards(""), json!({ "name": "A" })).await.ok();
+    let path =
+        format!("/console/projects/{}/dashboards/{}/", workspace.made.project_id, made["id"]);
+    let page = owner.get(&path).await;
+    assert_headers(&page);
+    let policy = page.headers["content-security-policy"].to_str().expect("text");
+    let hash = policy.split("style-src 'self' 'sha256-").nth(1).expect("a hash");
+    let (hash, rest) = hash.split_once('\'').expect("its end");
+    assert_eq!(hash.len(), 44);
+    assert_eq!(format!("default-src 'none'; script-src 'self'; style-src 'self'{rest}"), POLICY);
+    assert_eq!(page.between("<style>", "</style>"), "@media (min-width:56.01rem){}");
+}
+
+#[tokio::test]
+async fn files_are_immutable_only_under_their_version() {
+    let workspace = Workspace::new().await;
+    let nobody = Visitor::new(&workspace);
+    let page = nobody.get("/console/sign_in/").await;
+    let urls: Vec<_> =
+        page.html.split('"').filter(|text| text.starts_with("/console/assets/")).collect();
+    let icon = urls.iter().find(|url| url.contains("icons.svg")).expect("icons");
+    let icon = icon.split('#').next().expect("the file");
+    for (url, media) in urls[..3].iter().copied().chain([icon]).zip([
+        "text/css; charset=utf-8",
+        "text/javascript; charset=utf-8",
+        "text/javascript; charset=utf-8",
+        "image/svg+xml",
+    ]) {
+        let file = nobody.get(url).await;
+        assert_eq!((file.status, &file.headers["content-type"]), (200, &media.parse().unwrap()));
+        assert_eq!(file.headers["cache-control"], "public, max-age=31536000, immutable");
+        assert_eq!(file.headers["x-content-type-options"], "nosniff");
+        assert_eq!(file.headers["cross-origin-resource-policy"], "same-origin");
+        let path = url.split('?').next().expect("a path");
+        for unversioned in [path.to_owned(), format!("{url}0")] {
+            assert_eq!(nobody.get(&unversioned).await.headers["cache-control"], "no-cache");
+        }
+    }
+    nobody.get("/console/assets/mod.rs").await.assert_shows(404, "Not found");
+}

@@ -1,0 +1,9 @@
+//! The console's pages, without a browser.
+
+mod access;
+mod dashboards;
+mod escaping;
+mod frame;
+mod headers;
+mod service;
+mod sign_in;

@@ -1,0 +1,99 @@
+//! The pages of sessions and of the service's health.
+
+use steward::testing::time::Timestamp;
+
+use crate::support::console::Visitor;
+use crate::support::{OWNER, Workspace, with_clock};
+
+#[tokio::test]
+async fn sessions_are_listed_and_ended_one_by_one() {
+    let workspace = Workspace::new().await;
+    let mut first = Visitor::owner(&workspace).await;
+    let second = Visitor::with_link(&workspace, false).await;
+    let page = first.get("/console/sessions/").await;
+    page.assert_shows(200, "Sessions");
+    assert_eq!(page.html.matches("This session").count(), 1);
+    assert!(page.html.contains("<bdi>First key</bdi>") && page.html.contains("A link"));
+    // The newest session comes first.
+    let end = page.between("<form method=\"post\" action=\"/console/sessions/", "\"").to_owned();
+    let path = format!("/console/sessions/{end}");
+    assert_eq!(first.post(&path, &[]).await.location(), "/console/sessions/");
+    assert!(second.get("/console/sessions/").await.location().starts_with("/console/sign_in/"));
+    let page = first.get("/console/sessions/").await;
+    assert!(!page.html.contains("A link"));
+    first.post(&path, &[]).await.assert_shows(404, "Not found");
+    first.post("/console/sessions/x/end/", &[]).await.assert_shows(404, "Not found");
+}
+
+#[tokio::test]
+async fn sessions_of_other_users_cannot_be_ended() {
+    let workspace = Workspace::new().await;
+    let owner = Visitor::owner(&workspace).await;
+    let page = owner.get("/console/sessions/").await;
+    let end = page.between("action=\"/console/sessions/", "\"").to_owned();
+    let ben = workspace.member("ben", steward::testing::resources::members::Level::Admin).await;
+    let mut ben = Visitor::with_key(&workspace, &ben.key.expect("a key")).await;
+    assert!(!ben.get("/console/sessions/").await.html.contains(&end));
+    ben.post(&format!("/console/sessions/{end}"), &[]).await.assert_shows(404, "Not found");
+    assert_eq!(owner.get("/console/sessions/").await.status, 200);
+}
+
+#[tokio::test]
+async fn session_without_the_write_scope_ends_no_other_session() {
+    let workspace = Workspace::new().await;
+    let owner = Visitor::owner(&workspace).await;
+    let key = workspace.key(OWNER, &["user:read"]).await.key.expect("a key");
+    let mut narrow = Visitor::with_key(&workspace, &key).await;
+    let page = narrow.get("/console/sessions/").await;
+    page.assert_shows(200, "Sessions");
+    let end = page.html.split("action=\"/console/sessions/").nth(2).expect("two sessions");
+    let end = end.split('"').next().expect("a path").to_owned();
+    let page = narrow.post(&format!("/console/sessions/{end}"), &[]).await;
+    page.assert_shows(403, "You do not have access");
+    assert_eq!(owner.get("/console/sessions/").await.status, 200);
+}
+
+#[tokio::test]
+async fn health_page_shows_the_state_of_the_service() {
+    let workspace = Workspace::new().await;
+    let page = Visitor::with_link(&workspace, true).await.get("/console/health/").await;
+    page.assert_shows(200, "Health of the service");
+    for shown in [
+        "Accepts writes",
+        concat!("<th scope=\"row\">Version</th><td>", env!("CARGO_PKG_VERSION"), "</td>"),
+        "<th scope=\"row\">Writes waiting</th><td>0</td>",
+        "No mail server is configured (<code>--smtp-url</code>)",
+        "No backups are scheduled (<code>--backup-dir</code>)",
+        "No checks are scheduled (<code>--scrub</code>)",
+        "steward backup copy.redb",
+        "aria-current=\"page\"",
+    ] {
+        assert!(page.html.contains(shown), "{shown}: {}", page.html);
+    }
+    assert!(page.between("Data file</th><td>", "</td>").contains(" unused"));
+    assert!(page.between("Memory</th><td>", "</td>").contains("iB"));
+}
+
+#[tokio::test]
+async fn health_page_shows_the_last_backup_and_check() {
+    let (mut config, _clock) = with_clock();
+    let folder = tempfile::tempdir().expect("a folder");
+    config.backups.backup_dir = Some(folder.path().to_owned());
+    config.scrub = Some(std::time::Duration::from_hours(24));
+    let workspace = Workspace::with(config).await;
+    let app = workspace.app.clone();
+    crate::support::eventually("a check", || app.last_scrub()).await;
+    crate::support::eventually("a backup", || std::fs::read_dir(folder.path()).ok()?.next()?.ok())
+        .await;
+    let operator = Visitor::with_link(&workspace, true).await;
+    let now = Timestamp::from_micros(1_700_000_000_000_000);
+    let page = loop {
+        let page = operator.get("/console/health/").await;
+        if !page.html.contains("None yet") {
+            break page;
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(page.html.matches(&format!("<time datetime=\"{now}\" data-ago>")).count(), 3);
+    assert!(page.html.contains(", no damage"));
+}

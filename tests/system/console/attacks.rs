@@ -1,0 +1,81 @@
+//! Pages of other sites that try to use the session of the browser.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::{Site, assert_sound, browser, shown};
+
+/// Serves this page to every request, on a port of its own.
+async fn serve_page(html: String) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let html = html.clone();
+            tokio::spawn(async move {
+                let mut request = [0; 4096];
+                let _read = stream.read(&mut request).await;
+                let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n";
+                let answer = format!("{head}content-length: {}\r\n\r\n{html}", html.len());
+                let _sent = stream.write_all(answer.as_bytes()).await;
+            });
+        }
+    });
+    port
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn forms_of_other_sites_and_ports_do_not_use_the_session() {
+    let site = Site::new().await;
+    let form = format!(
+        "<form method=post action=\"{}/console/sign_out/\"><button>x</button></form>\
+         <script>document.forms[0].submit()</script>",
+        site.base
+    );
+    let port = serve_page(form).await;
+    let browser = browser().await;
+    site.sign_in(&browser).await;
+    for host in ["steward.localhost", "127.0.0.1"] {
+        browser.visit(&format!("http://{host}:{port}/")).await;
+        browser.wait_until("the refusal", "location.pathname === '/console/sign_out/'").await;
+        assert_eq!(browser.text("h1").await, "You do not have access", "{host}");
+        site.visit(&browser, "sessions/").await;
+        assert_eq!(browser.text("main h1").await, "Sessions", "{host}");
+    }
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn link_of_another_site_opens_a_page_in_the_session() {
+    let site = Site::new().await;
+    let link = format!("<a href=\"{}/console/sessions/\">open</a>", site.base);
+    let port = serve_page(link).await;
+    let browser = browser().await;
+    site.sign_in(&browser).await;
+    browser.visit(&format!("http://127.0.0.1:{port}/")).await;
+    browser.click("a").await;
+    shown(&browser, "Sessions").await;
+    assert_sound(&browser, "sessions").await;
+    // Without a session the same link ends at the sign-in page.
+    browser.click(".who button").await;
+    browser.click("#you form button").await;
+    shown(&browser, "Sign in").await;
+    browser.visit(&format!("http://127.0.0.1:{port}/")).await;
+    browser.click("a").await;
+    shown(&browser, "Sign in").await;
+    assert_eq!(browser.url().await.query(), Some("next=%2Fconsole%2Fsessions%2F"));
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_of_the_console_are_not_shown_in_frames() {
+    let site = Site::new().await;
+    let frame = format!("<iframe src=\"{}/console/sign_in/\"></iframe>", site.base);
+    let port = serve_page(frame).await;
+    let browser = browser().await;
+    browser.visit(&format!("http://steward.localhost:{port}/")).await;
+    let blocked = "(() => { try { return !frames[0].document.querySelector('#key') } catch { return true } })()";
+    browser.wait_until("the frame is blocked", blocked).await;
+    assert_ne!(port, site.port);
+    browser.close().await;
+}

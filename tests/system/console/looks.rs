@@ -1,0 +1,100 @@
+//! The look of pages on every screen, in light and in dark.
+
+use serde_json::json;
+
+use super::{Site, assert_sound, browser, keep_picture, shown};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_are_accessible_and_fit_every_screen_in_light_and_dark() {
+    let site = Site::new().await;
+    let long = "Averyveryveryveryveryveryveryverylongwordwithoutanyspace ".repeat(4);
+    let board = site.board(&long).await;
+    let path = site.workspace.dashboards(&format!("{}/", board["id"]));
+    let tags = json!({ "tags": ["عربى", "a tag that is quite long", "third"], "pinned": true });
+    site.workspace.owner.patch(&path, tags).await.ok();
+    let user = site.workspace.made.user_id;
+    let browser = browser().await;
+    browser.look(390, "light").await;
+    site.visit(&browser, "sign_in/").await;
+    browser.text("#key").await;
+    assert_sound(&browser, "sign in").await;
+    keep_picture(&browser, "console-sign-in-390.png").await;
+    let link = site.workspace.app.create_sign_in_link(user, true).await.expect("a link");
+    site.visit(&browser, &format!("enter#{}", link.code)).await;
+    browser.text("form[action='/console/enter/confirm/']").await;
+    browser.click("button.go").await;
+    shown(&browser, "Dashboards").await;
+    let project = site.workspace.made.project_id;
+    let mut grounds = Vec::new();
+    for (width, scheme) in [
+        (320, "light"),
+        (390, "light"),
+        (390, "dark"),
+        (1280, "light"),
+        (1280, "dark"),
+        (2560, "light"),
+    ] {
+        browser.look(width, scheme).await;
+        for (name, page) in [
+            ("dashboards", format!("projects/{project}/dashboards/")),
+            ("dashboard", format!("projects/{project}/dashboards/{}/", board["id"])),
+            ("sessions", "sessions/".to_owned()),
+            ("health", "health/".to_owned()),
+            ("missing", "no/such/page".to_owned()),
+        ] {
+            let what = format!("console-{name}-{width}-{scheme}");
+            site.visit(&browser, &page).await;
+            browser.text("h1").await;
+            keep_picture(&browser, &format!("{what}.png")).await;
+            let wide = browser.run("return document.documentElement.scrollWidth").await;
+            assert_eq!(wide, width, "{what}: the page scrolls sideways");
+            assert_sound(&browser, &what).await;
+        }
+        grounds.push(browser.run("return getComputedStyle(document.body).backgroundColor").await);
+    }
+    assert_eq!((&grounds[1], &grounds[2]), (&grounds[3], &grounds[4]));
+    assert_ne!(grounds[1], grounds[2]);
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tiles_stand_on_the_grid_of_their_layouts() {
+    let site = Site::new().await;
+    let board = site.board("Growth").await;
+    let browser = browser().await;
+    site.sign_in(&browser).await;
+    let path = format!("projects/{}/dashboards/{}/", site.workspace.made.project_id, board["id"]);
+    let places = "return [...document.querySelectorAll('.tile')].map(one => { const box = one.getBoundingClientRect(), \
+        grid = one.parentElement.getBoundingClientRect(); return [Math.round((box.x - grid.x) / grid.width * 12), \
+        Math.round(box.y - grid.y), Math.round(box.width / grid.width * 12), Math.round(box.height)] })";
+    browser.look(1280, "light").await;
+    site.visit(&browser, &path).await;
+    browser.text(".tile h2").await;
+    assert_eq!(browser.run(places).await, json!([[0, 0, 6, 250], [6, 0, 6, 250]]));
+    browser.look(390, "light").await;
+    site.visit(&browser, &path).await;
+    browser.text(".tile h2").await;
+    let narrow = browser.run(places).await;
+    assert_eq!((&narrow[0][0], &narrow[0][2]), (&json!(0), &json!(12)), "{narrow}");
+    assert!(narrow[1][1].as_i64() > narrow[0][1].as_i64(), "{narrow}");
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn navigation_slides_in_on_small_screens() {
+    let site = Site::new().await;
+    let browser = browser().await;
+    site.sign_in(&browser).await;
+    browser.look(390, "light").await;
+    site.visit(&browser, "sessions/").await;
+    browser.text("main h1").await;
+    let visible =
+        "document.querySelector('nav.side ul a').checkVisibility({ visibilityProperty: true })";
+    browser.wait_until("the navigation is hidden", &format!("!{visible}")).await;
+    browser.click("header .burger").await;
+    browser.wait_until("the navigation is shown", visible).await;
+    assert_sound(&browser, "the navigation").await;
+    browser.click("nav.side .burger").await;
+    browser.wait_until("the navigation is hidden again", &format!("!{visible}")).await;
+    browser.close().await;
+}

@@ -1,0 +1,110 @@
+//! The console in a real browser. Every test ends with pages that violate no policy, log no error and have no
+//! accessibility problem.
+
+mod attacks;
+mod flows;
+mod looks;
+
+use serde_json::{Value, json};
+use steward::Config;
+use steward::router;
+use steward::{ServerLimits, serve};
+use tokio::net::TcpListener;
+
+use crate::support::Workspace;
+use crate::support::browser::Browser;
+
+/// A workspace on a port that a browser can open.
+struct Site {
+    workspace: Workspace,
+    port: u16,
+    base: String,
+}
+
+impl Site {
+    async fn new() -> Self {
+        Self::at("steward.localhost").await
+    }
+
+    /// Serves a workspace under this host name, which is its public URL.
+    async fn at(host: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let base = format!("http://{host}:{port}");
+        let mut config = Config::default();
+        config.public_url = Some(base.clone());
+        let workspace = Workspace::with(config).await;
+        let router = router(workspace.app.clone());
+        tokio::spawn(async move {
+            serve(listener, router, &ServerLimits::default(), std::future::pending()).await
+        });
+        Self { workspace, port, base }
+    }
+
+    /// Opens a page of the console.
+    async fn visit(&self, browser: &Browser, path: &str) {
+        browser.visit(&format!("{}/console/{path}", self.base)).await;
+    }
+
+    /// Signs in with the owner's key.
+    async fn sign_in(&self, browser: &Browser) {
+        self.visit(browser, "sign_in/").await;
+        browser.fill("#key", &self.workspace.made.api_key).await;
+        browser.click("button.go").await;
+        shown(browser, "Dashboards").await;
+    }
+
+    /// Creates a dashboard with a text and an insight.
+    async fn board(&self, name: &str) -> Value {
+        let tiles = json!([
+            { "type": "TEXT", "body": "# Read this first\n\nThe **numbers** are rounded.",
+              "layouts": { "sm": { "x": 0, "y": 0, "w": 6, "h": 4 } } },
+            { "type": "INSIGHT", "name": "Visitors", "color": "blue",
+              "layouts": { "sm": { "x": 6, "y": 0, "w": 6, "h": 4 } },
+              "query": { "kind": "InsightVizNode", "source": { "kind": "TrendsQuery" } } },
+        ]);
+        let template = json!({ "template": {
+            "template_name": name, "dashboard_description": "Who stays", "dashboard_filters": {}, "tags": ["weekly"], "tiles": tiles,
+        }});
+        let path = self.workspace.dashboards("create_from_template_json/");
+        self.workspace.owner.post(&path, template).await.ok()
+    }
+}
+
+/// Opens a browser that records what goes wrong on pages.
+async fn browser() -> Browser {
+    recording(Browser::open().await).await
+}
+
+async fn recording(browser: Browser) -> Browser {
+    browser.look(1280, "light").await;
+    browser.note_refusals().await;
+    browser.note_faults().await;
+    browser
+}
+
+/// Waits for the page with this title.
+async fn shown(browser: &Browser, title: &str) {
+    let condition =
+        format!("document.readyState === 'complete' && document.title === '{title} · Steward'");
+    browser.wait_until(title, &condition).await;
+}
+
+/// Asserts that nothing went wrong on the page, and that it is accessible.
+async fn assert_sound(browser: &Browser, what: &str) {
+    assert_eq!(browser.run("return refused").await, json!([]), "{what}");
+    assert_eq!(browser.run("return faults").await, json!([]), "{what}");
+    let foreign = "return performance.getEntriesByType('resource').map(one => one.name)\
+        .filter(url => !url.startsWith(location.origin) && !url.startsWith('data:'))";
+    assert_eq!(browser.run(foreign).await, json!([]), "{what}");
+    let found = browser.accessibility_violations().await;
+    assert_eq!(found, json!([]), "{what}: {found:#}");
+}
+
+/// Saves a screenshot of the page in `STEWARD_SCREENSHOTS`, if that is set.
+async fn keep_picture(browser: &Browser, name: &str) {
+    if let Some(folder) = std::env::var_os("STEWARD_SCREENSHOTS") {
+        let path = std::path::Path::new(&folder).join(name);
+        std::fs::write(path, browser.screenshot().await).expect("a picture");
+    }
+}
